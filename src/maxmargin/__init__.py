@@ -1,0 +1,27 @@
+"""Support vector machines with a proof of optimality: a drop-in for ``sklearn.svm``.
+
+>>> from maxmargin import SVC                               # doctest: +SKIP
+>>> model = SVC(C=10).fit(X, y)                             # doctest: +SKIP
+>>> print(model.certificate_)                               # doctest: +SKIP
+"""
+
+from importlib.metadata import version as _version
+
+from maxmargin import kernels, solvers
+from maxmargin.estimators import SVC
+from maxmargin.problems import Certificate, DualProblem, Progress, Solution, Status, certify
+
+__version__ = _version("maxmargin")
+
+__all__ = [
+    "SVC",
+    "Certificate",
+    "DualProblem",
+    "Progress",
+    "Solution",
+    "Status",
+    "__version__",
+    "certify",
+    "kernels",
+    "solvers",
+]

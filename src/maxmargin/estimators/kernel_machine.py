@@ -1,0 +1,174 @@
+"""What all kernel machines share at the door: data, kernel, gamma, solver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from maxmargin.estimators.parameters import check_choice, check_count, check_flag, check_number
+from maxmargin.kernels import Kernel, Linear, Points, make_kernel
+from maxmargin.matrices import KernelMatrix, PrecomputedMatrix, SymmetricMatrix
+from maxmargin.matrices.symmetric_matrix import Floats, Indices
+from maxmargin.models import ComputedBlocks, GivenBlocks, KernelBlocks
+from maxmargin.problems import Progress
+from maxmargin.solvers import SOLVERS, Callback, PairwiseSolver, StoppingRule
+from maxmargin.training import Solver
+
+#: How far a precomputed matrix may be from symmetric, relative to its largest value.
+ASYMMETRY = 1e-6
+
+
+class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
+    """Base of the kernel estimators: turns parameters and data into kernels, matrices and solvers."""
+
+    # Set by the constructors of the estimators.
+    kernel: Any
+    degree: Any
+    gamma: Any
+    coef0: Any
+    tol: Any
+    shrinking: Any
+    cache_size: Any
+    max_iter: Any
+    solver: Any
+    selection: Any
+    gap_tol: Any
+    max_seconds: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._precomputed
+        tags.input_tags.sparse = not self._precomputed
+        return tags
+
+    @property
+    def _precomputed(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def _check_training_data(self, X: Any, y: Any) -> tuple[Any, Any]:
+        if self._precomputed and sparse.issparse(X):
+            raise TypeError("a precomputed kernel matrix must be dense; convert it with .toarray()")
+        X, y = validate_data(
+            self, X, y, dtype=np.float64, order=None if self._precomputed else "C", accept_sparse="csr",
+            accept_large_sparse=True,
+        )  # fmt: skip
+        if self._precomputed:
+            _check_precomputed(X)
+        return X, y
+
+    def _check_samples(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return validate_data(
+            self, X, reset=False, dtype=np.float64, order=None if self._precomputed else "C", accept_sparse="csr",
+            accept_large_sparse=True,
+        )  # fmt: skip
+
+    def _make_kernel(self, X: Any, sample_weight: Floats) -> Kernel | None:
+        """Return the kernel, or None where the user computed it."""
+        degree = check_count("degree", self.degree, 0)
+        coef0 = check_number("coef0", self.coef0)
+        self._gamma = 0.0 if self._precomputed else self._resolve_gamma(X, sample_weight)
+        return None if self._precomputed else make_kernel(self.kernel, self._gamma, coef0, degree)
+
+    def _resolve_gamma(self, X: Any, sample_weight: Floats) -> float:
+        if not isinstance(self.gamma, str):
+            return check_number("gamma", self.gamma, least=0)
+        if check_choice("gamma", self.gamma, ("scale", "auto")) == "auto":
+            return 1.0 / float(X.shape[1])
+        variance = _weighted_variance(X, sample_weight)
+        return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+
+    def _make_matrix(self, kernel: Kernel | None, X: Any, points: Points | None, rows: Indices) -> SymmetricMatrix:
+        if kernel is None or points is None:
+            return PrecomputedMatrix(X, rows)
+        return KernelMatrix(kernel, points.take(rows))
+
+    def _make_blocks(self, X: Any) -> KernelBlocks:
+        """Return the kernel values of samples with the support vectors."""
+        if self._kernel_ is None:
+            return GivenBlocks(X, self.support_)
+        points = Points(X)
+        self._kernel_.check(points)
+        return ComputedBlocks(self._kernel_, points, Points(self.support_vectors_))
+
+    def _make_solver(self) -> Solver:
+        limit = check_count("max_iter", self.max_iter, -1)
+        seconds = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
+        stopping = StoppingRule(
+            violation=check_number("tol", self.tol, above=0),
+            gap=None if self.gap_tol is None else check_number("gap_tol", self.gap_tol, above=0),
+            max_iterations=None if limit == -1 else limit,
+            max_seconds=seconds,
+        )
+        shrinking = check_flag("shrinking", self.shrinking)
+        cache_bytes = int(check_number("cache_size", self.cache_size, above=0) * 2**20)
+        if hasattr(self.solver, "solve"):
+            given: Solver = self.solver
+            return given
+        check_choice("solver", self.solver, ("auto", *SOLVERS))
+        return PairwiseSolver(self.selection, shrinking, cache_bytes, stopping)
+
+    @property
+    def _is_linear(self) -> bool:
+        return isinstance(self._kernel_, Linear)
+
+
+@contextmanager
+def reporting(callback: Any, verbose: Any) -> Iterator[Callback | None]:
+    """Yield what a solver should call: the user's callback, a progress line if `verbose`, both or neither."""
+    if callback is not None and not callable(callback):
+        raise ValueError(f"callback must be a function of one argument, the progress, not {callback!r}")
+    if not verbose:
+        yield callback
+        return
+    from maxmargin.progress import ProgressLine  # rich is only loaded when it is wanted
+
+    line = ProgressLine()
+
+    def both(progress: Progress) -> object:
+        line(progress)
+        return callback(progress) if callback is not None else False
+
+    try:
+        yield both
+    finally:
+        line.close()
+
+
+def _weighted_variance(X: Any, sample_weight: Floats) -> float:
+    """Return the variance of all entries, each row counted as often as its weight says.
+
+    With equal weights this is ``X.var()``, scikit-learn's; so a weight of 2 really is the same as a repeated row.
+    """
+    if (sample_weight == sample_weight[0]).all():
+        if not sparse.issparse(X):
+            return float(X.var())
+        return float((X.multiply(X)).mean() - X.mean() ** 2)
+    share = sample_weight / (sample_weight.sum() * X.shape[1])
+    mean = float(share @ np.asarray(X.sum(axis=1)).ravel())
+    squares = X.multiply(X) if sparse.issparse(X) else X * X
+    return float(share @ np.asarray(squares.sum(axis=1)).ravel()) - mean**2
+
+
+def _check_precomputed(K: Any) -> None:
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            "a precomputed kernel matrix must be square, one row and one column per training sample; "
+            f"this one is {K.shape[0]} x {K.shape[1]}"
+        )
+    largest = difference = 0.0
+    for start in range(0, len(K), 256):
+        part = slice(start, start + 256)
+        largest = max(largest, float(np.abs(K[part]).max()))
+        difference = max(difference, float(np.abs(K[part] - K[:, part].T).max()))
+    if difference > ASYMMETRY * largest:
+        raise ValueError(
+            "a precomputed kernel matrix must be symmetric, but K[i, j] and K[j, i] differ by up to "
+            f"{difference:.3g}; average it with its transpose if that is rounding"
+        )

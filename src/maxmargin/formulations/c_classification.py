@@ -1,0 +1,82 @@
+"""C-classification: the soft-margin support vector machine, and with C = ∞ the hard margin.
+
+    primal   minimise ½‖w‖² + Σ C_i ξ_i   subject to   y_i (w·Φ(x_i) + b) ≥ 1 − ξ_i,  ξ_i ≥ 0      (1.4)
+    dual     linear = y,  bounds [0, C_i] where y_i = +1 and [−C_i, 0] where y_i = −1,  one group of total 0
+
+(Bottou & Lin 1.2.3; without a bias there is no group.) Class and sample weights scale C_i.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
+from maxmargin.problems import Certificate, DualProblem
+
+
+def pose(matrix: SymmetricMatrix, signs: Floats, costs: Floats, fit_intercept: bool = True) -> DualProblem:
+    """Return the dual problem of samples with labels `signs` = ±1 and slack costs C_i, infinite for a hard margin."""
+    costs = np.asarray(costs, dtype=np.float64)
+    n = matrix.size
+    return DualProblem(
+        matrix=matrix,
+        linear=signs,
+        lower=np.where(signs > 0, 0.0, -costs),
+        upper=np.where(signs > 0, costs, 0.0),
+        group=np.full(n, 0 if fit_intercept else -1, dtype=np.int32),
+        total=np.zeros(1 if fit_intercept else 0),
+    )
+
+
+@dataclass(frozen=True)
+class MarginGeometry:
+    """What a solved classification looks like in feature space.
+
+    Attributes
+    ----------
+    margin : float
+        1/‖w‖, the distance from the decision boundary to either edge of the margin.
+    squared_norm : float
+        ‖w‖².
+    offset : float
+        b of the decision function; `offset_interval` holds all values that are equally good, a single point when
+        there is a free support vector.
+    free, bounded, non_support : int arrays
+        Which training samples lie on the edge of the margin (0 < α < C), inside it or on the wrong side (α = C), and
+        beyond it (α = 0). Indices count the rows given to ``fit``.
+    samples : int array
+        The training samples of this machine (all of them, or in multi-class those of its two classes).
+    slack : float array
+        ξ of each of `samples`: 0 outside the margin, above 1 on the wrong side of the boundary.
+    """
+
+    margin: float
+    squared_norm: float
+    offset: float
+    offset_interval: tuple[float, float]
+    free: Indices = field(repr=False)
+    bounded: Indices = field(repr=False)
+    non_support: Indices = field(repr=False)
+    samples: Indices = field(repr=False)
+    slack: Floats = field(repr=False)
+
+
+def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices) -> MarginGeometry:
+    """Read the machine off a solution of the problem that `pose` made of the training rows `samples`."""
+    at_cost = (dual != 0) & ((dual == problem.lower) | (dual == problem.upper))
+    norm = np.sqrt(max(certificate.squared_norm, 0.0))
+    bias = problem.groups == 1
+    interval = certificate.offset_interval[0] if bias else np.zeros(2)
+    return MarginGeometry(
+        margin=float(1.0 / norm) if norm > 0 else float("inf"),
+        squared_norm=certificate.squared_norm,
+        offset=float(certificate.offset[0]) if bias else 0.0,
+        offset_interval=(float(interval[0]), float(interval[1])),
+        free=samples[(dual != 0) & ~at_cost],
+        bounded=samples[at_cost],
+        non_support=samples[dual == 0],
+        samples=samples,
+        slack=np.maximum(0.0, problem.linear * certificate.slack),
+    )

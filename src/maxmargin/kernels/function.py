@@ -1,0 +1,47 @@
+"""A user's own kernel: any Python callable k(X, Z) that returns a block of values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from maxmargin.kernels.kernel import Kernel
+from maxmargin.kernels.points import Floats, Points, as_points
+
+
+@dataclass(frozen=True)
+class FunctionKernel(Kernel):
+    """k given by a function of two sets of samples, called on blocks as rows are needed."""
+
+    function: Callable[[Any, Any], Any]
+
+    @property
+    def vectorised(self) -> bool:
+        return False
+
+    def evaluate(self, left: Points, right: Points) -> Floats:
+        values = np.asarray(self.function(left.values(), right.values()))
+        expected = (len(left), len(right))
+        if values.shape != expected:
+            raise ValueError(
+                f"the kernel function {_name(self.function)} returned an array of shape {values.shape} for "
+                f"{expected[0]} and {expected[1]} samples; it must return a block of shape {expected}"
+            )
+        if values.dtype.kind not in "fiub":
+            raise ValueError(f"the kernel function {_name(self.function)} returned {values.dtype}, not real numbers")
+        return np.ascontiguousarray(values, dtype=np.float64)
+
+    def diagonal(self, points: Any) -> Floats:
+        chosen = as_points(points)
+        return np.array([self.evaluate(one, one)[0, 0] for one in map(chosen.take, _singles(len(chosen)))])
+
+
+def _singles(count: int) -> list[slice]:
+    return [slice(k, k + 1) for k in range(count)]
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return getattr(function, "__name__", type(function).__name__)

@@ -1,0 +1,120 @@
+"""What a kernel is: a symmetric function of two samples, evaluated on blocks.
+
+A kernel k(x, z) stands for the inner product of two samples in some feature space (Bottou & Lin 1.2.2). Solvers
+and models never see features, only blocks of kernel values. To add a kernel, write a class with `evaluate` and
+`diagonal`; sums, products and scalings come for free.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from maxmargin.kernels.points import Floats, Points, as_points
+
+
+class Kernel(ABC):
+    """A symmetric function of two samples. Kernels add, multiply and scale: ``0.5 * Gaussian(1) + Linear()``."""
+
+    @property
+    def vectorised(self) -> bool:
+        """Whether several rows at once cost less than one by one; a user's own function is asked row by row."""
+        return True
+
+    def __call__(self, X: Any, Z: Any = None) -> Floats:
+        """Return the block of values k(x, z) for every row x of `X` and z of `Z` (`Z` = `X` if left out)."""
+        left = as_points(X)
+        return self.evaluate(left, left if Z is None else as_points(Z))
+
+    @abstractmethod
+    def evaluate(self, left: Points, right: Points) -> Floats:
+        """Return the block k(x, z), one row per sample of `left`, one column per sample of `right`."""
+
+    @abstractmethod
+    def diagonal(self, points: Any) -> Floats:
+        """Return k(x, x) for every sample."""
+
+    def check(self, points: Points) -> None:  # noqa: B027  # most kernels take any numbers
+        """Raise a clear error if these samples are outside the kernel's domain."""
+
+    def __add__(self, other: Kernel) -> Kernel:
+        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: Kernel | float) -> Kernel:
+        if isinstance(other, Kernel):
+            return Product(self, other)
+        return Scaled(float(other), self) if np.isscalar(other) else NotImplemented
+
+    __rmul__ = __mul__
+
+
+@dataclass(frozen=True)
+class Sum(Kernel):
+    """k(x, z) = first(x, z) + second(x, z)."""
+
+    first: Kernel
+    second: Kernel
+
+    @property
+    def vectorised(self) -> bool:
+        return self.first.vectorised and self.second.vectorised
+
+    def check(self, points: Points) -> None:
+        self.first.check(points)
+        self.second.check(points)
+
+    def evaluate(self, left: Points, right: Points) -> Floats:
+        return self.first.evaluate(left, right) + self.second.evaluate(left, right)
+
+    def diagonal(self, points: Any) -> Floats:
+        return self.first.diagonal(points) + self.second.diagonal(points)
+
+
+@dataclass(frozen=True)
+class Product(Kernel):
+    """k(x, z) = first(x, z) · second(x, z)."""
+
+    first: Kernel
+    second: Kernel
+
+    @property
+    def vectorised(self) -> bool:
+        return self.first.vectorised and self.second.vectorised
+
+    def check(self, points: Points) -> None:
+        self.first.check(points)
+        self.second.check(points)
+
+    def evaluate(self, left: Points, right: Points) -> Floats:
+        return self.first.evaluate(left, right) * self.second.evaluate(left, right)
+
+    def diagonal(self, points: Any) -> Floats:
+        return self.first.diagonal(points) * self.second.diagonal(points)
+
+
+@dataclass(frozen=True)
+class Scaled(Kernel):
+    """k(x, z) = factor · kernel(x, z), factor > 0."""
+
+    factor: float
+    kernel: Kernel
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.factor) and self.factor > 0):
+            raise ValueError(f"a kernel can only be scaled by a positive number, not by {self.factor}")
+
+    @property
+    def vectorised(self) -> bool:
+        return self.kernel.vectorised
+
+    def check(self, points: Points) -> None:
+        self.kernel.check(points)
+
+    def evaluate(self, left: Points, right: Points) -> Floats:
+        return self.factor * self.kernel.evaluate(left, right)
+
+    def diagonal(self, points: Any) -> Floats:
+        return self.factor * self.kernel.diagonal(points)

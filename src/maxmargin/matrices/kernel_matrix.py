@@ -1,0 +1,44 @@
+"""The matrix K_ij = k(x_i, x_j) of a kernel and a set of samples, computed when asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from maxmargin.kernels import Kernel, Points
+from maxmargin.matrices.symmetric_matrix import Floats, Indices, product_by_blocks
+
+#: About how many values a vectorised kernel computes per request: enough to pay for the call.
+REQUEST_VALUES = 2**15
+
+
+@dataclass(frozen=True)
+class KernelMatrix:
+    """K_ij = k(x_i, x_j). Nothing is stored; wrap it in `CachedMatrix` to keep rows."""
+
+    kernel: Kernel
+    points: Points
+
+    def __post_init__(self) -> None:
+        self.kernel.check(self.points)
+
+    @property
+    def size(self) -> int:
+        return len(self.points)
+
+    @property
+    def rows_at_once(self) -> int:
+        return max(1, REQUEST_VALUES // max(1, self.size)) if self.kernel.vectorised else 1
+
+    def diagonal(self) -> Floats:
+        return self.kernel.diagonal(self.points)
+
+    def rows(self, indices: Indices) -> Floats:
+        return self.kernel.evaluate(self.points.take(indices), self.points)
+
+    def block(self, rows: Indices, columns: Indices) -> Floats:
+        return self.kernel.evaluate(self.points.take(rows), self.points.take(columns))
+
+    def matvec(self, vector: Floats) -> Floats:
+        return product_by_blocks(self, np.asarray(vector))

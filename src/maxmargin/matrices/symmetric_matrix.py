@@ -1,0 +1,65 @@
+"""The matrix of a dual problem, seen as an operator over sample indices.
+
+A solver asks for rows, blocks, the diagonal and products; how values come about (from a kernel and data, from a
+file, from a cache) is the matrix's own affair. Matrices wrap one another and never know of one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Indices: TypeAlias = NDArray[np.int64]
+
+#: The largest block of values that a product of a matrix with a vector builds at once, in bytes.
+BLOCK_BYTES = 32 * 2**20
+
+
+class SymmetricMatrix(Protocol):
+    """A symmetric matrix of float64 values."""
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        ...
+
+    @property
+    def rows_at_once(self) -> int:
+        """How many rows it is sensible to ask for together."""
+        ...
+
+    def diagonal(self) -> Floats:
+        """Return the diagonal."""
+        ...
+
+    def rows(self, indices: Indices) -> Floats:
+        """Return whole rows."""
+        ...
+
+    def block(self, rows: Indices, columns: Indices) -> Floats:
+        """Return the values at the crossings of `rows` and `columns`."""
+        ...
+
+    def matvec(self, vector: Floats) -> Floats:
+        """Return the product with a vector, without building the matrix."""
+        ...
+
+
+def product_by_blocks(matrix: SymmetricMatrix, vector: Floats) -> Floats:
+    """Multiply by asking for blocks of bounded size, only in the columns where the vector is not zero."""
+    out = np.zeros(matrix.size)
+    columns = np.flatnonzero(vector)
+    if len(columns):
+        weights = vector[columns]
+        for rows in _panels(matrix.size, max(1, BLOCK_BYTES // (8 * len(columns)))):
+            out[rows] = matrix.block(rows, columns) @ weights
+    return out
+
+
+def _panels(size: int, step: int) -> Iterator[Indices]:
+    for start in range(0, size, step):
+        yield np.arange(start, min(size, start + step))

@@ -1,0 +1,83 @@
+"""Kernel values between samples and support vectors, in blocks of bounded size, on several threads.
+
+Prediction never builds a matrix of all samples against all support vectors: each thread holds one block of at most
+`BLOCK_BYTES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from maxmargin.kernels import Kernel, Points
+from maxmargin.matrices.symmetric_matrix import Floats, Indices
+
+#: The largest block of kernel values that one thread holds while predicting.
+BLOCK_BYTES = 4 * 2**20
+
+
+class KernelBlocks(Protocol):
+    """Rows of kernel values: one per sample, one column per support vector."""
+
+    def __len__(self) -> int: ...
+
+    def block(self, rows: slice) -> Floats:
+        """Return the values of some samples with every support vector."""
+        ...
+
+
+@dataclass(frozen=True)
+class ComputedBlocks:
+    """Kernel values computed from samples and support vectors."""
+
+    kernel: Kernel
+    samples: Points
+    support: Points
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def block(self, rows: slice) -> Floats:
+        return self.kernel.evaluate(self.samples.take(rows), self.support)
+
+
+@dataclass(frozen=True)
+class GivenBlocks:
+    """Kernel values that the user computed: samples against all training rows, of which the support is used."""
+
+    values: Any
+    support: Indices
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def block(self, rows: slice) -> Floats:
+        return np.ascontiguousarray(self.values[rows][:, self.support], dtype=np.float64)
+
+
+def map_blocks(
+    blocks: KernelBlocks, width: int, combine: Callable[[Floats], Floats], outputs: int, threads: int
+) -> Floats:
+    """Return combine(block) for every block of rows, one below the other."""
+    count = len(blocks)
+    out = np.empty((count, outputs))
+    step = max(1, BLOCK_BYTES // (8 * max(1, width)))
+    if threads > 1:  # enough blocks for all, as long as each is worth a call
+        step = max(1, min(step, max(64, -(-count // (2 * threads)))))
+
+    def fill(start: int) -> None:
+        rows = slice(start, min(count, start + step))
+        out[rows] = combine(blocks.block(rows))
+
+    starts = range(0, count, step)
+    if threads > 1 and len(starts) > 1:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(fill, starts))
+    else:
+        for start in starts:
+            fill(start)
+    return out

@@ -1,0 +1,108 @@
+"""The one optimisation problem that every machine is posed as.
+
+In the signed dual variable b (β = yα in the literature), the expansion coefficient of each sample:
+
+    maximise    D(b) = linear·b − ½ bᵀ M b − ½ Σ ridge_i b_i²
+    subject to  lower ≤ b ≤ upper
+                Σ_{i in group g} b_i = total_g      for every group g
+
+Labels, classes and targets only fill these arrays; nothing below a formulation knows of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.matrices.symmetric_matrix import Floats, SymmetricMatrix
+
+
+class InfeasibleProblemError(ValueError):
+    """No point satisfies the constraints."""
+
+
+@dataclass(frozen=True)
+class DualProblem:
+    """A box- and sum-constrained concave quadratic program.
+
+    Parameters
+    ----------
+    matrix : SymmetricMatrix
+        M, of as many rows as there are variables.
+    linear, lower, upper : float arrays
+        The linear term and the box; bounds may be infinite.
+    ridge : float array, optional
+        Added to the diagonal of M; zero by default.
+    group : int32 array, optional
+        The group of each variable, −1 for none; by default all are in group 0.
+    total : float array, optional
+        What each group sums up to; by default one group of total 0.
+    """
+
+    matrix: SymmetricMatrix
+    linear: Floats
+    lower: Floats
+    upper: Floats
+    ridge: Floats = field(default_factory=lambda: np.empty(0))
+    group: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    total: Floats = field(default_factory=lambda: np.zeros(1))
+
+    def __post_init__(self) -> None:
+        n = self.matrix.size
+        store = object.__setattr__
+        if not len(self.ridge):
+            store(self, "ridge", np.zeros(n))
+        if not len(self.group):
+            store(self, "group", np.zeros(n, dtype=np.int32))
+        for name in ("linear", "lower", "upper", "ridge", "total"):
+            store(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float64))
+        store(self, "group", np.ascontiguousarray(self.group, dtype=np.int32))
+        for name in ("linear", "lower", "upper", "ridge", "group"):
+            if getattr(self, name).shape != (n,):
+                raise ValueError(f"{name} must have one entry for each of the {n} variables")
+        if not (np.isfinite(self.linear).all() and np.isfinite(self.ridge).all() and (self.ridge >= 0).all()):
+            raise ValueError("linear must be finite, ridge finite and at least 0")
+        if np.isnan(self.lower).any() or np.isnan(self.upper).any():
+            raise ValueError("a bound is not a number")
+        if n and not (self.group.min() >= -1 and self.group.max() < len(self.total)):
+            raise ValueError(f"a group must lie between -1 and {len(self.total) - 1}")
+        self._check_feasible()
+
+    @property
+    def size(self) -> int:
+        """The number of variables."""
+        return self.matrix.size
+
+    @property
+    def groups(self) -> int:
+        """The number of groups."""
+        return len(self.total)
+
+    @property
+    def curvature(self) -> Floats:
+        """The diagonal of M plus the ridge: the curvature along each variable."""
+        return self.matrix.diagonal() + self.ridge
+
+    def gradient(self, dual: Floats) -> Floats:
+        """Return linear − M b − ridge∘b, computed afresh."""
+        gradient: Floats = self.linear - self.matrix.matvec(dual) - self.ridge * dual
+        return gradient
+
+    def group_sums(self, values: Floats) -> Floats:
+        """Return the sum of `values` over each group."""
+        grouped = self.group >= 0
+        return np.bincount(self.group[grouped], weights=values[grouped], minlength=self.groups)
+
+    def _check_feasible(self) -> None:
+        crossed = np.flatnonzero(self.lower > self.upper)
+        if len(crossed):
+            raise InfeasibleProblemError(f"variable {crossed[0]} has its lower bound above its upper bound")
+        least, most = self.group_sums(self.lower), self.group_sums(self.upper)
+        slack = 1e-12 * (1.0 + np.abs(self.total))
+        for g in range(self.groups):
+            if not least[g] - slack[g] <= self.total[g] <= most[g] + slack[g]:
+                raise InfeasibleProblemError(
+                    f"group {g} must sum to {self.total[g]:g}, but its bounds only allow {least[g]:g} to {most[g]:g}"
+                )

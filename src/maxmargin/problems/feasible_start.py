@@ -1,0 +1,52 @@
+"""A point that satisfies the constraints, as close as is cheap to a point that is wanted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxmargin.matrices.symmetric_matrix import Floats
+from maxmargin.problems.dual_problem import DualProblem
+
+
+def feasible_start(problem: DualProblem, wanted: Floats | None = None) -> Floats:
+    """Return a feasible dual vector: `wanted` (or 0) put into the box, and each group's sum repaired.
+
+    What a group lacks is shared among its variables in proportion to the room they have, variables that are
+    already in use first, so that few become non-zero. A feasible `wanted` comes back unchanged.
+    """
+    n = problem.size
+    dual = np.zeros(n) if wanted is None else np.array(wanted, dtype=np.float64)
+    if dual.shape != (n,):
+        raise ValueError(f"a start must have one entry for each of the {n} variables, not shape {dual.shape}")
+    if not np.isfinite(dual).all():
+        raise ValueError("a start must be finite")
+    dual = np.clip(dual, problem.lower, problem.upper)
+    sums = problem.group_sums(dual)
+    for g in range(problem.groups):
+        missing = problem.total[g] - sums[g]
+        members = np.flatnonzero(problem.group == g)
+        scale = np.abs(dual[members]).sum() + abs(problem.total[g])
+        if abs(missing) > 1e-12 * scale:
+            used = members[dual[members] != 0]
+            missing = _share(problem, dual, used, missing)
+            missing = _share(problem, dual, members, missing)
+    return dual
+
+
+def _share(problem: DualProblem, dual: Floats, members: np.ndarray, missing: float) -> float:
+    """Move `members` by `missing` in all, within their bounds; return what could not be placed."""
+    bounds = problem.upper if missing > 0 else problem.lower
+    room = np.abs(bounds[members] - dual[members])
+    if not len(members) or missing == 0 or not room.sum() > 0:
+        return missing
+    unlimited = np.isinf(room)
+    if unlimited.any():
+        room = unlimited.astype(float)
+        shares = room * (missing / room.sum())
+    elif room.sum() <= abs(missing):
+        shares = np.sign(missing) * room
+    else:
+        shares = room * (missing / room.sum())
+    before = dual[members].sum()
+    dual[members] = np.clip(dual[members] + shares, problem.lower[members], problem.upper[members])
+    return float(missing - (dual[members].sum() - before))

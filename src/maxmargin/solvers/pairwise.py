@@ -1,0 +1,163 @@
+"""Sequential minimal optimisation: two variables at a time (Bottou & Lin 1.6.3, Algorithm 1.3).
+
+    select  i with b_i < upper_i, j with b_j > lower_j                        working_set
+    stop    if g_i − g_j does not exceed the tolerance                        (1.21)
+    step    t = min((g_i − g_j) / (M_ii + M_jj − 2 M_ij), upper_i − b_i, b_j − lower_j)
+            b_i += t,  b_j −= t,  g −= t (M_i − M_j)
+
+The steps run natively in stretches. Between two stretches this loop fetches missing rows, shrinks, watches the
+limits, tells the callback, and lets Python deliver Ctrl-C.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from maxmargin.matrices.symmetric_matrix import Floats
+from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
+from maxmargin.problems.certificate import offset_bounds, residuals
+from maxmargin.solvers.exact_finish import exact_finish
+from maxmargin.solvers.shrinking import reconsider, shrink, unshrink
+from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
+from maxmargin.solvers.working_set import selection_code
+from maxmargin.solvers.working_state import Reason, WorkingState
+
+#: w of a hard margin is at least (margin · Σ|b|) long. Below this multiple of radius · Σ|b| the margin cannot be
+#: told from zero, and the dual grows without limit.
+NO_MARGIN = 1e-6
+
+
+@dataclass(frozen=True)
+class PairwiseSolver:
+    """Sequential minimal optimisation with a row cache and shrinking.
+
+    Parameters
+    ----------
+    selection : {"second_order", "most_violating_pair", "maximum_gain"}
+        How the next pair is chosen; see `maxmargin.solvers.working_set`.
+    shrinking : bool
+        Leave out variables that are settled, and look again before the end.
+    cache_bytes : int
+        Memory for rows of the matrix. The result does not depend on it.
+    stopping : StoppingRule
+        When to stop.
+    finish_below : int
+        With at most this many free variables, end with an exact solution of their linear equations.
+    """
+
+    selection: str = "second_order"
+    shrinking: bool = True
+    cache_bytes: int = 200 * 2**20
+    stopping: StoppingRule = field(default_factory=StoppingRule)
+    finish_below: int = 256
+
+    def solve(
+        self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None
+    ) -> Solution:
+        """Return a solution of the problem, from `start` (made feasible) or from the simplest feasible point."""
+        monitor = Monitor(self.stopping, callback)
+        rule = selection_code(self.selection)
+        state = WorkingState(problem, feasible_start(problem, start), self.cache_bytes, self.shrinking)
+        try:
+            status = self._iterate(problem, state, rule, monitor)
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        if state.active < state.size and status is not Status.INTERRUPTED:
+            unshrink(state)
+        if status is Status.CONVERGED and self.finish_below:
+            exact_finish(state, self.finish_below, monitor)
+        monitor.report(lambda: self._progress(problem, state, monitor), now=True)
+        return Solution(
+            dual=state.in_original_order(state.dual),
+            gradient=state.in_original_order(state.gradient),
+            status=status,
+            counters=Counters(
+                iterations=state.iterations,
+                kernel_evaluations=state.rows.evaluations,
+                cache_hits=state.rows.hits,
+                cache_misses=state.rows.misses,
+                seconds=monitor.seconds,
+            ),
+        )
+
+    def _iterate(self, problem: DualProblem, state: WorkingState, rule: int, monitor: Monitor) -> Status:
+        tolerance, limit = self.stopping.violation, self.stopping.max_iterations
+        period = min(state.size, 1000)
+        next_check = period
+        looked_again = False  # whether all variables were reconsidered near the end
+        while True:
+            steps = next_check - state.iterations
+            if limit is not None:
+                steps = min(steps, limit - state.iterations)
+            outcome = state.steps(rule, tolerance, steps, monitor.time_slice())
+            if outcome.reason is Reason.OPTIMAL:
+                if state.active == state.size:
+                    return Status.CONVERGED
+                unshrink(state)  # optimal among the active; now ask all
+                next_check = state.iterations + 1
+                continue
+            if outcome.reason is Reason.UNBOUNDED:
+                return Status.UNBOUNDED
+            if outcome.reason is Reason.PRECISION:
+                if state.active == state.size:
+                    return Status.PRECISION
+                unshrink(state)
+                continue
+            if (stop := monitor.limit_reached(state.iterations)) is not None:
+                return stop
+            if monitor.report(lambda: self._progress(problem, state, monitor)):
+                return Status.STOPPED
+            if state.iterations >= next_check:
+                next_check = state.iterations + period
+                if self._gap_reached(problem, state):
+                    return Status.CONVERGED
+                if _grows_without_limit(state):
+                    return Status.UNBOUNDED
+                if self.shrinking:
+                    if not looked_again and state.violation <= 10 * tolerance:
+                        looked_again = True
+                        reconsider(state)
+                    else:
+                        shrink(state)
+
+    def _gap_reached(self, problem: DualProblem, state: WorkingState) -> bool:
+        """Whether the gap is small enough: first among the active variables, then, if so, among all."""
+        if self.stopping.gap is None or self._gap(problem, state) > self.stopping.gap:
+            return False
+        unshrink(state)
+        return self._gap(problem, state) <= self.stopping.gap
+
+    def _gap(self, problem: DualProblem, state: WorkingState) -> float:
+        """Return the duality gap, taking shrunk variables as settled."""
+        dual = state.in_original_order(state.dual)
+        gradient = state.in_original_order(state.gradient)
+        low, high = offset_bounds(problem, dual, gradient)
+        middle = np.nan_to_num(0.5 * (low + high), posinf=0.0, neginf=0.0)
+        slack = gradient + problem.ridge * dual
+        if len(middle):
+            slack = slack - np.where(problem.group >= 0, middle[problem.group], 0.0)
+        share = residuals(problem, dual, slack)
+        return float(share[state.order[: state.active]].sum())
+
+    def _progress(self, problem: DualProblem, state: WorkingState, monitor: Monitor) -> Progress:
+        gap = self._gap(problem, state)
+        return Progress(
+            iteration=state.iterations,
+            violation=max(0.0, state.violation),
+            primal=state.dual_value + gap,
+            dual=state.dual_value,
+            active=state.active,
+            seconds=monitor.seconds,
+        )
+
+
+def _grows_without_limit(state: WorkingState) -> bool:
+    """Whether w has become too short for the dual variables that make it up: there is no margin."""
+    if np.isfinite(state.upper).all() and np.isfinite(state.lower).all():
+        return False
+    weight = float(np.abs(state.dual).sum())
+    squared_norm = 2.0 * (float(state.linear @ state.dual) - state.dual_value)
+    radius = float(state.curvature.max())
+    return squared_norm <= NO_MARGIN**2 * weight**2 * radius

@@ -1,0 +1,70 @@
+"""Shrinking: leave out variables that rest on a bound and will probably stay there (Bottou & Lin 1.7.3).
+
+A variable at its upper bound whose gradient exceeds every gradient that may still grow, or at its lower bound with
+one below every gradient that may still fall, cannot be chosen. It is moved out of the active set. That is a bet:
+near the end the whole gradient is reconstructed and every variable that does not meet the test comes back, and
+nothing is called optimal before all variables have been looked at.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxmargin.matrices.symmetric_matrix import Floats, Indices
+from maxmargin.solvers.working_state import WorkingState
+
+
+def shrink(state: WorkingState) -> None:
+    """Leave out the active variables that are not expected to move."""
+    keep = _can_matter(state)
+    if keep.all():
+        return
+    kept = int(keep.sum())
+    # Swap the ones to leave out with the ones to keep: only what must move is moved.
+    permutation = np.arange(len(keep))
+    holes = np.flatnonzero(~keep[:kept])
+    fillers = kept + np.flatnonzero(keep[kept:])
+    permutation[holes], permutation[fillers] = fillers, holes
+    state.reorder(permutation, kept)
+
+
+def unshrink(state: WorkingState) -> None:
+    """Bring every variable back, with its gradient up to date."""
+    state.reconstruct_gradient()
+    state.active = state.size
+
+
+def reconsider(state: WorkingState) -> None:
+    """Look at all variables again and leave out those that still are not expected to move."""
+    unshrink(state)
+    keep = _can_matter(state)
+    # Keep the order of what was active: rows that were computed for it stay valid.
+    permutation: Indices = np.concatenate([np.flatnonzero(keep), np.flatnonzero(~keep)])
+    state.reorder(permutation, int(keep.sum()))
+
+
+def _can_matter(state: WorkingState) -> np.ndarray:
+    part = slice(0, state.active)
+    gradient, dual, group = state.gradient[part], state.dual[part], state.group[part]
+    can_increase = dual < state.upper[part]
+    can_decrease = dual > state.lower[part]
+    highest = _by_group(np.maximum, gradient, group, can_increase, state.groups, -np.inf)
+    lowest = _by_group(np.minimum, gradient, group, can_decrease, state.groups, np.inf)
+    # For a variable in no group the other end of its interval is always 0.
+    highest[-1], lowest[-1] = max(highest[-1], 0.0), min(lowest[-1], 0.0)
+    settled_up = ~can_increase & (gradient > highest[group])
+    settled_down = ~can_decrease & (gradient < lowest[group])
+    fixed = ~can_increase & ~can_decrease
+    keep: np.ndarray = ~(settled_up | settled_down | fixed)
+    return keep
+
+
+def _by_group(
+    reduce: np.ufunc, gradient: Floats, group: np.ndarray, chosen: np.ndarray, groups: int, start: float
+) -> Floats:
+    """Return an extreme per group; the last entry, which index −1 reaches, is for variables in no group."""
+    if groups == 1 and not (group < 0).any():
+        return np.array([reduce.reduce(gradient[chosen], initial=start), start])
+    extremes = np.full(groups + 1, start)
+    reduce.at(extremes, group[chosen], gradient[chosen])
+    return extremes

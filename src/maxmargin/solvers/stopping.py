@@ -1,0 +1,77 @@
+"""When to stop, shared by all solvers, and who is told on the way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from maxmargin.problems import Progress, Status
+
+#: Called with the progress a few times a second; returning True stops the solver.
+Callback = Callable[[Progress], object]
+
+
+@dataclass(frozen=True)
+class StoppingRule:
+    """When a solver stops. Whatever comes first ends it; the first two count as converged.
+
+    Parameters
+    ----------
+    violation : float
+        Largest violation of the optimality criterion (1.21) that is accepted.
+    gap : float, optional
+        Duality gap that is accepted even if the violation is larger.
+    max_iterations, max_seconds : optional
+        Limits on the work; the point reached is valid and its certificate says how good it is.
+    """
+
+    violation: float = 1e-3
+    gap: float | None = None
+    max_iterations: int | None = None
+    max_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.violation > 0:
+            raise ValueError(f"the tolerance on the violation must be above 0, not {self.violation}")
+        for name in ("gap", "max_iterations", "max_seconds"):
+            value = getattr(self, name)
+            if value is not None and not value >= 0:
+                raise ValueError(f"{name} must be at least 0, not {value}")
+
+
+@dataclass
+class Monitor:
+    """Watches one solve: the clock, the step count, and the callback's wishes."""
+
+    rule: StoppingRule
+    callback: Callback | None = None
+    report_every: float = 0.1
+    started: float = field(default_factory=time.perf_counter)
+    _next_report: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.perf_counter() - self.started
+
+    def time_slice(self) -> float:
+        """How long a native loop may run before it must come back: Ctrl-C and the clock are heard in between."""
+        if self.rule.max_seconds is None:
+            return 0.05
+        return min(0.05, max(0.0, self.rule.max_seconds - self.seconds))
+
+    def limit_reached(self, iterations: int) -> Status | None:
+        """Return the limit that is used up, if any."""
+        if self.rule.max_iterations is not None and iterations >= self.rule.max_iterations:
+            return Status.MAX_ITERATIONS
+        if self.rule.max_seconds is not None and self.seconds >= self.rule.max_seconds:
+            return Status.MAX_SECONDS
+        return None
+
+    def report(self, progress: Callable[[], Progress], now: bool = False) -> bool:
+        """Tell the callback where the solver stands, at most ten times a second; return whether it wants to stop."""
+        if self.callback is None or (not now and self.seconds < self._next_report):
+            return False
+        self._next_report = self.seconds + self.report_every
+        return self.callback(progress()) is True

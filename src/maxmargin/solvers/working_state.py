@@ -1,0 +1,157 @@
+"""The arrays of a pairwise solver in working order, and the native loop that moves them.
+
+The first `active` positions take part; shrinking moves the others behind them. All arrays are permuted together
+with the cached rows, so that the loop runs over contiguous memory.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin import _native
+from maxmargin.matrices import CachedMatrix
+from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES, Floats, Indices
+from maxmargin.problems import DualProblem
+
+
+class Reason(IntEnum):
+    """Why the native loop came back."""
+
+    OPTIMAL = 0
+    NEEDS_ROW = 1
+    PAUSED = 2
+    UNBOUNDED = 3
+    PRECISION = 4
+
+
+class Outcome(NamedTuple):
+    """What a stretch of the native loop did."""
+
+    reason: Reason
+    steps: int
+    violation: float
+
+
+class WorkingState:
+    """Dual, gradient, box and cached rows in working order."""
+
+    def __init__(self, problem: DualProblem, dual: Floats, cache_bytes: int, keep_bounded_part: bool) -> None:
+        n = problem.size
+        self.size = n
+        self.active = n
+        self.rows = CachedMatrix(problem.matrix, cache_bytes)
+        self.groups = problem.groups
+        self.singles = int((problem.group < 0).sum())
+        self.linear = problem.linear.copy()
+        self.lower = problem.lower.copy()
+        self.upper = problem.upper.copy()
+        self.ridge = problem.ridge.copy()
+        self.group = problem.group.copy()
+        self.curvature = problem.curvature
+        self.dual = dual.copy()
+        self.bounded_part = np.zeros(n if keep_bounded_part else 0)
+        self.gradient = self._first_gradient(problem)
+        self.dual_value = 0.5 * float(self.dual @ (self.linear + self.gradient))
+        self.iterations = 0
+        self.violation = np.inf
+        self._memory = np.full(4, -1)  # the previous and the pending pair of the selection rule
+
+    @property
+    def order(self) -> Indices:
+        """The original index of the variable at each position."""
+        return self.rows.order
+
+    def steps(self, rule: int, tolerance: float, max_steps: int, max_seconds: float) -> Outcome:
+        """Run the native loop until it is done, paused, or lacks a row; a missing row is fetched here."""
+        rows = self.rows
+        reason, steps, row, length, violation, gain, rows.clock, requests = _native.pairwise_steps(
+            self.dual, self.gradient, self.lower, self.upper, self.curvature, self.ridge, self.group,
+            self.bounded_part, self.active, self.groups, self.singles,
+            rows.storage, rows.slot, rows.length, rows.last_use, rows.clock,
+            rule, self._memory, self.violation, tolerance, max_steps, max_seconds,
+        )  # fmt: skip
+        rows.requests += requests
+        self.iterations += steps
+        self.dual_value += gain
+        self.violation = violation
+        if reason == Reason.NEEDS_ROW:
+            rows.fetch(row, length)
+        return Outcome(Reason(reason), steps, violation)
+
+    def reorder(self, permutation: Indices, active: int) -> None:
+        """Rearrange the leading positions and set how many take part."""
+        count = len(permutation)
+        for array in (self.dual, self.gradient, self.linear, self.lower, self.upper, self.ridge, self.group):
+            array[:count] = array[permutation]
+        self.curvature[:count] = self.curvature[permutation]
+        if len(self.bounded_part):
+            self.bounded_part[:count] = self.bounded_part[permutation]
+        self.rows.reorder(permutation)
+        self.active = active
+        self._memory[:] = -1
+
+    def resting(self) -> Floats:
+        """Return the dual where a variable rests on a bound, else 0: what `bounded_part` sums up."""
+        return np.where((self.dual == self.lower) | (self.dual == self.upper), self.dual, 0.0)
+
+    def reconstruct_gradient(self) -> None:
+        """Bring the gradient of shrunk variables up to date (1.7.3).
+
+        Bounded variables are in `bounded_part` already, so only the rows of free variables are needed; shrinking
+        never removes those, and most are in the cache.
+        """
+        start, n = self.active, self.size
+        if start == n:
+            return
+        free = np.flatnonzero(self.dual - self.resting())
+        product = self.bounded_part[start:] + self._product(free, self.dual[free], start)
+        self.gradient[start:] = self.linear[start:] - product - self.ridge[start:] * self.dual[start:]
+
+    def block(self, positions: Indices) -> Floats:
+        """Return the square block of the matrix at these positions, from the cache where it can."""
+        if all(self.rows.has(int(k), self.size) for k in positions):
+            return self.rows.storage[self.rows.slot[positions]][:, positions]
+        return self.rows.block(positions, positions)
+
+    def move(self, positions: Indices, change: Floats, values: Floats) -> None:
+        """Set some variables to new values and bring the whole gradient up to date."""
+        self.dual[positions] = values
+        self.gradient -= self._product(positions, change, 0)
+        self.gradient[positions] -= self.ridge[positions] * change
+        self.dual_value = 0.5 * float(self.dual @ (self.linear + self.gradient))
+
+    def _product(self, columns: Indices, weights: Floats, start: int) -> Floats:
+        """Return M[start:, columns] @ weights, from cached rows where they are whole, else by blocks."""
+        product = np.zeros(self.size - start)
+        whole = np.array([self.rows.has(int(k), self.size) for k in columns], dtype=bool)
+        for k, weight in zip(columns[whole], weights[whole], strict=True):
+            product += weight * self.rows.storage[self.rows.slot[k], start:]
+        columns, weights = columns[~whole], weights[~whole]
+        if len(columns):
+            tail = np.arange(start, self.size)
+            step = max(1, BLOCK_BYTES // (8 * len(columns)))
+            for first in range(0, len(tail), step):
+                part = slice(first, first + step)
+                product[part] += self.rows.block(tail[part], columns) @ weights
+        return product
+
+    def in_original_order(self, values: Floats) -> Floats:
+        """Return a working array in the order of the problem."""
+        out = np.empty_like(values)
+        out[self.order] = values
+        return out
+
+    def _first_gradient(self, problem: DualProblem) -> Floats:
+        gradient = self.linear - self.ridge * self.dual
+        if not self.dual.any():
+            return gradient
+        if not len(self.bounded_part):
+            self.rows.evaluations += self.size * int(np.count_nonzero(self.dual))
+            return gradient - problem.matrix.matvec(self.dual)
+        resting = self.resting()
+        self.rows.evaluations += self.size * int(np.count_nonzero(self.dual))
+        self.bounded_part[:] = problem.matrix.matvec(resting)
+        return gradient - self.bounded_part - problem.matrix.matvec(self.dual - resting)
