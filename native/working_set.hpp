@@ -12,14 +12,11 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
-#include "dual_state.hpp"
-#include "instruction_sets.hpp"
+#include "lanes.hpp"
+#include "loops.hpp"
 
-namespace maxmargin {
-
-enum class Rule : int { most_violating_pair = 0, second_order = 1, maximum_gain = 2 };
+namespace maxmargin::MAXMARGIN_LEVEL {
 
 struct Choice {
   double violation = 0.0;
@@ -31,27 +28,47 @@ struct Choice {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kTinyCurvature = 1e-12;  // stands in for zero or negative curvature when gains are compared
 
-struct Extreme { double high, low; std::int64_t high_at, low_at; };
+inline bool can_increase(const DualState& s, std::int64_t k) { return s.dual[k] < s.upper[k]; }
+inline bool can_decrease(const DualState& s, std::int64_t k) { return s.dual[k] > s.lower[k]; }
+inline double room_up(const DualState& s, std::int64_t k) { return s.upper[k] - s.dual[k]; }
+inline double room_down(const DualState& s, std::int64_t k) { return s.dual[k] - s.lower[k]; }
 
-// The largest gradient that may grow and the smallest that may fall, over one group.
-MAXMARGIN_CLONES inline Extreme extremes_of_one_group(const DualState& s) {
-  Extreme e{-kInfinity, kInfinity, -1, -1};
-  for (std::int64_t k = 0; k < s.active; ++k) {
+// The row of a position, if its first `needed` values are at hand.
+inline const double* find(const RowStore& rows, std::int64_t position, std::int64_t needed) {
+  const std::int64_t s = rows.slot[position];
+  return s >= 0 && rows.length[s] >= needed ? rows.storage + s * rows.stride : nullptr;
+}
+
+// The largest gradient that may grow and the smallest that may fall, when all variables are in one group.
+inline Extreme extremes_of_one_group(const DualState& s) {
+  LaneMaximum high{spread(-kInfinity), IndexLanes{} - 1}, low = high;
+  IndexLanes here = counting();
+  std::int64_t k = 0;
+  for (; k + kLanes <= s.active; k += kLanes, here += kLanes) {
+    const Lanes g = load(s.gradient + k), b = load(s.dual + k);
+    high.see(g, b < load(s.upper + k), here);
+    low.see(-g, b > load(s.lower + k), here);
+  }
+  Extreme e{-kInfinity, -kInfinity, -1, -1};
+  high.reduce(e.high, e.high_at);
+  low.reduce(e.low, e.low_at);
+  e.low = -e.low;
+  for (; k < s.active; ++k) {
     const double g = s.gradient[k];
-    if (g > e.high && s.can_increase(k)) { e.high = g; e.high_at = k; }
-    if (g < e.low && s.can_decrease(k)) { e.low = g; e.low_at = k; }
+    if (g > e.high && can_increase(s, k)) { e.high = g; e.high_at = k; }
+    if (g < e.low && can_decrease(s, k)) { e.low = g; e.low_at = k; }
   }
   return e;
 }
 
 // The same for many groups. Variables in no group come last: for them the other end of the interval is 0.
-inline void extremes_of_groups(const DualState& s, std::vector<Extreme>& extremes) {
-  extremes.assign(s.groups + 1, Extreme{-kInfinity, kInfinity, -1, -1});
+inline void extremes_of_groups(const DualState& s, Extreme* extremes) {
+  for (std::int32_t g = 0; g <= s.groups; ++g) extremes[g] = Extreme{-kInfinity, kInfinity, -1, -1};
   for (std::int64_t k = 0; k < s.active; ++k) {
     Extreme& e = extremes[s.group[k] < 0 ? s.groups : s.group[k]];
     const double g = s.gradient[k];
-    if (g > e.high && s.can_increase(k)) { e.high = g; e.high_at = k; }
-    if (g < e.low && s.can_decrease(k)) { e.low = g; e.low_at = k; }
+    if (g > e.high && can_increase(s, k)) { e.high = g; e.high_at = k; }
+    if (g < e.low && can_decrease(s, k)) { e.low = g; e.low_at = k; }
   }
 }
 
@@ -70,16 +87,38 @@ inline double clipped_gain(double slope, double curvature, double room) {
   return step * (slope - 0.5 * step * curvature);
 }
 
-// The partner of `i` by second-order gain among its group (1.27).
-MAXMARGIN_CLONES inline std::int64_t second_order_partner(const DualState& s, std::int64_t i, const double* row) {
+// The partner of `i` by second-order gain (1.27), when all variables are in one group.
+inline std::int64_t second_order_partner(const DualState& s, std::int64_t i, const double* row) {
   const double g_i = s.gradient[i], d_i = s.diagonal[i];
-  const std::int32_t group = s.group[i];
+  LaneMaximum gains{spread(-kInfinity), IndexLanes{} - 1};
+  IndexLanes here = counting();
+  std::int64_t k = 0;
+  for (; k + kLanes <= s.active; k += kLanes, here += kLanes) {
+    const Lanes slope = g_i - load(s.gradient + k);
+    const Lanes bend = d_i + load(s.diagonal + k) - 2.0 * load(row + k);
+    const Lanes gain = slope * slope / (bend > kTinyCurvature ? bend : spread(kTinyCurvature));
+    gains.see(gain, (slope > 0.0) & (load(s.dual + k) > load(s.lower + k)), here);
+  }
+  double best = -kInfinity;
+  std::int64_t partner = -1;
+  gains.reduce(best, partner);
+  for (; k < s.active; ++k) {
+    const double slope = g_i - s.gradient[k];
+    if (!(slope > 0.0) || !can_decrease(s, k)) continue;
+    const double gain = unclipped_gain(slope, d_i + s.diagonal[k] - 2.0 * row[k]);
+    if (gain > best) { best = gain; partner = k; }
+  }
+  return partner;
+}
+
+// The same among the members of its group.
+inline std::int64_t second_order_partner_in_group(const DualState& s, std::int64_t i, const double* row) {
   double best = -kInfinity;
   std::int64_t partner = -1;
   for (std::int64_t k = 0; k < s.active; ++k) {
-    const double slope = g_i - s.gradient[k];
-    if (!(slope > 0.0) || !s.can_decrease(k) || s.group[k] != group) continue;
-    const double gain = unclipped_gain(slope, d_i + s.diagonal[k] - 2.0 * row[k]);
+    const double slope = s.gradient[i] - s.gradient[k];
+    if (!(slope > 0.0) || !can_decrease(s, k) || s.group[k] != s.group[i]) continue;
+    const double gain = unclipped_gain(slope, curvature(s, i, k, row));
     if (gain > best) { best = gain; partner = k; }
   }
   return partner;
@@ -91,7 +130,7 @@ inline void maximum_gain_partner(const DualState& s, std::int64_t p, const doubl
     if (k == p || s.group[k] != s.group[p]) continue;
     const double slope = s.gradient[p] - s.gradient[k];
     const std::int64_t up = slope > 0.0 ? p : k, down = slope > 0.0 ? k : p;
-    const double room = std::fmin(s.room_up(up), s.room_down(down));
+    const double room = smaller(room_up(s, up), room_down(s, down));
     if (!(room > 0.0)) continue;
     const double gain = clipped_gain(std::fabs(slope), curvature(s, p, k, row), room);
     if (gain > best) { best = gain; choice.up = up; choice.down = down; }
@@ -103,7 +142,7 @@ inline void choose_single(const DualState& s, Rule rule, Choice& choice) {
   double best = -kInfinity;
   for (std::int64_t k = 0; k < s.active; ++k) {
     if (s.group[k] >= 0) continue;
-    const double g = s.gradient[k], slope = std::fabs(g), room = g > 0.0 ? s.room_up(k) : s.room_down(k);
+    const double g = s.gradient[k], slope = std::fabs(g), room = g > 0.0 ? room_up(s, k) : room_down(s, k);
     if (!(slope > 0.0) || !(room > 0.0)) continue;
     const double gain = rule == Rule::most_violating_pair ? slope
                         : rule == Rule::second_order      ? unclipped_gain(slope, s.diagonal[k])
@@ -115,55 +154,50 @@ inline void choose_single(const DualState& s, Rule rule, Choice& choice) {
 inline bool in_corner(const DualState& s, std::int64_t k) {
   const double width = s.upper[k] - s.lower[k];
   const double margin = std::isfinite(width) ? 1e-8 * width : 0.0;
-  return s.room_up(k) <= margin || s.room_down(k) <= margin;
+  return room_up(s, k) <= margin || room_down(s, k) <= margin;
 }
 
-struct Selector {
-  Rule rule;
-  std::int64_t previous_up = -1, previous_down = -1;  // the last pair that moved
-  Choice pending{};  // chosen, but its rows were not at hand: taken up again instead of choosing anew
-  std::vector<Extreme> extremes{};
-
-  Choice select(const DualState& s, const RowStore& rows) {
-    Choice choice;
-    Extreme worst;
-    bool single = false;
-    if (s.groups == 1 && s.singles == 0) {  // every machine with a bias: one group for all
-      worst = extremes_of_one_group(s);
-      choice.violation = worst.high - worst.low;
-    } else {
-      extremes_of_groups(s, extremes);
-      choice.violation = -kInfinity;
-      for (std::int32_t g = 0; g <= s.groups; ++g) {
-        const Extreme& e = extremes[g];
-        const bool free = g == s.groups;
-        const double violation = free ? std::fmax(e.high, -e.low) : e.high - e.low;
-        if (violation > choice.violation) { choice.violation = violation; worst = e; single = free; }
-      }
-    }
-    if (!(choice.violation > 0.0)) return choice;
-    if (single) { choose_single(s, rule, choice); return choice; }
-    if (rule == Rule::maximum_gain && select_around_previous(s, rows, choice)) return choice;
-    choice.up = worst.high_at;
-    if (rule == Rule::most_violating_pair) { choice.down = worst.low_at; return choice; }
-    const double* row = rows.find(choice.up, s.active);
-    if (!row) { choice.missing = choice.up; return choice; }
-    choice.down = second_order_partner(s, choice.up, row);
-    return choice;
+// Rules that need rows leave `missing` if one is not at hand. `choice` is left without a pair then.
+inline bool select_around_previous(const DualState& s, const RowStore& rows, const SelectionMemory& m, Choice& choice) {
+  if (m.previous_up < 0 || m.previous_down < 0) return false;
+  if (in_corner(s, m.previous_up) && in_corner(s, m.previous_down)) return false;
+  double best = 0.0;
+  const std::int64_t previous[2] = {m.previous_up, m.previous_down};
+  for (const std::int64_t p : previous) {
+    const double* row = find(rows, p, s.active);
+    if (!row) { choice.missing = p; return true; }
+    maximum_gain_partner(s, p, row, best, choice);
   }
+  return best > 0.0;
+}
 
- private:
-  bool select_around_previous(const DualState& s, const RowStore& rows, Choice& choice) {
-    if (previous_up < 0 || previous_down < 0) return false;
-    if (in_corner(s, previous_up) && in_corner(s, previous_down)) return false;
-    double best = 0.0;
-    for (std::int64_t p : {previous_up, previous_down}) {
-      const double* row = rows.find(p, s.active);
-      if (!row) { choice.missing = p; return true; }
-      maximum_gain_partner(s, p, row, best, choice);
+inline Choice select(const DualState& s, const RowStore& rows, SelectionMemory& m) {
+  Choice choice;
+  Extreme worst;
+  bool single = false;
+  const bool one_group = s.groups == 1 && s.singles == 0;  // every classifier with a bias
+  if (one_group) {
+    worst = extremes_of_one_group(s);
+    choice.violation = worst.high - worst.low;
+  } else {
+    extremes_of_groups(s, m.extremes);
+    choice.violation = -kInfinity;
+    for (std::int32_t g = 0; g <= s.groups; ++g) {
+      const Extreme& e = m.extremes[g];
+      const bool free = g == s.groups;
+      const double violation = free ? larger(e.high, -e.low) : e.high - e.low;
+      if (violation > choice.violation) { choice.violation = violation; worst = e; single = free; }
     }
-    return best > 0.0;
   }
-};
+  if (!(choice.violation > 0.0)) return choice;
+  if (single) { choose_single(s, m.rule, choice); return choice; }
+  if (m.rule == Rule::maximum_gain && select_around_previous(s, rows, m, choice)) return choice;
+  if (m.rule == Rule::most_violating_pair) { choice.up = worst.high_at; choice.down = worst.low_at; return choice; }
+  const double* row = find(rows, worst.high_at, s.active);
+  if (!row) { choice.missing = worst.high_at; return choice; }
+  choice.up = worst.high_at;
+  choice.down = one_group ? second_order_partner(s, choice.up, row) : second_order_partner_in_group(s, choice.up, row);
+  return choice;
+}
 
-}  // namespace maxmargin
+}  // namespace maxmargin::MAXMARGIN_LEVEL

@@ -46,16 +46,25 @@ class BinaryMachine:
         self.status = solution.status
         self.counters = solution.counters
         self.samples = samples
-        bounds = offset_bounds(problem, solution.dual, solution.gradient)
-        self.offset = float(offset_between(*bounds)[0]) if problem.groups else 0.0
+        self._gradient: Floats | None = solution.gradient
 
     @cached_property
     def _judged(self) -> tuple[Certificate, MarginGeometry]:
         assert self._problem is not None
         certificate = certify(self._problem, self.dual)
         geometry = c_classification.read(self._problem, self.dual, certificate, self.samples)
-        self._problem = None  # the data are not needed any more
+        self._problem = self._gradient = None  # the data are not needed any more
         return certificate, geometry
+
+    @cached_property
+    def offset(self) -> float:
+        """The offset b: the judge's, or as long as there was no judgement the one of the solver's gradient."""
+        if "_judged" in self.__dict__:
+            return self.geometry.offset
+        assert self._problem is not None
+        assert self._gradient is not None
+        low, high = offset_bounds(self._problem, self.dual, self._gradient)
+        return float(offset_between(low, high)[0]) if self._problem.groups else 0.0
 
     @property
     def certificate(self) -> Certificate:
@@ -82,21 +91,18 @@ def train_binary(
     """Solve a two-class problem and have the solution judged."""
     solution = solver.solve(problem, start, callback)
     machine = BinaryMachine(problem, solution, samples)
-    if solution.status in (Status.INTERRUPTED, Status.UNBOUNDED):
-        return machine
-    claims = (Status.CONVERGED, Status.PRECISION)  # both ask for a second look with a fresh gradient
     for _ in range(REVIEWS):
-        if solution.status not in claims or _accepted(machine.certificate, solver.stopping):
-            break
+        # A converged or exhausted solver gets a second look, with a gradient that carries no rounding errors.
+        if solution.status not in (Status.CONVERGED, Status.PRECISION):
+            return machine
+        if _accepted(machine.certificate, solver.stopping):
+            machine.status = Status.CONVERGED
+            return machine
         again = solver.solve(problem, solution.dual, callback)
         solution = replace(again, counters=solution.counters + again.counters)
         machine = BinaryMachine(problem, solution, samples)
-    if solution.status in claims and solution.status is not Status.INTERRUPTED:
-        accepted = _accepted(machine.certificate, solver.stopping)
-        machine.status = Status.CONVERGED if accepted else Status.PRECISION
-    if solution.status is not Status.INTERRUPTED:
-        # The judge's gradient is exact, the solver's nearly so: the offset is the judge's.
-        machine.offset = machine.geometry.offset
+    if solution.status is Status.CONVERGED and not _accepted(machine.certificate, solver.stopping):
+        machine.status = Status.PRECISION
     return machine
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,12 +13,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxmargin.estimators.parameters import check_choice, check_count, check_flag, check_number
 from maxmargin.kernels import Kernel, Linear, Points, make_kernel
-from maxmargin.matrices import KernelMatrix, PrecomputedMatrix, SymmetricMatrix
+from maxmargin.matrices import NOT_FINITE, KernelMatrix, PrecomputedMatrix, SymmetricMatrix
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models import ComputedBlocks, GivenBlocks, KernelBlocks
 from maxmargin.problems import Progress
 from maxmargin.solvers import SOLVERS, Callback, PairwiseSolver, StoppingRule
 from maxmargin.training import Solver
+
+#: Up to this many samples the whole kernel matrix is computed at once.
+SMALL = 2048
 
 #: How far a precomputed matrix may be from symmetric, relative to its largest value.
 ASYMMETRY = 1e-6
@@ -84,10 +87,17 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         variance = _weighted_variance(X, sample_weight)
         return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
-    def _make_matrix(self, kernel: Kernel | None, X: Any, points: Points | None, rows: Indices) -> SymmetricMatrix:
-        if kernel is None or points is None:
-            return PrecomputedMatrix(X, rows)
-        return KernelMatrix(kernel, points.take(rows))
+    def _make_matrix_of(self, kernel: Kernel | None, X: Any) -> Callable[[Indices], SymmetricMatrix]:
+        """Return a function from training rows to their kernel matrix."""
+        if kernel is None:
+            return lambda rows: PrecomputedMatrix(X, rows)
+        points = Points(X)
+        kernel.check(points)
+        if kernel.vectorised and len(points) <= SMALL and 8 * len(points) ** 2 <= self.cache_size * 2**20:
+            # So few samples that all values together cost less than asking for rows.
+            values = _all_values(kernel, points)
+            return lambda rows: PrecomputedMatrix(values, rows)
+        return lambda rows: KernelMatrix(kernel, points.take(rows))
 
     def _make_blocks(self, X: Any) -> KernelBlocks:
         """Return the kernel values of samples with the support vectors."""
@@ -117,6 +127,21 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     @property
     def _is_linear(self) -> bool:
         return isinstance(self._kernel_, Linear)
+
+
+def _all_values(kernel: Kernel, points: Points) -> Floats:
+    """Return the whole kernel matrix, computed in stripes that stay in the processor's cache."""
+    count = len(points)
+    values = np.empty((count, count))
+    step = max(1, 2**15 // count)
+    for start in range(0, count, step):
+        stop = min(count, start + step)
+        stripe = kernel.evaluate(points.take(slice(start, stop)), points.take(slice(start, count)))
+        values[start:stop, start:] = stripe
+        values[stop:, start:stop] = stripe[:, stop - start :].T
+    if not np.isfinite(values).all():
+        raise ValueError(NOT_FINITE)
+    return values
 
 
 @contextmanager

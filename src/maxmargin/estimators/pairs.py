@@ -40,18 +40,21 @@ def train_pairs(
             stopped.set()
         return stopped.is_set()
 
+    alone = threads == 1 or len(pairs) == 1
+    watch = None if alone and callback is None else report
+
     def train(position: int) -> BinaryMachine:
         problem, samples = pose(*pairs[position])
         start = None if starts is None else starts[position]
         own = solver
         if deadline is not None and len(pairs) > 1:
             own = _with_seconds(solver, max(0.0, deadline - perf_counter()))
-        machine = train_binary(problem, own, samples, start, report)
+        machine = train_binary(problem, own, samples, start, watch)
         if machine.status is Status.INTERRUPTED:
             stopped.set()
         return machine
 
-    if threads == 1 or len(pairs) == 1:
+    if alone:
         return [train(position) for position in range(len(pairs))]
     with ThreadPoolExecutor(min(threads, len(pairs))) as pool:
         futures = [pool.submit(train, position) for position in range(len(pairs))]

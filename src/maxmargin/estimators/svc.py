@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
@@ -10,7 +11,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
@@ -19,7 +19,6 @@ from maxmargin.estimators.pairs import train_pairs
 from maxmargin.estimators.parameters import check_choice, check_flag, check_number
 from maxmargin.formulations import c_classification
 from maxmargin.formulations.c_classification import MarginGeometry
-from maxmargin.kernels import Points
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models import OneVersusOne
 from maxmargin.problems import Certificate, DualProblem, Status
@@ -188,21 +187,22 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
                 f"training needs samples of at least two classes, but there is only one class, {classes[0]!r}"
             )
         members = [taking_part[codes == c] for c in range(len(classes))]
+        labels = np.full(len(y), -1)
+        labels[taking_part] = codes
         factors = self._class_factors(classes, codes, weights[taking_part])
         kernel = self._make_kernel(X, weights)
-        points = None if kernel is None else Points(X)
+        matrix_of = self._make_matrix_of(kernel, X)
         starts = self._starts(classes, members, X.shape)
 
         # In the only pair of a two-class problem the second class is the positive one, as in scikit-learn.
         first_sign = -1.0 if len(classes) == 2 else 1.0
 
         def pose(a: int, b: int) -> tuple[DualProblem, Indices]:
-            samples = np.concatenate([members[a], members[b]])
-            sizes = [len(members[a]), len(members[b])]
-            signs = np.repeat([first_sign, -first_sign], sizes)
-            costs = cost * np.repeat([factors[a], factors[b]], sizes) * weights[samples]
-            matrix = self._make_matrix(kernel, X, points, samples)
-            return c_classification.pose(matrix, signs, costs, self.fit_intercept), samples
+            samples = np.sort(np.concatenate([members[a], members[b]]))
+            first = labels[samples] == a
+            signs = np.where(first, first_sign, -first_sign)
+            costs = np.where(first, cost * factors[a], cost * factors[b]) * weights[samples]
+            return c_classification.pose(matrix_of(samples), signs, costs, self.fit_intercept), samples
 
         with reporting(self.callback, self.verbose) as report:
             machines = train_pairs(
@@ -218,7 +218,7 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         self.shape_fit_ = X.shape
         self._kernel_ = kernel
         self._machines_ = machines
-        self._collect(X, members)
+        self._collect(X, members, labels)
         self._speak_up()
         return self
 
@@ -310,7 +310,14 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
             check_choice("class_weight", self.class_weight, ("balanced",))
             totals = np.bincount(codes, weights=weights)
             return totals.sum() / (len(classes) * totals)
-        factors: Floats = compute_class_weight(self.class_weight, classes=classes, y=classes[codes])
+        if self.class_weight is None:
+            return np.ones(len(classes))
+        if not isinstance(self.class_weight, Mapping):
+            raise ValueError(f"class_weight must be a dict, 'balanced' or None, not {self.class_weight!r}")
+        unknown = [label for label in self.class_weight if label not in classes]
+        if unknown:
+            raise ValueError(f"class_weight names {unknown[0]!r}, which is not one of the classes {list(classes)}")
+        factors = np.array([float(self.class_weight.get(label, 1.0)) for label in classes.tolist()])
         if not (np.isfinite(factors).all() and (factors > 0).all()):
             raise ValueError(f"class_weight must be above 0 for every class, not {self.class_weight!r}")
         return factors
@@ -326,18 +333,17 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         for machine, (a, b) in zip(machines, combinations(range(len(classes)), 2), strict=True):
             by_sample = np.zeros(shape[0])
             by_sample[machine.samples] = machine.dual
-            starts.append(by_sample[np.concatenate([members[a], members[b]])])
+            starts.append(by_sample[np.sort(np.concatenate([members[a], members[b]]))])
         return starts
 
-    def _collect(self, X: Any, members: list[Indices]) -> None:
+    def _collect(self, X: Any, members: list[Indices], labels: Indices) -> None:
         """Gather the machines of all pairs into scikit-learn's arrays."""
         count = len(self.classes_)
         machines = self._machines_
         coefficients = np.zeros((count - 1, self.shape_fit_[0]))
         for machine, (a, b) in zip(machines, combinations(range(count), 2), strict=True):
-            split = len(members[a])
-            coefficients[b - 1, machine.samples[:split]] = machine.dual[:split]
-            coefficients[a, machine.samples[split:]] = machine.dual[split:]
+            row = np.where(labels[machine.samples] == a, b - 1, a)
+            coefficients[row, machine.samples] = machine.dual
         in_use = coefficients.any(axis=0)
         support = [rows[in_use[rows]] for rows in members]
         order = np.concatenate(support)

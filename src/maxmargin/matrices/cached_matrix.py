@@ -11,6 +11,11 @@ import numpy as np
 
 from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix, product_by_blocks
 
+NOT_FINITE = (
+    "the kernel gave values that are not finite; scale the data (for example with StandardScaler), "
+    "or choose a smaller degree, gamma or coef0"
+)
+
 
 class CachedMatrix:
     """A least-recently-used cache of matrix rows, in working order.
@@ -34,13 +39,17 @@ class CachedMatrix:
         self.matrix = matrix
         self.order: Indices = np.arange(matrix.size)
         slots = min(max(2, budget // (8 * matrix.size)), max(2, matrix.size))
-        self.storage: Floats = np.empty((slots, matrix.size))  # untouched pages cost no memory
-        self.slot: Indices = np.full(matrix.size, -1)
-        self.length: Indices = np.zeros(slots, dtype=np.int64)
+        # Values that are all in memory already are read where they are; untouched pages of an empty array are free.
+        at_hand = matrix.at_hand() if slots >= matrix.size else None
+        self._borrowed = at_hand is not None
+        self.storage: Floats = np.empty((slots, matrix.size)) if at_hand is None else at_hand
+        slots = len(self.storage)
+        self.slot: Indices = np.full(matrix.size, -1) if at_hand is None else np.arange(matrix.size)
+        self.length: Indices = np.full(slots, 0 if at_hand is None else matrix.size)
         self.last_use: Indices = np.zeros(slots, dtype=np.int64)
-        self._owner: Indices = np.full(slots, -1)  # the row a slot holds, as an index of the matrix below
+        self._owner: Indices = np.arange(slots)  # the row a slot holds, as an index of the matrix below
         self._position: Indices = np.arange(matrix.size)  # where a row of the matrix below stands in the order
-        self._used = 0
+        self._used = 0 if at_hand is None else slots
         self.clock = 0
         self.requests = 0
         self.misses = 0
@@ -57,6 +66,9 @@ class CachedMatrix:
     @property
     def rows_at_once(self) -> int:
         return self.matrix.rows_at_once
+
+    def at_hand(self) -> Floats | None:
+        return None
 
     def diagonal(self) -> Floats:
         return self.matrix.diagonal()[self.order]
@@ -75,38 +87,40 @@ class CachedMatrix:
     def matvec(self, vector: Floats) -> Floats:
         return product_by_blocks(self, np.asarray(vector))
 
-    def has(self, position: int, length: int) -> bool:
-        """Return whether the first `length` values of a row are at hand."""
-        slot = self.slot[position]
-        return bool(slot >= 0 and self.length[slot] >= length)
+    def whole(self, positions: Indices) -> np.ndarray:
+        """Return which of the rows are at hand from end to end."""
+        slots = self.slot[positions]
+        whole: np.ndarray = (slots >= 0) & (self.length[slots] >= self.size)
+        return whole
 
     def ensure(self, position: int, length: int) -> None:
         """Make the first `length` values of a row available, and count it as just used."""
-        if not self.has(position, length):
+        slot = self.slot[position]
+        if slot < 0 or self.length[slot] < length:
             self.fetch(position, length)
         self.clock += 1
         self.last_use[self.slot[position]] = self.clock
 
-    def fetch(self, position: int, length: int) -> None:
-        """Compute what is missing of a row; where rows come cheaper together, some that follow it too."""
+    def fetch(self, position: int, length: int, likely: Indices | None = None) -> None:
+        """Compute what is missing of a row.
+
+        Where rows come cheaper together, as many of the `likely` next positions as are sensible come along, into
+        spare room: for those, nothing is evicted.
+        """
         self.misses += 1
         slot = int(self.slot[position])
         if slot >= 0:
             start = int(self.length[slot])
-            self.storage[slot, start:length] = self._compute(
-                self.order[position : position + 1], self.order[start:length]
-            )[0]
+            row, columns = self.order[position : position + 1], self.order[start:length]
+            self.storage[slot, start:length] = self._compute(row, columns)[0]
             self.length[slot] = length
         else:
-            # Spare slots may take neighbours along; for those, nothing is evicted.
-            spare = len(self.storage) - self._used
-            positions = [position]
-            if spare > 1 and self.rows_at_once > 1:
-                rest = np.flatnonzero(self.slot[position + 1 : length] < 0) + position + 1
-                positions += rest[: min(spare, self.rows_at_once) - 1].tolist()
-            values = self._compute(self.order[positions], self.order[:length])
-            for p, row in zip(positions, values, strict=True):
-                self._store(p, row)
+            positions = np.array([position])
+            spare = min(len(self.storage) - self._used, self.rows_at_once)
+            if likely is not None and spare > 1:
+                new = likely[(self.slot[likely] < 0) & (likely != position)]
+                positions = np.concatenate([positions, new[: spare - 1]])
+            self._store(positions, self._compute(self.order[positions], self.order[:length]))
         self.clock += 1
         self.last_use[self.slot[position]] = self.clock
 
@@ -116,6 +130,8 @@ class CachedMatrix:
         moved = np.flatnonzero(permutation != np.arange(count))
         if not len(moved):
             return
+        if self._borrowed:
+            self.storage, self._borrowed = self.storage.copy(), False
         sources = permutation[moved]
         self.order[moved] = self.order[sources]
         self.slot[moved] = self.slot[sources]
@@ -131,25 +147,25 @@ class CachedMatrix:
             else:
                 self.storage[slot, moved] = self.storage[slot, sources]
 
-    def _store(self, position: int, row: Floats) -> None:
-        if self._used < len(self.storage):
-            slot = self._used
-            self._used += 1
+    def _store(self, positions: Indices, values: Floats) -> None:
+        """Put rows into free slots, or a single one into the slot that was used least recently."""
+        count, length = values.shape
+        if self._used + count <= len(self.storage):
+            slots = slice(self._used, self._used + count)
+            self._used += count
         else:
-            slot = int(np.argmin(self.last_use))
-            self.slot[self._position[self._owner[slot]]] = -1
-        self.storage[slot, : len(row)] = row
-        self.length[slot] = len(row)
-        self.last_use[slot] = self.clock
-        self._owner[slot] = self.order[position]
-        self.slot[position] = slot
+            oldest = int(np.argmin(self.last_use))
+            self.slot[self._position[self._owner[oldest]]] = -1
+            slots = slice(oldest, oldest + 1)
+        self.storage[slots, :length] = values
+        self.length[slots] = length
+        self.last_use[slots] = self.clock
+        self._owner[slots] = self.order[positions]
+        self.slot[positions] = np.arange(slots.start, slots.stop)
 
     def _compute(self, rows: Indices, columns: Indices) -> Floats:
         values = self.matrix.block(rows, columns)
         self.evaluations += values.size
-        if not np.isfinite(values).all():
-            raise ValueError(
-                "the kernel gave values that are not finite; scale the data (for example with StandardScaler), "
-                "or choose a smaller degree, gamma or coef0"
-            )
+        if not np.isfinite(values.sum()) and not np.isfinite(values).all():
+            raise ValueError(NOT_FINITE)
         return values

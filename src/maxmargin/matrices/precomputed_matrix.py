@@ -1,4 +1,4 @@
-"""A matrix that the user has computed, in memory or in a memory-mapped file."""
+"""A matrix whose values are there already, in memory or in a memory-mapped file."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from numpy.typing import NDArray
 
 from maxmargin.matrices.symmetric_matrix import Floats, Indices, product_by_blocks
 
+#: About how many values are copied per request.
+REQUEST_VALUES = 2**20
+
 
 @dataclass(frozen=True)
 class PrecomputedMatrix:
     """The rows and columns `index` of a square array of values."""
 
     values: NDArray[np.floating]
-    index: Indices = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    index: Indices | None = None
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.shape[0] != self.values.shape[1]:
@@ -23,26 +26,42 @@ class PrecomputedMatrix:
             raise ValueError(
                 f"a precomputed kernel matrix must be square, one row and one column per sample; this one is {shape}"
             )
-        if not len(self.index):
-            object.__setattr__(self, "index", np.arange(len(self.values)))
+        if self.index is not None and np.array_equal(self.index, np.arange(len(self.values))):
+            object.__setattr__(self, "index", None)  # all of it: no detour through an index
 
     @property
     def size(self) -> int:
-        return len(self.index)
+        return len(self.values) if self.index is None else len(self.index)
 
     @property
     def rows_at_once(self) -> int:
-        return 1
+        return max(1, REQUEST_VALUES // max(1, self.size))
+
+    def at_hand(self) -> Floats | None:
+        if self.size**2 > REQUEST_VALUES:
+            return None
+        if self.index is not None:
+            return self.block(np.arange(self.size), np.arange(self.size))
+        usable = self.values.dtype == np.float64 and self.values.flags.c_contiguous
+        return np.asarray(self.values) if usable else np.ascontiguousarray(self.values, dtype=np.float64)
 
     def diagonal(self) -> Floats:
+        if self.index is None:
+            return np.array(np.diagonal(self.values), dtype=np.float64)
         return np.asarray(self.values[self.index, self.index], dtype=np.float64)
 
     def rows(self, indices: Indices) -> Floats:
         return self.block(indices, np.arange(self.size))
 
     def block(self, rows: Indices, columns: Indices) -> Floats:
-        picked = self.values[self.index[rows]][:, self.index[columns]]
-        return np.ascontiguousarray(picked, dtype=np.float64)
+        if self.index is not None:
+            rows, columns = self.index[rows], self.index[columns]
+        elif len(columns) == self.size and np.array_equal(columns, np.arange(self.size)):
+            return np.ascontiguousarray(self.values[rows], dtype=np.float64)
+        return np.ascontiguousarray(self.values[rows[:, None], columns], dtype=np.float64)
 
     def matvec(self, vector: Floats) -> Floats:
-        return product_by_blocks(self, np.asarray(vector))
+        vector = np.asarray(vector)
+        if self.index is None and self.values.dtype == np.float64:
+            return np.asarray(self.values @ vector)
+        return product_by_blocks(self, vector)

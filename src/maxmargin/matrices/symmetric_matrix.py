@@ -32,6 +32,10 @@ class SymmetricMatrix(Protocol):
         """How many rows it is sensible to ask for together."""
         ...
 
+    def at_hand(self) -> Floats | None:
+        """Return the whole matrix if it is in memory already, as a finite C-ordered array not to be written to."""
+        ...
+
     def diagonal(self) -> Floats:
         """Return the diagonal."""
         ...

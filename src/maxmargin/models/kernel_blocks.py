@@ -19,6 +19,9 @@ from maxmargin.matrices.symmetric_matrix import Floats, Indices
 #: The largest block of kernel values that one thread holds while predicting.
 BLOCK_BYTES = 4 * 2**20
 
+#: Fewer kernel values than this are computed sooner than a second thread starts.
+WORTH_A_THREAD = 2**18
+
 
 class KernelBlocks(Protocol):
     """Rows of kernel values: one per sample, one column per support vector."""
@@ -66,8 +69,10 @@ def map_blocks(
     count = len(blocks)
     out = np.empty((count, outputs))
     step = max(1, BLOCK_BYTES // (8 * max(1, width)))
-    if threads > 1:  # enough blocks for all, as long as each is worth a call
-        step = max(1, min(step, max(64, -(-count // (2 * threads)))))
+    if count * width < WORTH_A_THREAD:
+        threads = 1
+    if threads > 1:  # enough blocks for all
+        step = max(1, min(step, -(-count // (2 * threads))))
 
     def fill(start: int) -> None:
         rows = slice(start, min(count, start + step))

@@ -12,6 +12,7 @@ Labels, classes and targets only fill these arrays; nothing below a formulation 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +81,16 @@ class DualProblem:
         """The number of groups."""
         return len(self.total)
 
+    @cached_property
+    def singles(self) -> int:
+        """The number of variables in no group."""
+        return int((self.group < 0).sum())
+
+    @cached_property
+    def bounded(self) -> bool:
+        """Whether every bound is finite."""
+        return bool(np.isfinite(self.lower).all() and np.isfinite(self.upper).all())
+
     @property
     def curvature(self) -> Floats:
         """The diagonal of M plus the ridge: the curvature along each variable."""
@@ -92,6 +103,8 @@ class DualProblem:
 
     def group_sums(self, values: Floats) -> Floats:
         """Return the sum of `values` over each group."""
+        if self.singles == 0:
+            return np.bincount(self.group, weights=values, minlength=self.groups)
         grouped = self.group >= 0
         return np.bincount(self.group[grouped], weights=values[grouped], minlength=self.groups)
 

@@ -20,10 +20,12 @@ def feasible_start(problem: DualProblem, wanted: Floats | None = None) -> Floats
         raise ValueError(f"a start must have one entry for each of the {n} variables, not shape {dual.shape}")
     if not np.isfinite(dual).all():
         raise ValueError("a start must be finite")
-    dual = np.clip(dual, problem.lower, problem.upper)
+    dual = np.minimum(np.maximum(dual, problem.lower), problem.upper)
     sums = problem.group_sums(dual)
     for g in range(problem.groups):
         missing = problem.total[g] - sums[g]
+        if missing == 0:
+            continue
         members = np.flatnonzero(problem.group == g)
         scale = np.abs(dual[members]).sum() + abs(problem.total[g])
         if abs(missing) > 1e-12 * scale:

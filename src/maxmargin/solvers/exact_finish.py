@@ -9,7 +9,8 @@ a few pair steps let bounded variables in that should move.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from numpy.linalg import LinAlgError
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.solvers.stopping import Monitor
@@ -18,9 +19,8 @@ from maxmargin.solvers.working_state import Reason, WorkingState
 
 ROUNDS = 20
 PAIR_STEPS = 16  # between two solutions of the linear equations
-#: Added to the diagonal, relative to it: duplicates make the system singular. Solving again makes up for it.
+#: Added to the diagonal, relative to it: duplicates make the system singular. One refinement makes up for it.
 DAMPING = 1e-10
-REFINEMENTS = 3
 
 
 def exact_finish(state: WorkingState, limit: int, monitor: Monitor) -> None:
@@ -47,13 +47,15 @@ def _solve_free(state: WorkingState, limit: int) -> bool:
     free = np.flatnonzero((state.lower < state.dual) & (state.dual < state.upper))
     if not 0 < len(free) <= limit:
         return False
-    block = state.block(free) + np.diag(state.ridge[free])
+    block = state.block(free)
+    block.ravel()[:: len(free) + 1] += state.ridge[free]
     before, dual, gradient = state.dual[free], state.dual[free].copy(), state.gradient[free].copy()
     lower, upper, group = state.lower[free], state.upper[free], state.group[free]
     moving = np.arange(len(free))
     while len(moving):
         try:
-            direction = _newton_direction(block[np.ix_(moving, moving)], gradient[moving], group[moving])
+            inner = block if len(moving) == len(free) else block[moving[:, None], moving]
+            direction = _newton_direction(inner, gradient[moving], group[moving])
         except LinAlgError:
             return False
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -68,22 +70,32 @@ def _solve_free(state: WorkingState, limit: int) -> bool:
         stopped = moving[blocked]
         dual[stopped] = np.where(direction[blocked] > 0, upper[stopped], lower[stopped])
         moving = moving[~blocked]
-    state.move(free, np.clip(dual, lower, upper) - before, np.clip(dual, lower, upper))
+    dual = np.minimum(np.maximum(dual, lower), upper)
+    state.move(free, dual - before, dual)
     return True
 
 
 def _newton_direction(block: Floats, gradient: Floats, group: np.ndarray) -> Floats:
     """Solve block·d + E·ρ = gradient with Eᵀd = 0, where E says which variable is in which group."""
-    damped = block + DAMPING * np.diag(np.maximum(np.diag(block), np.finfo(float).tiny))
-    factor = cho_factor(damped, lower=True, check_finite=False)
+    damped = block.copy()
+    damped.ravel()[:: len(block) + 1] *= 1.0 + DAMPING
+    factor, info = dpotrf(damped, lower=1, overwrite_a=1)
+    if info:
+        raise LinAlgError("the block of free variables is not positive definite")
     names = np.unique(group[group >= 0])
-    member = (group[:, None] == names[None, :]).astype(float)
-    spread = cho_solve(factor, member, check_finite=False)
-    direction = np.zeros(len(gradient))
-    for _ in range(REFINEMENTS):
-        part = cho_solve(factor, gradient - block @ direction, check_finite=False)
-        if len(names):
-            offsets = np.linalg.solve(member.T @ spread, member.T @ part)
-            part = part - spread @ offsets
-        direction += part
-    return direction
+    member = (group[:, None] == names).astype(float)
+    # Both unknowns from one solve: A⁻¹ [gradient, E]; then the part along A⁻¹E that breaks the sums is taken off.
+    both = dpotrs(factor, np.column_stack([gradient, member]), lower=1)[0]
+    direction, spread = both[:, 0], both[:, 1:]
+    keep_sums = np.linalg.pinv(member.T @ spread) @ member.T if len(names) > 1 else None
+
+    def without_drift(part: Floats) -> Floats:
+        if keep_sums is not None:
+            return part - spread @ (keep_sums @ part)
+        if len(names) == 1:
+            return part - spread[:, 0] * ((member[:, 0] @ part) / (member[:, 0] @ spread[:, 0]))
+        return part
+
+    direction = without_drift(direction)
+    remainder = dpotrs(factor, gradient - block @ direction, lower=1)[0]
+    return direction + without_drift(remainder)

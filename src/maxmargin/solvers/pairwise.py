@@ -155,7 +155,7 @@ class PairwiseSolver:
 
 def _grows_without_limit(state: WorkingState) -> bool:
     """Whether w has become too short for the dual variables that make it up: there is no margin."""
-    if np.isfinite(state.upper).all() and np.isfinite(state.lower).all():
+    if state.bounded:
         return False
     weight = float(np.abs(state.dual).sum())
     squared_norm = 2.0 * (float(state.linear @ state.dual) - state.dual_value)

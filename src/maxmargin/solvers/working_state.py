@@ -44,7 +44,8 @@ class WorkingState:
         self.active = n
         self.rows = CachedMatrix(problem.matrix, cache_bytes)
         self.groups = problem.groups
-        self.singles = int((problem.group < 0).sum())
+        self.singles = problem.singles
+        self.bounded = problem.bounded
         self.linear = problem.linear.copy()
         self.lower = problem.lower.copy()
         self.upper = problem.upper.copy()
@@ -78,7 +79,7 @@ class WorkingState:
         self.dual_value += gain
         self.violation = violation
         if reason == Reason.NEEDS_ROW:
-            rows.fetch(row, length)
+            rows.fetch(row, length, self._likely_next() if rows.rows_at_once > 1 else None)
         return Outcome(Reason(reason), steps, violation)
 
     def reorder(self, permutation: Indices, active: int) -> None:
@@ -112,8 +113,8 @@ class WorkingState:
 
     def block(self, positions: Indices) -> Floats:
         """Return the square block of the matrix at these positions, from the cache where it can."""
-        if all(self.rows.has(int(k), self.size) for k in positions):
-            return self.rows.storage[self.rows.slot[positions]][:, positions]
+        if self.rows.whole(positions).all():
+            return self.rows.storage[self.rows.slot[positions][:, None], positions]
         return self.rows.block(positions, positions)
 
     def move(self, positions: Indices, change: Floats, values: Floats) -> None:
@@ -126,16 +127,19 @@ class WorkingState:
     def _product(self, columns: Indices, weights: Floats, start: int) -> Floats:
         """Return M[start:, columns] @ weights, from cached rows where they are whole, else by blocks."""
         product = np.zeros(self.size - start)
-        whole = np.array([self.rows.has(int(k), self.size) for k in columns], dtype=bool)
-        for k, weight in zip(columns[whole], weights[whole], strict=True):
-            product += weight * self.rows.storage[self.rows.slot[k], start:]
+        whole = self.rows.whole(columns)
+        at_hand = np.flatnonzero(whole)
+        step = max(1, 2**16 // self.size)
+        for first in range(0, len(at_hand), step):
+            part = at_hand[first : first + step]
+            product += weights[part] @ self.rows.storage[self.rows.slot[columns[part]], start:]
         columns, weights = columns[~whole], weights[~whole]
         if len(columns):
             tail = np.arange(start, self.size)
             step = max(1, BLOCK_BYTES // (8 * len(columns)))
             for first in range(0, len(tail), step):
-                part = slice(first, first + step)
-                product[part] += self.rows.block(tail[part], columns) @ weights
+                rows = slice(first, first + step)
+                product[rows] += self.rows.block(tail[rows], columns) @ weights
         return product
 
     def in_original_order(self, values: Floats) -> Floats:
@@ -143,6 +147,18 @@ class WorkingState:
         out = np.empty_like(values)
         out[self.order] = values
         return out
+
+    def _likely_next(self) -> Indices:
+        """Return the active variables that violate optimality most: their rows will be asked for soon."""
+        if self.rows.rows_at_once >= self.active:
+            return np.arange(self.active)
+        part = slice(0, self.active)
+        gradient, dual = self.gradient[part], self.dual[part]
+        up = np.where(dual < self.upper[part], gradient, -np.inf)
+        down = np.where(dual > self.lower[part], -gradient, -np.inf)
+        wanted = min(self.active, self.rows.rows_at_once)
+        score = np.maximum(up - up.mean(where=up > -np.inf), down - down.mean(where=down > -np.inf))
+        return np.argsort(-score, kind="stable")[:wanted]
 
     def _first_gradient(self, problem: DualProblem) -> Floats:
         gradient = self.linear - self.ridge * self.dual
