@@ -158,8 +158,9 @@ inline bool in_corner(const DualState& s, std::int64_t k) {
 }
 
 // Rules that need rows leave `missing` if one is not at hand. `choice` is left without a pair then.
-inline bool select_around_previous(const DualState& s, const RowStore& rows, const SelectionMemory& m, Choice& choice) {
-  if (m.previous_up < 0 || m.previous_down < 0) return false;
+inline bool select_around_previous(const DualState& s, const RowStore& rows, const SelectionMemory& m,
+                                   std::int32_t worst_group, Choice& choice) {
+  if (m.previous_up < 0 || m.previous_down < 0 || s.group[m.previous_up] != worst_group) return false;
   if (in_corner(s, m.previous_up) && in_corner(s, m.previous_down)) return false;
   double best = 0.0;
   const std::int64_t previous[2] = {m.previous_up, m.previous_down};
@@ -191,7 +192,7 @@ inline Choice select(const DualState& s, const RowStore& rows, SelectionMemory& 
   }
   if (!(choice.violation > 0.0)) return choice;
   if (single) { choose_single(s, m.rule, choice); return choice; }
-  if (m.rule == Rule::maximum_gain && select_around_previous(s, rows, m, choice)) return choice;
+  if (m.rule == Rule::maximum_gain && select_around_previous(s, rows, m, s.group[worst.high_at], choice)) return choice;
   if (m.rule == Rule::most_violating_pair) { choice.up = worst.high_at; choice.down = worst.low_at; return choice; }
   const double* row = find(rows, worst.high_at, s.active);
   if (!row) { choice.missing = worst.high_at; return choice; }

@@ -14,7 +14,7 @@ from maxmargin.formulations import c_classification
 from maxmargin.formulations.c_classification import MarginGeometry
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import Certificate, DualProblem, Solution, Status, certify
-from maxmargin.problems.certificate import offset_bounds, offset_between
+from maxmargin.problems.certificate import offset_between, offset_bounds
 from maxmargin.solvers import Callback, StoppingRule
 
 #: How often the judge sends a point back before double precision is declared exhausted.

@@ -301,8 +301,6 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         weights: Floats = _check_sample_weight(sample_weight, X, dtype=np.float64)
         if (weights < 0).any():
             raise ValueError("sample_weight must be at least 0 everywhere; 0 leaves a row out")
-        if not (weights > 0).any():
-            raise ValueError("sample_weight is 0 for every sample: nothing is left to train on")
         return weights
 
     def _class_factors(self, classes: Any, codes: Indices, weights: Floats) -> Floats:

@@ -58,7 +58,11 @@ class PrecomputedMatrix:
             rows, columns = self.index[rows], self.index[columns]
         elif len(columns) == self.size and np.array_equal(columns, np.arange(self.size)):
             return np.ascontiguousarray(self.values[rows], dtype=np.float64)
-        return np.ascontiguousarray(self.values[rows[:, None], columns], dtype=np.float64)
+        if self.values.flags.c_contiguous:  # one flat index is several times faster than two
+            picked = self.values.reshape(-1).take(rows[:, None] * len(self.values) + columns)
+        else:
+            picked = self.values[rows[:, None], columns]
+        return np.ascontiguousarray(picked, dtype=np.float64)
 
     def matvec(self, vector: Floats) -> Floats:
         vector = np.asarray(vector)

@@ -79,7 +79,7 @@ def certify(problem: DualProblem, dual: Floats) -> Certificate:
     gradient = problem.linear - product - problem.ridge * dual
     low, high = offset_bounds(problem, dual, gradient)
     offset = offset_between(low, high)
-    decision = product + _of_samples(problem, offset)
+    decision = product + of_samples(problem, offset)
     squared_norm = float(dual @ product)
 
     scale = _feasible_scale(problem, decision)
@@ -167,13 +167,15 @@ def violation_of(problem: DualProblem, low: Floats, high: Floats, dual: Floats, 
 
 
 def offset_between(low: Floats, high: Floats) -> Floats:
-    """Take the middle of each interval, or its finite end."""
-    finite_low, finite_high = np.isfinite(low), np.isfinite(high)
-    middle = 0.5 * (np.where(finite_low, low, high) + np.where(finite_high, high, low))
-    return np.where(finite_low | finite_high, middle, 0.0)
+    """Return the middle of each interval, or its finite end, or 0 if it has none."""
+    low = np.where(np.isfinite(low), low, high)
+    high = np.where(np.isfinite(high), high, low)
+    low, high = np.where(np.isfinite(low), low, 0.0), np.where(np.isfinite(high), high, 0.0)
+    return 0.5 * (low + high)
 
 
-def _of_samples(problem: DualProblem, per_group: Floats) -> Floats:
+def of_samples(problem: DualProblem, per_group: Floats) -> Floats:
+    """Return the value of each variable's group, 0 for a variable in no group."""
     if problem.singles == 0:
         return per_group[problem.group]
     if not len(per_group):

@@ -9,41 +9,48 @@ a few pair steps let bounded variables in that should move.
 from __future__ import annotations
 
 import numpy as np
-from numpy.linalg import LinAlgError
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg.lapack import dpotrs, dpstrf
 
-from maxmargin.matrices.symmetric_matrix import Floats
+from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.solvers.stopping import Monitor
 from maxmargin.solvers.working_set import SELECTION_RULES
 from maxmargin.solvers.working_state import Reason, WorkingState
 
 ROUNDS = 20
 PAIR_STEPS = 16  # between two solutions of the linear equations
-#: Added to the diagonal, relative to it: duplicates make the system singular. One refinement makes up for it.
-DAMPING = 1e-10
+#: Directions flatter than this, relative to the steepest, are left alone: duplicates make the equations singular.
+RANK_TOLERANCE = 1e-11
 
 
 def exact_finish(state: WorkingState, limit: int, monitor: Monitor) -> None:
     """Go from an optimum within the tolerance to the exact one, if at most `limit` variables are free.
 
-    The dual never falls. It ends where rounding does, when a limit of the stopping rule is reached, or when the
-    equations cannot be solved (an indefinite matrix); the point is then as good as before or better.
+    It ends where rounding does, when a limit of the stopping rule is reached, or when there is nothing to solve. Where
+    rounding makes the violation worse than it was, everything stays as it was.
     """
+    dual, gradient, value = state.dual.copy(), state.gradient.copy(), state.dual_value
+    before = state.violation
+    _approach(state, limit, monitor)
+    if state.violation > before:
+        state.dual, state.gradient, state.dual_value, state.violation = dual, gradient, value, before
+
+
+def _approach(state: WorkingState, limit: int, monitor: Monitor) -> None:
     rule = SELECTION_RULES["second_order"]
     state.bounded_part = np.empty(0)  # nothing shrinks any more
     for _ in range(ROUNDS):
         if monitor.limit_reached(state.iterations) is not None or not _solve_free(state, limit):
             return
         target = 1e-13 * (1.0 + float(np.abs(state.linear - state.gradient).max()))
-        before = state.iterations
-        while state.iterations < before + PAIR_STEPS:
-            outcome = state.steps(rule, target, before + PAIR_STEPS - state.iterations, monitor.time_slice())
+        end = state.iterations + PAIR_STEPS
+        while state.iterations < end:
+            outcome = state.steps(rule, target, end - state.iterations, monitor.time_slice())
             if outcome.reason in (Reason.OPTIMAL, Reason.PRECISION, Reason.UNBOUNDED):
                 return
 
 
 def _solve_free(state: WorkingState, limit: int) -> bool:
-    """Move the free variables to the optimum of their linear equations; return whether it could be done."""
+    """Move the free variables to the solution of their linear equations; return whether there are any."""
     free = np.flatnonzero((state.lower < state.dual) & (state.dual < state.upper))
     if not 0 < len(free) <= limit:
         return False
@@ -53,22 +60,21 @@ def _solve_free(state: WorkingState, limit: int) -> bool:
     lower, upper, group = state.lower[free], state.upper[free], state.group[free]
     moving = np.arange(len(free))
     while len(moving):
-        try:
-            inner = block if len(moving) == len(free) else block[moving[:, None], moving]
-            direction = _newton_direction(inner, gradient[moving], group[moving])
-        except LinAlgError:
-            return False
-        with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(direction > 0, upper[moving] - dual[moving], lower[moving] - dual[moving]) / direction
-        room[direction == 0] = np.inf
+        inner = block if len(moving) == len(free) else block[moving[:, None], moving]
+        direction = _newton_direction(inner, gradient[moving], group[moving])
+        pushed = direction != 0
+        if not pushed.any():
+            break
+        room = np.full(len(moving), np.inf)
+        bounds = np.where(direction > 0, upper[moving], lower[moving])
+        room[pushed] = (bounds[pushed] - dual[moving][pushed]) / direction[pushed]
         step = min(1.0, float(room.min()))
         dual[moving] += step * direction
         gradient -= block[:, moving] @ (step * direction)
         if step == 1.0:
             break
         blocked = room <= step
-        stopped = moving[blocked]
-        dual[stopped] = np.where(direction[blocked] > 0, upper[stopped], lower[stopped])
+        dual[moving[blocked]] = bounds[blocked]
         moving = moving[~blocked]
     dual = np.minimum(np.maximum(dual, lower), upper)
     state.move(free, dual - before, dual)
@@ -76,26 +82,42 @@ def _solve_free(state: WorkingState, limit: int) -> bool:
 
 
 def _newton_direction(block: Floats, gradient: Floats, group: np.ndarray) -> Floats:
-    """Solve block·d + E·ρ = gradient with Eᵀd = 0, where E says which variable is in which group."""
-    damped = block.copy()
-    damped.ravel()[:: len(block) + 1] *= 1.0 + DAMPING
-    factor, info = dpotrf(damped, lower=1, overwrite_a=1)
-    if info:
-        raise LinAlgError("the block of free variables is not positive definite")
-    names = np.unique(group[group >= 0])
-    member = (group[:, None] == names).astype(float)
-    # Both unknowns from one solve: A⁻¹ [gradient, E]; then the part along A⁻¹E that breaks the sums is taken off.
-    both = dpotrs(factor, np.column_stack([gradient, member]), lower=1)[0]
-    direction, spread = both[:, 0], both[:, 1:]
-    keep_sums = np.linalg.pinv(member.T @ spread) @ member.T if len(names) > 1 else None
+    """Return d with block·d = gradient − ρ of each group, and a sum of 0 over each group.
 
-    def without_drift(part: Floats) -> Floats:
-        if keep_sums is not None:
-            return part - spread @ (keep_sums @ part)
-        if len(names) == 1:
-            return part - spread[:, 0] * ((member[:, 0] @ part) / (member[:, 0] @ spread[:, 0]))
-        return part
+    The sums are kept by moving every member of a group against one of them. What remains is a plain system, solved by
+    a Cholesky factorisation with pivots: where variables depend on one another, only as many as matter move.
+    """
+    direction = np.zeros(len(gradient))
+    anchor = np.arange(len(gradient))  # against whom a variable moves; itself: on its own
+    for name in np.unique(group[group >= 0]):
+        members = np.flatnonzero(group == name)
+        anchor[members] = members[0]
+    own = group < 0
+    movers = np.flatnonzero((anchor != np.arange(len(anchor))) | own)
+    if not len(movers):
+        return direction
+    against = anchor[movers]
+    tied = ~own[movers]
+    to_anchor = np.where(tied[:, None], block[against], 0.0)
+    shifted = block[movers] - to_anchor
+    system = shifted[:, movers] - np.where(tied, shifted[:, against], 0.0)
+    right = gradient[movers] - np.where(tied, gradient[against], 0.0)
+    part = _solve_dependent(system, right)
+    direction[movers] = part
+    np.subtract.at(direction, against[tied], part[tied])
+    return direction
 
-    direction = without_drift(direction)
-    remainder = dpotrs(factor, gradient - block @ direction, lower=1)[0]
-    return direction + without_drift(remainder)
+
+def _solve_dependent(system: Floats, right: Floats) -> Floats:
+    """Solve a positive semi-definite system on a largest set of independent unknowns; the others are 0."""
+    largest = float(np.diag(system).max())
+    solution = np.zeros(len(right))
+    if not largest > 0:
+        return solution
+    factor, pivots, rank, _ = dpstrf(system, tol=RANK_TOLERANCE * largest, lower=1)
+    chosen: Indices = pivots[:rank] - 1
+    triangle = factor[:rank, :rank]
+    part = dpotrs(triangle, right[chosen], lower=1)[0]
+    remainder = right[chosen] - system[chosen[:, None], chosen] @ part  # one refinement
+    solution[chosen] = part + dpotrs(triangle, remainder, lower=1)[0]
+    return solution

@@ -17,7 +17,7 @@ import numpy as np
 
 from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
-from maxmargin.problems.certificate import offset_bounds, residuals
+from maxmargin.problems.certificate import of_samples, offset_between, offset_bounds, residuals
 from maxmargin.solvers.exact_finish import exact_finish
 from maxmargin.solvers.shrinking import reconsider, shrink, unshrink
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
@@ -66,7 +66,7 @@ class PairwiseSolver:
             status = Status.INTERRUPTED
         if state.active < state.size and status is not Status.INTERRUPTED:
             unshrink(state)
-        if status is Status.CONVERGED and self.finish_below:
+        if status is Status.CONVERGED and self.finish_below and state.iterations:
             exact_finish(state, self.finish_below, monitor)
         monitor.report(lambda: self._progress(problem, state, monitor), now=True)
         return Solution(
@@ -133,11 +133,8 @@ class PairwiseSolver:
         """Return the duality gap, taking shrunk variables as settled."""
         dual = state.in_original_order(state.dual)
         gradient = state.in_original_order(state.gradient)
-        low, high = offset_bounds(problem, dual, gradient)
-        middle = np.nan_to_num(0.5 * (low + high), posinf=0.0, neginf=0.0)
-        slack = gradient + problem.ridge * dual
-        if len(middle):
-            slack = slack - np.where(problem.group >= 0, middle[problem.group], 0.0)
+        offset = offset_between(*offset_bounds(problem, dual, gradient))
+        slack = gradient + problem.ridge * dual - of_samples(problem, offset)
         share = residuals(problem, dual, slack)
         return float(share[state.order[: state.active]].sum())
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from maxmargin import _native
 from maxmargin.matrices import CachedMatrix
-from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES, Floats, Indices
+from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import DualProblem
 
 
@@ -125,21 +125,21 @@ class WorkingState:
         self.dual_value = 0.5 * float(self.dual @ (self.linear + self.gradient))
 
     def _product(self, columns: Indices, weights: Floats, start: int) -> Floats:
-        """Return M[start:, columns] @ weights, from cached rows where they are whole, else by blocks."""
+        """Return M[start:, columns] @ weights.
+
+        Rows come from the cache where they are whole and are computed where not; either way the sums are added up in the
+        same order, so that the result does not depend on the size of the cache.
+        """
         product = np.zeros(self.size - start)
-        whole = self.rows.whole(columns)
-        at_hand = np.flatnonzero(whole)
         step = max(1, 2**16 // self.size)
-        for first in range(0, len(at_hand), step):
-            part = at_hand[first : first + step]
-            product += weights[part] @ self.rows.storage[self.rows.slot[columns[part]], start:]
-        columns, weights = columns[~whole], weights[~whole]
-        if len(columns):
-            tail = np.arange(start, self.size)
-            step = max(1, BLOCK_BYTES // (8 * len(columns)))
-            for first in range(0, len(tail), step):
-                rows = slice(first, first + step)
-                product[rows] += self.rows.block(tail[rows], columns) @ weights
+        tail = np.arange(start, self.size)
+        for first in range(0, len(columns), step):
+            part = columns[first : first + step]
+            whole = self.rows.whole(part)
+            panel = self.rows.storage[np.where(whole, self.rows.slot[part], 0), start:]
+            if not whole.all():
+                panel[~whole] = self.rows.block(part[~whole], tail)
+            product += weights[first : first + step] @ panel
         return product
 
     def in_original_order(self, values: Floats) -> Floats:

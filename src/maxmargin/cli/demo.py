@@ -1,0 +1,79 @@
+"""`maxmargin demo`: train on a chessboard, show the proof, save a picture."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+from maxmargin import SVC
+from maxmargin.datasets import chessboard
+from maxmargin.problems import Certificate
+from maxmargin.progress import ProgressLine
+
+if TYPE_CHECKING:
+    from maxmargin.formulations.c_classification import MarginGeometry
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command and its options to the parser."""
+    parser = commands.add_parser(
+        "demo",
+        help="train on a generated chessboard, print the certificate, save a picture",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    parser.add_argument("-n", "--samples", type=int, default=2000, help="training samples")
+    parser.add_argument("-C", type=float, default=100.0, help="cost of slack")
+    parser.add_argument("-g", "--gamma", type=float, default=1.0, help="width parameter of the gaussian kernel")
+    parser.add_argument("--noise", type=float, default=0.02, help="share of wrong labels")
+    parser.add_argument("--seed", type=int, default=0, help="of the data")
+    parser.add_argument("-o", "--output", type=Path, default=Path("maxmargin-demo.png"), help="where the picture goes")
+    parser.add_argument("--no-picture", action="store_true", help="leave the picture out")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Train, report, draw."""
+    console = Console(highlight=False)
+    X, y = chessboard(options.samples, noise=options.noise, seed=options.seed)
+    X_test, y_test = chessboard(10_000, seed=options.seed + 1)
+    console.print(f"A 4 x 4 chessboard: {options.samples:,} samples, {options.noise:.0%} of the labels wrong.")
+    line = ProgressLine(after=0.2)
+    started = perf_counter()
+    try:
+        model = SVC(C=options.C, gamma=options.gamma, callback=line).fit(X, y)
+    finally:
+        line.close()
+    seconds = perf_counter() - started
+    assert isinstance(certificate := model.certificate_, Certificate)
+    geometry: MarginGeometry = model.geometry_  # type: ignore[assignment]  # two classes: one machine
+
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    for name, value in [
+        ("steps", f"{int(model.n_iter_[0]):,} in {seconds:.2f} s"),
+        ("accuracy on new points", f"{model.score(X_test, y_test):.2%}"),
+        ("", ""),
+        ("primal value", f"{certificate.primal:.9g}"),
+        ("dual value", f"{certificate.dual:.9g}"),
+        ("duality gap", f"{certificate.gap:.3g}  ({certificate.relative_gap:.1g} of the optimum)"),
+        ("largest violation", f"{certificate.violation:.3g}  (tolerance {model.tol:g})"),
+        ("", ""),
+        ("free support vectors", f"{len(geometry.free):,}  on the margin"),
+        ("bounded support vectors", f"{len(geometry.bounded):,}  inside it or on the wrong side"),
+        ("other samples", f"{len(geometry.non_support):,}  beyond it"),
+        ("margin", f"{geometry.margin:.4g}"),
+    ]:
+        table.add_row(name, value)
+    console.print(table)
+    if not options.no_picture:
+        from maxmargin.plotting import plot_decision_regions
+
+        axes = plot_decision_regions(model, X, y)
+        axes.set_title(f"Chessboard, gaussian kernel: C = {options.C:g}, gamma = {options.gamma:g}")
+        axes.figure.savefig(options.output, dpi=120)
+        console.print(f"\nPicture: {options.output}")
+    return 0

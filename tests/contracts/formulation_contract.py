@@ -1,0 +1,49 @@
+"""What every formulation must do. Inherit, and provide a problem and the textbook's primal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from maxmargin.problems import DualProblem, certify, feasible_start
+from maxmargin.solvers import PairwiseSolver, StoppingRule
+from reference.quadratic_program import solve_quadratic_program
+
+
+class FormulationContract:
+    """A test class for a new formulation: subclass it and define `pose` and `textbook_primal`."""
+
+    def pose(self) -> DualProblem:
+        raise NotImplementedError("a subclass poses a small problem")
+
+    def textbook_primal(self, decision: np.ndarray, squared_norm: float) -> float:
+        """The objective of the textbook, from f(x_i) without offset plus the offset, and ‖w‖²."""
+        raise NotImplementedError("a subclass provides the textbook primal")
+
+    @pytest.fixture
+    def problem(self) -> DualProblem:
+        return self.pose()
+
+    def test_generic_primal_is_the_textbook_primal(self, problem):
+        solution = PairwiseSolver(stopping=StoppingRule(violation=0.5)).solve(problem)
+        for dual in (solution.dual, feasible_start(problem)):
+            certificate = certify(problem, dual)
+            offset = certificate.offset[0] if problem.groups else 0.0
+            decision = problem.matrix.matvec(dual) + offset
+            expected = self.textbook_primal(decision, certificate.squared_norm)
+            assert certificate.primal == pytest.approx(expected, rel=1e-10)
+            assert certificate.gap == pytest.approx(certificate.primal - certificate.dual, rel=1e-6, abs=1e-9)
+
+    def test_gap_goes_to_zero(self, problem):
+        gaps = [
+            certify(problem, PairwiseSolver(stopping=StoppingRule(violation=v), finish_below=0).solve(problem).dual).gap
+            for v in (1e-1, 1e-3, 1e-6, 1e-9)
+        ]
+        assert all(gap >= 0 for gap in gaps)
+        assert gaps[-1] < 1e-6 * max(1.0, gaps[0])
+
+    def test_optimum_is_that_of_a_generic_solver(self, problem):
+        value, _ = solve_quadratic_program(problem)
+        certificate = certify(problem, PairwiseSolver().solve(problem).dual)
+        assert certificate.dual == pytest.approx(value, rel=1e-6)
+        assert certificate.primal == pytest.approx(value, rel=1e-6)

@@ -1,0 +1,52 @@
+"""What every matrix must do. Inherit, and provide `make`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+
+class MatrixContract:
+    """A test class for a new matrix: subclass it and define `make`, which returns (matrix, the same as an array)."""
+
+    def make(self):
+        raise NotImplementedError("a subclass provides the matrix and its dense twin")
+
+    @pytest.fixture
+    def pair(self):
+        return self.make()
+
+    def test_size_and_diagonal(self, pair):
+        matrix, dense = pair
+        assert matrix.size == len(dense)
+        assert matrix.rows_at_once >= 1
+        np.testing.assert_array_equal(matrix.diagonal(), np.diag(dense))
+
+    def test_rows(self, pair):
+        matrix, dense = pair
+        for picks in ([0], [3, 1, 3], range(len(dense))):
+            picks = np.array(list(picks))
+            np.testing.assert_array_equal(matrix.rows(picks), dense[picks])
+
+    def test_blocks(self, pair):
+        matrix, dense = pair
+        rows, columns = np.array([2, 0, 5]), np.array([4, 4, 1])
+        block = matrix.block(rows, columns)
+        assert block.flags.c_contiguous
+        np.testing.assert_array_equal(block, dense[np.ix_(rows, columns)])
+        everything = np.arange(len(dense))
+        np.testing.assert_array_equal(matrix.block(rows, everything), dense[rows])
+
+    def test_products(self, pair):
+        matrix, dense = pair
+        vector = np.random.default_rng(0).normal(size=len(dense))
+        vector[::3] = 0.0
+        np.testing.assert_allclose(matrix.matvec(vector), dense @ vector, rtol=1e-12, atol=1e-12)
+        np.testing.assert_array_equal(matrix.matvec(np.zeros(len(dense))), np.zeros(len(dense)))
+
+    def test_what_is_at_hand_is_the_matrix(self, pair):
+        matrix, dense = pair
+        at_hand = matrix.at_hand()
+        if at_hand is not None:
+            np.testing.assert_array_equal(at_hand, dense)
+            assert at_hand.flags.c_contiguous

@@ -1,0 +1,162 @@
+"""The small problems that every solver must certify, by name. The hard cases are hard on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from maxmargin.formulations.c_classification import pose
+from maxmargin.kernels import Gaussian, Kernel, Linear, Points, Sigmoid
+from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
+from maxmargin.problems import DualProblem
+
+
+def two_clouds(n: int, features: int, distance: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    signs = np.where(np.arange(n) % 2, 1.0, -1.0)
+    return random.normal(size=(n, features)) + 0.5 * distance * signs[:, None], signs
+
+
+def classification(X, signs, kernel: Kernel, cost=1.0, fit_intercept=True) -> DualProblem:
+    matrix = KernelMatrix(kernel, Points(np.asarray(X, dtype=float)))
+    return pose(matrix, np.asarray(signs, dtype=float), np.broadcast_to(cost, len(signs)), fit_intercept)
+
+
+def separable() -> DualProblem:
+    return classification(*two_clouds(40, 3, 6.0), Linear(), 1.0)
+
+
+def overlapping() -> DualProblem:
+    return classification(*two_clouds(80, 2, 1.0), Gaussian(0.7), 1.0)
+
+
+def without_bias() -> DualProblem:
+    return classification(*two_clouds(60, 2, 1.0), Gaussian(0.7), 2.0, fit_intercept=False)
+
+
+def equal_duplicates() -> DualProblem:
+    X, signs = two_clouds(30, 2, 1.0)
+    return classification(np.repeat(X, 3, axis=0), np.repeat(signs, 3), Gaussian(0.5), 1.0)
+
+
+def opposite_duplicates() -> DualProblem:
+    X, signs = two_clouds(30, 2, 1.0)
+    return classification(np.vstack([X, X]), np.concatenate([signs, -signs]), Linear(), 1.0)
+
+
+def almost_empty_class() -> DualProblem:
+    X, signs = two_clouds(60, 2, 1.0)
+    signs[:] = -1.0
+    signs[7] = 1.0
+    return classification(X, signs, Gaussian(1.0), 5.0)
+
+
+def zero_diagonal() -> DualProblem:
+    X, signs = two_clouds(20, 2, 1.0)
+    X[:5] = 0.0
+    return classification(X, signs, Linear(), 1.0)
+
+
+def all_zero_matrix() -> DualProblem:
+    signs = np.array([1.0, -1.0, 1.0, -1.0, 1.0])
+    return pose(PrecomputedMatrix(np.zeros((5, 5))), signs, np.ones(5))
+
+
+def all_at_bound() -> DualProblem:
+    return classification(*two_clouds(40, 2, 0.2), Gaussian(0.5), 1e-4)
+
+
+def huge_cost() -> DualProblem:
+    return classification(*two_clouds(60, 2, 1.5), Gaussian(0.5), 1e6)
+
+
+def tiny_cost() -> DualProblem:
+    return classification(*two_clouds(60, 2, 1.5), Gaussian(0.5), 1e-8)
+
+
+def unscaled_columns() -> DualProblem:
+    X, signs = two_clouds(60, 3, 1.5)
+    return classification(X * [1.0, 1e3, 1e-3] + [2000.0, 0.0, 1e6], signs, Linear(), 1e-3)
+
+
+def singular_kernel() -> DualProblem:
+    return classification(*two_clouds(50, 1, 1.0), Linear(), 10.0)
+
+
+def two_samples() -> DualProblem:
+    return classification([[0.0], [1.0]], [-1.0, 1.0], Linear(), 10.0)
+
+
+def sample_costs() -> DualProblem:
+    X, signs = two_clouds(50, 2, 1.0)
+    costs = np.random.default_rng(3).uniform(0, 4, 50)
+    costs[::7] = 0.0
+    return classification(X, signs, Gaussian(0.5), costs)
+
+
+def hard_margin() -> DualProblem:
+    return classification(*two_clouds(40, 3, 8.0), Linear(), np.inf)
+
+
+def with_ridge() -> DualProblem:
+    """The squared hinge: unbounded above, with a ridge."""
+    X, signs = two_clouds(50, 2, 1.0)
+    return DualProblem(
+        KernelMatrix(Gaussian(0.5), Points(X)),
+        linear=signs,
+        lower=np.where(signs > 0, 0.0, -np.inf),
+        upper=np.where(signs > 0, np.inf, 0.0),
+        ridge=np.full(50, 0.5),
+    )
+
+
+def two_groups() -> DualProblem:
+    """ν-classification: the positives and the negatives each have a sum."""
+    X, signs = two_clouds(50, 2, 1.0)
+    return DualProblem(
+        KernelMatrix(Gaussian(0.5), Points(X)),
+        linear=np.zeros(50),
+        lower=np.where(signs > 0, 0.0, -1.0) / 50,
+        upper=np.where(signs > 0, 1.0, 0.0) / 50,
+        group=(signs > 0).astype(np.int32),
+        total=np.array([-0.15, 0.15]),
+    )
+
+
+def group_and_singles() -> DualProblem:
+    """Half of the variables tied by a sum, half on their own."""
+    X, signs = two_clouds(40, 2, 1.0)
+    return DualProblem(
+        KernelMatrix(Gaussian(0.5), Points(X)),
+        linear=signs,
+        lower=np.minimum(0.0, signs),
+        upper=np.maximum(0.0, signs),
+        group=np.where(np.arange(40) < 20, 0, -1).astype(np.int32),
+        total=np.array([0.5]),
+    )
+
+
+def one_class() -> DualProblem:
+    X, _ = two_clouds(40, 2, 0.0)
+    return DualProblem(
+        KernelMatrix(Gaussian(0.5), Points(X)),
+        linear=np.zeros(40),
+        lower=np.zeros(40),
+        upper=np.full(40, 1 / (0.3 * 40)),
+        total=np.array([1.0]),
+    )
+
+
+CONVEX: dict[str, Callable[[], DualProblem]] = {
+    make.__name__: make
+    for make in (
+        separable, overlapping, without_bias, equal_duplicates, opposite_duplicates, almost_empty_class, zero_diagonal,
+        all_zero_matrix, all_at_bound, huge_cost, tiny_cost, unscaled_columns, singular_kernel, two_samples,
+        sample_costs, hard_margin, with_ridge, two_groups, group_and_singles, one_class,
+    )
+}  # fmt: skip
+
+
+def indefinite_sigmoid() -> DualProblem:
+    return classification(*two_clouds(50, 2, 1.0), Sigmoid(0.8, -1.0), 1.0)

@@ -1,0 +1,101 @@
+"""What every solver must do: certify every named problem. Inherit, and provide `make`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from contracts.named_problems import CONVEX, indefinite_sigmoid, overlapping
+from maxmargin.problems import Status, certify
+from maxmargin.solvers import StoppingRule
+from reference.quadratic_program import solve_quadratic_program
+
+
+class SolverContract:
+    """A test class for a new solver: subclass it and define `make(stopping)`."""
+
+    def make(self, stopping: StoppingRule):
+        raise NotImplementedError("a subclass provides the solver")
+
+    @pytest.mark.parametrize("name", CONVEX)
+    def test_certifies(self, name):
+        problem = CONVEX[name]()
+        solution = self.make(StoppingRule(violation=1e-6)).solve(problem)
+        certificate = certify(problem, solution.dual)
+        assert solution.status is Status.CONVERGED, solution.status
+        everything = np.arange(problem.size)
+        sums = np.abs(problem.matrix.block(everything, everything)) @ np.abs(solution.dual)
+        assert certificate.violation <= 1e-6 + 1e-15 * sums.max()  # a gradient cannot be known better than that
+        assert certificate.infeasibility <= 1e-9 * (1.0 + np.abs(solution.dual).max())
+        assert certificate.gap >= 0
+        value, _ = solve_quadratic_program(problem)
+        assert certificate.dual == pytest.approx(value, rel=1e-5, abs=1e-7)
+        assert certificate.primal >= value - 1e-6 * (1.0 + abs(value))
+
+    def test_indefinite_matrix_ends_stationary(self):
+        problem = indefinite_sigmoid()
+        solution = self.make(StoppingRule(violation=1e-5)).solve(problem)
+        assert solution.status is Status.CONVERGED
+        assert certify(problem, solution.dual).violation <= 1e-5
+
+    def test_gradient_is_true(self):
+        problem = overlapping()
+        solution = self.make(StoppingRule()).solve(problem)
+        np.testing.assert_allclose(solution.gradient, problem.gradient(solution.dual), atol=1e-9)
+
+    def test_start_from_the_optimum_takes_no_steps(self):
+        problem = overlapping()
+        solver = self.make(StoppingRule(violation=1e-4))
+        first = solver.solve(problem)
+        again = solver.solve(problem, first.dual)
+        assert again.counters.iterations == 0
+        np.testing.assert_array_equal(again.dual, first.dual)
+
+    def test_any_start_reaches_the_same_optimum(self):
+        problem = overlapping()
+        solver = self.make(StoppingRule(violation=1e-7))
+        optimum = certify(problem, solver.solve(problem).dual).dual
+        for seed in range(3):
+            start = np.random.default_rng(seed).normal(size=problem.size)
+            value = certify(problem, solver.solve(problem, start).dual).dual
+            assert value == pytest.approx(optimum, rel=1e-9)
+
+    def test_limit_on_iterations(self):
+        problem = overlapping()
+        solution = self.make(StoppingRule(violation=1e-9, max_iterations=5)).solve(problem)
+        assert solution.status is Status.MAX_ITERATIONS
+        assert solution.counters.iterations == 5
+        certificate = certify(problem, solution.dual)
+        assert certificate.infeasibility < 1e-12
+        assert certificate.gap > 0
+
+    def test_limit_on_seconds(self):
+        solution = self.make(StoppingRule(violation=1e-12, max_seconds=0.0)).solve(overlapping())
+        assert solution.status is Status.MAX_SECONDS
+
+    def test_gap_is_a_stopping_criterion(self):
+        problem = overlapping()
+        full = self.make(StoppingRule(violation=1e-10)).solve(problem)
+        solution = self.make(StoppingRule(violation=1e-10, gap=5.0)).solve(problem)
+        assert solution.status is Status.CONVERGED
+        assert certify(problem, solution.dual).gap <= 5.0
+        assert solution.counters.iterations < full.counters.iterations
+
+    def test_callback_sees_progress_and_can_stop(self):
+        seen = []
+
+        def watch(progress):
+            seen.append(progress)
+            return True
+
+        solution = self.make(StoppingRule(violation=1e-12)).solve(overlapping(), callback=watch)
+        assert seen
+        assert solution.status in (Status.STOPPED, Status.CONVERGED)
+        assert seen[0].primal >= seen[0].dual
+        assert seen[0].active <= overlapping().size
+
+    def test_is_deterministic(self):
+        problem = overlapping()
+        first, second = (self.make(StoppingRule()).solve(problem) for _ in range(2))
+        np.testing.assert_array_equal(first.dual, second.dual)
+        assert first.counters.iterations == second.counters.iterations

@@ -1,0 +1,120 @@
+"""Every mistake gets one clear sentence."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from maxmargin import SVC
+
+X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]])
+Y = np.array([0, 0, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"C": -1}, "C must be a number above 0, not -1"),
+        ({"C": 0}, "C must be a number above 0"),
+        ({"C": float("nan")}, "C must be a number above 0, not nan"),
+        ({"C": "much"}, "C must be a number above 0, not 'much'"),
+        ({"C": True}, "C must be a number"),
+        ({"kernel": "rfb"}, "unknown kernel 'rfb'; the names are 'chi_squared', 'gaussian'"),
+        ({"kernel": 3}, "kernel must be a name, a Kernel object or a function"),
+        ({"solver": "smo"}, "solver must be one of 'auto', 'pairwise', not 'smo'"),
+        ({"selection": "best"}, "unknown selection 'best'; the rules are 'most_violating_pair'"),
+        ({"gamma": "wide"}, "gamma must be one of 'scale', 'auto', not 'wide'"),
+        ({"gamma": -0.5}, "gamma must be a number of at least 0, not -0.5"),
+        ({"degree": -1, "kernel": "poly"}, "degree must be a whole number of at least 0"),
+        ({"degree": 1.5, "kernel": "poly"}, "degree must be a whole number"),
+        ({"coef0": None}, "coef0 must be a number, not None"),
+        ({"tol": 0}, "tol must be a number above 0"),
+        ({"cache_size": 0}, "cache_size must be a number above 0"),
+        ({"max_iter": -2}, "max_iter must be a whole number of at least -1"),
+        ({"max_seconds": -1}, "max_seconds must be a number of at least 0"),
+        ({"gap_tol": 0}, "gap_tol must be a number above 0"),
+        ({"shrinking": "yes"}, "shrinking must be True or False, not 'yes'"),
+        ({"fit_intercept": 1}, "fit_intercept must be True or False"),
+        ({"warm_start": None}, "warm_start must be True or False"),
+        ({"decision_function_shape": "all"}, "decision_function_shape must be one of 'ovr', 'ovo'"),
+        ({"class_weight": "heavy"}, "class_weight must be one of 'balanced'"),
+        ({"class_weight": [1, 2]}, "class_weight must be a dict, 'balanced' or None"),
+        ({"class_weight": {5: 1.0}}, "class_weight names 5, which is not one of the classes"),
+        ({"class_weight": {1: -1.0}}, "class_weight must be above 0"),
+        ({"probability": True}, "CalibratedClassifierCV"),
+        ({"callback": 3}, "callback must be a function"),
+        ({"n_jobs": 0}, "n_jobs must not be 0"),
+    ],
+)
+def test_parameters(options, message):
+    with pytest.raises(ValueError, match=message):
+        SVC(**options).fit(X, Y).predict(X)
+
+
+@pytest.mark.parametrize(
+    ("data", "labels", "message"),
+    [
+        (np.where(X == 2, np.nan, X), Y, "NaN"),
+        (np.where(X == 2, np.inf, X), Y, "infinity"),
+        (X, np.array([0, 0, 1, np.nan]), "NaN"),
+        (np.empty((0, 2)), np.empty(0), "0 sample"),
+        (np.empty((4, 0)), Y, "0 feature"),
+        (X[:, 0], Y, "1D array"),
+        (X, Y[:3], "inconsistent numbers of samples"),
+        (X, np.zeros(4), "only one class, "),
+        (X, np.array([0.1, 0.2, 0.3, 0.4]), "Unknown label type"),
+        (X.astype(complex), Y, "Complex data"),
+        ([["a", "b"]] * 4, Y, "could not convert string"),
+    ],
+)
+def test_data(data, labels, message):
+    with pytest.raises(ValueError, match=message):
+        SVC().fit(data, labels)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1, 1, -1, 1], "sample_weight must be at least 0"),
+        ([0, 0, 0, 0], "at least one non-zero"),
+        ([1, 1, 0, 0], "only one class"),
+        ([1, 1], "sample_weight.shape"),
+        ([1, 1, np.nan, 1], "NaN"),
+    ],
+)
+def test_sample_weights(weights, message):
+    with pytest.raises(ValueError, match=message):
+        SVC().fit(X, Y, sample_weight=weights)
+
+
+def test_precomputed_matrices():
+    with pytest.raises(ValueError, match="must be square.*4 x 2"):
+        SVC(kernel="precomputed").fit(X, Y)
+    with pytest.raises(ValueError, match="must be symmetric.*differ by up to 2"):
+        SVC(kernel="precomputed").fit(np.eye(4) + np.triu(np.full((4, 4), 2.0), 1), Y)
+    with pytest.raises(TypeError, match="must be dense"):
+        SVC(kernel="precomputed").fit(sparse.eye(4).tocsr(), Y)
+    model = SVC(kernel="precomputed").fit(X @ X.T, Y)
+    with pytest.raises(ValueError, match="features"):
+        model.predict(X)
+
+
+def test_kernel_functions():
+    with pytest.raises(ValueError, match=r"returned an array of shape \(1,\).*it must return a block of shape \(1, 1\)"):
+        SVC(kernel=lambda A, B: A[:, 0]).fit(X, Y)
+    with pytest.raises(ValueError, match="not finite"):
+        SVC(kernel=lambda A, B: np.full((len(A), len(B)), np.inf)).fit(X, Y)
+    with pytest.raises(ValueError, match="at least 0"):
+        SVC(kernel="chi_squared").fit(X - 1, Y)
+    model = SVC(kernel="chi_squared").fit(X, Y)
+    with pytest.raises(ValueError, match="at least 0"):
+        model.predict(X - 1)
+
+
+def test_overflowing_kernels():
+    with pytest.raises(ValueError, match="not finite; scale the data"):
+        SVC(kernel="poly", degree=40, gamma=1.0).fit(X * 1e20, Y)
+
+
+def test_wrong_number_of_features():
+    with pytest.raises(ValueError, match="X has 3 features, but SVC is expecting 2"):
+        SVC().fit(X, Y).predict(np.ones((2, 3)))

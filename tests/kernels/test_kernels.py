@@ -1,0 +1,136 @@
+import numpy as np
+import pytest
+from contracts.kernel_contract import KernelContract
+from scipy import sparse
+
+from maxmargin.kernels import (
+    KERNELS, ChiSquared, FunctionKernel, Gaussian, Laplacian, Linear, Points, Polynomial, Sigmoid, make_kernel,
+)  # fmt: skip
+
+
+class TestLinear(KernelContract):
+    kernel = pytest.fixture(lambda self: Linear())
+
+    def expected(self, x, z):
+        return x @ z
+
+
+class TestPolynomial(KernelContract):
+    kernel = pytest.fixture(lambda self: Polynomial(degree=5, gamma=0.3, coef0=0.7))
+
+    def expected(self, x, z):
+        return (0.3 * (x @ z) + 0.7) ** 5
+
+
+class TestGaussian(KernelContract):
+    kernel = pytest.fixture(lambda self: Gaussian(0.4))
+
+    def expected(self, x, z):
+        return np.exp(-0.4 * ((x - z) ** 2).sum())
+
+    def test_large_offsets_lose_no_digits(self, kernel):
+        X = np.random.default_rng(0).random((10, 3))
+        moved = (X * 1024).round() / 1024  # exactly representable also after the shift
+        np.testing.assert_allclose(kernel(moved + 2.0**30), kernel(moved), rtol=1e-12)
+
+
+class TestLaplacian(KernelContract):
+    kernel = pytest.fixture(lambda self: Laplacian(0.4))
+
+    def expected(self, x, z):
+        return np.exp(-0.4 * np.abs(x - z).sum())
+
+
+class TestChiSquared(KernelContract):
+    kernel = pytest.fixture(lambda self: ChiSquared(0.4))
+
+    def expected(self, x, z):
+        return np.exp(-0.4 * ((x - z) ** 2 / (x + z)).sum())
+
+    def test_zeros_count_as_nothing(self, kernel):
+        np.testing.assert_allclose(kernel(np.array([[0.0, 1.0]]), np.array([[0.0, 3.0]])), np.exp(-0.4))
+
+    def test_negative_features_are_an_error(self, kernel):
+        with pytest.raises(ValueError, match="at least 0"):
+            kernel.check(Points(np.array([[1.0, -1.0]])))
+        with pytest.raises(ValueError, match="at least 0"):
+            (Linear() + 2.0 * kernel).check(Points(np.array([[1.0, -1.0]])))
+
+
+class TestSigmoid(KernelContract):
+    positive_semidefinite = False
+    kernel = pytest.fixture(lambda self: Sigmoid(0.4, -0.2))
+
+    def expected(self, x, z):
+        return np.tanh(0.4 * (x @ z) - 0.2)
+
+
+class TestSumAndProduct(KernelContract):
+    kernel = pytest.fixture(lambda self: 0.5 * Gaussian(0.4) + Linear() * Laplacian(0.2))
+
+    def expected(self, x, z):
+        return 0.5 * np.exp(-0.4 * ((x - z) ** 2).sum()) + (x @ z) * np.exp(-0.2 * np.abs(x - z).sum())
+
+
+class TestFunction(KernelContract):
+    sparse_input = False
+    kernel = pytest.fixture(lambda self: FunctionKernel(lambda X, Z: (X[:, None, :] * Z[None, :, :]).sum(axis=2)))
+
+    def expected(self, x, z):
+        return x @ z
+
+    def test_different_features_are_an_error(self, kernel, X):
+        with pytest.raises(ValueError, match="broadcast"):  # the function's own complaint
+            kernel(X, X[:, :2])
+
+    def test_wrong_shape_is_an_error(self):
+        with pytest.raises(ValueError, match=r"my_kernel returned an array of shape \(4,\).*\(4, 3\)"):
+
+            def my_kernel(X, Z):
+                return X[:, 0]
+
+            FunctionKernel(my_kernel)(np.ones((4, 2)), np.ones((3, 2)))
+
+    def test_wrong_type_is_an_error(self):
+        with pytest.raises(ValueError, match="not real numbers"):
+            FunctionKernel(lambda X, Z: np.full((len(X), len(Z)), "a"))(np.ones((4, 2)))
+
+
+def test_names_make_kernels():
+    for name in KERNELS:
+        kernel = make_kernel(name, gamma=0.5, coef0=1.0, degree=2)
+        assert kernel(np.ones((2, 2))).shape == (2, 2)
+    assert make_kernel("rbf", 0.5, 0, 3) == Gaussian(0.5) == make_kernel(Gaussian(0.5), 1, 1, 1)
+    assert isinstance(make_kernel(np.dot, 1, 1, 1), FunctionKernel)
+
+
+def test_unknown_name_lists_the_names():
+    with pytest.raises(ValueError, match="unknown kernel 'rfb'.*'laplacian'.*'precomputed'.*'rbf'|'rbf'.*'precomputed'"):
+        make_kernel("rfb", 1, 1, 1)
+    with pytest.raises(ValueError, match="must be a name"):
+        make_kernel(3, 1, 1, 1)
+
+
+@pytest.mark.parametrize("make", [lambda: Gaussian(-1), lambda: Polynomial(-1), lambda: Polynomial(1.5), lambda: -1 * Linear()])
+def test_impossible_parameters_are_errors(make):
+    with pytest.raises(ValueError, match="must be|can only"):
+        make()
+
+
+def test_points_are_views():
+    X = np.random.default_rng(0).random((6, 2))
+    points = Points(X)
+    assert points.data is X
+    some = points.take([4, 2]).take([1])
+    assert some.data is X
+    np.testing.assert_array_equal(some.values(), X[[2]])
+    assert Points(X.astype(np.float32)).data.dtype == np.float64
+
+
+def test_sparse_points_are_checked():
+    bad = sparse.csr_array((np.ones(1), np.array([0]), np.array([0, 1])), shape=(1, 2))
+    bad.indices = np.array([7], dtype=np.int32)
+    with pytest.raises(ValueError, match="outside its shape"):
+        Points(bad)
+    doubled = sparse.csr_array((np.ones(2), np.array([1, 1]), np.array([0, 2])), shape=(1, 2))
+    np.testing.assert_array_equal(Linear()(doubled), [[4.0]])

@@ -1,0 +1,127 @@
+import numpy as np
+import pytest
+from contracts.matrix_contract import MatrixContract
+
+from maxmargin.kernels import FunctionKernel, Gaussian, Points
+from maxmargin.matrices import CachedMatrix, KernelMatrix, PrecomputedMatrix
+
+
+def samples(n=12):
+    return np.random.default_rng(1).random((n, 3))
+
+
+class TestKernelMatrix(MatrixContract):
+    def make(self):
+        X = samples()
+        return KernelMatrix(Gaussian(0.5), Points(X)), Gaussian(0.5)(X)
+
+
+class TestPrecomputedMatrix(MatrixContract):
+    def make(self):
+        K = Gaussian(0.5)(samples())
+        return PrecomputedMatrix(K), K
+
+
+class TestPrecomputedSubset(MatrixContract):
+    def make(self):
+        K, index = Gaussian(0.5)(samples(20)), np.array([3, 17, 0, 9, 5, 12, 11, 19])
+        return PrecomputedMatrix(K, index), K[np.ix_(index, index)]
+
+
+class TestPrecomputedFortranFloat32(MatrixContract):
+    def make(self):
+        K = np.asfortranarray(Gaussian(0.5)(samples()), dtype=np.float32)
+        return PrecomputedMatrix(K), K.astype(float)
+
+
+class TestCachedMatrix(MatrixContract):
+    budget = 10**6
+
+    def make(self):
+        X = samples()
+        return CachedMatrix(KernelMatrix(Gaussian(0.5), Points(X)), self.budget), Gaussian(0.5)(X)
+
+
+class TestCacheOfTwoRows(TestCachedMatrix):
+    budget = 1
+
+
+class TestReorderedCache(MatrixContract):
+    def make(self):
+        X = samples()
+        cached = CachedMatrix(KernelMatrix(Gaussian(0.5), Points(X)), 5 * 8 * 12)
+        order = np.random.default_rng(0).permutation(12)
+        cached.rows(np.arange(4))
+        cached.reorder(order)
+        return cached, Gaussian(0.5)(X)[np.ix_(order, order)]
+
+
+class TestReorderedBorrowedCache(MatrixContract):
+    def make(self):
+        K = Gaussian(0.5)(samples())
+        cached = CachedMatrix(PrecomputedMatrix(K), 10**6)
+        order = np.random.default_rng(0).permutation(12)
+        cached.reorder(order)
+        return cached, K[np.ix_(order, order)]
+
+
+def test_borrowed_values_are_not_written_to():
+    K = Gaussian(0.5)(samples())
+    before = K.copy()
+    CachedMatrix(PrecomputedMatrix(K), 10**6).reorder(np.arange(12)[::-1])
+    np.testing.assert_array_equal(K, before)
+
+
+def test_least_recently_used_row_goes_first():
+    cached = CachedMatrix(KernelMatrix(FunctionKernel(Gaussian(0.5)), Points(samples())), 3 * 8 * 12)
+    for position in (0, 1, 2, 0, 3):
+        cached.rows(np.array([position]))
+    assert {p for p in range(12) if cached.slot[p] >= 0} == {0, 2, 3}
+    assert (cached.misses, cached.hits) == (4, 1)
+    assert cached.evaluations == 4 * 12
+
+
+def test_leading_parts_grow_and_survive_reordering():
+    X = samples()
+    K = Gaussian(0.5)(X)
+    cached = CachedMatrix(KernelMatrix(FunctionKernel(Gaussian(0.5)), Points(X)), 10**6)
+    cached.ensure(2, 5)
+    assert cached.evaluations == 5
+    cached.ensure(2, 8)
+    assert cached.evaluations == 8
+    # Positions 1 and 6 change places: the row of 2 has eight values and keeps them all.
+    permutation = np.arange(8)
+    permutation[[1, 6]] = [6, 1]
+    cached.reorder(permutation)
+    slot = cached.slot[2]
+    assert cached.length[slot] == 8
+    np.testing.assert_array_equal(cached.storage[slot, :8], K[2, permutation])
+    # Position 9 moves to the front, whose value is unknown: only what lies before it stays valid.
+    permutation = np.array([0, 1, 2, 9, 4, 5, 6, 7, 8, 3])
+    cached.reorder(permutation)
+    assert cached.length[cached.slot[2]] == 3
+    cached.ensure(2, 12)
+    np.testing.assert_array_equal(cached.storage[cached.slot[2]], K[2][cached.order])
+
+
+def test_a_function_is_asked_row_by_row():
+    calls = []
+
+    def kernel(X, Z):
+        calls.append((len(X), len(Z)))
+        return Gaussian(0.5)(X, Z)
+
+    cached = CachedMatrix(KernelMatrix(FunctionKernel(kernel), Points(samples())), 10**6)
+    cached.fetch(3, 12, likely=np.arange(12))
+    assert calls == [(1, 12)]
+
+
+def test_values_that_are_not_finite_are_an_error():
+    matrix = KernelMatrix(FunctionKernel(lambda X, Z: np.full((len(X), len(Z)), np.nan)), Points(samples()))
+    with pytest.raises(ValueError, match="not finite"):
+        CachedMatrix(matrix, 10**6).rows(np.array([0]))
+
+
+def test_precomputed_must_be_square():
+    with pytest.raises(ValueError, match="must be square.*3 x 4"):
+        PrecomputedMatrix(np.ones((3, 4)))
