@@ -170,11 +170,33 @@ std::tuple<int, std::int64_t, std::int64_t, std::int64_t, double, double, std::i
 NB_MODULE(_native, m) {
   m.doc() = "Hot loops of maxmargin: flat arrays in, flat arrays and counters out.";
   m.attr("level") = loops.level;  // the instruction set in use
-  m.def("dense_pair_sums", &dense_pair_sums);
-  m.def("dense_squares", &dense_squares);
-  m.def("sparse_pair_sums", &sparse_pair_sums<std::int32_t>);
-  m.def("sparse_pair_sums", &sparse_pair_sums<std::int64_t>);
-  m.def("sparse_squares", &sparse_squares<std::int32_t>);
-  m.def("sparse_squares", &sparse_squares<std::int64_t>);
-  m.def("pairwise_steps", &pairwise_steps);
+  // No array is ever converted: a copy would be written to and lost.
+  m.def("dense_pair_sums", &dense_pair_sums, nb::arg("term"), nb::arg("left").noconvert(),
+        nb::arg("left_picks").noconvert(), nb::arg("right").noconvert(), nb::arg("right_picks").noconvert(),
+        nb::arg("out").noconvert());
+  m.def("dense_squares", &dense_squares, nb::arg("data").noconvert(), nb::arg("picks").noconvert(),
+        nb::arg("out").noconvert());
+  m.def("sparse_pair_sums", &sparse_pair_sums<std::int32_t>, nb::arg("term"), nb::arg("left_starts").noconvert(),
+        nb::arg("left_features").noconvert(), nb::arg("left_values").noconvert(), nb::arg("left_picks").noconvert(),
+        nb::arg("right_starts").noconvert(), nb::arg("right_features").noconvert(),
+        nb::arg("right_values").noconvert(), nb::arg("right_picks").noconvert(), nb::arg("features"),
+        nb::arg("out").noconvert());
+  m.def("sparse_squares", &sparse_squares<std::int32_t>, nb::arg("starts").noconvert(),
+        nb::arg("features").noconvert(), nb::arg("values").noconvert(), nb::arg("picks").noconvert(),
+        nb::arg("out").noconvert());
+  m.def("sparse_pair_sums", &sparse_pair_sums<std::int64_t>, nb::arg("term"), nb::arg("left_starts").noconvert(),
+        nb::arg("left_features").noconvert(), nb::arg("left_values").noconvert(), nb::arg("left_picks").noconvert(),
+        nb::arg("right_starts").noconvert(), nb::arg("right_features").noconvert(),
+        nb::arg("right_values").noconvert(), nb::arg("right_picks").noconvert(), nb::arg("features"),
+        nb::arg("out").noconvert());
+  m.def("sparse_squares", &sparse_squares<std::int64_t>, nb::arg("starts").noconvert(),
+        nb::arg("features").noconvert(), nb::arg("values").noconvert(), nb::arg("picks").noconvert(),
+        nb::arg("out").noconvert());
+  m.def("pairwise_steps", &pairwise_steps, nb::arg("dual").noconvert(), nb::arg("gradient").noconvert(),
+        nb::arg("lower").noconvert(), nb::arg("upper").noconvert(), nb::arg("diagonal").noconvert(),
+        nb::arg("ridge").noconvert(), nb::arg("group").noconvert(), nb::arg("bounded_part").noconvert(),
+        nb::arg("active"), nb::arg("groups"), nb::arg("singles"), nb::arg("storage").noconvert(),
+        nb::arg("slot").noconvert(), nb::arg("length").noconvert(), nb::arg("last_use").noconvert(), nb::arg("clock"),
+        nb::arg("rule"), nb::arg("memory").noconvert(), nb::arg("violation"), nb::arg("tolerance"),
+        nb::arg("max_steps"), nb::arg("max_seconds"));
 }

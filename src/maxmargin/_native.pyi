@@ -6,6 +6,8 @@ from numpy.typing import NDArray
 _Floats = NDArray[np.float64]
 _Longs = NDArray[np.int64]
 
+level: str
+
 def dense_pair_sums(
     term: str, left: _Floats, left_picks: _Longs, right: _Floats, right_picks: _Longs, out: _Floats
 ) -> None: ...
@@ -21,11 +23,10 @@ def sparse_pair_sums(
     right_picks: _Longs,
     features: int,
     out: _Floats,
-    /,
 ) -> None: ...
 def dense_squares(data: _Floats, picks: _Longs, out: _Floats) -> None: ...
 def sparse_squares(
-    starts: NDArray[Any], features: NDArray[Any], values: _Floats, picks: _Longs, out: _Floats, /
+    starts: NDArray[Any], features: NDArray[Any], values: _Floats, picks: _Longs, out: _Floats
 ) -> None: ...
 def pairwise_steps(
     dual: _Floats,
@@ -50,5 +51,4 @@ def pairwise_steps(
     tolerance: float,
     max_steps: int,
     max_seconds: float,
-    /,
 ) -> tuple[int, int, int, int, float, float, int, int]: ...

@@ -6,19 +6,26 @@ tolerance is met, the point goes back to the solver as a new start, with roundin
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
+from time import perf_counter
 from typing import Any, Protocol
+
+import numpy as np
 
 from maxmargin.formulations import c_classification
 from maxmargin.formulations.c_classification import MarginGeometry
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
-from maxmargin.problems import Certificate, DualProblem, Solution, Status, certify
+from maxmargin.problems import Certificate, Counters, DualProblem, Solution, Status, certify
 from maxmargin.problems.certificate import offset_between, offset_bounds
 from maxmargin.solvers import Callback, StoppingRule
 
 #: How often the judge sends a point back before double precision is declared exhausted.
 REVIEWS = 3
+
+#: Squared distance of two convex hulls, relative to their size, below which they are taken to meet.
+MEETING = 1e-12
 
 
 class Solver(Protocol):
@@ -87,9 +94,26 @@ def train_binary(
     samples: Indices,
     start: Floats | None = None,
     callback: Callback | None = None,
+    deadline: float | None = None,
 ) -> BinaryMachine:
-    """Solve a two-class problem and have the solution judged."""
-    solution = solver.solve(problem, start, callback)
+    """Solve a two-class problem and have the solution judged.
+
+    `deadline` is a reading of ``time.perf_counter`` that replaces the solver's own limit on seconds.
+    """
+    if deadline is None and solver.stopping.max_seconds is not None:
+        deadline = perf_counter() + solver.stopping.max_seconds
+
+    def solve(posed: DualProblem, rule: StoppingRule, start: Floats | None) -> Solution:
+        left = None if deadline is None else max(0.0, deadline - perf_counter())
+        own = replace(solver, stopping=replace(rule, max_seconds=left))  # type: ignore[type-var]
+        return own.solve(posed, start, callback)
+
+    if start is None and not problem.bounded and problem.groups == 1:
+        start = _start_of_hard_margin(problem, solver.stopping, solve)
+        if start is None:
+            nothing = Solution(np.zeros(problem.size), problem.linear, Status.UNBOUNDED, Counters())
+            return BinaryMachine(problem, nothing, samples)
+    solution = solve(problem, solver.stopping, start)
     machine = BinaryMachine(problem, solution, samples)
     for _ in range(REVIEWS):
         # A converged or exhausted solver gets a second look, with a gradient that carries no rounding errors.
@@ -98,12 +122,40 @@ def train_binary(
         if _accepted(machine.certificate, solver.stopping):
             machine.status = Status.CONVERGED
             return machine
-        again = solver.solve(problem, solution.dual, callback)
+        again = solve(problem, solver.stopping, solution.dual)
         solution = replace(again, counters=solution.counters + again.counters)
         machine = BinaryMachine(problem, solution, samples)
     if solution.status is Status.CONVERGED and not _accepted(machine.certificate, solver.stopping):
         machine.status = Status.PRECISION
     return machine
+
+
+def _start_of_hard_margin(
+    problem: DualProblem,
+    stopping: StoppingRule,
+    solve: Callable[[DualProblem, StoppingRule, Floats | None], Solution],
+) -> Floats | None:
+    """Return a start near the hard margin, or None if the classes cannot be told apart.
+
+    Iterations on the hard margin itself would grow without limit on inseparable data and prove nothing for long. The
+    distance of the two convex hulls settles it: the dual value bounds it from above, the primal from below.
+    """
+    hulls = c_classification.pose_hulls(problem)
+    everything = np.arange(problem.size)
+    to_first = hulls.matrix.diagonal() - 2.0 * hulls.matrix.block(everything[:1], everything)[0]
+    size = float((to_first - to_first[0]).max())  # the largest squared distance from the first sample
+    nearest: Floats | None = None
+    for digits in (2, 4, 6, 8, 10, 12, 13):
+        rule = replace(stopping, violation=10.0**-digits * max(size, MEETING), gap=None)
+        solution = solve(hulls, rule, nearest)
+        nearest = solution.dual
+        certificate = certify(hulls, nearest)
+        if certificate.squared_norm <= MEETING * size:
+            return None
+        if certificate.primal < 0 or not solution.status.converged:
+            break
+    assert nearest is not None
+    return 2.0 * nearest / certificate.squared_norm
 
 
 def _accepted(certificate: Certificate, rule: StoppingRule) -> bool:

@@ -36,7 +36,10 @@ class FormulationContract:
 
     def test_gap_goes_to_zero(self, problem):
         gaps = [
-            certify(problem, PairwiseSolver(stopping=StoppingRule(violation=v), finish_below=0).solve(problem).dual).gap
+            certify(
+                problem,
+                PairwiseSolver(stopping=StoppingRule(violation=v), finish_below=0).solve(problem).dual,
+            ).gap
             for v in (1e-1, 1e-3, 1e-6, 1e-9)
         ]
         assert all(gap >= 0 for gap in gaps)

@@ -99,7 +99,9 @@ def test_precomputed_matrices():
 
 
 def test_kernel_functions():
-    with pytest.raises(ValueError, match=r"returned an array of shape \(1,\).*it must return a block of shape \(1, 1\)"):
+    with pytest.raises(
+        ValueError, match=r"returned an array of shape \(1,\).*it must return a block of shape \(1, 1\)"
+    ):
         SVC(kernel=lambda A, B: A[:, 0]).fit(X, Y)
     with pytest.raises(ValueError, match="not finite"):
         SVC(kernel=lambda A, B: np.full((len(A), len(B)), np.inf)).fit(X, Y)

@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
+
 from contracts.formulation_contract import FormulationContract
 from contracts.named_problems import two_clouds
-from reference.quadratic_program import solve_quadratic_program
-
 from maxmargin.formulations.c_classification import pose, read
 from maxmargin.kernels import Gaussian, Linear, Points
 from maxmargin.matrices import KernelMatrix
 from maxmargin.problems import certify
 from maxmargin.solvers import PairwiseSolver
+from reference.quadratic_program import solve_quadratic_program
 
 X, SIGNS = two_clouds(50, 2, 1.2)
 COSTS = np.random.default_rng(0).uniform(0.2, 3.0, 50)
@@ -56,6 +56,10 @@ def test_geometry_is_that_of_the_seeds():
 
 
 def test_two_samples_have_a_margin_of_half_their_distance():
-    problem = pose(KernelMatrix(Linear(), Points(np.array([[0.0, 0.0], [0.0, 4.0]]))), np.array([-1.0, 1.0]), np.full(2, 10.0))
+    problem = pose(
+        KernelMatrix(Linear(), Points(np.array([[0.0, 0.0], [0.0, 4.0]]))),
+        np.array([-1.0, 1.0]),
+        np.full(2, 10.0),
+    )
     dual = PairwiseSolver().solve(problem).dual
     assert read(problem, dual, certify(problem, dual), np.arange(2)).margin == pytest.approx(2.0)

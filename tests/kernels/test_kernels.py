@@ -1,10 +1,19 @@
 import numpy as np
 import pytest
-from contracts.kernel_contract import KernelContract
 from scipy import sparse
 
+from contracts.kernel_contract import KernelContract
 from maxmargin.kernels import (
-    KERNELS, ChiSquared, FunctionKernel, Gaussian, Laplacian, Linear, Points, Polynomial, Sigmoid, make_kernel,
+    KERNELS,
+    ChiSquared,
+    FunctionKernel,
+    Gaussian,
+    Laplacian,
+    Linear,
+    Points,
+    Polynomial,
+    Sigmoid,
+    make_kernel,
 )  # fmt: skip
 
 
@@ -84,11 +93,10 @@ class TestFunction(KernelContract):
             kernel(X, X[:, :2])
 
     def test_wrong_shape_is_an_error(self):
+        def my_kernel(X, Z):
+            return X[:, 0]
+
         with pytest.raises(ValueError, match=r"my_kernel returned an array of shape \(4,\).*\(4, 3\)"):
-
-            def my_kernel(X, Z):
-                return X[:, 0]
-
             FunctionKernel(my_kernel)(np.ones((4, 2)), np.ones((3, 2)))
 
     def test_wrong_type_is_an_error(self):
@@ -105,13 +113,17 @@ def test_names_make_kernels():
 
 
 def test_unknown_name_lists_the_names():
-    with pytest.raises(ValueError, match="unknown kernel 'rfb'.*'laplacian'.*'precomputed'.*'rbf'|'rbf'.*'precomputed'"):
+    with pytest.raises(
+        ValueError, match="unknown kernel 'rfb'.*'laplacian'.*'precomputed'.*'rbf'|'rbf'.*'precomputed'"
+    ):
         make_kernel("rfb", 1, 1, 1)
     with pytest.raises(ValueError, match="must be a name"):
         make_kernel(3, 1, 1, 1)
 
 
-@pytest.mark.parametrize("make", [lambda: Gaussian(-1), lambda: Polynomial(-1), lambda: Polynomial(1.5), lambda: -1 * Linear()])
+@pytest.mark.parametrize(
+    "make", [lambda: Gaussian(-1), lambda: Polynomial(-1), lambda: Polynomial(1.5), lambda: -1 * Linear()]
+)
 def test_impossible_parameters_are_errors(make):
     with pytest.raises(ValueError, match="must be|can only"):
         make()

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from contracts.matrix_contract import MatrixContract
 
+from contracts.matrix_contract import MatrixContract
 from maxmargin.kernels import FunctionKernel, Gaussian, Points
 from maxmargin.matrices import CachedMatrix, KernelMatrix, PrecomputedMatrix
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from contracts.named_problems import CONVEX, hard_margin, overlapping, two_samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
+from contracts.named_problems import CONVEX, hard_margin, overlapping, two_samples
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.problems import DualProblem, certify, feasible_start
 from maxmargin.problems.certificate import conjugate, response
@@ -111,7 +111,10 @@ def test_two_samples_by_hand():
 def test_offset_interval_when_nothing_is_free():
     K = np.diag([1.0, 1.0])
     problem = DualProblem(
-        PrecomputedMatrix(K), linear=np.array([1.0, -1.0]), lower=np.array([0.0, -0.25]), upper=np.array([0.25, 0.0])
+        PrecomputedMatrix(K),
+        linear=np.array([1.0, -1.0]),
+        lower=np.array([0.0, -0.25]),
+        upper=np.array([0.25, 0.0]),
     )
     certificate = certify(problem, np.array([0.25, -0.25]))
     np.testing.assert_allclose(certificate.offset_interval, [[-0.75, 0.75]])

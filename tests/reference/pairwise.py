@@ -81,9 +81,7 @@ def maximum_gain(problem, M, b, g, previous):
         return step * (slope - 0.5 * step * bend)
 
     if problem.groups == 0:
-        return single(
-            problem, M, b, g, lambda k, slope, room: clipped(slope, curvature(problem, M, k), room)
-        )
+        return single(problem, M, b, g, lambda k, slope, room: clipped(slope, curvature(problem, M, k), room))
     violation, i, j = second_order(problem, M, b, g, previous)
     if previous is None or all(in_corner(problem, b, p) for p in previous):
         return violation, i, j

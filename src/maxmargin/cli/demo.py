@@ -5,18 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
 from maxmargin import SVC
 from maxmargin.datasets import chessboard
-from maxmargin.problems import Certificate
 from maxmargin.progress import ProgressLine
-
-if TYPE_CHECKING:
-    from maxmargin.formulations.c_classification import MarginGeometry
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -49,8 +44,7 @@ def run(options: argparse.Namespace) -> int:
     finally:
         line.close()
     seconds = perf_counter() - started
-    assert isinstance(certificate := model.certificate_, Certificate)
-    geometry: MarginGeometry = model.geometry_  # type: ignore[assignment]  # two classes: one machine
+    certificate, geometry = model.certificate_, model.geometry_
 
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for name, value in [
@@ -73,7 +67,9 @@ def run(options: argparse.Namespace) -> int:
         from maxmargin.plotting import plot_decision_regions
 
         axes = plot_decision_regions(model, X, y)
+        figure = axes.get_figure(root=True)
+        assert figure is not None
         axes.set_title(f"Chessboard, gaussian kernel: C = {options.C:g}, gamma = {options.gamma:g}")
-        axes.figure.savefig(options.output, dpi=120)
+        figure.savefig(options.output, dpi=120)
         console.print(f"\nPicture: {options.output}")
     return 0

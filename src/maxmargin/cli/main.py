@@ -11,7 +11,9 @@ from maxmargin.cli import demo
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command and return its exit code: 0 for success, 1 for an error, 130 after Ctrl-C."""
-    parser = argparse.ArgumentParser(prog="maxmargin", description="Support vector machines with a proof of optimality.")
+    parser = argparse.ArgumentParser(
+        prog="maxmargin", description="Support vector machines with a proof of optimality."
+    )
     parser.add_argument("--version", action="version", version=f"maxmargin {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     demo.add_to(commands)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import replace
 from itertools import combinations
 from time import perf_counter
 
@@ -25,7 +24,7 @@ def train_pairs(
     callback: Callback | None,
     threads: int,
 ) -> list[BinaryMachine]:
-    """Return the machines of all pairs of classes, in the order (0, 1), (0, 2), …
+    """Return the machines of all pairs of classes, in the order (0, 1), (0, 2) and so on.
 
     A limit on seconds holds for all pairs together, and an interruption ends them all.
     """
@@ -46,10 +45,7 @@ def train_pairs(
     def train(position: int) -> BinaryMachine:
         problem, samples = pose(*pairs[position])
         start = None if starts is None else starts[position]
-        own = solver
-        if deadline is not None and len(pairs) > 1:
-            own = _with_seconds(solver, max(0.0, deadline - perf_counter()))
-        machine = train_binary(problem, own, samples, start, watch)
+        machine = train_binary(problem, solver, samples, start, watch, deadline)
         if machine.status is Status.INTERRUPTED:
             stopped.set()
         return machine
@@ -72,7 +68,3 @@ def train_pairs(
             if machine.status is Status.STOPPED:
                 machine.status = Status.INTERRUPTED
     return machines
-
-
-def _with_seconds(solver: Solver, seconds: float) -> Solver:
-    return replace(solver, stopping=replace(solver.stopping, max_seconds=seconds))  # type: ignore[type-var]

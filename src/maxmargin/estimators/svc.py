@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
@@ -12,16 +11,16 @@ from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from maxmargin.estimators.kernel_machine import KernelMachine, reporting
 from maxmargin.estimators.pairs import train_pairs
 from maxmargin.estimators.parameters import check_choice, check_flag, check_number
+from maxmargin.estimators.weights import check_sample_weights, class_factors
 from maxmargin.formulations import c_classification
-from maxmargin.formulations.c_classification import MarginGeometry
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models import OneVersusOne
-from maxmargin.problems import Certificate, DualProblem, Status
+from maxmargin.problems import DualProblem, Status
 from maxmargin.threads import thread_count
 from maxmargin.training import BinaryMachine
 
@@ -35,7 +34,8 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
     Parameters
     ----------
     C : float, default=1.0
-        Cost of slack. ``C=inf`` asks for a hard margin, and is an error if the classes cannot be separated.
+        Cost of slack. ``C=inf`` asks for a hard margin, and is an error if the classes cannot be separated. (Classes
+        that overlap under a wide gaussian kernel are separable in theory only: set ``max_seconds``, or a large C.)
     kernel : str, Kernel or callable, default="rbf"
         ``"linear"``, ``"poly"``, ``"rbf"`` (also ``"gaussian"``), ``"sigmoid"``, ``"laplacian"``,
         ``"chi_squared"``, ``"precomputed"``; a kernel object such as ``Gaussian(0.5) + Linear()``; or a function
@@ -179,7 +179,7 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         X, y = self._check_training_data(X, y)
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
-        weights = self._check_weights(sample_weight, X)
+        weights = check_sample_weights(sample_weight, X)
         taking_part = np.flatnonzero(weights > 0)
         classes, codes = np.unique(y[taking_part], return_inverse=True)
         if len(classes) < 2:
@@ -189,7 +189,7 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         members = [taking_part[codes == c] for c in range(len(classes))]
         labels = np.full(len(y), -1)
         labels[taking_part] = codes
-        factors = self._class_factors(classes, codes, weights[taking_part])
+        factors = class_factors(self.class_weight, classes, codes, weights[taking_part])
         kernel = self._make_kernel(X, weights)
         matrix_of = self._make_matrix_of(kernel, X)
         starts = self._starts(classes, members, X.shape)
@@ -206,12 +206,18 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
 
         with reporting(self.callback, self.verbose) as report:
             machines = train_pairs(
-                pose, len(classes), solver, starts, report, thread_count(self.n_jobs) if X.shape[0] > 2000 else 1
+                pose,
+                len(classes),
+                solver,
+                starts,
+                report,
+                thread_count(self.n_jobs) if X.shape[0] > 2000 else 1,
             )
         if any(machine.status is Status.UNBOUNDED for machine in machines):
             raise ValueError(
-                "the classes cannot be separated by this kernel, so a hard margin (C=inf) does not exist; "
-                "use a finite C for a soft margin, or a kernel that separates them"
+                "the classes cannot be separated by this kernel, at least not with a margin above a millionth of the "
+                "extent of the data, so there is no hard margin (C=inf) to find; use a finite C for a soft margin, "
+                "another kernel, or scale the features if they differ much in size"
             )
         self.classes_ = classes
         self.class_weight_ = factors
@@ -233,7 +239,7 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
             return decisions.ravel()
         if check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo")) == "ovo":
             return decisions
-        return self._scores(decisions)
+        return self._model().scores(decisions)
 
     def predict(self, X: Any) -> Any:
         """Return the class of each sample."""
@@ -244,23 +250,23 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         if len(self.classes_) == 2:
             winners = (decisions.ravel() > 0).astype(np.intp)
         elif ties:
-            winners = np.argmax(self._scores(decisions), axis=1)
+            winners = np.argmax(self._model().scores(decisions), axis=1)
         else:
             winners = self._model().vote(decisions)
         return self.classes_[winners]
 
     @property
-    def certificate_(self) -> Certificate | list[Certificate]:
+    def certificate_(self) -> Any:
         """What is proved about the solution: one certificate, or a list with one per pair of classes."""
         return self._per_pair("certificate_", [machine.certificate for machine in self._trained("certificate_")])
 
     @property
-    def geometry_(self) -> MarginGeometry | list[MarginGeometry]:
+    def geometry_(self) -> Any:
         """Support vectors, slacks and margin: one, or a list with one per pair of classes."""
         return self._per_pair("geometry_", [machine.geometry for machine in self._trained("geometry_")])
 
     @property
-    def status_(self) -> Status | list[Status]:
+    def status_(self) -> Any:
         """How the solver ended: one, or a list with one per pair of classes."""
         return self._per_pair("status_", [machine.status for machine in self._trained("status_")])
 
@@ -295,31 +301,6 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         return check_number("C", self.C, above=0, infinite=True)
 
-    def _check_weights(self, sample_weight: Any, X: Any) -> Floats:
-        if sample_weight is None:
-            return np.ones(X.shape[0])
-        weights: Floats = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        if (weights < 0).any():
-            raise ValueError("sample_weight must be at least 0 everywhere; 0 leaves a row out")
-        return weights
-
-    def _class_factors(self, classes: Any, codes: Indices, weights: Floats) -> Floats:
-        if isinstance(self.class_weight, str):
-            check_choice("class_weight", self.class_weight, ("balanced",))
-            totals = np.bincount(codes, weights=weights)
-            return totals.sum() / (len(classes) * totals)
-        if self.class_weight is None:
-            return np.ones(len(classes))
-        if not isinstance(self.class_weight, Mapping):
-            raise ValueError(f"class_weight must be a dict, 'balanced' or None, not {self.class_weight!r}")
-        unknown = [label for label in self.class_weight if label not in classes]
-        if unknown:
-            raise ValueError(f"class_weight names {unknown[0]!r}, which is not one of the classes {list(classes)}")
-        factors = np.array([float(self.class_weight.get(label, 1.0)) for label in classes.tolist()])
-        if not (np.isfinite(factors).all() and (factors > 0).all()):
-            raise ValueError(f"class_weight must be above 0 for every class, not {self.class_weight!r}")
-        return factors
-
     def _starts(self, classes: Any, members: list[Indices], shape: tuple[int, ...]) -> list[Floats] | None:
         """Return the previous solution as a start for each pair, if there is one that fits."""
         machines: list[BinaryMachine] | None = getattr(self, "_machines_", None)
@@ -342,7 +323,7 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         for machine, (a, b) in zip(machines, combinations(range(count), 2), strict=True):
             row = np.where(labels[machine.samples] == a, b - 1, a)
             coefficients[row, machine.samples] = machine.dual
-        in_use = coefficients.any(axis=0)
+        in_use = np.asarray(coefficients.any(axis=0))
         support = [rows[in_use[rows]] for rows in members]
         order = np.concatenate(support)
         self.support_ = order.astype(np.int32)
@@ -361,12 +342,14 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         if not unfinished:
             return
         if any(machine.status is Status.INTERRUPTED for machine in unfinished):
-            raise KeyboardInterrupt("fit was interrupted; the model so far is usable, see certificate_ for how good it is")
+            raise KeyboardInterrupt(
+                "fit was interrupted; the model so far is usable, see certificate_ for how good it is"
+            )
         worst = max(unfinished, key=lambda machine: machine.certificate.violation)
         which = "" if len(self._machines_) == 1 else f" in {len(unfinished)} of {len(self._machines_)} pairs of classes"
         warnings.warn(
-            f"SVC stopped before the tolerance{which}: {worst.status.value}. Violation {worst.certificate.violation:.3g} "
-            f"(tol={self.tol:g}), duality gap {worst.certificate.gap:.3g} "
+            f"SVC stopped before the tolerance{which}: {worst.status.value}. "
+            f"Violation {worst.certificate.violation:.3g} (tol={self.tol:g}), duality gap {worst.certificate.gap:.3g} "
             f"({worst.certificate.relative_gap:.2g} of the objective) remain.",
             ConvergenceWarning,
             stacklevel=3,
@@ -379,19 +362,6 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
     def _decide(self, X: Any) -> Floats:
         X = self._check_samples(X)
         return self._model().decide(self._make_blocks(X), thread_count(self.n_jobs))
-
-    def _scores(self, decisions: Floats) -> Floats:
-        """Return one score per class: its votes, and the sum of its confidences squashed below a third of a vote."""
-        count = len(self.classes_)
-        votes = np.zeros((len(decisions), count))
-        confidence = np.zeros((len(decisions), count))
-        for p, (a, b) in enumerate(combinations(range(count), 2)):
-            confidence[:, a] += decisions[:, p]
-            confidence[:, b] -= decisions[:, p]
-            first = decisions[:, p] >= 0
-            votes[:, a] += first
-            votes[:, b] += ~first
-        return votes + confidence / (3.0 * (np.abs(confidence) + 1.0))
 
     def _trained(self, attribute: str) -> list[BinaryMachine]:
         if "_machines_" not in self.__dict__:

@@ -1,1 +1,1 @@
-"""Machines as data for the one problem: each file has `pose`, which fills the arrays, and `read`, which explains them."""
+"""Machines as data for the one problem: `pose` fills the arrays, `read` explains the solution."""

@@ -30,6 +30,23 @@ def pose(matrix: SymmetricMatrix, signs: Floats, costs: Floats, fit_intercept: b
     )
 
 
+def pose_hulls(problem: DualProblem) -> DualProblem:
+    """Return the search for the nearest points of the convex hulls of the two classes of a hard margin with bias.
+
+    Minimise ½‖Σ b_i Φ(x_i)‖² where the positive and the negative b each sum to one. It always has a solution, also when
+    the hard margin has none: then the hulls meet. Where they do not, 2 b / ‖Σ b_i Φ(x_i)‖² solves the hard margin.
+    """
+    positive = problem.linear > 0
+    return DualProblem(
+        matrix=problem.matrix,
+        linear=np.zeros(problem.size),
+        lower=np.where(positive, 0.0, -1.0),
+        upper=np.where(positive, 1.0, 0.0),
+        group=positive.astype(np.int32),
+        total=np.array([-1.0, 1.0]),
+    )
+
+
 @dataclass(frozen=True)
 class MarginGeometry:
     """What a solved classification looks like in feature space.

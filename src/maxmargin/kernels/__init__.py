@@ -45,9 +45,7 @@ KERNELS["polynomial"] = KERNELS["poly"]
 KERNELS["gaussian"] = KERNELS["rbf"]
 
 
-def make_kernel(
-    kernel: str | Kernel | Callable[[Any, Any], Any], gamma: float, coef0: float, degree: int
-) -> Kernel:
+def make_kernel(kernel: str | Kernel | Callable[[Any, Any], Any], gamma: float, coef0: float, degree: int) -> Kernel:
     """Return the kernel that a name, a kernel object or a function stands for."""
     if isinstance(kernel, Kernel):
         return kernel

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -41,12 +42,16 @@ class Kernel(ABC):
         """Raise a clear error if these samples are outside the kernel's domain."""
 
     def __add__(self, other: Kernel) -> Kernel:
-        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+        if isinstance(other, Kernel):
+            return Sum(self, other)
+        return NotImplemented
 
     def __mul__(self, other: Kernel | float) -> Kernel:
         if isinstance(other, Kernel):
             return Product(self, other)
-        return Scaled(float(other), self) if np.isscalar(other) else NotImplemented
+        if isinstance(other, Real):
+            return Scaled(float(other), self)
+        return NotImplemented
 
     __rmul__ = __mul__
 

@@ -64,15 +64,13 @@ def as_points(samples: Any) -> Points:
 def pair_sums(term: Term, left: Points, right: Points) -> Floats:
     """Return the block Σ_k term(x_k, z_k) for every x in `left` and z in `right`.
 
-    The terms are x·z, (x − z)², \\|x − z\\| and (x − z)² / (x + z).
+    The terms are x·z, (x − z)², the absolute value of x − z, and (x − z)² / (x + z).
     """
     out = np.empty((len(left), len(right)))
     if sparse.issparse(left.data) != sparse.issparse(right.data):
         left, right = _both_sparse(left), _both_sparse(right)
     if left.data.shape[1] != right.data.shape[1]:
-        raise ValueError(
-            f"the two sets of samples differ in features: {left.data.shape[1]} and {right.data.shape[1]}"
-        )
+        raise ValueError(f"the two sets of samples differ in features: {left.data.shape[1]} and {right.data.shape[1]}")
     if sparse.issparse(left.data):
         a, b = left.data, right.data
         same = a.indices.dtype == b.indices.dtype == a.indptr.dtype == b.indptr.dtype

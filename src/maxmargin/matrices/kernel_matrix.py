@@ -10,7 +10,7 @@ from maxmargin.kernels import Kernel, Points
 from maxmargin.matrices.symmetric_matrix import Floats, Indices, product_by_blocks
 
 #: About how many values a vectorised kernel computes per request: enough to pay for the call.
-REQUEST_VALUES = 2**15
+REQUEST_VALUES = 2**16
 
 
 @dataclass(frozen=True)

@@ -44,9 +44,7 @@ class OneVersusOne:
         edges = np.concatenate([[0], np.cumsum(self.counts)])
         # The pairs that the rows of a class' coefficients belong to, in order.
         columns = [[p for p, pair in enumerate(pairs) if c in pair] for c in range(self.classes)]
-        shares = [
-            np.ascontiguousarray(self.coefficients[:, edges[c] : edges[c + 1]].T) for c in range(self.classes)
-        ]
+        shares = [np.ascontiguousarray(self.coefficients[:, edges[c] : edges[c + 1]].T) for c in range(self.classes)]
 
         def combine(block: Floats) -> Floats:
             out = np.tile(self.offsets, (len(block), 1))
@@ -63,4 +61,16 @@ class OneVersusOne:
             first = decisions[:, p] > 0
             votes[:, a] += first
             votes[:, b] += ~first
-        return np.argmax(votes, axis=1)
+        return np.asarray(np.argmax(votes, axis=1))
+
+    def scores(self, decisions: Floats) -> Floats:
+        """Return one score per class: its votes, and the sum of its confidences squashed below a third of a vote."""
+        votes = np.zeros((len(decisions), self.classes))
+        confidence = np.zeros((len(decisions), self.classes))
+        for p, (a, b) in enumerate(combinations(range(self.classes), 2)):
+            confidence[:, a] += decisions[:, p]
+            confidence[:, b] -= decisions[:, p]
+            first = decisions[:, p] >= 0
+            votes[:, a] += first
+            votes[:, b] += ~first
+        return votes + confidence / (3.0 * (np.abs(confidence) + 1.0))

@@ -63,11 +63,11 @@ def plot_decision_regions(model: SVC, X: Any, y: Any, ax: Axes | None = None, re
     bounded = np.setdiff1d(np.concatenate([geometry.bounded for geometry in geometries]), free)
     for c, label in enumerate(model.classes_):
         mine = np.asarray(y) == label
-        ax.scatter(*X[mine].T, s=9, color=colours[c], label=f"class {label}", linewidths=0)
-    ax.scatter(*X[free].T, s=42, facecolors="none", edgecolors="#30343a", linewidths=1.0,
+        ax.scatter(X[mine, 0], X[mine, 1], s=9, color=colours[c], label=f"class {label}", linewidths=0)
+    ax.scatter(X[free, 0], X[free, 1], s=42, facecolors="none", edgecolors="#30343a", linewidths=1.0,
                label=f"free support vectors ({len(free)})")  # fmt: skip
     if len(bounded):
-        ax.scatter(*X[bounded].T, s=34, marker="x", color="#30343a", linewidths=0.9,
+        ax.scatter(X[bounded, 0], X[bounded, 1], s=34, marker="x", color="#30343a", linewidths=0.9,
                    label=f"bounded support vectors ({len(bounded)})")  # fmt: skip
     ax.set(xlim=(first[0], first[-1]), ylim=(second[0], second[-1]))
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.05), ncols=2, frameon=False, fontsize="small")

@@ -63,6 +63,8 @@ class Certificate:
     @property
     def relative_gap(self) -> float:
         """The gap relative to the size of the optimum."""
+        if not np.isfinite(self.gap):
+            return float("inf")
         return self.gap / max(abs(self.primal), abs(self.dual), np.finfo(float).tiny)
 
     def __str__(self) -> str:

@@ -104,9 +104,9 @@ class DualProblem:
     def group_sums(self, values: Floats) -> Floats:
         """Return the sum of `values` over each group."""
         if self.singles == 0:
-            return np.bincount(self.group, weights=values, minlength=self.groups)
+            return _sums(self.group, values, self.groups)
         grouped = self.group >= 0
-        return np.bincount(self.group[grouped], weights=values[grouped], minlength=self.groups)
+        return _sums(self.group[grouped], values[grouped], self.groups)
 
     def _check_feasible(self) -> None:
         crossed = np.flatnonzero(self.lower > self.upper)
@@ -119,3 +119,7 @@ class DualProblem:
                 raise InfeasibleProblemError(
                     f"group {g} must sum to {self.total[g]:g}, but its bounds only allow {least[g]:g} to {most[g]:g}"
                 )
+
+
+def _sums(group: NDArray[np.int32], values: Floats, count: int) -> Floats:
+    return np.bincount(group, weights=values, minlength=count).astype(np.float64, copy=False)

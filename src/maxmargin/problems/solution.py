@@ -1,4 +1,4 @@
-"""What a solver returns: a point, how it ended, and what it cost. It holds no claim of optimality: see `certificate`."""
+"""What a solver returns: a point, how it ended, and what it cost. Whether it is optimal is for `certify` to say."""
 
 from __future__ import annotations
 

@@ -53,9 +53,7 @@ class PairwiseSolver:
     stopping: StoppingRule = field(default_factory=StoppingRule)
     finish_below: int = 256
 
-    def solve(
-        self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None
-    ) -> Solution:
+    def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of the problem, from `start` (made feasible) or from the simplest feasible point."""
         monitor = Monitor(self.stopping, callback)
         rule = selection_code(self.selection)
@@ -84,7 +82,7 @@ class PairwiseSolver:
 
     def _iterate(self, problem: DualProblem, state: WorkingState, rule: int, monitor: Monitor) -> Status:
         tolerance, limit = self.stopping.violation, self.stopping.max_iterations
-        period = min(state.size, 1000)
+        period = min(max(state.size, 100), 1000)  # at least 100: on tiny problems a check costs more than a step
         next_check = period
         looked_again = False  # whether all variables were reconsidered near the end
         while True:

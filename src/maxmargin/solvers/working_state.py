@@ -127,8 +127,8 @@ class WorkingState:
     def _product(self, columns: Indices, weights: Floats, start: int) -> Floats:
         """Return M[start:, columns] @ weights.
 
-        Rows come from the cache where they are whole and are computed where not; either way the sums are added up in the
-        same order, so that the result does not depend on the size of the cache.
+        Rows come from the cache where they are whole and are computed where not; either way the sums are added up in
+        the same order, so that the result does not depend on the size of the cache.
         """
         product = np.zeros(self.size - start)
         step = max(1, 2**16 // self.size)
@@ -154,11 +154,11 @@ class WorkingState:
             return np.arange(self.active)
         part = slice(0, self.active)
         gradient, dual = self.gradient[part], self.dual[part]
-        up = np.where(dual < self.upper[part], gradient, -np.inf)
-        down = np.where(dual > self.lower[part], -gradient, -np.inf)
-        wanted = min(self.active, self.rows.rows_at_once)
-        score = np.maximum(up - up.mean(where=up > -np.inf), down - down.mean(where=down > -np.inf))
-        return np.argsort(-score, kind="stable")[:wanted]
+        half = min(self.active, self.rows.rows_at_once // 2 + 1)
+        up = np.where(dual < self.upper[part], -gradient, np.inf)
+        down = np.where(dual > self.lower[part], gradient, np.inf)
+        ends = [np.argpartition(score, half - 1)[:half] for score in (up, down)]
+        return np.unique(np.concatenate(ends))
 
     def _first_gradient(self, problem: DualProblem) -> Floats:
         gradient = self.linear - self.ridge * self.dual

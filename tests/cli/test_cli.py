@@ -1,0 +1,53 @@
+import re
+
+import pytest
+
+from maxmargin import __version__
+from maxmargin.cli.main import main
+
+
+def test_demo_prints_the_certificate_and_saves_a_picture(tmp_path, capsys):
+    picture = tmp_path / "demo.png"
+    assert main(["demo", "-n", "300", "-o", str(picture)]) == 0
+    out = capsys.readouterr().out
+    for words in (
+        "primal value",
+        "dual value",
+        "duality gap",
+        "largest violation",
+        "free support vectors",
+        "bounded",
+    ):
+        assert words in out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert picture.stat().st_size > 20_000
+
+
+def test_demo_without_a_picture(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", "-n", "200", "--no-picture"]) == 0
+    assert not list(tmp_path.iterdir())
+    assert re.search(r"accuracy on new points\s+\d+\.\d+%", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["demo", "-n", "0"], "at least one sample"),
+        (["demo", "-C", "-1", "--no-picture"], "C must be a number above 0"),
+    ],
+)
+def test_mistakes_are_one_sentence(arguments, message, capsys):
+    assert main(arguments) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.strip().splitlines()) == 1
+
+
+def test_unknown_commands_and_version(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["trian"])
+    assert "invalid choice: 'trian'" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert __version__ in capsys.readouterr().out

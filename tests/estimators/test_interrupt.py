@@ -1,0 +1,49 @@
+"""Ctrl-C ends a fit at once, in one thread or several, and leaves a usable model and a healthy process."""
+
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import os, signal, sys, threading, time
+import numpy as np
+from maxmargin import SVC
+from maxmargin.datasets import chessboard
+from sklearn.datasets import make_classification
+
+if {classes} == 2:
+    X, y = chessboard(6000, noise=0.2)
+else:
+    X, y = make_classification(6000, 20, n_informative=10, n_classes={classes}, flip_y=0.2, random_state=0)
+warm_up = SVC().fit(X[:50], y[:50])
+pressed = []
+
+def press():
+    time.sleep(1.0)
+    pressed.append(time.perf_counter())
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=press).start()
+model = SVC(C=1e6, gamma=1.0, tol=1e-10, n_jobs={jobs})
+try:
+    model.fit(X, y)
+    sys.exit("the fit ended before it was interrupted")
+except KeyboardInterrupt as interrupt:
+    print("answered after", round(time.perf_counter() - pressed[0], 3))
+    assert "usable" in str(interrupt), str(interrupt)
+assert model.predict(X[:100]).shape == (100,)
+assert "INTERRUPTED" in str(model.status_)
+certificates = model.certificate_ if isinstance(model.certificate_, list) else [model.certificate_]
+assert all(c.gap >= 0 and c.infeasibility < 1e-6 * 1e6 for c in certificates)
+assert SVC().fit(X[:200], y[:200]).fit_status_ == 0
+print("healthy")
+"""
+
+
+@pytest.mark.parametrize(("classes", "jobs"), [(2, 1), (4, 2)])
+def test_ctrl_c(classes, jobs):
+    program = PROGRAM.format(classes=classes, jobs=jobs)
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "healthy" in run.stdout
