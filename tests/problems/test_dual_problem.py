@@ -24,7 +24,7 @@ def test_defaults_are_one_group_and_no_ridge():
     [
         ({"linear": np.ones(3)}, "linear must have one entry for each of the 4"),
         ({"linear": np.full(4, np.nan)}, "linear must be finite"),
-        ({"ridge": np.full(4, -1.0)}, "ridge finite and at least 0"),
+        ({"ridge": np.full(4, -1.0)}, "ridge must be finite and at least 0"),
         ({"upper": np.full(4, np.nan)}, "not a number"),
         ({"group": np.full(4, 2, dtype=np.int32)}, "a group must lie between"),
     ],

@@ -95,8 +95,8 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         kernel.check(points)
         if kernel.vectorised and len(points) <= SMALL and 8 * len(points) ** 2 <= self.cache_size * 2**20:
             # So few samples that all values together cost less than asking for rows.
-            values = _all_values(kernel, points)
-            return lambda rows: PrecomputedMatrix(values, rows)
+            whole = PrecomputedMatrix(_all_values(kernel, points))
+            return lambda rows: whole if len(rows) == whole.size else PrecomputedMatrix(whole.block(rows, rows))
         return lambda rows: KernelMatrix(kernel, points.take(rows))
 
     def _make_blocks(self, X: Any) -> KernelBlocks:

@@ -106,7 +106,7 @@ def certify(problem: DualProblem, dual: Floats) -> Certificate:
         ),
         squared_norm=squared_norm,
         offset=offset,
-        offset_interval=np.column_stack([np.minimum(low, high), np.maximum(low, high)]),
+        offset_interval=np.array([np.minimum(low, high), np.maximum(low, high)]).T,
         slack=problem.linear - decision,
         residual=residual,
     )
@@ -170,6 +170,8 @@ def violation_of(problem: DualProblem, low: Floats, high: Floats, dual: Floats, 
 
 def offset_between(low: Floats, high: Floats) -> Floats:
     """Return the middle of each interval, or its finite end, or 0 if it has none."""
+    if np.isfinite(low).all() and np.isfinite(high).all():
+        return 0.5 * (low + high)
     low = np.where(np.isfinite(low), low, high)
     high = np.where(np.isfinite(high), high, low)
     low, high = np.where(np.isfinite(low), low, 0.0), np.where(np.isfinite(high), high, 0.0)

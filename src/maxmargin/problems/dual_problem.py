@@ -53,7 +53,8 @@ class DualProblem:
     def __post_init__(self) -> None:
         n = self.matrix.size
         store = object.__setattr__
-        if not len(self.ridge):
+        no_ridge = not len(self.ridge)
+        if no_ridge:
             store(self, "ridge", np.zeros(n))
         if not len(self.group):
             store(self, "group", np.zeros(n, dtype=np.int32))
@@ -63,8 +64,10 @@ class DualProblem:
         for name in ("linear", "lower", "upper", "ridge", "group"):
             if getattr(self, name).shape != (n,):
                 raise ValueError(f"{name} must have one entry for each of the {n} variables")
-        if not (np.isfinite(self.linear).all() and np.isfinite(self.ridge).all() and (self.ridge >= 0).all()):
-            raise ValueError("linear must be finite, ridge finite and at least 0")
+        if not np.isfinite(self.linear).all():
+            raise ValueError("linear must be finite")
+        if not no_ridge and not (np.isfinite(self.ridge).all() and (self.ridge >= 0).all()):
+            raise ValueError("ridge must be finite and at least 0")
         if np.isnan(self.lower).any() or np.isnan(self.upper).any():
             raise ValueError("a bound is not a number")
         if n and not (self.group.min() >= -1 and self.group.max() < len(self.total)):

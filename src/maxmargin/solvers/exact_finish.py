@@ -25,7 +25,7 @@ RANK_TOLERANCE = 1e-11
 def exact_finish(state: WorkingState, limit: int, monitor: Monitor) -> None:
     """Go from an optimum within the tolerance to the exact one, if at most `limit` variables are free.
 
-    It ends where rounding does, when a limit of the stopping rule is reached, or when there is nothing to solve. Where
+    It ends where rounding does, when a limit of the stopping rule is reached, or after a number of rounds. Where
     rounding makes the violation worse than it was, everything stays as it was.
     """
     dual, gradient, value = state.dual.copy(), state.gradient.copy(), state.dual_value
@@ -39,8 +39,11 @@ def _approach(state: WorkingState, limit: int, monitor: Monitor) -> None:
     rule = SELECTION_RULES["second_order"]
     state.bounded_part = np.empty(0)  # nothing shrinks any more
     for _ in range(ROUNDS):
-        if monitor.limit_reached(state.iterations) is not None or not _solve_free(state, limit):
+        free = np.flatnonzero((state.lower < state.dual) & (state.dual < state.upper))
+        if len(free) > limit or monitor.limit_reached(state.iterations) is not None:
             return
+        if len(free):
+            _solve_free(state, free)
         target = 1e-13 * (1.0 + float(np.abs(state.linear - state.gradient).max()))
         end = state.iterations + PAIR_STEPS
         while state.iterations < end:
@@ -49,11 +52,8 @@ def _approach(state: WorkingState, limit: int, monitor: Monitor) -> None:
                 return
 
 
-def _solve_free(state: WorkingState, limit: int) -> bool:
-    """Move the free variables to the solution of their linear equations; return whether there are any."""
-    free = np.flatnonzero((state.lower < state.dual) & (state.dual < state.upper))
-    if not 0 < len(free) <= limit:
-        return False
+def _solve_free(state: WorkingState, free: Indices) -> None:
+    """Move the free variables to the solution of their linear equations, as far as the box lets them."""
     block = state.block(free)
     block.ravel()[:: len(free) + 1] += state.ridge[free]
     before, dual, gradient = state.dual[free], state.dual[free].copy(), state.gradient[free].copy()
@@ -78,7 +78,6 @@ def _solve_free(state: WorkingState, limit: int) -> bool:
         moving = moving[~blocked]
     dual = np.minimum(np.maximum(dual, lower), upper)
     state.move(free, dual - before, dual)
-    return True
 
 
 def _newton_direction(block: Floats, gradient: Floats, group: np.ndarray) -> Floats:
@@ -88,6 +87,12 @@ def _newton_direction(block: Floats, gradient: Floats, group: np.ndarray) -> Flo
     a Cholesky factorisation with pivots: where variables depend on one another, only as many as matter move.
     """
     direction = np.zeros(len(gradient))
+    if group[0] >= 0 and (group == group[0]).all():  # one group, as in most machines: move against the first member
+        edge = block[0, 1:]
+        part = _solve_dependent(block[1:, 1:] - edge - edge[:, None] + block[0, 0], gradient[1:] - gradient[0])
+        direction[1:] = part
+        direction[0] = -part.sum()
+        return direction
     anchor = np.arange(len(gradient))  # against whom a variable moves; itself: on its own
     for name in np.unique(group[group >= 0]):
         members = np.flatnonzero(group == name)
@@ -110,14 +115,14 @@ def _newton_direction(block: Floats, gradient: Floats, group: np.ndarray) -> Flo
 
 def _solve_dependent(system: Floats, right: Floats) -> Floats:
     """Solve a positive semi-definite system on a largest set of independent unknowns; the others are 0."""
-    largest = float(np.diag(system).max())
     solution = np.zeros(len(right))
+    largest = float(system.ravel()[:: len(right) + 1].max(initial=0.0))
     if not largest > 0:
         return solution
     factor, pivots, rank, _ = dpstrf(system, tol=RANK_TOLERANCE * largest, lower=1)
     chosen: Indices = pivots[:rank] - 1
     triangle = factor[:rank, :rank]
-    part = dpotrs(triangle, right[chosen], lower=1)[0]
-    remainder = right[chosen] - system[chosen[:, None], chosen] @ part  # one refinement
-    solution[chosen] = part + dpotrs(triangle, remainder, lower=1)[0]
+    solution[chosen] = dpotrs(triangle, right[chosen], lower=1)[0]
+    remainder = (right - system @ solution)[chosen]
+    solution[chosen] += dpotrs(triangle, remainder, lower=1)[0]  # one refinement
     return solution

@@ -1,0 +1,1 @@
+"""Measurements. Benchmarks are not tests: nothing here runs in the test suite."""
