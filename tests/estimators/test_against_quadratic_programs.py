@@ -1,4 +1,4 @@
-"""Objectives of `SVC` against a generic interior-point solver: every kernel, with and without bias, with and without weights."""
+"""Objectives of `SVC` against a generic interior-point solver: every kernel, with and without bias and weights."""
 
 import numpy as np
 import pytest

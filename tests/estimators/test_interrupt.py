@@ -41,7 +41,7 @@ print("healthy")
 """
 
 
-@pytest.mark.parametrize(("classes", "jobs"), [(2, 1), (4, 2)])
+@pytest.mark.parametrize(("classes", "jobs"), [(2, 1), (4, 1), (4, 2)])
 def test_ctrl_c(classes, jobs):
     program = PROGRAM.format(classes=classes, jobs=jobs)
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)

@@ -431,6 +431,18 @@ def test_many_threads_train_the_same_pairs():
     np.testing.assert_array_equal(one.dual_coef_, many.dual_coef_)
 
 
+def test_an_error_in_one_pair_ends_the_fit():
+    X, y = load_digits(return_X_y=True)
+    X, y = np.vstack([X, X]), np.concatenate([y, y])
+
+    def moody(A, B):
+        raise RuntimeError("not today")
+
+    for jobs in (1, 2):
+        with pytest.raises(RuntimeError, match="not today"):
+            SVC(kernel=moody, n_jobs=jobs).fit(X, y)
+
+
 def test_unscaled_data_end_with_an_honest_answer():
     X, y = load_wine(return_X_y=True)
     with warnings.catch_warnings():

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from itertools import combinations
 from time import perf_counter
 
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
-from maxmargin.problems import DualProblem, Progress, Status
-from maxmargin.solvers import Callback
+from maxmargin.problems import DualProblem, Status
+from maxmargin.solvers import Callback, SharedCallback
 from maxmargin.training import BinaryMachine, Solver, train_binary
 
 Pose = Callable[[int, int], tuple[DualProblem, Indices]]
@@ -32,38 +31,36 @@ def train_pairs(
     deadline = None
     if solver.stopping.max_seconds is not None:
         deadline = perf_counter() + solver.stopping.max_seconds
-    stopped = threading.Event()
-
-    def report(progress: Progress) -> bool:
-        if callback is not None and callback(progress) is True:
-            stopped.set()
-        return stopped.is_set()
-
-    alone = threads == 1 or len(pairs) == 1
-    watch = None if alone and callback is None else report
+    watch = SharedCallback(callback)
 
     def train(position: int) -> BinaryMachine:
         problem, samples = pose(*pairs[position])
         start = None if starts is None else starts[position]
         machine = train_binary(problem, solver, samples, start, watch, deadline)
         if machine.status is Status.INTERRUPTED:
-            stopped.set()
+            watch.stopped.set()
         return machine
 
-    if alone:
-        return [train(position) for position in range(len(pairs))]
+    if threads == 1 or len(pairs) == 1:
+        return _mark_interrupted([train(position) for position in range(len(pairs))])
     with ThreadPoolExecutor(min(threads, len(pairs))) as pool:
         futures = [pool.submit(train, position) for position in range(len(pairs))]
         interrupted = False
         while True:
             try:
-                wait(futures)
+                wait(futures, return_when=FIRST_EXCEPTION)
                 break
-            except KeyboardInterrupt:  # only this thread hears Ctrl-C; the others stop at their next report
+            except KeyboardInterrupt:  # only this thread hears Ctrl-C; the others look at the watch
                 interrupted = True
-                stopped.set()
-    machines = [future.result() for future in futures]
-    if interrupted:
+                watch.stopped.set()
+        if any(future.done() and future.exception() for future in futures):
+            watch.stopped.set()  # an error in one pair: the others need not go on
+    return _mark_interrupted([future.result() for future in futures], interrupted)
+
+
+def _mark_interrupted(machines: list[BinaryMachine], interrupted: bool = False) -> list[BinaryMachine]:
+    """Call all machines interrupted that stopped because one was."""
+    if interrupted or any(machine.status is Status.INTERRUPTED for machine in machines):
         for machine in machines:
             if machine.status is Status.STOPPED:
                 machine.status = Status.INTERRUPTED

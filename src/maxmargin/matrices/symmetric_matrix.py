@@ -16,7 +16,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.int64]
 
 #: The largest block of values that a product of a matrix with a vector builds at once, in bytes.
-BLOCK_BYTES = 32 * 2**20
+BLOCK_BYTES = 8 * 2**20
 
 
 class SymmetricMatrix(Protocol):

@@ -1,9 +1,9 @@
 """Algorithms: a `DualProblem` in, a `Solution` out. A solver is an object whose fields are its options."""
 
 from maxmargin.solvers.pairwise import PairwiseSolver
-from maxmargin.solvers.stopping import Callback, StoppingRule
+from maxmargin.solvers.stopping import Callback, SharedCallback, StoppingRule
 
-__all__ = ["SOLVERS", "Callback", "PairwiseSolver", "StoppingRule"]
+__all__ = ["SOLVERS", "Callback", "PairwiseSolver", "SharedCallback", "StoppingRule"]
 
 #: The names that `SVC(solver=...)` knows.
 SOLVERS = {"pairwise": PairwiseSolver}

@@ -60,16 +60,16 @@ class PairwiseSolver:
         state = WorkingState(problem, feasible_start(problem, start), self.cache_bytes, self.shrinking)
         try:
             status = self._iterate(problem, state, rule, monitor)
+            unshrink(state)
+            if status is Status.CONVERGED and self.finish_below and state.iterations:
+                exact_finish(state, self.finish_below, monitor)
+            monitor.report(lambda: self._progress(problem, state, monitor), now=True)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
-        if state.active < state.size and status is not Status.INTERRUPTED:
-            unshrink(state)
-        if status is Status.CONVERGED and self.finish_below and state.iterations:
-            exact_finish(state, self.finish_below, monitor)
-        monitor.report(lambda: self._progress(problem, state, monitor), now=True)
+        dual, gradient = state.point()
         return Solution(
-            dual=state.in_original_order(state.dual),
-            gradient=state.in_original_order(state.gradient),
+            dual=dual,
+            gradient=gradient,
             status=status,
             counters=Counters(
                 iterations=state.iterations,
@@ -129,8 +129,7 @@ class PairwiseSolver:
 
     def _gap(self, problem: DualProblem, state: WorkingState) -> float:
         """Return the duality gap, taking shrunk variables as settled."""
-        dual = state.in_original_order(state.dual)
-        gradient = state.in_original_order(state.gradient)
+        dual, gradient = state.point()
         offset = offset_between(*offset_bounds(problem, dual, gradient))
         slack = gradient + problem.ridge * dual - of_samples(problem, offset)
         share = residuals(problem, dual, slack)

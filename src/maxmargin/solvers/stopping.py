@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -40,6 +41,26 @@ class StoppingRule:
                 raise ValueError(f"{name} must be at least 0, not {value}")
 
 
+class SharedCallback:
+    """A callback, or none, for several solves: called by one thread at a time, and a wish to stop holds for all."""
+
+    def __init__(self, callback: Callback | None) -> None:
+        self.callback = callback
+        self.stopped = threading.Event()
+        self._lock = threading.Lock()
+
+    def answers_already(self) -> bool:
+        """Whether the answer is known without a report: somebody stopped, or nobody listens."""
+        return self.callback is None or self.stopped.is_set()
+
+    def __call__(self, progress: Progress) -> bool:
+        if self.callback is not None:
+            with self._lock:
+                if self.callback(progress) is True:
+                    self.stopped.set()
+        return self.stopped.is_set()
+
+
 @dataclass
 class Monitor:
     """Watches one solve: the clock, the step count, and the callback's wishes."""
@@ -71,7 +92,11 @@ class Monitor:
 
     def report(self, progress: Callable[[], Progress], now: bool = False) -> bool:
         """Tell the callback where the solver stands, at most ten times a second; return whether it wants to stop."""
-        if self.callback is None or (not now and self.seconds < self._next_report):
+        if self.callback is None:
+            return False
+        if isinstance(self.callback, SharedCallback) and self.callback.answers_already():
+            return self.callback.stopped.is_set()
+        if not now and self.seconds < self._next_report:
             return False
         self._next_report = self.seconds + self.report_every
         return self.callback(progress()) is True

@@ -58,6 +58,7 @@ class WorkingState:
         self.dual_value = 0.5 * float(self.dual @ (self.linear + self.gradient))
         self.iterations = 0
         self.violation = np.inf
+        self._before_reorder: tuple[Floats, Floats] | None = None
         self._memory = np.full(4, -1)  # the previous and the pending pair of the selection rule
 
     @property
@@ -85,6 +86,8 @@ class WorkingState:
     def reorder(self, permutation: Indices, active: int) -> None:
         """Rearrange the leading positions and set how many take part."""
         count = len(permutation)
+        # Ctrl-C may strike between any two of these lines; until all are done, `point` answers from this.
+        self._before_reorder = self.point()
         for array in (self.dual, self.gradient, self.linear, self.lower, self.upper, self.ridge, self.group):
             array[:count] = array[permutation]
         self.curvature[:count] = self.curvature[permutation]
@@ -93,6 +96,15 @@ class WorkingState:
         self.rows.reorder(permutation)
         self.active = active
         self._memory[:] = -1
+        self._before_reorder = None
+
+    def point(self) -> tuple[Floats, Floats]:
+        """Return dual and gradient in the order of the problem."""
+        if self._before_reorder is not None:
+            return self._before_reorder
+        dual, gradient = np.empty_like(self.dual), np.empty_like(self.gradient)
+        dual[self.order], gradient[self.order] = self.dual, self.gradient
+        return dual, gradient
 
     def resting(self) -> Floats:
         """Return the dual where a variable rests on a bound, else 0: what `bounded_part` sums up."""
@@ -141,12 +153,6 @@ class WorkingState:
                 panel[~whole] = self.rows.block(part[~whole], tail)
             product += weights[first : first + step] @ panel
         return product
-
-    def in_original_order(self, values: Floats) -> Floats:
-        """Return a working array in the order of the problem."""
-        out = np.empty_like(values)
-        out[self.order] = values
-        return out
 
     def _likely_next(self) -> Indices:
         """Return the active variables that violate optimality most: their rows will be asked for soon."""
