@@ -9,7 +9,7 @@ from contracts.named_problems import CONVEX, classification, overlapping, two_cl
 from contracts.solver_contract import SolverContract
 from maxmargin import _native
 from maxmargin.kernels import FunctionKernel, Gaussian, Linear, Points
-from maxmargin.matrices import KernelMatrix
+from maxmargin.matrices import CachedMatrix, KernelMatrix
 from maxmargin.problems import DualProblem, Status, certify, feasible_start
 from maxmargin.solvers import PairwiseSolver, StoppingRule
 from maxmargin.solvers.stopping import Monitor
@@ -265,3 +265,16 @@ def test_native_arguments_are_checked():
         _native.dense_pair_sums("product", X, np.array([0]), X, picks, out)
     with pytest.raises(ValueError, match="unknown term"):
         _native.dense_pair_sums("cosine", X, np.array([0]), X, np.array([0, 1]), out)
+
+
+def test_interruption_in_the_middle_of_a_reordering(monkeypatch):
+    problem = overlapping_cloud()
+
+    def interrupted(self, permutation):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(CachedMatrix, "reorder", interrupted)  # by then some of the arrays have been permuted
+    solution = PairwiseSolver().solve(problem)
+    assert solution.status is Status.INTERRUPTED
+    assert certify(problem, solution.dual).infeasibility < 1e-10
+    np.testing.assert_allclose(solution.gradient, problem.gradient(solution.dual), atol=1e-9)
