@@ -144,6 +144,8 @@ std::tuple<int, std::int64_t, std::int64_t, std::int64_t, double, double, std::i
   require(length.shape(0) == storage.shape(0) && last_use.shape(0) == storage.shape(0), "the row store is malformed");
   require(active >= 0 && active <= static_cast<std::int64_t>(n), "active is out of range");
   require(memory.shape(0) == 4, "memory holds the previous and the pending pair");
+  for (int k = 0; k < 4; ++k)
+    require(memory.data()[k] >= -1 && memory.data()[k] < active, "memory names a position that is not active");
   require(rule >= 0 && rule <= 2, "unknown working-set rule");
   require(groups >= 0, "groups is out of range");
   DualState state{dual.data(),  gradient.data(), lower.data(), upper.data(), diagonal.data(), ridge.data(),

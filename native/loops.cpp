@@ -14,10 +14,10 @@ const Loops loops = {
     MAXMARGIN_QUOTE(MAXMARGIN_LEVEL),
     {dense_pair_sums<Product>, dense_pair_sums<SquaredDifference>, dense_pair_sums<AbsoluteDifference>,
      dense_pair_sums<ChiSquaredDifference>},
-    {sparse_pair_sums<Product, std::int32_t>, sparse_pair_sums<SquaredDifference, std::int32_t>,
-     sparse_pair_sums<AbsoluteDifference, std::int32_t>, sparse_pair_sums<ChiSquaredDifference, std::int32_t>},
-    {sparse_pair_sums<Product, std::int64_t>, sparse_pair_sums<SquaredDifference, std::int64_t>,
-     sparse_pair_sums<AbsoluteDifference, std::int64_t>, sparse_pair_sums<ChiSquaredDifference, std::int64_t>},
+    {sparse_products<std::int32_t>, sparse_differences<SquaredDifference, std::int32_t>,
+     sparse_differences<AbsoluteDifference, std::int32_t>, sparse_differences<ChiSquaredDifference, std::int32_t>},
+    {sparse_products<std::int64_t>, sparse_differences<SquaredDifference, std::int64_t>,
+     sparse_differences<AbsoluteDifference, std::int64_t>, sparse_differences<ChiSquaredDifference, std::int64_t>},
     run_pairwise,
 };
 

@@ -2,8 +2,8 @@
 //
 // Every kernel of the package is a function of one such sum, s(x, z) = Σ_k term(x_k, z_k). The sum of a
 // pair is added up in one fixed order that depends on the two samples alone, never on which block they
-// were computed in. That is what makes a fit repeatable bit for bit at any cache size, gives two equal
-// rows exactly equal values, and makes a row predicted alone equal to the same row inside a batch.
+// were computed in. That makes a fit repeatable bit for bit at any cache size, and gives two equal rows
+// exactly equal values.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,6 @@ namespace maxmargin::MAXMARGIN_LEVEL {
 // term(x, z): one feature's share; alone(x) = term(x, 0): its share when the other sample lacks it.
 struct Product {
   template <class V> MAXMARGIN_INLINE static V term(V x, V z) { return x * z; }
-  static double alone(double) { return 0.0; }
 };
 struct SquaredDifference {
   template <class V> MAXMARGIN_INLINE static V term(V x, V z) { return (x - z) * (x - z); }
@@ -159,29 +158,47 @@ void dense_pair_sums(const double* left, const std::int64_t* left_picks, std::in
     detail::along_features<Term>(left, left_picks, rows, right, right_picks, columns, features, out);
 }
 
-// The same for compressed rows. The left sample is spread over a dense buffer (all zeros before and after), so the cost per pair is the
-// number of stored features of the right one: s = Σ_k alone(x_k) + Σ_{k in z} (term(x_k, z_k) − alone(x_k)).
-template <class Term, class Index>
-void sparse_pair_sums(SparseRows<Index> left, const std::int64_t* left_picks, std::int64_t rows,
-                      SparseRows<Index> right, const std::int64_t* right_picks, std::int64_t columns,
-                      double* spread, double* out) {
+// Products of compressed rows. The left sample is spread over a dense buffer (all zeros before and after), so a pair
+// costs the stored features of the right one.
+template <class Index>
+void sparse_products(SparseRows<Index> left, const std::int64_t* left_picks, std::int64_t rows, SparseRows<Index> right,
+                     const std::int64_t* right_picks, std::int64_t columns, double* spread, double* out) {
   for (std::int64_t r = 0; r < rows; ++r) {
     const std::int64_t i = left_picks[r];
-    double own = 0.0;
-    for (Index p = left.starts[i]; p < left.starts[i + 1]; ++p) {
-      spread[left.features[p]] = left.values[p];
-      own += Term::alone(left.values[p]);
-    }
+    for (Index p = left.starts[i]; p < left.starts[i + 1]; ++p) spread[left.features[p]] = left.values[p];
     for (std::int64_t c = 0; c < columns; ++c) {
       const std::int64_t j = right_picks[c];
       double sum = 0.0;
-      for (Index p = right.starts[j]; p < right.starts[j + 1]; ++p) {
-        const double x = spread[right.features[p]];
-        sum += Term::template term<double>(x, right.values[p]) - Term::alone(x);
-      }
-      out[r * columns + c] = own + sum;
+      for (Index p = right.starts[j]; p < right.starts[j + 1]; ++p) sum += spread[right.features[p]] * right.values[p];
+      out[r * columns + c] = sum;
     }
     for (Index p = left.starts[i]; p < left.starts[i + 1]; ++p) spread[left.features[p]] = 0.0;
+  }
+}
+
+// Differences of compressed rows: both are walked in the order of their features (which must be sorted), so that the sum
+// is the same from either side and nothing cancels.
+template <class Term, class Index>
+void sparse_differences(SparseRows<Index> left, const std::int64_t* left_picks, std::int64_t rows,
+                        SparseRows<Index> right, const std::int64_t* right_picks, std::int64_t columns, double*,
+                        double* out) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::int64_t i = left_picks[r];
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const std::int64_t j = right_picks[c];
+      Index p = left.starts[i], q = right.starts[j];
+      const Index p_end = left.starts[i + 1], q_end = right.starts[j + 1];
+      double sum = 0.0;
+      while (p < p_end && q < q_end) {
+        const Index a = left.features[p], b = right.features[q];
+        if (a == b) sum += Term::template term<double>(left.values[p++], right.values[q++]);
+        else if (a < b) sum += Term::alone(left.values[p++]);
+        else sum += Term::alone(right.values[q++]);
+      }
+      for (; p < p_end; ++p) sum += Term::alone(left.values[p]);
+      for (; q < q_end; ++q) sum += Term::alone(right.values[q]);
+      out[r * columns + c] = sum;
+    }
   }
 }
 

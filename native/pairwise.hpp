@@ -105,6 +105,7 @@ inline Outcome run_pairwise(DualState& s, RowStore& rows, SelectionMemory& memor
       out.length = s.active;
       return out;
     }
+    if (choice.up < 0 && choice.down < 0) { out.reason = Reason::precision; return out; }  // nobody gains anything
     if (!pair_step(s, rows, choice.up, choice.down, out)) {
       if (out.reason == Reason::needs_row) { memory.pending_up = choice.up; memory.pending_down = choice.down; }
       return out;

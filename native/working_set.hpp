@@ -84,6 +84,7 @@ inline double unclipped_gain(double slope, double curvature) {
 inline double clipped_gain(double slope, double curvature, double room) {
   const double newton = curvature > 0.0 ? slope / curvature : kInfinity;
   const double step = newton < room ? newton : room;
+  if (std::isinf(step)) return kInfinity;  // flat and unlimited: nothing gains more
   return step * (slope - 0.5 * step * curvature);
 }
 
@@ -157,7 +158,7 @@ inline bool in_corner(const DualState& s, std::int64_t k) {
   return room_up(s, k) <= margin || room_down(s, k) <= margin;
 }
 
-// Rules that need rows leave `missing` if one is not at hand. `choice` is left without a pair then.
+// False: the previous pair does not help. True: it does, or `missing` names a row that is not at hand.
 inline bool select_around_previous(const DualState& s, const RowStore& rows, const SelectionMemory& m,
                                    std::int32_t worst_group, Choice& choice) {
   if (m.previous_up < 0 || m.previous_down < 0 || s.group[m.previous_up] != worst_group) return false;

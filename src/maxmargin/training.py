@@ -102,40 +102,45 @@ def train_binary(
     """
     if deadline is None and solver.stopping.max_seconds is not None:
         deadline = perf_counter() + solver.stopping.max_seconds
+    spent = Counters()
 
     def solve(posed: DualProblem, rule: StoppingRule, start: Floats | None) -> Solution:
-        left = None if deadline is None else max(0.0, deadline - perf_counter())
-        own = replace(solver, stopping=replace(rule, max_seconds=left))  # type: ignore[type-var]
-        return own.solve(posed, start, callback)
+        nonlocal spent
+        seconds = None if deadline is None else max(0.0, deadline - perf_counter())
+        steps = None if rule.max_iterations is None else max(0, rule.max_iterations - spent.iterations)
+        own = replace(solver, stopping=replace(rule, max_seconds=seconds, max_iterations=steps))  # type: ignore[type-var]
+        solution = own.solve(posed, start, callback)
+        spent = spent + solution.counters
+        return replace(solution, counters=spent)
 
     if start is None and not problem.bounded and problem.groups == 1:
-        start = _start_of_hard_margin(problem, solver.stopping, solve)
-        if start is None:
-            nothing = Solution(np.zeros(problem.size), problem.linear, Status.UNBOUNDED, Counters())
-            return BinaryMachine(problem, nothing, samples)
+        hulls = _meet_hulls(problem, solver.stopping, solve)
+        if not hulls.status.converged:
+            return BinaryMachine(problem, hulls, samples)
+        start = hulls.dual
     solution = solve(problem, solver.stopping, start)
     machine = BinaryMachine(problem, solution, samples)
-    for _ in range(REVIEWS):
+    for review in range(REVIEWS + 1):
         # A converged or exhausted solver gets a second look, with a gradient that carries no rounding errors.
         if solution.status not in (Status.CONVERGED, Status.PRECISION):
-            return machine
-        if _accepted(machine.certificate, solver.stopping):
-            machine.status = Status.CONVERGED
-            return machine
-        again = solve(problem, solver.stopping, solution.dual)
-        solution = replace(again, counters=solution.counters + again.counters)
+            break
+        try:
+            accepted = _accepted(machine.certificate, solver.stopping)
+        except KeyboardInterrupt:
+            machine.status = Status.INTERRUPTED
+            break
+        machine.status = Status.CONVERGED if accepted else Status.PRECISION
+        if accepted or review == REVIEWS:
+            break
+        solution = solve(problem, solver.stopping, solution.dual)
         machine = BinaryMachine(problem, solution, samples)
-    if solution.status is Status.CONVERGED and not _accepted(machine.certificate, solver.stopping):
-        machine.status = Status.PRECISION
     return machine
 
 
-def _start_of_hard_margin(
-    problem: DualProblem,
-    stopping: StoppingRule,
-    solve: Callable[[DualProblem, StoppingRule, Floats | None], Solution],
-) -> Floats | None:
-    """Return a start near the hard margin, or None if the classes cannot be told apart.
+def _meet_hulls(
+    problem: DualProblem, stopping: StoppingRule, solve: Callable[[DualProblem, StoppingRule, Floats | None], Solution]
+) -> Solution:
+    """Return a start near the hard margin; its status is UNBOUNDED if the classes cannot be told apart.
 
     Iterations on the hard margin itself would grow without limit on inseparable data and prove nothing for long. The
     distance of the two convex hulls settles it: the dual value bounds it from above, the primal from below.
@@ -144,18 +149,23 @@ def _start_of_hard_margin(
     everything = np.arange(problem.size)
     to_first = hulls.matrix.diagonal() - 2.0 * hulls.matrix.block(everything[:1], everything)[0]
     size = float((to_first - to_first[0]).max())  # the largest squared distance from the first sample
-    nearest: Floats | None = None
+    solution: Solution | None = None
     for digits in (2, 4, 6, 8, 10, 12, 13):
         rule = replace(stopping, violation=10.0**-digits * max(size, MEETING), gap=None)
-        solution = solve(hulls, rule, nearest)
-        nearest = solution.dual
-        certificate = certify(hulls, nearest)
+        solution = solve(hulls, rule, None if solution is None else solution.dual)
+        certificate = certify(hulls, solution.dual)
         if certificate.squared_norm <= MEETING * size:
-            return None
+            return _scaled(solution, problem, 0.0, Status.UNBOUNDED)
         if certificate.primal < 0 or not solution.status.converged:
             break
-    assert nearest is not None
-    return 2.0 * nearest / certificate.squared_norm
+    assert solution is not None
+    return _scaled(solution, problem, 2.0 / certificate.squared_norm, solution.status)
+
+
+def _scaled(solution: Solution, problem: DualProblem, factor: float, status: Status) -> Solution:
+    """Return the point of the hulls as a point of the hard margin."""
+    dual = factor * solution.dual
+    return Solution(dual, problem.gradient(dual), status, solution.counters)
 
 
 def _accepted(certificate: Certificate, rule: StoppingRule) -> bool:

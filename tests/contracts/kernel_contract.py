@@ -68,6 +68,8 @@ class KernelContract:
             np.testing.assert_allclose(kernel(S), kernel(X), rtol=1e-12, atol=1e-14)
             np.testing.assert_allclose(kernel(S, X[:4]), kernel(X, X[:4]), rtol=1e-12, atol=1e-14)
             np.testing.assert_allclose(kernel.diagonal(S), kernel.diagonal(X), rtol=1e-12)
+            np.testing.assert_array_equal(kernel(S), kernel(S).T)
+            np.testing.assert_array_equal(kernel.diagonal(S), np.diag(kernel(S)))
 
     def test_adds_multiplies_and_scales(self, kernel, X):
         K = kernel(X)

@@ -94,6 +94,8 @@ def test_precomputed_matrices():
     with pytest.raises(TypeError, match="must be dense"):
         SVC(kernel="precomputed").fit(sparse.eye(4).tocsr(), Y)
     model = SVC(kernel="precomputed").fit(X @ X.T, Y)
+    with pytest.raises(TypeError, match="must be dense"):
+        model.predict(sparse.csr_array(X @ X.T))
     with pytest.raises(ValueError, match="features"):
         model.predict(X)
 

@@ -17,7 +17,8 @@ from maxmargin.matrices import NOT_FINITE, KernelMatrix, PrecomputedMatrix, Symm
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models import ComputedBlocks, GivenBlocks, KernelBlocks
 from maxmargin.problems import Progress
-from maxmargin.solvers import SOLVERS, Callback, PairwiseSolver, StoppingRule
+from maxmargin.solvers import SOLVERS, Callback, StoppingRule
+from maxmargin.threads import thread_count
 from maxmargin.training import Solver
 
 #: Up to this many samples the whole kernel matrix is computed at once.
@@ -43,6 +44,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     selection: Any
     gap_tol: Any
     max_seconds: Any
+    n_jobs: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -67,6 +69,8 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     def _check_samples(self, X: Any) -> Any:
         check_is_fitted(self)
+        if self._kernel_ is None and sparse.issparse(X):
+            raise TypeError("kernel values for a precomputed machine must be dense; convert them with .toarray()")
         return validate_data(
             self, X, reset=False, dtype=np.float64, order=None if self._precomputed else "C", accept_sparse="csr",
             accept_large_sparse=True,
@@ -107,7 +111,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self._kernel_.check(points)
         return ComputedBlocks(self._kernel_, points, Points(self.support_vectors_))
 
-    def _make_solver(self) -> Solver:
+    def _make_solver(self, threads: int) -> Solver:
         limit = check_count("max_iter", self.max_iter, -1)
         seconds = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
         stopping = StoppingRule(
@@ -117,12 +121,18 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             max_seconds=seconds,
         )
         shrinking = check_flag("shrinking", self.shrinking)
-        cache_bytes = int(check_number("cache_size", self.cache_size, above=0) * 2**20)
+        cache_bytes = int(check_number("cache_size", self.cache_size, above=0) * 2**20) // threads
         if hasattr(self.solver, "solve"):
             given: Solver = self.solver
             return given
-        check_choice("solver", self.solver, ("auto", *SOLVERS))
-        return PairwiseSolver(self.selection, shrinking, cache_bytes, stopping)
+        name = check_choice("solver", self.solver, ("auto", *SOLVERS))
+        make = SOLVERS["pairwise" if name == "auto" else name]
+        return make(selection=self.selection, shrinking=shrinking, cache_bytes=cache_bytes, stopping=stopping)
+
+    def _prediction_threads(self) -> int:
+        """Return how many threads predict; a user's own function is never called by two at once."""
+        own_function = self._kernel_ is not None and not self._kernel_.vectorised
+        return 1 if own_function else thread_count(self.n_jobs)
 
     @property
     def _is_linear(self) -> bool:
@@ -177,8 +187,9 @@ def _weighted_variance(X: Any, sample_weight: Floats) -> float:
         return float((X.multiply(X)).mean() - X.mean() ** 2)
     share = sample_weight / (sample_weight.sum() * X.shape[1])
     mean = float(share @ np.asarray(X.sum(axis=1)).ravel())
-    squares = X.multiply(X) if sparse.issparse(X) else X * X
-    return float(share @ np.asarray(squares.sum(axis=1)).ravel()) - mean**2
+    if not sparse.issparse(X):
+        return float(share @ ((X - mean) ** 2).sum(axis=1))
+    return float(share @ np.asarray(X.multiply(X).sum(axis=1)).ravel()) - mean**2
 
 
 def _check_precomputed(K: Any) -> None:

@@ -24,6 +24,9 @@ from maxmargin.problems import DualProblem, Status
 from maxmargin.threads import thread_count
 from maxmargin.training import BinaryMachine
 
+#: Up to this many samples, pairs of classes are trained sooner than a second thread starts.
+WORTH_THREADS = 2000
+
 
 class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn has no type hints
     """Classify with the widest margin: minimise ½‖w‖² + C Σ ξ_i subject to y_i (w·Φ(x_i) + b) ≥ 1 − ξ_i.
@@ -175,12 +178,14 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
             The fitted estimator.
         """
         cost = self._check_parameters()
-        solver = self._make_solver()
+        threads = thread_count(self.n_jobs)
         X, y = self._check_training_data(X, y)
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
         weights = check_sample_weights(sample_weight, X)
         taking_part = np.flatnonzero(weights > 0)
+        if not len(taking_part):
+            raise ValueError("sample_weight must contain at least one non-zero number")
         classes, codes = np.unique(y[taking_part], return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
@@ -191,6 +196,9 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         labels[taking_part] = codes
         factors = class_factors(self.class_weight, classes, codes, weights[taking_part])
         kernel = self._make_kernel(X, weights)
+        if len(classes) == 2 or X.shape[0] <= WORTH_THREADS or (kernel is not None and not kernel.vectorised):
+            threads = 1  # one pair, little work, or a function of the user's that two threads must not call at once
+        solver = self._make_solver(min(threads, len(classes) * (len(classes) - 1) // 2))
         matrix_of = self._make_matrix_of(kernel, X)
         starts = self._starts(classes, members, X.shape)
 
@@ -205,14 +213,7 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
             return c_classification.pose(matrix_of(samples), signs, costs, self.fit_intercept), samples
 
         with reporting(self.callback, self.verbose) as report:
-            machines = train_pairs(
-                pose,
-                len(classes),
-                solver,
-                starts,
-                report,
-                thread_count(self.n_jobs) if X.shape[0] > 2000 else 1,
-            )
+            machines = train_pairs(pose, len(classes), solver, starts, report, threads)
         if any(machine.status is Status.UNBOUNDED for machine in machines):
             raise ValueError(
                 "the classes cannot be separated by this kernel, at least not with a margin above a millionth of the "
@@ -248,7 +249,7 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         decisions = self._decide(X)
         if len(self.classes_) == 2:
-            winners = (decisions.ravel() > 0).astype(np.intp)
+            winners = (decisions.ravel() >= 0).astype(np.intp)
         elif ties:
             winners = np.argmax(self._model().scores(decisions), axis=1)
         else:
@@ -361,7 +362,7 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
 
     def _decide(self, X: Any) -> Floats:
         X = self._check_samples(X)
-        return self._model().decide(self._make_blocks(X), thread_count(self.n_jobs))
+        return self._model().decide(self._make_blocks(X), self._prediction_threads())
 
     def _trained(self, attribute: str) -> list[BinaryMachine]:
         if "_machines_" not in self.__dict__:

@@ -34,8 +34,9 @@ def class_factors(class_weight: Any, classes: Any, codes: Indices, weights: Floa
     if not isinstance(class_weight, Mapping):
         raise ValueError(f"class_weight must be a dict, 'balanced' or None, not {class_weight!r}")
     labels = classes.tolist()
-    unknown = [label for label in class_weight if label not in labels]
-    if unknown:
+    missing = [label for label in labels if label not in class_weight]
+    if missing and len(class_weight) != len(labels) - len(missing):  # as scikit-learn: probably a mistyped label
+        unknown = [label for label in class_weight if label not in labels]
         raise ValueError(f"class_weight names {unknown[0]!r}, which is not one of the classes {labels}")
     factors = np.array([float(class_weight.get(label, 1.0)) for label in labels])
     if not (np.isfinite(factors).all() and (factors > 0).all()):

@@ -110,9 +110,10 @@ def _as_samples(data: Any) -> Any:
         if rows.nnz and not 0 <= rows.indices.min() <= rows.indices.max() < rows.shape[1]:
             raise ValueError("a sparse matrix has column indices outside its shape")
         return rows
-    if isinstance(data, np.ndarray) and data.dtype.kind in "fiub":
-        return np.ascontiguousarray(data, dtype=np.float64)
-    return data
+    values = np.asarray(data)
+    if values.dtype.kind in "fiub" and values.ndim == 2:
+        return np.ascontiguousarray(values, dtype=np.float64)
+    return data  # strings or objects, for a user's own kernel
 
 
 def _count(data: Any) -> int:

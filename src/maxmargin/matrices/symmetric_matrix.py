@@ -53,13 +53,14 @@ class SymmetricMatrix(Protocol):
         ...
 
 
-def product_by_blocks(matrix: SymmetricMatrix, vector: Floats) -> Floats:
+def product_by_blocks(matrix: SymmetricMatrix, vector: Floats, most_rows: int | None = None) -> Floats:
     """Multiply by asking for blocks of bounded size, only in the columns where the vector is not zero."""
     out = np.zeros(matrix.size)
     columns = np.flatnonzero(vector)
     if len(columns):
         weights = vector[columns]
-        for rows in _panels(matrix.size, max(1, BLOCK_BYTES // (8 * len(columns)))):
+        step = max(1, BLOCK_BYTES // (8 * len(columns)))
+        for rows in _panels(matrix.size, step if most_rows is None else min(step, most_rows)):
             out[rows] = matrix.block(rows, columns) @ weights
     return out
 

@@ -12,11 +12,13 @@ import numpy as np
 from scipy.linalg.lapack import dpotrs, dpstrf
 
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
+from maxmargin.solvers.shrinking import unshrink
 from maxmargin.solvers.stopping import Monitor
 from maxmargin.solvers.working_set import SELECTION_RULES
 from maxmargin.solvers.working_state import Reason, WorkingState
 
 ROUNDS = 20
+BLOCKED_ROUNDS = 30  # how often variables that hit the box are left behind within one solution
 PAIR_STEPS = 16  # between two solutions of the linear equations
 #: Directions flatter than this, relative to the steepest, are left alone: duplicates make the equations singular.
 RANK_TOLERANCE = 1e-11
@@ -35,11 +37,27 @@ def exact_finish(state: WorkingState, limit: int, monitor: Monitor) -> None:
         state.dual, state.gradient, state.dual_value, state.violation = dual, gradient, value, before
 
 
+def accelerate(state: WorkingState, limit: int) -> None:
+    """Solve the equations of the free variables in the middle of a slow run, if at most `limit` are free.
+
+    With large costs or ill-conditioned kernels, pair steps creep along narrow valleys; one solution of the equations
+    goes to the end of the valley or to the box. The dual only rises.
+    """
+    free = _free(state)
+    if 0 < len(free) <= limit:
+        unshrink(state)
+        _solve_free(state, _free(state))
+
+
+def _free(state: WorkingState) -> Indices:
+    return np.flatnonzero((state.lower < state.dual) & (state.dual < state.upper))
+
+
 def _approach(state: WorkingState, limit: int, monitor: Monitor) -> None:
     rule = SELECTION_RULES["second_order"]
     state.bounded_part = np.empty(0)  # nothing shrinks any more
     for _ in range(ROUNDS):
-        free = np.flatnonzero((state.lower < state.dual) & (state.dual < state.upper))
+        free = _free(state)
         if len(free) > limit or monitor.limit_reached(state.iterations) is not None:
             return
         if len(free):
@@ -59,7 +77,9 @@ def _solve_free(state: WorkingState, free: Indices) -> None:
     before, dual, gradient = state.dual[free], state.dual[free].copy(), state.gradient[free].copy()
     lower, upper, group = state.lower[free], state.upper[free], state.group[free]
     moving = np.arange(len(free))
-    while len(moving):
+    for _ in range(BLOCKED_ROUNDS):
+        if not len(moving):
+            break
         inner = block if len(moving) == len(free) else block[moving[:, None], moving]
         direction = _newton_direction(inner, gradient[moving], group[moving])
         pushed = direction != 0

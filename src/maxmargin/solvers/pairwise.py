@@ -18,7 +18,7 @@ import numpy as np
 from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.problems.certificate import of_samples, offset_between, offset_bounds, residuals
-from maxmargin.solvers.exact_finish import exact_finish
+from maxmargin.solvers.exact_finish import accelerate, exact_finish
 from maxmargin.solvers.shrinking import reconsider, shrink, unshrink
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
 from maxmargin.solvers.working_set import selection_code
@@ -26,7 +26,10 @@ from maxmargin.solvers.working_state import Reason, WorkingState
 
 #: w of a hard margin is at least (margin · Σ|b|) long. Below this multiple of radius · Σ|b| the margin cannot be
 #: told from zero, and the dual grows without limit.
-NO_MARGIN = 1e-6
+NO_MARGIN = 1e-7
+
+#: After how many looks at shrinking the linear equations of the free variables are tried: slow problems only.
+ACCELERATE_EVERY = 5
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ class PairwiseSolver:
         tolerance, limit = self.stopping.violation, self.stopping.max_iterations
         period = min(max(state.size, 100), 1000)  # at least 100: on tiny problems a check costs more than a step
         next_check = period
+        checks = 0
         looked_again = False  # whether all variables were reconsidered near the end
         while True:
             steps = next_check - state.iterations
@@ -113,6 +117,9 @@ class PairwiseSolver:
                     return Status.CONVERGED
                 if _grows_without_limit(state):
                     return Status.UNBOUNDED
+                checks += 1
+                if checks % ACCELERATE_EVERY == 0:
+                    accelerate(state, self.finish_below)
                 if self.shrinking:
                     if not looked_again and state.violation <= 10 * tolerance:
                         looked_again = True
@@ -131,9 +138,9 @@ class PairwiseSolver:
         """Return the duality gap, taking shrunk variables as settled."""
         dual, gradient = state.point()
         offset = offset_between(*offset_bounds(problem, dual, gradient))
-        slack = gradient + problem.ridge * dual - of_samples(problem, offset)
-        share = residuals(problem, dual, slack)
-        return float(share[state.order[: state.active]].sum())
+        known = np.isfinite(gradient)
+        slack = np.where(known, gradient, 0.0) + problem.ridge * dual - of_samples(problem, offset)
+        return float(residuals(problem, dual, slack)[known].sum())
 
     def _progress(self, problem: DualProblem, state: WorkingState, monitor: Monitor) -> Progress:
         gap = self._gap(problem, state)
@@ -153,5 +160,4 @@ def _grows_without_limit(state: WorkingState) -> bool:
         return False
     weight = float(np.abs(state.dual).sum())
     squared_norm = 2.0 * (float(state.linear @ state.dual) - state.dual_value)
-    radius = float(state.curvature.max())
-    return squared_norm <= NO_MARGIN**2 * weight**2 * radius
+    return squared_norm <= NO_MARGIN**2 * weight**2 * state.radius()

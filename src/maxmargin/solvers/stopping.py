@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from maxmargin.problems import Progress, Status
 
 #: Called with the progress a few times a second; returning True stops the solver.
@@ -56,7 +58,7 @@ class SharedCallback:
     def __call__(self, progress: Progress) -> bool:
         if self.callback is not None:
             with self._lock:
-                if self.callback(progress) is True:
+                if _says_stop(self.callback(progress)):
                     self.stopped.set()
         return self.stopped.is_set()
 
@@ -99,4 +101,8 @@ class Monitor:
         if not now and self.seconds < self._next_report:
             return False
         self._next_report = self.seconds + self.report_every
-        return self.callback(progress()) is True
+        return _says_stop(self.callback(progress()))
+
+
+def _says_stop(answer: object) -> bool:
+    return isinstance(answer, bool | np.bool_) and bool(answer)

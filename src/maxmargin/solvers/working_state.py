@@ -58,6 +58,7 @@ class WorkingState:
         self.dual_value = 0.5 * float(self.dual @ (self.linear + self.gradient))
         self.iterations = 0
         self.violation = np.inf
+        self._radius: float | None = None
         self._before_reorder: tuple[Floats, Floats] | None = None
         self._memory = np.full(4, -1)  # the previous and the pending pair of the selection rule
 
@@ -99,12 +100,27 @@ class WorkingState:
         self._before_reorder = None
 
     def point(self) -> tuple[Floats, Floats]:
-        """Return dual and gradient in the order of the problem."""
+        """Return dual and gradient in the order of the problem.
+
+        The gradient of shrunk variables is not known; it is infinite, on the side where it does not count.
+        """
         if self._before_reorder is not None:
             return self._before_reorder
         dual, gradient = np.empty_like(self.dual), np.empty_like(self.gradient)
         dual[self.order], gradient[self.order] = self.dual, self.gradient
+        shrunk = self.order[self.active :]
+        gradient[shrunk] = np.where(self.dual[self.active :] == self.upper[self.active :], np.inf, -np.inf)
         return dual, gradient
+
+    def radius(self) -> float:
+        """Return the squared size of the data in feature space: from one sample, or without a group from the origin."""
+        if self._radius is None:
+            spread = self.curvature
+            if self.groups == 1 and self.singles == 0:
+                spread = spread - 2.0 * self.rows.block(np.arange(1), np.arange(self.size))[0]
+                spread = spread - spread[0]
+            self._radius = float(spread.max())
+        return self._radius
 
     def resting(self) -> Floats:
         """Return the dual where a variable rests on a bound, else 0: what `bounded_part` sums up."""
@@ -127,13 +143,19 @@ class WorkingState:
         """Return the square block of the matrix at these positions, from the cache where it can."""
         if self.rows.whole(positions).all():
             return self.rows.storage[self.rows.slot[positions][:, None], positions]
-        return self.rows.block(positions, positions)
+        return self.rows.block(positions, positions).copy()  # a function's own array is not ours to change
 
     def move(self, positions: Indices, change: Floats, values: Floats) -> None:
         """Set some variables to new values and bring the whole gradient up to date."""
-        self.dual[positions] = values
-        self.gradient -= self._product(positions, change, 0)
-        self.gradient[positions] -= self.ridge[positions] * change
+        product = self._product(positions, change, 0)
+        product[positions] += self.ridge[positions] * change
+        rested = self.resting()[positions]
+        self.dual[positions], self.gradient = values, self.gradient - product
+        if len(self.bounded_part):
+            came_to_rest = self.resting()[positions] - rested
+            moved = came_to_rest != 0
+            self.bounded_part += self._product(positions[moved], came_to_rest[moved], 0)
+        self._memory[:] = -1
         self.dual_value = 0.5 * float(self.dual @ (self.linear + self.gradient))
 
     def _product(self, columns: Indices, weights: Floats, start: int) -> Floats:
