@@ -111,12 +111,17 @@ template <class Index> void test_sparse_sums(std::mt19937& random) {
     }
 }
 
-// Solves a random classification problem with a store of two rows, fetched on demand, and returns the dual.
-std::vector<double> solve(const Loops& loops, std::int64_t n, Rule rule, int groups, bool keep_bounded, std::int64_t& steps) {
+enum class Shape { plain, flat, unlimited };  // flat: duplicates and no ridge; unlimited: an open box
+
+// Solves a random classification problem with a store of two rows, fetched on demand and only as far as asked (the rest is
+// poisoned), with the last `shrunk` variables left out, and returns the dual.
+std::vector<double> solve(const Loops& loops, std::int64_t n, Rule rule, int groups, bool keep_bounded, Shape shape,
+                          std::int64_t shrunk, std::int64_t& steps) {
   std::mt19937 random(7);
   std::normal_distribution<double> normal;
   std::vector<double> x(2 * n), matrix(n * n);
-  std::vector<double> dual(n, 0.0), gradient(n), lower(n), upper(n), diagonal(n), ridge(n, 0.1), bounded(n, 0.0);
+  std::vector<double> dual(n, 0.0), gradient(n), lower(n), upper(n), diagonal(n), bounded(n, 0.0);
+  std::vector<double> ridge(n, shape == Shape::flat ? 0.0 : 0.1);
   std::vector<std::int32_t> group(n);
   for (std::int64_t i = 0; i < n; ++i) {
     const double sign = i % 2 ? 1.0 : -1.0;
@@ -125,6 +130,11 @@ std::vector<double> solve(const Loops& loops, std::int64_t n, Rule rule, int gro
     gradient[i] = sign;
     lower[i] = sign > 0 ? 0.0 : -1.0;
     upper[i] = sign > 0 ? 1.0 : 0.0;
+    if (shape == Shape::unlimited) (sign > 0 ? upper[i] : lower[i]) *= HUGE_VAL;
+    if (shape == Shape::flat && i >= 2) {  // every sample stands for the two before it, with both labels
+      x[2 * i] = x[2 * i - 4 + 2 * (i % 4 < 2)];
+      x[2 * i + 1] = x[2 * i - 3 + 2 * (i % 4 < 2)];
+    }
     group[i] = groups == 0 ? -1 : groups == 1 ? 0 : static_cast<std::int32_t>((i / 2) % groups);
   }
   for (std::int64_t i = 0; i < n; ++i)
@@ -137,7 +147,7 @@ std::vector<double> solve(const Loops& loops, std::int64_t n, Rule rule, int gro
   std::vector<double> storage(2 * n);
   std::vector<std::int64_t> slot(n, -1), length(2, 0), last_use(2, 0), owner(2, -1);
   DualState state{dual.data(), gradient.data(), lower.data(), upper.data(), diagonal.data(), ridge.data(), group.data(),
-                  keep_bounded ? bounded.data() : nullptr, n, n, groups, groups == 0 ? n : 0};
+                  keep_bounded ? bounded.data() : nullptr, n, n - shrunk, groups, groups == 0 ? n : 0};
   RowStore rows{storage.data(), n, slot.data(), length.data(), last_use.data(), 0, 0};
   std::vector<Extreme> extremes(groups + 1);
   SelectionMemory memory{rule, -1, -1, -1, -1, 0.0, extremes.data()};
@@ -149,12 +159,12 @@ std::vector<double> solve(const Loops& loops, std::int64_t n, Rule rule, int gro
     if (out.reason == Reason::optimal) return dual;
     check(out.reason == Reason::needs_row || out.reason == Reason::paused, "the loop goes on");
     if (out.reason == Reason::needs_row) {
-      const int s = last_use[0] <= last_use[1] ? 0 : 1;
+      const int s = slot[out.row] >= 0 ? static_cast<int>(slot[out.row]) : last_use[0] <= last_use[1] ? 0 : 1;
       if (owner[s] >= 0) slot[owner[s]] = -1;
-      std::memcpy(storage.data() + s * n, matrix.data() + out.row * n, n * sizeof(double));
+      for (std::int64_t k = 0; k < n; ++k) storage[s * n + k] = k < out.length ? matrix[out.row * n + k] : NAN;
       owner[s] = out.row;
       slot[out.row] = s;
-      length[s] = n;
+      length[s] = out.length;
       last_use[s] = ++rows.clock;
     }
   }
@@ -167,17 +177,38 @@ void test_pairwise() {
     for (int rule = 0; rule < 3; ++rule)
       for (int groups = 0; groups <= 3; ++groups) {
         if (groups > 1 && n < 4 * groups) continue;
-        for (bool keep : {false, true}) {
-          std::vector<double> first;
-          std::int64_t first_steps = 0, steps = 0;
-          for (const Loops* loops : levels()) {
-            const auto dual = solve(*loops, n, static_cast<Rule>(rule), groups, keep, steps);
-            if (first.empty()) { first = dual; first_steps = steps; }
-            check(steps == first_steps, "levels take the same steps");
-            check(std::memcmp(first.data(), dual.data(), n * sizeof(double)) == 0, "levels agree on the solution");
-          }
-        }
+        for (bool keep : {false, true})
+          for (Shape shape : {Shape::plain, Shape::flat, Shape::unlimited})
+            for (std::int64_t shrunk : {0, 1, 5}) {
+              if (shrunk >= n) continue;
+              std::vector<double> first;
+              std::int64_t first_steps = 0, steps = 0;
+              for (const Loops* loops : levels()) {
+                const auto dual = solve(*loops, n, static_cast<Rule>(rule), groups, keep, shape, shrunk, steps);
+                if (first.empty()) { first = dual; first_steps = steps; }
+                check(steps == first_steps, "levels take the same steps");
+                check(std::memcmp(first.data(), dual.data(), n * sizeof(double)) == 0, "levels agree on the solution");
+                for (double b : dual) check(std::isfinite(b), "nothing of the poison gets in");
+              }
+            }
       }
+}
+
+// Flat and unlimited for a variable on its own: the loop says so instead of looking for a partner that is not there.
+void test_unbounded_single() {
+  for (const Loops* loops : levels())
+    for (int rule = 0; rule < 3; ++rule) {
+      double dual[1] = {0.0}, gradient[1] = {1.0}, row[2] = {0.0, 0.0};
+      const double lower[1] = {0.0}, upper[1] = {HUGE_VAL}, zero[1] = {0.0};
+      const std::int32_t group[1] = {-1};
+      const std::int64_t slot[1] = {0}, length[2] = {1, 0};
+      std::int64_t last_use[2] = {0, 0};
+      DualState state{dual, gradient, lower, upper, zero, zero, group, nullptr, 1, 1, 0, 1};
+      RowStore rows{row, 1, slot, length, last_use, 0, 0};
+      Extreme extremes[1];
+      SelectionMemory memory{static_cast<Rule>(rule), -1, -1, -1, -1, 0.0, extremes};
+      check(loops->pairwise(state, rows, memory, 1e-3, 10, 1.0).reason == Reason::unbounded, "an open flat box");
+    }
 }
 
 }  // namespace
@@ -188,6 +219,7 @@ int main() {
   test_sparse_sums<std::int32_t>(random);
   test_sparse_sums<std::int64_t>(random);
   test_pairwise();
+  test_unbounded_single();
   for (const Loops* loops : levels()) std::printf("level %s passed\n", loops->level);
   return 0;
 }

@@ -115,7 +115,7 @@ def train_binary(
 
     if start is None and not problem.bounded and problem.groups == 1:
         hulls = _meet_hulls(problem, solver.stopping, solve)
-        if not hulls.status.converged:
+        if hulls.status not in (Status.CONVERGED, Status.PRECISION):
             return BinaryMachine(problem, hulls, samples)
         start = hulls.dual
     solution = solve(problem, solver.stopping, start)

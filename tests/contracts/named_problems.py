@@ -160,3 +160,8 @@ CONVEX: dict[str, Callable[[], DualProblem]] = {
 
 def indefinite_sigmoid() -> DualProblem:
     return classification(*two_clouds(50, 2, 1.0), Sigmoid(0.8, -1.0), 1.0)
+
+
+def hard_to_finish() -> DualProblem:
+    """Takes any solver more than a moment."""
+    return classification(*two_clouds(400, 2, 0.5), Gaussian(2.0), 1e5)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxmargin.problems import DualProblem
+from maxmargin.problems import DualProblem, feasible_start
 
 TINY = 1e-12
 
@@ -21,8 +21,8 @@ def pairwise(problem: DualProblem, selection: str, tolerance: float = 1e-3, max_
         "second_order": second_order,
         "maximum_gain": maximum_gain,
     }[selection]
-    b = np.zeros(problem.size)
-    g = problem.linear.copy()
+    b = feasible_start(problem)
+    g = problem.gradient(b)
     path: list[tuple[int, int]] = []
     while True:
         violation, i, j = select(problem, M, b, g, path[-1] if path else None)
@@ -52,54 +52,77 @@ def curvature(problem, M, i):
     return M[i, i] + problem.ridge[i]
 
 
+def worst_group(problem, b, g):
+    """The group whose optimality is violated most: its violation, and the two ends of it."""
+    best = (-np.inf, None, None)
+    for name in range(problem.groups):
+        can_increase = np.flatnonzero((b < problem.upper) & (problem.group == name))
+        can_decrease = np.flatnonzero((b > problem.lower) & (problem.group == name))
+        if len(can_increase) and len(can_decrease):
+            i = can_increase[np.argmax(g[can_increase])]
+            j = can_decrease[np.argmin(g[can_decrease])]
+            if g[i] - g[j] > best[0]:
+                best = (g[i] - g[j], i, j)
+    return best
+
+
+def choose(problem, M, b, g, gain, pair):
+    """The pair of the worst group, or, where variables in no group are worse, the best of those alone."""
+    violation, i, j = worst_group(problem, b, g)
+    alone = single(problem, M, b, g, gain)
+    if alone[0] > max(violation, 0.0):
+        return alone
+    return (violation, *pair(i, j)) if violation > 0 else (max(violation, 0.0), i, j)
+
+
 def most_violating_pair(problem, M, b, g, previous):
-    if problem.groups == 0:
-        return single(problem, M, b, g, lambda k, slope, room: slope)
-    can_increase = np.flatnonzero(b < problem.upper)
-    can_decrease = np.flatnonzero(b > problem.lower)
-    i = can_increase[np.argmax(g[can_increase])]
-    j = can_decrease[np.argmin(g[can_decrease])]
-    return g[i] - g[j], i, j
+    return choose(problem, M, b, g, lambda k, slope, room: slope, lambda i, j: (i, j))
 
 
 def second_order(problem, M, b, g, previous):
-    if problem.groups == 0:
-        return single(problem, M, b, g, lambda k, slope, room: slope**2 / max(curvature(problem, M, k), TINY))
-    violation, i, _ = most_violating_pair(problem, M, b, g, previous)
-    best, partner = -np.inf, None
-    for k in np.flatnonzero((b > problem.lower) & (g < g[i])):
-        bend = curvature(problem, M, i) + curvature(problem, M, k) - 2.0 * M[i, k]
-        gain = (g[i] - g[k]) * (g[i] - g[k]) / (bend if bend > TINY else TINY)
-        if gain > best:
-            best, partner = gain, k
-    return violation, i, partner
+    def gain_alone(k, slope, room):
+        return slope**2 / max(curvature(problem, M, k), TINY)
+
+    def pair(i, j):
+        best, partner = -np.inf, None
+        for k in np.flatnonzero((b > problem.lower) & (g < g[i]) & (problem.group == problem.group[i])):
+            bend = curvature(problem, M, i) + curvature(problem, M, k) - 2.0 * M[i, k]
+            gain = (g[i] - g[k]) * (g[i] - g[k]) / (bend if bend > TINY else TINY)
+            if gain > best:
+                best, partner = gain, k
+        return i, partner
+
+    return choose(problem, M, b, g, gain_alone, pair)
 
 
 def maximum_gain(problem, M, b, g, previous):
     def clipped(slope, bend, room):
         step = min(slope / bend if bend > 0 else np.inf, room)
-        return step * (slope - 0.5 * step * bend)
+        return np.inf if np.isinf(step) else step * (slope - 0.5 * step * bend)
 
-    if problem.groups == 0:
-        return single(problem, M, b, g, lambda k, slope, room: clipped(slope, curvature(problem, M, k), room))
-    violation, i, j = second_order(problem, M, b, g, previous)
-    if previous is None or all(in_corner(problem, b, p) for p in previous):
-        return violation, i, j
-    best = 0.0
-    for p in previous:
-        for k in range(problem.size):
-            if k == p:
-                continue
-            slope = g[p] - g[k]
-            up, down = (p, k) if slope > 0 else (k, p)
-            room = min(problem.upper[up] - b[up], b[down] - problem.lower[down])
-            if room <= 0:
-                continue
-            bend = curvature(problem, M, p) + curvature(problem, M, k) - 2.0 * M[p, k]
-            gain = clipped(abs(slope), bend, room)
-            if gain > best:
-                best, i, j = gain, up, down
-    return violation, i, j
+    def gain_alone(k, slope, room):
+        return clipped(slope, curvature(problem, M, k), room)
+
+    def pair(i, j):
+        fallback = second_order(problem, M, b, g, previous)[1:]
+        usable = previous is not None and -1 not in previous and problem.group[previous[0]] == problem.group[i]
+        if not usable or all(in_corner(problem, b, p) for p in previous):
+            return fallback
+        best, chosen = 0.0, fallback
+        for p in previous:
+            for k in np.flatnonzero(problem.group == problem.group[p]):
+                slope = g[p] - g[k]
+                up, down = (p, k) if slope > 0 else (k, p)
+                room = min(problem.upper[up] - b[up], b[down] - problem.lower[down])
+                if k == p or room <= 0:
+                    continue
+                bend = curvature(problem, M, p) + curvature(problem, M, k) - 2.0 * M[p, k]
+                gain = clipped(abs(slope), bend, room)
+                if gain > best:
+                    best, chosen = gain, (up, down)
+        return chosen
+
+    return choose(problem, M, b, g, gain_alone, pair)
 
 
 def in_corner(problem, b, k):
@@ -110,7 +133,7 @@ def in_corner(problem, b, k):
 
 def single(problem, M, b, g, gain):
     best, chosen, violation = -np.inf, 0, 0.0
-    for k in range(problem.size):
+    for k in np.flatnonzero(problem.group < 0):
         room = problem.upper[k] - b[k] if g[k] > 0 else b[k] - problem.lower[k]
         if g[k] == 0 or room <= 0:
             continue

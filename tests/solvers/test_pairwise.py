@@ -55,7 +55,7 @@ class TestWithoutExactFinish(SolverContract):
 
 def path_of(problem, selection, steps):
     """The pairs that the native loop moves, one step at a time."""
-    state = WorkingState(problem, np.zeros(problem.size), 10**8, keep_bounded_part=False)
+    state = WorkingState(problem, feasible_start(problem), 10**8, keep_bounded_part=False)
     path = []
     while len(path) < steps:
         before = state.dual.copy()
@@ -71,7 +71,8 @@ def path_of(problem, selection, steps):
 
 PATHS = [
     "overlapping", "without_bias", "equal_duplicates", "almost_empty_class", "sample_costs", "singular_kernel",
-    "two_samples", "with_ridge",
+    "two_samples", "with_ridge", "zero_diagonal", "opposite_duplicates", "hard_margin", "two_groups",
+    "group_and_singles", "one_class",
 ]  # fmt: skip
 
 
