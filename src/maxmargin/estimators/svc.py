@@ -11,7 +11,6 @@ from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
 from maxmargin.estimators.kernel_machine import KernelMachine, reporting
 from maxmargin.estimators.pairs import train_pairs
@@ -180,7 +179,6 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         cost = self._check_parameters()
         threads = thread_count(self.n_jobs)
         X, y = self._check_training_data(X, y)
-        y = column_or_1d(y, warn=True)
         check_classification_targets(y)
         weights = check_sample_weights(sample_weight, X)
         taking_part = np.flatnonzero(weights > 0)

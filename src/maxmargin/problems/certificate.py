@@ -144,8 +144,8 @@ def offset_bounds(problem: DualProblem, dual: Floats, gradient: Floats) -> tuple
     can_increase = dual < problem.upper
     can_decrease = dual > problem.lower
     if problem.groups == 1 and problem.singles == 0:  # the common case, several times faster
-        low = np.max(gradient, where=can_increase, initial=-np.inf, keepdims=True)
-        high = np.min(gradient, where=can_decrease, initial=np.inf, keepdims=True)
+        low = np.where(can_increase, gradient, -np.inf).max(keepdims=True)
+        high = np.where(can_decrease, gradient, np.inf).min(keepdims=True)
         return low, high
     low = np.full(problem.groups, -np.inf)
     high = np.full(problem.groups, np.inf)

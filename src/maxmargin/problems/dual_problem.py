@@ -112,6 +112,8 @@ class DualProblem:
         return _sums(self.group[grouped], values[grouped], self.groups)
 
     def _check_feasible(self) -> None:
+        if not self.total.any() and (self.lower <= 0).all() and (self.upper >= 0).all():
+            return  # zero is feasible: most machines
         crossed = np.flatnonzero(self.lower > self.upper)
         if len(crossed):
             raise InfeasibleProblemError(f"variable {crossed[0]} has its lower bound above its upper bound")
