@@ -14,6 +14,8 @@
 
 namespace maxmargin::MAXMARGIN_LEVEL {
 
+constexpr double kRounding = 1e-14;  // of the width of a box
+
 inline void subtract_rows(double* gradient, const double* row_up, const double* row_down, double step, std::int64_t count) {
   for (std::int64_t k = 0; k < count; ++k) gradient[k] -= step * (row_up[k] - row_down[k]);
 }
@@ -41,6 +43,14 @@ inline void keep_bounded_part(const DualState& s, std::int64_t k, const double* 
   if (crosses_bound(s, k, value)) add_row(s.bounded_part, row, resting(s, k, value) - resting(s, k, s.dual[k]), s.size);
 }
 
+// A value within a rounding error of a bound is on it. Else a variable that ought to rest would count as free, and a
+// single one of those pins the offset to one end of its interval.
+inline double snapped(const DualState& s, std::int64_t k, double value) {
+  const double reach = kRounding * (s.upper[k] - s.lower[k]);
+  if (!(reach < kInfinity)) return value > s.upper[k] ? s.upper[k] : value < s.lower[k] ? s.lower[k] : value;
+  return s.upper[k] - value <= reach ? s.upper[k] : value - s.lower[k] <= reach ? s.lower[k] : value;
+}
+
 // Move `up` by +t and `down` by −t (either may be −1: a step of one variable). False: the loop must return.
 inline bool pair_step(DualState& s, RowStore& rows, std::int64_t up, std::int64_t down, Outcome& out) {
   const auto need = [&out](std::int64_t row, std::int64_t length) {
@@ -62,8 +72,8 @@ inline bool pair_step(DualState& s, RowStore& rows, std::int64_t up, std::int64_
   if (std::isinf(t)) { out.reason = Reason::unbounded; return false; }
 
   // A variable that hits its bound is set exactly to it (1.7.4.1).
-  const double new_up = up < 0 ? 0.0 : t >= limit_up ? s.upper[up] : smaller(s.dual[up] + t, s.upper[up]);
-  const double new_down = down < 0 ? 0.0 : t >= limit_down ? s.lower[down] : larger(s.dual[down] - t, s.lower[down]);
+  const double new_up = up < 0 ? 0.0 : t >= limit_up ? s.upper[up] : snapped(s, up, s.dual[up] + t);
+  const double new_down = down < 0 ? 0.0 : t >= limit_down ? s.lower[down] : snapped(s, down, s.dual[down] - t);
   if ((up < 0 || new_up == s.dual[up]) && (down < 0 || new_down == s.dual[down])) {
     out.reason = Reason::precision;
     return false;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from numbers import Integral
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -11,6 +12,8 @@ def thread_count(n_jobs: int | None) -> int:
     The usable cores are those the process may run on. ``OMP_NUM_THREADS`` lowers the default as it does for BLAS;
     joblib sets it in its workers, so that nested calls do not crowd the machine.
     """
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool)):
+        raise ValueError(f"n_jobs must be a whole number or None, not {n_jobs!r}")
     cores = _usable_cores()
     if n_jobs is None:
         limit = os.environ.get("OMP_NUM_THREADS", "")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
 
 from maxmargin import SVC
 
@@ -43,6 +44,10 @@ Y = np.array([0, 0, 1, 1])
         ({"probability": True}, "CalibratedClassifierCV"),
         ({"callback": 3}, "callback must be a function"),
         ({"n_jobs": 0}, "n_jobs must not be 0"),
+        ({"n_jobs": "2"}, "n_jobs must be a whole number or None"),
+        ({"selection": ["x"]}, "unknown selection"),
+        ({"solver": type("S", (), {"solve": None})()}, "a solver object must be a dataclass"),
+        ({"C": 1e308, "class_weight": {0: 1e3}}, "too large for a number"),
     ],
 )
 def test_parameters(options, message):
@@ -117,6 +122,16 @@ def test_kernel_functions():
 def test_overflowing_kernels():
     with pytest.raises(ValueError, match="not finite; scale the data"):
         SVC(kernel="poly", degree=40, gamma=1.0).fit(X * 1e20, Y)
+
+
+def test_a_failed_fit_leaves_no_machine():
+    model = SVC(C=-1)
+    with pytest.raises(ValueError, match="C must be"):
+        model.fit(X, Y)
+    with pytest.raises(ValueError, match="only one class"):
+        model.set_params(C=1).fit(X, np.zeros(4))
+    with pytest.raises(NotFittedError):
+        model.predict(X)
 
 
 def test_wrong_number_of_features():

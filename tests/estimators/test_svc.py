@@ -198,6 +198,36 @@ def test_class_weights():
     np.testing.assert_allclose(by_name.decision_function(X), balanced.decision_function(X), atol=1e-9)
 
 
+def test_offset_when_every_sample_is_bounded():
+    # Both classes weigh the same, up to rounding: every α is at C, and the offset has an interval, not one of its ends.
+    random = np.random.default_rng(18)
+    X, y = random.normal(size=(60, 2)), np.arange(60) % 2
+    X[:, 0] += 3 * y
+    weights = random.uniform(0.5, 2, 60)
+    weights[y == 1] *= weights[y == 0].sum() / weights[y == 1].sum()
+    model = SVC(C=1e-3).fit(X, y, weights)
+    assert len(model.geometry_.free) == 0
+    low, high = model.geometry_.offset_interval
+    assert low < -0.9
+    assert high > 0.9
+    assert abs(model.intercept_[0]) < 0.1
+    assert model.score(X, y) > 0.9
+    for seed in range(20):
+        X = np.random.default_rng(seed).normal(size=(40, 2))
+        y = (np.arange(40) % 3 == 0).astype(int)
+        X[:, 0] += 3 * y
+        balanced = SVC(C=1e-3, class_weight="balanced").fit(X, y)
+        assert balanced.score(X, y) > 0.7
+
+
+def test_indefinite_kernels_are_not_called_optimal():
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.random.default_rng(0).integers(0, 2, 60)
+    certificate = SVC(kernel="sigmoid", gamma=1.0, coef0=-1.0, C=10.0).fit(X, y).certificate_
+    assert certificate.indefinite
+    assert "not proved optimal" in str(certificate)
+    assert not SVC().fit(X, y).certificate_.indefinite
+
+
 def test_kernels_by_name_object_and_function():
     X, y = load_wine(return_X_y=True)
     X = X / X.max(axis=0)
@@ -417,12 +447,18 @@ def test_selection_rules_agree():
 
 
 def test_cache_size_changes_nothing():
-    X, y = chessboard(150)
-    for options in ({}, {"kernel": "poly", "coef0": 1.0, "degree": 2}):
+    board, y = chessboard(150)
+    for X, options in (
+        (board, {}),
+        (board, {"kernel": "poly", "coef0": 1.0, "degree": 2}),
+        (sparse.csr_array(np.where(board > 1, board, 0.0)), {"kernel": "laplacian"}),
+    ):
         large = SVC(gamma=1.0, **options).fit(X, y)
         small = SVC(gamma=1.0, cache_size=1e-6, **options).fit(X, y)
-        np.testing.assert_array_equal(large.dual_coef_, small.dual_coef_)
+        assert (large.dual_coef_ != small.dual_coef_).sum() == 0
         np.testing.assert_array_equal(large.support_, small.support_)
+        np.testing.assert_array_equal(large.intercept_, small.intercept_)
+        assert large.certificate_.primal == small.certificate_.primal
 
 
 def test_many_threads_train_the_same_pairs():

@@ -104,7 +104,7 @@ def test_leading_parts_grow_and_survive_reordering():
     np.testing.assert_array_equal(cached.storage[cached.slot[2]], K[2][cached.order])
 
 
-def test_a_function_is_asked_row_by_row():
+def test_a_function_is_asked_for_a_few_rows():
     calls = []
 
     def kernel(X, Z):
@@ -113,7 +113,9 @@ def test_a_function_is_asked_row_by_row():
 
     cached = CachedMatrix(KernelMatrix(FunctionKernel(kernel), Points(samples())), 10**6)
     cached.fetch(3, 12, likely=np.arange(12))
-    assert calls == [(1, 12)]
+    assert calls == [(3, 12)]
+    cached.fetch(9, 12)
+    assert calls[1:] == [(1, 12)]
 
 
 def test_values_that_are_not_finite_are_an_error():

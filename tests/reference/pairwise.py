@@ -33,7 +33,7 @@ def pairwise(problem: DualProblem, selection: str, tolerance: float = 1e-3, max_
             step = np.clip(step, problem.lower[i] - b[i], problem.upper[i] - b[i])
             g -= step * M[i]
             g[i] -= problem.ridge[i] * step
-            b[i] += step
+            b[i] = snapped(problem, i, b[i] + step)
             path.append((i, -1) if step > 0 else (-1, i))
             continue
         bend = curvature(problem, M, i) + curvature(problem, M, j) - 2.0 * M[i, j]
@@ -43,9 +43,19 @@ def pairwise(problem: DualProblem, selection: str, tolerance: float = 1e-3, max_
         g -= step * (M[i] - M[j])
         g[i] -= problem.ridge[i] * step
         g[j] += problem.ridge[j] * step
-        b[i] = problem.upper[i] if step >= up_room else b[i] + step
-        b[j] = problem.lower[j] if step >= down_room else b[j] - step
+        b[i] = problem.upper[i] if step >= up_room else snapped(problem, i, b[i] + step)
+        b[j] = problem.lower[j] if step >= down_room else snapped(problem, j, b[j] - step)
         path.append((i, j))
+
+
+def snapped(problem, k, value):
+    """A value within a rounding error of a bound is on it."""
+    reach = 1e-14 * (problem.upper[k] - problem.lower[k])
+    if np.isfinite(reach) and problem.upper[k] - value <= reach:
+        return problem.upper[k]
+    if np.isfinite(reach) and value - problem.lower[k] <= reach:
+        return problem.lower[k]
+    return min(max(value, problem.lower[k]), problem.upper[k])
 
 
 def curvature(problem, M, i):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import is_dataclass
+from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
@@ -51,6 +52,9 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         tags.input_tags.pairwise = self._precomputed
         tags.input_tags.sparse = not self._precomputed
         return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "support_")
 
     @property
     def _precomputed(self) -> bool:
@@ -123,8 +127,9 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         shrinking = check_flag("shrinking", self.shrinking)
         cache_bytes = int(check_number("cache_size", self.cache_size, above=0) * 2**20) // threads
         if hasattr(self.solver, "solve"):
-            given: Solver = self.solver
-            return given
+            if not is_dataclass(self.solver) or not hasattr(self.solver, "stopping"):
+                raise ValueError("a solver object must be a dataclass with a field `stopping` and a method `solve`")
+            return cast(Solver, self.solver)
         name = check_choice("solver", self.solver, ("auto", *SOLVERS))
         make = SOLVERS["pairwise" if name == "auto" else name]
         return make(selection=self.selection, shrinking=shrinking, cache_bytes=cache_bytes, stopping=stopping)

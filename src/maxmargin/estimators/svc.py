@@ -45,7 +45,8 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
     degree : int, default=3
         Of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
-        Of the kernels that have one. ``"scale"`` is 1 / (n_features · variance of X), ``"auto"`` 1 / n_features.
+        Of the kernels that have one. ``"scale"`` is 1 / (n_features · variance of X, by sample weights), ``"auto"``
+        1 / n_features.
     coef0 : float, default=0.0
         Of the polynomial and sigmoid kernels.
     shrinking : bool, default=True
@@ -57,7 +58,7 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
     cache_size : float, default=200
         Megabytes for kernel rows. The result does not depend on it.
     class_weight : dict or "balanced", default=None
-        Factors on C by class.
+        Factors on C by class. "balanced" counts samples by their weight.
     verbose : bool, default=False
         Show a progress line on the terminal for fits longer than a second.
     max_iter : int, default=-1
@@ -207,7 +208,10 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
             samples = np.sort(np.concatenate([members[a], members[b]]))
             first = labels[samples] == a
             signs = np.where(first, first_sign, -first_sign)
-            costs = np.where(first, cost * factors[a], cost * factors[b]) * weights[samples]
+            with np.errstate(over="ignore"):
+                costs = np.where(first, cost * factors[a], cost * factors[b]) * weights[samples]
+            if np.isfinite(cost) and not np.isfinite(costs).all():
+                raise ValueError("C times the weights is too large for a number; use C=inf for a hard margin")
             return c_classification.pose(matrix_of(samples), signs, costs, self.fit_intercept), samples
 
         with reporting(self.callback, self.verbose) as report:
@@ -224,7 +228,7 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         self._kernel_ = kernel
         self._machines_ = machines
         self._collect(X, members, labels)
-        self._speak_up()
+        self._speak_up(solver.stopping.violation)
         return self
 
     def decision_function(self, X: Any) -> Floats:
@@ -335,7 +339,7 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         self.n_iter_ = np.array([machine.counters.iterations for machine in machines], dtype=np.int32)
         self.fit_status_ = int(not all(machine.status.converged for machine in machines))
 
-    def _speak_up(self) -> None:
+    def _speak_up(self, tolerance: float) -> None:
         """Raise after an interruption, warn of a limit that was hit; the model is in place by now."""
         unfinished = [machine for machine in self._machines_ if not machine.status.converged]
         if not unfinished:
@@ -348,8 +352,8 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         which = "" if len(self._machines_) == 1 else f" in {len(unfinished)} of {len(self._machines_)} pairs of classes"
         warnings.warn(
             f"SVC stopped before the tolerance{which}: {worst.status.value}. "
-            f"Violation {worst.certificate.violation:.3g} (tol={self.tol:g}), duality gap {worst.certificate.gap:.3g} "
-            f"({worst.certificate.relative_gap:.2g} of the objective) remain.",
+            f"Violation {worst.certificate.violation:.3g} (tolerance {tolerance:g}), "
+            f"duality gap {worst.certificate.gap:.3g} ({worst.certificate.relative_gap:.2g} of the objective) remain.",
             ConvergenceWarning,
             stacklevel=3,
         )

@@ -22,7 +22,7 @@ class Kernel(ABC):
 
     @property
     def vectorised(self) -> bool:
-        """Whether several rows at once cost less than one by one; a user's own function is asked row by row."""
+        """Whether values are cheap, and many at once cheaper; a user's own function is asked for few."""
         return True
 
     def __call__(self, X: Any, Z: Any = None) -> Floats:

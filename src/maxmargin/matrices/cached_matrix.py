@@ -60,6 +60,11 @@ class CachedMatrix:
         return max(0, self.requests - self.misses)
 
     @property
+    def spare(self) -> int:
+        """How many more rows fit before one must be evicted."""
+        return len(self.storage) - self._used
+
+    @property
     def size(self) -> int:
         return self.matrix.size
 
@@ -116,7 +121,7 @@ class CachedMatrix:
             self.length[slot] = length
         else:
             positions = np.array([position])
-            spare = min(len(self.storage) - self._used, self.rows_at_once)
+            spare = min(self.spare, self.rows_at_once)
             if likely is not None and spare > 1:
                 new = likely[(self.slot[likely] < 0) & (likely != position)]
                 positions = np.concatenate([positions, new[: spare - 1]])

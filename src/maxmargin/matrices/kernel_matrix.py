@@ -11,6 +11,8 @@ from maxmargin.matrices.symmetric_matrix import Floats, Indices, product_by_bloc
 
 #: About how many values a vectorised kernel computes per request: enough to pay for the call.
 REQUEST_VALUES = 2**16
+#: How many rows a user's own function is asked for at once: some company pays for the call, much would be wasted.
+FUNCTION_ROWS = 8
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,9 @@ class KernelMatrix:
 
     @property
     def rows_at_once(self) -> int:
-        return max(1, REQUEST_VALUES // max(1, self.size)) if self.kernel.vectorised else 1
+        if not self.kernel.vectorised:
+            return min(FUNCTION_ROWS, max(1, self.size // 4))
+        return max(1, REQUEST_VALUES // max(1, self.size))
 
     def at_hand(self) -> None:
         return None

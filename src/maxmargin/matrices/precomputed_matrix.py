@@ -65,7 +65,4 @@ class PrecomputedMatrix:
         return np.ascontiguousarray(picked, dtype=np.float64)
 
     def matvec(self, vector: Floats) -> Floats:
-        vector = np.asarray(vector)
-        if self.index is None and self.values.dtype == np.float64:
-            return np.asarray(self.values @ vector)
-        return product_by_blocks(self, vector)
+        return product_by_blocks(self, np.asarray(vector))

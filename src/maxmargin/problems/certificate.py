@@ -67,11 +67,18 @@ class Certificate:
             return float("inf")
         return self.gap / max(abs(self.primal), abs(self.dual), np.finfo(float).tiny)
 
+    @property
+    def indefinite(self) -> bool:
+        """Whether the matrix has shown a negative eigenvalue: then the point is stationary, not proved the best."""
+        return self.squared_norm < -1e-9 * max(abs(self.primal), abs(self.dual))
+
     def __str__(self) -> str:
-        return (
-            f"primal {self.primal:.10g}, dual {self.dual:.10g}, gap {self.gap:.3g} "
-            f"({self.relative_gap:.2g} of the optimum), violation {self.violation:.3g}"
-        )
+        numbers = f"primal {self.primal:.10g}, dual {self.dual:.10g}, gap {self.gap:.3g}"
+        if self.indefinite:
+            return (
+                f"{numbers}, violation {self.violation:.3g}; the kernel is indefinite: stationary, not proved optimal"
+            )
+        return f"{numbers} ({self.relative_gap:.2g} of the optimum), violation {self.violation:.3g}"
 
 
 def certify(problem: DualProblem, dual: Floats) -> Certificate:

@@ -22,6 +22,8 @@ BLOCKED_ROUNDS = 30  # how often variables that hit the box are left behind with
 PAIR_STEPS = 16  # between two solutions of the linear equations
 #: Directions flatter than this, relative to the steepest, are left alone: duplicates make the equations singular.
 RANK_TOLERANCE = 1e-11
+#: A value that close to a bound, relative to the width of its box, is on it; as in the native loop.
+ROUNDING = 1e-14
 
 
 def exact_finish(state: WorkingState, limit: int, monitor: Monitor) -> None:
@@ -96,7 +98,9 @@ def _solve_free(state: WorkingState, free: Indices) -> None:
         blocked = room <= step
         dual[moving[blocked]] = bounds[blocked]
         moving = moving[~blocked]
-    dual = np.minimum(np.maximum(dual, lower), upper)
+    with np.errstate(invalid="ignore"):  # an open box has no width
+        reach = np.nan_to_num(ROUNDING * (upper - lower), nan=0.0, posinf=0.0)
+    dual = np.where(upper - dual <= reach, upper, np.where(dual - lower <= reach, lower, dual))
     state.move(free, dual - before, dual)
 
 

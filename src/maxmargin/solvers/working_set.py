@@ -19,7 +19,7 @@ SELECTION_RULES: dict[str, int] = {"most_violating_pair": 0, "second_order": 1, 
 
 def selection_code(name: str) -> int:
     """Return the native code of a rule, or say which names exist."""
-    if name not in SELECTION_RULES:
+    if not isinstance(name, str) or name not in SELECTION_RULES:
         names = ", ".join(repr(rule) for rule in SELECTION_RULES)
         raise ValueError(f"unknown selection {name!r}; the rules are {names}")
     return SELECTION_RULES[name]

@@ -81,7 +81,8 @@ class WorkingState:
         self.dual_value += gain
         self.violation = violation
         if reason == Reason.NEEDS_ROW:
-            rows.fetch(row, length, self._likely_next() if rows.rows_at_once > 1 else None)
+            company = rows.slot[row] < 0 and min(rows.spare, rows.rows_at_once) > 1
+            rows.fetch(row, length, self._likely_next() if company else None)
         return Outcome(Reason(reason), steps, violation)
 
     def reorder(self, permutation: Indices, active: int) -> None:
