@@ -12,7 +12,7 @@ from time import perf_counter
 
 import numpy as np
 from sklearn import svm
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin
@@ -25,9 +25,18 @@ LIMIT = 10_000_000
 
 
 def cases():
+    linear = {"kernel": "linear", "C": 1.0}
     X, y = load_breast_cancer(return_X_y=True)
-    yield "breast cancer, not scaled, linear, C = 1", X, y, {"kernel": "linear", "C": 1.0}, Linear()
-    yield "breast cancer, not scaled, linear, C = 100", X, y, {"kernel": "linear", "C": 100.0}, Linear()
+    yield "breast cancer, not scaled, linear, C = 1", X, y, linear, Linear()
+    yield "breast cancer, not scaled, linear, C = 100", X, y, {**linear, "C": 100.0}, Linear()
+    X, y = make_classification(1000, 5, n_redundant=0, flip_y=0.3, random_state=0)
+    yield (
+        "two clouds, 1000 x 5, columns times 1000, linear, C = 1",
+        X * 1000,
+        y,
+        {"kernel": "linear", "C": 1.0},
+        Linear(),
+    )
     X, y = chessboard(2000)
     for cost in (1e4, 1e6):
         yield f"chessboard, n = 2000, γ = 0.5, C = {cost:.0e}", X, y, {"gamma": 0.5, "C": cost}, Gaussian(0.5)

@@ -18,10 +18,12 @@ from maxmargin.solvers.working_set import SELECTION_RULES
 from maxmargin.solvers.working_state import Reason, WorkingState
 
 ROUNDS = 20
-BLOCKED_ROUNDS = 30  # how often variables that hit the box are left behind within one solution
+WORK = 3 * 10**8  # multiplications after which a solution that keeps hitting the box is left as it is
 PAIR_STEPS = 16  # between two solutions of the linear equations
 #: Directions flatter than this, relative to the steepest, are left alone: duplicates make the equations singular.
 RANK_TOLERANCE = 1e-11
+#: A remainder above this, relative to what was added up, means that the equations have no solution.
+INCONSISTENT = 1e-9
 #: A value that close to a bound, relative to the width of its box, is on it; as in the native loop.
 ROUNDING = 1e-14
 
@@ -79,21 +81,27 @@ def _solve_free(state: WorkingState, free: Indices) -> None:
     before, dual, gradient = state.dual[free], state.dual[free].copy(), state.gradient[free].copy()
     lower, upper, group = state.lower[free], state.upper[free], state.group[free]
     moving = np.arange(len(free))
-    for _ in range(BLOCKED_ROUNDS):
-        if not len(moving):
-            break
+    work = 0
+    while len(moving) and work < WORK:
         inner = block if len(moving) == len(free) else block[moving[:, None], moving]
-        direction = _newton_direction(inner, gradient[moving], group[moving])
+        direction, flat, rank = _ascent_direction(inner, gradient[moving], group[moving])
+        work += len(moving) ** 2 * max(rank, 8)
         pushed = direction != 0
         if not pushed.any():
             break
+        limit = 1.0
+        if flat:  # the top of the parabola along it, if it has one
+            bend = float(direction @ inner @ direction)
+            limit = float(gradient[moving] @ direction) / bend if bend > 0 else np.inf
         room = np.full(len(moving), np.inf)
         bounds = np.where(direction > 0, upper[moving], lower[moving])
         room[pushed] = (bounds[pushed] - dual[moving][pushed]) / direction[pushed]
-        step = min(1.0, float(room.min()))
+        step = min(limit, float(room.min()))
+        if not np.isfinite(step):
+            break  # an open box without a top: the dual has no limit, which the solver finds out
         dual[moving] += step * direction
         gradient -= block[:, moving] @ (step * direction)
-        if step == 1.0:
+        if step == limit and not flat:
             break
         blocked = room <= step
         dual[moving[blocked]] = bounds[blocked]
@@ -104,19 +112,22 @@ def _solve_free(state: WorkingState, free: Indices) -> None:
     state.move(free, dual - before, dual)
 
 
-def _newton_direction(block: Floats, gradient: Floats, group: np.ndarray) -> Floats:
-    """Return d with block·d = gradient − ρ of each group, and a sum of 0 over each group.
+def _ascent_direction(block: Floats, gradient: Floats, group: np.ndarray) -> tuple[Floats, bool, int]:
+    """Return a direction in which the dual rises and groups keep their sums, whether it is flat, and the rank found.
 
-    The sums are kept by moving every member of a group against one of them. What remains is a plain system, solved by
-    a Cholesky factorisation with pivots: where variables depend on one another, only as many as matter move.
+    Usually d with block·d = gradient − ρ of each group: the way to the solution of the equations. Where they have none,
+    because variables depend on one another, a direction without curvature in which the dual rises up to the box.
+
+    The sums are kept by moving every member of a group against one of them. What remains is a plain system.
     """
     direction = np.zeros(len(gradient))
     if group[0] >= 0 and (group == group[0]).all():  # one group, as in most machines: move against the first member
         edge = block[0, 1:]
-        part = _solve_dependent(block[1:, 1:] - edge - edge[:, None] + block[0, 0], gradient[1:] - gradient[0])
+        system = block[1:, 1:] - edge - edge[:, None] + block[0, 0]
+        part, flat, rank = _solve_dependent(system, gradient[1:] - gradient[0])
         direction[1:] = part
         direction[0] = -part.sum()
-        return direction
+        return direction, flat, rank
     anchor = np.arange(len(gradient))  # against whom a variable moves; itself: on its own
     for name in np.unique(group[group >= 0]):
         members = np.flatnonzero(group == name)
@@ -124,29 +135,42 @@ def _newton_direction(block: Floats, gradient: Floats, group: np.ndarray) -> Flo
     own = group < 0
     movers = np.flatnonzero((anchor != np.arange(len(anchor))) | own)
     if not len(movers):
-        return direction
+        return direction, False, 0
     against = anchor[movers]
     tied = ~own[movers]
     to_anchor = np.where(tied[:, None], block[against], 0.0)
     shifted = block[movers] - to_anchor
     system = shifted[:, movers] - np.where(tied, shifted[:, against], 0.0)
     right = gradient[movers] - np.where(tied, gradient[against], 0.0)
-    part = _solve_dependent(system, right)
+    part, flat, rank = _solve_dependent(system, right)
     direction[movers] = part
     np.subtract.at(direction, against[tied], part[tied])
-    return direction
+    return direction, flat, rank
 
 
-def _solve_dependent(system: Floats, right: Floats) -> Floats:
-    """Solve a positive semi-definite system on a largest set of independent unknowns; the others are 0."""
+def _solve_dependent(system: Floats, right: Floats) -> tuple[Floats, bool, int]:
+    """Solve a positive semi-definite system by a Cholesky factorisation with pivots.
+
+    If it has a solution, return one that uses as few unknowns as possible, and False. If it has none, return a vector v
+    with system·v ≈ 0 and right·v > 0, and True. The third value is the rank of the system.
+    """
     solution = np.zeros(len(right))
     largest = float(system.ravel()[:: len(right) + 1].max(initial=0.0))
     if not largest > 0:
-        return solution
+        return right, bool(right.any()), 0
     factor, pivots, rank, _ = dpstrf(system, tol=RANK_TOLERANCE * largest, lower=1)
     chosen: Indices = pivots[:rank] - 1
     triangle = factor[:rank, :rank]
     solution[chosen] = dpotrs(triangle, right[chosen], lower=1)[0]
-    remainder = (right - system @ solution)[chosen]
-    solution[chosen] += dpotrs(triangle, remainder, lower=1)[0]  # one refinement
-    return solution
+    remainder = right - system @ solution
+    if rank < len(right):
+        others: Indices = pivots[rank:] - 1
+        left_over = remainder[others]
+        noise = INCONSISTENT * (np.abs(right).max() + largest * np.abs(solution).max())
+        if np.abs(left_over).max() > noise:
+            flat = np.zeros(len(right))
+            flat[others] = left_over
+            flat[chosen] = -dpotrs(triangle, system[chosen[:, None], others] @ left_over, lower=1)[0]
+            return flat, True, int(rank)
+    solution[chosen] += dpotrs(triangle, remainder[chosen], lower=1)[0]  # one refinement
+    return solution, False, int(rank)

@@ -119,7 +119,8 @@ class PairwiseSolver:
                     return Status.UNBOUNDED
                 checks += 1
                 if checks % ACCELERATE_EVERY == 0:
-                    accelerate(state, self.finish_below)
+                    patient = checks % (10 * ACCELERATE_EVERY) == 0  # a very slow run is worth a larger system
+                    accelerate(state, 4 * self.finish_below if patient else self.finish_below)
                 if self.shrinking:
                     if not looked_again and state.violation <= 10 * tolerance:
                         looked_again = True
