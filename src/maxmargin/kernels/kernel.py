@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -57,11 +57,12 @@ class Kernel(ABC):
 
 
 @dataclass(frozen=True)
-class Sum(Kernel):
-    """k(x, z) = first(x, z) + second(x, z)."""
+class _Combination(Kernel):
+    """Two kernels, value by value."""
 
     first: Kernel
     second: Kernel
+    combine: ClassVar[np.ufunc]
 
     @property
     def vectorised(self) -> bool:
@@ -72,32 +73,26 @@ class Sum(Kernel):
         self.second.check(points)
 
     def evaluate(self, left: Points, right: Points) -> Floats:
-        return self.first.evaluate(left, right) + self.second.evaluate(left, right)
+        values: Floats = self.combine(self.first.evaluate(left, right), self.second.evaluate(left, right))
+        return values
 
     def diagonal(self, points: Any) -> Floats:
-        return self.first.diagonal(points) + self.second.diagonal(points)
+        values: Floats = self.combine(self.first.diagonal(points), self.second.diagonal(points))
+        return values
 
 
 @dataclass(frozen=True)
-class Product(Kernel):
+class Sum(_Combination):
+    """k(x, z) = first(x, z) + second(x, z)."""
+
+    combine = np.add
+
+
+@dataclass(frozen=True)
+class Product(_Combination):
     """k(x, z) = first(x, z) · second(x, z)."""
 
-    first: Kernel
-    second: Kernel
-
-    @property
-    def vectorised(self) -> bool:
-        return self.first.vectorised and self.second.vectorised
-
-    def check(self, points: Points) -> None:
-        self.first.check(points)
-        self.second.check(points)
-
-    def evaluate(self, left: Points, right: Points) -> Floats:
-        return self.first.evaluate(left, right) * self.second.evaluate(left, right)
-
-    def diagonal(self, points: Any) -> Floats:
-        return self.first.diagonal(points) * self.second.diagonal(points)
+    combine = np.multiply
 
 
 @dataclass(frozen=True)

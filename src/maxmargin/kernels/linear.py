@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from maxmargin.kernels.kernel import Kernel
-from maxmargin.kernels.points import Floats, Points, as_points, pair_sums, squares
+from maxmargin.kernels.dot_product import DotProduct
+from maxmargin.kernels.points import Floats
 
 
 @dataclass(frozen=True)
-class Linear(Kernel):
+class Linear(DotProduct):
     """k(x, z) = x·z."""
 
-    def evaluate(self, left: Points, right: Points) -> Floats:
-        return pair_sums("product", left, right)
-
-    def diagonal(self, points: Any) -> Floats:
-        return squares(as_points(points))
+    def of(self, products: Floats) -> Floats:
+        return products

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from maxmargin.kernels.kernel import Kernel
-from maxmargin.kernels.points import Floats, Points, as_points, pair_sums, squares
+from maxmargin.kernels.dot_product import DotProduct
+from maxmargin.kernels.points import Floats
 
 
 @dataclass(frozen=True)
-class Polynomial(Kernel):
+class Polynomial(DotProduct):
     """k(x, z) = (gamma x·z + coef0)^degree."""
 
     degree: int = 3
@@ -25,13 +24,7 @@ class Polynomial(Kernel):
         if not self.gamma >= 0:
             raise ValueError(f"gamma must be at least 0, not {self.gamma}")
 
-    def evaluate(self, left: Points, right: Points) -> Floats:
-        return self._of(pair_sums("product", left, right))
-
-    def diagonal(self, points: Any) -> Floats:
-        return self._of(squares(as_points(points)))
-
-    def _of(self, products: Floats) -> Floats:
+    def of(self, products: Floats) -> Floats:
         products *= self.gamma
         products += self.coef0
         with np.errstate(over="ignore"):  # an overflow is reported once, where rows are checked

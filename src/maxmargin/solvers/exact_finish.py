@@ -34,6 +34,8 @@ def exact_finish(state: WorkingState, limit: int, monitor: Monitor) -> None:
     It ends where rounding does, when a limit of the stopping rule is reached, or after a number of rounds. Where
     rounding makes the violation worse than it was, everything stays as it was.
     """
+    if not limit:
+        return
     dual, gradient, value = state.dual.copy(), state.gradient.copy(), state.dual_value
     before = state.violation
     _approach(state, limit, monitor)
