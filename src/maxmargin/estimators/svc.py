@@ -201,18 +201,14 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         matrix_of = self._make_matrix_of(kernel, X)
         starts = self._starts(classes, members, X.shape)
 
+        costs = self._costs(cost, factors, labels, weights)
         # In the only pair of a two-class problem the second class is the positive one, as in scikit-learn.
         first_sign = -1.0 if len(classes) == 2 else 1.0
 
         def pose(a: int, b: int) -> tuple[DualProblem, Indices]:
             samples = np.sort(np.concatenate([members[a], members[b]]))
-            first = labels[samples] == a
-            signs = np.where(first, first_sign, -first_sign)
-            with np.errstate(over="ignore"):
-                costs = np.where(first, cost * factors[a], cost * factors[b]) * weights[samples]
-            if np.isfinite(cost) and not np.isfinite(costs).all():
-                raise ValueError("C times the weights is too large for a number; use C=inf for a hard margin")
-            return c_classification.pose(matrix_of(samples), signs, costs, self.fit_intercept), samples
+            signs = np.where(labels[samples] == a, first_sign, -first_sign)
+            return c_classification.pose(matrix_of(samples), signs, costs[samples], self.fit_intercept), samples
 
         with reporting(self.callback, self.verbose) as report:
             machines = train_pairs(pose, len(classes), solver, starts, report, threads)
@@ -303,6 +299,14 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         check_flag("warm_start", self.warm_start)
         check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         return check_number("C", self.C, above=0, infinite=True)
+
+    def _costs(self, cost: float, factors: Floats, labels: Indices, weights: Floats) -> Floats:
+        """Return the cost of slack of each sample: C times the factor of its class times its weight."""
+        with np.errstate(over="ignore", invalid="ignore"):  # ∞ · 0 for rows that are left out
+            costs: Floats = cost * factors[labels] * weights
+        if np.isfinite(cost) and not np.isfinite(costs).all():
+            raise ValueError("C times the weights is too large for a number; use C=inf for a hard margin")
+        return costs
 
     def _starts(self, classes: Any, members: list[Indices], shape: tuple[int, ...]) -> list[Floats] | None:
         """Return the previous solution as a start for each pair, if there is one that fits."""
