@@ -106,9 +106,12 @@ def train_binary(
 
     def solve(posed: DualProblem, rule: StoppingRule, start: Floats | None) -> Solution:
         nonlocal spent
+        own = solver
         seconds = None if deadline is None else max(0.0, deadline - perf_counter())
         steps = None if rule.max_iterations is None else max(0, rule.max_iterations - spent.iterations)
-        own = replace(solver, stopping=replace(rule, max_seconds=seconds, max_iterations=steps))  # type: ignore[type-var]
+        if rule is not solver.stopping or seconds is not None or steps is not None:
+            limited = replace(rule, max_seconds=seconds, max_iterations=steps)
+            own = replace(solver, stopping=limited)  # type: ignore[type-var]
         solution = own.solve(posed, start, callback)
         spent = spent + solution.counters
         return replace(solution, counters=spent)

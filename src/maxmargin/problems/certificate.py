@@ -104,12 +104,11 @@ def certify(problem: DualProblem, dual: Floats) -> Certificate:
         # The sum of residuals equals primal − dual, without the cancellation of subtracting them.
         gap=float(residual.sum() + 0.5 * (scale - 1.0) ** 2 * squared_norm),
         violation=violation_of(problem, low, high, dual, gradient),
-        infeasibility=float(
-            max(
-                np.max(problem.lower - dual, initial=0.0),
-                np.max(dual - problem.upper, initial=0.0),
-                np.max(np.abs(sums - problem.total), initial=0.0),
-            )
+        infeasibility=max(
+            0.0,
+            _largest(problem.lower - dual),
+            _largest(dual - problem.upper),
+            _largest(np.abs(sums - problem.total)),
         ),
         squared_norm=squared_norm,
         offset=offset,
@@ -166,13 +165,17 @@ def offset_bounds(problem: DualProblem, dual: Floats, gradient: Floats) -> tuple
 
 def violation_of(problem: DualProblem, low: Floats, high: Floats, dual: Floats, gradient: Floats) -> float:
     """Return the largest violation of the optimality criterion; 0 when there is none."""
-    worst = np.max(low - high, initial=0.0)
+    worst = max(0.0, _largest(low - high))
     if problem.singles:
         single = problem.group < 0
         up = single & (dual < problem.upper)
         down = single & (dual > problem.lower)
-        worst = max(worst, np.max(gradient[up], initial=0.0), np.max(-gradient[down], initial=0.0))
-    return float(worst)
+        worst = max(worst, _largest(gradient[up]), _largest(-gradient[down]))
+    return worst
+
+
+def _largest(values: Floats) -> float:
+    return float(values.max()) if len(values) else -np.inf
 
 
 def offset_between(low: Floats, high: Floats) -> Floats:

@@ -108,8 +108,8 @@ def _solve_free(state: WorkingState, free: Indices) -> None:
         blocked = room <= step
         dual[moving[blocked]] = bounds[blocked]
         moving = moving[~blocked]
-    with np.errstate(invalid="ignore"):  # an open box has no width
-        reach = np.nan_to_num(ROUNDING * (upper - lower), nan=0.0, posinf=0.0)
+    width = upper - lower
+    reach = ROUNDING * (width if state.bounded else np.where(np.isfinite(width), width, 0.0))
     dual = np.where(upper - dual <= reach, upper, np.where(dual - lower <= reach, lower, dual))
     state.move(free, dual - before, dual)
 
