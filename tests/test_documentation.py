@@ -1,0 +1,39 @@
+"""What the documents show is true: the README's example and the docstrings' run, and links lead somewhere."""
+
+import contextlib
+import doctest
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+from maxmargin.estimators import svc
+
+ROOT = Path(__file__).parents[1]
+PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]
+
+
+def test_readme_example_prints_what_it_says():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    code, shown = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", text, re.DOTALL).groups()
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "README.md", "exec"), {})
+    before_rounding = re.compile(r", gap .*")  # the last digits of an exact solution are rounding
+    assert before_rounding.sub("", printed.getvalue()) == before_rounding.sub("", shown)
+
+
+def test_docstring_examples_run():
+    assert doctest.testmod(svc).failed == 0
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_and_files_exist(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        assert (ROOT / page).parent.joinpath(target).exists(), target
+    for path in re.findall(r"`((?:native|tests|benchmarks|docs|examples)/[\w/.-]+)`", text):
+        assert (ROOT / path).exists(), path
+    for module in re.findall(r"`((?:kernels|matrices|problems|formulations|solvers|models)/\w+\.py)", text):
+        assert "mine" in module or (ROOT / "src/maxmargin" / module).exists(), module
