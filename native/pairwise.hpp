@@ -14,7 +14,7 @@
 
 namespace maxmargin::MAXMARGIN_LEVEL {
 
-constexpr double kRounding = 1e-14;  // of the width of a box
+constexpr double kRounding = 1e-14;  // relative to a bound
 
 inline void subtract_rows(double* gradient, const double* row_up, const double* row_down, double step, std::int64_t count) {
   for (std::int64_t k = 0; k < count; ++k) gradient[k] -= step * (row_up[k] - row_down[k]);
@@ -43,12 +43,13 @@ inline void keep_bounded_part(const DualState& s, std::int64_t k, const double* 
   if (crosses_bound(s, k, value)) add_row(s.bounded_part, row, resting(s, k, value) - resting(s, k, s.dual[k]), s.size);
 }
 
-// A value within a rounding error of a bound is on it. Else a variable that ought to rest would count as free, and a
-// single one of those pins the offset to one end of its interval.
+// A value that rounding alone keeps off a bound is on it. Else a variable that ought to rest would count as free, and a
+// single one of those pins the offset to one end of its interval. Near a bound of 0 every digit counts.
 inline double snapped(const DualState& s, std::int64_t k, double value) {
-  const double reach = kRounding * (s.upper[k] - s.lower[k]);
-  if (!(reach < kInfinity)) return value > s.upper[k] ? s.upper[k] : value < s.lower[k] ? s.lower[k] : value;
-  return s.upper[k] - value <= reach ? s.upper[k] : value - s.lower[k] <= reach ? s.lower[k] : value;
+  const double lower = s.lower[k], upper = s.upper[k];
+  if (upper - value <= kRounding * std::fabs(upper) && upper < kInfinity) return upper;
+  if (value - lower <= kRounding * std::fabs(lower) && lower > -kInfinity) return lower;
+  return value;
 }
 
 // Move `up` by +t and `down` by −t (either may be −1: a step of one variable). False: the loop must return.

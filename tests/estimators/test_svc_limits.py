@@ -132,6 +132,16 @@ def test_huge_and_tiny_costs(C):
     assert model.certificate_.relative_gap < 1e-6
 
 
+@pytest.mark.parametrize("C", [1e12, 1e15])
+def test_a_cost_that_never_binds_is_a_hard_margin(C):
+    X, y = load_iris(return_X_y=True)
+    for rows, kernel in ((slice(0, 100), {"kernel": "linear"}), (slice(50, 150), {"gamma": 1.0})):
+        hard = SVC(C=np.inf, **kernel).fit(X[rows], y[rows])
+        soft = SVC(C=C, **kernel).fit(X[rows], y[rows])
+        np.testing.assert_allclose(soft.decision_function(X), hard.decision_function(X), rtol=1e-6, atol=1e-6)
+        assert len(soft.geometry_.bounded) == 0
+
+
 def test_degenerate_data():
     for X, y in (
         ([[0.0], [1.0]], [0, 1]),  # two samples

@@ -49,13 +49,13 @@ def pairwise(problem: DualProblem, selection: str, tolerance: float = 1e-3, max_
 
 
 def snapped(problem, k, value):
-    """A value within a rounding error of a bound is on it."""
-    reach = 1e-14 * (problem.upper[k] - problem.lower[k])
-    if np.isfinite(reach) and problem.upper[k] - value <= reach:
-        return problem.upper[k]
-    if np.isfinite(reach) and value - problem.lower[k] <= reach:
-        return problem.lower[k]
-    return min(max(value, problem.lower[k]), problem.upper[k])
+    """A value that rounding alone keeps off a bound is on it."""
+    lower, upper = problem.lower[k], problem.upper[k]
+    if np.isfinite(upper) and upper - value <= 1e-14 * abs(upper):
+        return upper
+    if np.isfinite(lower) and value - lower <= 1e-14 * abs(lower):
+        return lower
+    return value
 
 
 def curvature(problem, M, i):

@@ -24,7 +24,7 @@ PAIR_STEPS = 16  # between two solutions of the linear equations
 RANK_TOLERANCE = 1e-11
 #: A remainder above this, relative to what was added up, means that the equations have no solution.
 INCONSISTENT = 1e-9
-#: A value that close to a bound, relative to the width of its box, is on it; as in the native loop.
+#: A value that close to a bound, relative to it, is on it; as in the native loop.
 ROUNDING = 1e-14
 
 
@@ -108,9 +108,9 @@ def _solve_free(state: WorkingState, free: Indices) -> None:
         blocked = room <= step
         dual[moving[blocked]] = bounds[blocked]
         moving = moving[~blocked]
-    width = upper - lower
-    reach = ROUNDING * (width if state.bounded else np.where(np.isfinite(width), width, 0.0))
-    dual = np.where(upper - dual <= reach, upper, np.where(dual - lower <= reach, lower, dual))
+    at_upper = dual >= upper - ROUNDING * np.abs(upper) if state.bounded else dual >= upper
+    at_lower = dual <= lower + ROUNDING * np.abs(lower) if state.bounded else dual <= lower
+    dual = np.where(at_upper, upper, np.where(at_lower, lower, dual))
     state.move(free, dual - before, dual)
 
 
