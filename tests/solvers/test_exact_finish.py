@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from contracts.named_problems import classification, two_clouds, two_groups
-from maxmargin.kernels import Gaussian, Linear
+from maxmargin.kernels import Gaussian, Linear, Polynomial
 from maxmargin.problems import Status, certify, feasible_start
 from maxmargin.solvers import PairwiseSolver, StoppingRule
 from maxmargin.solvers.exact_finish import _solve_dependent, accelerate
+from maxmargin.solvers.working_set import SELECTION_RULES
 from maxmargin.solvers.working_state import WorkingState
 from reference.quadratic_program import solve_quadratic_program
 
@@ -87,3 +88,15 @@ def test_few_free_variables_are_the_condition():
     state = WorkingState(problem, feasible_start(problem), 10**7, keep_bounded_part=False)
     accelerate(state, 256)  # nothing is free yet
     assert not state.dual.any()
+
+
+def test_nearly_dependent_variables_do_not_trap_the_solution():
+    # One feature under a quadratic kernel: rank two, up to rounding. Flat directions here have tops short of the box.
+    random = np.random.default_rng(707123189)
+    X = 2.0 * random.normal(size=(74, 1))
+    problem = classification(X, np.where(random.random(74) < 0.5, 1.0, -1.0), Polynomial(2, 0.25, 1.0), 2718.0)
+    for selection in SELECTION_RULES:
+        solver = PairwiseSolver(selection, stopping=StoppingRule(max_iterations=100_000, max_seconds=20.0))
+        solution = solver.solve(problem)
+        assert solution.status is Status.CONVERGED
+        assert certify(problem, solution.dual).relative_gap < 1e-6

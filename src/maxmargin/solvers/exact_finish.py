@@ -103,8 +103,8 @@ def _solve_free(state: WorkingState, free: Indices) -> None:
             break  # an open box without a top: the dual has no limit, which the solver finds out
         dual[moving] += step * direction
         gradient -= block[:, moving] @ (step * direction)
-        if step == limit and not flat:
-            break
+        if step == limit:
+            break  # else at least one variable has reached the box: there are at most as many rounds as variables
         blocked = room <= step
         dual[moving[blocked]] = bounds[blocked]
         moving = moving[~blocked]
