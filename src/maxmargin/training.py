@@ -111,7 +111,7 @@ def train_binary(
         steps = None if rule.max_iterations is None else max(0, rule.max_iterations - spent.iterations)
         if rule is not solver.stopping or seconds is not None or steps is not None:
             limited = replace(rule, max_seconds=seconds, max_iterations=steps)
-            own = replace(solver, stopping=limited)  # type: ignore[type-var]
+            own = replace(solver, stopping=limited)  # type: ignore[type-var]  # solvers are dataclasses
         solution = own.solve(posed, start, callback)
         spent = spent + solution.counters
         return replace(solution, counters=spent)
