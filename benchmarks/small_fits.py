@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -50,8 +51,9 @@ def main() -> None:
         X, y = load(return_X_y=True)
         X = StandardScaler().fit_transform(X)
         theirs, ours = svm.SVC(), maxmargin.SVC()
-        times = alternate(lambda: theirs.fit(X, y), lambda: ours.fit(X, y), runs if len(X) < 1000 else runs // 5)  # noqa: B023
-        predict = alternate(lambda: theirs.predict(X), lambda: ours.predict(X), runs // 5)  # noqa: B023
+        fits = partial(theirs.fit, X, y), partial(ours.fit, X, y)
+        times = alternate(*fits, runs if len(X) < 1000 else runs // 5)
+        predict = alternate(partial(theirs.predict, X), partial(ours.predict, X), runs // 5)
         name = load.__name__.removeprefix("load_").replace("_", " ")
         cells = [f"{t * 1e3:.2f} ms | {o * 1e3:.2f} ms | {o / t:.2f}" for t, o in (times, predict)]
         print(f"| {name}, {X.shape[0]} x {X.shape[1]} | {' | '.join(cells)} |")

@@ -188,7 +188,7 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         classes, codes = np.unique(y[taking_part], return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
-                f"training needs samples of at least two classes, but there is only one class, {classes[0]!r}"
+                f"training needs samples of at least two classes, but there is only one class, {classes.tolist()[0]!r}"
             )
         members = [taking_part[codes == c] for c in range(len(classes))]
         labels = np.full(len(y), -1)
