@@ -4,13 +4,17 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <tuple>
 #include <vector>
 
-#include "loops.hpp"
+#include "levels.hpp"
 
 namespace nb = nanobind;
 using namespace maxmargin;
@@ -29,111 +33,200 @@ void require_within(Vector<const std::int64_t> picks, std::int64_t count) {
   for (std::size_t k = 0; k < picks.shape(0); ++k) require(p[k] >= 0 && p[k] < count, "a sample index is out of range");
 }
 
-// The widest instruction set that this processor and operating system have, chosen once at import. The variable
-// MAXMARGIN_LEVEL asks for a narrower one: for tests and for comparing speeds.
-const Loops& choose_loops() {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
+// The widest usable instruction set, chosen once at import. The variable MAXMARGIN_LEVEL asks for a narrower one: for
+// tests and for comparing speeds.
+Level choose_level() {
+  const std::vector<Level> usable = usable_levels();
   const char* wish = std::getenv("MAXMARGIN_LEVEL");
-  const std::string most = wish ? wish : "v4";
-  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
-  const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-                  __builtin_cpu_supports("avx512cd");
-  if (v4 && most == "v4") return v4::loops;
-  if (v3 && most != "v2") return v3::loops;
-  return v2::loops;
-#else
-  return plain::loops;
-#endif
+  for (const Level& level : usable)
+    if (wish && std::string(wish) == level.name) return level;
+  return usable.back();
 }
 
-const Loops& loops = choose_loops();
+const Level level = choose_level();
 
-Term term_of(const std::string& name) {
-  if (name == "product") return Term::product;
-  if (name == "squared") return Term::squared;
-  if (name == "absolute") return Term::absolute;
-  require(name == "chi_squared", "unknown term");
-  return Term::chi_squared;
+template <class T> const BlockLoops<T>& block_loops() {
+  if constexpr (sizeof(T) == 4) return level.kernels->in_single;
+  else return level.kernels->in_double;
 }
 
-void dense_pair_sums(const std::string& term, Table<const double> left, Vector<const std::int64_t> left_picks,
-                     Table<const double> right, Vector<const std::int64_t> right_picks, Table<double> out) {
-  const std::int64_t features = left.shape(1), rows = left_picks.shape(0), columns = right_picks.shape(0);
-  require(static_cast<std::int64_t>(right.shape(1)) == features, "the two sample sets differ in features");
-  require(static_cast<std::int64_t>(out.shape(0)) == rows && static_cast<std::int64_t>(out.shape(1)) == columns,
-          "the output block has the wrong shape");
-  require_within(left_picks, left.shape(0));
-  require_within(right_picks, right.shape(0));
-  const DensePairSums sums = loops.dense[static_cast<int>(term_of(term))];
-  nb::gil_scoped_release unlocked;
-  sums(left.data(), left_picks.data(), rows, right.data(), right_picks.data(), columns, features, out.data());
+// Hand out [0, count) in chunks to `threads` threads. Whoever is free takes the next one; the results do not depend on
+// who took which.
+template <class Work> void in_parallel(int threads, std::int64_t count, std::int64_t chunk, Work work) {
+  std::atomic<std::int64_t> next{0};
+  const auto take = [&](int thread) {
+    for (std::int64_t begin; (begin = next.fetch_add(chunk)) < count;)
+      work(begin, std::min(count, begin + chunk), thread);
+  };
+  std::vector<std::thread> others;
+  const std::int64_t useful = (count + chunk - 1) / chunk;
+  for (int t = 1; t < threads && t < useful; ++t) {
+    try {
+      others.emplace_back(take, t);
+    } catch (const std::system_error&) {
+      break;  // no more threads to be had: the ones there are do the work
+    }
+  }
+  take(0);
+  for (std::thread& other : others) other.join();
 }
 
-// Σ_k x_k² of each sample, added up in the same order as in a block of products.
-void dense_squares(Table<const double> data, Vector<const std::int64_t> picks, Vector<double> out) {
-  require(out.shape(0) == picks.shape(0), "the output has the wrong length");
+Formula formula_of(int term, int function, double gamma, double coef0, int degree) {
+  require(term >= 0 && term <= 3 && function >= 0 && function <= 4 && degree >= 0, "unknown kernel formula");
+  return {static_cast<Term>(term), static_cast<Function>(function), gamma, coef0, degree};
+}
+
+template <class T> std::vector<T*> row_pointers(Table<T> storage, Vector<const std::int64_t> slots, std::int64_t columns) {
+  require(static_cast<std::int64_t>(storage.shape(1)) >= columns, "the rows of the store are too short");
+  require_within(slots, storage.shape(0));
+  std::vector<T*> rows(slots.shape(0));
+  for (std::size_t k = 0; k < rows.size(); ++k) rows[k] = storage.data() + slots.data()[k] * storage.shape(1);
+  return rows;
+}
+
+template <class T>
+void pack(Table<const double> data, Vector<const std::int64_t> picks, int width, Vector<const double> shift,
+          Vector<T> out, Vector<T> half_norms, int threads) {
+  const std::int64_t count = picks.shape(0), features = data.shape(1);
+  require(width > 0, "width is out of range");
+  const std::int64_t groups = (count + width - 1) / width;
+  require(static_cast<std::int64_t>(out.shape(0)) >= groups * width * features &&
+              static_cast<std::int64_t>(half_norms.shape(0)) >= groups * width,
+          "the packed samples need more room");
+  require(shift.shape(0) == 0 || static_cast<std::int64_t>(shift.shape(0)) == features, "shift has the wrong length");
   require_within(picks, data.shape(0));
-  const DensePairSums sums = loops.dense[static_cast<int>(Term::product)];
+  const double* centre = shift.shape(0) ? shift.data() : nullptr;
   nb::gil_scoped_release unlocked;
-  for (std::size_t k = 0; k < picks.shape(0); ++k)
-    sums(data.data(), picks.data() + k, 1, data.data(), picks.data() + k, 1, data.shape(1), out.data() + k);
+  in_parallel(threads, groups, 64, [&](std::int64_t begin, std::int64_t end, int) {
+    block_loops<T>().pack(data.data(), picks.data() + begin * width, std::min(count, end * width) - begin * width, features,
+                          width, centre, out.data() + begin * width * features, half_norms.data() + begin * width);
+  });
 }
 
-// Column indices are checked where a matrix enters the package: a scan per block would double its cost.
-template <class Index>
-SparseRows<Index> checked(Vector<const Index> starts, Vector<const Index> features, Vector<const double> values,
-                          Vector<const std::int64_t> picks) {
-  const std::int64_t rows = static_cast<std::int64_t>(starts.shape(0)) - 1;
-  const std::int64_t stored = values.shape(0);
-  require(rows >= 0 && static_cast<std::int64_t>(features.shape(0)) >= stored, "a compressed matrix is malformed");
-  require_within(picks, rows);
+template <class T> PackedSamples<T> packed(Vector<const T> values, Vector<const T> norms, std::int64_t count, std::int64_t features, int width) {
+  const std::int64_t padded = (count + width - 1) / width * width;
+  require(count >= 0 && features >= 0 && static_cast<std::int64_t>(values.shape(0)) >= padded * features &&
+              static_cast<std::int64_t>(norms.shape(0)) >= padded,
+          "the packed samples are too short");
+  return {values.data(), norms.data(), count};
+}
+
+template <class T>
+void dense_block(int term, int function, double gamma, double coef0, int degree, Vector<const T> rows,
+                 Vector<const T> row_norms, Vector<const T> columns, Vector<const T> column_norms,
+                 std::int64_t column_count, std::int64_t features, Table<T> out, Vector<const std::int64_t> slots,
+                 int threads) {
+  const auto& loops = block_loops<T>();
+  const Formula formula = formula_of(term, function, gamma, coef0, degree);
+  const PackedSamples<T> left = packed<T>(rows, row_norms, slots.shape(0), features, loops.strip);
+  const PackedSamples<T> right = packed<T>(columns, column_norms, column_count, features, loops.panel);
+  const std::vector<T*> targets = row_pointers<T>(out, slots, column_count);
+  const std::int64_t panels = (column_count + loops.panel - 1) / loops.panel;
+  nb::gil_scoped_release unlocked;
+  in_parallel(threads, panels, std::max<std::int64_t>(1, std::min<std::int64_t>(32, panels / (4 * std::max(1, threads)))),
+              [&](std::int64_t begin, std::int64_t end, int) {
+                loops.dense[term](formula, left, right, features, begin, end, targets.data());
+              });
+}
+
+template <class T>
+void dense_combination(int term, int function, double gamma, double coef0, int degree, Vector<const T> rows,
+                       Vector<const T> row_norms, Vector<const T> columns, Vector<const T> column_norms,
+                       std::int64_t features, Vector<const T> weights, Vector<T> out, int threads) {
+  const auto& loops = block_loops<T>();
+  const Formula formula = formula_of(term, function, gamma, coef0, degree);
+  const PackedSamples<T> left = packed<T>(rows, row_norms, out.shape(0), features, loops.strip);
+  const PackedSamples<T> right = packed<T>(columns, column_norms, weights.shape(0), features, loops.panel);
+  require(weights.shape(0) % loops.panel == 0, "the weights must be padded to whole panels");
+  const std::int64_t strips = (out.shape(0) + loops.strip - 1) / loops.strip;
+  nb::gil_scoped_release unlocked;
+  in_parallel(threads, strips, 8, [&](std::int64_t begin, std::int64_t end, int) {
+    loops.combination[term](formula, left, right, features, begin, end, weights.data(), out.data());
+  });
+}
+
+template <class T>
+SparseRows<T> checked(Vector<const std::int64_t> starts, Vector<const std::int32_t> features, Vector<const T> values,
+                      Vector<const std::int64_t> picks, std::int64_t count) {
+  const std::int64_t stored = features.shape(0);
+  require(starts.shape(0) > 0 && features.shape(0) == values.shape(0), "the sparse rows are malformed");
+  require_within(picks, starts.shape(0) - 1);
   for (std::size_t k = 0; k < picks.shape(0); ++k) {
-    const Index begin = starts.data()[picks.data()[k]], end = starts.data()[picks.data()[k] + 1];
-    require(begin >= 0 && begin <= end && end <= stored, "a compressed matrix is malformed");
+    const std::int64_t begin = starts.data()[picks.data()[k]], end = starts.data()[picks.data()[k] + 1];
+    require(0 <= begin && begin <= end && end <= stored, "the sparse rows are malformed");
+    for (std::int64_t p = begin; p < end; ++p)
+      require(0 <= features.data()[p] && features.data()[p] < count, "a feature index is out of range");
   }
   return {starts.data(), features.data(), values.data()};
 }
 
-template <class Index>
-void sparse_pair_sums(const std::string& term, Vector<const Index> left_starts, Vector<const Index> left_features,
-                      Vector<const double> left_values, Vector<const std::int64_t> left_picks,
-                      Vector<const Index> right_starts, Vector<const Index> right_features,
-                      Vector<const double> right_values, Vector<const std::int64_t> right_picks,
-                      std::int64_t features, Table<double> out) {
-  const std::int64_t rows = left_picks.shape(0), columns = right_picks.shape(0);
-  require(static_cast<std::int64_t>(out.shape(0)) == rows && static_cast<std::int64_t>(out.shape(1)) == columns,
-          "the output block has the wrong shape");
-  const auto left = checked<Index>(left_starts, left_features, left_values, left_picks);
-  const auto right = checked<Index>(right_starts, right_features, right_values, right_picks);
-  SparsePairSums<Index> sums;
-  if constexpr (sizeof(Index) == 4) sums = loops.sparse32[static_cast<int>(term_of(term))];
-  else sums = loops.sparse64[static_cast<int>(term_of(term))];
+template <class T>
+void sparse_alone(int term, Vector<const std::int64_t> starts, Vector<const std::int32_t> features,
+                  Vector<const T> values, Vector<const std::int64_t> picks, std::int64_t count, Vector<T> out) {
+  require(term >= 0 && term <= 3 && out.shape(0) == picks.shape(0), "the sums of sparse rows are malformed");
+  const SparseRows<T> rows = checked<T>(starts, features, values, picks, count);
   nb::gil_scoped_release unlocked;
-  std::vector<double> spread(features, 0.0);
-  sums(left, left_picks.data(), rows, right, right_picks.data(), columns, spread.data(), out.data());
+  block_loops<T>().alone[term](rows, picks.data(), picks.shape(0), out.data());
 }
 
-template <class Index>
-void sparse_squares(Vector<const Index> starts, Vector<const Index> features, Vector<const double> values,
-                    Vector<const std::int64_t> picks, Vector<double> out) {
-  require(out.shape(0) == picks.shape(0), "the output has the wrong length");
-  const auto rows = checked<Index>(starts, features, values, picks);
+template <class T>
+void sparse_block(int term, int function, double gamma, double coef0, int degree, Vector<const std::int64_t> row_starts,
+                  Vector<const std::int32_t> row_features, Vector<const T> row_values,
+                  Vector<const std::int64_t> row_picks, Vector<const T> row_alone,
+                  Vector<const std::int64_t> column_starts, Vector<const std::int32_t> column_features,
+                  Vector<const T> column_values, Vector<const std::int64_t> column_picks, Vector<const T> column_alone,
+                  std::int64_t features, Table<T> out, Vector<const std::int64_t> slots, int threads) {
+  const auto& loops = block_loops<T>();
+  const Formula formula = formula_of(term, function, gamma, coef0, degree);
+  const std::int64_t count = row_picks.shape(0), columns = column_picks.shape(0);
+  require(slots.shape(0) == row_picks.shape(0) && row_alone.shape(0) == row_picks.shape(0) &&
+              column_alone.shape(0) == column_picks.shape(0),
+          "the rows of a sparse block are malformed");
+  const SparseRows<T> left = checked<T>(row_starts, row_features, row_values, row_picks, features);
+  const SparseRows<T> right = checked<T>(column_starts, column_features, column_values, column_picks, features);
+  const std::vector<T*> targets = row_pointers<T>(out, slots, columns);
   nb::gil_scoped_release unlocked;
-  for (std::size_t k = 0; k < picks.shape(0); ++k) {
-    const std::int64_t i = picks.data()[k];
-    double sum = 0.0;
-    for (Index p = rows.starts[i]; p < rows.starts[i + 1]; ++p) sum += rows.values[p] * rows.values[p];
-    out.data()[k] = sum;
+  std::int64_t most = 0;  // stored values of the fullest panel
+  for (std::int64_t at = 0; at < columns; at += loops.panel) {
+    std::int64_t sum = 0;
+    for (std::int64_t c = at; c < std::min(columns, at + loops.panel); ++c)
+      sum += right.starts[column_picks.data()[c] + 1] - right.starts[column_picks.data()[c]];
+    most = std::max(most, sum);
   }
+  const std::int64_t panels = (columns + loops.panel - 1) / loops.panel;
+  struct Buffers { std::vector<std::int32_t> line; std::vector<T> table; };
+  std::vector<Buffers> buffers(std::max(1, threads));
+  in_parallel(threads, panels, std::max<std::int64_t>(1, std::min<std::int64_t>(8, panels / (4 * std::max(1, threads)))),
+              [&](std::int64_t begin, std::int64_t end, int thread) {
+                Buffers& own = buffers[thread];
+                if (own.line.empty()) {
+                  own.line.assign(features + 1, 0);
+                  own.table.resize((1 + std::min(most, features)) * loops.panel);
+                }
+                loops.sparse[term](formula, left, row_picks.data(), count, right, column_picks.data(), begin * loops.panel,
+                                   std::min(columns, end * loops.panel), row_alone.data(), column_alone.data(),
+                                   own.line.data(), own.table.data(), targets.data());
+              });
 }
 
+// gradient −= Σ_k change[k] · storage[slots[k]] over the first values of each row.
+void subtract_rows(Vector<double> gradient, Table<const float> storage, Vector<const std::int64_t> slots,
+                   Vector<const double> change, std::int64_t count, int threads) {
+  require(change.shape(0) == slots.shape(0), "there must be one change for every row");
+  require(count >= 0 && count <= static_cast<std::int64_t>(gradient.shape(0)), "count is out of range");
+  const std::vector<const float*> rows = row_pointers<const float>(storage, slots, count);
+  nb::gil_scoped_release unlocked;
+  in_parallel(threads, count, 2048, [&](std::int64_t begin, std::int64_t end, int) {
+    level.kernels->subtract_rows(gradient.data(), rows.data(), change.data(), rows.size(), begin, end);
+  });
+}
+
+template <class Value>
 std::tuple<int, std::int64_t, std::int64_t, std::int64_t, double, double, std::int64_t, std::int64_t> pairwise_steps(
     Vector<double> dual, Vector<double> gradient, Vector<const double> lower, Vector<const double> upper,
     Vector<const double> diagonal, Vector<const double> ridge, Vector<const std::int32_t> group,
     Vector<double> bounded_part, std::int64_t active, std::int32_t groups, std::int64_t singles,
-    Table<const double> storage, Vector<const std::int64_t> slot, Vector<const std::int64_t> length,
+    Table<const Value> storage, Vector<const std::int64_t> slot, Vector<const std::int64_t> length,
     Vector<std::int64_t> last_use, std::int64_t clock, int rule, Vector<std::int64_t> memory, double violation,
     double tolerance, std::int64_t max_steps, double max_seconds) {
   const std::size_t n = dual.shape(0);
@@ -151,14 +244,17 @@ std::tuple<int, std::int64_t, std::int64_t, std::int64_t, double, double, std::i
   DualState state{dual.data(),  gradient.data(), lower.data(), upper.data(), diagonal.data(), ridge.data(),
                   group.data(), bounded_part.shape(0) ? bounded_part.data() : nullptr,
                   static_cast<std::int64_t>(n), active, groups, singles};
-  RowStore rows{storage.data(), static_cast<std::int64_t>(n), slot.data(), length.data(), last_use.data(), clock, 0};
+  RowStore<Value> rows{storage.data(), static_cast<std::int64_t>(n), slot.data(), length.data(), last_use.data(), clock, 0};
   std::int64_t* m = memory.data();
   Outcome out;
   {
     nb::gil_scoped_release unlocked;
     std::vector<Extreme> extremes(groups + 1);
     SelectionMemory selection{static_cast<Rule>(rule), m[0], m[1], m[2], m[3], violation, extremes.data()};
-    out = loops.pairwise(state, rows, selection, tolerance, max_steps, max_seconds);
+    if constexpr (sizeof(Value) == 4)
+      out = level.solvers->pairwise_single(state, rows, selection, tolerance, max_steps, max_seconds);
+    else
+      out = level.solvers->pairwise(state, rows, selection, tolerance, max_steps, max_seconds);
     m[0] = selection.previous_up;
     m[1] = selection.previous_down;
     m[2] = selection.pending_up;
@@ -167,38 +263,41 @@ std::tuple<int, std::int64_t, std::int64_t, std::int64_t, double, double, std::i
   return {static_cast<int>(out.reason), out.steps, out.row, out.length, out.violation, out.gain, rows.clock, rows.requests};
 }
 
+template <class T> void define_blocks(nb::module_& m) {
+  // No array is ever converted: a copy would be written to and lost.
+  const auto exact = [](const char* name) { return nb::arg(name).noconvert(); };
+  m.def("pack", &pack<T>, exact("data"), exact("picks"), nb::arg("width"), exact("shift"), exact("out"),
+        exact("half_norms"), nb::arg("threads"));
+  m.def("dense_block", &dense_block<T>, nb::arg("term"), nb::arg("function"), nb::arg("gamma"), nb::arg("coef0"),
+        nb::arg("degree"), exact("rows"), exact("row_norms"), exact("columns"), exact("column_norms"),
+        nb::arg("column_count"), nb::arg("features"), exact("out"), exact("slots"), nb::arg("threads"));
+  m.def("dense_combination", &dense_combination<T>, nb::arg("term"), nb::arg("function"), nb::arg("gamma"),
+        nb::arg("coef0"), nb::arg("degree"), exact("rows"), exact("row_norms"), exact("columns"), exact("column_norms"),
+        nb::arg("features"), exact("weights"), exact("out"), nb::arg("threads"));
+  m.def("sparse_alone", &sparse_alone<T>, nb::arg("term"), exact("starts"), exact("features"), exact("values"),
+        exact("picks"), nb::arg("count"), exact("out"));
+  m.def("sparse_block", &sparse_block<T>, nb::arg("term"), nb::arg("function"), nb::arg("gamma"), nb::arg("coef0"),
+        nb::arg("degree"), exact("row_starts"), exact("row_features"), exact("row_values"), exact("row_picks"),
+        exact("row_alone"), exact("column_starts"), exact("column_features"), exact("column_values"),
+        exact("column_picks"), exact("column_alone"), nb::arg("features"), exact("out"), exact("slots"),
+        nb::arg("threads"));
+  m.def("pairwise_steps", &pairwise_steps<T>, exact("dual"), exact("gradient"), exact("lower"), exact("upper"),
+        exact("diagonal"), exact("ridge"), exact("group"), exact("bounded_part"), nb::arg("active"), nb::arg("groups"),
+        nb::arg("singles"), exact("storage"), exact("slot"), exact("length"), exact("last_use"), nb::arg("clock"),
+        nb::arg("rule"), exact("memory"), nb::arg("violation"), nb::arg("tolerance"), nb::arg("max_steps"),
+        nb::arg("max_seconds"));
+}
+
 }  // namespace
 
 NB_MODULE(_native, m) {
   m.doc() = "Hot loops of maxmargin: flat arrays in, flat arrays and counters out.";
-  m.attr("level") = loops.level;  // the instruction set in use
-  // No array is ever converted: a copy would be written to and lost.
-  m.def("dense_pair_sums", &dense_pair_sums, nb::arg("term"), nb::arg("left").noconvert(),
-        nb::arg("left_picks").noconvert(), nb::arg("right").noconvert(), nb::arg("right_picks").noconvert(),
-        nb::arg("out").noconvert());
-  m.def("dense_squares", &dense_squares, nb::arg("data").noconvert(), nb::arg("picks").noconvert(),
-        nb::arg("out").noconvert());
-  m.def("sparse_pair_sums", &sparse_pair_sums<std::int32_t>, nb::arg("term"), nb::arg("left_starts").noconvert(),
-        nb::arg("left_features").noconvert(), nb::arg("left_values").noconvert(), nb::arg("left_picks").noconvert(),
-        nb::arg("right_starts").noconvert(), nb::arg("right_features").noconvert(),
-        nb::arg("right_values").noconvert(), nb::arg("right_picks").noconvert(), nb::arg("features"),
-        nb::arg("out").noconvert());
-  m.def("sparse_squares", &sparse_squares<std::int32_t>, nb::arg("starts").noconvert(),
-        nb::arg("features").noconvert(), nb::arg("values").noconvert(), nb::arg("picks").noconvert(),
-        nb::arg("out").noconvert());
-  m.def("sparse_pair_sums", &sparse_pair_sums<std::int64_t>, nb::arg("term"), nb::arg("left_starts").noconvert(),
-        nb::arg("left_features").noconvert(), nb::arg("left_values").noconvert(), nb::arg("left_picks").noconvert(),
-        nb::arg("right_starts").noconvert(), nb::arg("right_features").noconvert(),
-        nb::arg("right_values").noconvert(), nb::arg("right_picks").noconvert(), nb::arg("features"),
-        nb::arg("out").noconvert());
-  m.def("sparse_squares", &sparse_squares<std::int64_t>, nb::arg("starts").noconvert(),
-        nb::arg("features").noconvert(), nb::arg("values").noconvert(), nb::arg("picks").noconvert(),
-        nb::arg("out").noconvert());
-  m.def("pairwise_steps", &pairwise_steps, nb::arg("dual").noconvert(), nb::arg("gradient").noconvert(),
-        nb::arg("lower").noconvert(), nb::arg("upper").noconvert(), nb::arg("diagonal").noconvert(),
-        nb::arg("ridge").noconvert(), nb::arg("group").noconvert(), nb::arg("bounded_part").noconvert(),
-        nb::arg("active"), nb::arg("groups"), nb::arg("singles"), nb::arg("storage").noconvert(),
-        nb::arg("slot").noconvert(), nb::arg("length").noconvert(), nb::arg("last_use").noconvert(), nb::arg("clock"),
-        nb::arg("rule"), nb::arg("memory").noconvert(), nb::arg("violation"), nb::arg("tolerance"),
-        nb::arg("max_steps"), nb::arg("max_seconds"));
+  m.attr("level") = level.name;  // the instruction set in use
+  m.attr("strip") = level.kernels->in_single.strip;  // rows and columns that are packed side by side
+  m.attr("single_panel") = level.kernels->in_single.panel;
+  m.attr("double_panel") = level.kernels->in_double.panel;
+  define_blocks<float>(m);
+  define_blocks<double>(m);
+  m.def("subtract_rows", &subtract_rows, nb::arg("gradient").noconvert(), nb::arg("storage").noconvert(),
+        nb::arg("slots").noconvert(), nb::arg("change").noconvert(), nb::arg("count"), nb::arg("threads"));
 }

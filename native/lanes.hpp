@@ -1,30 +1,27 @@
-// Several numbers at a time, as many as a register of the level holds (GCC and Clang vector extensions).
+// Vectors of double as the working-set rules use them: loads that widen, and the largest value with its place.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 
-#define MAXMARGIN_INLINE inline __attribute__((always_inline))
+#include "vectors.hpp"
 
 namespace maxmargin::MAXMARGIN_LEVEL {
 
-#if defined(__AVX512F__)
-constexpr int kLanes = 8;
-#elif defined(__AVX__)
-constexpr int kLanes = 4;
-#else
-constexpr int kLanes = 2;
-#endif
-typedef double Lanes __attribute__((vector_size(kLanes * sizeof(double))));
-typedef std::int64_t IndexLanes __attribute__((vector_size(kLanes * sizeof(std::int64_t))));
+constexpr int kLanes = kWidth<double>;
+typedef Vec<double> Lanes;
+typedef IntegerVec<double> IndexLanes;
 
-MAXMARGIN_INLINE Lanes load(const double* p) {
-  Lanes v;
+MAXMARGIN_INLINE Lanes load(const double* p) { return load_vector(p); }
+
+MAXMARGIN_INLINE Lanes load(const float* p) {  // widened
+  typedef float Half __attribute__((vector_size(kLanes * sizeof(float))));
+  Half v;
   std::memcpy(&v, p, sizeof v);
-  return v;
+  return __builtin_convertvector(v, Lanes);
 }
 
-MAXMARGIN_INLINE Lanes spread(double x) { return x - Lanes{}; }
+MAXMARGIN_INLINE Lanes spread(double x) { return repeat(x); }
 
 MAXMARGIN_INLINE IndexLanes counting() {
   IndexLanes v;

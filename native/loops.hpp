@@ -1,33 +1,67 @@
 // The loops that Python calls: what goes in, what comes out, and one table of them per instruction set.
 //
-// The same source, loops.cpp, is compiled once per level (x86-64-v2, -v3, -v4; "plain" elsewhere) inside a namespace of
-// its own, so that no code of one level can stand in for another's. Nothing may fuse multiply and add or reorder sums
-// (-ffp-contract=off, no fast-math): every level returns the same bits; only the speed differs. For the same reason
-// loops.cpp uses no containers of the standard library; buffers are handed in.
+// The same sources are compiled once per level (x86-64-v2, -v3, -v4; "plain" elsewhere) inside a namespace of its own,
+// so that no code of one level can stand in for another's; for the same reason they use no containers of the standard
+// library, and buffers are handed in. solvers.cpp must not fuse multiply and add (-ffp-contract=off): given the same
+// matrix, every level takes the same steps to the last bit. kernels.cpp may: kernel values differ between levels in their
+// last digit, never between blocks, threads or runs.
 #pragma once
 
 #include <cstdint>
 
 namespace maxmargin {
 
-// ---- sums over the features of two samples ------------------------------------------------------------------
+// ---- blocks of kernel values --------------------------------------------------------------------------------
 
+// A kernel is a function of a sum over features: function(Σ_k term(x_k, z_k)).
 enum class Term : int { product = 0, squared = 1, absolute = 2, chi_squared = 3 };
-
-template <class Index> struct SparseRows {  // compressed sparse rows
-  const Index* starts;
-  const Index* features;
-  const double* values;
+enum class Function : int {
+  identity = 0,             // s
+  power = 1,                // (γ s + coef0)^degree
+  exponential = 2,          // exp(−γ s)
+  tangent = 3,              // tanh(γ s + coef0)
+  gaussian_of_product = 4,  // exp(γ (s − ½‖x‖² − ½‖z‖²)), s a product: the gaussian of γ/2
 };
 
-using DensePairSums = void (*)(const double* left, const std::int64_t* left_picks, std::int64_t rows,
-                               const double* right, const std::int64_t* right_picks, std::int64_t columns,
-                               std::int64_t features, double* out);
+struct Formula {
+  Term term;
+  Function function;
+  double gamma, coef0;
+  int degree;
+};
 
-template <class Index>
-using SparsePairSums = void (*)(SparseRows<Index> left, const std::int64_t* left_picks, std::int64_t rows,
-                                SparseRows<Index> right, const std::int64_t* right_picks, std::int64_t columns,
-                                double* spread, double* out);
+template <class T> struct PackedSamples {  // interleaved in panels (columns) or strips (rows); see kernel_block.hpp
+  const T* values;
+  const T* half_norms;
+  std::int64_t count;
+};
+
+template <class T> struct SparseRows {  // compressed sparse rows
+  const std::int64_t* starts;
+  const std::int32_t* features;
+  const T* values;
+};
+
+template <class T> struct BlockLoops {
+  int panel, strip;  // columns and rows that are interleaved
+  void (*pack)(const double* data, const std::int64_t* picks, std::int64_t count, std::int64_t features, int width,
+               const double* shift, T* out, T* half_norms);
+  void (*dense[4])(const Formula&, const PackedSamples<T>& rows, const PackedSamples<T>& columns, std::int64_t features,
+                   std::int64_t first_panel, std::int64_t last_panel, T* const* out);
+  void (*combination[4])(const Formula&, const PackedSamples<T>& rows, const PackedSamples<T>& columns,
+                         std::int64_t features, std::int64_t first_strip, std::int64_t last_strip, const T* weights, T* out);
+  void (*alone[4])(const SparseRows<T>& rows, const std::int64_t* picks, std::int64_t count, T* out);
+  void (*sparse[4])(const Formula&, const SparseRows<T>& rows, const std::int64_t* row_picks, std::int64_t count,
+                    const SparseRows<T>& columns, const std::int64_t* column_picks, std::int64_t first, std::int64_t last,
+                    const T* row_alone, const T* column_alone, std::int32_t* line, T* table, T* const* out);
+};
+
+struct KernelLoops {
+  BlockLoops<float> in_single;
+  BlockLoops<double> in_double;
+  void (*subtract_rows)(double* gradient, const float* const* rows, const double* change, std::int64_t count,
+                        std::int64_t begin, std::int64_t end);
+};
 
 // ---- pair steps -----------------------------------------------------------------------------------------------
 
@@ -50,8 +84,8 @@ struct DualState {
 };
 
 // A least-recently-used store of matrix rows. Filled by the caller; the loop only reads and stamps.
-struct RowStore {
-  const double* storage;       // one row of `stride` values per slot
+template <class Value> struct RowStore {
+  const Value* storage;       // one row of `stride` values per slot
   std::int64_t stride;
   const std::int64_t* slot;    // slot of a position's row, or −1
   const std::int64_t* length;  // how many leading values of a slot are valid
@@ -90,20 +124,19 @@ struct Outcome {
 
 // ---- the table --------------------------------------------------------------------------------------------------
 
-struct Loops {
-  const char* level;
-  DensePairSums dense[4];  // by Term
-  SparsePairSums<std::int32_t> sparse32[4];
-  SparsePairSums<std::int64_t> sparse64[4];
-  Outcome (*pairwise)(DualState&, RowStore&, SelectionMemory&, double tolerance, std::int64_t max_steps, double max_seconds);
+struct SolverLoops {
+  Outcome (*pairwise)(DualState&, RowStore<double>&, SelectionMemory&, double tolerance, std::int64_t max_steps,
+                      double max_seconds);
+  Outcome (*pairwise_single)(DualState&, RowStore<float>&, SelectionMemory&, double tolerance, std::int64_t max_steps,
+                             double max_seconds);
 };
 
 #if defined(__x86_64__)
-namespace v2 { extern const Loops loops; }
-namespace v3 { extern const Loops loops; }
-namespace v4 { extern const Loops loops; }
+namespace v2 { extern const KernelLoops kernels; extern const SolverLoops solvers; }
+namespace v3 { extern const KernelLoops kernels; extern const SolverLoops solvers; }
+namespace v4 { extern const KernelLoops kernels; extern const SolverLoops solvers; }
 #else
-namespace plain { extern const Loops loops; }
+namespace plain { extern const KernelLoops kernels; extern const SolverLoops solvers; }
 #endif
 
 }  // namespace maxmargin

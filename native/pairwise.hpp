@@ -16,15 +16,18 @@ namespace maxmargin::MAXMARGIN_LEVEL {
 
 constexpr double kRounding = 1e-14;  // relative to a bound
 
-inline void subtract_rows(double* gradient, const double* row_up, const double* row_down, double step, std::int64_t count) {
-  for (std::int64_t k = 0; k < count; ++k) gradient[k] -= step * (row_up[k] - row_down[k]);
+template <class Value>
+inline void subtract_pair(double* gradient, const Value* row_up, const Value* row_down, double step, std::int64_t count) {
+  for (std::int64_t k = 0; k < count; ++k) gradient[k] -= step * (static_cast<double>(row_up[k]) - static_cast<double>(row_down[k]));
 }
 
-inline void add_row(double* target, const double* row, double factor, std::int64_t count) {
-  for (std::int64_t k = 0; k < count; ++k) target[k] += factor * row[k];
+template <class Value>
+inline void add_row(double* target, const Value* row, double factor, std::int64_t count) {
+  for (std::int64_t k = 0; k < count; ++k) target[k] += factor * static_cast<double>(row[k]);
 }
 
-inline void stamp(RowStore& rows, std::int64_t position) {
+template <class Value>
+inline void stamp(RowStore<Value>& rows, std::int64_t position) {
   rows.last_use[rows.slot[position]] = ++rows.clock;
   ++rows.requests;
 }
@@ -39,7 +42,8 @@ inline bool crosses_bound(const DualState& s, std::int64_t k, double value) {
   return k >= 0 && s.bounded_part && resting(s, k, value) != resting(s, k, s.dual[k]);
 }
 
-inline void keep_bounded_part(const DualState& s, std::int64_t k, const double* row, double value) {
+template <class Value>
+inline void keep_bounded_part(const DualState& s, std::int64_t k, const Value* row, double value) {
   if (crosses_bound(s, k, value)) add_row(s.bounded_part, row, resting(s, k, value) - resting(s, k, s.dual[k]), s.size);
 }
 
@@ -53,15 +57,16 @@ inline double snapped(const DualState& s, std::int64_t k, double value) {
 }
 
 // Move `up` by +t and `down` by −t (either may be −1: a step of one variable). False: the loop must return.
-inline bool pair_step(DualState& s, RowStore& rows, std::int64_t up, std::int64_t down, Outcome& out) {
+template <class Value>
+inline bool pair_step(DualState& s, RowStore<Value>& rows, std::int64_t up, std::int64_t down, Outcome& out) {
   const auto need = [&out](std::int64_t row, std::int64_t length) {
     out.reason = Reason::needs_row;
     out.row = row;
     out.length = length;
     return false;
   };
-  const double* row_up = up >= 0 ? find(rows, up, s.active) : nullptr;
-  const double* row_down = down >= 0 ? find(rows, down, s.active) : nullptr;
+  const Value* row_up = up >= 0 ? find(rows, up, s.active) : nullptr;
+  const Value* row_down = down >= 0 ? find(rows, down, s.active) : nullptr;
   if (up >= 0 && !row_up) return need(up, s.active);
   if (down >= 0 && !row_down) return need(down, s.active);
 
@@ -84,7 +89,7 @@ inline bool pair_step(DualState& s, RowStore& rows, std::int64_t up, std::int64_
   keep_bounded_part(s, up, row_up, new_up);
   keep_bounded_part(s, down, row_down, new_down);
 
-  if (up >= 0 && down >= 0) subtract_rows(s.gradient, row_up, row_down, t, s.active);
+  if (up >= 0 && down >= 0) subtract_pair(s.gradient, row_up, row_down, t, s.active);
   else if (up >= 0) add_row(s.gradient, row_up, -t, s.active);
   else add_row(s.gradient, row_down, t, s.active);
   if (up >= 0) { s.gradient[up] -= s.ridge[up] * t; s.dual[up] = new_up; stamp(rows, up); }
@@ -94,7 +99,8 @@ inline bool pair_step(DualState& s, RowStore& rows, std::int64_t up, std::int64_
   return true;
 }
 
-inline Outcome run_pairwise(DualState& s, RowStore& rows, SelectionMemory& memory, double tolerance,
+template <class Value>
+inline Outcome run_pairwise(DualState& s, RowStore<Value>& rows, SelectionMemory& memory, double tolerance,
                             std::int64_t max_steps, double max_seconds) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();

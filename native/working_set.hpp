@@ -34,7 +34,8 @@ inline double room_up(const DualState& s, std::int64_t k) { return s.upper[k] - 
 inline double room_down(const DualState& s, std::int64_t k) { return s.dual[k] - s.lower[k]; }
 
 // The row of a position, if its first `needed` values are at hand.
-inline const double* find(const RowStore& rows, std::int64_t position, std::int64_t needed) {
+template <class Value>
+inline const Value* find(const RowStore<Value>& rows, std::int64_t position, std::int64_t needed) {
   const std::int64_t s = rows.slot[position];
   return s >= 0 && rows.length[s] >= needed ? rows.storage + s * rows.stride : nullptr;
 }
@@ -72,8 +73,9 @@ inline void extremes_of_groups(const DualState& s, Extreme* extremes) {
   }
 }
 
-inline double curvature(const DualState& s, std::int64_t i, std::int64_t j, const double* row_i) {
-  return s.diagonal[i] + s.diagonal[j] - 2.0 * row_i[j];
+template <class Value>
+inline double curvature(const DualState& s, std::int64_t i, std::int64_t j, const Value* row_i) {
+  return s.diagonal[i] + s.diagonal[j] - 2.0 * static_cast<double>(row_i[j]);
 }
 
 inline double unclipped_gain(double slope, double curvature) {
@@ -89,7 +91,8 @@ inline double clipped_gain(double slope, double curvature, double room) {
 }
 
 // The partner of `i` by second-order gain (1.27), when all variables are in one group.
-inline std::int64_t second_order_partner(const DualState& s, std::int64_t i, const double* row) {
+template <class Value>
+inline std::int64_t second_order_partner(const DualState& s, std::int64_t i, const Value* row) {
   const double g_i = s.gradient[i], d_i = s.diagonal[i];
   LaneMaximum gains{spread(-kInfinity), IndexLanes{} - 1};
   IndexLanes here = counting();
@@ -106,14 +109,15 @@ inline std::int64_t second_order_partner(const DualState& s, std::int64_t i, con
   for (; k < s.active; ++k) {
     const double slope = g_i - s.gradient[k];
     if (!(slope > 0.0) || !can_decrease(s, k)) continue;
-    const double gain = unclipped_gain(slope, d_i + s.diagonal[k] - 2.0 * row[k]);
+    const double gain = unclipped_gain(slope, d_i + s.diagonal[k] - 2.0 * static_cast<double>(row[k]));
     if (gain > best) { best = gain; partner = k; }
   }
   return partner;
 }
 
 // The same among the members of its group.
-inline std::int64_t second_order_partner_in_group(const DualState& s, std::int64_t i, const double* row) {
+template <class Value>
+inline std::int64_t second_order_partner_in_group(const DualState& s, std::int64_t i, const Value* row) {
   double best = -kInfinity;
   std::int64_t partner = -1;
   for (std::int64_t k = 0; k < s.active; ++k) {
@@ -126,7 +130,8 @@ inline std::int64_t second_order_partner_in_group(const DualState& s, std::int64
 }
 
 // The best pair that contains `p`, by clipped gain; improves on `best` and `choice` if it can.
-inline void maximum_gain_partner(const DualState& s, std::int64_t p, const double* row, double& best, Choice& choice) {
+template <class Value>
+inline void maximum_gain_partner(const DualState& s, std::int64_t p, const Value* row, double& best, Choice& choice) {
   for (std::int64_t k = 0; k < s.active; ++k) {
     if (k == p || s.group[k] != s.group[p]) continue;
     const double slope = s.gradient[p] - s.gradient[k];
@@ -159,21 +164,23 @@ inline bool in_corner(const DualState& s, std::int64_t k) {
 }
 
 // False: the previous pair does not help. True: it does, or `missing` names a row that is not at hand.
-inline bool select_around_previous(const DualState& s, const RowStore& rows, const SelectionMemory& m,
+template <class Value>
+inline bool select_around_previous(const DualState& s, const RowStore<Value>& rows, const SelectionMemory& m,
                                    std::int32_t worst_group, Choice& choice) {
   if (m.previous_up < 0 || m.previous_down < 0 || s.group[m.previous_up] != worst_group) return false;
   if (in_corner(s, m.previous_up) && in_corner(s, m.previous_down)) return false;
   double best = 0.0;
   const std::int64_t previous[2] = {m.previous_up, m.previous_down};
   for (const std::int64_t p : previous) {
-    const double* row = find(rows, p, s.active);
+    const Value* row = find(rows, p, s.active);
     if (!row) { choice.missing = p; return true; }
     maximum_gain_partner(s, p, row, best, choice);
   }
   return best > 0.0;
 }
 
-inline Choice select(const DualState& s, const RowStore& rows, SelectionMemory& m) {
+template <class Value>
+inline Choice select(const DualState& s, const RowStore<Value>& rows, SelectionMemory& m) {
   Choice choice;
   Extreme worst;
   bool single = false;
@@ -195,7 +202,7 @@ inline Choice select(const DualState& s, const RowStore& rows, SelectionMemory& 
   if (single) { choose_single(s, m.rule, choice); return choice; }
   if (m.rule == Rule::maximum_gain && select_around_previous(s, rows, m, s.group[worst.high_at], choice)) return choice;
   if (m.rule == Rule::most_violating_pair) { choice.up = worst.high_at; choice.down = worst.low_at; return choice; }
-  const double* row = find(rows, worst.high_at, s.active);
+  const Value* row = find(rows, worst.high_at, s.active);
   if (!row) { choice.missing = worst.high_at; return choice; }
   choice.up = worst.high_at;
   choice.down = one_group ? second_order_partner(s, choice.up, row) : second_order_partner_in_group(s, choice.up, row);

@@ -4,29 +4,75 @@ import numpy as np
 from numpy.typing import NDArray
 
 _Floats = NDArray[np.float64]
+_Values = NDArray[Any]  # float32 or float64, all alike in one call
 _Longs = NDArray[np.int64]
+_Ints = NDArray[np.int32]
 
 level: str
+strip: int
+single_panel: int
+double_panel: int
 
-def dense_pair_sums(
-    term: str, left: _Floats, left_picks: _Longs, right: _Floats, right_picks: _Longs, out: _Floats
+def pack(
+    data: _Floats, picks: _Longs, width: int, shift: _Floats, out: _Values, half_norms: _Values, threads: int
 ) -> None: ...
-def sparse_pair_sums(
-    term: str,
-    left_starts: NDArray[Any],
-    left_features: NDArray[Any],
-    left_values: _Floats,
-    left_picks: _Longs,
-    right_starts: NDArray[Any],
-    right_features: NDArray[Any],
-    right_values: _Floats,
-    right_picks: _Longs,
+def dense_block(
+    term: int,
+    function: int,
+    gamma: float,
+    coef0: float,
+    degree: int,
+    rows: _Values,
+    row_norms: _Values,
+    columns: _Values,
+    column_norms: _Values,
+    column_count: int,
     features: int,
-    out: _Floats,
+    out: _Values,
+    slots: _Longs,
+    threads: int,
 ) -> None: ...
-def dense_squares(data: _Floats, picks: _Longs, out: _Floats) -> None: ...
-def sparse_squares(
-    starts: NDArray[Any], features: NDArray[Any], values: _Floats, picks: _Longs, out: _Floats
+def dense_combination(
+    term: int,
+    function: int,
+    gamma: float,
+    coef0: float,
+    degree: int,
+    rows: _Values,
+    row_norms: _Values,
+    columns: _Values,
+    column_norms: _Values,
+    features: int,
+    weights: _Values,
+    out: _Values,
+    threads: int,
+) -> None: ...
+def sparse_alone(
+    term: int, starts: _Longs, features: _Ints, values: _Values, picks: _Longs, count: int, out: _Values
+) -> None: ...
+def sparse_block(
+    term: int,
+    function: int,
+    gamma: float,
+    coef0: float,
+    degree: int,
+    row_starts: _Longs,
+    row_features: _Ints,
+    row_values: _Values,
+    row_picks: _Longs,
+    row_alone: _Values,
+    column_starts: _Longs,
+    column_features: _Ints,
+    column_values: _Values,
+    column_picks: _Longs,
+    column_alone: _Values,
+    features: int,
+    out: _Values,
+    slots: _Longs,
+    threads: int,
+) -> None: ...
+def subtract_rows(
+    gradient: _Floats, storage: NDArray[np.float32], slots: _Longs, change: _Floats, count: int, threads: int
 ) -> None: ...
 def pairwise_steps(
     dual: _Floats,
@@ -35,12 +81,12 @@ def pairwise_steps(
     upper: _Floats,
     diagonal: _Floats,
     ridge: _Floats,
-    group: NDArray[np.int32],
+    group: _Ints,
     bounded_part: _Floats,
     active: int,
     groups: int,
     singles: int,
-    storage: _Floats,
+    storage: _Values,
     slot: _Longs,
     length: _Longs,
     last_use: _Longs,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from scipy import sparse
 
+from maxmargin.kernels.formula import Term
 from maxmargin.kernels.points import Points
 from maxmargin.kernels.radial import Radial
 
@@ -14,7 +15,7 @@ from maxmargin.kernels.radial import Radial
 class ChiSquared(Radial):
     """k(x, z) = exp(−gamma Σ_k (x_k − z_k)² / (x_k + z_k)), with 0/0 = 0."""
 
-    distance = "chi_squared"
+    distance = Term.CHI_SQUARED
 
     def check(self, points: Points) -> None:
         stored = points.data.data if sparse.issparse(points.data) else points.data

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from maxmargin.kernels.formula import Term
 from maxmargin.kernels.radial import Radial
 
 
@@ -15,4 +16,4 @@ from maxmargin.kernels.radial import Radial
 class Gaussian(Radial):
     """k(x, z) = exp(−gamma ‖x − z‖²)."""
 
-    distance = "squared"
+    distance = Term.SQUARED

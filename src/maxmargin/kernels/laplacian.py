@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from maxmargin.kernels.formula import Term
 from maxmargin.kernels.radial import Radial
 
 
@@ -11,4 +12,4 @@ from maxmargin.kernels.radial import Radial
 class Laplacian(Radial):
     """k(x, z) = exp(−gamma Σ_k |x_k − z_k|)."""
 
-    distance = "absolute"
+    distance = Term.ABSOLUTE

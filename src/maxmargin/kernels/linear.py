@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from maxmargin.kernels.dot_product import DotProduct
-from maxmargin.kernels.points import Floats
+from maxmargin.kernels.formula import Formula, FormulaKernel, Term
 
 
 @dataclass(frozen=True)
-class Linear(DotProduct):
+class Linear(FormulaKernel):
     """k(x, z) = x·z."""
 
-    def of(self, products: Floats) -> Floats:
-        return products
+    @property
+    def formula(self) -> Formula:
+        return Formula(Term.PRODUCT)

@@ -7,17 +7,14 @@ copies nothing; it only narrows the index.
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from maxmargin import _native
-
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.int64]
-Term: TypeAlias = Literal["product", "squared", "absolute", "chi_squared"]
 
 
 class Points:
@@ -32,7 +29,7 @@ class Points:
         Which rows are meant; all by default.
     """
 
-    __slots__ = ("data", "index")
+    __slots__ = ("_sparse_arrays", "data", "index")
 
     def __init__(self, data: Any, index: Indices | None = None) -> None:
         if index is None:
@@ -40,6 +37,7 @@ class Points:
             index = np.arange(_count(data), dtype=np.int64)
         self.data = data
         self.index = index
+        self._sparse_arrays: dict[Any, tuple[Any, Any, Any]] = {}
 
     def __len__(self) -> int:
         return len(self.index)
@@ -47,7 +45,25 @@ class Points:
     def take(self, rows: ArrayLike | slice) -> Points:
         """Return the chosen samples as a view: no data are copied."""
         picks = rows if isinstance(rows, slice) else np.asarray(rows)
-        return Points(self.data, self.index[picks])
+        chosen = Points(self.data, self.index[picks])
+        chosen._sparse_arrays = self._sparse_arrays
+        return chosen
+
+    def arrays(self, dtype: Any) -> tuple[Any, Any, Any]:
+        """Return row starts, features and values of sparse data, in the types that the native loops take.
+
+        They are made once for all views of the data.
+        """
+        key = np.dtype(dtype)
+        if key not in self._sparse_arrays:
+            if self.data.shape[1] >= 2**31:
+                raise ValueError(f"sparse data may have up to 2³¹ features, not {self.data.shape[1]}")
+            self._sparse_arrays[key] = (
+                self.data.indptr.astype(np.int64, copy=False),
+                self.data.indices.astype(np.int32, copy=False),
+                self.data.data.astype(key, copy=False),
+            )
+        return self._sparse_arrays[key]
 
     def values(self) -> Any:
         """Return the samples themselves, as a user's own kernel wants them."""
@@ -59,44 +75,6 @@ class Points:
 def as_points(samples: Any) -> Points:
     """Wrap samples as `Points`, unless they are already."""
     return samples if isinstance(samples, Points) else Points(samples)
-
-
-def pair_sums(term: Term, left: Points, right: Points) -> Floats:
-    """Return the block Σ_k term(x_k, z_k) for every x in `left` and z in `right`.
-
-    The terms are x·z, (x − z)², the absolute value of x − z, and (x − z)² / (x + z).
-    """
-    out = np.empty((len(left), len(right)))
-    if sparse.issparse(left.data) != sparse.issparse(right.data):
-        left, right = _both_sparse(left), _both_sparse(right)
-    if left.data.shape[1] != right.data.shape[1]:
-        raise ValueError(f"the two sets of samples differ in features: {left.data.shape[1]} and {right.data.shape[1]}")
-    if sparse.issparse(left.data):
-        a, b = left.data, right.data
-        same = a.indices.dtype == b.indices.dtype == a.indptr.dtype == b.indptr.dtype
-        kind = a.indices.dtype if same else np.dtype(np.int64)
-        _native.sparse_pair_sums(
-            term,
-            a.indptr.astype(kind, copy=False), a.indices.astype(kind, copy=False), a.data, left.index,
-            b.indptr.astype(kind, copy=False), b.indices.astype(kind, copy=False), b.data, right.index,
-            a.shape[1], out,
-        )  # fmt: skip
-    else:
-        _native.dense_pair_sums(term, left.data, left.index, right.data, right.index, out)
-    return out
-
-
-def squares(points: Points) -> Floats:
-    """Return Σ_k x_k² for every sample, added up in the same order as `pair_sums` does."""
-    out = np.empty(len(points))
-    if sparse.issparse(points.data):
-        a = points.data
-        kind = a.indices.dtype if a.indices.dtype == a.indptr.dtype else np.dtype(np.int64)
-        indptr, indices = a.indptr.astype(kind, copy=False), a.indices.astype(kind, copy=False)
-        _native.sparse_squares(indptr, indices, a.data, points.index, out)
-    else:
-        _native.dense_squares(points.data, points.index, out)
-    return out
 
 
 def _as_samples(data: Any) -> Any:
@@ -118,9 +96,3 @@ def _as_samples(data: Any) -> Any:
 
 def _count(data: Any) -> int:
     return int(data.shape[0]) if hasattr(data, "shape") else len(data)
-
-
-def _both_sparse(points: Points) -> Points:
-    if sparse.issparse(points.data):
-        return points
-    return Points(sparse.csr_array(points.values()))

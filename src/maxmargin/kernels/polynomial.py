@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from maxmargin.kernels.dot_product import DotProduct
-from maxmargin.kernels.points import Floats
+from maxmargin.kernels.formula import Formula, FormulaKernel, Function, Term
 
 
 @dataclass(frozen=True)
-class Polynomial(DotProduct):
+class Polynomial(FormulaKernel):
     """k(x, z) = (gamma x·z + coef0)^degree."""
 
     degree: int = 3
@@ -24,20 +21,6 @@ class Polynomial(DotProduct):
         if not self.gamma >= 0:
             raise ValueError(f"gamma must be at least 0, not {self.gamma}")
 
-    def of(self, products: Floats) -> Floats:
-        products *= self.gamma
-        products += self.coef0
-        with np.errstate(over="ignore"):  # an overflow is reported once, where rows are checked
-            return _whole_power(products, int(self.degree))
-
-
-def _whole_power(base: Floats, exponent: int) -> Floats:
-    """Return base**exponent by repeated squaring: much faster than the general power."""
-    result = np.ones_like(base)
-    while exponent:
-        if exponent % 2:
-            result *= base
-        exponent //= 2
-        if exponent:
-            base = base * base
-    return result
+    @property
+    def formula(self) -> Formula:
+        return Formula(Term.PRODUCT, Function.POWER, float(self.gamma), float(self.coef0), int(self.degree))

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from maxmargin.kernels.kernel import Kernel
-from maxmargin.kernels.points import Floats, Points, Term, as_points, pair_sums
+from maxmargin.kernels.formula import Formula, FormulaKernel, Function, Term
+from maxmargin.kernels.points import Floats, as_points
 
 
 @dataclass(frozen=True)
-class Radial(Kernel):
+class Radial(FormulaKernel):
     """What gaussian, Laplacian and chi-squared kernels share; they differ in the distance."""
 
     gamma: float = 1.0
@@ -22,11 +22,9 @@ class Radial(Kernel):
         if not self.gamma >= 0:
             raise ValueError(f"gamma must be at least 0, not {self.gamma}")
 
-    def evaluate(self, left: Points, right: Points) -> Floats:
-        values = pair_sums(self.distance, left, right)
-        np.maximum(values, 0.0, out=values)  # sums over sparse rows may round below zero
-        values *= -self.gamma
-        return np.exp(values, out=values)
+    @property
+    def formula(self) -> Formula:
+        return Formula(self.distance, Function.EXPONENTIAL, float(self.gamma))
 
     def diagonal(self, points: Any) -> Floats:
         return np.ones(len(as_points(points)))

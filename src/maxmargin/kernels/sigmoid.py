@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from maxmargin.kernels.dot_product import DotProduct
-from maxmargin.kernels.points import Floats
+from maxmargin.kernels.formula import Formula, FormulaKernel, Function, Term
 
 
 @dataclass(frozen=True)
-class Sigmoid(DotProduct):
+class Sigmoid(FormulaKernel):
     """k(x, z) = tanh(gamma x·z + coef0)."""
 
     gamma: float = 1.0
@@ -25,7 +22,6 @@ class Sigmoid(DotProduct):
         if not self.gamma >= 0:
             raise ValueError(f"gamma must be at least 0, not {self.gamma}")
 
-    def of(self, products: Floats) -> Floats:
-        products *= self.gamma
-        products += self.coef0
-        return np.tanh(products, out=products)
+    @property
+    def formula(self) -> Formula:
+        return Formula(Term.PRODUCT, Function.TANGENT, float(self.gamma), float(self.coef0))

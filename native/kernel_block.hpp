@@ -1,0 +1,193 @@
+// Blocks of kernel values, fused: the sum over features, the kernel function and the store in one pass, while the
+// values are in registers.
+//
+// Columns are packed into panels of two vectors, feature by feature; rows into strips of as many as the registers hold.
+// The sum of a pair runs over the features in order and in one lane, so a value depends on the two samples alone, never
+// on the block they were computed in: a fit is repeatable at any cache size and number of threads.
+#pragma once
+
+#include <cstdint>
+
+#include "loops.hpp"
+#include "terms.hpp"
+#include "vectors.hpp"
+
+namespace maxmargin::MAXMARGIN_LEVEL {
+
+template <class T> constexpr int kPanel = 2 * kWidth<T>;
+
+// Interleave samples in groups of `width`: out[group][feature][member] = x − shift; what a group lacks is 0.
+// half_norms[k] = ½ Σ of the squares of what was stored.
+template <class T>
+void pack(const double* data, const std::int64_t* picks, std::int64_t count, std::int64_t features, int width,
+          const double* shift, T* out, T* half_norms) {
+  for (std::int64_t begin = 0; begin < count; begin += width, out += features * width) {
+    for (int w = 0; w < width; ++w) {
+      const bool padding = begin + w >= count;
+      const double* x = padding ? nullptr : data + picks[begin + w] * features;
+      double norm = 0.0;
+      for (std::int64_t k = 0; k < features; ++k) {
+        const T value = padding ? T(0) : static_cast<T>(x[k] - (shift ? shift[k] : 0.0));
+        out[k * width + w] = value;
+        norm += static_cast<double>(value) * value;
+      }
+      half_norms[begin + w] = static_cast<T>(0.5 * norm);
+    }
+  }
+}
+
+// From the sum of a pair to its kernel value. `offset` is ½‖x‖² + ½‖z‖² where the function is gaussian_of_product.
+template <class T> MAXMARGIN_INLINE Vec<T> kernel_value(const Formula& f, Vec<T> sum, Vec<T> offset) {
+  switch (f.function) {
+    case Function::power: {
+      Vec<T> base = sum * static_cast<T>(f.gamma) + static_cast<T>(f.coef0), result = repeat<T>(T(1));
+      for (int rest = f.degree; rest; rest /= 2, base *= base)
+        if (rest % 2) result *= base;
+      return result;
+    }
+    case Function::exponential: {
+      const Vec<T> distance = sum > 0 ? sum : Vec<T>{};  // sums over sparse rows may round below zero
+      return exponential<T>(distance * static_cast<T>(-f.gamma));
+    }
+    case Function::gaussian_of_product: {
+      const Vec<T> exponent = (sum - offset) * static_cast<T>(f.gamma);
+      return exponential<T>(exponent < 0 ? exponent : Vec<T>{});
+    }
+    case Function::tangent:
+      return hyperbolic_tangent<T>(sum * static_cast<T>(f.gamma) + static_cast<T>(f.coef0));
+    default:
+      return sum;
+  }
+}
+
+// The sums of one strip of rows with one panel of columns.
+template <class T, class Term>
+MAXMARGIN_INLINE void strip_by_panel(const T* strip, const T* panel, std::int64_t features, Vec<T> (&sums)[kStrip][2]) {
+#pragma GCC unroll 16
+  for (int r = 0; r < kStrip; ++r) sums[r][0] = sums[r][1] = Vec<T>{};
+  for (std::int64_t k = 0; k < features; ++k, strip += kStrip, panel += kPanel<T>) {
+    const Vec<T> first = load_vector(panel), second = load_vector(panel + kWidth<T>);
+#pragma GCC unroll 16
+    for (int r = 0; r < kStrip; ++r) {
+      const Vec<T> x = repeat<T>(strip[r]);
+      sums[r][0] += Term::template term<Vec<T>>(x, first);
+      sums[r][1] += Term::template term<Vec<T>>(x, second);
+    }
+  }
+}
+
+template <class T> MAXMARGIN_INLINE void store_some(T* out, Vec<T> first, Vec<T> second, std::int64_t count) {
+  if (count >= kPanel<T>) {
+    store_vector(out, first);
+    store_vector(out + kWidth<T>, second);
+  } else {
+    T values[kPanel<T>];
+    store_vector(values, first);
+    store_vector(values + kWidth<T>, second);
+    std::memcpy(out, values, count * sizeof(T));
+  }
+}
+
+// out[r][c] for all rows and the columns of panels [first_panel, last_panel).
+template <class T, class Term>
+void dense_block(const Formula& f, const PackedSamples<T>& rows, const PackedSamples<T>& columns, std::int64_t features,
+                 std::int64_t first_panel, std::int64_t last_panel, T* const* out) {
+  // So many panels at a time that they stay in the second-level cache; each row is then written from left to right.
+  const std::int64_t fit = 300000 / (features * static_cast<std::int64_t>(sizeof(T)) * kPanel<T> + 1);
+  const std::int64_t panels_at_once = fit > 1 ? fit : 1, strips = (rows.count + kStrip - 1) / kStrip;
+  for (std::int64_t begin = first_panel; begin < last_panel; begin += panels_at_once) {
+    const std::int64_t end = begin + panels_at_once < last_panel ? begin + panels_at_once : last_panel;
+    for (std::int64_t s = 0; s < strips; ++s)
+      for (std::int64_t p = begin; p < end; ++p) {
+        const std::int64_t at = p * kPanel<T>;
+        const Vec<T> norms_first = load_vector(columns.half_norms + at), norms_second = load_vector(columns.half_norms + at + kWidth<T>);
+        Vec<T> sums[kStrip][2];
+        strip_by_panel<T, Term>(rows.values + s * features * kStrip, columns.values + at * features, features, sums);
+        for (int r = 0; r < kStrip && s * kStrip + r < rows.count; ++r) {
+          const T norm = rows.half_norms[s * kStrip + r];
+          store_some<T>(out[s * kStrip + r] + at, kernel_value<T>(f, sums[r][0], norm + norms_first),
+                        kernel_value<T>(f, sums[r][1], norm + norms_second), columns.count - at);
+        }
+      }
+  }
+}
+
+template <class T> MAXMARGIN_INLINE T sum_of_lanes(Vec<T> v) {
+  T lanes[kWidth<T>];
+  store_vector(lanes, v);
+  for (int half = kWidth<T> / 2; half; half /= 2)
+    for (int l = 0; l < half; ++l) lanes[l] += lanes[l + half];
+  return lanes[0];
+}
+
+// out[r] = Σ_c k(r, c) weights[c] for the rows of strips [first_strip, last_strip): no value is stored. `weights` is
+// padded with zeros to whole panels.
+template <class T, class Term>
+void dense_combination(const Formula& f, const PackedSamples<T>& rows, const PackedSamples<T>& columns,
+                       std::int64_t features, std::int64_t first_strip, std::int64_t last_strip, const T* weights, T* out) {
+  constexpr std::int64_t at_once = 8;
+  const std::int64_t panels = (columns.count + kPanel<T> - 1) / kPanel<T>;
+  for (std::int64_t begin = first_strip; begin < last_strip; begin += at_once) {
+    const std::int64_t end = begin + at_once < last_strip ? begin + at_once : last_strip;
+    Vec<T> totals[at_once][kStrip] = {};
+    for (std::int64_t p = 0; p < panels; ++p) {
+      const T* panel = columns.values + p * features * kPanel<T>;
+      const std::int64_t at = p * kPanel<T>;
+      const Vec<T> norms_first = load_vector(columns.half_norms + at), norms_second = load_vector(columns.half_norms + at + kWidth<T>);
+      const Vec<T> weights_first = load_vector(weights + at), weights_second = load_vector(weights + at + kWidth<T>);
+      for (std::int64_t s = begin; s < end; ++s) {
+        Vec<T> sums[kStrip][2];
+        strip_by_panel<T, Term>(rows.values + s * features * kStrip, panel, features, sums);
+        for (int r = 0; r < kStrip; ++r) {
+          const T norm = rows.half_norms[s * kStrip + r];
+          totals[s - begin][r] += kernel_value<T>(f, sums[r][0], norm + norms_first) * weights_first +
+                                  kernel_value<T>(f, sums[r][1], norm + norms_second) * weights_second;
+        }
+      }
+    }
+    for (std::int64_t s = begin; s < end; ++s)
+      for (int r = 0; r < kStrip && s * kStrip + r < rows.count; ++r) out[s * kStrip + r] = sum_of_lanes<T>(totals[s - begin][r]);
+  }
+}
+
+// target[c] −= Σ_r factors[r] · rows[r][c] for Rows rows.
+template <int Rows> MAXMARGIN_INLINE void subtract_few(double* target, const float* const* rows, const double* factors, std::int64_t count) {
+  typedef float Half __attribute__((vector_size(kVectorBytes / 2)));
+  constexpr int width = kWidth<double>;
+  std::int64_t c = 0;
+  for (; c + width <= count; c += width) {
+    Vec<double> sum = load_vector(target + c);
+#pragma GCC unroll 8
+    for (int r = 0; r < Rows; ++r) {
+      Half half;
+      std::memcpy(&half, rows[r] + c, sizeof half);
+      sum -= factors[r] * __builtin_convertvector(half, Vec<double>);
+    }
+    store_vector(target + c, sum);
+  }
+  for (; c < count; ++c)
+    for (int r = 0; r < Rows; ++r) target[c] -= factors[r] * static_cast<double>(rows[r][c]);
+}
+
+// gradient[c] −= Σ_k change[k] · rows[k][c] for c in [begin, end): float32 rows, float64 sums, always added up in the
+// same order. `begin` is a multiple of the chunk.
+inline void subtract_rows(double* gradient, const float* const* rows, const double* change, std::int64_t count,
+                          std::int64_t begin, std::int64_t end) {
+  constexpr std::int64_t chunk = 1024;  // stays in the first-level cache
+  constexpr int together = 8;
+  for (std::int64_t at = begin; at < end; at += chunk) {
+    const std::int64_t width = at + chunk < end ? chunk : end - at;
+    const float* here[together];
+    std::int64_t k = 0;
+    for (; k + together <= count; k += together) {
+      for (int r = 0; r < together; ++r) here[r] = rows[k + r] + at;
+      subtract_few<together>(gradient + at, here, change + k, width);
+    }
+    for (; k < count; ++k) {
+      here[0] = rows[k] + at;
+      subtract_few<1>(gradient + at, here, change + k, width);
+    }
+  }
+}
+
+}  // namespace maxmargin::MAXMARGIN_LEVEL
