@@ -221,6 +221,39 @@ void subtract_rows(Vector<double> gradient, Table<const float> storage, Vector<c
   });
 }
 
+// out[k] = storage[slots[k]] at the chosen columns.
+void gather(Table<const float> storage, Vector<const std::int64_t> slots, Vector<const std::int64_t> columns,
+            Table<float> out, int threads) {
+  const std::int64_t count = slots.shape(0), width = columns.shape(0);
+  require(static_cast<std::int64_t>(out.shape(0)) >= count && static_cast<std::int64_t>(out.shape(1)) == width,
+          "the output has the wrong shape");
+  require_within(columns, storage.shape(1));
+  const std::vector<const float*> rows = row_pointers<const float>(storage, slots, 0);
+  nb::gil_scoped_release unlocked;
+  in_parallel(threads, count, 16, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t k = begin; k < end; ++k)
+      for (std::int64_t c = 0; c < width; ++c) out.data()[k * width + c] = rows[k][columns.data()[c]];
+  });
+}
+
+// Keep only the chosen columns, ascending, of every row: memory is one row of `old_width` values after the other, and the
+// rows named by `slots`, ascending, move to the front, one every `new_width` values.
+void narrow_rows(Vector<float> memory, std::int64_t old_width, std::int64_t new_width, Vector<const std::int64_t> slots,
+                 Vector<const std::int64_t> columns) {
+  const std::int64_t width = columns.shape(0), count = slots.shape(0);
+  require(0 < new_width && new_width <= old_width && width <= new_width, "the new width is out of range");
+  require_within(columns, old_width);
+  require_within(slots, memory.shape(0) / old_width);
+  for (std::int64_t k = 0; k < count; ++k) require(slots.data()[k] >= k, "the slots must ascend");
+  for (std::int64_t c = 0; c < width; ++c) require(columns.data()[c] >= c, "the columns must ascend");
+  nb::gil_scoped_release unlocked;
+  for (std::int64_t k = 0; k < count; ++k) {  // never over values that are still to be read
+    const float* from = memory.data() + slots.data()[k] * old_width;
+    float* to = memory.data() + k * new_width;
+    for (std::int64_t c = 0; c < width; ++c) to[c] = from[columns.data()[c]];
+  }
+}
+
 template <class Value>
 std::tuple<int, std::int64_t, std::int64_t, std::int64_t, double, double, std::int64_t, std::int64_t> pairwise_steps(
     Vector<double> dual, Vector<double> gradient, Vector<const double> lower, Vector<const double> upper,
@@ -231,7 +264,7 @@ std::tuple<int, std::int64_t, std::int64_t, std::int64_t, double, double, std::i
     double tolerance, std::int64_t max_steps, double max_seconds) {
   const std::size_t n = dual.shape(0);
   require(gradient.shape(0) == n && lower.shape(0) == n && upper.shape(0) == n && diagonal.shape(0) == n &&
-              ridge.shape(0) == n && group.shape(0) == n && slot.shape(0) == n && storage.shape(1) == n,
+              ridge.shape(0) == n && group.shape(0) == n && slot.shape(0) == n && storage.shape(1) >= n,
           "the arrays of a dual state must have one length");
   require(bounded_part.shape(0) == n || bounded_part.shape(0) == 0, "bounded_part has the wrong length");
   require(length.shape(0) == storage.shape(0) && last_use.shape(0) == storage.shape(0), "the row store is malformed");
@@ -244,16 +277,21 @@ std::tuple<int, std::int64_t, std::int64_t, std::int64_t, double, double, std::i
   DualState state{dual.data(),  gradient.data(), lower.data(), upper.data(), diagonal.data(), ridge.data(),
                   group.data(), bounded_part.shape(0) ? bounded_part.data() : nullptr,
                   static_cast<std::int64_t>(n), active, groups, singles};
-  RowStore<Value> rows{storage.data(), static_cast<std::int64_t>(n), slot.data(), length.data(), last_use.data(), clock, 0};
+  RowStore<Value> rows{storage.data(), static_cast<std::int64_t>(storage.shape(1)), slot.data(), length.data(), last_use.data(), clock, 0};
   std::int64_t* m = memory.data();
   Outcome out;
   {
     nb::gil_scoped_release unlocked;
     std::vector<Extreme> extremes(groups + 1);
     SelectionMemory selection{static_cast<Rule>(rule), m[0], m[1], m[2], m[3], violation, extremes.data()};
-    if constexpr (sizeof(Value) == 4)
-      out = level.solvers->pairwise_single(state, rows, selection, tolerance, max_steps, max_seconds);
-    else
+    if constexpr (sizeof(Value) == 4) {
+      if (groups == 1 && singles == 0 && selection.rule == Rule::second_order && !state.bounded_part) {
+        std::vector<float> room(3 * n);
+        out = level.solvers->one_group(state, rows, room.data(), tolerance, max_steps, max_seconds);
+      } else {
+        out = level.solvers->pairwise_single(state, rows, selection, tolerance, max_steps, max_seconds);
+      }
+    } else
       out = level.solvers->pairwise(state, rows, selection, tolerance, max_steps, max_seconds);
     m[0] = selection.previous_up;
     m[1] = selection.previous_down;
@@ -298,6 +336,10 @@ NB_MODULE(_native, m) {
   m.attr("double_panel") = level.kernels->in_double.panel;
   define_blocks<float>(m);
   define_blocks<double>(m);
+  m.def("gather", &gather, nb::arg("storage").noconvert(), nb::arg("slots").noconvert(), nb::arg("columns").noconvert(),
+        nb::arg("out").noconvert(), nb::arg("threads"));
+  m.def("narrow_rows", &narrow_rows, nb::arg("memory").noconvert(), nb::arg("old_width"), nb::arg("new_width"), nb::arg("slots").noconvert(),
+        nb::arg("columns").noconvert());
   m.def("subtract_rows", &subtract_rows, nb::arg("gradient").noconvert(), nb::arg("storage").noconvert(),
         nb::arg("slots").noconvert(), nb::arg("change").noconvert(), nb::arg("count"), nb::arg("threads"));
 }

@@ -38,6 +38,8 @@ struct LaneMaximum {
   Lanes value;
   IndexLanes at;
 
+  MAXMARGIN_INLINE void see(Lanes candidate, IndexLanes here) { see(candidate, ~IndexLanes{}, here); }
+
   MAXMARGIN_INLINE void see(Lanes candidate, IndexLanes allowed, IndexLanes here) {
     const IndexLanes better = (candidate > value) & allowed;
     value = better ? candidate : value;

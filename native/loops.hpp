@@ -129,6 +129,8 @@ struct SolverLoops {
                       double max_seconds);
   Outcome (*pairwise_single)(DualState&, RowStore<float>&, SelectionMemory&, double tolerance, std::int64_t max_steps,
                              double max_seconds);
+  // Second order, one group, nothing shrunk; `room` is for three values per variable.
+  Outcome (*one_group)(DualState&, RowStore<float>&, float* room, double tolerance, std::int64_t max_steps, double max_seconds);
 };
 
 #if defined(__x86_64__)

@@ -14,6 +14,8 @@ from reference.quadratic_program import solve_quadratic_program
 class SolverContract:
     """A test class for a new solver: subclass it and define `make(stopping)`."""
 
+    gradient_accuracy = 1e-9
+
     def make(self, stopping: StoppingRule):
         raise NotImplementedError("a subclass provides the solver")
 
@@ -41,7 +43,7 @@ class SolverContract:
     def test_gradient_is_true(self):
         problem = overlapping()
         solution = self.make(StoppingRule()).solve(problem)
-        np.testing.assert_allclose(solution.gradient, problem.gradient(solution.dual), atol=1e-9)
+        np.testing.assert_allclose(solution.gradient, problem.gradient(solution.dual), atol=self.gradient_accuracy)
 
     def test_start_from_the_optimum_takes_no_steps(self):
         problem = overlapping()

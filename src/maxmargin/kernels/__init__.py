@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from maxmargin.kernels.chi_squared import ChiSquared
+from maxmargin.kernels.formula import FormulaKernel
 from maxmargin.kernels.function import FunctionKernel
 from maxmargin.kernels.gaussian import Gaussian
 from maxmargin.kernels.kernel import Kernel, Product, Scaled, Sum
@@ -18,6 +19,7 @@ from maxmargin.kernels.sigmoid import Sigmoid
 __all__ = [
     "KERNELS",
     "ChiSquared",
+    "FormulaKernel",
     "FunctionKernel",
     "Gaussian",
     "Kernel",

@@ -29,7 +29,7 @@ class Points:
         Which rows are meant; all by default.
     """
 
-    __slots__ = ("_sparse_arrays", "data", "index")
+    __slots__ = ("data", "index", "memo")
 
     def __init__(self, data: Any, index: Indices | None = None) -> None:
         if index is None:
@@ -37,7 +37,7 @@ class Points:
             index = np.arange(_count(data), dtype=np.int64)
         self.data = data
         self.index = index
-        self._sparse_arrays: dict[Any, tuple[Any, Any, Any]] = {}
+        self.memo: dict[Any, Any] = {}  # what was worked out about the data, for all views of them
 
     def __len__(self) -> int:
         return len(self.index)
@@ -46,7 +46,7 @@ class Points:
         """Return the chosen samples as a view: no data are copied."""
         picks = rows if isinstance(rows, slice) else np.asarray(rows)
         chosen = Points(self.data, self.index[picks])
-        chosen._sparse_arrays = self._sparse_arrays
+        chosen.memo = self.memo
         return chosen
 
     def arrays(self, dtype: Any) -> tuple[Any, Any, Any]:
@@ -54,16 +54,17 @@ class Points:
 
         They are made once for all views of the data.
         """
-        key = np.dtype(dtype)
-        if key not in self._sparse_arrays:
+        key = ("arrays", np.dtype(dtype))
+        if key not in self.memo:
             if self.data.shape[1] >= 2**31:
                 raise ValueError(f"sparse data may have up to 2³¹ features, not {self.data.shape[1]}")
-            self._sparse_arrays[key] = (
+            self.memo[key] = (
                 self.data.indptr.astype(np.int64, copy=False),
                 self.data.indices.astype(np.int32, copy=False),
-                self.data.data.astype(key, copy=False),
+                self.data.data.astype(dtype, copy=False),
             )
-        return self._sparse_arrays[key]
+        arrays: tuple[Any, Any, Any] = self.memo[key]
+        return arrays
 
     def values(self) -> Any:
         """Return the samples themselves, as a user's own kernel wants them."""

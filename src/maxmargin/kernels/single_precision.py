@@ -22,9 +22,18 @@ LARGEST_ENTRY, LARGEST_VALUE = 1e15, 1e30
 
 
 def single_precision(kernel: Kernel, points: Points) -> tuple[Formula, Floats] | None:
-    """Return the formula to use in single precision and what to take off the samples; None if it cannot serve."""
-    if not isinstance(kernel, FormulaKernel):
-        return None
+    """Return the formula to use in single precision and what to take off the samples; None if it cannot serve.
+
+    It is worked out from all the data behind `points`, once for all views of them.
+    """
+    key = ("single precision", kernel)
+    if key not in points.memo:
+        points.memo[key] = _work_out(kernel, Points(points.data)) if isinstance(kernel, FormulaKernel) else None
+    answer: tuple[Formula, Floats] | None = points.memo[key]
+    return answer
+
+
+def _work_out(kernel: FormulaKernel, points: Points) -> tuple[Formula, Floats] | None:
     formula, nothing = kernel.formula, np.empty(0)
     stored = points.data.data if sparse.issparse(points.data) else points.data
     if stored.size and not max(stored.max(), -stored.min()) < LARGEST_ENTRY:

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from maxmargin.matrices.single_columns import BlockColumns, SingleColumns
 from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix, product_by_blocks
-
-NOT_FINITE = (
-    "the kernel gave values that are not finite; scale the data (for example with StandardScaler), "
-    "or choose a smaller degree, gamma or coef0"
-)
+from maxmargin.matrices.values import check_finite
 
 
 class CachedMatrix:
@@ -91,6 +88,9 @@ class CachedMatrix:
 
     def matvec(self, vector: Floats) -> Floats:
         return product_by_blocks(self, np.asarray(vector))
+
+    def single(self, columns: Indices) -> SingleColumns:
+        return BlockColumns(self, columns)
 
     def whole(self, positions: Indices) -> np.ndarray:
         """Return which of the rows are at hand from end to end."""
@@ -171,6 +171,5 @@ class CachedMatrix:
     def _compute(self, rows: Indices, columns: Indices) -> Floats:
         values = self.matrix.block(rows, columns)
         self.evaluations += values.size
-        if not np.isfinite(values.sum()) and not np.isfinite(values).all():
-            raise ValueError(NOT_FINITE)
+        check_finite(values)
         return values

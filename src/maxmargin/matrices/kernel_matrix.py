@@ -5,22 +5,37 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from maxmargin.kernels import Kernel, Points
+from maxmargin.kernels import FormulaKernel, Kernel, Points
+from maxmargin.kernels.fused_columns import FusedColumns, fused_columns
+from maxmargin.kernels.single_precision import single_precision
+from maxmargin.matrices.single_columns import BlockColumns, SingleColumns
 from maxmargin.matrices.symmetric_matrix import Floats, Indices, product_by_blocks
 
 #: About how many values a vectorised kernel computes per request: enough to pay for the call.
 REQUEST_VALUES = 2**16
 #: How many rows a user's own function is asked for at once: some company pays for the call, much would be wasted.
 FUNCTION_ROWS = 8
+#: About how many multiplications a native call of a product takes: Ctrl-C is heard in between.
+PRODUCT_WORK = 2 * 10**9
 
 
 @dataclass(frozen=True)
 class KernelMatrix:
-    """K_ij = k(x_i, x_j). Nothing is stored; wrap it in `CachedMatrix` to keep rows."""
+    """K_ij = k(x_i, x_j). Nothing is stored; wrap it in `CachedMatrix` to keep rows.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    points : Points
+    threads : int
+        How many threads compute blocks; the values do not depend on it.
+    """
 
     kernel: Kernel
     points: Points
+    threads: int = 1
 
     def __post_init__(self) -> None:
         self.kernel.check(self.points)
@@ -42,12 +57,57 @@ class KernelMatrix:
         return self.kernel.diagonal(self.points)
 
     def rows(self, indices: Indices) -> Floats:
-        return self.kernel.evaluate(self.points.take(indices), self.points)
+        return self.block(indices, np.arange(self.size))
 
     def block(self, rows: Indices, columns: Indices) -> Floats:
-        return self.kernel.evaluate(self.points.take(rows), self.points.take(columns))
+        left, right = self.points.take(rows), self.points.take(columns)
+        if isinstance(self.kernel, FormulaKernel):
+            return self.kernel.evaluate(left, right, self.threads)
+        return self.kernel.evaluate(left, right)
 
     def matvec(self, vector: Floats) -> Floats:
+        vector = np.asarray(vector)
+        if isinstance(self.kernel, FormulaKernel):
+            used = np.flatnonzero(vector)
+            columns = fused_columns(self.kernel.formula, self.points.take(used), np.float64, self.threads)
+            return _combine(columns, self.points, vector[used], _features(self.points))
         # A user's own function sees a quarter of the samples at most: never the whole matrix at once.
         most = self.size if self.kernel.vectorised else max(1, self.size // 4)
-        return product_by_blocks(self, np.asarray(vector), most)
+        return product_by_blocks(self, vector, most)
+
+    def single(self, columns: Indices) -> SingleColumns:
+        how = single_precision(self.kernel, self.points)
+        if how is None:
+            return BlockColumns(self, columns)
+        formula, shift = how
+        fused = fused_columns(formula, self.points.take(columns), np.float32, self.threads, shift)
+        return _SingleKernelColumns(fused, self.points, _features(self.points))
+
+
+@dataclass(frozen=True)
+class _SingleKernelColumns:
+    """Columns of a kernel matrix in single precision."""
+
+    columns: FusedColumns
+    points: Points
+    cost: int
+
+    def fill(self, rows: Indices, out: NDArray[np.float32], slots: Indices) -> None:
+        self.columns.fill(self.points.take(rows), out, slots)
+
+    def combine(self, rows: Indices, weights: Floats) -> Floats:
+        return _combine(self.columns, self.points.take(rows), weights, self.cost)
+
+
+def _combine(columns: FusedColumns, rows: Points, weights: Floats, cost: int) -> Floats:
+    """Combine columns in stretches that do not keep Ctrl-C waiting."""
+    step = max(256, PRODUCT_WORK // (cost * max(1, len(weights))))
+    parts = [rows.take(slice(start, start + step)) for start in range(0, len(rows), step)]
+    return np.concatenate([columns.combine(part, weights) for part in parts]) if parts else np.empty(0)
+
+
+def _features(points: Points) -> int:
+    """About how many multiplications a kernel value takes."""
+    stored = getattr(points.data, "nnz", None)
+    per_sample = points.data.shape[1] if stored is None else stored // max(1, points.data.shape[0])
+    return int(per_sample) + 20

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.matrices.single_columns import BlockColumns, SingleColumns
 from maxmargin.matrices.symmetric_matrix import Floats, Indices, product_by_blocks
 
 #: About how many values are copied per request.
@@ -66,3 +67,6 @@ class PrecomputedMatrix:
 
     def matvec(self, vector: Floats) -> Floats:
         return product_by_blocks(self, np.asarray(vector))
+
+    def single(self, columns: Indices) -> SingleColumns:
+        return BlockColumns(self, columns)

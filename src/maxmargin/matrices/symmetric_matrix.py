@@ -7,10 +7,13 @@ file, from a cache) is the matrix's own affair. Matrices wrap one another and ne
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from maxmargin.matrices.single_columns import SingleColumns
 
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.int64]
@@ -20,7 +23,7 @@ BLOCK_BYTES = 8 * 2**20
 
 
 class SymmetricMatrix(Protocol):
-    """A symmetric matrix of float64 values."""
+    """A symmetric matrix of float64 values; single precision is a convenience that `single` offers."""
 
     @property
     def size(self) -> int:
@@ -50,6 +53,10 @@ class SymmetricMatrix(Protocol):
 
     def matvec(self, vector: Floats) -> Floats:
         """Return the product with a vector, without building the matrix."""
+        ...
+
+    def single(self, columns: Indices) -> SingleColumns:
+        """Return some columns, to be read in single precision."""
         ...
 
 

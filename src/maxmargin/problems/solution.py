@@ -36,6 +36,7 @@ class Counters:
     kernel_evaluations: int = 0
     cache_hits: int = 0
     cache_misses: int = 0
+    rounds: int = 0
     seconds: float = 0.0
 
     def __add__(self, other: Counters) -> Counters:
@@ -44,6 +45,7 @@ class Counters:
             self.kernel_evaluations + other.kernel_evaluations,
             self.cache_hits + other.cache_hits,
             self.cache_misses + other.cache_misses,
+            self.rounds + other.rounds,
             self.seconds + other.seconds,
         )
 

@@ -8,6 +8,8 @@ a few pair steps let bounded variables in that should move.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 from scipy.linalg.lapack import dpotrs, dpstrf
 
@@ -16,6 +18,28 @@ from maxmargin.solvers.shrinking import unshrink
 from maxmargin.solvers.stopping import Monitor
 from maxmargin.solvers.working_set import SELECTION_RULES
 from maxmargin.solvers.working_state import Reason, WorkingState
+
+
+
+class FreeVariables(Protocol):
+    """What the equations are made of, and how to move to their solution."""
+
+    dual: Floats
+    gradient: Floats
+    lower: Floats
+    upper: Floats
+    ridge: Floats
+    group: np.ndarray
+    bounded: bool
+
+    def block(self, positions: Indices) -> Floats:
+        """Return the square block of the matrix at these positions, as an array of its own."""
+        ...
+
+    def move(self, positions: Indices, change: Floats, values: Floats) -> None:
+        """Set some variables to new values and bring the gradient up to date."""
+        ...
+
 
 ROUNDS = 20
 WORK = 3 * 10**8  # multiplications after which a solution that keeps hitting the box is left as it is
@@ -52,7 +76,7 @@ def accelerate(state: WorkingState, limit: int) -> None:
     free = _free(state)
     if 0 < len(free) <= limit:
         unshrink(state)
-        _solve_free(state, _free(state))
+        solve_free(state, _free(state))
 
 
 def _free(state: WorkingState) -> Indices:
@@ -67,7 +91,7 @@ def _approach(state: WorkingState, limit: int, monitor: Monitor) -> None:
         if len(free) > limit or monitor.limit_reached(state.iterations) is not None:
             return
         if len(free):
-            _solve_free(state, free)
+            solve_free(state, free)
         target = 1e-13 * (1.0 + float(np.abs(state.linear - state.gradient).max()))
         end = state.iterations + PAIR_STEPS
         while state.iterations < end:
@@ -76,7 +100,7 @@ def _approach(state: WorkingState, limit: int, monitor: Monitor) -> None:
                 return
 
 
-def _solve_free(state: WorkingState, free: Indices) -> None:
+def solve_free(state: FreeVariables, free: Indices) -> None:
     """Move the free variables to the solution of their linear equations, as far as the box lets them."""
     block = state.block(free)
     block.ravel()[:: len(free) + 1] += state.ridge[free]

@@ -19,14 +19,11 @@ from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.problems.certificate import of_samples, offset_between, offset_bounds, residuals
 from maxmargin.solvers.exact_finish import accelerate, exact_finish
+from maxmargin.solvers.hard_margin import grows_without_limit
 from maxmargin.solvers.shrinking import reconsider, shrink, unshrink
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
 from maxmargin.solvers.working_set import selection_code
 from maxmargin.solvers.working_state import Reason, WorkingState
-
-#: w of a hard margin is at least (margin · Σ|b|) long. Below this multiple of radius · Σ|b| the margin cannot be
-#: told from zero, and the dual grows without limit.
-NO_MARGIN = 1e-7
 
 #: After how many looks at shrinking the linear equations of the free variables are tried: slow problems only.
 ACCELERATE_EVERY = 5
@@ -116,7 +113,7 @@ class PairwiseSolver:
                 next_check = state.iterations + period
                 if self._gap_reached(problem, state):
                     return Status.CONVERGED
-                if _grows_without_limit(state):
+                if grows_without_limit(state):
                     return Status.UNBOUNDED
                 checks += 1
                 if checks % ACCELERATE_EVERY == 0:
@@ -154,12 +151,3 @@ class PairwiseSolver:
             active=state.active,
             seconds=monitor.seconds,
         )
-
-
-def _grows_without_limit(state: WorkingState) -> bool:
-    """Whether w has become too short for the dual variables that make it up: there is no margin."""
-    if state.bounded:
-        return False
-    weight = float(np.abs(state.dual).sum())
-    squared_norm = 2.0 * (float(state.linear @ state.dual) - state.dual_value)
-    return squared_norm <= NO_MARGIN**2 * weight**2 * state.radius()

@@ -8,6 +8,8 @@ nothing is called optimal before all variables have been looked at.
 
 from __future__ import annotations
 
+from typing import NamedTuple, Protocol
+
 import numpy as np
 
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
@@ -16,7 +18,7 @@ from maxmargin.solvers.working_state import WorkingState
 
 def shrink(state: WorkingState) -> None:
     """Leave out the active variables that are not expected to move."""
-    keep = _can_matter(state)
+    keep = can_matter(state)
     if keep.all():
         return
     kept = int(keep.sum())
@@ -37,23 +39,60 @@ def unshrink(state: WorkingState) -> None:
 def reconsider(state: WorkingState) -> None:
     """Look at all variables again and leave out those that still are not expected to move."""
     unshrink(state)
-    keep = _can_matter(state)
+    keep = can_matter(state)
     # Keep the order of what was active: rows that were computed for it stay valid.
     permutation: Indices = np.concatenate([np.flatnonzero(keep), np.flatnonzero(~keep)])
     state.reorder(permutation, int(keep.sum()))
 
 
-def _can_matter(state: WorkingState) -> np.ndarray:
+class Variables(Protocol):
+    """What the test looks at: arrays over the active variables, and how many groups there are."""
+
+    dual: Floats
+    gradient: Floats
+    lower: Floats
+    upper: Floats
+    group: np.ndarray
+    groups: int
+
+    @property
+    def active(self) -> int:
+        """How many leading entries of the arrays take part."""
+        ...
+
+
+class Extremes(NamedTuple):
+    """Per group, the largest gradient that may grow and the smallest that may fall; last for those in no group."""
+
+    highest: Floats
+    lowest: Floats
+
+
+def extremes(state: Variables) -> Extremes:
+    """Return both ends of the violation of each group; for variables in no group the other end is 0."""
     part = slice(0, state.active)
     gradient, dual, group = state.gradient[part], state.dual[part], state.group[part]
-    can_increase = dual < state.upper[part]
-    can_decrease = dual > state.lower[part]
-    highest = _by_group(np.maximum, gradient, group, can_increase, state.groups, -np.inf)
-    lowest = _by_group(np.minimum, gradient, group, can_decrease, state.groups, np.inf)
-    # For a variable in no group the other end of its interval is always 0.
+    highest = _by_group(np.maximum, gradient, group, dual < state.upper[part], state.groups, -np.inf)
+    lowest = _by_group(np.minimum, gradient, group, dual > state.lower[part], state.groups, np.inf)
     highest[-1], lowest[-1] = max(highest[-1], 0.0), min(lowest[-1], 0.0)
-    settled_up = ~can_increase & (gradient > highest[group])
-    settled_down = ~can_decrease & (gradient < lowest[group])
+    return Extremes(highest, lowest)
+
+
+def can_matter(state: Variables) -> np.ndarray:
+    """Return which active variables may still be chosen for a step."""
+    part = slice(0, state.active)
+    return not_settled(
+        extremes(state), state.dual[part], state.gradient[part], state.lower[part], state.upper[part], state.group[part]
+    )
+
+
+def not_settled(
+    ends: Extremes, dual: Floats, gradient: Floats, lower: Floats, upper: Floats, group: np.ndarray
+) -> np.ndarray:
+    """Return which variables do not rest on a bound beyond both ends of the violation of their group."""
+    can_increase, can_decrease = dual < upper, dual > lower
+    settled_up = ~can_increase & (gradient > ends.highest[group])
+    settled_down = ~can_decrease & (gradient < ends.lowest[group])
     fixed = ~can_increase & ~can_decrease
     keep: np.ndarray = ~(settled_up | settled_down | fixed)
     return keep

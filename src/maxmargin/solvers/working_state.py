@@ -15,6 +15,7 @@ from maxmargin import _native
 from maxmargin.matrices import CachedMatrix
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import DualProblem
+from maxmargin.solvers.hard_margin import squared_radius
 
 
 class Reason(IntEnum):
@@ -40,6 +41,7 @@ class WorkingState:
 
     def __init__(self, problem: DualProblem, dual: Floats, cache_bytes: int, keep_bounded_part: bool) -> None:
         n = problem.size
+        self._problem = problem
         self.size = n
         self.active = n
         self.rows = CachedMatrix(problem.matrix, cache_bytes)
@@ -114,13 +116,9 @@ class WorkingState:
         return dual, gradient
 
     def radius(self) -> float:
-        """Return the squared size of the data in feature space: from one sample, or without a group from the origin."""
+        """Return the squared size of the data in feature space."""
         if self._radius is None:
-            spread = self.curvature
-            if self.groups == 1 and self.singles == 0:
-                spread = spread - 2.0 * self.rows.block(np.arange(1), np.arange(self.size))[0]
-                spread = spread - spread[0]
-            self._radius = float(spread.max())
+            self._radius = squared_radius(self._problem, self._problem.matrix)
         return self._radius
 
     def resting(self) -> Floats:

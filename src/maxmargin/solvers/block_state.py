@@ -1,0 +1,243 @@
+"""The arrays of a block solver, over the variables that take part, and how they move.
+
+Shrinking leaves variables out altogether: all arrays and the stored rows become shorter. What is left out is remembered
+together with the dual at that time, so that looking at it again costs only the columns that have changed since.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin import _native
+from maxmargin.matrices import NOT_FINITE, RowStore
+from maxmargin.matrices.symmetric_matrix import Floats, Indices
+from maxmargin.problems import DualProblem
+from maxmargin.solvers.hard_margin import squared_radius
+from maxmargin.solvers.shrinking import can_matter, extremes, not_settled
+from maxmargin.solvers.working_set import SELECTION_RULES
+from maxmargin.solvers.working_state import Reason
+
+#: Rows that a store always has room for.
+LEAST_ROWS = 64
+
+#: How many gradients an audit looks at: at each end, and spread over all variables.
+AUDIT_ENDS, AUDIT_SPREAD = 32, 192
+
+#: Rows that are computed together with one that a pair step lacks.
+COMPANY = 24
+
+
+class LeftOut(NamedTuple):
+    """Variables that were left out together, and the dual at that time."""
+
+    variables: Indices
+    dual: Floats
+
+
+class BlockState:
+    """Dual, gradient, box and single-precision rows of the variables that take part.
+
+    Attributes
+    ----------
+    variables : int array
+        The variables that take part; all arrays without ``_of_all`` are in this order.
+    violation : float
+        Among the variables that take part, as of the last selection.
+    """
+
+    def __init__(self, problem: DualProblem, dual: Floats, cache_bytes: int, threads: int) -> None:
+        self.problem = problem
+        self.threads = threads
+        self.rows = RowStore(problem.matrix, cache_bytes, LEAST_ROWS, threads)
+        self.bounded = problem.bounded
+        self.groups = problem.groups
+        self.iterations = self.rounds = 0
+        self.violation = np.inf
+        self._radius: float | None = None
+        self.left_out: list[LeftOut] = []
+        self.dual_of_all = dual.copy()
+        self.gradient_of_all = problem.gradient(dual) if dual.any() else problem.linear.copy()
+        self.rows.evaluations += problem.size * int(np.count_nonzero(dual))
+        self._curvature_of_all = problem.curvature
+        self._take_part(np.arange(problem.size))
+        self.dual_value = 0.5 * float(dual @ (problem.linear + self.gradient_of_all))
+
+    @property
+    def size(self) -> int:
+        """The number of all variables."""
+        return self.problem.size
+
+    @property
+    def active(self) -> int:
+        """The number of variables that take part."""
+        return len(self.variables)
+
+    def radius(self) -> float:
+        """Return the squared size of the data in feature space."""
+        if self._radius is None:
+            self._radius = squared_radius(self.problem, self.problem.matrix)
+        return self._radius
+
+    def free(self) -> Indices:
+        """Return the positions of the variables off their bounds."""
+        return np.flatnonzero((self.lower < self.dual) & (self.dual < self.upper))
+
+    def solve_block(self, working_set: Indices, tolerance: float, max_steps: int, max_seconds: float) -> Reason:
+        """Solve the problem of a few variables with all others fixed, then bring the gradient up to date."""
+        at, count = working_set, len(working_set)
+        tile = self.rows.square(at)
+        if not np.isfinite(tile.sum()):
+            raise ValueError(NOT_FINITE)
+        before, dual = self.dual[at], self.dual[at]
+        group = self.group[at]
+        reason, steps, _, _, _, gain, _, _ = _native.pairwise_steps(
+            dual, self.gradient[at], self.lower[at], self.upper[at], self.curvature[at], self.ridge[at], group,
+            np.empty(0), count, self.groups, int((group < 0).sum()),
+            tile, np.arange(count), np.full(count, count), np.zeros(count, dtype=np.int64), 0,
+            SELECTION_RULES["second_order"], np.full(4, -1), np.inf, tolerance, max_steps, max_seconds,
+        )  # fmt: skip
+        self.iterations += steps
+        self.dual_value += gain
+        self.rounds += 1
+        moved = np.flatnonzero(dual != before)
+        self._update(at[moved], (dual - before)[moved], dual[moved])
+        return Reason(reason)
+
+    def pair_steps(self, tolerance: float, max_steps: int, max_seconds: float) -> Reason:
+        """Take pair steps among all variables that take part, on the stored rows; fetch a row that is missing."""
+        rows = self.rows
+        full = np.full(rows.capacity, self.active)
+        reason, steps, row, _, violation, gain, rows.clock, requests = _native.pairwise_steps(
+            self.dual, self.gradient, self.lower, self.upper, self.curvature, self.ridge, self.group, np.empty(0),
+            self.active, self.groups, int((self.group < 0).sum()),
+            rows.storage, rows.slot, full, rows.last_use, rows.clock,
+            SELECTION_RULES["second_order"], self._memory, self.violation, tolerance, max_steps, max_seconds,
+        )  # fmt: skip
+        rows.hits += requests
+        self.iterations += steps
+        self.dual_value += gain
+        self.violation = violation
+        if reason == Reason.NEEDS_ROW:
+            self._fetch(row)
+        elif not np.isfinite(violation):
+            raise ValueError(NOT_FINITE)
+        return Reason(reason)
+
+    def move(self, positions: Indices, change: Floats, values: Floats) -> None:
+        """Set some variables to new values and bring everything up to date."""
+        slope = float(change @ self.gradient[positions])
+        self._update(positions, change, values)
+        self.dual_value += 0.5 * (slope + float(change @ self.gradient[positions]))  # the gradient falls linearly
+
+    def block(self, positions: Indices) -> Floats:
+        """Return the square block of the matrix at some positions, in double precision."""
+        at = self.variables[positions]
+        self.rows.evaluations += len(at) ** 2
+        return np.array(self.problem.matrix.block(at, at))
+
+    def audit(self) -> float:
+        """Return a bound on the error of the violation: twice the largest error seen in a sample of the gradient.
+
+        The sample are the variables at both ends of the gradient and others evenly spread; their gradients are computed
+        afresh in double precision.
+        """
+        dual, gradient = self.point()
+        support = np.flatnonzero(dual)
+        if not len(support):
+            return 0.0
+        order = np.argsort(self.gradient)
+        ends = self.variables[np.concatenate([order[:AUDIT_ENDS], order[-AUDIT_ENDS:]])]
+        sample = np.unique(np.concatenate([ends, np.arange(0, self.size, max(1, self.size // AUDIT_SPREAD))]))
+        problem = self.problem
+        product = problem.matrix.block(sample, support) @ dual[support]
+        self.rows.evaluations += len(sample) * len(support)
+        fresh = problem.linear[sample] - product - problem.ridge[sample] * dual[sample]
+        return 2.0 * float(np.abs(fresh - gradient[sample]).max())
+
+    def refresh(self) -> None:
+        """Compute the gradient of all variables afresh in double precision."""
+        self._write_back()
+        self.gradient_of_all = self.problem.gradient(self.dual_of_all)
+        self.rows.evaluations += self.size * int(np.count_nonzero(self.dual_of_all))
+        self.left_out = [LeftOut(batch.variables, self.dual_of_all.copy()) for batch in self.left_out]
+        self.gradient[:] = self.gradient_of_all[self.variables]
+        self.dual_value = 0.5 * float(self.dual_of_all @ (self.problem.linear + self.gradient_of_all))
+
+    def shrink(self, worth_it: float) -> bool:
+        """Leave out what cannot matter, if the rest is at most `worth_it` of what takes part now."""
+        keep = can_matter(self)
+        if keep.sum() > worth_it * self.active or not keep.any():
+            return False
+        self._write_back()
+        self.left_out.append(LeftOut(self.variables[~keep], self.dual_of_all.copy()))
+        self.rows.narrow(np.flatnonzero(keep))
+        self._take_part(self.variables[keep])
+        return True
+
+    def reconsider(self) -> bool:
+        """Look at everything that was left out; what matters takes part again. Return whether anything does."""
+        if not self.left_out:
+            return False
+        self._write_back()
+        for batch in self.left_out:
+            change = self.dual_of_all - batch.dual
+            changed = np.flatnonzero(change)
+            product = self.problem.matrix.single(changed).combine(batch.variables, change[changed])
+            self.rows.evaluations += len(changed) * len(batch.variables)
+            self.gradient_of_all[batch.variables] -= product  # their own values have not changed: no ridge
+        out = np.concatenate([batch.variables for batch in self.left_out])
+        problem = self.problem
+        matters = not_settled(
+            extremes(self), self.dual_of_all[out], self.gradient_of_all[out], problem.lower[out], problem.upper[out],
+            problem.group[out],
+        )  # fmt: skip
+        back = out[matters]
+        self.left_out = [LeftOut(out[~matters], self.dual_of_all.copy())]
+        if not len(back):
+            return False
+        self.rows.widen(back)
+        self._take_part(np.concatenate([self.variables, back]))
+        return True
+
+    def point(self) -> tuple[Floats, Floats]:
+        """Return dual and gradient of all variables; what is left out has the gradient of when it was last looked at."""
+        dual, gradient = self.dual_of_all.copy(), self.gradient_of_all.copy()
+        dual[self.variables], gradient[self.variables] = self.dual, self.gradient
+        return dual, gradient
+
+    def _update(self, positions: Indices, change: Floats, values: Floats) -> None:
+        for start in range(0, len(positions), self.rows.capacity):
+            part = slice(start, start + self.rows.capacity)
+            slots = self.rows.hold(positions[part])
+            _native.subtract_rows(self.gradient, self.rows.storage, slots, change[part], self.active, self.threads)
+        self.gradient[positions] -= self.ridge[positions] * change
+        self.dual[positions] = values
+        self._memory[:] = -1
+
+    def _fetch(self, row: int) -> None:
+        """Compute a missing row, and with it the rows of the worst violators if there is room."""
+        company = min(self.rows.spare, COMPANY, self.active) - 1
+        wanted = np.array([row])
+        if company > 1:
+            absent = self.rows.slot < 0
+            absent[row] = False
+            up = np.where(absent & (self.dual < self.upper), self.gradient, -np.inf)
+            down = np.where(absent & (self.dual > self.lower), -self.gradient, -np.inf)
+            half = company // 2
+            likely = np.concatenate([np.argpartition(score, -half)[-half:] for score in (up, down)])
+            wanted = np.concatenate([wanted, np.unique(likely[absent[likely]])])
+        self.rows.hold(wanted)
+
+    def _write_back(self) -> None:
+        self.dual_of_all[self.variables], self.gradient_of_all[self.variables] = self.dual, self.gradient
+
+    def _take_part(self, variables: Indices) -> None:
+        problem = self.problem
+        self.variables = variables
+        self.dual, self.gradient = self.dual_of_all[variables], self.gradient_of_all[variables]
+        self.linear, self.ridge, self.group = problem.linear[variables], problem.ridge[variables], problem.group[variables]
+        self.lower, self.upper = problem.lower[variables], problem.upper[variables]
+        self.curvature = self._curvature_of_all[variables]
+        self._memory = np.full(4, -1)  # of the selection rule
