@@ -13,7 +13,7 @@ from maxmargin.datasets import chessboard
 from maxmargin.plotting import plot_decision_regions
 from maxmargin.problems import Progress
 from maxmargin.progress import ProgressLine, describe
-from maxmargin.threads import thread_count
+from maxmargin.resources import thread_count
 
 
 def test_public_names_exist():

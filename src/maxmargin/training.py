@@ -21,6 +21,9 @@ from maxmargin.problems import Certificate, Counters, DualProblem, Solution, Sta
 from maxmargin.problems.certificate import offset_between, offset_bounds
 from maxmargin.solvers import Callback, StoppingRule
 
+#: Multiplications above which a solution that its solver has audited is judged only when somebody asks for the proof.
+JUDGED_LATER = 5 * 10**8
+
 #: How often the judge sends a point back before double precision is declared exhausted.
 REVIEWS = 3
 
@@ -36,6 +39,11 @@ class Solver(Protocol):
         """When it stops."""
         ...
 
+    @property
+    def audited(self) -> bool:
+        """Whether it has checked its own gradient in double precision before it calls a point optimal."""
+        ...
+
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of the problem."""
         ...
@@ -44,7 +52,7 @@ class Solver(Protocol):
 class BinaryMachine:
     """One trained two-class machine: its solution, what is proved about it, and what it looks like.
 
-    After an interruption the proof is computed when it is first asked for, so that Ctrl-C answers at once.
+    After an interruption, and where it would take long, the proof is computed when it is first asked for.
     """
 
     def __init__(self, problem: DualProblem, solution: Solution, samples: Indices) -> None:
@@ -54,10 +62,21 @@ class BinaryMachine:
         self.counters = solution.counters
         self.samples = samples
         self._gradient: Floats | None = solution.gradient
+        self._checksum: int | None = None
+
+    def judge_later(self) -> None:
+        """Put the judgement off until somebody asks; the data must not change until then, and are watched."""
+        assert self._problem is not None
+        self._checksum = self._problem.matrix.checksum()
 
     @cached_property
     def _judged(self) -> tuple[Certificate, MarginGeometry]:
         assert self._problem is not None
+        if self._checksum is not None and self._checksum != self._problem.matrix.checksum():
+            raise RuntimeError(
+                "the training data were changed after fit, so nothing can be proved about the solution any more; "
+                "fit on a copy, or read certificate_ before changing them"
+            )
         certificate = certify(self._problem, self.dual)
         geometry = c_classification.read(self._problem, self.dual, certificate, self.samples)
         self._problem = self._gradient = None  # the data are not needed any more
@@ -123,6 +142,9 @@ def train_binary(
         start = hulls.dual
     solution = solve(problem, solver.stopping, start)
     machine = BinaryMachine(problem, solution, samples)
+    if solver.audited and solution.status is Status.CONVERGED and _judgement_takes_long(problem, solution):
+        machine.judge_later()
+        return machine
     for review in range(REVIEWS + 1):
         # A converged or exhausted solver gets a second look, with a gradient that carries no rounding errors.
         if solution.status not in (Status.CONVERGED, Status.PRECISION):
@@ -174,3 +196,8 @@ def _scaled(solution: Solution, problem: DualProblem, factor: float, status: Sta
 def _accepted(certificate: Certificate, rule: StoppingRule) -> bool:
     gap_met = rule.gap is not None and certificate.gap <= rule.gap
     return gap_met or certificate.violation <= rule.violation
+
+
+def _judgement_takes_long(problem: DualProblem, solution: Solution) -> bool:
+    values = problem.size * int(np.count_nonzero(solution.dual))
+    return values * problem.matrix.cost > JUDGED_LATER

@@ -18,11 +18,12 @@ from maxmargin.matrices import NOT_FINITE, KernelMatrix, PrecomputedMatrix, Symm
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models import ComputedBlocks, GivenBlocks, KernelBlocks
 from maxmargin.problems import Progress
-from maxmargin.solvers import SOLVERS, Callback, StoppingRule
-from maxmargin.threads import thread_count
+from maxmargin.resources import default_cache_bytes, thread_count
+from maxmargin.solvers import SOLVERS, BlockSolver, Callback, PairwiseSolver, StoppingRule
+from maxmargin.solvers.working_set import selection_code
 from maxmargin.training import Solver
 
-#: Up to this many samples the whole kernel matrix is computed at once.
+#: Up to this many samples the whole kernel matrix is computed at once, and solved by pairs.
 SMALL = 2048
 
 #: How far a precomputed matrix may be from symmetric, relative to its largest value.
@@ -95,17 +96,25 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         variance = _weighted_variance(X, sample_weight)
         return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
-    def _make_matrix_of(self, kernel: Kernel | None, X: Any) -> Callable[[Indices], SymmetricMatrix]:
+    def _cache_bytes(self) -> int:
+        if isinstance(self.cache_size, str):
+            check_choice("cache_size", self.cache_size, ("auto",))
+            return default_cache_bytes()
+        return int(check_number("cache_size", self.cache_size, above=0) * 2**20)
+
+    def _make_matrix_of(
+        self, kernel: Kernel | None, X: Any, cache_bytes: int, threads: int
+    ) -> Callable[[Indices], SymmetricMatrix]:
         """Return a function from training rows to their kernel matrix."""
         if kernel is None:
             return lambda rows: PrecomputedMatrix(X, rows)
         points = Points(X)
         kernel.check(points)
-        if kernel.vectorised and len(points) <= SMALL and 8 * len(points) ** 2 <= self.cache_size * 2**20:
+        if kernel.vectorised and len(points) <= SMALL and 8 * len(points) ** 2 <= cache_bytes:
             # So few samples that all values together cost less than asking for rows.
             whole = PrecomputedMatrix(_all_values(kernel, points))
             return lambda rows: whole if len(rows) == whole.size else PrecomputedMatrix(whole.block(rows, rows))
-        return lambda rows: KernelMatrix(kernel, points.take(rows))
+        return lambda rows: KernelMatrix(kernel, points.take(rows), threads)
 
     def _make_blocks(self, X: Any) -> KernelBlocks:
         """Return the kernel values of samples with the support vectors."""
@@ -115,7 +124,8 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self._kernel_.check(points)
         return ComputedBlocks(self._kernel_, points, Points(self.support_vectors_))
 
-    def _make_solver(self, threads: int) -> Solver:
+    def _make_solver(self, size: int, bounded: bool, cache_bytes: int, threads: int) -> Solver:
+        """Return the solver for problems of up to `size` variables."""
         limit = check_count("max_iter", self.max_iter, -1)
         seconds = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
         stopping = StoppingRule(
@@ -125,14 +135,19 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             max_seconds=seconds,
         )
         shrinking = check_flag("shrinking", self.shrinking)
-        cache_bytes = int(check_number("cache_size", self.cache_size, above=0) * 2**20) // threads
+        selection_code(self.selection)  # an unknown one is an error, whichever solver it will be
         if hasattr(self.solver, "solve"):
             if not is_dataclass(self.solver) or not hasattr(self.solver, "stopping"):
                 raise ValueError("a solver object must be a dataclass with a field `stopping` and a method `solve`")
             return cast(Solver, self.solver)
         name = check_choice("solver", self.solver, ("auto", *SOLVERS))
-        make = SOLVERS["pairwise" if name == "auto" else name]
-        return make(selection=self.selection, shrinking=shrinking, cache_bytes=cache_bytes, stopping=stopping)
+        if name == "auto":
+            # Few samples: no blocks to speak of. A hard margin and the other selection rules are the pairwise solver's.
+            pairwise = size <= SMALL or not bounded or self.selection != "second_order"
+            name = "pairwise" if pairwise else "block"
+        if name == "pairwise":
+            return PairwiseSolver(self.selection, shrinking, cache_bytes, stopping)
+        return BlockSolver(shrinking=shrinking, cache_bytes=cache_bytes, stopping=stopping, threads=threads)
 
     def _prediction_threads(self) -> int:
         """Return how many threads predict; a user's own function is never called by two at once."""

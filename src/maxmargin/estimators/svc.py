@@ -17,11 +17,14 @@ from maxmargin.estimators.pairs import train_pairs
 from maxmargin.estimators.parameters import check_choice, check_flag, check_number
 from maxmargin.estimators.weights import check_sample_weights, class_factors
 from maxmargin.formulations import c_classification
+from maxmargin.kernels import Kernel, Points
+from maxmargin.matrices.shared_kernel import SharedKernel
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models import OneVersusOne
 from maxmargin.problems import DualProblem, Status
-from maxmargin.threads import thread_count
-from maxmargin.training import BinaryMachine
+from maxmargin.resources import thread_count
+from maxmargin.solvers import BlockSolver
+from maxmargin.training import BinaryMachine, Solver
 
 #: Up to this many samples, pairs of classes are trained sooner than a second thread starts.
 WORTH_THREADS = 2000
@@ -55,8 +58,9 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         Only False: wrap the classifier in ``sklearn.calibration.CalibratedClassifierCV`` for probabilities.
     tol : float, default=1e-3
         Largest violation of the optimality criterion that is accepted.
-    cache_size : float, default=200
-        Megabytes for kernel rows. The result does not depend on it.
+    cache_size : float or "auto", default="auto"
+        Megabytes for kernel rows; "auto" is a quarter of the memory that the process may use. Only as much as there are
+        rows is taken. Less makes it slower, not different beyond the tolerance.
     class_weight : dict or "balanced", default=None
         Factors on C by class. "balanced" counts samples by their weight.
     verbose : bool, default=False
@@ -69,8 +73,9 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         Let ``decision_function`` decide between classes with equal votes (with "ovr").
     random_state : int, RandomState or None, default=None
         Accepted for compatibility; nothing here is random.
-    solver : {"auto", "pairwise"} or solver object, default="auto"
-        The algorithm. A solver object brings its own options for tolerance, cache and limits.
+    solver : {"auto", "pairwise", "block"} or solver object, default="auto"
+        The algorithm: "pairwise" for up to 2048 samples (of two classes) and for hard margins, else "block".
+        A solver object brings its own options for tolerance, cache and limits.
     selection : {"second_order", "most_violating_pair", "maximum_gain"}, default="second_order"
         How the pairwise solver chooses its next pair.
     fit_intercept : bool, default=True
@@ -85,7 +90,8 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
     warm_start : bool, default=False
         Start from the solution of the previous fit, if that had as many samples and the same classes.
     n_jobs : int, default=None
-        Threads for the pairs of classes and for prediction. None: all cores this process may use.
+        Threads for training and prediction. None: the cores this process may use, or fewer where BLAS is limited
+        (``OMP_NUM_THREADS``, threadpoolctl, workers of joblib and Dask). The result does not depend on it.
 
     Attributes
     ----------
@@ -120,7 +126,7 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         shrinking: bool = True,
         probability: Any = False,
         tol: float = 1e-3,
-        cache_size: float = 200,
+        cache_size: Any = "auto",
         class_weight: Any = None,
         verbose: bool = False,
         max_iter: int = -1,
@@ -178,7 +184,6 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
             The fitted estimator.
         """
         cost = self._check_parameters()
-        threads = thread_count(self.n_jobs)
         X, y = self._check_training_data(X, y)
         check_classification_targets(y)
         weights = check_sample_weights(sample_weight, X)
@@ -195,10 +200,19 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         labels[taking_part] = codes
         factors = class_factors(self.class_weight, classes, codes, weights[taking_part])
         kernel = self._make_kernel(X, weights)
-        if len(classes) == 2 or X.shape[0] <= WORTH_THREADS or (kernel is not None and not kernel.vectorised):
-            threads = 1  # one pair, little work, or a function of the user's that two threads must not call at once
-        solver = self._make_solver(min(threads, len(classes) * (len(classes) - 1) // 2))
-        matrix_of = self._make_matrix_of(kernel, X)
+        threads = thread_count(self.n_jobs) if self.n_jobs is not None or X.shape[0] > WORTH_THREADS else 1
+        if X.shape[0] <= WORTH_THREADS:
+            threads = 1
+        if kernel is not None and not kernel.vectorised:
+            threads = 1  # a function of the user's that two threads must not call at once
+        # Two classes: all threads work on the one problem. More: each works on a problem of its own.
+        side_by_side = 1 if len(classes) == 2 else min(threads, len(classes) * (len(classes) - 1) // 2)
+        inside = max(1, threads // side_by_side)
+        cache_bytes = self._cache_bytes()
+        sizes = sorted(map(len, members))
+        solver = self._make_solver(sizes[-1] + sizes[-2], bool(np.isfinite(cost)), cache_bytes // side_by_side, inside)
+        matrix_of = self._make_matrix_of(kernel, X, cache_bytes, inside)
+        shared = self._share_rows(kernel, X, members, solver, cache_bytes, inside) if len(classes) > 2 else None
         starts = self._starts(classes, members, X.shape)
 
         costs = self._costs(cost, factors, labels, weights)
@@ -206,12 +220,15 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         first_sign = -1.0 if len(classes) == 2 else 1.0
 
         def pose(a: int, b: int) -> tuple[DualProblem, Indices]:
-            samples = np.sort(np.concatenate([members[a], members[b]]))
+            samples = np.concatenate([members[a], members[b]])
+            if len(classes) == 2:
+                samples = np.sort(samples)
+            matrix = matrix_of(samples) if shared is None else shared.pair(a, b)
             signs = np.where(labels[samples] == a, first_sign, -first_sign)
-            return c_classification.pose(matrix_of(samples), signs, costs[samples], self.fit_intercept), samples
+            return c_classification.pose(matrix, signs, costs[samples], self.fit_intercept), samples
 
         with reporting(self.callback, self.verbose) as report:
-            machines = train_pairs(pose, len(classes), solver, starts, report, threads)
+            machines = train_pairs(pose, len(classes), solver, starts, report, side_by_side)
         if any(machine.status is Status.UNBOUNDED for machine in machines):
             raise ValueError(
                 "the classes cannot be separated by this kernel, at least not with a margin above a millionth of the "
@@ -300,6 +317,15 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         return check_number("C", self.C, above=0, infinite=True)
 
+    def _share_rows(
+        self, kernel: Kernel | None, X: Any, members: list[Indices], solver: Solver, cache_bytes: int, threads: int
+    ) -> SharedKernel | None:
+        """Return kernel rows for all pairs of classes, if the solver reads rows and half of the cache holds them."""
+        if kernel is None or not isinstance(solver, BlockSolver) or 8 * X.shape[0] ** 2 > cache_bytes:
+            return None
+        points = Points(X)
+        return SharedKernel(kernel, points, members, threads) if SharedKernel.serves(kernel, points) else None
+
     def _costs(self, cost: float, factors: Floats, labels: Indices, weights: Floats) -> Floats:
         """Return the cost of slack of each sample: C times the factor of its class times its weight."""
         with np.errstate(over="ignore", invalid="ignore"):  # ∞ · 0 for rows that are left out
@@ -319,7 +345,8 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         for machine, (a, b) in zip(machines, combinations(range(len(classes)), 2), strict=True):
             by_sample = np.zeros(shape[0])
             by_sample[machine.samples] = machine.dual
-            starts.append(by_sample[np.sort(np.concatenate([members[a], members[b]]))])
+            samples = np.concatenate([members[a], members[b]])
+            starts.append(by_sample[np.sort(samples) if len(classes) == 2 else samples])
         return starts
 
     def _collect(self, X: Any, members: list[Indices], labels: Indices) -> None:

@@ -13,13 +13,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin import _native
-from maxmargin.kernels.points import Floats, Indices, Points
+from maxmargin.kernels.points import Floats, Indices, Points, work_per_value
 
 if TYPE_CHECKING:
     from maxmargin.kernels.formula import Formula
 
 #: The largest block of values that a combination of sparse columns holds at once.
 BLOCK_VALUES = 2**19
+
+#: About how many multiplications one native call takes.
+STRETCH_WORK = 2 * 10**9
 
 
 class FusedColumns(Protocol):
@@ -41,6 +44,13 @@ def fused_columns(
     if sparse.issparse(points.data):
         return SparseColumns(formula, points, np.dtype(dtype), threads)
     return DenseColumns(formula, points, np.dtype(dtype), threads, np.empty(0) if shift is None else shift)
+
+
+def combine_in_stretches(columns: FusedColumns, rows: Points, weights: Floats) -> Floats:
+    """Combine columns for many rows, in stretches that do not keep Ctrl-C waiting."""
+    step = max(256, STRETCH_WORK // (work_per_value(rows) * max(1, len(weights))))
+    parts = [rows.take(slice(start, start + step)) for start in range(0, len(rows), step)]
+    return np.concatenate([columns.combine(part, weights) for part in parts]) if parts else np.empty(0)
 
 
 class DenseColumns:

@@ -8,6 +8,7 @@ copies nothing; it only narrows the index.
 from __future__ import annotations
 
 from typing import Any, TypeAlias
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -66,6 +67,14 @@ class Points:
         arrays: tuple[Any, Any, Any] = self.memo[key]
         return arrays
 
+    def checksum(self) -> int:
+        """Return a number that changes when the data do."""
+        arrays = [self.data.data, self.data.indices, self.data.indptr] if sparse.issparse(self.data) else [self.data]
+        total = 0
+        for array in arrays:
+            total = crc32(np.ascontiguousarray(array).view(np.uint8).reshape(-1).data, total)
+        return total
+
     def values(self) -> Any:
         """Return the samples themselves, as a user's own kernel wants them."""
         if len(self.index) == _count(self.data) and np.array_equal(self.index, np.arange(len(self.index))):
@@ -97,3 +106,12 @@ def _as_samples(data: Any) -> Any:
 
 def _count(data: Any) -> int:
     return int(data.shape[0]) if hasattr(data, "shape") else len(data)
+
+
+def work_per_value(points: Points) -> int:
+    """Return about how many multiplications a kernel value takes."""
+    if getattr(points.data, "ndim", 0) != 2:
+        return 100  # strings or objects: nobody knows
+    stored = getattr(points.data, "nnz", None)
+    per_sample = points.data.shape[1] if stored is None else stored // max(1, points.data.shape[0])
+    return int(per_sample) + 20

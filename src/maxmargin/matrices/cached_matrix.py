@@ -69,6 +69,13 @@ class CachedMatrix:
     def rows_at_once(self) -> int:
         return self.matrix.rows_at_once
 
+    @property
+    def cost(self) -> int:
+        return self.matrix.cost
+
+    def checksum(self) -> int:
+        return self.matrix.checksum()
+
     def at_hand(self) -> Floats | None:
         return None
 

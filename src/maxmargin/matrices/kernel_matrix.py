@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.kernels import FormulaKernel, Kernel, Points
-from maxmargin.kernels.fused_columns import FusedColumns, fused_columns
+from maxmargin.kernels.fused_columns import FusedColumns, combine_in_stretches, fused_columns
+from maxmargin.kernels.points import work_per_value
 from maxmargin.kernels.single_precision import single_precision
 from maxmargin.matrices.single_columns import BlockColumns, SingleColumns
 from maxmargin.matrices.symmetric_matrix import Floats, Indices, product_by_blocks
@@ -17,8 +18,6 @@ from maxmargin.matrices.symmetric_matrix import Floats, Indices, product_by_bloc
 REQUEST_VALUES = 2**16
 #: How many rows a user's own function is asked for at once: some company pays for the call, much would be wasted.
 FUNCTION_ROWS = 8
-#: About how many multiplications a native call of a product takes: Ctrl-C is heard in between.
-PRODUCT_WORK = 2 * 10**9
 
 
 @dataclass(frozen=True)
@@ -50,6 +49,13 @@ class KernelMatrix:
             return min(FUNCTION_ROWS, max(1, self.size // 4))
         return max(1, REQUEST_VALUES // max(1, self.size))
 
+    @property
+    def cost(self) -> int:
+        return work_per_value(self.points)
+
+    def checksum(self) -> int:
+        return self.points.checksum()
+
     def at_hand(self) -> None:
         return None
 
@@ -70,7 +76,7 @@ class KernelMatrix:
         if isinstance(self.kernel, FormulaKernel):
             used = np.flatnonzero(vector)
             columns = fused_columns(self.kernel.formula, self.points.take(used), np.float64, self.threads)
-            return _combine(columns, self.points, vector[used], _features(self.points))
+            return combine_in_stretches(columns, self.points, vector[used])
         # A user's own function sees a quarter of the samples at most: never the whole matrix at once.
         most = self.size if self.kernel.vectorised else max(1, self.size // 4)
         return product_by_blocks(self, vector, most)
@@ -81,7 +87,7 @@ class KernelMatrix:
             return BlockColumns(self, columns)
         formula, shift = how
         fused = fused_columns(formula, self.points.take(columns), np.float32, self.threads, shift)
-        return _SingleKernelColumns(fused, self.points, _features(self.points))
+        return _SingleKernelColumns(fused, self.points, len(columns), work_per_value(self.points))
 
 
 @dataclass(frozen=True)
@@ -90,24 +96,12 @@ class _SingleKernelColumns:
 
     columns: FusedColumns
     points: Points
+    count: int
     cost: int
 
-    def fill(self, rows: Indices, out: NDArray[np.float32], slots: Indices) -> None:
+    def fill(self, rows: Indices, out: NDArray[np.float32], slots: Indices) -> int:
         self.columns.fill(self.points.take(rows), out, slots)
+        return len(rows) * self.count
 
-    def combine(self, rows: Indices, weights: Floats) -> Floats:
-        return _combine(self.columns, self.points.take(rows), weights, self.cost)
-
-
-def _combine(columns: FusedColumns, rows: Points, weights: Floats, cost: int) -> Floats:
-    """Combine columns in stretches that do not keep Ctrl-C waiting."""
-    step = max(256, PRODUCT_WORK // (cost * max(1, len(weights))))
-    parts = [rows.take(slice(start, start + step)) for start in range(0, len(rows), step)]
-    return np.concatenate([columns.combine(part, weights) for part in parts]) if parts else np.empty(0)
-
-
-def _features(points: Points) -> int:
-    """About how many multiplications a kernel value takes."""
-    stored = getattr(points.data, "nnz", None)
-    per_sample = points.data.shape[1] if stored is None else stored // max(1, points.data.shape[0])
-    return int(per_sample) + 20
+    def combine(self, rows: Indices, weights: Floats) -> tuple[Floats, int]:
+        return combine_in_stretches(self.columns, self.points.take(rows), weights), len(rows) * self.count

@@ -50,6 +50,10 @@ class RowStore:
         self._memory = np.empty(slots * matrix.size, dtype=np.float32)  # untouched pages of an empty array are free
         self._diagonal = matrix.diagonal()
         self._source = matrix.single(self.columns)
+        self.slot: Indices
+        self.last_use: Indices
+        self._owner: Indices
+        self._used: int
         self.hits = self.misses = self.evaluations = self.clock = 0
         self._lay_out(matrix.size, np.empty(0, dtype=np.int64))
 
@@ -93,8 +97,7 @@ class RowStore:
             block[unknown[:, None], known] = rows[:, unknown].T
             wanted = self.columns[positions[unknown]]
             values = np.empty((len(unknown), len(unknown)), dtype=np.float32)
-            self.matrix.single(wanted).fill(wanted, values, np.arange(len(unknown)))
-            self.evaluations += values.size
+            self.evaluations += self.matrix.single(wanted).fill(wanted, values, np.arange(len(unknown)))
             block[unknown[:, None], unknown] = values
         block.ravel()[:: len(positions) + 1] = self._diagonal[self.columns[positions]]
         return block
@@ -118,13 +121,14 @@ class RowStore:
         self.columns = np.concatenate([self.columns, columns])
         self._source = self.matrix.single(self.columns)
         if len(self.columns) > self.storage.shape[1]:
-            self._lay_out(min(self.matrix.size, len(self.columns) + len(self.columns) // 8), np.empty(0, dtype=np.int64))
+            self._lay_out(
+                min(self.matrix.size, len(self.columns) + len(self.columns) // 8), np.empty(0, dtype=np.int64)
+            )
             return
         owners = self._owner[: self._used]
         of_owners = self.matrix.single(self.columns[owners])
         values = np.empty((len(columns), len(owners)), dtype=np.float32)
-        of_owners.fill(columns, values, np.arange(len(columns)))
-        self.evaluations += values.size
+        self.evaluations += of_owners.fill(columns, values, np.arange(len(columns)))
         self.storage[: self._used, before : len(self.columns)] = values.T
         self.slot = np.concatenate([self.slot, np.full(len(columns), -1)])
 
@@ -132,11 +136,11 @@ class RowStore:
         """Divide the memory into rows; the first ones belong to `owners`."""
         slots = min(len(self._memory) // width, len(self.columns))
         self.storage = self._memory[: slots * width].reshape(slots, width)
-        self.slot: Indices = np.full(len(self.columns), -1)
+        self.slot = np.full(len(self.columns), -1)
         self.slot[owners] = np.arange(len(owners))
-        self._owner: Indices = np.full(slots, -1)
+        self._owner = np.full(slots, -1)
         self._owner[: len(owners)] = owners
-        self.last_use: Indices = np.zeros(slots, dtype=np.int64)
+        self.last_use = np.zeros(slots, dtype=np.int64)
         self._used = len(owners)
 
     def _free_slots(self, count: int) -> Indices:
@@ -156,6 +160,5 @@ class RowStore:
         for start in range(0, len(positions), at_once):
             part = slice(start, start + at_once)
             rows = self.columns[positions[part]]
-            self._source.fill(rows, self.storage, slots[part])
+            self.evaluations += self._source.fill(rows, self.storage, slots[part])
             self.storage[slots[part], positions[part]] = self._diagonal[rows]
-        self.evaluations += len(positions) * len(self.columns)

@@ -22,12 +22,12 @@ class SingleColumns(Protocol):
         """About how many multiplications one value takes."""
         ...
 
-    def fill(self, rows: Indices, out: NDArray[np.float32], slots: Indices) -> None:
-        """Write the values of the k-th row to the front of ``out[slots[k]]``."""
+    def fill(self, rows: Indices, out: NDArray[np.float32], slots: Indices) -> int:
+        """Write the values of the k-th row to the front of ``out[slots[k]]``; return how many had to be computed."""
         ...
 
-    def combine(self, rows: Indices, weights: Floats) -> Floats:
-        """Return Σ_c M[row, column c] weights[c] for every row."""
+    def combine(self, rows: Indices, weights: Floats) -> tuple[Floats, int]:
+        """Return Σ_c M[row, column c] weights[c] for every row, and how many values had to be computed."""
         ...
 
 
@@ -42,17 +42,19 @@ class BlockColumns:
     def cost(self) -> int:
         return 200
 
-    def fill(self, rows: Indices, out: NDArray[np.float32], slots: Indices) -> None:
-        step = max(1, min(self.matrix.rows_at_once, BLOCK_BYTES // (8 * max(1, len(self.columns)))))
+    def fill(self, rows: Indices, out: NDArray[np.float32], slots: Indices) -> int:
         with np.errstate(over="ignore"):  # too large for single precision: reported where the values are used
-            for start in range(0, len(rows), step):
-                part = slice(start, start + step)
+            for part in self._parts(len(rows)):
                 out[slots[part], : len(self.columns)] = self.matrix.block(rows[part], self.columns)
+        return len(rows) * len(self.columns)
 
-    def combine(self, rows: Indices, weights: Floats) -> Floats:
+    def combine(self, rows: Indices, weights: Floats) -> tuple[Floats, int]:
         out = np.empty(len(rows))
-        step = max(1, min(self.matrix.rows_at_once, BLOCK_BYTES // (8 * max(1, len(self.columns)))))
-        for start in range(0, len(rows), step):
-            part = slice(start, start + step)
+        for part in self._parts(len(rows)):
             out[part] = self.matrix.block(rows[part], self.columns) @ weights
-        return out
+        return out, len(rows) * len(self.columns)
+
+    def _parts(self, count: int) -> list[slice]:
+        """Divide rows into blocks of bounded size; never more than a quarter of the matrix at once."""
+        step = max(1, min(self.matrix.size // 4, BLOCK_BYTES // (8 * max(1, len(self.columns)))))
+        return [slice(start, start + step) for start in range(0, count, step)]

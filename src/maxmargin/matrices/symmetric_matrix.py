@@ -35,6 +35,15 @@ class SymmetricMatrix(Protocol):
         """How many rows it is sensible to ask for together."""
         ...
 
+    @property
+    def cost(self) -> int:
+        """About how many multiplications a value takes, 1 if it only has to be read."""
+        ...
+
+    def checksum(self) -> int:
+        """Return a number that changes when the data behind the matrix do."""
+        ...
+
     def at_hand(self) -> Floats | None:
         """Return the whole matrix if it is in memory already, as a finite C-ordered array not to be written to."""
         ...

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
-from maxmargin.kernels import Kernel, Points
+from maxmargin.kernels import FormulaKernel, Kernel, Points
+from maxmargin.kernels.fused_columns import FusedColumns, combine_in_stretches, fused_columns
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 
 #: The largest block of kernel values that one thread holds while predicting.
@@ -32,6 +34,10 @@ class KernelBlocks(Protocol):
         """Return the values of some samples with every support vector."""
         ...
 
+    def combine(self, weights: Floats, threads: int) -> Floats:
+        """Return Σ weights[s] k(support vector s, sample) for every sample."""
+        ...
+
 
 @dataclass(frozen=True)
 class ComputedBlocks:
@@ -45,7 +51,25 @@ class ComputedBlocks:
         return len(self.samples)
 
     def block(self, rows: slice) -> Floats:
-        return self.kernel.evaluate(self.samples.take(rows), self.support)
+        if self._columns is None:
+            return self.kernel.evaluate(self.samples.take(rows), self.support)
+        samples = self.samples.take(rows)
+        values = np.empty((len(samples), len(self.support)))
+        self._columns.fill(samples, values, np.arange(len(samples)))
+        return values
+
+    def combine(self, weights: Floats, threads: int) -> Floats:
+        if not isinstance(self.kernel, FormulaKernel):
+            return map_blocks(self, len(weights), lambda block: (block @ weights)[:, None], 1, threads).ravel()
+        columns = fused_columns(self.kernel.formula, self.support, np.float64, threads)
+        return combine_in_stretches(columns, self.samples, weights)
+
+    @cached_property
+    def _columns(self) -> FusedColumns | None:
+        """The support vectors, packed once for all blocks."""
+        if not isinstance(self.kernel, FormulaKernel):
+            return None
+        return fused_columns(self.kernel.formula, self.support, np.float64, 1)
 
 
 @dataclass(frozen=True)
@@ -60,6 +84,9 @@ class GivenBlocks:
 
     def block(self, rows: slice) -> Floats:
         return np.ascontiguousarray(self.values[rows][:, self.support], dtype=np.float64)
+
+    def combine(self, weights: Floats, threads: int) -> Floats:
+        return map_blocks(self, len(weights), lambda block: (block @ weights)[:, None], 1, threads).ravel()
 
 
 def map_blocks(

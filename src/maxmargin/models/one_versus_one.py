@@ -39,8 +39,7 @@ class OneVersusOne:
         """Return the decision value of every pair of classes for every sample."""
         pairs = list(combinations(range(self.classes), 2))
         if len(pairs) == 1:
-            weights = np.ascontiguousarray(self.coefficients.T)
-            return map_blocks(blocks, len(weights), lambda block: block @ weights + self.offsets, 1, threads)
+            return blocks.combine(self.coefficients[0], threads)[:, None] + self.offsets
         edges = np.concatenate([[0], np.cumsum(self.counts)])
         # The pairs that the rows of a class' coefficients belong to, in order.
         columns = [[p for p, pair in enumerate(pairs) if c in pair] for c in range(self.classes)]

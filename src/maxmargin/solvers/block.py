@@ -16,6 +16,7 @@ on from there if single precision was not enough; see `BlockState.audit`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -36,7 +37,7 @@ INNER = 0.1
 #: Pair steps among all variables begin when fewer than this part of the rows of a block were new.
 NEW_ROWS = 0.1
 
-#: The variables that can matter must be at most this part of those that take part, or leaving out the others costs more.
+#: The variables that can matter must be at most this part of those that take part; else leaving out others costs more.
 WORTH_SHRINKING = 0.6
 
 #: The part of the tolerance that is left to the errors of single precision.
@@ -69,6 +70,7 @@ class BlockSolver:
     cache_bytes: int = 2**30
     stopping: StoppingRule = field(default_factory=StoppingRule)
     threads: int = 1
+    audited: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not self.working_set >= 2:
@@ -169,7 +171,9 @@ class _Run:
         self._previous = _choose(state, self._up, self._down, self._previous, self.block_size)
         target = max(0.5 * self.tolerance, INNER * state.violation)
         misses, hits, steps = state.rows.misses, state.rows.hits, state.iterations
-        reason = state.solve_block(self._previous, target, self._steps(100 * self.block_size), self.monitor.time_slice())
+        reason = state.solve_block(
+            self._previous, target, self._steps(100 * self.block_size), self.monitor.time_slice()
+        )
         new, known = state.rows.misses - misses, state.rows.hits - hits
         self.rows_at_hand = new <= NEW_ROWS * (new + known) and state.rows.spare > 0
         if reason is Reason.OPTIMAL or (reason is Reason.PRECISION and state.iterations > steps):

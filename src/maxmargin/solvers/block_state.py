@@ -184,8 +184,8 @@ class BlockState:
         for batch in self.left_out:
             change = self.dual_of_all - batch.dual
             changed = np.flatnonzero(change)
-            product = self.problem.matrix.single(changed).combine(batch.variables, change[changed])
-            self.rows.evaluations += len(changed) * len(batch.variables)
+            product, computed = self.problem.matrix.single(changed).combine(batch.variables, change[changed])
+            self.rows.evaluations += computed
             self.gradient_of_all[batch.variables] -= product  # their own values have not changed: no ridge
         out = np.concatenate([batch.variables for batch in self.left_out])
         problem = self.problem
@@ -202,7 +202,7 @@ class BlockState:
         return True
 
     def point(self) -> tuple[Floats, Floats]:
-        """Return dual and gradient of all variables; what is left out has the gradient of when it was last looked at."""
+        """Return dual and gradient of all variables; what is left out has the gradient of its last look."""
         dual, gradient = self.dual_of_all.copy(), self.gradient_of_all.copy()
         dual[self.variables], gradient[self.variables] = self.dual, self.gradient
         return dual, gradient
@@ -237,7 +237,11 @@ class BlockState:
         problem = self.problem
         self.variables = variables
         self.dual, self.gradient = self.dual_of_all[variables], self.gradient_of_all[variables]
-        self.linear, self.ridge, self.group = problem.linear[variables], problem.ridge[variables], problem.group[variables]
+        self.linear, self.ridge, self.group = (
+            problem.linear[variables],
+            problem.ridge[variables],
+            problem.group[variables],
+        )
         self.lower, self.upper = problem.lower[variables], problem.upper[variables]
         self.curvature = self._curvature_of_all[variables]
         self._memory = np.full(4, -1)  # of the selection rule

@@ -20,7 +20,6 @@ from maxmargin.solvers.working_set import SELECTION_RULES
 from maxmargin.solvers.working_state import Reason, WorkingState
 
 
-
 class FreeVariables(Protocol):
     """What the equations are made of, and how to move to their solution."""
 

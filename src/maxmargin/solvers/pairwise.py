@@ -12,6 +12,7 @@ limits, tells the callback, and lets Python deliver Ctrl-C.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -53,6 +54,7 @@ class PairwiseSolver:
     cache_bytes: int = 200 * 2**20
     stopping: StoppingRule = field(default_factory=StoppingRule)
     finish_below: int = 256
+    audited: ClassVar[bool] = False
 
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of the problem, from `start` (made feasible) or from the simplest feasible point."""
