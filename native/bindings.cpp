@@ -132,7 +132,7 @@ void dense_block(int term, int function, double gamma, double coef0, int degree,
 template <class T>
 void dense_combination(int term, int function, double gamma, double coef0, int degree, Vector<const T> rows,
                        Vector<const T> row_norms, Vector<const T> columns, Vector<const T> column_norms,
-                       std::int64_t features, Vector<const T> weights, Vector<T> out, int threads) {
+                       std::int64_t features, Vector<const T> weights, Vector<double> out, int threads) {
   const auto& loops = block_loops<T>();
   const Formula formula = formula_of(term, function, gamma, coef0, degree);
   const PackedSamples<T> left = packed<T>(rows, row_norms, out.shape(0), features, loops.strip);
@@ -160,6 +160,37 @@ SparseRows<T> checked(Vector<const std::int64_t> starts, Vector<const std::int32
   return {starts.data(), features.data(), values.data()};
 }
 
+// What each thread needs to spread panels of sparse columns; made when a thread first asks.
+template <class T> class SparseBuffers {
+ public:
+  struct Own { std::vector<std::int32_t> line; std::vector<T> table; };
+
+  SparseBuffers(int threads, std::int64_t features, const SparseRows<T>& columns, const std::int64_t* picks, std::int64_t count)
+      : own_(std::max(1, threads)), features_(features) {
+    const std::int64_t panel = block_loops<T>().sparse_panel;
+    std::int64_t most = 0;  // stored values of the fullest panel
+    for (std::int64_t at = 0; at < count; at += panel) {
+      std::int64_t sum = 0;
+      for (std::int64_t c = at; c < std::min(count, at + panel); ++c) sum += columns.starts[picks[c] + 1] - columns.starts[picks[c]];
+      most = std::max(most, sum);
+    }
+    room_ = (1 + std::min(most, features)) * panel;
+  }
+
+  Own& of(int thread) {
+    Own& own = own_[thread];
+    if (own.table.empty()) {
+      own.line.assign(features_ + 1, 0);
+      own.table.resize(room_);
+    }
+    return own;
+  }
+
+ private:
+  std::vector<Own> own_;
+  std::int64_t features_, room_;
+};
+
 template <class T>
 void sparse_alone(int term, Vector<const std::int64_t> starts, Vector<const std::int32_t> features,
                   Vector<const T> values, Vector<const std::int64_t> picks, std::int64_t count, Vector<T> out) {
@@ -186,27 +217,81 @@ void sparse_block(int term, int function, double gamma, double coef0, int degree
   const SparseRows<T> right = checked<T>(column_starts, column_features, column_values, column_picks, features);
   const std::vector<T*> targets = row_pointers<T>(out, slots, columns);
   nb::gil_scoped_release unlocked;
-  std::int64_t most = 0;  // stored values of the fullest panel
-  for (std::int64_t at = 0; at < columns; at += loops.panel) {
-    std::int64_t sum = 0;
-    for (std::int64_t c = at; c < std::min(columns, at + loops.panel); ++c)
-      sum += right.starts[column_picks.data()[c] + 1] - right.starts[column_picks.data()[c]];
-    most = std::max(most, sum);
-  }
-  const std::int64_t panels = (columns + loops.panel - 1) / loops.panel;
-  struct Buffers { std::vector<std::int32_t> line; std::vector<T> table; };
-  std::vector<Buffers> buffers(std::max(1, threads));
+  SparseBuffers<T> buffers(threads, features, right, column_picks.data(), columns);
+  const std::int64_t panels = (columns + loops.sparse_panel - 1) / loops.sparse_panel;
   in_parallel(threads, panels, std::max<std::int64_t>(1, std::min<std::int64_t>(8, panels / (4 * std::max(1, threads)))),
               [&](std::int64_t begin, std::int64_t end, int thread) {
-                Buffers& own = buffers[thread];
-                if (own.line.empty()) {
-                  own.line.assign(features + 1, 0);
-                  own.table.resize((1 + std::min(most, features)) * loops.panel);
-                }
-                loops.sparse[term](formula, left, row_picks.data(), count, right, column_picks.data(), begin * loops.panel,
-                                   std::min(columns, end * loops.panel), row_alone.data(), column_alone.data(),
-                                   own.line.data(), own.table.data(), targets.data());
+                auto& own = buffers.of(thread);
+                loops.sparse[term](formula, left, row_picks.data(), count, right, column_picks.data(),
+                                   begin * loops.sparse_panel, std::min(columns, end * loops.sparse_panel),
+                                   row_alone.data(), column_alone.data(), own.line.data(), own.table.data(), targets.data());
               });
+}
+
+template <class T>
+void sparse_combination(int term, int function, double gamma, double coef0, int degree,
+                        Vector<const std::int64_t> row_starts, Vector<const std::int32_t> row_features,
+                        Vector<const T> row_values, Vector<const std::int64_t> row_picks, Vector<const T> row_alone,
+                        Vector<const std::int64_t> column_starts, Vector<const std::int32_t> column_features,
+                        Vector<const T> column_values, Vector<const std::int64_t> column_picks,
+                        Vector<const T> column_alone, std::int64_t features, Vector<const T> weights,
+                        Vector<double> out, int threads) {
+  const auto& loops = block_loops<T>();
+  const Formula formula = formula_of(term, function, gamma, coef0, degree);
+  const std::int64_t count = row_picks.shape(0), columns = column_picks.shape(0);
+  require(out.shape(0) == row_picks.shape(0) && row_alone.shape(0) == row_picks.shape(0) &&
+              column_alone.shape(0) == column_picks.shape(0),
+          "the rows of a sparse combination are malformed");
+  require(static_cast<std::int64_t>(weights.shape(0)) >= (columns + loops.sparse_panel - 1) / loops.sparse_panel * loops.sparse_panel,
+          "the weights must be padded to whole panels");
+  const SparseRows<T> left = checked<T>(row_starts, row_features, row_values, row_picks, features);
+  const SparseRows<T> right = checked<T>(column_starts, column_features, column_values, column_picks, features);
+  nb::gil_scoped_release unlocked;
+  SparseBuffers<T> buffers(threads, features, right, column_picks.data(), columns);
+  in_parallel(threads, count, std::max<std::int64_t>(256, std::min<std::int64_t>(4096, count / (4 * std::max(1, threads)))),
+              [&](std::int64_t begin, std::int64_t end, int thread) {
+                auto& own = buffers.of(thread);
+                loops.sparse_combination[term](formula, left, row_picks.data(), begin, end, right, column_picks.data(),
+                                               columns, row_alone.data(), column_alone.data(), own.line.data(),
+                                               own.table.data(), weights.data(), out.data());
+              });
+}
+
+// How many values of each row are not 0.
+void count_stored(Table<const double> data, Vector<std::int64_t> counts, int threads) {
+  require(counts.shape(0) == data.shape(0), "there must be one count for every row");
+  const std::int64_t features = data.shape(1);
+  nb::gil_scoped_release unlocked;
+  in_parallel(threads, data.shape(0), 256, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      const double* x = data.data() + r * features;
+      std::int64_t stored = 0;
+      for (std::int64_t k = 0; k < features; ++k) stored += x[k] != 0.0;
+      counts.data()[r] = stored;
+    }
+  });
+}
+
+// The values of each row that are not 0, from starts[row] on, in single precision.
+void compress(Table<const double> data, Vector<const std::int64_t> starts, Vector<std::int32_t> features,
+              Vector<float> values, int threads) {
+  const std::int64_t rows = data.shape(0), width = data.shape(1);
+  require(static_cast<std::int64_t>(starts.shape(0)) == rows + 1 && features.shape(0) == values.shape(0) &&
+              starts.data()[0] == 0 && starts.data()[rows] == static_cast<std::int64_t>(values.shape(0)),
+          "the room for compressed rows is malformed");
+  for (std::int64_t r = 0; r < rows; ++r) require(starts.data()[r] <= starts.data()[r + 1], "the starts must ascend");
+  nb::gil_scoped_release unlocked;
+  in_parallel(threads, rows, 256, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      std::int64_t at = starts.data()[r];
+      for (std::int64_t k = 0; k < width && at < starts.data()[r + 1]; ++k) {
+        const double x = data.data()[r * width + k];
+        features.data()[at] = static_cast<std::int32_t>(k);
+        values.data()[at] = static_cast<float>(x);
+        at += x != 0.0;
+      }
+    }
+  });
 }
 
 // gradient −= Σ_k change[k] · storage[slots[k]] over the first values of each row.
@@ -319,6 +404,11 @@ template <class T> void define_blocks(nb::module_& m) {
         exact("row_alone"), exact("column_starts"), exact("column_features"), exact("column_values"),
         exact("column_picks"), exact("column_alone"), nb::arg("features"), exact("out"), exact("slots"),
         nb::arg("threads"));
+  m.def("sparse_combination", &sparse_combination<T>, nb::arg("term"), nb::arg("function"), nb::arg("gamma"),
+        nb::arg("coef0"), nb::arg("degree"), exact("row_starts"), exact("row_features"), exact("row_values"),
+        exact("row_picks"), exact("row_alone"), exact("column_starts"), exact("column_features"),
+        exact("column_values"), exact("column_picks"), exact("column_alone"), nb::arg("features"), exact("weights"),
+        exact("out"), nb::arg("threads"));
   m.def("pairwise_steps", &pairwise_steps<T>, exact("dual"), exact("gradient"), exact("lower"), exact("upper"),
         exact("diagonal"), exact("ridge"), exact("group"), exact("bounded_part"), nb::arg("active"), nb::arg("groups"),
         nb::arg("singles"), exact("storage"), exact("slot"), exact("length"), exact("last_use"), nb::arg("clock"),
@@ -333,9 +423,13 @@ NB_MODULE(_native, m) {
   m.attr("level") = level.name;  // the instruction set in use
   m.attr("strip") = level.kernels->in_single.strip;  // rows and columns that are packed side by side
   m.attr("single_panel") = level.kernels->in_single.panel;
+  m.attr("sparse_panel") = level.kernels->in_single.sparse_panel;  // weights are padded to a multiple of it
   m.attr("double_panel") = level.kernels->in_double.panel;
   define_blocks<float>(m);
   define_blocks<double>(m);
+  m.def("count_stored", &count_stored, nb::arg("data").noconvert(), nb::arg("counts").noconvert(), nb::arg("threads"));
+  m.def("compress", &compress, nb::arg("data").noconvert(), nb::arg("starts").noconvert(),
+        nb::arg("features").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"));
   m.def("gather", &gather, nb::arg("storage").noconvert(), nb::arg("slots").noconvert(), nb::arg("columns").noconvert(),
         nb::arg("out").noconvert(), nb::arg("threads"));
   m.def("narrow_rows", &narrow_rows, nb::arg("memory").noconvert(), nb::arg("old_width"), nb::arg("new_width"), nb::arg("slots").noconvert(),

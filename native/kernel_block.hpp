@@ -112,41 +112,45 @@ void dense_block(const Formula& f, const PackedSamples<T>& rows, const PackedSam
   }
 }
 
-template <class T> MAXMARGIN_INLINE T sum_of_lanes(Vec<T> v) {
-  T lanes[kWidth<T>];
-  store_vector(lanes, v);
+template <class T> MAXMARGIN_INLINE double sum_of_lanes(Vec<T> v) {
+  double lanes[kWidth<T>];
+  for (int l = 0; l < kWidth<T>; ++l) lanes[l] = static_cast<double>(v[l]);
   for (int half = kWidth<T> / 2; half; half /= 2)
     for (int l = 0; l < half; ++l) lanes[l] += lanes[l + half];
   return lanes[0];
 }
 
 // out[r] = Σ_c k(r, c) weights[c] for the rows of strips [first_strip, last_strip): no value is stored. `weights` is
-// padded with zeros to whole panels.
+// padded with zeros to whole panels. Few terms are added up in T, all in double.
 template <class T, class Term>
 void dense_combination(const Formula& f, const PackedSamples<T>& rows, const PackedSamples<T>& columns,
-                       std::int64_t features, std::int64_t first_strip, std::int64_t last_strip, const T* weights, T* out) {
-  constexpr std::int64_t at_once = 8;
+                       std::int64_t features, std::int64_t first_strip, std::int64_t last_strip, const T* weights, double* out) {
+  constexpr std::int64_t strips_at_once = 8, panels_at_once = 8;
   const std::int64_t panels = (columns.count + kPanel<T> - 1) / kPanel<T>;
-  for (std::int64_t begin = first_strip; begin < last_strip; begin += at_once) {
-    const std::int64_t end = begin + at_once < last_strip ? begin + at_once : last_strip;
-    Vec<T> totals[at_once][kStrip] = {};
-    for (std::int64_t p = 0; p < panels; ++p) {
-      const T* panel = columns.values + p * features * kPanel<T>;
-      const std::int64_t at = p * kPanel<T>;
-      const Vec<T> norms_first = load_vector(columns.half_norms + at), norms_second = load_vector(columns.half_norms + at + kWidth<T>);
-      const Vec<T> weights_first = load_vector(weights + at), weights_second = load_vector(weights + at + kWidth<T>);
+  for (std::int64_t begin = first_strip; begin < last_strip; begin += strips_at_once) {
+    const std::int64_t end = begin + strips_at_once < last_strip ? begin + strips_at_once : last_strip;
+    double totals[strips_at_once][kStrip] = {};
+    for (std::int64_t few = 0; few < panels; few += panels_at_once) {
+      const std::int64_t stop = few + panels_at_once < panels ? few + panels_at_once : panels;
       for (std::int64_t s = begin; s < end; ++s) {
-        Vec<T> sums[kStrip][2];
-        strip_by_panel<T, Term>(rows.values + s * features * kStrip, panel, features, sums);
-        for (int r = 0; r < kStrip; ++r) {
-          const T norm = rows.half_norms[s * kStrip + r];
-          totals[s - begin][r] += kernel_value<T>(f, sums[r][0], norm + norms_first) * weights_first +
-                                  kernel_value<T>(f, sums[r][1], norm + norms_second) * weights_second;
+        Vec<T> parts[kStrip] = {};
+        for (std::int64_t p = few; p < stop; ++p) {
+          const std::int64_t at = p * kPanel<T>;
+          const Vec<T> norms_first = load_vector(columns.half_norms + at), norms_second = load_vector(columns.half_norms + at + kWidth<T>);
+          const Vec<T> weights_first = load_vector(weights + at), weights_second = load_vector(weights + at + kWidth<T>);
+          Vec<T> sums[kStrip][2];
+          strip_by_panel<T, Term>(rows.values + s * features * kStrip, columns.values + at * features, features, sums);
+          for (int r = 0; r < kStrip; ++r) {
+            const T norm = rows.half_norms[s * kStrip + r];
+            parts[r] += kernel_value<T>(f, sums[r][0], norm + norms_first) * weights_first +
+                        kernel_value<T>(f, sums[r][1], norm + norms_second) * weights_second;
+          }
         }
+        for (int r = 0; r < kStrip; ++r) totals[s - begin][r] += sum_of_lanes<T>(parts[r]);
       }
     }
     for (std::int64_t s = begin; s < end; ++s)
-      for (int r = 0; r < kStrip && s * kStrip + r < rows.count; ++r) out[s * kStrip + r] = sum_of_lanes<T>(totals[s - begin][r]);
+      for (int r = 0; r < kStrip && s * kStrip + r < rows.count; ++r) out[s * kStrip + r] = totals[s - begin][r];
   }
 }
 

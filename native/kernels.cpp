@@ -8,6 +8,7 @@ namespace maxmargin::MAXMARGIN_LEVEL {
 template <class T> constexpr BlockLoops<T> block_loops() {
   return {kPanel<T>,
           kStrip,
+          kSparsePanel<T>,
           pack<T>,
           {dense_block<T, Product>, dense_block<T, SquaredDifference>, dense_block<T, AbsoluteDifference>,
            dense_block<T, ChiSquaredDifference>},
@@ -16,7 +17,9 @@ template <class T> constexpr BlockLoops<T> block_loops() {
           {sparse_alone<T, Product>, sparse_alone<T, SquaredDifference>, sparse_alone<T, AbsoluteDifference>,
            sparse_alone<T, ChiSquaredDifference>},
           {sparse_block<T, Product>, sparse_block<T, SquaredDifference>, sparse_block<T, AbsoluteDifference>,
-           sparse_block<T, ChiSquaredDifference>}};
+           sparse_block<T, ChiSquaredDifference>},
+          {sparse_combination<T, Product>, sparse_combination<T, SquaredDifference>,
+           sparse_combination<T, AbsoluteDifference>, sparse_combination<T, ChiSquaredDifference>}};
 }
 
 extern const KernelLoops kernels;

@@ -43,17 +43,22 @@ template <class T> struct SparseRows {  // compressed sparse rows
 };
 
 template <class T> struct BlockLoops {
-  int panel, strip;  // columns and rows that are interleaved
+  int panel, strip, sparse_panel;  // columns and rows that are interleaved; columns that share a table
   void (*pack)(const double* data, const std::int64_t* picks, std::int64_t count, std::int64_t features, int width,
                const double* shift, T* out, T* half_norms);
   void (*dense[4])(const Formula&, const PackedSamples<T>& rows, const PackedSamples<T>& columns, std::int64_t features,
                    std::int64_t first_panel, std::int64_t last_panel, T* const* out);
   void (*combination[4])(const Formula&, const PackedSamples<T>& rows, const PackedSamples<T>& columns,
-                         std::int64_t features, std::int64_t first_strip, std::int64_t last_strip, const T* weights, T* out);
+                         std::int64_t features, std::int64_t first_strip, std::int64_t last_strip, const T* weights,
+                         double* out);
   void (*alone[4])(const SparseRows<T>& rows, const std::int64_t* picks, std::int64_t count, T* out);
   void (*sparse[4])(const Formula&, const SparseRows<T>& rows, const std::int64_t* row_picks, std::int64_t count,
                     const SparseRows<T>& columns, const std::int64_t* column_picks, std::int64_t first, std::int64_t last,
                     const T* row_alone, const T* column_alone, std::int32_t* line, T* table, T* const* out);
+  void (*sparse_combination[4])(const Formula&, const SparseRows<T>& rows, const std::int64_t* row_picks,
+                                std::int64_t first, std::int64_t last, const SparseRows<T>& columns,
+                                const std::int64_t* column_picks, std::int64_t count, const T* row_alone,
+                                const T* column_alone, std::int32_t* line, T* table, const T* weights, double* out);
 };
 
 struct KernelLoops {

@@ -29,22 +29,38 @@ void sparse_alone(const SparseRows<T>& rows, const std::int64_t* picks, std::int
   }
 }
 
-// Columns [first, last) of the block, first a multiple of the panel. `line` has an entry per feature, all 0 before and
-// after; `table` has room for one line of kPanel<T> more than any panel stores values.
-template <class T, class Term>
-void sparse_block(const Formula& f, const SparseRows<T>& rows, const std::int64_t* row_picks, std::int64_t count,
-                  const SparseRows<T>& columns, const std::int64_t* column_picks, std::int64_t first, std::int64_t last,
-                  const T* row_alone, const T* column_alone, std::int32_t* line, T* table, T* const* out) {
-  constexpr std::int64_t panel = kPanel<T>;
-  for (int w = 0; w < panel; ++w) table[w] = T(0);  // for features that no column has
-  for (std::int64_t at = first; at < last; at += panel) {
-    const int width = static_cast<int>(last - at < panel ? last - at : panel);
+constexpr int kSparseVectors = 4;
+template <class T> constexpr int kSparsePanel = kSparseVectors * kWidth<T>;
+
+template <class T> MAXMARGIN_INLINE void store_panel(T* out, const Vec<T> (&values)[kSparseVectors], std::int64_t count) {
+  if (count >= kSparsePanel<T>) {
+    for (int v = 0; v < kSparseVectors; ++v) store_vector(out + v * kWidth<T>, values[v]);
+  } else {
+    T copy[kSparsePanel<T>];
+    for (int v = 0; v < kSparseVectors; ++v) store_vector(copy + v * kWidth<T>, values[v]);
+    std::memcpy(out, copy, count * sizeof(T));
+  }
+}
+
+// A panel of columns spread over a table: one line per feature that occurs, one lane per column. `line` has an entry per
+// feature, all 0 before spread and after clear; `table` has room for one line more than the panel stores values.
+template <class T> struct SpreadColumns {
+  static constexpr std::int64_t panel = kSparsePanel<T>;
+  const SparseRows<T>& columns;
+  const std::int64_t* picks;
+  std::int32_t* line;
+  T* table;
+  T alone[kSparsePanel<T>];
+  int width;
+
+  void spread(std::int64_t at, std::int64_t last, const T* column_alone) {
+    width = static_cast<int>(last - at < panel ? last - at : panel);
+    picks += at;
     std::int32_t lines = 0;
-    T alone[panel] = {};
-    for (int w = 0; w < width; ++w) {
-      const std::int64_t z = column_picks[at + w];
-      alone[w] = column_alone[at + w];
-      for (std::int64_t p = columns.starts[z]; p < columns.starts[z + 1]; ++p) {
+    for (int w = 0; w < panel; ++w) table[w] = T(0);  // for features that no column has
+    for (int w = 0; w < panel; ++w) alone[w] = w < width ? column_alone[at + w] : T(0);
+    for (int w = 0; w < width; ++w)
+      for (std::int64_t p = columns.starts[picks[w]]; p < columns.starts[picks[w] + 1]; ++p) {
         std::int32_t& mine = line[columns.features[p]];
         if (!mine) {
           mine = ++lines;
@@ -52,24 +68,66 @@ void sparse_block(const Formula& f, const SparseRows<T>& rows, const std::int64_
         }
         table[mine * panel + w] = columns.values[p];
       }
+  }
+
+  void clear() {
+    for (int w = 0; w < width; ++w)
+      for (std::int64_t p = columns.starts[picks[w]]; p < columns.starts[picks[w] + 1]; ++p) line[columns.features[p]] = 0;
+  }
+
+  // The kernel values of one row with the panel.
+  template <class Term>
+  MAXMARGIN_INLINE void values(const Formula& f, const SparseRows<T>& rows, std::int64_t x, T row_alone,
+                               Vec<T> (&out)[kSparseVectors]) const {
+#pragma GCC unroll 4
+    for (int v = 0; v < kSparseVectors; ++v) out[v] = Vec<T>{};
+    for (std::int64_t p = rows.starts[x]; p < rows.starts[x + 1]; ++p) {
+      const Vec<T> value = repeat<T>(rows.values[p]);
+      const T* z = table + line[rows.features[p]] * panel;
+#pragma GCC unroll 4
+      for (int v = 0; v < kSparseVectors; ++v) out[v] += Term::template cross<Vec<T>>(value, load_vector(z + v * kWidth<T>));
     }
-    const Vec<T> alone_first = load_vector(alone), alone_second = load_vector(alone + kWidth<T>);
+#pragma GCC unroll 4
+    for (int v = 0; v < kSparseVectors; ++v)
+      out[v] = kernel_value<T>(f, (row_alone + load_vector(alone + v * kWidth<T>)) + out[v], Vec<T>{});
+  }
+};
+
+// Columns [first, last) of the block, first a multiple of the panel.
+template <class T, class Term>
+void sparse_block(const Formula& f, const SparseRows<T>& rows, const std::int64_t* row_picks, std::int64_t count,
+                  const SparseRows<T>& columns, const std::int64_t* column_picks, std::int64_t first, std::int64_t last,
+                  const T* row_alone, const T* column_alone, std::int32_t* line, T* table, T* const* out) {
+  for (std::int64_t at = first; at < last; at += kSparsePanel<T>) {
+    SpreadColumns<T> panel{columns, column_picks, line, table, {}, 0};
+    panel.spread(at, last, column_alone);
     for (std::int64_t r = 0; r < count; ++r) {
-      const std::int64_t x = row_picks[r];
-      Vec<T> first_sum{}, second_sum{};
-      for (std::int64_t p = rows.starts[x]; p < rows.starts[x + 1]; ++p) {
-        const Vec<T> value = repeat<T>(rows.values[p]);
-        const T* z = table + line[rows.features[p]] * panel;
-        first_sum += Term::template cross<Vec<T>>(value, load_vector(z));
-        second_sum += Term::template cross<Vec<T>>(value, load_vector(z + kWidth<T>));
-      }
-      store_some<T>(out[r] + at, kernel_value<T>(f, (row_alone[r] + alone_first) + first_sum, Vec<T>{}),
-                    kernel_value<T>(f, (row_alone[r] + alone_second) + second_sum, Vec<T>{}), width);
+      Vec<T> values[kSparseVectors];
+      panel.template values<Term>(f, rows, row_picks[r], row_alone[r], values);
+      store_panel<T>(out[r] + at, values, panel.width);
     }
-    for (int w = 0; w < width; ++w) {
-      const std::int64_t z = column_picks[at + w];
-      for (std::int64_t p = columns.starts[z]; p < columns.starts[z + 1]; ++p) line[columns.features[p]] = 0;
+    panel.clear();
+  }
+}
+
+// out[r] = Σ_c k(r, c) weights[c] for rows [first, last); `weights` is padded with zeros to whole panels.
+template <class T, class Term>
+void sparse_combination(const Formula& f, const SparseRows<T>& rows, const std::int64_t* row_picks, std::int64_t first,
+                        std::int64_t last, const SparseRows<T>& columns, const std::int64_t* column_picks,
+                        std::int64_t count, const T* row_alone, const T* column_alone, std::int32_t* line, T* table,
+                        const T* weights, double* out) {
+  for (std::int64_t r = first; r < last; ++r) out[r] = 0.0;
+  for (std::int64_t at = 0; at < count; at += kSparsePanel<T>) {
+    SpreadColumns<T> panel{columns, column_picks, line, table, {}, 0};
+    panel.spread(at, count, column_alone);
+    for (std::int64_t r = first; r < last; ++r) {
+      Vec<T> values[kSparseVectors], sum{};
+      panel.template values<Term>(f, rows, row_picks[r], row_alone[r], values);
+#pragma GCC unroll 4
+      for (int v = 0; v < kSparseVectors; ++v) sum += values[v] * load_vector(weights + at + v * kWidth<T>);
+      out[r] += sum_of_lanes<T>(sum);
     }
+    panel.clear();
   }
 }
 

@@ -12,6 +12,7 @@ level: str
 strip: int
 single_panel: int
 double_panel: int
+sparse_panel: int
 
 def pack(
     data: _Floats, picks: _Longs, width: int, shift: _Floats, out: _Values, half_norms: _Values, threads: int
@@ -71,6 +72,29 @@ def sparse_block(
     slots: _Longs,
     threads: int,
 ) -> None: ...
+def sparse_combination(
+    term: int,
+    function: int,
+    gamma: float,
+    coef0: float,
+    degree: int,
+    row_starts: _Longs,
+    row_features: _Ints,
+    row_values: _Values,
+    row_picks: _Longs,
+    row_alone: _Values,
+    column_starts: _Longs,
+    column_features: _Ints,
+    column_values: _Values,
+    column_picks: _Longs,
+    column_alone: _Values,
+    features: int,
+    weights: _Values,
+    out: _Floats,
+    threads: int,
+) -> None: ...
+def count_stored(data: _Floats, counts: _Longs, threads: int) -> None: ...
+def compress(data: _Floats, starts: _Longs, features: _Ints, values: NDArray[np.float32], threads: int) -> None: ...
 def gather(
     storage: NDArray[np.float32], slots: _Longs, columns: _Longs, out: NDArray[np.float32], threads: int
 ) -> None: ...

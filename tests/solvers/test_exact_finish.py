@@ -17,7 +17,7 @@ def test_a_regular_system_is_solved():
     random = np.random.default_rng(0)
     A = random.normal(size=(20, 30))
     right = random.normal(size=20)
-    solution, flat, rank = _solve_dependent(A @ A.T, right)
+    solution, flat, rank = _solve_dependent(A @ A.T, right, 1e-11)
     assert (flat, rank) == (False, 20)
     np.testing.assert_allclose(A @ A.T @ solution, right, atol=1e-10)
 
@@ -26,7 +26,7 @@ def test_a_dependent_system_uses_few_unknowns():
     random = np.random.default_rng(0)
     A = random.normal(size=(20, 4))
     right = A @ random.normal(size=4)
-    solution, flat, rank = _solve_dependent(A @ A.T, right)
+    solution, flat, rank = _solve_dependent(A @ A.T, right, 1e-11)
     assert (flat, rank) == (False, 4)
     assert np.count_nonzero(solution) == 4
     np.testing.assert_allclose(A @ A.T @ solution, right, atol=1e-9)
@@ -36,11 +36,11 @@ def test_a_system_without_a_solution_gives_a_flat_direction():
     random = np.random.default_rng(0)
     A = random.normal(size=(20, 4))
     right = random.normal(size=20)
-    direction, flat, rank = _solve_dependent(A @ A.T, right)
+    direction, flat, rank = _solve_dependent(A @ A.T, right, 1e-11)
     assert (flat, rank) == (True, 4)
     assert right @ direction > 0
     assert direction @ A @ A.T @ direction < 1e-12 * (direction @ direction)
-    assert _solve_dependent(np.zeros((3, 3)), np.ones(3))[1:] == (True, 0)
+    assert _solve_dependent(np.zeros((3, 3)), np.ones(3), 1e-11)[1:] == (True, 0)
 
 
 @pytest.mark.parametrize("keep_bounded_part", [True, False])

@@ -18,9 +18,6 @@ from maxmargin.kernels.points import Floats, Indices, Points, work_per_value
 if TYPE_CHECKING:
     from maxmargin.kernels.formula import Formula
 
-#: The largest block of values that a combination of sparse columns holds at once.
-BLOCK_VALUES = 2**19
-
 #: About how many multiplications one native call takes.
 STRETCH_WORK = 2 * 10**9
 
@@ -76,7 +73,7 @@ class DenseColumns:
         values, norms = self._pack(rows, _native.strip)
         padded = np.zeros(len(self._norms), dtype=self.dtype)
         padded[: self.count] = weights
-        out = np.empty(len(rows), dtype=self.dtype)
+        out = np.empty(len(rows))
         f = self.formula
         _native.dense_combination(
             f.term, f.function, f.gamma, f.coef0, f.degree, values, norms, self._values, self._norms, self.features,
@@ -104,9 +101,7 @@ class SparseColumns:
         self._arrays, self._alone = points.arrays(dtype), self._lone_sums(points)
 
     def fill(self, rows: Points, out: NDArray[Any], slots: Indices) -> None:
-        _check_features(rows, self.features)
-        if not sparse.issparse(rows.data):
-            rows = Points(sparse.csr_array(rows.values()))
+        rows = self._alike(rows)
         f = self.formula
         _native.sparse_block(
             f.term, f.function, f.gamma, f.coef0, f.degree,
@@ -115,15 +110,21 @@ class SparseColumns:
         )  # fmt: skip
 
     def combine(self, rows: Points, weights: Floats) -> Floats:
-        weights = weights.astype(self.dtype)
-        out = np.empty(len(rows), dtype=self.dtype)
-        step = max(1, BLOCK_VALUES // max(1, len(self.points)))
-        block = np.empty((min(step, len(rows)), len(self.points)), dtype=self.dtype)
-        for start in range(0, len(rows), step):
-            part = rows.take(slice(start, start + step))
-            self.fill(part, block, np.arange(len(part)))
-            out[start : start + step] = block[: len(part)] @ weights
+        rows = self._alike(rows)
+        padded = np.zeros(len(weights) + _native.sparse_panel, dtype=self.dtype)
+        padded[: len(weights)] = weights
+        out = np.empty(len(rows))
+        f = self.formula
+        _native.sparse_combination(
+            f.term, f.function, f.gamma, f.coef0, f.degree,
+            *rows.arrays(self.dtype), rows.index, self._lone_sums(rows),
+            *self._arrays, self.points.index, self._alone, self.features, padded, out, self.threads,
+        )  # fmt: skip
         return out
+
+    def _alike(self, rows: Points) -> Points:
+        _check_features(rows, self.features)
+        return rows if sparse.issparse(rows.data) else Points(sparse.csr_array(rows.values()))
 
     def _lone_sums(self, points: Points) -> NDArray[Any]:
         out = np.empty(len(points), self.dtype)

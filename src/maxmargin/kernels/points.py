@@ -40,6 +40,15 @@ class Points:
         self.index = index
         self.memo: dict[Any, Any] = {}  # what was worked out about the data, for all views of them
 
+    @classmethod
+    def of_compressed(cls, starts: Any, features: Any, values: Any, shape: tuple[int, int]) -> Points:
+        """Return samples from the arrays of compressed rows, which are used as they are and in their own precision."""
+        matrix = sparse.csr_array(shape, dtype=values.dtype)
+        matrix.data, matrix.indices, matrix.indptr = values, features, starts
+        points = cls(matrix, np.arange(shape[0], dtype=np.int64))
+        points.memo["arrays", values.dtype] = starts, features, values
+        return points
+
     def __len__(self) -> int:
         return len(self.index)
 

@@ -3,16 +3,22 @@
 A float32 value has seven digits. Distances keep them if the samples are centred first; the quick form of the gaussian,
 ‖x‖² + ‖z‖² − 2 x·z, keeps them as long as γ‖x‖² is moderate, and beyond that the differences are summed. What single
 precision gets wrong the certificate sees, which is computed in double precision.
+
+Dense data that are mostly zeros (one-hot columns, images) are compressed: a value then costs the stored features only.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy import sparse
 
+from maxmargin import _native
 from maxmargin.kernels.formula import Formula, FormulaKernel, Function, Term
+from maxmargin.kernels.fused_columns import FusedColumns, fused_columns
 from maxmargin.kernels.kernel import Kernel
-from maxmargin.kernels.points import Floats, Points
+from maxmargin.kernels.points import Floats, Indices, Points
 
 #: γ‖x‖² up to which the quick form of the gaussian is used: the error of its exponent is 1e-7 of that.
 QUICK_UP_TO = 64.0
@@ -20,20 +26,40 @@ QUICK_UP_TO = 64.0
 #: The largest entry, and the largest kernel value, that single precision is trusted with.
 LARGEST_ENTRY, LARGEST_VALUE = 1e15, 1e30
 
+#: Dense data are compressed if they have at least so many features, of which at most this part is not 0.
+WIDE, SPARSE_BELOW = 32, 0.2
 
-def single_precision(kernel: Kernel, points: Points) -> tuple[Formula, Floats] | None:
-    """Return the formula to use in single precision and what to take off the samples; None if it cannot serve.
+
+class SinglePrecision(NamedTuple):
+    """How to compute in single precision: which formula, on which data, with what taken off all samples first."""
+
+    formula: Formula
+    points: Points
+    shift: Floats
+
+    def columns(self, index: Indices, threads: int) -> FusedColumns:
+        """Return columns of the kernel matrix of all samples."""
+        return fused_columns(self.formula, self.points.take(index), np.float32, threads, self.shift)
+
+    def rows(self, index: Indices) -> Points:
+        """Return the samples of some rows."""
+        return self.points.take(index)
+
+
+def single_precision(kernel: Kernel, points: Points, threads: int = 1) -> SinglePrecision | None:
+    """Return how to compute a kernel in single precision; None if single precision cannot serve.
 
     It is worked out from all the data behind `points`, once for all views of them.
     """
     key = ("single precision", kernel)
     if key not in points.memo:
-        points.memo[key] = _work_out(kernel, Points(points.data)) if isinstance(kernel, FormulaKernel) else None
-    answer: tuple[Formula, Floats] | None = points.memo[key]
+        everything = Points(points.data)
+        points.memo[key] = _work_out(kernel, everything, threads) if isinstance(kernel, FormulaKernel) else None
+    answer: SinglePrecision | None = points.memo[key]
     return answer
 
 
-def _work_out(kernel: FormulaKernel, points: Points) -> tuple[Formula, Floats] | None:
+def _work_out(kernel: FormulaKernel, points: Points, threads: int) -> SinglePrecision | None:
     formula, nothing = kernel.formula, np.empty(0)
     stored = points.data.data if sparse.issparse(points.data) else points.data
     if stored.size and not max(stored.max(), -stored.min()) < LARGEST_ENTRY:
@@ -42,16 +68,37 @@ def _work_out(kernel: FormulaKernel, points: Points) -> tuple[Formula, Floats] |
         diagonal = kernel.diagonal(points)
         if len(diagonal) and not np.abs(diagonal).max() < LARGEST_VALUE:
             return None
-    if sparse.issparse(points.data) or formula.term not in (Term.SQUARED, Term.ABSOLUTE):
-        return formula, nothing
+    if sparse.issparse(points.data):
+        return SinglePrecision(formula, points, nothing)
+    compressed = _compressed(points, threads)
+    if formula.term is Term.PRODUCT or formula.term is Term.CHI_SQUARED:
+        return SinglePrecision(formula, points if compressed is None else compressed, nothing)
+    if compressed is not None and formula.gamma * _largest_square(points.data, nothing) <= QUICK_UP_TO:
+        return SinglePrecision(formula, compressed, nothing)
     centre = points.data.mean(axis=0)
     if formula.term is Term.SQUARED and formula.gamma * _largest_square(points.data, centre) <= QUICK_UP_TO:
-        return Formula(Term.PRODUCT, Function.GAUSSIAN_OF_PRODUCT, 2.0 * formula.gamma), centre
-    return formula, centre
+        quick = Formula(Term.PRODUCT, Function.GAUSSIAN_OF_PRODUCT, 2.0 * formula.gamma)
+        return SinglePrecision(quick, points, centre)
+    return SinglePrecision(formula, points, centre)
+
+
+def _compressed(points: Points, threads: int) -> Points | None:
+    """Return dense samples as compressed rows, if that is worth it."""
+    count, features = points.data.shape
+    if features < WIDE:
+        return None
+    counts = np.empty(count, dtype=np.int64)
+    _native.count_stored(points.data, counts, threads)
+    if counts.sum() > SPARSE_BELOW * points.data.size:
+        return None
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    indices, values = np.empty(starts[-1], dtype=np.int32), np.empty(starts[-1], dtype=np.float32)
+    _native.compress(points.data, starts, indices, values, threads)
+    return Points.of_compressed(starts, indices, values, points.data.shape)
 
 
 def _largest_square(data: Floats, centre: Floats) -> float:
+    """Return the largest ‖x − centre‖²."""
     step = max(1, 2**18 // max(1, data.shape[1]))
-    return max(
-        float(np.square(data[start : start + step] - centre).sum(axis=1).max()) for start in range(0, len(data), step)
-    )
+    parts = (data[start : start + step] for start in range(0, len(data), step))
+    return max(float(np.square(part - centre if len(centre) else part).sum(axis=1).max()) for part in parts)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from maxmargin.kernels import FormulaKernel, Kernel, Points
 from maxmargin.kernels.fused_columns import FusedColumns, combine_in_stretches, fused_columns
 from maxmargin.kernels.points import work_per_value
-from maxmargin.kernels.single_precision import single_precision
+from maxmargin.kernels.single_precision import SinglePrecision, single_precision
 from maxmargin.matrices.single_columns import BlockColumns, SingleColumns
 from maxmargin.matrices.symmetric_matrix import Floats, Indices, product_by_blocks
 
@@ -81,13 +81,15 @@ class KernelMatrix:
         most = self.size if self.kernel.vectorised else max(1, self.size // 4)
         return product_by_blocks(self, vector, most)
 
+    def take(self, indices: Indices) -> KernelMatrix:
+        return KernelMatrix(self.kernel, self.points.take(indices), self.threads)
+
     def single(self, columns: Indices) -> SingleColumns:
-        how = single_precision(self.kernel, self.points)
+        how = single_precision(self.kernel, self.points, self.threads)
         if how is None:
             return BlockColumns(self, columns)
-        formula, shift = how
-        fused = fused_columns(formula, self.points.take(columns), np.float32, self.threads, shift)
-        return _SingleKernelColumns(fused, self.points, len(columns), work_per_value(self.points))
+        fused = how.columns(self.points.index[columns], self.threads)
+        return _SingleKernelColumns(fused, how, self.points.index, len(columns), work_per_value(how.points))
 
 
 @dataclass(frozen=True)
@@ -95,13 +97,15 @@ class _SingleKernelColumns:
     """Columns of a kernel matrix in single precision."""
 
     columns: FusedColumns
-    points: Points
+    how: SinglePrecision
+    index: Indices
     count: int
     cost: int
 
     def fill(self, rows: Indices, out: NDArray[np.float32], slots: Indices) -> int:
-        self.columns.fill(self.points.take(rows), out, slots)
+        self.columns.fill(self.how.rows(self.index[rows]), out, slots)
         return len(rows) * self.count
 
     def combine(self, rows: Indices, weights: Floats) -> tuple[Floats, int]:
-        return combine_in_stretches(self.columns, self.points.take(rows), weights), len(rows) * self.count
+        product = combine_in_stretches(self.columns, self.how.rows(self.index[rows]), weights)
+        return product, len(rows) * self.count

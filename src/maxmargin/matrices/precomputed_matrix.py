@@ -76,5 +76,8 @@ class PrecomputedMatrix:
     def matvec(self, vector: Floats) -> Floats:
         return product_by_blocks(self, np.asarray(vector))
 
+    def take(self, indices: Indices) -> PrecomputedMatrix:
+        return PrecomputedMatrix(self.values, indices if self.index is None else self.index[indices])
+
     def single(self, columns: Indices) -> SingleColumns:
         return BlockColumns(self, columns)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from maxmargin import _native
 from maxmargin.kernels import Kernel, Points
-from maxmargin.kernels.fused_columns import FusedColumns, fused_columns
+from maxmargin.kernels.fused_columns import FusedColumns
 from maxmargin.kernels.single_precision import single_precision
 from maxmargin.matrices.kernel_matrix import KernelMatrix
 from maxmargin.matrices.single_columns import SingleColumns
@@ -25,17 +25,17 @@ from maxmargin.matrices.symmetric_matrix import Floats, Indices
 class _Segments:
     """The kernel values of all samples with those of one class, as far as they are known."""
 
-    def __init__(self, columns: FusedColumns, samples: int, members: int) -> None:
-        self.columns = columns
+    def __init__(self, columns: FusedColumns, points: Points, samples: int, members: int) -> None:
+        self.columns, self.points = columns, points
         self.values = np.empty((samples, members), dtype=np.float32)  # untouched pages of an empty array are free
         self.known = np.zeros(samples, dtype=bool)
 
-    def ensure(self, points: Points, rows: Indices) -> int:
+    def ensure(self, rows: Indices) -> int:
         """Compute what is missing of some rows and return how many values that took."""
         missing = rows[~self.known[rows]]
         if len(missing):
             # Two threads may compute the same rows at once: they write the same values.
-            self.columns.fill(points.take(missing), self.values, missing)
+            self.columns.fill(self.points.take(missing), self.values, missing)
             self.known[missing] = True
         return len(missing) * self.values.shape[1]
 
@@ -58,8 +58,7 @@ class SharedKernel:
         if how is None:
             raise ValueError("rows of this kernel cannot be shared: it has no formula in single precision")
         self._segments = [
-            _Segments(fused_columns(how[0], points.take(rows), np.float32, threads, how[1]), len(points), len(rows))
-            for rows in members
+            _Segments(how.columns(points.index[rows], threads), how.points, len(points), len(rows)) for rows in members
         ]
 
     @staticmethod
@@ -72,7 +71,7 @@ class SharedKernel:
         samples = np.concatenate([self.members[first], self.members[second]])
         matrix = KernelMatrix(self.kernel, self.points.take(samples), self.threads)
         return SharedPairMatrix(
-            matrix.kernel, matrix.points, self.threads, self.points, (self._segments[first], self._segments[second])
+            matrix.kernel, matrix.points, self.threads, (self._segments[first], self._segments[second])
         )
 
 
@@ -80,19 +79,17 @@ class SharedKernel:
 class SharedPairMatrix(KernelMatrix):
     """The kernel matrix of two classes; its single-precision rows are shared with other pairs."""
 
-    all_points: Points | None = None
     segments: tuple[_Segments, ...] = ()
 
     def single(self, columns: Indices) -> SingleColumns:
-        assert self.all_points is not None
-        return _SharedColumns(self.all_points, self.points.index, self.segments, columns)
+        return _SharedColumns(self.points.index, self.segments, columns)
 
 
 class _SharedColumns:
     """Some columns of the matrix of a pair."""
 
-    def __init__(self, points: Points, samples: Indices, segments: tuple[_Segments, ...], columns: Indices) -> None:
-        self._points, self._segments, self._columns = points, segments, columns
+    def __init__(self, samples: Indices, segments: tuple[_Segments, ...], columns: Indices) -> None:
+        self._segments, self._columns = segments, columns
         self._samples = samples  # the row of the data behind each position of the pair
         edge = segments[0].values.shape[1]
         first = columns < edge
@@ -106,7 +103,7 @@ class _SharedColumns:
         for segment, (places, members) in zip(self._segments, self._parts, strict=True):
             if not len(places):
                 continue
-            computed += segment.ensure(self._points, samples)
+            computed += segment.ensure(samples)
             values = np.empty((len(rows), len(members)), dtype=np.float32)
             _native.gather(segment.values, samples, members, values, 1)
             if places[-1] - places[0] == len(places) - 1:
@@ -126,7 +123,7 @@ class _SharedColumns:
             if not len(members):
                 continue
             samples = self._samples[self._columns]
-            computed += segment.ensure(self._points, samples)
+            computed += segment.ensure(samples)
             values = np.empty((len(samples), len(members)), dtype=np.float32)
             _native.gather(segment.values, samples, members, values, 1)
             out[here] = weights @ values

@@ -64,6 +64,10 @@ class SymmetricMatrix(Protocol):
         """Return the product with a vector, without building the matrix."""
         ...
 
+    def take(self, indices: Indices) -> SymmetricMatrix:
+        """Return the matrix of some of the variables."""
+        ...
+
     def single(self, columns: Indices) -> SingleColumns:
         """Return some columns, to be read in single precision."""
         ...

@@ -15,7 +15,7 @@ on from there if single precision was not enough; see `BlockState.audit`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -26,6 +26,7 @@ from maxmargin.problems.certificate import of_samples, offset_between, offset_bo
 from maxmargin.solvers.block_state import BlockState
 from maxmargin.solvers.exact_finish import solve_free
 from maxmargin.solvers.hard_margin import grows_without_limit
+from maxmargin.solvers.nested_start import can_start, mostly_bounded, nested_samples, place, pose_sample
 from maxmargin.solvers.pairwise import PairwiseSolver
 from maxmargin.solvers.shrinking import extremes
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
@@ -39,6 +40,9 @@ NEW_ROWS = 0.1
 
 #: The variables that can matter must be at most this part of those that take part; else leaving out others costs more.
 WORTH_SHRINKING = 0.6
+
+#: The violation at which a sample is good enough to start from.
+NESTED_VIOLATION = 0.05
 
 #: The part of the tolerance that is left to the errors of single precision.
 RESERVE = 0.1
@@ -63,6 +67,8 @@ class BlockSolver:
         When to stop.
     threads : int
         For the gradient; the matrix has its own. The result does not depend on it.
+    nested_above : int
+        With more variables than this, a quarter of them is solved first; see `maxmargin.solvers.nested_start`.
     """
 
     working_set: int = 512
@@ -70,6 +76,7 @@ class BlockSolver:
     cache_bytes: int = 2**30
     stopping: StoppingRule = field(default_factory=StoppingRule)
     threads: int = 1
+    nested_above: int = 4000
     audited: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -79,8 +86,12 @@ class BlockSolver:
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of the problem, from `start` (made feasible) or from the simplest feasible point."""
         monitor = Monitor(self.stopping, callback)
-        state = BlockState(problem, feasible_start(problem, start), self.cache_bytes, self.threads)
+        state = BlockState(problem, self.cache_bytes, self.threads)
         try:
+            if start is None and problem.size > self.nested_above and can_start(problem):
+                self._start_nested(state, monitor)
+            else:
+                state.place(feasible_start(problem, start))
             status = self._iterate(state, monitor)
             monitor.report(lambda: _progress(state, monitor), now=True)
         except KeyboardInterrupt:
@@ -97,6 +108,29 @@ class BlockSolver:
         if status is Status.PRECISION:
             return self._polish(problem, dual, counters, monitor, callback)
         return Solution(dual, gradient, status, counters)
+
+    def _start_nested(self, state: BlockState, monitor: Monitor) -> None:
+        """Start from the solutions of ever larger samples, if they show that most variables will rest on a bound."""
+        problem = state.problem
+        solver = replace(self, nested_above=problem.size)
+        sample, dual = np.empty(0, dtype=np.int64), np.empty(0)
+        for larger in nested_samples(problem.size):
+            posed = pose_sample(problem, larger)
+            used = np.flatnonzero(dual)
+            start = None
+            if len(used):
+                at = np.searchsorted(larger, sample[used])
+                product, _ = posed.matrix.single(at).combine(np.arange(posed.size), dual[used])
+                start = place(posed, posed.linear - product)
+            rule = StoppingRule(NESTED_VIOLATION, max_seconds=monitor.time_left())
+            solution = replace(solver, stopping=rule).solve(posed, start)
+            state.count(solution.counters)
+            sample, dual = larger, solution.dual
+            if not mostly_bounded(posed, dual):
+                state.place(feasible_start(problem))
+                return
+        used = np.flatnonzero(dual)
+        state.place(place(problem, problem.linear - state.product(sample[used], dual[used])))
 
     def _iterate(self, state: BlockState, monitor: Monitor) -> Status:
         tolerance = (1.0 - RESERVE) * self.stopping.violation
@@ -137,9 +171,8 @@ class BlockSolver:
     ) -> Solution:
         """Go on in double precision where single precision does not get any further."""
         rule = self.stopping
-        seconds = None if rule.max_seconds is None else max(0.0, rule.max_seconds - monitor.seconds)
         steps = None if rule.max_iterations is None else max(0, rule.max_iterations - spent.iterations)
-        limited = StoppingRule(rule.violation, rule.gap, steps, seconds)
+        limited = StoppingRule(rule.violation, rule.gap, steps, monitor.time_left())
         solver = PairwiseSolver(shrinking=self.shrinking, cache_bytes=self.cache_bytes, stopping=limited)
         solution = solver.solve(problem, dual, callback)
         return Solution(solution.dual, solution.gradient, solution.status, spent + solution.counters)

@@ -13,7 +13,7 @@ import numpy as np
 from maxmargin import _native
 from maxmargin.matrices import NOT_FINITE, RowStore
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
-from maxmargin.problems import DualProblem
+from maxmargin.problems import Counters, DualProblem
 from maxmargin.solvers.hard_margin import squared_radius
 from maxmargin.solvers.shrinking import can_matter, extremes, not_settled
 from maxmargin.solvers.working_set import SELECTION_RULES
@@ -47,7 +47,9 @@ class BlockState:
         Among the variables that take part, as of the last selection.
     """
 
-    def __init__(self, problem: DualProblem, dual: Floats, cache_bytes: int, threads: int) -> None:
+    accuracy = 1e-5  # of the matrix, whose flat directions may even bend the other way
+
+    def __init__(self, problem: DualProblem, cache_bytes: int, threads: int) -> None:
         self.problem = problem
         self.threads = threads
         self.rows = RowStore(problem.matrix, cache_bytes, LEAST_ROWS, threads)
@@ -57,12 +59,11 @@ class BlockState:
         self.violation = np.inf
         self._radius: float | None = None
         self.left_out: list[LeftOut] = []
-        self.dual_of_all = dual.copy()
-        self.gradient_of_all = problem.gradient(dual) if dual.any() else problem.linear.copy()
-        self.rows.evaluations += problem.size * int(np.count_nonzero(dual))
+        self.dual_of_all = np.zeros(problem.size)
+        self.gradient_of_all = problem.linear.copy()
         self._curvature_of_all = problem.curvature
         self._take_part(np.arange(problem.size))
-        self.dual_value = 0.5 * float(dual @ (problem.linear + self.gradient_of_all))
+        self.dual_value = 0.0  # of the point 0, which need not be feasible
 
     @property
     def size(self) -> int:
@@ -80,9 +81,31 @@ class BlockState:
             self._radius = squared_radius(self.problem, self.problem.matrix)
         return self._radius
 
+    def count(self, other: Counters) -> None:
+        """Add what was spent elsewhere."""
+        self.iterations += other.iterations
+        self.rounds += other.rounds
+        self.rows.evaluations += other.kernel_evaluations
+
     def free(self) -> Indices:
         """Return the positions of the variables off their bounds."""
         return np.flatnonzero((self.lower < self.dual) & (self.dual < self.upper))
+
+    def place(self, dual: Floats) -> None:
+        """Set all variables, from 0, without keeping any rows: most of these variables will not move again."""
+        used = np.flatnonzero(dual)
+        product = self.product(used, dual[used])
+        self.gradient -= product + self.ridge * dual
+        self.dual[:] = dual
+        self.dual_value = 0.5 * float(dual @ (self.linear + self.gradient))
+
+    def product(self, columns: Indices, weights: Floats) -> Floats:
+        """Return Σ weights · column for all variables, without keeping any values."""
+        if not len(columns):
+            return np.zeros(self.size)
+        product, computed = self.problem.matrix.single(columns).combine(np.arange(self.size), weights)
+        self.rows.evaluations += computed
+        return product
 
     def solve_block(self, working_set: Indices, tolerance: float, max_steps: int, max_seconds: float) -> Reason:
         """Solve the problem of a few variables with all others fixed, then bring the gradient up to date."""
@@ -132,10 +155,11 @@ class BlockState:
         self.dual_value += 0.5 * (slope + float(change @ self.gradient[positions]))  # the gradient falls linearly
 
     def block(self, positions: Indices) -> Floats:
-        """Return the square block of the matrix at some positions, in double precision."""
-        at = self.variables[positions]
-        self.rows.evaluations += len(at) ** 2
-        return np.array(self.problem.matrix.block(at, at))
+        """Return the square block of the matrix at some positions: the values that the pair steps see, no better ones.
+
+        Two kinds of steps that disagreed about the matrix in the last digits could undo each other for ever.
+        """
+        return self.rows.square(positions).astype(np.float64)
 
     def audit(self) -> float:
         """Return a bound on the error of the violation: twice the largest error seen in a sample of the gradient.

@@ -31,6 +31,11 @@ class FreeVariables(Protocol):
     group: np.ndarray
     bounded: bool
 
+    @property
+    def accuracy(self) -> float:
+        """Directions flatter than this, relative to the steepest, are not to be trusted."""
+        ...
+
     def block(self, positions: Indices) -> Floats:
         """Return the square block of the matrix at these positions, as an array of its own."""
         ...
@@ -43,10 +48,9 @@ class FreeVariables(Protocol):
 ROUNDS = 20
 WORK = 3 * 10**8  # multiplications after which a solution that keeps hitting the box is left as it is
 PAIR_STEPS = 16  # between two solutions of the linear equations
-#: Directions flatter than this, relative to the steepest, are left alone: duplicates make the equations singular.
-RANK_TOLERANCE = 1e-11
-#: A remainder above this, relative to what was added up, means that the equations have no solution.
-INCONSISTENT = 1e-9
+#: A remainder of so many times the accuracy of the matrix, relative to what was added up, means that the equations have
+#: no solution.
+INCONSISTENT = 100.0
 #: A value that close to a bound, relative to it, is on it; as in the native loop.
 ROUNDING = 1e-14
 
@@ -109,7 +113,7 @@ def solve_free(state: FreeVariables, free: Indices) -> None:
     work = 0
     while len(moving) and work < WORK:
         inner = block if len(moving) == len(free) else block[moving[:, None], moving]
-        direction, flat, rank = _ascent_direction(inner, gradient[moving], group[moving])
+        direction, flat, rank = _ascent_direction(inner, gradient[moving], group[moving], state.accuracy)
         work += len(moving) ** 2 * max(rank, 8)
         pushed = direction != 0
         if not pushed.any():
@@ -134,10 +138,12 @@ def solve_free(state: FreeVariables, free: Indices) -> None:
     at_upper = dual >= upper - ROUNDING * np.abs(upper) if state.bounded else dual >= upper
     at_lower = dual <= lower + ROUNDING * np.abs(lower) if state.bounded else dual <= lower
     dual = np.where(at_upper, upper, np.where(at_lower, lower, dual))
-    state.move(free, dual - before, dual)
+    change = dual - before
+    if change @ (state.gradient[free] + gradient) > 0:  # twice the gain; rounding alone may lose
+        state.move(free, change, dual)
 
 
-def _ascent_direction(block: Floats, gradient: Floats, group: np.ndarray) -> tuple[Floats, bool, int]:
+def _ascent_direction(block: Floats, gradient: Floats, group: np.ndarray, accuracy: float) -> tuple[Floats, bool, int]:
     """Return a direction in which the dual rises and groups keep their sums, whether it is flat, and the rank found.
 
     Usually d with block·d = gradient − ρ of each group: the way to the solution of the equations. Where they have none,
@@ -149,7 +155,7 @@ def _ascent_direction(block: Floats, gradient: Floats, group: np.ndarray) -> tup
     if group[0] >= 0 and (group == group[0]).all():  # one group, as in most machines: move against the first member
         edge = block[0, 1:]
         system = block[1:, 1:] - edge - edge[:, None] + block[0, 0]
-        part, flat, rank = _solve_dependent(system, gradient[1:] - gradient[0])
+        part, flat, rank = _solve_dependent(system, gradient[1:] - gradient[0], accuracy)
         direction[1:] = part
         direction[0] = -part.sum()
         return direction, flat, rank
@@ -167,13 +173,13 @@ def _ascent_direction(block: Floats, gradient: Floats, group: np.ndarray) -> tup
     shifted = block[movers] - to_anchor
     system = shifted[:, movers] - np.where(tied, shifted[:, against], 0.0)
     right = gradient[movers] - np.where(tied, gradient[against], 0.0)
-    part, flat, rank = _solve_dependent(system, right)
+    part, flat, rank = _solve_dependent(system, right, accuracy)
     direction[movers] = part
     np.subtract.at(direction, against[tied], part[tied])
     return direction, flat, rank
 
 
-def _solve_dependent(system: Floats, right: Floats) -> tuple[Floats, bool, int]:
+def _solve_dependent(system: Floats, right: Floats, accuracy: float) -> tuple[Floats, bool, int]:
     """Solve a positive semi-definite system by a Cholesky factorisation with pivots.
 
     If it has a solution, return one that uses as few unknowns as possible, and False. If it has none, return a vector v
@@ -183,7 +189,7 @@ def _solve_dependent(system: Floats, right: Floats) -> tuple[Floats, bool, int]:
     largest = float(system.ravel()[:: len(right) + 1].max(initial=0.0))
     if not largest > 0:
         return right, bool(right.any()), 0
-    factor, pivots, rank, _ = dpstrf(system, tol=RANK_TOLERANCE * largest, lower=1)
+    factor, pivots, rank, _ = dpstrf(system, tol=accuracy * largest, lower=1)
     chosen: Indices = pivots[:rank] - 1
     triangle = factor[:rank, :rank]
     solution[chosen] = dpotrs(triangle, right[chosen], lower=1)[0]
@@ -191,7 +197,7 @@ def _solve_dependent(system: Floats, right: Floats) -> tuple[Floats, bool, int]:
     if rank < len(right):
         others: Indices = pivots[rank:] - 1
         left_over = remainder[others]
-        noise = INCONSISTENT * (np.abs(right).max() + largest * np.abs(solution).max())
+        noise = INCONSISTENT * accuracy * (np.abs(right).max() + largest * np.abs(solution).max())
         if np.abs(left_over).max() > noise:
             flat = np.zeros(len(right))
             flat[others] = left_over

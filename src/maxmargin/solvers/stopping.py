@@ -84,6 +84,10 @@ class Monitor:
             return 0.05
         return min(0.05, max(0.0, self.rule.max_seconds - self.seconds))
 
+    def time_left(self) -> float | None:
+        """Return the seconds until the limit on time, None if there is none."""
+        return None if self.rule.max_seconds is None else max(0.0, self.rule.max_seconds - self.seconds)
+
     def limit_reached(self, iterations: int) -> Status | None:
         """Return the limit that is used up, if any."""
         if self.rule.max_iterations is not None and iterations >= self.rule.max_iterations:

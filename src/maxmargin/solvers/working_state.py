@@ -39,6 +39,8 @@ class Outcome(NamedTuple):
 class WorkingState:
     """Dual, gradient, box and cached rows in working order."""
 
+    accuracy = 1e-11  # of the matrix: duplicates make its equations singular
+
     def __init__(self, problem: DualProblem, dual: Floats, cache_bytes: int, keep_bounded_part: bool) -> None:
         n = problem.size
         self._problem = problem

@@ -1,0 +1,180 @@
+"""What no solver can beat on this machine: measured on the spot, with the threads that the contestants have.
+
+Whoever knows the answer beforehand must still compute the kernel values of all samples with the support vectors once,
+in single precision, to see that it is the answer; solve for the free coefficients (a Cholesky factorisation in double
+precision); and read the data. A fit's seconds over this sum say how much is left to gain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from scipy import linalg, sparse
+from threadpoolctl import threadpool_limits
+
+from maxmargin.kernels import Gaussian, Points
+from maxmargin.matrices import KernelMatrix
+
+#: A measurement repeats for at least, and a single pass is cut off after, so many seconds.
+AT_LEAST, AT_MOST = 0.2, 2.0
+
+#: The largest factorisation that is really done; larger ones are extrapolated.
+LARGEST = 4000
+
+#: Rows of a block of kernel values, and columns of one of the matrix product.
+BLOCK = 512
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The parts of the limit, in seconds, and what they are made of.
+
+    Attributes
+    ----------
+    kernel_seconds : float
+        For `values` kernel values, the faster way, which `way` names.
+    cholesky_seconds : float
+        For the free coefficients, of all pairs of classes.
+    reading_seconds : float
+        For reading the data once.
+    rates : dict
+        Kernel values per second of each way.
+    """
+
+    kernel_seconds: float
+    cholesky_seconds: float
+    reading_seconds: float
+    values: int
+    way: str
+    rates: dict[str, float]
+
+    @property
+    def seconds(self) -> float:
+        """The limit."""
+        return self.kernel_seconds + self.cholesky_seconds + self.reading_seconds
+
+
+def measure_limit(
+    X: Any, gamma: float, support: np.ndarray, values: int, free_by_pair: list[int], threads: int
+) -> Limit:
+    """Measure the limit of a problem whose solution has these support vectors."""
+    with threadpool_limits(threads):
+        rates = {"fused rows": fused_rate(X, gamma, support, threads)}
+        rates["matrix product and exp"] = product_rate(X, gamma, support, threads)
+        way = max(rates, key=lambda name: rates[name])
+        return Limit(
+            kernel_seconds=values / rates[way],
+            cholesky_seconds=cholesky_seconds(free_by_pair, threads),
+            reading_seconds=reading_seconds(X),
+            values=values,
+            way=way,
+            rates=rates,
+        )
+
+
+def fused_rate(X: Any, gamma: float, support: np.ndarray, threads: int) -> float:
+    """Return the kernel values per second of maxmargin's own native rows."""
+    matrix = KernelMatrix(Gaussian(gamma), Points(X), threads)
+    columns = matrix.single(np.asarray(support, dtype=np.int64))
+    out = np.empty((min(BLOCK, matrix.size), len(support)), dtype=np.float32)
+    slots = np.arange(len(out))
+
+    def block(start: int) -> int:
+        rows = np.arange(start, min(start + BLOCK, matrix.size))
+        columns.fill(rows, out, slots[: len(rows)])
+        return len(rows) * len(support)
+
+    return best_rate(block, range(0, matrix.size, BLOCK))
+
+
+def product_rate(X: Any, gamma: float, support: np.ndarray, threads: int) -> float:
+    """Return the kernel values per second of products with blocks of support vectors followed by exp, in NumPy.
+
+    The squared norms ride along as two more features, so that the product is the exponent.
+    """
+    left, right = _exponent_factors(X, gamma, support)
+    panels = [np.ascontiguousarray(right[start : start + BLOCK].T) for start in range(0, len(right), BLOCK)]
+    rows_at_once = 2048
+    work = [(panel, start) for panel in panels for start in range(0, left.shape[0], rows_at_once)]
+
+    def block(position: int) -> int:
+        panel, start = work[position]
+        values = left[start : start + rows_at_once] @ panel
+        np.exp(values, out=values)
+        return int(values.size)
+
+    if threads == 1:
+        return best_rate(block, range(len(work)))
+    with ThreadPoolExecutor(threads) as pool, threadpool_limits(1):
+        strides = range(0, len(work), threads)
+        return best_rate(
+            lambda start: sum(pool.map(block, range(start, min(start + threads, len(work))))), strides
+        )  # fmt: skip
+
+
+def _exponent_factors(X: Any, gamma: float, support: np.ndarray) -> tuple[Any, np.ndarray]:
+    """Return float32 factors L and R with L Rᵀ = −γ‖x − z‖²; L stays sparse where the data are."""
+    if sparse.issparse(X):
+        norms = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+        extra = sparse.csr_matrix(np.column_stack([-gamma * norms, np.ones(len(norms))]))
+        left = sparse.hstack([X, extra], format="csr", dtype=np.float32)
+        chosen = X[support].toarray()
+    else:
+        norms = np.einsum("ij,ij->i", X, X)
+        left = np.column_stack([X, -gamma * norms, np.ones(len(norms))]).astype(np.float32)
+        chosen = X[support]
+    right = np.column_stack([2 * gamma * chosen, np.ones(len(support)), -gamma * norms[support]])
+    return left, right.astype(np.float32)
+
+
+def cholesky_seconds(free_by_pair: list[int], threads: int) -> float:
+    """Return the seconds to factorise a matrix for each pair; beyond what is measured they grow with the cube.
+
+    Small matrices are quicker on one thread, large ones on all: the faster counts.
+    """
+    largest = max(free_by_pair, default=0)
+    if largest == 0:
+        return 0.0
+    size = min(largest, LARGEST)
+    matrix = np.full((size, size), 0.5)
+    np.fill_diagonal(matrix, 1.0)
+    seconds = np.inf
+    for count in {1, threads}:
+        with threadpool_limits(count):
+            seconds = min(seconds, _shortest(lambda: linalg.cholesky(matrix, lower=True, check_finite=False)))
+    return float(seconds) * sum((free / size) ** 3 for free in free_by_pair)
+
+
+def reading_seconds(X: Any) -> float:
+    """Return the seconds to read the data once."""
+    values = X.data if sparse.issparse(X) else X
+    return _shortest(lambda: values.sum())
+
+
+def best_rate(block: Callable[[int], int], starts: range) -> float:
+    """Return the most values per second of several passes over blocks; a long pass is cut off."""
+    block(starts[0])  # warm up
+    best, began = 0.0, perf_counter()
+    while perf_counter() - began < AT_LEAST:
+        values, started = 0, perf_counter()
+        for start in starts:
+            values += block(start)
+            if perf_counter() - started > AT_MOST:
+                break
+        best = max(best, values / (perf_counter() - started))
+    return best
+
+
+def _shortest(work: Callable[[], Any]) -> float:
+    """Return the fewest seconds of several runs: at least four, unless they take long."""
+    best, began, runs = np.inf, perf_counter(), 0
+    while perf_counter() - began < (AT_LEAST / 4 if runs >= 4 else AT_MOST):
+        started = perf_counter()
+        work()
+        best, runs = min(best, perf_counter() - started), runs + 1
+    return float(best)

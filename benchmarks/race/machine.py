@@ -1,0 +1,45 @@
+"""Where a race was run: a figure without its machine, versions and command means nothing."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("maxmargin", "numpy", "scipy", "scikit-learn", "scikit-learn-intelex", "libsvm-official", "thundersvm")
+
+
+def describe_machine(threads: int) -> dict[str, Any]:
+    """Return processor, cores, memory and versions."""
+    return {
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "threads_used": threads,
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "packages": {name: version for name in PACKAGES if (version := _version(name))},
+    }
+
+
+def command() -> str:
+    """Return the command line of this run."""
+    return " ".join(["python -m benchmarks.race", *sys.argv[1:]])
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or "unknown"
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None

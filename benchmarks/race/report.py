@@ -1,0 +1,171 @@
+"""The result in words: JSON with everything, Markdown with what one looks at."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from benchmarks.race.contestants import OURS
+from benchmarks.race.referee import LENIENCE
+from benchmarks.race.summary import FINISHED, Ratio, ratio, summarise
+
+
+def write_report(race: dict[str, Any], folder: Path, stem: str) -> None:
+    """Write `stem`.json and `stem`.md."""
+    race["summary"] = summarise(race["cases"])
+    write_json(race, folder, stem)
+    (folder / f"{stem}.md").write_text(markdown(race), encoding="utf-8")
+
+
+def write_json(race: dict[str, Any], folder: Path, stem: str) -> None:
+    """Write everything that is known."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(_plain(race), indent=1, allow_nan=False)
+    (folder / f"{stem}.json").write_text(text + "\n", encoding="utf-8")
+
+
+def markdown(race: dict[str, Any]) -> str:
+    """Return the report as Markdown: table, means, remarks, machine."""
+    peers = peers_of(race["cases"])
+    lines = [f"# The race: {race['suite']}", "", *_introduction(race), ""]
+    lines += [*_table(race["cases"], peers), "", *_means(race["summary"]), ""]
+    remarks = [*_absent(race["cases"]), *_remarks(race["cases"], peers)]
+    lines += [f"- {remark}" for remark in remarks]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def peers_of(cases: list[dict[str, Any]]) -> list[str]:
+    """Return the peers that ran at least once, in their order."""
+    names = dict.fromkeys(name for case in cases for name in case["contestants"] if name != OURS)
+    return [n for n in names if any(case["contestants"].get(n, {}).get("status") != "failed" for case in cases)]
+
+
+def _introduction(race: dict[str, Any]) -> list[str]:
+    machine, settings = race["machine"], race["settings"]
+    versions = ", ".join(f"{name} {version}" for name, version in machine["packages"].items())
+    many = max((case["fits_per_process"] for case in race["cases"]), default=1)
+    each = f", each of {many} fits in one process" if many > 1 else ""
+    return [
+        f"{machine['cpu']}, {machine['threads_used']} of {machine['cores']} cores, {machine['memory_gb']} GB, "
+        f"Python {machine['python']}, {versions}. {race['date']}, `{race['command']}`.",
+        "",
+        f"Gaussian kernel, tolerance {settings['tolerance']:g}, medians of {settings['runs']} runs{each}, every run "
+        f"in a fresh process; seconds of `fit` alone. Peers have a cache of {settings['cache_mb']} MB, maxmargin its "
+        "default. scikit-learn can only use one core; LIBSVM's nodes are made before the clock starts. Every solution "
+        f"is judged in float64: `!` marks a violation above {LENIENCE:g} tolerances, with the violation; `>` a fit "
+        "that was killed. S is the number of support vectors; limit the seconds to compute the kernel values of all "
+        "samples with them, to factorise the free part and to read the data, measured on the spot. Ratios are seconds "
+        "of the fastest peer over maxmargin's (above 1: maxmargin is faster), among all peers and among those that met "
+        "the tolerance. Memory is the peak of maxmargin's process, in brackets the part of the fit itself.",
+    ]
+
+
+def _table(cases: list[dict[str, Any]], peers: list[str]) -> list[str]:
+    head = ["case", "n x d", "classes", "C", "S", "limit", OURS, *peers]
+    head += ["ratio, all", "ratio, certified", "fit / limit", "values / (n S)", "memory, MB"]
+    lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
+    return lines + ["| " + " | ".join(_row(case, peers)) + " |" for case in cases]
+
+
+def _row(case: dict[str, Any], peers: list[str]) -> list[str]:
+    ours, limit = case["contestants"].get(OURS, {"status": "not run"}), case["limit"]
+    done = ours["status"] in FINISHED
+    over_limit = efficiency = memory = "–"
+    if done:
+        memory = f"{ours['peak_mb']:,.0f} ({ours['peak_mb'] - ours['before_mb']:,.0f})"
+    if done and limit:
+        over_limit = f"{ours['seconds'] / limit['seconds']:.1f}"
+        if ours["evaluations"]:
+            efficiency = f"{ours['evaluations'] / limit['values']:.2f}"
+    return [
+        case["name"],
+        f"{case['rows']:,} x {case['features']:,}{' sparse' if case['sparse'] else ''}",
+        str(case["classes"]),
+        f"{case['C']:g}",
+        f"{limit['support']:,}" if limit else "–",
+        seconds_text(limit["seconds"]) if limit else "–",
+        *(_cell(case, name) for name in (OURS, *peers)),
+        _ratio_text(ratio(case, certified_only=False)),
+        _ratio_text(ratio(case, certified_only=True)),
+        over_limit,
+        efficiency,
+        memory,
+    ]
+
+
+def _cell(case: dict[str, Any], name: str) -> str:
+    result = case["contestants"].get(name, {"status": "not run"})
+    if result["status"] == "certified":
+        return seconds_text(result["seconds"])
+    if result["status"] == "stopped short":
+        return f"{seconds_text(result['seconds'])} ! {result['violation']:.0e}"
+    return {"killed": f"> {case['max_seconds']:g}", "failed": "failed"}.get(result["status"], "–")
+
+
+def seconds_text(seconds: float) -> str:
+    """Return seconds with three digits, in milliseconds where they are few."""
+    if seconds < 0.1:
+        return f"{seconds * 1e3:.3g} ms"
+    return f"{seconds:.3g}" if seconds < 100 else f"{seconds:.0f}"
+
+
+def _ratio_text(found: Ratio | None) -> str:
+    return "–" if found is None else str(found)
+
+
+def _means(summary: dict[str, Any]) -> list[str]:
+    lines = []
+    for key, who in (("fastest_peer", "the fastest peer"), ("fastest_certified_peer", "the fastest certified peer")):
+        found = summary[key]
+        if found is None:
+            continue
+        bounds = f", {found['bounds']} of them bounds from the time limit" if found["bounds"] else ""
+        lines.append(
+            f"Against {who}: geometric mean **{found['geometric_mean']:.2f}** over {found['cases']} cases{bounds}; "
+            f"worst {found['worst']:.2f} ({found['worst_case']}).  "
+        )
+    alone = [
+        f"{name} {mean['geometric_mean']:.2f} over {mean['cases']} (worst {mean['worst']:.2f}, {mean['worst_case']})"
+        for name, mean in summary["peers"].items()
+    ]
+    if alone:
+        lines.append(f"Against each peer alone, whatever its certificate: {'; '.join(alone)}.")
+    if summary["ours_not_certified"]:
+        lines.append(f"maxmargin was not certified on: {', '.join(summary['ours_not_certified'])}.")
+    return lines
+
+
+def _absent(cases: list[dict[str, Any]]) -> list[str]:
+    """Return a line for each peer that never ran, with the reason."""
+    names = dict.fromkeys(name for case in cases for name in case["contestants"])
+    shown = {OURS, *peers_of(cases)}
+    reasons = {n: next(c["contestants"][n]["reason"] for c in cases if n in c["contestants"]) for n in names}
+    return [f"{name} did not run: {reason}" for name, reason in reasons.items() if name not in shown]
+
+
+def _remarks(cases: list[dict[str, Any]], peers: list[str]) -> list[str]:
+    lines = []
+    for case in cases:
+        for name in (OURS, *peers):
+            result = case["contestants"].get(name, {})
+            notes = [result["reason"]] if result.get("status") in ("failed", "killed", "left out") else []
+            notes += result.get("remarks", [])
+            if result.get("projected"):
+                notes.append("infeasible coefficients, projected before they were judged")
+            if result.get("different_solutions", 1) > 1:
+                notes.append(f"{result['different_solutions']} different solutions; the worst was judged")
+            lines += [f"{case['name']}, {name}: {note}" for note in notes if note]
+    return lines
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that JSON can hold: infinities and not-a-numbers as text."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value

@@ -1,0 +1,76 @@
+"""What a race comes to: ratios of peers' seconds to ours, with their geometric mean and the worst of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, log
+from typing import Any
+
+from benchmarks.race.contestants import OURS
+
+FINISHED = ("certified", "stopped short")
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Seconds of the fastest peer over ours.
+
+    `bound` is ">" where all peers were killed and the time limit stands for them, "<" where ours was, else empty.
+    """
+
+    value: float
+    bound: str
+    peer: str
+
+    def __str__(self) -> str:
+        return f"{self.bound}{self.value:.2f}"
+
+
+def ratio(case: dict[str, Any], certified_only: bool, peer: str | None = None) -> Ratio | None:
+    """Return the ratio of a case, or None if there is nobody to compare with; with `peer`, only that one counts.
+
+    With `certified_only`, peers that missed the tolerance do not count; where peers finished but none of them met it,
+    there is no ratio.
+    """
+    results = {name: r for name, r in case["contestants"].items() if peer is None or name in (OURS, peer)}
+    ours = results.get(OURS, {"status": "not run"})
+    finished = {name: r["seconds"] for name, r in results.items() if name != OURS and r["status"] in FINISHED}
+    fit = {name: s for name, s in finished.items() if not certified_only or results[name]["status"] == "certified"}
+    killed = [name for name, r in results.items() if name != OURS and r["status"] == "killed"]
+    if ours["status"] in FINISHED:
+        if fit:
+            fastest = min(fit, key=lambda name: fit[name])
+            return Ratio(fit[fastest] / ours["seconds"], "", fastest)
+        return Ratio(case["max_seconds"] / ours["seconds"], ">", killed[0]) if killed and not finished else None
+    if ours["status"] == "killed" and fit:
+        fastest = min(fit, key=lambda name: fit[name])
+        return Ratio(fit[fastest] / case["max_seconds"], "<", fastest)
+    return None
+
+
+def summarise(cases: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return geometric means and worst ratios: against the fastest peers, certified ones, and each peer alone."""
+    names = dict.fromkeys(name for case in cases for name in case["contestants"] if name != OURS)
+    by_peer = {name: _mean({case["name"]: ratio(case, False, name) for case in cases}) for name in names}
+    return {
+        "fastest_peer": _mean({case["name"]: ratio(case, certified_only=False) for case in cases}),
+        "fastest_certified_peer": _mean({case["name"]: ratio(case, certified_only=True) for case in cases}),
+        "peers": {name: mean for name, mean in by_peer.items() if mean is not None},
+        "ours_not_certified": [
+            case["name"] for case in cases if case["contestants"].get(OURS, {}).get("status") not in (None, "certified")
+        ],
+    }
+
+
+def _mean(by_case: dict[str, Ratio | None]) -> dict[str, Any] | None:
+    ratios = {name: found for name, found in by_case.items() if found is not None}
+    if not ratios:
+        return None
+    worst = min(ratios, key=lambda name: ratios[name].value)
+    return {
+        "cases": len(ratios),
+        "bounds": sum(bool(found.bound) for found in ratios.values()),
+        "geometric_mean": exp(sum(log(found.value) for found in ratios.values()) / len(ratios)),
+        "worst": ratios[worst].value,
+        "worst_case": worst,
+    }

@@ -1,0 +1,76 @@
+"""A start for a large problem from the solutions of nested samples of it (Graf et al. 2005 and others).
+
+Where noise makes most support vectors rest on their bounds, a sample of the data shows which side of the margin every
+variable is on, and with it the bound that it will rest on. Placing all of them at once saves the many rounds that would
+find them one block after the other.
+
+The sample is solved with bounds as many times wider as it is smaller, so that its weight vector is that of the whole.
+Then each group is filled up from its largest slack down, until it sums to what it must.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxmargin.matrices.symmetric_matrix import Floats, Indices
+from maxmargin.problems import DualProblem
+
+#: Each sample is so many times smaller than the next.
+RATIO = 4
+
+#: The smallest sample has at least so many variables.
+SMALLEST = 500
+
+
+def nested_samples(size: int) -> list[Indices]:
+    """Return samples of the variables, each a part of the next: spread at random, always the same ones."""
+    order = np.random.default_rng(size).permutation(size)
+    sizes = []
+    while (size := size // RATIO) >= SMALLEST:
+        sizes.append(size)
+    return [np.sort(order[:count]) for count in reversed(sizes)]
+
+
+def can_start(problem: DualProblem) -> bool:
+    """Whether a start of this kind exists: every slack must have a bound on its side."""
+    return problem.bounded and not problem.ridge.any()
+
+
+def pose_sample(problem: DualProblem, sample: Indices) -> DualProblem:
+    """Return the problem of the sample, with wider bounds."""
+    widening = problem.size / len(sample)
+    return DualProblem(
+        matrix=problem.matrix.take(sample),
+        linear=problem.linear[sample],
+        lower=problem.lower[sample] * widening,
+        upper=problem.upper[sample] * widening,
+        group=problem.group[sample],
+        total=problem.total,
+    )
+
+
+def mostly_bounded(problem: DualProblem, dual: Floats) -> bool:
+    """Whether more than half of the variables in use rest on a bound."""
+    used = dual != 0
+    resting = used & ((dual == problem.lower) | (dual == problem.upper))
+    return 2 * int(resting.sum()) > int(used.sum())
+
+
+def place(problem: DualProblem, slack: Floats) -> Floats:
+    """Return the feasible point with the largest slacks of each group on the upper bound, the others on the lower.
+
+    One variable of each group takes what remains in between.
+    """
+    dual = np.where(slack > 0, problem.upper, problem.lower)
+    for g in range(problem.groups):
+        members = np.flatnonzero(problem.group == g)
+        order = members[np.argsort(-slack[members], kind="stable")]
+        width = problem.upper[order] - problem.lower[order]
+        missing = problem.total[g] - problem.lower[order].sum()
+        filled = np.concatenate([[0.0], np.cumsum(width)])
+        full = int(np.searchsorted(filled, missing, side="right")) - 1  # so many fit altogether
+        dual[order[:full]] = problem.upper[order[:full]]
+        dual[order[full:]] = problem.lower[order[full:]]
+        if full < len(order):
+            dual[order[full]] += missing - filled[full]
+    return dual
