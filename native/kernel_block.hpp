@@ -156,17 +156,12 @@ void dense_combination(const Formula& f, const PackedSamples<T>& rows, const Pac
 
 // target[c] −= Σ_r factors[r] · rows[r][c] for Rows rows.
 template <int Rows> MAXMARGIN_INLINE void subtract_few(double* target, const float* const* rows, const double* factors, std::int64_t count) {
-  typedef float Half __attribute__((vector_size(kVectorBytes / 2)));
   constexpr int width = kWidth<double>;
   std::int64_t c = 0;
   for (; c + width <= count; c += width) {
     Vec<double> sum = load_vector(target + c);
 #pragma GCC unroll 8
-    for (int r = 0; r < Rows; ++r) {
-      Half half;
-      std::memcpy(&half, rows[r] + c, sizeof half);
-      sum -= factors[r] * __builtin_convertvector(half, Vec<double>);
-    }
+    for (int r = 0; r < Rows; ++r) sum -= factors[r] * load_widened(rows[r] + c);
     store_vector(target + c, sum);
   }
   for (; c < count; ++c)

@@ -14,12 +14,7 @@ typedef IntegerVec<double> IndexLanes;
 
 MAXMARGIN_INLINE Lanes load(const double* p) { return load_vector(p); }
 
-MAXMARGIN_INLINE Lanes load(const float* p) {  // widened
-  typedef float Half __attribute__((vector_size(kLanes * sizeof(float))));
-  Half v;
-  std::memcpy(&v, p, sizeof v);
-  return __builtin_convertvector(v, Lanes);
-}
+MAXMARGIN_INLINE Lanes load(const float* p) { return load_widened(p); }
 
 MAXMARGIN_INLINE Lanes spread(double x) { return repeat(x); }
 

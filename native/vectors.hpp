@@ -2,6 +2,10 @@
 // double alike, and the exponential of all of them at once.
 #pragma once
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include <cstdint>
 #include <cstring>
 
@@ -38,6 +42,20 @@ template <class T> MAXMARGIN_INLINE Vec<T> load_vector(const T* p) {
   std::memcpy(&v, p, sizeof v);
   return v;
 }
+// As many float values as a vector of double holds, widened. GCC 12 makes five instructions of the portable form.
+MAXMARGIN_INLINE Vec<double> load_widened(const float* p) {
+#if defined(__AVX512F__)
+  return _mm512_cvtps_pd(_mm256_loadu_ps(p));
+#elif defined(__AVX__)
+  return _mm256_cvtps_pd(_mm_loadu_ps(p));
+#else
+  typedef float Half __attribute__((vector_size(kVectorBytes / 2)));
+  Half half;
+  std::memcpy(&half, p, sizeof half);
+  return __builtin_convertvector(half, Vec<double>);
+#endif
+}
+
 template <class T> MAXMARGIN_INLINE void store_vector(T* p, Vec<T> v) { std::memcpy(p, &v, sizeof v); }
 template <class T> MAXMARGIN_INLINE Vec<T> repeat(T x) { return x - Vec<T>{}; }
 

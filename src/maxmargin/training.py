@@ -21,8 +21,8 @@ from maxmargin.problems import Certificate, Counters, DualProblem, Solution, Sta
 from maxmargin.problems.certificate import offset_between, offset_bounds
 from maxmargin.solvers import Callback, StoppingRule
 
-#: Multiplications above which a solution that its solver has audited is judged only when somebody asks for the proof.
-JUDGED_LATER = 5 * 10**8
+#: Multiplications up to which a solution is judged at once even if its solver has audited it.
+JUDGED_AT_ONCE = 5 * 10**8
 
 #: How often the judge sends a point back before double precision is declared exhausted.
 REVIEWS = 3
@@ -114,10 +114,12 @@ def train_binary(
     start: Floats | None = None,
     callback: Callback | None = None,
     deadline: float | None = None,
+    judge_up_to: int = JUDGED_AT_ONCE,
 ) -> BinaryMachine:
     """Solve a two-class problem and have the solution judged.
 
-    `deadline` is a reading of ``time.perf_counter`` that replaces the solver's own limit on seconds.
+    `deadline` is a reading of ``time.perf_counter`` that replaces the solver's own limit on seconds. If the judgement
+    takes more than `judge_up_to` multiplications and the solver has audited itself, it waits until somebody asks.
     """
     if deadline is None and solver.stopping.max_seconds is not None:
         deadline = perf_counter() + solver.stopping.max_seconds
@@ -142,7 +144,8 @@ def train_binary(
         start = hulls.dual
     solution = solve(problem, solver.stopping, start)
     machine = BinaryMachine(problem, solution, samples)
-    if solver.audited and solution.status is Status.CONVERGED and _judgement_takes_long(problem, solution):
+    work = problem.size * int(np.count_nonzero(solution.dual)) * problem.matrix.cost
+    if solver.audited and solution.status is Status.CONVERGED and work > judge_up_to:
         machine.judge_later()
         return machine
     for review in range(REVIEWS + 1):
@@ -196,8 +199,3 @@ def _scaled(solution: Solution, problem: DualProblem, factor: float, status: Sta
 def _accepted(certificate: Certificate, rule: StoppingRule) -> bool:
     gap_met = rule.gap is not None and certificate.gap <= rule.gap
     return gap_met or certificate.violation <= rule.violation
-
-
-def _judgement_takes_long(problem: DualProblem, solution: Solution) -> bool:
-    values = problem.size * int(np.count_nonzero(solution.dual))
-    return values * problem.matrix.cost > JUDGED_LATER

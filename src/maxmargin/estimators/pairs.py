@@ -10,7 +10,7 @@ from time import perf_counter
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import DualProblem, Status
 from maxmargin.solvers import Callback, SharedCallback
-from maxmargin.training import BinaryMachine, Solver, train_binary
+from maxmargin.training import JUDGED_AT_ONCE, BinaryMachine, Solver, train_binary
 
 Pose = Callable[[int, int], tuple[DualProblem, Indices]]
 
@@ -36,7 +36,7 @@ def train_pairs(
     def train(position: int) -> BinaryMachine:
         problem, samples = pose(*pairs[position])
         start = None if starts is None else starts[position]
-        machine = train_binary(problem, solver, samples, start, watch, deadline)
+        machine = train_binary(problem, solver, samples, start, watch, deadline, JUDGED_AT_ONCE // len(pairs))
         if machine.status is Status.INTERRUPTED:
             watch.stopped.set()
         return machine

@@ -321,7 +321,11 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         self, kernel: Kernel | None, X: Any, members: list[Indices], solver: Solver, cache_bytes: int, threads: int
     ) -> SharedKernel | None:
         """Return kernel rows for all pairs of classes, if the solver reads rows and half of the cache holds them."""
-        if kernel is None or not isinstance(solver, BlockSolver) or 8 * X.shape[0] ** 2 > cache_bytes:
+        if (
+            kernel is None
+            or not isinstance(solver, BlockSolver)
+            or 8 * sum(len(rows) ** 2 for rows in members) > cache_bytes
+        ):
             return None
         points = Points(X)
         return SharedKernel(kernel, points, members, threads) if SharedKernel.serves(kernel, points) else None

@@ -17,6 +17,9 @@ from scipy import sparse
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.int64]
 
+#: About how many bytes of the data a checksum looks at.
+CHECKED_BYTES = 2**19
+
 
 class Points:
     """The samples of a data set, or some of them.
@@ -54,8 +57,11 @@ class Points:
 
     def take(self, rows: ArrayLike | slice) -> Points:
         """Return the chosen samples as a view: no data are copied."""
-        picks = rows if isinstance(rows, slice) else np.asarray(rows)
-        chosen = Points(self.data, self.index[picks])
+        return self.pick(self.index[rows if isinstance(rows, slice) else np.asarray(rows)])
+
+    def pick(self, index: Indices) -> Points:
+        """Return rows of the data behind these samples, by their number there."""
+        chosen = Points(self.data, index)
         chosen.memo = self.memo
         return chosen
 
@@ -77,12 +83,8 @@ class Points:
         return arrays
 
     def checksum(self) -> int:
-        """Return a number that changes when the data do."""
-        arrays = [self.data.data, self.data.indices, self.data.indptr] if sparse.issparse(self.data) else [self.data]
-        total = 0
-        for array in arrays:
-            total = crc32(np.ascontiguousarray(array).view(np.uint8).reshape(-1).data, total)
-        return total
+        """Return a number that changes when the data do; of many data only rows evenly spread are looked at."""
+        return checksum_of(self.data.data if sparse.issparse(self.data) else np.asarray(self.data))
 
     def values(self) -> Any:
         """Return the samples themselves, as a user's own kernel wants them."""
@@ -115,6 +117,12 @@ def _as_samples(data: Any) -> Any:
 
 def _count(data: Any) -> int:
     return int(data.shape[0]) if hasattr(data, "shape") else len(data)
+
+
+def checksum_of(array: NDArray[Any]) -> int:
+    """Return a number that changes when an array does; of a large one only rows evenly spread are looked at."""
+    looked_at = np.ascontiguousarray(array[:: max(1, array.nbytes // CHECKED_BYTES)])
+    return crc32(looked_at.view(np.uint8).reshape(-1).data)
 
 
 def work_per_value(points: Points) -> int:

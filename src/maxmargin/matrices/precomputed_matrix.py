@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.kernels.points import checksum_of
 from maxmargin.matrices.single_columns import BlockColumns, SingleColumns
 from maxmargin.matrices.symmetric_matrix import Floats, Indices, product_by_blocks
 
@@ -44,7 +44,7 @@ class PrecomputedMatrix:
         return 1
 
     def checksum(self) -> int:
-        return crc32(np.ascontiguousarray(self.values).view(np.uint8).reshape(-1).data)
+        return checksum_of(self.values)
 
     def at_hand(self) -> Floats | None:
         if self.size**2 > REQUEST_VALUES:

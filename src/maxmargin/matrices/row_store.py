@@ -67,6 +67,14 @@ class RowStore:
         """How many more rows fit before one must be forgotten."""
         return self.capacity - self._used
 
+    def hold_all(self, work: int) -> bool:
+        """Make all rows available if they fit and take at most so many multiplications; return whether they are."""
+        size = len(self.columns)
+        if self.capacity < size or size**2 * self._source.cost > work:
+            return False
+        self.hold(np.arange(size))
+        return True
+
     def hold(self, positions: Indices) -> Indices:
         """Make the rows of up to `capacity` positions available and return their slots."""
         self.clock += 1

@@ -1,8 +1,8 @@
 """Kernel rows that the machines of all pairs of classes share.
 
 A sample of class a takes part in the machines (a, b), (a, c), …: its kernel values with its own class are the same in
-all of them. So rows are kept by class of the column: one segment per sample and class, computed when a machine first
-asks for it, and there for every other.
+all of them. They are computed when a machine first asks for them, and there for every other. Values between two classes
+belong to one machine alone, which keeps them itself.
 """
 
 from __future__ import annotations
@@ -15,33 +15,36 @@ from numpy.typing import NDArray
 
 from maxmargin import _native
 from maxmargin.kernels import Kernel, Points
-from maxmargin.kernels.fused_columns import FusedColumns
-from maxmargin.kernels.single_precision import single_precision
+from maxmargin.kernels.points import work_per_value
+from maxmargin.kernels.single_precision import SinglePrecision, single_precision
 from maxmargin.matrices.kernel_matrix import KernelMatrix
 from maxmargin.matrices.single_columns import SingleColumns
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 
+Singles = NDArray[np.float32]
 
-class _Segments:
-    """The kernel values of all samples with those of one class, as far as they are known."""
 
-    def __init__(self, columns: FusedColumns, points: Points, samples: int, members: int) -> None:
-        self.columns, self.points = columns, points
-        self.values = np.empty((samples, members), dtype=np.float32)  # untouched pages of an empty array are free
-        self.known = np.zeros(samples, dtype=bool)
+class _OneClass:
+    """The kernel values of the samples of one class with each other, as far as they are known."""
 
-    def ensure(self, rows: Indices) -> int:
-        """Compute what is missing of some rows and return how many values that took."""
-        missing = rows[~self.known[rows]]
+    def __init__(self, how: SinglePrecision, samples: Indices, threads: int) -> None:
+        self.how, self.samples, self.threads = how, samples, threads
+        self.columns = how.columns(samples, threads)
+        self._values = np.empty((len(samples), len(samples)), np.float32)  # untouched pages of an empty array are free
+        self._known = np.zeros(len(samples), dtype=bool)
+
+    def rows(self, members: Indices) -> tuple[Singles, int]:
+        """Return the table that has these rows, and how many values had to be computed."""
+        missing = members[~self._known[members]]
         if len(missing):
             # Two threads may compute the same rows at once: they write the same values.
-            self.columns.fill(self.points.take(missing), self.values, missing)
-            self.known[missing] = True
-        return len(missing) * self.values.shape[1]
+            self.columns.fill(self.how.rows(self.samples[missing]), self._values, missing)
+            self._known[missing] = True
+        return self._values, missing.size * len(self.samples)
 
 
 class SharedKernel:
-    """Single-precision kernel rows over all samples, kept by class.
+    """Single-precision kernel rows within each class, and the matrices of pairs of classes that use them.
 
     Parameters
     ----------
@@ -53,78 +56,117 @@ class SharedKernel:
     """
 
     def __init__(self, kernel: Kernel, points: Points, members: Sequence[Indices], threads: int) -> None:
-        self.kernel, self.points, self.members, self.threads = kernel, points, members, threads
-        how = single_precision(kernel, points)
+        how = single_precision(kernel, points, threads)
         if how is None:
             raise ValueError("rows of this kernel cannot be shared: it has no formula in single precision")
-        self._segments = [
-            _Segments(how.columns(points.index[rows], threads), how.points, len(points), len(rows)) for rows in members
-        ]
+        self.kernel, self.points, self.threads = kernel, points, threads
+        self._classes = [_OneClass(how, points.index[rows], threads) for rows in members]
 
     @staticmethod
     def serves(kernel: Kernel, points: Points) -> bool:
-        """Whether this kernel can be shared."""
+        """Whether the rows of this kernel can be shared."""
         return single_precision(kernel, points) is not None
 
     def pair(self, first: int, second: int) -> SharedPairMatrix:
         """Return the matrix of two classes: the samples of the first, then those of the second."""
-        samples = np.concatenate([self.members[first], self.members[second]])
-        matrix = KernelMatrix(self.kernel, self.points.take(samples), self.threads)
-        return SharedPairMatrix(
-            matrix.kernel, matrix.points, self.threads, (self._segments[first], self._segments[second])
-        )
+        pair = (self._classes[first], self._classes[second])
+        samples = np.concatenate([one.samples for one in pair])
+        return SharedPairMatrix(self.kernel, self.points.pick(samples), self.threads, pair)
 
 
 @dataclass(frozen=True)
 class SharedPairMatrix(KernelMatrix):
-    """The kernel matrix of two classes; its single-precision rows are shared with other pairs."""
+    """The kernel matrix of two classes; its single-precision rows are shared with other pairs where they can be."""
 
-    segments: tuple[_Segments, ...] = ()
+    classes: tuple[_OneClass, ...] = ()
 
     def single(self, columns: Indices) -> SingleColumns:
-        return _SharedColumns(self.points.index, self.segments, columns)
+        return _SharedColumns(self.classes, columns, self.threads)
 
 
 class _SharedColumns:
-    """Some columns of the matrix of a pair."""
+    """Some columns of the matrix of a pair: those of the first class, then those of the second, in any order."""
 
-    def __init__(self, samples: Indices, segments: tuple[_Segments, ...], columns: Indices) -> None:
-        self._segments, self._columns = segments, columns
-        self._samples = samples  # the row of the data behind each position of the pair
-        edge = segments[0].values.shape[1]
-        first = columns < edge
-        # Where the columns of each class go, and which of its members they are.
-        self._parts = [(np.flatnonzero(first), columns[first]), (np.flatnonzero(~first), columns[~first] - edge)]
-        self.cost = 100
+    def __init__(self, classes: tuple[_OneClass, ...], columns: Indices, threads: int) -> None:
+        self._classes, self._count, self._threads = classes, len(columns), threads
+        self._edge = len(classes[0].samples)
+        self._size = self._edge + len(classes[1].samples)
+        self._ordered = np.array_equal(columns, np.arange(self._size))
+        places = self._split(columns)
+        self._places = places
+        self._members = (columns[places[0]], columns[places[1]] - self._edge)  # which of their class they are
+        self.cost = work_per_value(classes[0].how.points)
 
-    def fill(self, rows: Indices, out: NDArray[np.float32], slots: Indices) -> int:
+    def fill(self, rows: Indices, out: Singles, slots: Indices) -> int:
+        if self._ordered and len(rows) == self._size and np.array_equal(rows, np.arange(self._size)):
+            return self._fill_all(out, slots)
         computed = 0
-        samples = self._samples[rows]
-        for segment, (places, members) in zip(self._segments, self._parts, strict=True):
-            if not len(places):
+        for c, at in enumerate(self._split(rows)):
+            if not len(at):
                 continue
-            computed += segment.ensure(samples)
-            values = np.empty((len(rows), len(members)), dtype=np.float32)
-            _native.gather(segment.values, samples, members, values, 1)
-            if places[-1] - places[0] == len(places) - 1:
-                out[slots, places[0] : places[-1] + 1] = values
-            else:
-                out[slots[:, None], places] = values
+            members = rows[at] - c * self._edge
+            computed += self._fill_own(c, members, out, slots[at])
+            computed += self._fill_other(c, members, out, slots[at])
         return computed
 
     def combine(self, rows: Indices, weights: Floats) -> tuple[Floats, int]:
-        # By symmetry from the rows of the columns: those that a solver has moved are there.
         out, computed = np.zeros(len(rows)), 0
-        edge = self._segments[0].values.shape[1]
-        for segment, here, members in (
-            (self._segments[0], rows < edge, rows[rows < edge]),
-            (self._segments[1], rows >= edge, rows[rows >= edge] - edge),
-        ):
-            if not len(members):
-                continue
-            samples = self._samples[self._columns]
-            computed += segment.ensure(samples)
-            values = np.empty((len(samples), len(members)), dtype=np.float32)
-            _native.gather(segment.values, samples, members, values, 1)
-            out[here] = weights @ values
+        for c, at in enumerate(self._split(rows)):
+            members = rows[at] - c * self._edge
+            for other in range(2):
+                columns, share = self._members[other], weights[self._places[other]]
+                if not len(columns) or not len(members):
+                    continue
+                one = self._classes[other]
+                if other == c:  # by symmetry from the rows of the columns: those that a solver has moved are there
+                    table, new = one.rows(columns)
+                    values = np.empty((len(columns), len(members)), np.float32)
+                    _native.gather(table, columns, members, values, self._threads)
+                    out[at] += share @ values
+                else:
+                    fused = one.how.columns(one.samples[columns], self._threads)
+                    out[at] += fused.combine(one.how.rows(self._classes[c].samples[members]), share)
+                    new = len(columns) * len(members)
+                computed += new
         return out, computed
+
+    def _split(self, positions: Indices) -> tuple[Indices, Indices]:
+        """Return where the samples of the first and of the second class are."""
+        return np.flatnonzero(positions < self._edge), np.flatnonzero(positions >= self._edge)
+
+    def _fill_all(self, out: Singles, slots: Indices) -> int:
+        """Fill the whole matrix; what is between the classes is computed once and mirrored."""
+        first, second = self._classes
+        edge, everyone = self._edge, np.arange(self._size)
+        own_first, new_first = first.rows(everyone[:edge])
+        own_second, new_second = second.rows(everyone[: self._size - edge])
+        between = np.empty((edge, self._size - edge), np.float32)
+        second.columns.fill(first.how.rows(first.samples), between, everyone[:edge])
+        in_a_row = slots[-1] - slots[0] == len(slots) - 1
+        top = slice(slots[0], slots[0] + edge) if in_a_row else slots[:edge]
+        bottom = slice(slots[0] + edge, slots[-1] + 1) if in_a_row else slots[edge:]
+        out[top, :edge], out[top, edge : self._size] = own_first, between
+        out[bottom, :edge], out[bottom, edge : self._size] = between.T, own_second
+        return new_first + new_second + between.size
+
+    def _fill_own(self, c: int, members: Indices, out: Singles, slots: Indices) -> int:
+        columns, places = self._members[c], self._places[c]
+        if not len(columns):
+            return 0
+        table, computed = self._classes[c].rows(members)
+        values = np.empty((len(members), len(columns)), np.float32)
+        _native.gather(table, members, columns, values, self._threads)
+        out[slots[:, None], places] = values
+        return computed
+
+    def _fill_other(self, c: int, members: Indices, out: Singles, slots: Indices) -> int:
+        columns, places = self._members[1 - c], self._places[1 - c]
+        if not len(columns):
+            return 0
+        other = self._classes[1 - c]
+        whole = len(columns) == len(other.samples)
+        fused = other.columns if whole else other.how.columns(other.samples[columns], self._threads)
+        values = np.empty((len(members), len(columns)), np.float32)
+        fused.fill(other.how.rows(self._classes[c].samples[members]), values, np.arange(len(members)))
+        out[slots[:, None], places] = values if not whole else values[:, columns]
+        return values.size

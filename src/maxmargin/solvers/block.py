@@ -32,8 +32,14 @@ from maxmargin.solvers.shrinking import extremes
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
 from maxmargin.solvers.working_state import Reason
 
+#: All rows are computed at once if that takes at most so many multiplications: there is no need for blocks then.
+ALL_ROWS_WORK = 2 * 10**9
+
 #: A block is solved until its violation is this part of the violation among all variables.
 INNER = 0.1
+
+#: Pair steps among all variables between two looks at limits, shrinking and the end game.
+STRETCH = 1000
 
 #: Pair steps among all variables begin when fewer than this part of the rows of a block were new.
 NEW_ROWS = 0.1
@@ -135,8 +141,9 @@ class BlockSolver:
     def _iterate(self, state: BlockState, monitor: Monitor) -> Status:
         tolerance = (1.0 - RESERVE) * self.stopping.violation
         run = _Run(self, state, monitor, tolerance)
-        if run.look() <= self.stopping.violation:
-            return Status.CONVERGED  # the start is; its gradient is in double precision
+        if run.look() <= tolerance and state.violation + state.audit() <= self.stopping.violation:
+            return Status.CONVERGED  # the start is optimal
+        run.rows_at_hand = state.rows.hold_all(ALL_ROWS_WORK)
         while True:
             reason = run.pairs() if run.rows_at_hand else run.block()
             if reason is Reason.UNBOUNDED:
@@ -157,7 +164,7 @@ class BlockSolver:
                 return stop
             if monitor.report(lambda: _progress(state, monitor)):
                 return Status.STOPPED
-            if self.stopping.gap is not None and not state.left_out and _gap(state) <= self.stopping.gap:
+            if run.gap_reached(self.stopping.gap):
                 return Status.CONVERGED
             if run.due():
                 if grows_without_limit(state):
@@ -184,6 +191,7 @@ class _Run:
     def __init__(self, solver: BlockSolver, state: BlockState, monitor: Monitor, tolerance: float) -> None:
         self.state, self.monitor, self.tolerance = state, monitor, tolerance
         self.block_size, self.max_iterations = solver.working_set, solver.stopping.max_iterations
+        self.stretch = STRETCH if solver.stopping.gap is None else STRETCH // 20  # the gap is looked at in between
         self.rows_at_hand = False  # whether the rows that matter are in memory
         self._previous: Indices = np.empty(0, dtype=np.int64)
         self._stretches = 0
@@ -216,10 +224,16 @@ class _Run:
     def pairs(self) -> Reason:
         """Take a stretch of pair steps among all that take part."""
         state = self.state
-        reason = state.pair_steps(self.tolerance, self._steps(1000), self.monitor.time_slice())
+        reason = state.pair_steps(self.tolerance, self._steps(self.stretch), self.monitor.time_slice())
         if state.rows.spare == 0 and reason is Reason.NEEDS_ROW:
             self.rows_at_hand = False  # memory is short: whole blocks of rows are cheaper than one after the other
         return reason
+
+    def gap_reached(self, wanted: float | None) -> bool:
+        """Whether the duality gap of all variables is small enough."""
+        if wanted is None or self.state.left_out:
+            return False
+        return _gap(self.state) <= wanted
 
     def due(self) -> bool:
         """Whether it is time to look at shrinking and at the end game."""

@@ -173,7 +173,7 @@ class BlockState:
             return 0.0
         order = np.argsort(self.gradient)
         ends = self.variables[np.concatenate([order[:AUDIT_ENDS], order[-AUDIT_ENDS:]])]
-        sample = np.unique(np.concatenate([ends, np.arange(0, self.size, max(1, self.size // AUDIT_SPREAD))]))
+        sample = np.unique(np.concatenate([ends, np.arange(0, self.size, max(16, self.size // AUDIT_SPREAD))]))
         problem = self.problem
         product = problem.matrix.block(sample, support) @ dual[support]
         self.rows.evaluations += len(sample) * len(support)
