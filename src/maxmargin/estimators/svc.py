@@ -209,8 +209,8 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         side_by_side = 1 if len(classes) == 2 else min(threads, len(classes) * (len(classes) - 1) // 2)
         inside = max(1, threads // side_by_side)
         cache_bytes = self._cache_bytes()
-        sizes = sorted(map(len, members))
-        solver = self._make_solver(sizes[-1] + sizes[-2], bool(np.isfinite(cost)), cache_bytes // side_by_side, inside)
+        bounded = bool(np.isfinite(cost))
+        solver = self._make_solver(X.shape[0], bounded, cache_bytes // side_by_side, inside)
         matrix_of = self._make_matrix_of(kernel, X, cache_bytes, inside)
         shared = self._share_rows(kernel, X, members, solver, cache_bytes, inside) if len(classes) > 2 else None
         starts = self._starts(classes, members, X.shape)

@@ -21,7 +21,7 @@ from maxmargin.kernels.kernel import Kernel
 from maxmargin.kernels.points import Floats, Indices, Points
 
 #: γ‖x‖² up to which the quick form of the gaussian is used: the error of its exponent is 1e-7 of that.
-QUICK_UP_TO = 64.0
+QUICK_UP_TO = 16.0
 
 #: The largest entry, and the largest kernel value, that single precision is trusted with.
 LARGEST_ENTRY, LARGEST_VALUE = 1e15, 1e30

@@ -142,7 +142,7 @@ class RowStore:
 
     def _lay_out(self, width: int, owners: Indices) -> None:
         """Divide the memory into rows; the first ones belong to `owners`."""
-        slots = min(len(self._memory) // width, len(self.columns))
+        slots = min(len(self._memory) // width, width)
         self.storage = self._memory[: slots * width].reshape(slots, width)
         self.slot = np.full(len(self.columns), -1)
         self.slot[owners] = np.arange(len(owners))

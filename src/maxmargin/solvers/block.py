@@ -32,8 +32,10 @@ from maxmargin.solvers.shrinking import extremes
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
 from maxmargin.solvers.working_state import Reason
 
-#: All rows are computed at once if that takes at most so many multiplications: there is no need for blocks then.
-ALL_ROWS_WORK = 2 * 10**9
+#: All rows of a problem of up to so many variables are computed at once if that takes at most so many multiplications:
+#: there is no need for blocks then.
+ALL_ROWS = 3000
+ALL_ROWS_WORK = 10**9
 
 #: A block is solved until its violation is this part of the violation among all variables.
 INNER = 0.1
@@ -143,7 +145,7 @@ class BlockSolver:
         run = _Run(self, state, monitor, tolerance)
         if run.look() <= tolerance and state.violation + state.audit() <= self.stopping.violation:
             return Status.CONVERGED  # the start is optimal
-        run.rows_at_hand = state.rows.hold_all(ALL_ROWS_WORK)
+        run.rows_at_hand = state.size <= ALL_ROWS and state.rows.hold_all(ALL_ROWS_WORK)
         while True:
             reason = run.pairs() if run.rows_at_hand else run.block()
             if reason is Reason.UNBOUNDED:

@@ -25,8 +25,8 @@ LEAST_ROWS = 64
 #: How many gradients an audit looks at: at each end, and spread over all variables.
 AUDIT_ENDS, AUDIT_SPREAD = 32, 192
 
-#: Rows that are computed together with one that a pair step lacks.
-COMPANY = 24
+#: Rows that are computed together with one that a pair step lacks, of variables so near the ends of the violation.
+COMPANY, NEAR_END = 8, 0.1
 
 
 class LeftOut(NamedTuple):
@@ -47,7 +47,7 @@ class BlockState:
         Among the variables that take part, as of the last selection.
     """
 
-    accuracy = 1e-5  # of the matrix, whose flat directions may even bend the other way
+    accuracy = 1e-7  # of the matrix, whose flat directions may even bend the other way
 
     def __init__(self, problem: DualProblem, cache_bytes: int, threads: int) -> None:
         self.problem = problem
@@ -241,17 +241,18 @@ class BlockState:
         self._memory[:] = -1
 
     def _fetch(self, row: int) -> None:
-        """Compute a missing row, and with it the rows of the worst violators if there is room."""
-        company = min(self.rows.spare, COMPANY, self.active) - 1
+        """Compute a missing row, and with it a few of variables near the ends of the violation, if there is room."""
+        company = min(self.rows.spare - 1, COMPANY)
         wanted = np.array([row])
         if company > 1:
             absent = self.rows.slot < 0
             absent[row] = False
-            up = np.where(absent & (self.dual < self.upper), self.gradient, -np.inf)
-            down = np.where(absent & (self.dual > self.lower), -self.gradient, -np.inf)
-            half = company // 2
-            likely = np.concatenate([np.argpartition(score, -half)[-half:] for score in (up, down)])
-            wanted = np.concatenate([wanted, np.unique(likely[absent[likely]])])
+            ends = extremes(self)
+            near = NEAR_END * self.violation
+            growing = absent & (self.dual < self.upper) & (self.gradient > ends.highest[self.group] - near)
+            falling = absent & (self.dual > self.lower) & (self.gradient < ends.lowest[self.group] + near)
+            likely = np.concatenate([np.flatnonzero(side)[: company // 2] for side in (growing, falling & ~growing)])
+            wanted = np.concatenate([wanted, likely])
         self.rows.hold(wanted)
 
     def _write_back(self) -> None:
