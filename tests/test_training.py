@@ -20,6 +20,7 @@ class Boaster:
     claim: Status = Status.CONVERGED
     stopping: StoppingRule = field(default_factory=StoppingRule)
     calls: list = field(default_factory=list)
+    audited = False
 
     def solve(self, problem, start=None, callback=None):
         self.calls.append(start)
@@ -84,7 +85,7 @@ def test_an_interruption_while_judging_keeps_the_machine(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(training, "certify", interrupted)
+    monkeypatch.setattr(training, "violation_of", interrupted)
     machine = train_binary(problem, PairwiseSolver(), np.arange(problem.size))
     assert machine.status is Status.INTERRUPTED
     assert np.isfinite(machine.offset)

@@ -1,5 +1,6 @@
 // Runs every native loop at every level that this processor has, under the address and undefined-behaviour sanitisers,
-// on sizes around the widths of vectors and panels, with a cache of two rows, and compares the levels bit for bit.
+// on sizes around the widths of vectors and panels, with a cache of two rows. Kernel values are compared with a plain
+// formula, steps of the solvers between the levels bit for bit.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -8,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "loops.hpp"
+#include "levels.hpp"
 
 using namespace maxmargin;
 
@@ -21,20 +22,6 @@ void check(bool condition, const char* what) {
   }
 }
 
-std::vector<const Loops*> levels() {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  std::vector<const Loops*> found = {&v2::loops};
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) found.push_back(&v3::loops);
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512bw"))
-    found.push_back(&v4::loops);
-  return found;
-#else
-  return {&plain::loops};
-#endif
-}
-
 double term(int kind, double x, double z) {
   switch (kind) {
     case 0: return x * z;
@@ -44,70 +31,157 @@ double term(int kind, double x, double z) {
   }
 }
 
-void test_dense_sums(std::mt19937& random) {
+double expected(const Formula& f, double sum, double half_norms) {
+  switch (f.function) {
+    case Function::power: return std::pow(f.gamma * sum + f.coef0, f.degree);
+    case Function::exponential: return std::exp(-f.gamma * sum);
+    case Function::tangent: return std::tanh(f.gamma * sum + f.coef0);
+    case Function::gaussian_of_product: return std::exp(f.gamma * (sum - half_norms));
+    default: return sum;
+  }
+}
+
+const std::vector<Formula> kFormulas = {
+    {Term::product, Function::identity, 0.0, 0.0, 0},     {Term::product, Function::power, 0.3, 0.7, 5},
+    {Term::product, Function::tangent, 0.3, -0.2, 0},     {Term::product, Function::gaussian_of_product, 0.3, 0.0, 0},
+    {Term::squared, Function::exponential, 0.3, 0.0, 0},  {Term::absolute, Function::exponential, 0.3, 0.0, 0},
+    {Term::chi_squared, Function::exponential, 0.3, 0.0, 0}};
+
+template <class T> const BlockLoops<T>& blocks(const Level& level) {
+  if constexpr (sizeof(T) == 4) return level.kernels->in_single;
+  else return level.kernels->in_double;
+}
+
+// Packed samples in exactly as much memory as they take: the sanitiser sees a read beyond it.
+template <class T> struct Packed {
+  std::vector<T> values, norms;
+  Packed(const BlockLoops<T>& loops, const std::vector<double>& data, const std::vector<std::int64_t>& picks,
+         std::int64_t features, int width) {
+    const std::int64_t padded = (static_cast<std::int64_t>(picks.size()) + width - 1) / width * width;
+    values.resize(padded * features);
+    norms.resize(padded);
+    loops.pack(data.data(), picks.data(), picks.size(), features, width, nullptr, values.data(), norms.data());
+  }
+};
+
+template <class T> void test_dense_blocks(std::mt19937& random) {
   std::uniform_real_distribution<double> uniform;
-  for (std::int64_t features : {1, 2, 7, 8, 9, 31, 63, 64, 65, 71, 100}) {
-    for (std::int64_t rows : {1, 2, 3, 5}) {
-      for (std::int64_t columns : {1, 3, 4, 15, 16, 17, 33}) {
+  const double accuracy = sizeof(T) == 4 ? 2e-5 : 1e-12;
+  for (std::int64_t features : {1, 2, 7, 33, 100})
+    for (std::int64_t rows : {1, 3, 12, 13, 25})
+      for (std::int64_t columns : {1, 15, 16, 17, 33, 65}) {
         std::vector<double> left(rows * features), right(columns * features);
         for (double& x : left) x = uniform(random);
         for (double& z : right) z = uniform(random);
         std::vector<std::int64_t> left_picks(rows), right_picks(columns);
         for (std::int64_t r = 0; r < rows; ++r) left_picks[r] = rows - 1 - r;
         for (std::int64_t c = 0; c < columns; ++c) right_picks[c] = (c * 7) % columns;
-        for (int kind = 0; kind < 4; ++kind) {
-          std::vector<double> first;
-          for (const Loops* loops : levels()) {
-            std::vector<double> out(rows * columns, -1.0);
-            loops->dense[kind](left.data(), left_picks.data(), rows, right.data(), right_picks.data(), columns, features,
-                               out.data());
-            for (std::int64_t r = 0; r < rows; ++r)
+        for (const Level& level : usable_levels())
+          for (const Formula& f : kFormulas) {
+            const BlockLoops<T>& loops = blocks<T>(level);
+            const Packed<T> strips(loops, left, left_picks, features, loops.strip);
+            const Packed<T> panels(loops, right, right_picks, features, loops.panel);
+            const PackedSamples<T> a{strips.values.data(), strips.norms.data(), rows};
+            const PackedSamples<T> b{panels.values.data(), panels.norms.data(), columns};
+            std::vector<T> out(rows * columns, T(-1)), weights(panels.norms.size(), T(0));
+            std::vector<T*> targets(rows);
+            std::vector<double> sums(rows);
+            for (std::int64_t r = 0; r < rows; ++r) targets[r] = out.data() + r * columns;
+            for (std::int64_t c = 0; c < columns; ++c) weights[c] = static_cast<T>(c % 3) - T(1);
+            const int term_code = static_cast<int>(f.term);
+            loops.dense[term_code](f, a, b, features, 0, (columns + loops.panel - 1) / loops.panel, targets.data());
+            loops.combination[term_code](f, a, b, features, 0, (rows + loops.strip - 1) / loops.strip, weights.data(), sums.data());
+            for (std::int64_t r = 0; r < rows; ++r) {
+              double total = 0.0, size = 1.0;
               for (std::int64_t c = 0; c < columns; ++c) {
-                double sum = 0.0;
-                for (std::int64_t k = 0; k < features; ++k)
-                  sum += term(kind, left[left_picks[r] * features + k], right[right_picks[c] * features + k]);
-                check(std::fabs(out[r * columns + c] - sum) <= 1e-12 * (1.0 + std::fabs(sum)), "a dense sum");
+                double sum = 0.0, norms = 0.0;
+                for (std::int64_t k = 0; k < features; ++k) {
+                  const double x = left[left_picks[r] * features + k], z = right[right_picks[c] * features + k];
+                  sum += term(term_code, x, z);
+                  norms += 0.5 * (x * x + z * z);
+                }
+                const double value = expected(f, sum, norms);
+                check(std::fabs(out[r * columns + c] - value) <= accuracy * (1.0 + std::fabs(value)) * (1.0 + norms), "a dense value");
+                total += value * weights[c];
+                size += std::fabs(value) * (1.0 + norms);
               }
-            if (first.empty()) first = out;
-            check(std::memcmp(first.data(), out.data(), out.size() * sizeof(double)) == 0, "levels agree on dense sums");
+              check(std::fabs(sums[r] - total) <= accuracy * size, "a combination");
+            }
           }
-        }
       }
-    }
-  }
 }
 
-template <class Index> void test_sparse_sums(std::mt19937& random) {
+template <class T> void test_sparse_blocks(std::mt19937& random) {
   std::uniform_real_distribution<double> uniform;
-  const std::int64_t rows = 9, features = 20;
-  std::vector<Index> starts = {0}, indices;
-  std::vector<double> values, dense(rows * features, 0.0);
+  const std::int64_t rows = 70, features = 20;
+  const double accuracy = sizeof(T) == 4 ? 2e-5 : 1e-12;
+  std::vector<std::int64_t> starts = {0}, picks(rows);
+  std::vector<std::int32_t> indices;
+  std::vector<T> values;
+  std::vector<double> dense(rows * features, 0.0);
   for (std::int64_t r = 0; r < rows; ++r) {
+    picks[r] = r;
     for (std::int64_t k = 0; k < features; ++k)
       if (r != 4 && uniform(random) < 0.3) {  // row 4 is empty
-        indices.push_back(static_cast<Index>(k));
-        values.push_back(uniform(random));
-        dense[r * features + k] = values.back();
+        indices.push_back(static_cast<std::int32_t>(k));
+        values.push_back(static_cast<T>(uniform(random)));
+        dense[r * features + k] = static_cast<double>(values.back());
       }
-    starts.push_back(static_cast<Index>(indices.size()));
+    starts.push_back(static_cast<std::int64_t>(indices.size()));
   }
-  std::vector<std::int64_t> picks(rows);
-  for (std::int64_t r = 0; r < rows; ++r) picks[r] = r;
-  const SparseRows<Index> matrix{starts.data(), indices.data(), values.data()};
-  for (const Loops* loops : levels())
-    for (int kind = 0; kind < 4; ++kind) {
-      std::vector<double> spread(features, 0.0), out(rows * rows);
-      if constexpr (sizeof(Index) == 4)
-        loops->sparse32[kind](matrix, picks.data(), rows, matrix, picks.data(), rows, spread.data(), out.data());
-      else
-        loops->sparse64[kind](matrix, picks.data(), rows, matrix, picks.data(), rows, spread.data(), out.data());
-      for (std::int64_t a = 0; a < rows; ++a)
+  const SparseRows<T> matrix{starts.data(), indices.data(), values.data()};
+  for (const Level& level : usable_levels())
+    for (const Formula& f : kFormulas) {
+      if (f.function == Function::gaussian_of_product) continue;  // for dense samples only
+      const BlockLoops<T>& loops = blocks<T>(level);
+      const int term_code = static_cast<int>(f.term);
+      const std::int64_t panels = (rows + loops.sparse_panel - 1) / loops.sparse_panel;
+      std::vector<std::int32_t> line(features, 0);
+      std::vector<T> table((features + 1) * loops.sparse_panel), out(rows * rows), alone(rows);
+      std::vector<T> weights(panels * loops.sparse_panel, T(0));
+      std::vector<double> sums(rows);
+      std::vector<T*> targets(rows);
+      for (std::int64_t r = 0; r < rows; ++r) { targets[r] = out.data() + r * rows; weights[r] = static_cast<T>(r % 3) - T(1); }
+      loops.alone[term_code](matrix, picks.data(), rows, alone.data());
+      loops.sparse[term_code](f, matrix, picks.data(), rows, matrix, picks.data(), 0, rows, alone.data(), alone.data(),
+                              line.data(), table.data(), targets.data());
+      loops.sparse_combination[term_code](f, matrix, picks.data(), 0, rows, matrix, picks.data(), rows, alone.data(),
+                                          alone.data(), line.data(), table.data(), weights.data(), sums.data());
+      for (std::int64_t a = 0; a < rows; ++a) {
+        double total = 0.0, size = 1.0;
         for (std::int64_t b = 0; b < rows; ++b) {
           double sum = 0.0;
-          for (std::int64_t k = 0; k < features; ++k) sum += term(kind, dense[a * features + k], dense[b * features + k]);
-          check(std::fabs(out[a * rows + b] - sum) <= 1e-12 * (1.0 + std::fabs(sum)), "a sparse sum");
+          for (std::int64_t k = 0; k < features; ++k) sum += term(term_code, dense[a * features + k], dense[b * features + k]);
+          const double value = expected(f, sum, 0.0);
+          check(std::fabs(out[a * rows + b] - value) <= accuracy * (1.0 + std::fabs(value)), "a sparse value");
+          check(out[a * rows + b] == out[b * rows + a], "sparse values are symmetric");
+          total += value * weights[b];
+          size += std::fabs(value);
         }
-      for (double x : spread) check(x == 0.0, "the buffer is left clean");
+        check(std::fabs(sums[a] - total) <= accuracy * size, "a sparse combination");
+      }
+      for (std::int32_t entry : line) check(entry == 0, "the lines are left clean");
+    }
+}
+
+void test_subtract_rows(std::mt19937& random) {
+  std::uniform_real_distribution<double> uniform;
+  for (std::int64_t width : {1, 7, 8, 1030})
+    for (std::int64_t count : {0, 1, 8, 11}) {
+      std::vector<float> values(width * count);
+      for (float& x : values) x = static_cast<float>(uniform(random));
+      std::vector<const float*> rows(count);
+      std::vector<double> change(count);
+      for (std::int64_t k = 0; k < count; ++k) { rows[k] = values.data() + k * width; change[k] = uniform(random) - 0.5; }
+      for (const Level& level : usable_levels()) {
+        std::vector<double> gradient(width, 1.0);
+        level.kernels->subtract_rows(gradient.data(), rows.data(), change.data(), count, 0, width);
+        for (std::int64_t c = 0; c < width; ++c) {
+          double sum = 1.0;
+          for (std::int64_t k = 0; k < count; ++k) sum -= change[k] * static_cast<double>(rows[k][c]);
+          check(std::fabs(gradient[c] - sum) < 1e-12, "a changed gradient");
+        }
+      }
     }
 }
 
@@ -115,7 +189,7 @@ enum class Shape { plain, flat, unlimited };  // flat: duplicates and no ridge; 
 
 // Solves a random classification problem with a store of two rows, fetched on demand and only as far as asked (the rest is
 // poisoned), with the last `shrunk` variables left out, and returns the dual.
-std::vector<double> solve(const Loops& loops, std::int64_t n, Rule rule, int groups, bool keep_bounded, Shape shape,
+std::vector<double> solve(const SolverLoops& loops, std::int64_t n, Rule rule, int groups, bool keep_bounded, Shape shape,
                           std::int64_t shrunk, std::int64_t& steps) {
   std::mt19937 random(7);
   std::normal_distribution<double> normal;
@@ -148,7 +222,7 @@ std::vector<double> solve(const Loops& loops, std::int64_t n, Rule rule, int gro
   std::vector<std::int64_t> slot(n, -1), length(2, 0), last_use(2, 0), owner(2, -1);
   DualState state{dual.data(), gradient.data(), lower.data(), upper.data(), diagonal.data(), ridge.data(), group.data(),
                   keep_bounded ? bounded.data() : nullptr, n, n - shrunk, groups, groups == 0 ? n : 0};
-  RowStore rows{storage.data(), n, slot.data(), length.data(), last_use.data(), 0, 0};
+  RowStore<double> rows{storage.data(), n, slot.data(), length.data(), last_use.data(), 0, 0};
   std::vector<Extreme> extremes(groups + 1);
   SelectionMemory memory{rule, -1, -1, -1, -1, 0.0, extremes.data()};
   steps = 0;
@@ -183,8 +257,8 @@ void test_pairwise() {
               if (shrunk >= n) continue;
               std::vector<double> first;
               std::int64_t first_steps = 0, steps = 0;
-              for (const Loops* loops : levels()) {
-                const auto dual = solve(*loops, n, static_cast<Rule>(rule), groups, keep, shape, shrunk, steps);
+              for (const Level& level : usable_levels()) {
+                const auto dual = solve(*level.solvers, n, static_cast<Rule>(rule), groups, keep, shape, shrunk, steps);
                 if (first.empty()) { first = dual; first_steps = steps; }
                 check(steps == first_steps, "levels take the same steps");
                 check(std::memcmp(first.data(), dual.data(), n * sizeof(double)) == 0, "levels agree on the solution");
@@ -196,7 +270,7 @@ void test_pairwise() {
 
 // Flat and unlimited for a variable on its own: the loop says so instead of looking for a partner that is not there.
 void test_unbounded_single() {
-  for (const Loops* loops : levels())
+  for (const Level& level : usable_levels())
     for (int rule = 0; rule < 3; ++rule) {
       double dual[1] = {0.0}, gradient[1] = {1.0}, row[2] = {0.0, 0.0};
       const double lower[1] = {0.0}, upper[1] = {HUGE_VAL}, zero[1] = {0.0};
@@ -204,22 +278,62 @@ void test_unbounded_single() {
       const std::int64_t slot[1] = {0}, length[2] = {1, 0};
       std::int64_t last_use[2] = {0, 0};
       DualState state{dual, gradient, lower, upper, zero, zero, group, nullptr, 1, 1, 0, 1};
-      RowStore rows{row, 1, slot, length, last_use, 0, 0};
+      RowStore<double> rows{row, 1, slot, length, last_use, 0, 0};
       Extreme extremes[1];
       SelectionMemory memory{static_cast<Rule>(rule), -1, -1, -1, -1, 0.0, extremes};
-      check(loops->pairwise(state, rows, memory, 1e-3, 10, 1.0).reason == Reason::unbounded, "an open flat box");
+      check(level.solvers->pairwise(state, rows, memory, 1e-3, 10, 1.0).reason == Reason::unbounded, "an open flat box");
     }
+}
+
+// Steps on single-precision rows, all of them at hand: every level ends at the same point, which is optimal.
+void test_one_group() {
+  for (std::int64_t n : {2, 3, 8, 17, 64, 129}) {
+    std::vector<double> first;
+    for (const Level& level : usable_levels()) {
+      std::mt19937 random(7);
+      std::normal_distribution<double> normal;
+      std::vector<float> matrix(n * n), room(3 * n);
+      std::vector<double> x(n), dual(n, 0.0), gradient(n), lower(n), upper(n), diagonal(n, 1.1), ridge(n, 0.1);
+      std::vector<std::int32_t> group(n, 0);
+      std::vector<std::int64_t> slot(n), length(n, n), last_use(n, 0);
+      for (std::int64_t i = 0; i < n; ++i) {
+        const double sign = i % 2 ? 1.0 : -1.0;
+        x[i] = normal(random) + 0.5 * sign;
+        gradient[i] = sign;
+        lower[i] = sign > 0 ? 0.0 : -1.0;
+        upper[i] = sign > 0 ? 1.0 : 0.0;
+        slot[i] = i;
+      }
+      for (std::int64_t i = 0; i < n; ++i)
+        for (std::int64_t j = 0; j < n; ++j) matrix[i * n + j] = static_cast<float>(std::exp(-0.5 * (x[i] - x[j]) * (x[i] - x[j])));
+      DualState state{dual.data(), gradient.data(), lower.data(), upper.data(), diagonal.data(), ridge.data(), group.data(),
+                      nullptr, n, n, 1, 0};
+      RowStore<float> rows{matrix.data(), n, slot.data(), length.data(), last_use.data(), 0, 0};
+      const Outcome out = level.solvers->one_group(state, rows, room.data(), 1e-6, 100000, 10.0);
+      check(out.reason == Reason::optimal && out.violation <= 1e-6, "steps on single-precision rows end");
+      for (std::int64_t i = 0; i < n; ++i) {
+        double fresh = (i % 2 ? 1.0 : -1.0) - 0.1 * dual[i];
+        for (std::int64_t j = 0; j < n; ++j) fresh -= static_cast<double>(matrix[i * n + j]) * dual[j];
+        check(std::fabs(fresh - gradient[i]) < 1e-9, "the gradient is kept");
+      }
+      if (first.empty()) first = dual;
+      check(std::memcmp(first.data(), dual.data(), n * sizeof(double)) == 0, "levels agree on single-precision rows");
+    }
+  }
 }
 
 }  // namespace
 
 int main() {
   std::mt19937 random(1);
-  test_dense_sums(random);
-  test_sparse_sums<std::int32_t>(random);
-  test_sparse_sums<std::int64_t>(random);
+  test_dense_blocks<float>(random);
+  test_dense_blocks<double>(random);
+  test_sparse_blocks<float>(random);
+  test_sparse_blocks<double>(random);
+  test_subtract_rows(random);
   test_pairwise();
+  test_one_group();
   test_unbounded_single();
-  for (const Loops* loops : levels()) std::printf("level %s passed\n", loops->level);
+  for (const Level& level : usable_levels()) std::printf("level %s passed\n", level.name);
   return 0;
 }

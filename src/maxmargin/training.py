@@ -18,7 +18,7 @@ from maxmargin.formulations import c_classification
 from maxmargin.formulations.c_classification import MarginGeometry
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import Certificate, Counters, DualProblem, Solution, Status, certify
-from maxmargin.problems.certificate import offset_between, offset_bounds
+from maxmargin.problems.certificate import offset_between, offset_bounds, violation_of
 from maxmargin.solvers import Callback, StoppingRule
 
 #: Multiplications up to which a solution is judged at once even if its solver has audited it.
@@ -52,7 +52,7 @@ class Solver(Protocol):
 class BinaryMachine:
     """One trained two-class machine: its solution, what is proved about it, and what it looks like.
 
-    After an interruption, and where it would take long, the proof is computed when it is first asked for.
+    The proof is computed when it is first asked for. Whether the point is optimal is looked at before.
     """
 
     def __init__(self, problem: DualProblem, solution: Solution, samples: Indices) -> None:
@@ -64,6 +64,17 @@ class BinaryMachine:
         self._gradient: Floats | None = solution.gradient
         self._checksum: int | None = None
 
+    def look(self, rule: StoppingRule) -> bool:
+        """Whether the point meets the rule, by a gradient computed afresh; the rest of the proof follows when asked."""
+        assert self._problem is not None
+        if rule.gap is not None:
+            return self.certificate.gap <= rule.gap or self.certificate.violation <= rule.violation
+        problem = self._problem
+        self._gradient = problem.gradient(self.dual)
+        low, high = offset_bounds(problem, self.dual, self._gradient)
+        self.judge_later()
+        return violation_of(problem, low, high, self.dual, self._gradient) <= rule.violation
+
     def judge_later(self) -> None:
         """Put the judgement off until somebody asks; the data must not change until then, and are watched."""
         assert self._problem is not None
@@ -71,8 +82,7 @@ class BinaryMachine:
 
     @cached_property
     def _judged(self) -> tuple[Certificate, MarginGeometry]:
-        assert self._problem is not None
-        if self._checksum is not None and self._checksum != self._problem.matrix.checksum():
+        if self._problem is None or self._data_changed():
             raise RuntimeError(
                 "the training data were changed after fit, so nothing can be proved about the solution any more; "
                 "fit on a copy, or read certificate_ before changing them"
@@ -102,9 +112,16 @@ class BinaryMachine:
         """Support vectors, slacks and margin."""
         return self._judged[1]
 
+    def _data_changed(self) -> bool:
+        assert self._problem is not None
+        return self._checksum is not None and self._checksum != self._problem.matrix.checksum()
+
     def __getstate__(self) -> dict[str, Any]:
-        _ = self._judged  # a stored machine must not drag its training data along
-        return self.__dict__
+        # A stored machine must not drag its training data along: it is judged now, or never if they have changed.
+        _ = self.offset
+        if self._problem is not None and not self._data_changed():
+            _ = self._judged
+        return {**self.__dict__, "_problem": None, "_gradient": None}
 
 
 def train_binary(
@@ -143,17 +160,18 @@ def train_binary(
             return BinaryMachine(problem, hulls, samples)
         start = hulls.dual
     solution = solve(problem, solver.stopping, start)
-    machine = BinaryMachine(problem, solution, samples)
     work = problem.size * int(np.count_nonzero(solution.dual)) * problem.matrix.cost
     if solver.audited and solution.status is Status.CONVERGED and work > judge_up_to:
+        machine = BinaryMachine(problem, solution, samples)
         machine.judge_later()
         return machine
     for review in range(REVIEWS + 1):
         # A converged or exhausted solver gets a second look, with a gradient that carries no rounding errors.
+        machine = BinaryMachine(problem, solution, samples)
         if solution.status not in (Status.CONVERGED, Status.PRECISION):
             break
         try:
-            accepted = _accepted(machine.certificate, solver.stopping)
+            accepted = machine.look(solver.stopping)
         except KeyboardInterrupt:
             machine.status = Status.INTERRUPTED
             break
@@ -161,7 +179,6 @@ def train_binary(
         if accepted or review == REVIEWS:
             break
         solution = solve(problem, solver.stopping, solution.dual)
-        machine = BinaryMachine(problem, solution, samples)
     return machine
 
 
@@ -194,8 +211,3 @@ def _scaled(solution: Solution, problem: DualProblem, factor: float, status: Sta
     """Return the point of the hulls as a point of the hard margin."""
     dual = factor * solution.dual
     return Solution(dual, problem.gradient(dual), status, solution.counters)
-
-
-def _accepted(certificate: Certificate, rule: StoppingRule) -> bool:
-    gap_met = rule.gap is not None and certificate.gap <= rule.gap
-    return gap_met or certificate.violation <= rule.violation

@@ -28,12 +28,14 @@ def test_loops_are_clean_under_sanitisers(tmp_path):
     assert "passed" in result.stdout
 
 
-def test_levels_give_the_same_bits():
+def test_levels_give_the_same_answer():
     program = (
         "import sys, numpy as np; from maxmargin import SVC, _native; from maxmargin.datasets import chessboard;"
-        "X, y = chessboard(300, noise=0.05); m = SVC(C=10, gamma=1.0).fit(X, y);"
-        "Z = np.tile(X, 40); k = SVC(kernel='laplacian', gamma=0.01).fit(Z, y);"
-        "sys.stdout.buffer.write(m.dual_coef_.tobytes() + m.intercept_.tobytes() + k.dual_coef_.tobytes());"
+        "X, y = chessboard(3000, noise=0.05); m = SVC(C=10, gamma=1.0).fit(X, y);"
+        "n = SVC(C=10, gamma=1.0, n_jobs=1).fit(X, y); assert (m.dual_coef_ == n.dual_coef_).all();"
+        "Z = np.tile(X[:300], 40); k = SVC(kernel='laplacian', gamma=0.01).fit(Z, y[:300]);"
+        "assert m.certificate_.violation <= 1e-3 and k.certificate_.violation <= 1e-3;"
+        "sys.stdout.buffer.write(m.decision_function(X).tobytes() + k.decision_function(Z).tobytes());"
         "print(_native.level, file=sys.stderr)"
     )
     results = {}
@@ -44,9 +46,34 @@ def test_levels_give_the_same_bits():
             capture_output=True,
             check=True,
         )
-        results[run.stderr.decode().strip()] = run.stdout
-    assert len(set(results.values())) == 1
+        results[run.stderr.decode().strip()] = np.frombuffer(run.stdout)
+    for result in results.values():
+        np.testing.assert_allclose(result, results[_native.level], atol=1e-2)
     assert _native.level in results
+
+
+def test_blocks_check_their_arguments():
+    X, picks = np.ones((4, 3)), np.array([0, 1])
+    values, norms = np.empty(48 * 3), np.empty(48)
+    with pytest.raises(ValueError, match="out of range"):
+        _native.pack(X, np.array([0, 5]), 4, np.empty(0), values, norms, 1)
+    with pytest.raises(ValueError, match="more room"):
+        _native.pack(X, picks, 4, np.empty(0), np.empty(2), norms, 1)
+    with pytest.raises(ValueError, match="unknown kernel formula"):
+        _native.dense_block(9, 0, 0.0, 0.0, 0, values, norms, values, norms, 2, 3, np.empty((2, 2)), picks, 1)
+    with pytest.raises(ValueError, match="too short"):
+        _native.dense_block(0, 0, 0.0, 0.0, 0, values, norms, values, norms, 2, 3, np.empty((2, 1)), picks, 1)
+    with pytest.raises(ValueError, match="out of range"):
+        _native.dense_block(0, 0, 0.0, 0.0, 0, values, norms, values, norms, 2, 3, np.empty((1, 2)), picks, 1)
+    starts, features = np.array([0, 1, 2]), np.array([0, 7], dtype=np.int32)
+    with pytest.raises(ValueError, match="feature index"):
+        _native.sparse_alone(0, starts, features, np.ones(2), picks, 3, np.empty(2))
+    with pytest.raises(ValueError, match="malformed"):
+        _native.sparse_alone(0, np.array([0, 9, 2]), features, np.ones(2), picks, 8, np.empty(2))
+    with pytest.raises(ValueError, match="one change"):
+        _native.subtract_rows(np.zeros(2), np.zeros((2, 2), np.float32), picks, np.ones(3), 2, 1)
+    with pytest.raises(ValueError, match="ascend"):
+        _native.narrow_rows(np.zeros(4, np.float32), 2, 2, picks[::-1].copy(), picks)
 
 
 def test_native_loop_checks_its_arguments():

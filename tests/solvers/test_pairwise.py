@@ -260,14 +260,6 @@ def test_two_threads_give_the_same_as_one_after_the_other():
         np.testing.assert_array_equal(found[k], expected[k % 2])
 
 
-def test_native_arguments_are_checked():
-    X, picks, out = np.ones((2, 2)), np.array([0, 5]), np.empty((1, 2))
-    with pytest.raises(ValueError, match="out of range"):
-        _native.dense_pair_sums("product", X, np.array([0]), X, picks, out)
-    with pytest.raises(ValueError, match="unknown term"):
-        _native.dense_pair_sums("cosine", X, np.array([0]), X, np.array([0, 1]), out)
-
-
 def test_interruption_in_the_middle_of_a_reordering(monkeypatch):
     problem = overlapping_cloud()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import is_dataclass
@@ -14,8 +15,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxmargin.estimators.parameters import check_choice, check_count, check_flag, check_number
 from maxmargin.kernels import Kernel, Linear, Points, make_kernel
-from maxmargin.matrices import NOT_FINITE, KernelMatrix, PrecomputedMatrix, SymmetricMatrix
+from maxmargin.matrices import KernelMatrix, PrecomputedMatrix, SymmetricMatrix
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
+from maxmargin.matrices.values import check_finite
 from maxmargin.models import ComputedBlocks, GivenBlocks, KernelBlocks
 from maxmargin.problems import Progress
 from maxmargin.resources import default_cache_bytes, thread_count
@@ -96,24 +98,30 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         variance = _weighted_variance(X, sample_weight)
         return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
-    def _cache_bytes(self) -> int:
-        if isinstance(self.cache_size, str):
-            check_choice("cache_size", self.cache_size, ("auto",))
-            return default_cache_bytes()
-        return int(check_number("cache_size", self.cache_size, above=0) * 2**20)
+    def _cache_bytes(self, size: int) -> int:
+        """Return the memory for kernel rows of a problem of so many samples."""
+        if not isinstance(self.cache_size, str):
+            return int(check_number("cache_size", self.cache_size, above=0) * 2**20)
+        check_choice("cache_size", self.cache_size, ("auto",))
+        return 8 * size**2 if size <= SMALL else default_cache_bytes()
 
     def _make_matrix_of(
-        self, kernel: Kernel | None, X: Any, cache_bytes: int, threads: int
+        self, kernel: Kernel | None, X: Any, order: Indices, cache_bytes: int, threads: int
     ) -> Callable[[Indices], SymmetricMatrix]:
-        """Return a function from training rows to their kernel matrix."""
+        """Return a function from training rows to their kernel matrix.
+
+        Rows that are asked for together should be neighbours in `order`.
+        """
         if kernel is None:
             return lambda rows: PrecomputedMatrix(X, rows)
         points = Points(X)
         kernel.check(points)
         if kernel.vectorised and len(points) <= SMALL and 8 * len(points) ** 2 <= cache_bytes:
             # So few samples that all values together cost less than asking for rows.
-            whole = PrecomputedMatrix(_all_values(kernel, points))
-            return lambda rows: whole if len(rows) == whole.size else PrecomputedMatrix(whole.block(rows, rows))
+            whole = _all_values(kernel, points.take(order))
+            place = np.empty(len(points), dtype=np.int64)
+            place[order] = np.arange(len(order))
+            return lambda rows: PrecomputedMatrix(_part(whole, place[rows]))
         return lambda rows: KernelMatrix(kernel, points.take(rows), threads)
 
     def _make_blocks(self, X: Any) -> KernelBlocks:
@@ -160,18 +168,32 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
 
 def _all_values(kernel: Kernel, points: Points) -> Floats:
-    """Return the whole kernel matrix, computed in stripes that stay in the processor's cache."""
+    """Return the whole kernel matrix, computed in a few stripes; what lies below them is mirrored."""
     count = len(points)
     values = np.empty((count, count))
-    step = max(1, 2**15 // count)
+    step = max(64, -(-count // 6))
     for start in range(0, count, step):
         stop = min(count, start + step)
         stripe = kernel.evaluate(points.take(slice(start, stop)), points.take(slice(start, count)))
         values[start:stop, start:] = stripe
         values[stop:, start:stop] = stripe[:, stop - start :].T
-    if not np.isfinite(values).all():
-        raise ValueError(NOT_FINITE)
+    check_finite(values)
     return values
+
+
+def _part(whole: Floats, rows: Indices) -> Floats:
+    """Return the square block at some rows: a copy of few rectangles where they come in few stretches."""
+    edges = np.concatenate([[0], np.flatnonzero(np.diff(rows) != 1) + 1, [len(rows)]])
+    if len(edges) == 2 and len(rows) == len(whole):
+        return whole
+    if len(edges) > 8:
+        return whole[rows[:, None], rows]
+    stretches = [(slice(a, b), slice(rows[a], rows[a] + b - a)) for a, b in itertools.pairwise(edges)]
+    part = np.empty((len(rows), len(rows)))
+    for there, here in stretches:
+        for across, from_where in stretches:
+            part[there, across] = whole[here, from_where]
+    return part
 
 
 @contextmanager

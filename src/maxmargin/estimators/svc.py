@@ -208,10 +208,11 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         # Two classes: all threads work on the one problem. More: each works on a problem of its own.
         side_by_side = 1 if len(classes) == 2 else min(threads, len(classes) * (len(classes) - 1) // 2)
         inside = max(1, threads // side_by_side)
-        cache_bytes = self._cache_bytes()
+        cache_bytes = self._cache_bytes(X.shape[0])
         bounded = bool(np.isfinite(cost))
         solver = self._make_solver(X.shape[0], bounded, cache_bytes // side_by_side, inside)
-        matrix_of = self._make_matrix_of(kernel, X, cache_bytes, inside)
+        order = taking_part if len(classes) == 2 else np.concatenate(members)
+        matrix_of = self._make_matrix_of(kernel, X, order, cache_bytes, inside)
         shared = self._share_rows(kernel, X, members, solver, cache_bytes, inside) if len(classes) > 2 else None
         starts = self._starts(classes, members, X.shape)
 

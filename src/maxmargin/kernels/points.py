@@ -18,7 +18,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.int64]
 
 #: About how many bytes of the data a checksum looks at.
-CHECKED_BYTES = 2**19
+CHECKED_BYTES = 2**16
 
 
 class Points:

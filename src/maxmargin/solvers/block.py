@@ -96,10 +96,9 @@ class BlockSolver:
         monitor = Monitor(self.stopping, callback)
         state = BlockState(problem, self.cache_bytes, self.threads)
         try:
+            state.place(feasible_start(problem, start))
             if start is None and problem.size > self.nested_above and can_start(problem):
                 self._start_nested(state, monitor)
-            else:
-                state.place(feasible_start(problem, start))
             status = self._iterate(state, monitor)
             monitor.report(lambda: _progress(state, monitor), now=True)
         except KeyboardInterrupt:
@@ -118,7 +117,7 @@ class BlockSolver:
         return Solution(dual, gradient, status, counters)
 
     def _start_nested(self, state: BlockState, monitor: Monitor) -> None:
-        """Start from the solutions of ever larger samples, if they show that most variables will rest on a bound."""
+        """Move to a start from ever larger samples, if they show that most variables will rest on a bound."""
         problem = state.problem
         solver = replace(self, nested_above=problem.size)
         sample, dual = np.empty(0, dtype=np.int64), np.empty(0)
@@ -131,11 +130,12 @@ class BlockSolver:
                 product, _ = posed.matrix.single(at).combine(np.arange(posed.size), dual[used])
                 start = place(posed, posed.linear - product)
             rule = StoppingRule(NESTED_VIOLATION, max_seconds=monitor.time_left())
-            solution = replace(solver, stopping=rule).solve(posed, start)
+            solution = replace(solver, stopping=rule).solve(posed, start, monitor.only_stops())
             state.count(solution.counters)
+            if solution.status is Status.INTERRUPTED:
+                raise KeyboardInterrupt
             sample, dual = larger, solution.dual
             if not mostly_bounded(posed, dual):
-                state.place(feasible_start(problem))
                 return
         used = np.flatnonzero(dual)
         state.place(place(problem, problem.linear - state.product(sample[used], dual[used])))

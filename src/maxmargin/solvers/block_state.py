@@ -92,10 +92,9 @@ class BlockState:
         return np.flatnonzero((self.lower < self.dual) & (self.dual < self.upper))
 
     def place(self, dual: Floats) -> None:
-        """Set all variables, from 0, without keeping any rows: most of these variables will not move again."""
+        """Set all variables without keeping any rows: most of them will not move again."""
         used = np.flatnonzero(dual)
-        product = self.product(used, dual[used])
-        self.gradient -= product + self.ridge * dual
+        self.gradient[:] = self.linear - self.product(used, dual[used]) - self.ridge * dual
         self.dual[:] = dual
         self.dual_value = 0.5 * float(dual @ (self.linear + self.gradient))
 

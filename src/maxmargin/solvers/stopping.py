@@ -51,6 +51,12 @@ class SharedCallback:
         self.stopped = threading.Event()
         self._lock = threading.Lock()
 
+    def silent(self) -> SharedCallback:
+        """Return one that stops when this one does, and reports nothing."""
+        other = SharedCallback(None)
+        other.stopped = self.stopped
+        return other
+
     def answers_already(self) -> bool:
         """Whether the answer is known without a report: somebody stopped, or nobody listens."""
         return self.callback is None or self.stopped.is_set()
@@ -87,6 +93,10 @@ class Monitor:
     def time_left(self) -> float | None:
         """Return the seconds until the limit on time, None if there is none."""
         return None if self.rule.max_seconds is None else max(0.0, self.rule.max_seconds - self.seconds)
+
+    def only_stops(self) -> SharedCallback | None:
+        """Return what a solve on the side may ask: whether somebody has stopped. It has nothing to report."""
+        return self.callback.silent() if isinstance(self.callback, SharedCallback) else None
 
     def limit_reached(self, iterations: int) -> Status | None:
         """Return the limit that is used up, if any."""
