@@ -315,7 +315,7 @@ void gather(Table<const float> storage, Vector<const std::int64_t> slots, Vector
   require_within(columns, storage.shape(1));
   const std::vector<const float*> rows = row_pointers<const float>(storage, slots, 0);
   nb::gil_scoped_release unlocked;
-  in_parallel(threads, count, 16, [&](std::int64_t begin, std::int64_t end, int) {
+  in_parallel(threads, count, std::max<std::int64_t>(1, 131072 / std::max<std::int64_t>(1, width)), [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t k = begin; k < end; ++k)
       for (std::int64_t c = 0; c < width; ++c) out.data()[k * width + c] = rows[k][columns.data()[c]];
   });

@@ -91,22 +91,22 @@ class RowStore:
             self.last_use[slots] = self.clock
         return self.slot[positions]
 
+    def stored_first(self, positions: Indices) -> Indices:
+        """Return the positions in another order: those whose rows are there before the others."""
+        there = self.slot[positions] >= 0
+        return np.concatenate([positions[there], positions[~there]])
+
     def square(self, positions: Indices) -> NDArray[np.float32]:
-        """Return the block of values between some positions: from the rows that are there, else computed."""
-        slots = self.slot[positions]
-        known, unknown = np.flatnonzero(slots >= 0), np.flatnonzero(slots < 0)
+        """Return the block of values between some positions, those with stored rows first; the rest is computed."""
+        known = int(np.count_nonzero(self.slot[positions] >= 0))
         block = np.empty((len(positions), len(positions)), dtype=np.float32)
-        if not len(unknown):
-            _native.gather(self.storage, slots, positions, block, self.threads)
-        else:
-            rows = np.empty((len(known), len(positions)), dtype=np.float32)
-            _native.gather(self.storage, slots[known], positions, rows, self.threads)
-            block[known] = rows
-            block[unknown[:, None], known] = rows[:, unknown].T
-            wanted = self.columns[positions[unknown]]
-            values = np.empty((len(unknown), len(unknown)), dtype=np.float32)
-            self.evaluations += self.matrix.single(wanted).fill(wanted, values, np.arange(len(unknown)))
-            block[unknown[:, None], unknown] = values
+        _native.gather(self.storage, self.slot[positions[:known]], positions, block, self.threads)
+        if known < len(positions):
+            block[known:, :known] = block[:known, known:].T
+            wanted = self.columns[positions[known:]]
+            values = np.empty((len(wanted), len(wanted)), dtype=np.float32)
+            self.evaluations += self.matrix.single(wanted).fill(wanted, values, np.arange(len(wanted)))
+            block[known:, known:] = values
         block.ravel()[:: len(positions) + 1] = self._diagonal[self.columns[positions]]
         return block
 

@@ -108,7 +108,7 @@ class BlockState:
 
     def solve_block(self, working_set: Indices, tolerance: float, max_steps: int, max_seconds: float) -> Reason:
         """Solve the problem of a few variables with all others fixed, then bring the gradient up to date."""
-        at, count = working_set, len(working_set)
+        at, count = self.rows.stored_first(working_set), len(working_set)
         tile = self.rows.square(at)
         if not np.isfinite(tile.sum()):
             raise ValueError(NOT_FINITE)
@@ -158,7 +158,9 @@ class BlockState:
 
         Two kinds of steps that disagreed about the matrix in the last digits could undo each other for ever.
         """
-        return self.rows.square(positions).astype(np.float64)
+        order = np.argsort(self.rows.slot[positions] < 0, kind="stable")  # stored rows first
+        back = np.argsort(order, kind="stable")
+        return self.rows.square(positions[order]).astype(np.float64)[back[:, None], back]
 
     def audit(self) -> float:
         """Return a bound on the error of the violation: twice the largest error seen in a sample of the gradient.
