@@ -1,8 +1,18 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from contracts.solver_contract import SolverContract
-from maxmargin.solvers import BlockSolver
+from maxmargin import _native
+from maxmargin.datasets import chessboard
+from maxmargin.formulations import c_classification
+from maxmargin.kernels import Gaussian, Laplacian, Linear, Points, Polynomial, Sigmoid
+from maxmargin.matrices import KernelMatrix, RowStore
+from maxmargin.problems import Status, certify
+from maxmargin.solvers import BlockSolver, PairwiseSolver, StoppingRule
+from maxmargin.solvers.nested_start import nested_samples, place
+from reference import one_group as reference
 
 
 class BlockContract(SolverContract):
@@ -37,3 +47,154 @@ class TestWithoutShrinking(BlockContract):
 class TestTwoThreads(BlockContract):
     def make(self, stopping):
         return BlockSolver(working_set=16, threads=2, stopping=stopping)
+
+
+def blobs(n, d=6, seed=0, noise=1.5):
+    random = np.random.default_rng(seed)
+    signs = np.where(np.arange(n) % 2, 1.0, -1.0)
+    return random.normal(size=(n, d)) * noise + 0.5 * signs[:, None], signs
+
+
+def posed(n, cost=1.0, kernel=None, threads=1, **options):
+    X, signs = blobs(n, **options)
+    matrix = KernelMatrix(kernel or Gaussian(0.1), Points(X), threads)
+    return c_classification.pose(matrix, signs, np.full(n, float(cost)))
+
+
+@pytest.mark.parametrize("n", [2, 5, 40, 130])
+def test_steps_on_single_precision_rows_are_those_of_the_twin(n):
+    problem = posed(n, cost=3.0)
+    matrix = problem.matrix.block(np.arange(n), np.arange(n)).astype(np.float32)
+    ridge = np.full(n, 0.01)
+    expected, dual = reference.steps(matrix, problem.linear, problem.lower, problem.upper, ridge, 1e-3, 60)
+    mine, gradient, path = np.zeros(n), problem.linear.copy(), []
+    for _ in range(len(expected)):
+        before = mine.copy()
+        _native.pairwise_steps(
+            mine, gradient, problem.lower, problem.upper, matrix.diagonal().astype(float) + ridge, ridge,
+            np.zeros(n, np.int32), np.empty(0), n, 1, 0, matrix, np.arange(n), np.full(n, n),
+            np.zeros(n, np.int64), 0, 1, np.full(4, -1), np.inf, 1e-3, 1, 10.0,
+        )  # fmt: skip
+        path.append((int(np.argmax(mine - before)), int(np.argmin(mine - before))))
+    assert path == expected
+    np.testing.assert_allclose(mine, dual, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "kernel", [Gaussian(0.1), Linear(), Polynomial(3, 0.2, 1.0), Laplacian(0.1), Sigmoid(0.01, 0.0)]
+)
+def test_agrees_with_the_pairwise_solver(kernel):
+    problem = posed(700, cost=2.0, kernel=kernel)
+    rule = StoppingRule(violation=1e-4)
+    block = certify(problem, BlockSolver(working_set=64, stopping=rule).solve(problem).dual)
+    pairwise = certify(problem, PairwiseSolver(stopping=rule).solve(problem).dual)
+    assert block.violation <= 1e-4
+    assert block.dual == pytest.approx(pairwise.dual, rel=1e-5)
+
+
+def test_the_result_does_not_depend_on_threads():
+    results = [BlockSolver(threads=k).solve(posed(6000, threads=k)).dual for k in (1, 2, 3)]
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_array_equal(results[0], results[2])
+
+
+def test_it_is_repeatable():
+    problem = posed(5000)
+    np.testing.assert_array_equal(BlockSolver().solve(problem).dual, BlockSolver().solve(problem).dual)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.1, 0.01])
+def test_little_memory_makes_it_slower_not_wrong(share):
+    problem = posed(3500, cost=10.0, noise=1.0)
+    solution = BlockSolver(cache_bytes=int(share * 4 * problem.size**2), nested_above=10**9).solve(problem)
+    assert solution.status is Status.CONVERGED
+    assert certify(problem, solution.dual).violation <= 1e-3
+
+
+def test_shrinking_repacks_and_looks_again():
+    problem = posed(4000, cost=1.0, noise=1.0)
+    with_shrinking = BlockSolver(nested_above=10**9).solve(problem)
+    without = BlockSolver(shrinking=False, nested_above=10**9).solve(problem)
+    assert certify(problem, with_shrinking.dual).violation <= 1e-3
+    assert certify(problem, with_shrinking.dual).dual == pytest.approx(certify(problem, without.dual).dual, rel=1e-4)
+
+
+def test_rows_are_shortened_and_lengthened():
+    problem = posed(300)
+    store = RowStore(problem.matrix, 10**8, 4, 1)
+    everything = problem.matrix.block(np.arange(300), np.arange(300))
+    np.testing.assert_allclose(store.storage[store.hold(np.array([5, 9, 7]))], everything[[5, 9, 7]], atol=1e-6)
+    keep = np.flatnonzero(np.arange(300) % 3 != 2)
+    store.narrow(keep)
+    at = np.searchsorted(keep, [9, 7])
+    assert (store.slot[at] >= 0).all()
+    np.testing.assert_allclose(store.storage[store.slot[at], : len(keep)], everything[[9, 7]][:, keep], atol=1e-6)
+    store.widen(np.array([2, 5]))
+    shown = np.concatenate([keep, [2, 5]])
+    np.testing.assert_array_equal(store.columns, shown)
+    np.testing.assert_allclose(store.storage[store.slot[at], : len(shown)], everything[[9, 7]][:, shown], atol=1e-6)
+    order = store.stored_first(np.array([0, at[0], 1]))
+    np.testing.assert_allclose(store.square(order), everything[np.ix_(shown[order], shown[order])], atol=1e-6)
+
+
+def test_rows_are_forgotten_in_order_of_use():
+    problem = posed(50)
+    store = RowStore(problem.matrix, 3 * 50 * 4, 1, 1)
+    assert store.capacity == 3
+    for row in (1, 2, 3, 1, 4):
+        store.hold(np.array([row]))
+    assert (store.slot[[1, 3, 4]] >= 0).all()
+    assert store.slot[2] == -1
+    assert (store.hits, store.misses) == (1, 4)
+
+
+class TestNestedStart:
+    def test_samples_are_nested(self):
+        samples = nested_samples(20_000)
+        assert [len(sample) for sample in samples] == [1250, 5000]
+        for smaller, larger in pairwise(samples):
+            assert set(smaller) <= set(larger)
+
+    def test_place_fills_up_from_the_largest_slack(self):
+        problem = posed(100, cost=2.0)
+        slack = np.random.default_rng(0).normal(size=100)
+        dual = place(problem, slack)
+        assert abs(dual.sum()) < 1e-12
+        assert ((problem.lower <= dual) & (dual <= problem.upper)).all()
+        between = (dual > problem.lower) & (dual < problem.upper)
+        assert between.sum() <= 1
+        assert slack[dual == problem.upper].min() >= slack[dual == problem.lower].max()
+
+    def test_it_saves_rounds_on_noise(self):
+        X, y = chessboard(8000, noise=0.3)
+        signs = np.where(y > 0, 1.0, -1.0)
+        problem = c_classification.pose(KernelMatrix(Gaussian(1.0), Points(X)), signs, np.full(8000, 1.0))
+        nested, cold = BlockSolver().solve(problem), BlockSolver(nested_above=10**9).solve(problem)
+        assert nested.counters.rounds < cold.counters.rounds
+        assert certify(problem, nested.dual).dual == pytest.approx(certify(problem, cold.dual).dual, rel=1e-4)
+
+
+@pytest.mark.parametrize("cost", [1e3, 1e5])
+def test_large_costs_are_certified(cost):
+    X, y = chessboard(2500)
+    signs = np.where(y > 0, 1.0, -1.0)
+    problem = c_classification.pose(KernelMatrix(Gaussian(0.5), Points(X)), signs, np.full(2500, cost))
+    solution = BlockSolver().solve(problem)
+    assert solution.status is Status.CONVERGED
+    assert certify(problem, solution.dual).violation <= 1e-3
+
+
+def test_values_too_large_for_single_precision_are_left_to_double():
+    X, signs = blobs(300)
+    problem = c_classification.pose(KernelMatrix(Polynomial(3, 1.0, 0.0), Points(X * 1e7)), signs, np.full(300, 1.0))
+    assert problem.matrix.diagonal().max() > 3.4e38
+    rule = StoppingRule(violation=1e-3, max_iterations=20_000)
+    expected = PairwiseSolver(stopping=rule).solve(problem)
+    solution = BlockSolver(stopping=rule).solve(problem)
+    assert solution.status is expected.status
+    np.testing.assert_array_equal(solution.dual, expected.dual)
+
+
+def test_a_working_set_of_one_is_an_error():
+    with pytest.raises(ValueError, match="at least 2"):
+        BlockSolver(working_set=1)

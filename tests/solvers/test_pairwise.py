@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from contracts.named_problems import CONVEX, classification, overlapping, two_clouds
 from contracts.solver_contract import SolverContract
-from maxmargin import _native
 from maxmargin.kernels import FunctionKernel, Gaussian, Linear, Points
 from maxmargin.matrices import CachedMatrix, KernelMatrix
 from maxmargin.problems import DualProblem, Status, certify, feasible_start

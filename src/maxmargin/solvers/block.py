@@ -32,6 +32,9 @@ from maxmargin.solvers.shrinking import extremes
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
 from maxmargin.solvers.working_state import Reason
 
+#: The largest matrix value that single precision is trusted with.
+LARGEST_VALUE = 1e30
+
 #: All rows of a problem of up to so many variables are computed at once if that takes at most so many multiplications:
 #: there is no need for blocks then.
 ALL_ROWS = 3000
@@ -94,6 +97,8 @@ class BlockSolver:
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of the problem, from `start` (made feasible) or from the simplest feasible point."""
         monitor = Monitor(self.stopping, callback)
+        if float(problem.curvature.max(initial=0.0)) > LARGEST_VALUE:
+            return self._polish(problem, feasible_start(problem, start), Counters(), monitor, callback)
         state = BlockState(problem, self.cache_bytes, self.threads)
         try:
             state.place(feasible_start(problem, start))

@@ -1,0 +1,89 @@
+"""Steps, kernel values and rounds of fixed fits, compared with what they were: a change that doubles them is seen.
+
+    python -m benchmarks.regression            # compare; exit status 1 if something got worse
+    python -m benchmarks.regression --update   # accept the counts of today
+
+Counts do not depend on how busy a machine is. They differ a little between instruction sets, because kernel values
+differ in their last digit; hence the room.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+from sklearn.datasets import load_iris, make_classification
+
+from maxmargin import SVC
+from maxmargin.datasets import chessboard
+
+EXPECTED = Path(__file__).with_name("regression.json")
+
+#: A count may be so many times the expected one.
+ROOM = 1.6
+
+
+def noisy() -> tuple:
+    return make_classification(6000, 20, n_informative=12, n_redundant=0, flip_y=0.1, random_state=0)
+
+
+def three_classes() -> tuple:
+    return make_classification(4500, 15, n_informative=10, n_redundant=0, n_classes=3, random_state=0)
+
+
+def text_like() -> tuple:
+    random = np.random.default_rng(0)
+    X = sparse.random_array((3000, 4000), density=0.01, format="csr", rng=random)
+    return X, (X[:, :400].sum(axis=1) > X[:, 400:800].sum(axis=1)).astype(int)
+
+
+CASES = {
+    "iris, pairwise": (lambda: load_iris(return_X_y=True), {}),
+    "chessboard, C = 100": (lambda: chessboard(5000), {"C": 100, "gamma": 0.5}),
+    "chessboard, C = 1e5": (lambda: chessboard(3000), {"C": 1e5, "gamma": 0.5}),
+    "noisy, mostly bounded": (noisy, {"C": 1}),
+    "noisy, mostly free": (noisy, {"C": 10, "gamma": 0.5}),
+    "little memory": (noisy, {"C": 1, "cache_size": 4}),
+    "three classes": (three_classes, {"C": 10}),
+    "sparse": (text_like, {"C": 10}),
+}
+
+
+def count(name: str) -> dict[str, int]:
+    """Fit a case on one thread and return its counts."""
+    load, options = CASES[name]
+    X, y = load()
+    model = SVC(n_jobs=1, **options).fit(X, y)
+    counters = [machine.counters for machine in model._machines_]
+    return {
+        "steps": sum(c.iterations for c in counters),
+        "kernel values": sum(c.kernel_evaluations for c in counters),
+        "rounds": sum(c.rounds for c in counters),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--update", action="store_true", help="accept the counts of today")
+    update = parser.parse_args().update
+    counts = {name: count(name) for name in CASES}
+    if update:
+        EXPECTED.write_text(json.dumps(counts, indent=2) + "\n", encoding="utf-8")
+        return 0
+    expected = json.loads(EXPECTED.read_text(encoding="utf-8"))
+    worse = False
+    for name, today in counts.items():
+        for what, number in today.items():
+            before = expected[name][what]
+            much = number > ROOM * before + 10
+            worse |= much
+            print(f"{name:24} {what:14} {number:12,} (was {before:,}){'  MORE THAN BEFORE' if much else ''}")
+    return int(worse)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""Single-precision columns: right to seven digits, on every kind of data, shared between pairs, never made dense."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from maxmargin.kernels import ChiSquared, FunctionKernel, Gaussian, Laplacian, Linear, Points, Polynomial, Sigmoid
+from maxmargin.kernels import single_precision as module
+from maxmargin.kernels.formula import Function, Term
+from maxmargin.kernels.single_precision import single_precision
+from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
+from maxmargin.matrices.shared_kernel import SharedKernel
+
+KERNELS = [
+    Gaussian(0.1), Laplacian(0.05), Linear(), Polynomial(3, 0.1, 1.0), Sigmoid(0.05, 0.1), ChiSquared(0.1),
+    Gaussian(0.1) + Linear(), FunctionKernel(lambda X, Z: np.asarray(X @ Z.T, dtype=float) + 1.0),
+]  # fmt: skip
+
+
+def samples(kind):
+    X = np.abs(np.random.default_rng(0).normal(size=(130, 40)))
+    if kind == "dense":
+        return X
+    X[X < 1.5] = 0.0
+    return X if kind == "mostly zeros" else sparse.csr_array(X)
+
+
+@pytest.mark.parametrize("kind", ["dense", "mostly zeros", "sparse"])
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: type(k).__name__)
+def test_columns_are_those_of_the_matrix(kernel, kind):
+    if kind == "sparse" and isinstance(kernel, FunctionKernel):
+        kernel = FunctionKernel(lambda X, Z: (X @ Z.T).toarray() + 1.0)
+    points = Points(samples(kind)).take(np.arange(5, 125))
+    matrix = KernelMatrix(kernel, points, threads=2)
+    exact = matrix.block(np.arange(120), np.arange(120))
+    columns, rows = np.array([3, 99, 40, 41, 7]), np.array([0, 119, 3])
+    single = matrix.single(columns)
+    out = np.full((4, 7), np.nan, dtype=np.float32)
+    assert single.fill(rows, out, np.array([2, 0, 3])) == 15
+    np.testing.assert_allclose(out[[2, 0, 3], :5], exact[np.ix_(rows, columns)], rtol=2e-5, atol=2e-5)
+    assert np.isnan(out[1]).all()
+    weights = np.linspace(-1, 1, 5)
+    product, computed = single.combine(rows, weights)
+    np.testing.assert_allclose(product, exact[np.ix_(rows, columns)] @ weights, rtol=2e-4, atol=2e-4)
+    assert computed == 15
+    np.testing.assert_allclose(matrix.matvec(np.ones(120)), exact.sum(axis=1), rtol=1e-12)
+    taken = matrix.take(rows)
+    np.testing.assert_allclose(taken.block(np.arange(3), np.arange(3)), exact[np.ix_(rows, rows)], rtol=1e-13)
+
+
+def test_precomputed_columns():
+    K = np.cov(np.random.default_rng(0).normal(size=(20, 40)))
+    matrix = PrecomputedMatrix(K, np.arange(2, 20))
+    out = np.empty((1, 3), dtype=np.float32)
+    matrix.single(np.array([0, 5, 6])).fill(np.array([4]), out, np.array([0]))
+    np.testing.assert_allclose(out[0], K[6, [2, 7, 8]], rtol=1e-6)
+    np.testing.assert_array_equal(matrix.take(np.array([1, 3])).diagonal(), K.diagonal()[[3, 5]])
+
+
+def test_far_away_data_are_centred():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    matrix = KernelMatrix(Gaussian(0.5), Points(X + 1e6))
+    out = np.empty((60, 60), dtype=np.float32)
+    matrix.single(np.arange(60)).fill(np.arange(60), out, np.arange(60))
+    np.testing.assert_allclose(out, matrix.block(np.arange(60), np.arange(60)), atol=1e-6)
+
+
+def test_the_quick_form_is_for_moderate_exponents():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    assert single_precision(Gaussian(0.5), Points(X)).formula.function is Function.GAUSSIAN_OF_PRODUCT
+    assert single_precision(Gaussian(500.0), Points(X)).formula.term is Term.SQUARED
+    assert single_precision(Gaussian(0.5), Points(X * 1e20)) is None
+    assert single_precision(Polynomial(9), Points(X * 1e5)) is None
+
+
+def test_sparse_data_stay_sparse(monkeypatch):
+    X = sparse.random_array((300, 50_000), density=0.001, format="csr", rng=np.random.default_rng(0))
+    for name in ("toarray", "todense"):
+        monkeypatch.setattr(sparse.csr_array, name, lambda *_, **__: pytest.fail("made dense"))
+    matrix = KernelMatrix(Gaussian(1.0), Points(X), threads=2)
+    out = np.empty((300, 300), dtype=np.float32)
+    matrix.single(np.arange(300)).fill(np.arange(300), out, np.arange(300))
+    np.testing.assert_allclose(out, matrix.block(np.arange(300), np.arange(300)), atol=1e-6)
+    np.testing.assert_array_equal(out, out.T)
+
+
+def test_what_is_worked_out_is_kept():
+    points = Points(samples("dense"))
+    first = single_precision(Gaussian(0.1), points)
+    assert single_precision(Gaussian(0.1), points.take([1, 2])) is first
+    assert module.single_precision(Gaussian(0.2), points) is not first
+
+
+class TestSharedKernel:
+    @pytest.fixture
+    def shared(self):
+        points = Points(samples("dense"))
+        members = [np.arange(c, 130, 3) for c in range(3)]
+        return SharedKernel(Gaussian(0.1), points, members, 1), points, members
+
+    def test_pairs_are_those_of_the_kernel(self, shared):
+        kernel, points, members = shared
+        for a, b in ((0, 1), (0, 2), (1, 2)):
+            order = np.concatenate([members[a], members[b]])
+            exact = KernelMatrix(Gaussian(0.1), points.take(order)).block(np.arange(len(order)), np.arange(len(order)))
+            matrix = kernel.pair(a, b)
+            everything = np.arange(matrix.size)
+            out = np.empty((matrix.size, matrix.size), dtype=np.float32)
+            matrix.single(everything).fill(everything, out, everything)
+            np.testing.assert_allclose(out, exact, atol=1e-6)
+            columns, rows = np.array([60, 2, 1, 70]), np.array([5, 66, 0])
+            some = np.empty((3, 4), dtype=np.float32)
+            matrix.single(columns).fill(rows, some, np.arange(3))
+            np.testing.assert_allclose(some, exact[np.ix_(rows, columns)], atol=1e-6)
+            weights = np.array([1.0, -2.0, 0.5, 3.0])
+            np.testing.assert_allclose(matrix.single(columns).combine(rows, weights)[0], some @ weights, atol=1e-5)
+
+    def test_values_within_a_class_are_computed_once(self, shared):
+        kernel, _, members = shared
+        computed = []
+        for a, b in ((0, 1), (0, 2)):
+            everything = np.arange(len(members[a]) + len(members[b]))
+            out = np.empty((len(everything), len(everything)), dtype=np.float32)
+            computed.append(kernel.pair(a, b).single(everything).fill(everything, out, everything))
+        sizes = [len(rows) for rows in members]
+        assert computed[0] == sizes[0] ** 2 + sizes[1] ** 2 + sizes[0] * sizes[1]
+        assert computed[1] == sizes[2] ** 2 + sizes[0] * sizes[2]
+
+    def test_a_kernel_without_a_formula_is_an_error(self):
+        with pytest.raises(ValueError, match="cannot be shared"):
+            SharedKernel(FunctionKernel(np.dot), Points(np.ones((2, 2))), [np.array([0]), np.array([1])], 1)
