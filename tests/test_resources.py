@@ -15,7 +15,7 @@ needs_cores = pytest.mark.skipif(usable_cores() < 2, reason="one core: there is 
 
 
 def threads_of_a_fit(n_jobs=None):
-    """Fit in this process and return how many threads more than before it had at most, and how many it meant to have."""
+    """Fit here and return how many threads more than before there were at most, and how many were meant."""
     random = np.random.default_rng(0)
     X, y = random.normal(size=(4000, 30)), np.arange(4000) % 2
     SVC().fit(X[:50], y[:50])
