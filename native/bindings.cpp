@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <exception>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <tuple>
 #include <vector>
@@ -63,8 +63,8 @@ template <class Work> void in_parallel(int threads, std::int64_t count, std::int
   for (int t = 1; t < threads && t < useful; ++t) {
     try {
       others.emplace_back(take, t);
-    } catch (const std::system_error&) {
-      break;  // no more threads to be had: the ones there are do the work
+    } catch (const std::exception&) {
+      break;  // no more threads or memory to be had: the ones there are do the work
     }
   }
   take(0);
@@ -149,24 +149,25 @@ template <class T>
 SparseRows<T> checked(Vector<const std::int64_t> starts, Vector<const std::int32_t> features, Vector<const T> values,
                       Vector<const std::int64_t> picks, std::int64_t count) {
   const std::int64_t stored = features.shape(0);
-  require(starts.shape(0) > 0 && features.shape(0) == values.shape(0), "the sparse rows are malformed");
+  require(starts.shape(0) > 0 && features.shape(0) == values.shape(0) && count >= 0, "the sparse rows are malformed");
   require_within(picks, starts.shape(0) - 1);
   for (std::size_t k = 0; k < picks.shape(0); ++k) {
     const std::int64_t begin = starts.data()[picks.data()[k]], end = starts.data()[picks.data()[k] + 1];
     require(0 <= begin && begin <= end && end <= stored, "the sparse rows are malformed");
-    for (std::int64_t p = begin; p < end; ++p)
-      require(0 <= features.data()[p] && features.data()[p] < count, "a feature index is out of range");
+    bool inside = true;  // negative ones are large as unsigned numbers
+    for (std::int64_t p = begin; p < end; ++p) inside &= static_cast<std::uint32_t>(features.data()[p]) < static_cast<std::uint64_t>(count);
+    require(inside, "a feature index is out of range");
   }
   return {starts.data(), features.data(), values.data()};
 }
 
-// What each thread needs to spread panels of sparse columns; made when a thread first asks.
+// What each thread needs to spread panels of sparse columns.
 template <class T> class SparseBuffers {
  public:
   struct Own { std::vector<std::int32_t> line; std::vector<T> table; };
 
   SparseBuffers(int threads, std::int64_t features, const SparseRows<T>& columns, const std::int64_t* picks, std::int64_t count)
-      : own_(std::max(1, threads)), features_(features) {
+      : own_(std::max(1, threads)) {
     const std::int64_t panel = block_loops<T>().sparse_panel;
     std::int64_t most = 0;  // stored values of the fullest panel
     for (std::int64_t at = 0; at < count; at += panel) {
@@ -174,21 +175,16 @@ template <class T> class SparseBuffers {
       for (std::int64_t c = at; c < std::min(count, at + panel); ++c) sum += columns.starts[picks[c] + 1] - columns.starts[picks[c]];
       most = std::max(most, sum);
     }
-    room_ = (1 + std::min(most, features)) * panel;
+    for (Own& own : own_) {  // before any thread starts, where running out of memory is an ordinary error
+      own.line.assign(features + 1, 0);
+      own.table.resize((1 + std::min(most, features)) * panel);
+    }
   }
 
-  Own& of(int thread) {
-    Own& own = own_[thread];
-    if (own.table.empty()) {
-      own.line.assign(features_ + 1, 0);
-      own.table.resize(room_);
-    }
-    return own;
-  }
+  Own& of(int thread) { return own_[thread]; }
 
  private:
   std::vector<Own> own_;
-  std::int64_t features_, room_;
 };
 
 template <class T>
@@ -209,6 +205,7 @@ void sparse_block(int term, int function, double gamma, double coef0, int degree
                   std::int64_t features, Table<T> out, Vector<const std::int64_t> slots, int threads) {
   const auto& loops = block_loops<T>();
   const Formula formula = formula_of(term, function, gamma, coef0, degree);
+  require(formula.function != Function::gaussian_of_product, "this formula is for dense samples");
   const std::int64_t count = row_picks.shape(0), columns = column_picks.shape(0);
   require(slots.shape(0) == row_picks.shape(0) && row_alone.shape(0) == row_picks.shape(0) &&
               column_alone.shape(0) == column_picks.shape(0),
@@ -238,6 +235,7 @@ void sparse_combination(int term, int function, double gamma, double coef0, int 
                         Vector<double> out, int threads) {
   const auto& loops = block_loops<T>();
   const Formula formula = formula_of(term, function, gamma, coef0, degree);
+  require(formula.function != Function::gaussian_of_product, "this formula is for dense samples");
   const std::int64_t count = row_picks.shape(0), columns = column_picks.shape(0);
   require(out.shape(0) == row_picks.shape(0) && row_alone.shape(0) == row_picks.shape(0) &&
               column_alone.shape(0) == column_picks.shape(0),
@@ -354,6 +352,12 @@ std::tuple<int, std::int64_t, std::int64_t, std::int64_t, double, double, std::i
   require(bounded_part.shape(0) == n || bounded_part.shape(0) == 0, "bounded_part has the wrong length");
   require(length.shape(0) == storage.shape(0) && last_use.shape(0) == storage.shape(0), "the row store is malformed");
   require(active >= 0 && active <= static_cast<std::int64_t>(n), "active is out of range");
+  for (std::size_t k = 0; k < n; ++k)
+    require(slot.data()[k] >= -1 && slot.data()[k] < static_cast<std::int64_t>(storage.shape(0)) &&
+                group.data()[k] >= -1 && group.data()[k] < groups,
+            "a slot or a group is out of range");
+  for (std::size_t k = 0; k < length.shape(0); ++k)
+    require(length.data()[k] <= static_cast<std::int64_t>(storage.shape(1)), "the row store is malformed");
   require(memory.shape(0) == 4, "memory holds the previous and the pending pair");
   for (int k = 0; k < 4; ++k)
     require(memory.data()[k] >= -1 && memory.data()[k] < active, "memory names a position that is not active");

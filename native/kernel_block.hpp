@@ -46,12 +46,12 @@ template <class T> MAXMARGIN_INLINE Vec<T> kernel_value(const Formula& f, Vec<T>
       return result;
     }
     case Function::exponential: {
-      const Vec<T> distance = sum > 0 ? sum : Vec<T>{};  // sums over sparse rows may round below zero
+      const Vec<T> distance = sum < 0 ? Vec<T>{} : sum;  // sums over sparse rows may round below zero
       return exponential<T>(distance * static_cast<T>(-f.gamma));
     }
     case Function::gaussian_of_product: {
       const Vec<T> exponent = (sum - offset) * static_cast<T>(f.gamma);
-      return exponential<T>(exponent < 0 ? exponent : Vec<T>{});
+      return exponential<T>(exponent > 0 ? Vec<T>{} : exponent);
     }
     case Function::tangent:
       return hyperbolic_tangent<T>(sum * static_cast<T>(f.gamma) + static_cast<T>(f.coef0));

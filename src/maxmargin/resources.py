@@ -19,6 +19,10 @@ MEMORY_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limi
 CACHE_SHARE = 0.25
 
 
+#: More threads than this are never started, whatever is asked for.
+MOST_THREADS = 1024
+
+
 def thread_count(n_jobs: int | None) -> int:
     """Return the number of threads for `n_jobs`: None and −1 mean all usable cores, −2 all but one, and so on.
 
@@ -33,7 +37,7 @@ def thread_count(n_jobs: int | None) -> int:
     cores = usable_cores()
     if n_jobs is None:
         return max(1, min(cores, *_limits_around()))
-    return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
+    return min(int(n_jobs), MOST_THREADS) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
 
 
 def usable_cores() -> int:

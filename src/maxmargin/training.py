@@ -39,11 +39,6 @@ class Solver(Protocol):
         """When it stops."""
         ...
 
-    @property
-    def audited(self) -> bool:
-        """Whether it has checked its own gradient in double precision before it calls a point optimal."""
-        ...
-
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of the problem."""
         ...
@@ -76,8 +71,12 @@ class BinaryMachine:
         return violation_of(problem, low, high, self.dual, self._gradient) <= rule.violation
 
     def judge_later(self) -> None:
-        """Put the judgement off until somebody asks; the data must not change until then, and are watched."""
+        """Put the judgement off until somebody asks; the data must not change until then, and are watched.
+
+        Kernel values that were computed for the fit are let go.
+        """
         assert self._problem is not None
+        self._problem = replace(self._problem, matrix=self._problem.matrix.source())
         self._checksum = self._problem.matrix.checksum()
 
     @cached_property
@@ -161,7 +160,8 @@ def train_binary(
         start = hulls.dual
     solution = solve(problem, solver.stopping, start)
     work = problem.size * int(np.count_nonzero(solution.dual)) * problem.matrix.cost
-    if solver.audited and solution.status is Status.CONVERGED and work > judge_up_to:
+    trusted = getattr(solver, "audited", False) and solver.stopping.gap is None
+    if trusted and solution.status is Status.CONVERGED and work > judge_up_to:
         machine = BinaryMachine(problem, solution, samples)
         machine.judge_later()
         return machine

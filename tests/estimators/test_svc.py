@@ -143,7 +143,7 @@ def test_certificate_and_geometry_are_readable():
     assert len(geometry.non_support) + len(model.support_) == 300
     reach = np.where(y == 1, 1, -1) * model.decision_function(X)
     np.testing.assert_allclose(geometry.slack, np.maximum(0, 1 - reach), atol=1e-9)
-    assert geometry.offset == model.intercept_[0]
+    assert geometry.offset == pytest.approx(model.intercept_[0], rel=1e-9)
     assert certificate.primal == pytest.approx(0.5 * geometry.squared_norm + 10 * geometry.slack.sum())
 
 

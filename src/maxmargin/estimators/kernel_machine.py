@@ -121,7 +121,9 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             whole = _all_values(kernel, points.take(order))
             place = np.empty(len(points), dtype=np.int64)
             place[order] = np.arange(len(order))
-            return lambda rows: PrecomputedMatrix(_part(whole, place[rows]))
+            return lambda rows: PrecomputedMatrix(
+                _part(whole, place[rows]), origin=KernelMatrix(kernel, points.take(rows))
+            )
         return lambda rows: KernelMatrix(kernel, points.take(rows), threads)
 
     def _make_blocks(self, X: Any) -> KernelBlocks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -200,7 +201,7 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         labels[taking_part] = codes
         factors = class_factors(self.class_weight, classes, codes, weights[taking_part])
         kernel = self._make_kernel(X, weights)
-        threads = thread_count(self.n_jobs) if self.n_jobs is not None or X.shape[0] > WORTH_THREADS else 1
+        threads = thread_count(1 if self.n_jobs is None and X.shape[0] <= WORTH_THREADS else self.n_jobs)
         if X.shape[0] <= WORTH_THREADS:
             threads = 1
         if kernel is not None and not kernel.vectorised:
@@ -214,6 +215,8 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         order = taking_part if len(classes) == 2 else np.concatenate(members)
         matrix_of = self._make_matrix_of(kernel, X, order, cache_bytes, inside)
         shared = self._share_rows(kernel, X, members, solver, cache_bytes, inside) if len(classes) > 2 else None
+        if shared is not None and isinstance(solver, BlockSolver):
+            solver = replace(solver, cache_bytes=(cache_bytes - shared.bytes) // side_by_side)
         starts = self._starts(classes, members, X.shape)
 
         costs = self._costs(cost, factors, labels, weights)
@@ -322,14 +325,12 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         self, kernel: Kernel | None, X: Any, members: list[Indices], solver: Solver, cache_bytes: int, threads: int
     ) -> SharedKernel | None:
         """Return kernel rows for all pairs of classes, if the solver reads rows and half of the cache holds them."""
-        if (
-            kernel is None
-            or not isinstance(solver, BlockSolver)
-            or 8 * sum(len(rows) ** 2 for rows in members) > cache_bytes
-        ):
+        if kernel is None or not isinstance(solver, BlockSolver):
             return None
         points = Points(X)
-        return SharedKernel(kernel, points, members, threads) if SharedKernel.serves(kernel, points) else None
+        if SharedKernel.bytes_for(members) > cache_bytes // 2 or not SharedKernel.serves(kernel, points, threads):
+            return None
+        return SharedKernel(kernel, points, members, threads)
 
     def _costs(self, cost: float, factors: Floats, labels: Indices, weights: Floats) -> Floats:
         """Return the cost of slack of each sample: C times the factor of its class times its weight."""

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 #: About how many multiplications one native call takes.
 STRETCH_WORK = 2 * 10**9
 
+#: The most memory that the rows of one native call are packed into.
+STRETCH_BYTES = 2**26
+
 
 class FusedColumns(Protocol):
     """Columns of a kernel matrix, ready to meet rows."""
@@ -46,6 +49,7 @@ def fused_columns(
 def combine_in_stretches(columns: FusedColumns, rows: Points, weights: Floats) -> Floats:
     """Combine columns for many rows, in stretches that do not keep Ctrl-C waiting."""
     step = max(256, STRETCH_WORK // (work_per_value(rows) * max(1, len(weights))))
+    step = max(1, min(step, STRETCH_BYTES // (8 * max(1, rows.data.shape[1]))))
     parts = [rows.take(slice(start, start + step)) for start in range(0, len(rows), step)]
     return np.concatenate([columns.combine(part, weights) for part in parts]) if parts else np.empty(0)
 

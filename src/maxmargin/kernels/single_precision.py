@@ -51,10 +51,11 @@ def single_precision(kernel: Kernel, points: Points, threads: int = 1) -> Single
 
     It is worked out from all the data behind `points`, once for all views of them.
     """
-    key = ("single precision", kernel)
+    if not isinstance(kernel, FormulaKernel):
+        return None
+    key = ("single precision", kernel.formula)
     if key not in points.memo:
-        everything = Points(points.data)
-        points.memo[key] = _work_out(kernel, everything, threads) if isinstance(kernel, FormulaKernel) else None
+        points.memo[key] = _work_out(kernel, Points(points.data), threads)
     answer: SinglePrecision | None = points.memo[key]
     return answer
 

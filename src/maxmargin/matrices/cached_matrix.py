@@ -96,6 +96,9 @@ class CachedMatrix:
     def matvec(self, vector: Floats) -> Floats:
         return product_by_blocks(self, np.asarray(vector))
 
+    def source(self) -> SymmetricMatrix:
+        return self.take(np.arange(self.size))
+
     def take(self, indices: Indices) -> SymmetricMatrix:
         return self.matrix.take(self.order[indices])
 

@@ -81,6 +81,9 @@ class KernelMatrix:
         most = self.size if self.kernel.vectorised else max(1, self.size // 4)
         return product_by_blocks(self, vector, most)
 
+    def source(self) -> KernelMatrix:
+        return KernelMatrix(self.kernel, self.points, self.threads)
+
     def take(self, indices: Indices) -> KernelMatrix:
         return KernelMatrix(self.kernel, self.points.take(indices), self.threads)
 

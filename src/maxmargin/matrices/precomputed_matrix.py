@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from maxmargin.kernels.points import checksum_of
 from maxmargin.matrices.single_columns import BlockColumns, SingleColumns
-from maxmargin.matrices.symmetric_matrix import Floats, Indices, product_by_blocks
+from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix, product_by_blocks
 
 #: About how many values are copied per request.
 REQUEST_VALUES = 2**20
@@ -17,10 +17,11 @@ REQUEST_VALUES = 2**20
 
 @dataclass(frozen=True)
 class PrecomputedMatrix:
-    """The rows and columns `index` of a square array of values."""
+    """The rows and columns `index` of a square array of values, which may have been computed from another matrix."""
 
     values: NDArray[np.floating]
     index: Indices | None = None
+    origin: SymmetricMatrix | None = None
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.shape[0] != self.values.shape[1]:
@@ -75,6 +76,9 @@ class PrecomputedMatrix:
 
     def matvec(self, vector: Floats) -> Floats:
         return product_by_blocks(self, np.asarray(vector))
+
+    def source(self) -> SymmetricMatrix:
+        return self if self.origin is None else self.origin
 
     def take(self, indices: Indices) -> PrecomputedMatrix:
         return PrecomputedMatrix(self.values, indices if self.index is None else self.index[indices])

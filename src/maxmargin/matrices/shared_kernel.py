@@ -23,12 +23,15 @@ from maxmargin.matrices.symmetric_matrix import Floats, Indices
 
 Singles = NDArray[np.float32]
 
+#: Columns that are combined at once.
+STRETCH = 256
+
 
 class _OneClass:
     """The kernel values of the samples of one class with each other, as far as they are known."""
 
     def __init__(self, how: SinglePrecision, samples: Indices, threads: int) -> None:
-        self.how, self.samples, self.threads = how, samples, threads
+        self.how, self.samples = how, samples
         self.columns = how.columns(samples, threads)
         self._values = np.empty((len(samples), len(samples)), np.float32)  # untouched pages of an empty array are free
         self._known = np.zeros(len(samples), dtype=bool)
@@ -60,12 +63,18 @@ class SharedKernel:
         if how is None:
             raise ValueError("rows of this kernel cannot be shared: it has no formula in single precision")
         self.kernel, self.points, self.threads = kernel, points, threads
+        self.bytes = self.bytes_for(members)
         self._classes = [_OneClass(how, points.index[rows], threads) for rows in members]
 
     @staticmethod
-    def serves(kernel: Kernel, points: Points) -> bool:
+    def serves(kernel: Kernel, points: Points, threads: int) -> bool:
         """Whether the rows of this kernel can be shared."""
-        return single_precision(kernel, points) is not None
+        return single_precision(kernel, points, threads) is not None
+
+    @staticmethod
+    def bytes_for(members: Sequence[Indices]) -> int:
+        """Return the most memory that the shared rows take."""
+        return 4 * sum(len(rows) ** 2 for rows in members)
 
     def pair(self, first: int, second: int) -> SharedPairMatrix:
         """Return the matrix of two classes: the samples of the first, then those of the second."""
@@ -120,9 +129,11 @@ class _SharedColumns:
                 one = self._classes[other]
                 if other == c:  # by symmetry from the rows of the columns: those that a solver has moved are there
                     table, new = one.rows(columns)
-                    values = np.empty((len(columns), len(members)), np.float32)
-                    _native.gather(table, columns, members, values, self._threads)
-                    out[at] += share @ values
+                    for start in range(0, len(columns), STRETCH):
+                        part = columns[start : start + STRETCH]
+                        values = np.empty((len(part), len(members)), np.float32)
+                        _native.gather(table, part, members, values, self._threads)
+                        out[at] += share[start : start + STRETCH] @ values
                 else:
                     fused = one.how.columns(one.samples[columns], self._threads)
                     out[at] += fused.combine(one.how.rows(self._classes[c].samples[members]), share)

@@ -64,6 +64,10 @@ class SymmetricMatrix(Protocol):
         """Return the product with a vector, without building the matrix."""
         ...
 
+    def source(self) -> SymmetricMatrix:
+        """Return the same matrix without values that were computed in advance."""
+        ...
+
     def take(self, indices: Indices) -> SymmetricMatrix:
         """Return the matrix of some of the variables."""
         ...

@@ -20,9 +20,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.problems.certificate import of_samples, offset_between, offset_bounds, residuals
+from maxmargin.problems.dual_problem import InfeasibleProblemError
 from maxmargin.solvers.block_state import BlockState
 from maxmargin.solvers.exact_finish import solve_free
 from maxmargin.solvers.hard_margin import grows_without_limit
@@ -42,6 +44,9 @@ ALL_ROWS_WORK = 10**9
 
 #: A block is solved until its violation is this part of the violation among all variables.
 INNER = 0.1
+
+#: The most pair steps on a block, by variable: a fraction of a second, so that Ctrl-C is heard.
+BLOCK_STEPS = 100
 
 #: Pair steps among all variables between two looks at limits, shrinking and the end game.
 STRETCH = 1000
@@ -102,9 +107,11 @@ class BlockSolver:
         state = BlockState(problem, self.cache_bytes, self.threads)
         try:
             state.place(feasible_start(problem, start))
+            status = None
             if start is None and problem.size > self.nested_above and can_start(problem):
-                self._start_nested(state, monitor)
-            status = self._iterate(state, monitor)
+                status = self._start_nested(state, monitor)
+            if status is None:
+                status = self._iterate(state, monitor)
             monitor.report(lambda: _progress(state, monitor), now=True)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
@@ -118,32 +125,40 @@ class BlockSolver:
             seconds=monitor.seconds,
         )
         if status is Status.PRECISION:
+            del state  # its rows make room for others
             return self._polish(problem, dual, counters, monitor, callback)
         return Solution(dual, gradient, status, counters)
 
-    def _start_nested(self, state: BlockState, monitor: Monitor) -> None:
-        """Move to a start from ever larger samples, if they show that most variables will rest on a bound."""
+    def _start_nested(self, state: BlockState, monitor: Monitor) -> Status | None:
+        """Move to a start from ever larger samples, if they show that most variables will rest on a bound.
+
+        Return how it ended if the whole solve ends here.
+        """
         problem = state.problem
         solver = replace(self, nested_above=problem.size)
         sample, dual = np.empty(0, dtype=np.int64), np.empty(0)
         for larger in nested_samples(problem.size):
-            posed = pose_sample(problem, larger)
+            try:
+                posed = pose_sample(problem, larger)
+            except InfeasibleProblemError:
+                return None  # the sample cannot sum up to what all can
             used = np.flatnonzero(dual)
             start = None
             if len(used):
                 at = np.searchsorted(larger, sample[used])
                 product, _ = posed.matrix.single(at).combine(np.arange(posed.size), dual[used])
                 start = place(posed, posed.linear - product)
-            rule = StoppingRule(NESTED_VIOLATION, max_seconds=monitor.time_left())
-            solution = replace(solver, stopping=rule).solve(posed, start, monitor.only_stops())
+            rule = StoppingRule(NESTED_VIOLATION, None, monitor.steps_left(state.iterations), monitor.time_left())
+            solution = replace(solver, stopping=rule).solve(posed, start, monitor.callback)
             state.count(solution.counters)
-            if solution.status is Status.INTERRUPTED:
-                raise KeyboardInterrupt
+            if solution.status not in (Status.CONVERGED, Status.PRECISION):
+                return solution.status
             sample, dual = larger, solution.dual
             if not mostly_bounded(posed, dual):
-                return
+                return None
         used = np.flatnonzero(dual)
         state.place(place(problem, problem.linear - state.product(sample[used], dual[used])))
+        return None
 
     def _iterate(self, state: BlockState, monitor: Monitor) -> Status:
         tolerance = (1.0 - RESERVE) * self.stopping.violation
@@ -152,9 +167,11 @@ class BlockSolver:
             return Status.CONVERGED  # the start is optimal
         run.rows_at_hand = state.size <= ALL_ROWS and state.rows.hold_all(ALL_ROWS_WORK)
         while True:
+            if (stop := monitor.limit_reached(state.iterations)) is not None:
+                return stop
             reason = run.pairs() if run.rows_at_hand else run.block()
             if reason is Reason.UNBOUNDED:
-                return Status.UNBOUNDED
+                return Status.PRECISION  # in single precision; whether it really is, double precision decides
             if reason in (Reason.OPTIMAL, Reason.PRECISION):
                 if state.reconsider():
                     run.start_again()
@@ -162,13 +179,13 @@ class BlockSolver:
                 if reason is Reason.PRECISION:
                     return Status.PRECISION
                 error = state.audit()
+                if not np.isfinite(error):
+                    raise ValueError(NOT_FINITE)
                 if state.violation + error <= self.stopping.violation:
                     return Status.CONVERGED
                 if not run.refresh(error):
                     return Status.PRECISION
                 continue
-            if (stop := monitor.limit_reached(state.iterations)) is not None:
-                return stop
             if monitor.report(lambda: _progress(state, monitor)):
                 return Status.STOPPED
             if run.gap_reached(self.stopping.gap):
@@ -176,7 +193,8 @@ class BlockSolver:
             if run.due():
                 if grows_without_limit(state):
                     return Status.UNBOUNDED
-                if self.shrinking and state.shrink(WORTH_SHRINKING):
+                # An open box is never shrunk: whether its dual has a limit shows in all variables together.
+                if self.shrinking and state.bounded and state.shrink(WORTH_SHRINKING):
                     run.start_again()
                 run.accelerate()
 
@@ -185,8 +203,7 @@ class BlockSolver:
     ) -> Solution:
         """Go on in double precision where single precision does not get any further."""
         rule = self.stopping
-        steps = None if rule.max_iterations is None else max(0, rule.max_iterations - spent.iterations)
-        limited = StoppingRule(rule.violation, rule.gap, steps, monitor.time_left())
+        limited = StoppingRule(rule.violation, rule.gap, monitor.steps_left(spent.iterations), monitor.time_left())
         solver = PairwiseSolver(shrinking=self.shrinking, cache_bytes=self.cache_bytes, stopping=limited)
         solution = solver.solve(problem, dual, callback)
         return Solution(solution.dual, solution.gradient, solution.status, spent + solution.counters)
@@ -207,6 +224,8 @@ class _Run:
 
     def look(self) -> float:
         """Return the violation among all that take part."""
+        if not np.isfinite(self.state.gradient.sum()):
+            raise ValueError(NOT_FINITE)
         self._up, self._down = _violations(self.state)
         self.state.violation = max(float(self._up.max(initial=0.0)), float(self._down.max(initial=0.0)))
         return self.state.violation
@@ -219,9 +238,7 @@ class _Run:
         self._previous = _choose(state, self._up, self._down, self._previous, self.block_size)
         target = max(0.5 * self.tolerance, INNER * state.violation)
         misses, hits, steps = state.rows.misses, state.rows.hits, state.iterations
-        reason = state.solve_block(
-            self._previous, target, self._steps(100 * self.block_size), self.monitor.time_slice()
-        )
+        reason = state.solve_block(self._previous, target, self._steps(BLOCK_STEPS * self.block_size))
         new, known = state.rows.misses - misses, state.rows.hits - hits
         self.rows_at_hand = new <= NEW_ROWS * (new + known) and state.rows.spare > 0
         if reason is Reason.OPTIMAL or (reason is Reason.PRECISION and state.iterations > steps):
@@ -231,22 +248,26 @@ class _Run:
     def pairs(self) -> Reason:
         """Take a stretch of pair steps among all that take part."""
         state = self.state
-        reason = state.pair_steps(self.tolerance, self._steps(self.stretch), self.monitor.time_slice())
+        # The clock may end a stretch early, to let Ctrl-C in; what is decided depends on the count of steps alone.
+        steps = max(1, self._next_due - state.iterations)
+        reason = state.pair_steps(self.tolerance, self._steps(steps), self.monitor.time_slice())
         if state.rows.spare == 0 and reason is Reason.NEEDS_ROW:
             self.rows_at_hand = False  # memory is short: whole blocks of rows are cheaper than one after the other
         return reason
 
     def gap_reached(self, wanted: float | None) -> bool:
         """Whether the duality gap of all variables is small enough."""
-        if wanted is None or self.state.left_out:
+        if wanted is None or _gap(self.state) > wanted:
             return False
+        if self.state.reconsider():  # so far it was that of the variables that take part
+            self.start_again()
         return _gap(self.state) <= wanted
 
     def due(self) -> bool:
         """Whether it is time to look at shrinking and at the end game."""
         if self.state.iterations < self._next_due:
             return False
-        self._next_due = self.state.iterations + min(self.state.size, 1000)
+        self._next_due = self.state.iterations + self.stretch
         return True
 
     def accelerate(self) -> None:
@@ -260,7 +281,7 @@ class _Run:
 
     def refresh(self, error: float) -> bool:
         """Compute the gradient afresh in double precision; return False if that does not help any more."""
-        if error > 0.5 * self._last_error:
+        if not error <= 0.5 * self._last_error:
             return False
         self._last_error = error
         self.state.refresh()

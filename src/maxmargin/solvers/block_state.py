@@ -26,7 +26,7 @@ LEAST_ROWS = 64
 AUDIT_ENDS, AUDIT_SPREAD = 32, 192
 
 #: Rows that are computed together with one that a pair step lacks, of variables so near the ends of the violation.
-COMPANY, NEAR_END = 8, 0.1
+COMPANY, NEAR_END = 11, 0.3
 
 
 class LeftOut(NamedTuple):
@@ -59,6 +59,7 @@ class BlockState:
         self.violation = np.inf
         self._radius: float | None = None
         self.left_out: list[LeftOut] = []
+        self._left_out_known = True  # whether gradient_of_all holds for those left out
         self.dual_of_all = np.zeros(problem.size)
         self.gradient_of_all = problem.linear.copy()
         self._curvature_of_all = problem.curvature
@@ -106,7 +107,7 @@ class BlockState:
         self.rows.evaluations += computed
         return product
 
-    def solve_block(self, working_set: Indices, tolerance: float, max_steps: int, max_seconds: float) -> Reason:
+    def solve_block(self, working_set: Indices, tolerance: float, max_steps: int) -> Reason:
         """Solve the problem of a few variables with all others fixed, then bring the gradient up to date."""
         at, count = self.rows.stored_first(working_set), len(working_set)
         tile = self.rows.square(at)
@@ -118,7 +119,7 @@ class BlockState:
             dual, self.gradient[at], self.lower[at], self.upper[at], self.curvature[at], self.ridge[at], group,
             np.empty(0), count, self.groups, int((group < 0).sum()),
             tile, np.arange(count), np.full(count, count), np.zeros(count, dtype=np.int64), 0,
-            SELECTION_RULES["second_order"], np.full(4, -1), np.inf, tolerance, max_steps, max_seconds,
+            SELECTION_RULES["second_order"], np.full(4, -1), np.inf, tolerance, max_steps, np.inf,
         )  # fmt: skip
         self.iterations += steps
         self.dual_value += gain
@@ -141,9 +142,10 @@ class BlockState:
         self.iterations += steps
         self.dual_value += gain
         self.violation = violation
+        self._left_out_known &= not steps
         if reason == Reason.NEEDS_ROW:
             self._fetch(row)
-        elif not np.isfinite(violation):
+        elif np.isnan(violation) or violation == np.inf:
             raise ValueError(NOT_FINITE)
         return Reason(reason)
 
@@ -163,17 +165,18 @@ class BlockState:
         return self.rows.square(positions[order]).astype(np.float64)[back[:, None], back]
 
     def audit(self) -> float:
-        """Return a bound on the error of the violation: twice the largest error seen in a sample of the gradient.
+        """Return an estimate from above of the error of the violation: twice the largest error in a sample.
 
-        The sample are the variables at both ends of the gradient and others evenly spread; their gradients are computed
-        afresh in double precision.
+        The sample are the variables that may grow or fall at both ends of the violation and others evenly spread; their
+        gradients are computed afresh in double precision.
         """
         dual, gradient = self.point()
         support = np.flatnonzero(dual)
         if not len(support):
             return 0.0
-        order = np.argsort(self.gradient)
-        ends = self.variables[np.concatenate([order[:AUDIT_ENDS], order[-AUDIT_ENDS:]])]
+        up = np.where(self.dual < self.upper, self.gradient, -np.inf)
+        down = np.where(self.dual > self.lower, self.gradient, np.inf)
+        ends = self.variables[np.concatenate([np.argsort(-up)[:AUDIT_ENDS], np.argsort(down)[:AUDIT_ENDS]])]
         sample = np.unique(np.concatenate([ends, np.arange(0, self.size, max(16, self.size // AUDIT_SPREAD))]))
         problem = self.problem
         product = problem.matrix.block(sample, support) @ dual[support]
@@ -187,6 +190,7 @@ class BlockState:
         self.gradient_of_all = self.problem.gradient(self.dual_of_all)
         self.rows.evaluations += self.size * int(np.count_nonzero(self.dual_of_all))
         self.left_out = [LeftOut(batch.variables, self.dual_of_all.copy()) for batch in self.left_out]
+        self._left_out_known = True
         self.gradient[:] = self.gradient_of_all[self.variables]
         self.dual_value = 0.5 * float(self.dual_of_all @ (self.problem.linear + self.gradient_of_all))
 
@@ -219,7 +223,8 @@ class BlockState:
             problem.group[out],
         )  # fmt: skip
         back = out[matters]
-        self.left_out = [LeftOut(out[~matters], self.dual_of_all.copy())]
+        self.left_out = [LeftOut(out[~matters], self.dual_of_all.copy())] if not matters.all() else []
+        self._left_out_known = True
         if not len(back):
             return False
         self.rows.widen(back)
@@ -227,9 +232,15 @@ class BlockState:
         return True
 
     def point(self) -> tuple[Floats, Floats]:
-        """Return dual and gradient of all variables; what is left out has the gradient of its last look."""
+        """Return dual and gradient of all variables.
+
+        Where the gradient of what is left out is not known, it is infinite, on the side where it does not count.
+        """
+        variables, own_dual, own_gradient = self._current
         dual, gradient = self.dual_of_all.copy(), self.gradient_of_all.copy()
-        dual[self.variables], gradient[self.variables] = self.dual, self.gradient
+        if not self._left_out_known:
+            gradient = np.where(dual == self.problem.upper, np.inf, -np.inf)
+        dual[variables], gradient[variables] = own_dual, own_gradient
         return dual, gradient
 
     def _update(self, positions: Indices, change: Floats, values: Floats) -> None:
@@ -239,6 +250,7 @@ class BlockState:
             _native.subtract_rows(self.gradient, self.rows.storage, slots, change[part], self.active, self.threads)
         self.gradient[positions] -= self.ridge[positions] * change
         self.dual[positions] = values
+        self._left_out_known = False
         self._memory[:] = -1
 
     def _fetch(self, row: int) -> None:
@@ -261,8 +273,9 @@ class BlockState:
 
     def _take_part(self, variables: Indices) -> None:
         problem = self.problem
-        self.variables = variables
-        self.dual, self.gradient = self.dual_of_all[variables], self.gradient_of_all[variables]
+        # One assignment that Ctrl-C cannot divide: `point` answers from it.
+        self._current = variables, self.dual_of_all[variables], self.gradient_of_all[variables]
+        self.variables, self.dual, self.gradient = self._current
         self.linear, self.ridge, self.group = (
             problem.linear[variables],
             problem.ridge[variables],

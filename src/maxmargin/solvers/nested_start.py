@@ -66,11 +66,13 @@ def place(problem: DualProblem, slack: Floats) -> Floats:
         members = np.flatnonzero(problem.group == g)
         order = members[np.argsort(-slack[members], kind="stable")]
         width = problem.upper[order] - problem.lower[order]
-        missing = problem.total[g] - problem.lower[order].sum()
+        missing = max(0.0, problem.total[g] - problem.lower[order].sum())
         filled = np.concatenate([[0.0], np.cumsum(width)])
         full = int(np.searchsorted(filled, missing, side="right")) - 1  # so many fit altogether
         dual[order[:full]] = problem.upper[order[:full]]
         dual[order[full:]] = problem.lower[order[full:]]
         if full < len(order):
-            dual[order[full]] += missing - filled[full]
+            last = order[full]
+            remains = problem.total[g] - (dual[order].sum() - dual[last])
+            dual[last] = min(max(remains, problem.lower[last]), problem.upper[last])
     return dual

@@ -51,12 +51,6 @@ class SharedCallback:
         self.stopped = threading.Event()
         self._lock = threading.Lock()
 
-    def silent(self) -> SharedCallback:
-        """Return one that stops when this one does, and reports nothing."""
-        other = SharedCallback(None)
-        other.stopped = self.stopped
-        return other
-
     def answers_already(self) -> bool:
         """Whether the answer is known without a report: somebody stopped, or nobody listens."""
         return self.callback is None or self.stopped.is_set()
@@ -94,9 +88,9 @@ class Monitor:
         """Return the seconds until the limit on time, None if there is none."""
         return None if self.rule.max_seconds is None else max(0.0, self.rule.max_seconds - self.seconds)
 
-    def only_stops(self) -> SharedCallback | None:
-        """Return what a solve on the side may ask: whether somebody has stopped. It has nothing to report."""
-        return self.callback.silent() if isinstance(self.callback, SharedCallback) else None
+    def steps_left(self, iterations: int) -> int | None:
+        """Return the steps until the limit on them, None if there is none."""
+        return None if self.rule.max_iterations is None else max(0, self.rule.max_iterations - iterations)
 
     def limit_reached(self, iterations: int) -> Status | None:
         """Return the limit that is used up, if any."""

@@ -1,0 +1,61 @@
+"""What a smaller row cache costs: time and kernel values against the memory for rows.
+
+    python -m benchmarks.memory_curve [--samples 8000] [--output curve.png]
+
+The same fit with a cache from all rows that matter down to a hundredth of them. It must get slower without a cliff, and the
+certificate must hold everywhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+from time import perf_counter
+
+import numpy as np
+from sklearn.datasets import make_classification
+
+from maxmargin import SVC
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--samples", type=int, default=8000)
+    parser.add_argument("--output", help="save a picture here")
+    options = parser.parse_args()
+    X, y = make_classification(options.samples, 30, n_informative=18, n_redundant=0, flip_y=0.05, random_state=0)
+    support = len(SVC(C=10).fit(X, y).support_)
+    whole = 4e-6 * options.samples * support
+    print(f"{options.samples} samples, {support} support vectors: all their rows take {whole:.0f} MB\n")
+    print("| cache, part of all rows | MB | seconds | kernel values / (n S) | rounds | violation |")
+    print("|---:|---:|---:|---:|---:|---:|")
+    shares, times = [2.0, 1.0, 0.5, 0.3, 0.1, 0.03, 0.01], []
+    for share in shares:
+        seconds = []
+        for _ in range(3):
+            model = SVC(C=10, cache_size=share * whole)
+            started = perf_counter()
+            model.fit(X, y)
+            seconds.append(perf_counter() - started)
+        times.append(float(np.median(seconds)))
+        counters = model._machines_[0].counters
+        values = counters.kernel_evaluations / (options.samples * support)
+        print(
+            f"| {share:g} | {share * whole:.0f} | {times[-1]:.2f} | {values:.1f} | {counters.rounds} "
+            f"| {model.certificate_.violation:.1e} |"
+        )
+    if options.output:
+        draw(shares, times, options.output)
+
+
+def draw(shares: list[float], times: list[float], output: str) -> None:
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
+    axes.loglog(shares, times, "o-", color="#0072b2")
+    axes.set(xlabel="memory for rows, as part of all rows of support vectors", ylabel="seconds", title="Less cache")
+    axes.grid(True, which="both", alpha=0.3)
+    figure.savefig(output, dpi=150)
+
+
+if __name__ == "__main__":
+    main()
