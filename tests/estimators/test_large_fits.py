@@ -1,6 +1,7 @@
 """Data large enough for the block solver: the same answers, proved on request."""
 
 import pickle
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -10,7 +11,10 @@ from sklearn.datasets import make_classification
 
 from maxmargin import SVC, Status
 from maxmargin.datasets import chessboard
+from maxmargin.kernels import Kernel
+from maxmargin.matrices import KernelMatrix
 from maxmargin.problems import certificate
+from maxmargin.solvers import PairwiseSolver, StoppingRule
 
 
 def noisy(n=3000, classes=2):
@@ -99,3 +103,41 @@ class TestProofOnRequest:
         copy = pickle.loads(pickle.dumps(model))  # the machine itself is still good
         with pytest.raises(RuntimeError, match="changed after fit"):
             _ = copy.certificate_
+
+
+def test_a_fitted_model_does_not_keep_kernel_values():
+    X, y = noisy(400)
+    machine = SVC().fit(X, y)._machines_[0]
+    assert isinstance(machine._problem.matrix, KernelMatrix)
+
+
+def test_a_kernel_that_cannot_be_hashed():
+    @dataclass
+    class Mine(Kernel):
+        def evaluate(self, left, right):
+            return left.values() @ right.values().T
+
+        def diagonal(self, points):
+            return np.square(points.values()).sum(axis=1)
+
+    X, y = noisy(2100)
+    assert SVC(kernel=Mine()).fit(X, y).certificate_.violation <= 1e-3
+
+
+def test_a_solver_of_ones_own():
+    @dataclass(frozen=True)
+    class Mine:
+        stopping: StoppingRule = field(default_factory=StoppingRule)
+
+        def solve(self, problem, start=None, callback=None):
+            return PairwiseSolver(stopping=self.stopping).solve(problem, start, callback)
+
+    X, y = noisy(300)
+    assert SVC(solver=Mine()).fit(X, y).certificate_.violation <= 1e-3
+
+
+def test_decision_values_agree_with_scikit_learn_on_many_support_vectors():
+    X, y = noisy(4000)
+    theirs = svm.SVC().fit(X, y)
+    ours = SVC(tol=1e-4).fit(X, y)
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-2)

@@ -147,3 +147,8 @@ def test_sparse_points_are_checked():
         Points(bad)
     doubled = sparse.csr_array((np.ones(2), np.array([1, 1]), np.array([0, 2])), shape=(1, 2))
     np.testing.assert_array_equal(Linear()(doubled), [[4.0]])
+
+
+def test_values_that_are_not_numbers_stay_so():
+    for kernel in (Gaussian(1.0), Laplacian(1.0), Polynomial(2), Linear()):
+        assert np.isnan(kernel(np.array([[np.nan]]), np.array([[0.5]]))).all()

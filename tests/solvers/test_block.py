@@ -8,8 +8,9 @@ from maxmargin import _native
 from maxmargin.datasets import chessboard
 from maxmargin.formulations import c_classification
 from maxmargin.kernels import Gaussian, Laplacian, Linear, Points, Polynomial, Sigmoid
-from maxmargin.matrices import KernelMatrix, RowStore
-from maxmargin.problems import Status, certify
+from maxmargin.matrices import KernelMatrix, PrecomputedMatrix, RowStore
+from maxmargin.problems import DualProblem, Status, certify
+from maxmargin.problems.certificate import offset_bounds
 from maxmargin.solvers import BlockSolver, PairwiseSolver, StoppingRule
 from maxmargin.solvers.nested_start import nested_samples, place
 from reference import one_group as reference
@@ -198,3 +199,73 @@ def test_values_too_large_for_single_precision_are_left_to_double():
 def test_a_working_set_of_one_is_an_error():
     with pytest.raises(ValueError, match="at least 2"):
         BlockSolver(working_set=1)
+
+
+class TestHardCases:
+    """Each of these went wrong once."""
+
+    def test_a_matrix_with_values_that_are_not_numbers_is_an_error(self):
+        X, signs = blobs(200)
+        K = X @ X.T
+        K[0, 100] = K[100, 0] = np.nan
+        problem = c_classification.pose(PrecomputedMatrix(K), signs, np.ones(200))
+        for cache_bytes in (2**30, 0):
+            with pytest.raises(ValueError, match="not finite"):
+                BlockSolver(cache_bytes=cache_bytes, stopping=StoppingRule(max_seconds=20.0)).solve(problem)
+
+    def test_limits_hold_in_a_nested_start(self):
+        problem = posed(2200)
+        rule = StoppingRule(max_iterations=5)
+        solution = BlockSolver(nested_above=1000, stopping=rule).solve(problem)
+        assert solution.status is Status.MAX_ITERATIONS
+        assert solution.counters.iterations == 5
+        stopped = BlockSolver(nested_above=1000).solve(problem, callback=lambda _: True)
+        assert stopped.status is Status.STOPPED
+        assert certify(problem, stopped.dual).infeasibility < 1e-9
+
+    def test_one_open_bound_among_many_is_not_called_unbounded(self):
+        X, signs = blobs(1500)
+        costs = np.full(1500, 5.0)
+        costs[7] = np.inf
+        problem = c_classification.pose(KernelMatrix(Gaussian(0.1), Points(X)), signs, costs)
+        assert BlockSolver().solve(problem).status is Status.CONVERGED
+
+    def test_near_duplicates_of_a_hard_margin(self):
+        X = np.array([[0.0], [1e-4], [1.0], [-1.0], [2.0], [-2.0]])
+        signs = np.array([-1.0, 1.0, 1.0, -1.0, 1.0, -1.0])
+        problem = c_classification.pose(KernelMatrix(Gaussian(1.0), Points(X)), signs, np.full(6, np.inf))
+        solution, expected = BlockSolver().solve(problem), PairwiseSolver().solve(problem)
+        assert solution.status is expected.status is Status.CONVERGED
+        assert certify(problem, solution.dual).dual == pytest.approx(certify(problem, expected.dual).dual, rel=1e-6)
+
+    def test_the_gap_counts_what_was_left_out(self):
+        problem = posed(3000, noise=1.0)
+        solution = BlockSolver(stopping=StoppingRule(violation=1e-9, gap=20.0)).solve(problem)
+        assert solution.status is Status.CONVERGED
+        assert certify(problem, solution.dual).gap <= 20.5
+        assert solution.counters.iterations < BlockSolver().solve(problem).counters.iterations
+
+    def test_a_sample_that_cannot_meet_the_sum_is_no_obstacle(self):
+        random = np.random.default_rng(1)
+        upper = random.random(2200)
+        problem = DualProblem(
+            matrix=posed(2200).matrix, linear=np.zeros(2200), lower=np.zeros(2200), upper=upper,
+            total=np.array([0.9999 * upper.sum()]),
+        )  # fmt: skip
+        solution = BlockSolver(nested_above=1000).solve(problem)
+        assert certify(problem, solution.dual).violation <= 1e-3
+
+    def test_a_place_for_a_sum_that_rounds_below_its_least(self):
+        problem = DualProblem(
+            matrix=posed(3).matrix, linear=np.zeros(3), lower=np.array([0.1, 0.2, 0.3]), upper=np.ones(3),
+            total=np.array([np.nextafter(0.6, 0)]),
+        )  # fmt: skip
+        np.testing.assert_allclose(place(problem, np.zeros(3)), [0.1, 0.2, 0.3])
+
+    def test_stopped_while_shrunk(self):
+        problem = posed(1500, cost=100.0, kernel=Gaussian(0.2))
+        rule = StoppingRule(violation=1e-4, max_iterations=5000)
+        solution = BlockSolver(stopping=rule).solve(problem)
+        low, high = offset_bounds(problem, solution.dual, solution.gradient)
+        truth = certify(problem, solution.dual)
+        assert abs(0.5 * (low + high)[0] - truth.offset[0]) <= truth.violation

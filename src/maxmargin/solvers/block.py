@@ -332,8 +332,9 @@ def _gap(state: BlockState) -> float:
     problem = state.problem
     dual, gradient = state.point()
     offset = offset_between(*offset_bounds(problem, dual, gradient))
-    slack = gradient + problem.ridge * dual - of_samples(problem, offset)
-    return float(residuals(problem, dual, slack)[state.variables].sum())
+    known = np.isfinite(gradient)
+    slack = np.where(known, gradient, 0.0) + problem.ridge * dual - of_samples(problem, offset)
+    return float(residuals(problem, dual, slack)[known].sum())
 
 
 def _progress(state: BlockState, monitor: Monitor) -> Progress:
