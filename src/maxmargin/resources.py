@@ -34,10 +34,9 @@ def thread_count(n_jobs: int | None) -> int:
         raise ValueError(f"n_jobs must be a whole number or None, not {n_jobs!r}")
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0; use None or -1 for all cores")
-    cores = usable_cores()
     if n_jobs is None:
-        return max(1, min(cores, *_limits_around()))
-    return min(int(n_jobs), MOST_THREADS) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
+        return max(1, min(usable_cores(), *_limits_around()))
+    return min(int(n_jobs), MOST_THREADS) if n_jobs > 0 else max(1, usable_cores() + 1 + int(n_jobs))
 
 
 def usable_cores() -> int:

@@ -76,7 +76,7 @@ class BinaryMachine:
         Kernel values that were computed for the fit are let go.
         """
         assert self._problem is not None
-        self._problem = replace(self._problem, matrix=self._problem.matrix.source())
+        self._problem = self._problem.with_matrix(self._problem.matrix.source())
         self._checksum = self._problem.matrix.checksum()
 
     @cached_property

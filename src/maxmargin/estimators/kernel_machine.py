@@ -19,6 +19,7 @@ from maxmargin.matrices import KernelMatrix, PrecomputedMatrix, SymmetricMatrix
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.matrices.values import check_finite
 from maxmargin.models import ComputedBlocks, GivenBlocks, KernelBlocks
+from maxmargin.models.kernel_blocks import WORTH_A_THREAD
 from maxmargin.problems import Progress
 from maxmargin.resources import default_cache_bytes, thread_count
 from maxmargin.solvers import SOLVERS, BlockSolver, Callback, PairwiseSolver, StoppingRule
@@ -159,10 +160,11 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             return PairwiseSolver(self.selection, shrinking, cache_bytes, stopping)
         return BlockSolver(shrinking=shrinking, cache_bytes=cache_bytes, stopping=stopping, threads=threads)
 
-    def _prediction_threads(self) -> int:
+    def _prediction_threads(self, samples: int) -> int:
         """Return how many threads predict; a user's own function is never called by two at once."""
         own_function = self._kernel_ is not None and not self._kernel_.vectorised
-        return 1 if own_function else thread_count(self.n_jobs)
+        few = samples * len(self.support_) < WORTH_A_THREAD
+        return 1 if own_function or few else thread_count(self.n_jobs)
 
     @property
     def _is_linear(self) -> bool:

@@ -401,7 +401,7 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
 
     def _decide(self, X: Any) -> Floats:
         X = self._check_samples(X)
-        return self._model().decide(self._make_blocks(X), self._prediction_threads())
+        return self._model().decide(self._make_blocks(X), self._prediction_threads(X.shape[0]))
 
     def _trained(self, attribute: str) -> list[BinaryMachine]:
         if "_machines_" not in self.__dict__:

@@ -11,6 +11,7 @@ Labels, classes and targets only fill these arrays; nothing below a formulation 
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -98,6 +99,12 @@ class DualProblem:
     def curvature(self) -> Floats:
         """The diagonal of M plus the ridge: the curvature along each variable."""
         return self.matrix.diagonal() + self.ridge
+
+    def with_matrix(self, matrix: SymmetricMatrix) -> DualProblem:
+        """Return the same problem, which needs no validation, with another form of its matrix."""
+        other = copy(self)
+        object.__setattr__(other, "matrix", matrix)
+        return other
 
     def gradient(self, dual: Floats) -> Floats:
         """Return linear − M b − ridge∘b, computed afresh."""
