@@ -60,6 +60,10 @@ WORTH_SHRINKING = 0.6
 #: The violation at which a sample is good enough to start from.
 NESTED_VIOLATION = 0.05
 
+#: Steps, altogether and by variable, within which the violation must halve; a round counts for so many. Else the matrix
+#: is so badly scaled that single precision only sees noise, and double precision goes on.
+PATIENCE, PATIENCE_PER_VARIABLE, STEPS_OF_A_ROUND = 100_000, 200, 50
+
 #: The part of the tolerance that is left to the errors of single precision.
 RESERVE = 0.1
 
@@ -190,6 +194,8 @@ class BlockSolver:
                 return Status.STOPPED
             if run.gap_reached(self.stopping.gap):
                 return Status.CONVERGED
+            if run.out_of_patience():
+                return Status.PRECISION
             if run.due():
                 if grows_without_limit(state):
                     return Status.UNBOUNDED
@@ -221,6 +227,7 @@ class _Run:
         self._stretches = 0
         self._next_due = 0
         self._last_error = np.inf
+        self._best, self._best_at = np.inf, 0  # the least violation so far, by halves, and after which effort
 
     def look(self) -> float:
         """Return the violation among all that take part."""
@@ -254,6 +261,14 @@ class _Run:
         if state.rows.spare == 0 and reason is Reason.NEEDS_ROW:
             self.rows_at_hand = False  # memory is short: whole blocks of rows are cheaper than one after the other
         return reason
+
+    def out_of_patience(self) -> bool:
+        """Whether so many steps have not halved the violation that double precision should go on."""
+        state = self.state
+        effort = state.iterations + STEPS_OF_A_ROUND * state.rounds
+        if state.violation < 0.5 * self._best:
+            self._best, self._best_at = state.violation, effort
+        return effort - self._best_at > PATIENCE + PATIENCE_PER_VARIABLE * state.size
 
     def gap_reached(self, wanted: float | None) -> bool:
         """Whether the duality gap of all variables is small enough."""
