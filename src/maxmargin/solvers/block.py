@@ -57,6 +57,9 @@ NEW_ROWS = 0.1
 #: The variables that can matter must be at most this part of those that take part; else leaving out others costs more.
 WORTH_SHRINKING = 0.6
 
+#: A narrowed view has at most this part of the variables, and is given up at this part of its first violation.
+WORTH_FOCUSING, FOCUSED = 0.25, 0.05
+
 #: The violation at which a sample is good enough to start from.
 NESTED_VIOLATION = 0.05
 
@@ -169,7 +172,7 @@ class BlockSolver:
         run = _Run(self, state, monitor, tolerance)
         if run.look() <= tolerance and state.violation + state.audit() <= self.stopping.violation:
             return Status.CONVERGED  # the start is optimal
-        run.rows_at_hand = state.size <= ALL_ROWS and state.rows.hold_all(ALL_ROWS_WORK)
+        run.hold_all_rows()
         while True:
             if (stop := monitor.limit_reached(state.iterations)) is not None:
                 return stop
@@ -196,6 +199,7 @@ class BlockSolver:
                 return Status.CONVERGED
             if run.out_of_patience():
                 return Status.PRECISION
+            run.focus(self.shrinking and state.bounded)
             if run.due():
                 if grows_without_limit(state):
                     return Status.UNBOUNDED
@@ -226,6 +230,7 @@ class _Run:
         self._previous: Indices = np.empty(0, dtype=np.int64)
         self._stretches = 0
         self._next_due = 0
+        self._focused_at: float | None = None  # the violation when the view was narrowed; 0 when it is no more
         self._last_error = np.inf
         self._best, self._best_at = np.inf, 0  # the least violation so far, by halves, and after which effort
 
@@ -277,6 +282,25 @@ class _Run:
         if self.state.reconsider():  # so far it was that of the variables that take part
             self.start_again()
         return _gap(self.state) <= wanted
+
+    def hold_all_rows(self) -> None:
+        """Compute all rows at once if that is little work: then there is no need for blocks, nor for a narrower view."""
+        if self.state.size <= ALL_ROWS and self.state.rows.hold_all(ALL_ROWS_WORK):
+            self.rows_at_hand, self._focused_at = True, 0.0
+
+    def focus(self, allowed: bool) -> None:
+        """Narrow the view when the rows in use are there, and widen it when the violation in it has become small."""
+        state = self.state
+        if self._focused_at is None and self.rows_at_hand:
+            self._focused_at = 0.0
+            if allowed and state.focus(WORTH_FOCUSING):
+                self._focused_at = state.violation
+                self.start_again()
+        elif self._focused_at and state.violation <= FOCUSED * self._focused_at:
+            self._focused_at = 0.0
+            if state.reconsider():
+                self.start_again()
+                self.rows_at_hand = False
 
     def due(self) -> bool:
         """Whether it is time to look at shrinking and at the end game."""

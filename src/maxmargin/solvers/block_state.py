@@ -25,6 +25,9 @@ LEAST_ROWS = 64
 #: How many gradients an audit looks at: at each end, and spread over all variables.
 AUDIT_ENDS, AUDIT_SPREAD = 32, 192
 
+#: A focus has so many times as many variables as are in use, and some more.
+FOCUS_ROOM, FOCUS_LEAST = 3, 500
+
 #: Rows that are computed together with one that a pair step lacks, of variables so near the ends of the violation.
 COMPANY, NEAR_END = 11, 0.3
 
@@ -196,7 +199,27 @@ class BlockState:
 
     def shrink(self, worth_it: float) -> bool:
         """Leave out what cannot matter, if the rest is at most `worth_it` of what takes part now."""
-        keep = can_matter(self)
+        return self._keep(can_matter(self), worth_it)
+
+    def focus(self, worth_it: float) -> bool:
+        """Leave out, for now, all but the variables in use and some that come next, if that is `worth_it`.
+
+        A bolder bet than shrinking, for the time when the violation is still large but few variables are in use: rows
+        are several times shorter, and what was left out is soon looked at again.
+        """
+        used = self.dual != 0
+        room = FOCUS_ROOM * int(used.sum()) + FOCUS_LEAST
+        if room >= worth_it * self.active:
+            return False
+        ends = extremes(self)
+        up = np.where(self.dual < self.upper, self.gradient - ends.lowest[self.group], -np.inf)
+        down = np.where(self.dual > self.lower, ends.highest[self.group] - self.gradient, -np.inf)
+        score = np.where(used, np.inf, np.maximum(up, down))
+        keep = np.zeros(self.active, dtype=bool)
+        keep[np.argpartition(score, -room)[-room:]] = True
+        return self._keep(keep, worth_it)
+
+    def _keep(self, keep: np.ndarray, worth_it: float) -> bool:
         if keep.sum() > worth_it * self.active or not keep.any():
             return False
         self._write_back()
