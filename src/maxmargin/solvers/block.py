@@ -284,7 +284,7 @@ class _Run:
         return _gap(self.state) <= wanted
 
     def hold_all_rows(self) -> None:
-        """Compute all rows at once if that is little work: then there is no need for blocks, nor for a narrower view."""
+        """Compute all rows at once if that is little work: there is no need for blocks then, nor for a narrow view."""
         if self.state.size <= ALL_ROWS and self.state.rows.hold_all(ALL_ROWS_WORK):
             self.rows_at_hand, self._focused_at = True, 0.0
 
