@@ -2,8 +2,8 @@
 
     python -m benchmarks.memory_curve [--samples 8000] [--output curve.png]
 
-The same fit with a cache from all rows that matter down to a hundredth of them. It must get slower without a cliff, and the
-certificate must hold everywhere.
+The same fit with a cache from all rows that matter down to a hundredth of them. It must get slower without a cliff, and
+the certificate must hold everywhere.
 """
 
 from __future__ import annotations
