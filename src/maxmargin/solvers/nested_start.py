@@ -18,6 +18,9 @@ from maxmargin.problems import DualProblem
 #: Each sample is so many times smaller than the next.
 RATIO = 4
 
+#: So many samples. Much smaller ones, with bounds so much wider, look separable when the whole is not.
+LEVELS = 2
+
 #: The smallest sample has at least so many variables.
 SMALLEST = 500
 
@@ -25,10 +28,8 @@ SMALLEST = 500
 def nested_samples(size: int) -> list[Indices]:
     """Return samples of the variables, each a part of the next: spread at random, always the same ones."""
     order = np.random.default_rng(size).permutation(size)
-    sizes = []
-    while (size := size // RATIO) >= SMALLEST:
-        sizes.append(size)
-    return [np.sort(order[:count]) for count in reversed(sizes)]
+    sizes = [size // RATIO**level for level in range(LEVELS, 0, -1)]
+    return [np.sort(order[:count]) for count in sizes if count >= SMALLEST]
 
 
 def can_start(problem: DualProblem) -> bool:
