@@ -103,7 +103,8 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         """Return the memory for kernel rows of a problem of so many samples."""
         if not isinstance(self.cache_size, str):
             return int(check_number("cache_size", self.cache_size, above=0) * 2**20)
-        check_choice("cache_size", self.cache_size, ("auto",))
+        if self.cache_size != "auto":
+            raise ValueError(f"cache_size must be a number of megabytes above 0, or 'auto', not {self.cache_size!r}")
         return 8 * size**2 if size <= SMALL else default_cache_bytes()
 
     def _make_matrix_of(
