@@ -97,8 +97,8 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
     Attributes
     ----------
     certificate_ : Certificate, or a list with one per pair of classes
-        ``primal``, ``dual``, ``gap`` and ``violation`` of the solution, and each sample's share of the gap. Computed when
-        first read; an error if the training data were changed since.
+        ``primal``, ``dual``, ``gap`` and ``violation`` of the solution, and each sample's share of the gap.
+        Computed when first read; an error if the training data were changed since.
     geometry_ : MarginGeometry, or a list with one per pair of classes
         Free and bounded support vectors, slack of every sample, margin, ‖w‖², offset and its interval.
     status_ : Status, or a list with one per pair of classes
