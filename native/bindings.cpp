@@ -319,22 +319,19 @@ void gather(Table<const float> storage, Vector<const std::int64_t> slots, Vector
   });
 }
 
-// Keep only the chosen columns, ascending, of every row: memory is one row of `old_width` values after the other, and the
-// rows named by `slots`, ascending, move to the front, one every `new_width` values.
-void narrow_rows(Vector<float> memory, std::int64_t old_width, std::int64_t new_width, Vector<const std::int64_t> slots,
-                 Vector<const std::int64_t> columns) {
-  const std::int64_t width = columns.shape(0), count = slots.shape(0);
-  require(0 < new_width && new_width <= old_width && width <= new_width, "the new width is out of range");
-  require_within(columns, old_width);
-  require_within(slots, memory.shape(0) / old_width);
-  for (std::int64_t k = 0; k < count; ++k) require(slots.data()[k] >= k, "the slots must ascend");
-  for (std::int64_t c = 0; c < width; ++c) require(columns.data()[c] >= c, "the columns must ascend");
+// table[r][c] = table[c][r] for the rows from `known` on and the columns before it.
+void mirror(Table<float> table, std::int64_t known, int threads) {
+  const std::int64_t size = table.shape(0);
+  require(static_cast<std::int64_t>(table.shape(1)) == size && 0 <= known && known <= size, "the table has the wrong shape");
+  constexpr std::int64_t side = 32;  // a square that is read along one side and written along the other, in cache
   nb::gil_scoped_release unlocked;
-  for (std::int64_t k = 0; k < count; ++k) {  // never over values that are still to be read
-    const float* from = memory.data() + slots.data()[k] * old_width;
-    float* to = memory.data() + k * new_width;
-    for (std::int64_t c = 0; c < width; ++c) to[c] = from[columns.data()[c]];
-  }
+  in_parallel(threads, size - known, 4 * side, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t row = known + begin; row < known + end; row += side)
+      for (std::int64_t column = 0; column < known; column += side)
+        for (std::int64_t r = row; r < std::min(row + side, known + end); ++r)
+          for (std::int64_t c = column; c < std::min(column + side, known); ++c)
+            table.data()[r * size + c] = table.data()[c * size + r];
+  });
 }
 
 template <class Value>
@@ -436,8 +433,7 @@ NB_MODULE(_native, m) {
         nb::arg("features").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"));
   m.def("gather", &gather, nb::arg("storage").noconvert(), nb::arg("slots").noconvert(), nb::arg("columns").noconvert(),
         nb::arg("out").noconvert(), nb::arg("threads"));
-  m.def("narrow_rows", &narrow_rows, nb::arg("memory").noconvert(), nb::arg("old_width"), nb::arg("new_width"), nb::arg("slots").noconvert(),
-        nb::arg("columns").noconvert());
+  m.def("mirror", &mirror, nb::arg("table").noconvert(), nb::arg("known"), nb::arg("threads"));
   m.def("subtract_rows", &subtract_rows, nb::arg("gradient").noconvert(), nb::arg("storage").noconvert(),
         nb::arg("slots").noconvert(), nb::arg("change").noconvert(), nb::arg("count"), nb::arg("threads"));
 }

@@ -72,8 +72,10 @@ def test_blocks_check_their_arguments():
         _native.sparse_alone(0, np.array([0, 9, 2]), features, np.ones(2), picks, 8, np.empty(2))
     with pytest.raises(ValueError, match="one change"):
         _native.subtract_rows(np.zeros(2), np.zeros((2, 2), np.float32), picks, np.ones(3), 2, 1)
-    with pytest.raises(ValueError, match="ascend"):
-        _native.narrow_rows(np.zeros(4, np.float32), 2, 2, picks[::-1].copy(), picks)
+    with pytest.raises(ValueError, match="wrong shape"):
+        _native.mirror(np.zeros((2, 3), np.float32), 1, 1)
+    with pytest.raises(ValueError, match="wrong shape"):
+        _native.mirror(np.zeros((2, 2), np.float32), 3, 1)
 
 
 def test_native_loop_checks_its_arguments():

@@ -9,9 +9,11 @@ from maxmargin.datasets import chessboard
 from maxmargin.formulations import c_classification
 from maxmargin.kernels import Gaussian, Laplacian, Linear, Points, Polynomial, Sigmoid
 from maxmargin.matrices import KernelMatrix, PrecomputedMatrix, RowStore
+from maxmargin.matrices.row_store import STALE
 from maxmargin.problems import DualProblem, Status, certify
 from maxmargin.problems.certificate import offset_bounds
 from maxmargin.solvers import BlockSolver, PairwiseSolver, StoppingRule
+from maxmargin.solvers.block_state import BlockState
 from maxmargin.solvers.nested_start import nested_samples, place
 from reference import one_group as reference
 
@@ -120,33 +122,75 @@ def test_shrinking_repacks_and_looks_again():
     assert certify(problem, with_shrinking.dual).dual == pytest.approx(certify(problem, without.dual).dual, rel=1e-4)
 
 
-def test_rows_are_shortened_and_lengthened():
-    problem = posed(300)
-    store = RowStore(problem.matrix, 10**8, 4, 1)
-    everything = problem.matrix.block(np.arange(300), np.arange(300))
-    np.testing.assert_allclose(store.storage[store.hold(np.array([5, 9, 7]))], everything[[5, 9, 7]], atol=1e-6)
-    keep = np.flatnonzero(np.arange(300) % 3 != 2)
-    store.narrow(keep)
-    at = np.searchsorted(keep, [9, 7])
-    assert (store.slot[at] >= 0).all()
-    np.testing.assert_allclose(store.storage[store.slot[at], : len(keep)], everything[[9, 7]][:, keep], atol=1e-6)
-    store.widen(np.array([2, 5]))
-    shown = np.concatenate([keep, [2, 5]])
-    np.testing.assert_array_equal(store.columns, shown)
-    np.testing.assert_allclose(store.storage[store.slot[at], : len(shown)], everything[[9, 7]][:, shown], atol=1e-6)
-    order = store.stored_first(np.array([0, at[0], 1]))
-    np.testing.assert_allclose(store.square(order), everything[np.ix_(shown[order], shown[order])], atol=1e-6)
+class TestRowStore:
+    def test_rows_and_squares(self):
+        problem = posed(300)
+        store = RowStore(problem.matrix, 10**8, 1)
+        everything = problem.matrix.block(np.arange(300), np.arange(300))
+        store.hold(np.array([5, 9, 7]))
+        np.testing.assert_allclose(store.storage[store.slot[[5, 9, 7]]], everything[[5, 9, 7]], atol=1e-6)
+        order = store.stored_first(np.array([0, 9, 1, 5]))
+        np.testing.assert_array_equal(order, [9, 5, 0, 1])
+        square = np.empty((4, 4), dtype=np.float32)
+        store.square(order, square)
+        np.testing.assert_allclose(square, everything[np.ix_(order, order)], atol=1e-6)
+        assert store.evaluations == 3 * 300 + 2 * 2
+
+    @pytest.mark.parametrize("rows_that_fit", [0, 3, 300])
+    def test_combinations_at_any_size(self, rows_that_fit):
+        problem = posed(300, d=100)
+        store = RowStore(problem.matrix, rows_that_fit * 300 * 4, 1)
+        assert store.capacity == rows_that_fit
+        weights = np.linspace(-1.0, 1.0, 40)
+        expected = problem.matrix.block(np.arange(300), np.arange(40)) @ weights
+        for _ in range(2):
+            np.testing.assert_allclose(store.combine(np.arange(40), weights), expected, atol=1e-5)
+        assert store.hits == min(40, rows_that_fit)
+
+    def test_cheap_rows_are_computed_again(self):
+        problem = posed(300, d=3)
+        store = RowStore(problem.matrix, 10**8, 1)
+        for _ in range(2):
+            store.combine(np.arange(40), np.ones(40))
+        assert store.evaluations == 2 * 40 * 300
+
+    def test_rows_in_use_are_kept_and_others_make_room(self):
+        problem = posed(50)
+        store = RowStore(problem.matrix, 3 * 50 * 4, 1)
+        store.hold(np.array([1, 2, 3]))
+        store.hold(np.array([4]))
+        assert store.slot[4] == -1
+        for _ in range(STALE):
+            store.hold(np.array([1, 2]))
+        store.hold(np.array([4]))
+        assert (store.slot[[1, 2, 4]] >= 0).all()
+        assert store.slot[3] == -1
 
 
-def test_rows_are_forgotten_in_order_of_use():
-    problem = posed(50)
-    store = RowStore(problem.matrix, 3 * 50 * 4, 1, 1)
-    assert store.capacity == 3
-    for row in (1, 2, 3, 1, 4):
-        store.hold(np.array([row]))
-    assert (store.slot[[1, 3, 4]] >= 0).all()
-    assert store.slot[2] == -1
-    assert (store.hits, store.misses) == (1, 4)
+def test_a_tile_takes_over_what_a_part_of_it_has_become():
+    problem = posed(200, cost=3.0)
+    state = BlockState(problem, 10**8, 1)
+    state.place(np.zeros(200))
+    tile = state.tile(np.arange(0, 200, 3))
+    part = tile.part(np.arange(10, 50))
+    part.steps(1e-3, 10**6, 10.0)
+    tile.take(part)
+    state.take(tile)
+    assert np.count_nonzero(state.dual) > 10
+    np.testing.assert_allclose(state.gradient, problem.gradient(state.dual), atol=1e-5)
+    np.testing.assert_allclose(tile.gradient, state.gradient[tile.variables], atol=1e-6)
+    value = 0.5 * state.dual @ (problem.linear + state.gradient)
+    assert state.dual_value == pytest.approx(value, rel=1e-6)
+
+
+def test_more_free_variables_than_a_square_has_room_for():
+    X, signs = blobs(1200, d=40)
+    problem = c_classification.pose(KernelMatrix(Gaussian(0.02), Points(X)), signs, np.full(1200, 50.0))
+    wide = BlockSolver(working_set=64).solve(problem)
+    assert wide.status is Status.CONVERGED
+    assert np.count_nonzero((problem.lower < wide.dual) & (wide.dual < problem.upper)) > 64
+    assert certify(problem, wide.dual).violation <= 1e-3
+    assert wide.counters.rounds < BlockSolver(working_set=64, cache_bytes=0).solve(problem).counters.rounds
 
 
 class TestNestedStart:

@@ -125,10 +125,14 @@ def checksum_of(array: NDArray[Any]) -> int:
     return crc32(looked_at.view(np.uint8).reshape(-1).data)
 
 
+#: A product of stored values takes as long as so many of dense ones.
+SPARSE_WORK = 3
+
+
 def work_per_value(points: Points) -> int:
     """Return about how many multiplications a kernel value takes."""
     if getattr(points.data, "ndim", 0) != 2:
         return 100  # strings or objects: nobody knows
     stored = getattr(points.data, "nnz", None)
-    per_sample = points.data.shape[1] if stored is None else stored // max(1, points.data.shape[0])
+    per_sample = points.data.shape[1] if stored is None else SPARSE_WORK * (stored // max(1, points.data.shape[0]))
     return int(per_sample) + 20

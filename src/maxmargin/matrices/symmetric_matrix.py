@@ -6,7 +6,6 @@ file, from a cache) is the matrix's own affair. Matrices wrap one another and ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
@@ -79,16 +78,19 @@ class SymmetricMatrix(Protocol):
 
 def product_by_blocks(matrix: SymmetricMatrix, vector: Floats, most_rows: int | None = None) -> Floats:
     """Multiply by asking for blocks of bounded size, only in the columns where the vector is not zero."""
-    out = np.zeros(matrix.size)
     columns = np.flatnonzero(vector)
+    return partial_product(matrix, np.arange(matrix.size), columns, vector[columns], most_rows)
+
+
+def partial_product(
+    matrix: SymmetricMatrix, rows: Indices, columns: Indices, weights: Floats, most_rows: int | None = None
+) -> Floats:
+    """Return Σ weights · column at some rows, by blocks of bounded size."""
+    out = np.zeros(len(rows))
     if len(columns):
-        weights = vector[columns]
         step = max(1, BLOCK_BYTES // (8 * len(columns)))
-        for rows in _panels(matrix.size, step if most_rows is None else min(step, most_rows)):
-            out[rows] = matrix.block(rows, columns) @ weights
+        step = step if most_rows is None else min(step, most_rows)
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            out[part] = matrix.block(rows[part], columns) @ weights
     return out
-
-
-def _panels(size: int, step: int) -> Iterator[Indices]:
-    for start in range(0, size, step):
-        yield np.arange(start, min(size, start + step))

@@ -17,9 +17,17 @@ NO_MARGIN = 1e-7
 class OpenBox(Protocol):
     """What the test looks at."""
 
-    dual: Floats
     linear: Floats
-    dual_value: float
+
+    @property
+    def dual(self) -> Floats:
+        """The variables."""
+        ...
+
+    @property
+    def dual_value(self) -> float:
+        """The dual objective."""
+        ...
 
     @property
     def bounded(self) -> bool:

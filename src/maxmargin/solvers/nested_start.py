@@ -22,7 +22,11 @@ RATIO = 4
 LEVELS = 2
 
 #: The smallest sample has at least so many variables.
-SMALLEST = 500
+SMALLEST = 250
+
+#: At least this part of the variables must be in use. Where it is less, a few rounds find them, and with a large cost a
+#: wrong bound is far away from the right one.
+IN_USE = 0.3
 
 
 def nested_samples(size: int) -> list[Indices]:
@@ -50,11 +54,11 @@ def pose_sample(problem: DualProblem, sample: Indices) -> DualProblem:
     )
 
 
-def mostly_bounded(problem: DualProblem, dual: Floats) -> bool:
-    """Whether more than half of the variables in use rest on a bound."""
+def worth_it(problem: DualProblem, dual: Floats) -> bool:
+    """Whether the solution of a sample says that a start will pay: many variables in use, most of them on a bound."""
     used = dual != 0
     resting = used & ((dual == problem.lower) | (dual == problem.upper))
-    return 2 * int(resting.sum()) > int(used.sum())
+    return bool(used.mean() > IN_USE) and 2 * int(resting.sum()) > int(used.sum())
 
 
 def place(problem: DualProblem, slack: Floats) -> Floats:

@@ -48,12 +48,20 @@ def reconsider(state: WorkingState) -> None:
 class Variables(Protocol):
     """What the test looks at: arrays over the active variables, and how many groups there are."""
 
-    dual: Floats
-    gradient: Floats
     lower: Floats
     upper: Floats
     group: np.ndarray
     groups: int
+
+    @property
+    def dual(self) -> Floats:
+        """The variables."""
+        ...
+
+    @property
+    def gradient(self) -> Floats:
+        """The gradient of the dual objective."""
+        ...
 
     @property
     def active(self) -> int:
@@ -76,6 +84,16 @@ def extremes(state: Variables) -> Extremes:
     lowest = _by_group(np.minimum, gradient, group, dual > state.lower[part], state.groups, np.inf)
     highest[-1], lowest[-1] = max(highest[-1], 0.0), min(lowest[-1], 0.0)
     return Extremes(highest, lowest)
+
+
+def violations(state: Variables) -> tuple[Floats, Floats]:
+    """Return by how much each active variable violates optimality when it grows, and when it falls; −∞ if it cannot."""
+    part = slice(0, state.active)
+    dual, gradient, group = state.dual[part], state.gradient[part], state.group[part]
+    ends = extremes(state)
+    up = np.where(dual < state.upper[part], gradient - ends.lowest[group], -np.inf)
+    down = np.where(dual > state.lower[part], ends.highest[group] - gradient, -np.inf)
+    return up, down
 
 
 def can_matter(state: Variables) -> np.ndarray:
