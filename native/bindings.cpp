@@ -319,17 +319,17 @@ void gather(Table<const float> storage, Vector<const std::int64_t> slots, Vector
   });
 }
 
-// table[r][c] = table[c][r] for the rows from `known` on and the columns before it.
-void mirror(Table<float> table, std::int64_t known, int threads) {
+// table[r][c] = table[c][r] for the first rows and the columns behind as many.
+void mirror(Table<float> table, std::int64_t first, int threads) {
   const std::int64_t size = table.shape(0);
-  require(static_cast<std::int64_t>(table.shape(1)) == size && 0 <= known && known <= size, "the table has the wrong shape");
+  require(static_cast<std::int64_t>(table.shape(1)) == size && 0 <= first && first <= size, "the table has the wrong shape");
   constexpr std::int64_t side = 32;  // a square that is read along one side and written along the other, in cache
   nb::gil_scoped_release unlocked;
-  in_parallel(threads, size - known, 4 * side, [&](std::int64_t begin, std::int64_t end, int) {
-    for (std::int64_t row = known + begin; row < known + end; row += side)
-      for (std::int64_t column = 0; column < known; column += side)
-        for (std::int64_t r = row; r < std::min(row + side, known + end); ++r)
-          for (std::int64_t c = column; c < std::min(column + side, known); ++c)
+  in_parallel(threads, first, 2 * side, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t row = begin; row < end; row += side)
+      for (std::int64_t column = first; column < size; column += side)
+        for (std::int64_t r = row; r < std::min(row + side, end); ++r)
+          for (std::int64_t c = column; c < std::min(column + side, size); ++c)
             table.data()[r * size + c] = table.data()[c * size + r];
   });
 }
@@ -433,7 +433,7 @@ NB_MODULE(_native, m) {
         nb::arg("features").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"));
   m.def("gather", &gather, nb::arg("storage").noconvert(), nb::arg("slots").noconvert(), nb::arg("columns").noconvert(),
         nb::arg("out").noconvert(), nb::arg("threads"));
-  m.def("mirror", &mirror, nb::arg("table").noconvert(), nb::arg("known"), nb::arg("threads"));
+  m.def("mirror", &mirror, nb::arg("table").noconvert(), nb::arg("first"), nb::arg("threads"));
   m.def("subtract_rows", &subtract_rows, nb::arg("gradient").noconvert(), nb::arg("storage").noconvert(),
         nb::arg("slots").noconvert(), nb::arg("change").noconvert(), nb::arg("count"), nb::arg("threads"));
 }

@@ -131,9 +131,15 @@ class SparseColumns:
         return rows if sparse.issparse(rows.data) else Points(sparse.csr_array(rows.values()))
 
     def _lone_sums(self, points: Points) -> NDArray[Any]:
-        out = np.empty(len(points), self.dtype)
-        _native.sparse_alone(self.formula.term, *points.arrays(self.dtype), points.index, self.features, out)
-        return out
+        """Return the share of the sum that each sample has alone; it is worked out once for all views of the data."""
+        key = ("alone", self.formula.term, self.dtype)
+        if key not in points.memo:
+            everything = np.arange(points.data.shape[0])
+            out = np.empty(len(everything), self.dtype)
+            _native.sparse_alone(self.formula.term, *points.arrays(self.dtype), everything, self.features, out)
+            points.memo[key] = out
+        sums: NDArray[Any] = points.memo[key]
+        return sums[points.index]
 
 
 def _check_features(rows: Points, features: int) -> None:

@@ -94,24 +94,19 @@ class RowStore:
             self.evaluations += computed
         return total
 
-    def stored_first(self, rows: Indices) -> Indices:
-        """Return the rows in another order: those that are there before the others."""
+    def stored_last(self, rows: Indices) -> Indices:
+        """Return the rows in another order: those that are there after the others."""
         there = self.slot[rows] >= 0
-        return np.concatenate([rows[there], rows[~there]])
+        return np.concatenate([rows[~there], rows[there]])
 
     def square(self, rows: Indices, out: NDArray[np.float32]) -> None:
-        """Write the values between some rows, those that are there first, to `out`."""
-        known = int(np.count_nonzero(self.slot[rows] >= 0))
-        _native.gather(self.storage, self.slot[rows[:known]], rows, out, self.threads)
-        if known < len(rows):
-            _native.mirror(out, known, self.threads)
-            wanted = rows[known:]
-            if known:
-                values = np.empty((len(wanted), len(wanted)), dtype=np.float32)
-                self.evaluations += self.matrix.single(wanted).fill(wanted, values, np.arange(len(wanted)))
-                out[known:, known:] = values
-            else:
-                self.evaluations += self.matrix.single(wanted).fill(wanted, out, np.arange(len(wanted)))
+        """Write the values between some rows, those that are there last, to `out`."""
+        missing = int(np.count_nonzero(self.slot[rows] < 0))
+        wanted, known = rows[:missing], rows[missing:]
+        if missing:
+            self.evaluations += self.matrix.single(wanted).fill(wanted, out, np.arange(missing))
+        _native.gather(self.storage, self.slot[known], rows, out[missing:], self.threads)
+        _native.mirror(out, missing, self.threads)
         out.ravel()[:: len(rows) + 1] = self._diagonal[rows]
 
     def _keep(self, rows: Indices) -> None:

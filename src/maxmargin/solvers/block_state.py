@@ -101,7 +101,7 @@ class BlockState:
 
     def tile(self, variables: Indices) -> Tile:
         """Return the problem of a few variables with all others fixed."""
-        variables, count = self.rows.stored_first(np.sort(variables)), len(variables)  # memory is read in order
+        variables, count = self.rows.stored_last(np.sort(variables)), len(variables)  # memory is read in order
         if len(self._room) < count**2:
             self._room = np.empty(count**2, dtype=np.float32)
         values = self._room[: count**2].reshape(count, count)

@@ -167,13 +167,13 @@ class WideTile(Tile):
 
     def block(self, positions: Indices) -> Floats:
         values = np.empty((len(positions), len(positions)), dtype=np.float32)
-        order = np.argsort(self._rows.slot[positions] < 0, kind="stable")
+        order = np.argsort(self._rows.slot[positions] >= 0, kind="stable")  # stored ones last
         self._rows.square(positions[order], values)
         back = np.argsort(order, kind="stable")
         return values.astype(np.float64)[back[:, None], back]
 
     def _square(self, positions: Indices, out: NDArray[np.float32]) -> Indices:
-        positions = self._rows.stored_first(positions)
+        positions = self._rows.stored_last(positions)
         self._rows.square(positions, out)
         return positions
 
