@@ -53,7 +53,9 @@ def _introduction(race: dict[str, Any]) -> list[str]:
         "",
         f"Gaussian kernel, tolerance {settings['tolerance']:g}, medians of {settings['runs']} runs{each}, every run "
         f"in a fresh process; seconds of `fit` alone. Peers have a cache of {settings['cache_mb']} MB, maxmargin its "
-        "default. scikit-learn can only use one core; LIBSVM's nodes are made before the clock starts. Every solution "
+        "default. scikit-learn can only use one core; LIBSVM's nodes are made before the clock starts. Right "
+        "before it starts, memory is touched and given back, so that no contestant waits for the host of a virtual "
+        "machine. Every solution "
         f"is judged in float64: `!` marks a violation above {LENIENCE:g} tolerances, with the violation; `>` a fit "
         "that was killed. S is the number of support vectors; limit the seconds to compute the kernel values of all "
         "samples with them, to factorise the free part and to read the data, measured on the spot. Ratios are seconds "
