@@ -84,8 +84,8 @@ def warm_up(make: type[Contestant], parameters: Parameters, X: Any, y: np.ndarra
 def touch_memory(samples: int) -> None:
     """Use as much memory as all kernel rows would take, within limits, and give it back at once.
 
-    A virtual machine hands memory that nobody uses to its host within seconds, and fetching it again takes up to 2 seconds
-    per gigabyte, ten times what the system itself needs. With this, every contestant finds some at hand.
+    A virtual machine hands memory that nobody uses to its host within seconds, and fetching it again takes up to 2
+    seconds per gigabyte, ten times what the system itself needs. With this, every contestant finds some at hand.
     """
     room = np.empty(min(4 * samples**2, TOUCHED, usable_memory() // 8), dtype=np.uint8)
     room[::PAGE] = 1
