@@ -8,15 +8,19 @@
 from importlib.metadata import version as _version
 
 from maxmargin import kernels, solvers
-from maxmargin.estimators import SVC
+from maxmargin.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from maxmargin.problems import Certificate, DualProblem, Progress, Solution, Status, certify
 
 __version__ = _version("maxmargin")
 
 __all__ = [
     "SVC",
+    "SVR",
     "Certificate",
     "DualProblem",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
     "Progress",
     "Solution",
     "Status",

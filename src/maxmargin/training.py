@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from maxmargin.formulations import c_classification
-from maxmargin.formulations.c_classification import MarginGeometry
+from maxmargin.formulations.formulation import Expansion, Formulation
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import Certificate, Counters, DualProblem, Solution, Status, certify
 from maxmargin.problems.certificate import offset_between, offset_bounds, violation_of
@@ -44,14 +44,15 @@ class Solver(Protocol):
         ...
 
 
-class BinaryMachine:
-    """One trained two-class machine: its solution, what is proved about it, and what it looks like.
+class Machine:
+    """One trained machine: its solution, what is proved about it, and what it looks like.
 
     The proof is computed when it is first asked for. Whether the point is optimal is looked at before.
     """
 
-    def __init__(self, problem: DualProblem, solution: Solution, samples: Indices) -> None:
+    def __init__(self, problem: DualProblem, solution: Solution, samples: Indices, formulation: Formulation) -> None:
         self._problem: DualProblem | None = problem
+        self._formulation: Formulation | None = formulation
         self.dual = solution.dual
         self.status = solution.status
         self.counters = solution.counters
@@ -80,26 +81,27 @@ class BinaryMachine:
         self._checksum = self._problem.matrix.checksum()
 
     @cached_property
-    def _judged(self) -> tuple[Certificate, MarginGeometry]:
-        if self._problem is None or self._data_changed():
+    def _judged(self) -> tuple[Certificate, Any]:
+        if self._problem is None or self._formulation is None or self._data_changed():
             raise RuntimeError(
                 "the training data were changed after fit, so nothing can be proved about the solution any more; "
                 "fit on a copy, or read certificate_ before changing them"
             )
         certificate = certify(self._problem, self.dual)
-        geometry = c_classification.read(self._problem, self.dual, certificate, self.samples)
-        self._problem = self._gradient = None  # the data are not needed any more
+        geometry = self._formulation.read(self._problem, self.dual, certificate, self.samples)
+        if "expansion" not in self.__dict__:
+            self.__dict__["expansion"] = self._formulation.expand(self._problem, self.dual, certificate.offset)
+        self._problem = self._formulation = self._gradient = None  # the data are not needed any more
         return certificate, geometry
 
     @cached_property
-    def offset(self) -> float:
-        """The offset b: the judge's, or as long as there was no judgement the one of the solver's gradient."""
-        if "_judged" in self.__dict__:
-            return self.geometry.offset
+    def expansion(self) -> Expansion:
+        """The decision function, with the judge's offset, or as long as there was no judgement that of the gradient."""
         assert self._problem is not None
+        assert self._formulation is not None
         assert self._gradient is not None
         low, high = offset_bounds(self._problem, self.dual, self._gradient)
-        return float(offset_between(low, high)[0]) if self._problem.groups else 0.0
+        return self._formulation.expand(self._problem, self.dual, offset_between(low, high))
 
     @property
     def certificate(self) -> Certificate:
@@ -107,8 +109,8 @@ class BinaryMachine:
         return self._judged[0]
 
     @property
-    def geometry(self) -> MarginGeometry:
-        """Support vectors, slacks and margin."""
+    def geometry(self) -> Any:
+        """Support vectors, slacks and what else the formulation reads off the solution."""
         return self._judged[1]
 
     def _data_changed(self) -> bool:
@@ -117,22 +119,23 @@ class BinaryMachine:
 
     def __getstate__(self) -> dict[str, Any]:
         # A stored machine must not drag its training data along: it is judged now, or never if they have changed.
-        _ = self.offset
+        _ = self.expansion
         if self._problem is not None and not self._data_changed():
             _ = self._judged
-        return {**self.__dict__, "_problem": None, "_gradient": None}
+        return {**self.__dict__, "_problem": None, "_formulation": None, "_gradient": None}
 
 
-def train_binary(
+def train(
     problem: DualProblem,
     solver: Solver,
     samples: Indices,
+    formulation: Formulation,
     start: Floats | None = None,
     callback: Callback | None = None,
     deadline: float | None = None,
     judge_up_to: int = JUDGED_AT_ONCE,
-) -> BinaryMachine:
-    """Solve a two-class problem and have the solution judged.
+) -> Machine:
+    """Solve a problem and have the solution judged.
 
     `deadline` is a reading of ``time.perf_counter`` that replaces the solver's own limit on seconds. If the judgement
     takes more than `judge_up_to` multiplications and the solver has audited itself, it waits until somebody asks.
@@ -153,21 +156,21 @@ def train_binary(
         spent = spent + solution.counters
         return replace(solution, counters=spent)
 
-    if start is None and not problem.bounded and problem.groups == 1:
+    if start is None and not problem.has_limit and problem.groups == 1:
         hulls = _meet_hulls(problem, solver.stopping, solve)
         if hulls.status not in (Status.CONVERGED, Status.PRECISION):
-            return BinaryMachine(problem, hulls, samples)
+            return Machine(problem, hulls, samples, formulation)
         start = hulls.dual
     solution = solve(problem, solver.stopping, start)
     work = problem.size * int(np.count_nonzero(solution.dual)) * problem.matrix.cost
     trusted = getattr(solver, "audited", False) and solver.stopping.gap is None
     if trusted and solution.status is Status.CONVERGED and work > judge_up_to:
-        machine = BinaryMachine(problem, solution, samples)
+        machine = Machine(problem, solution, samples, formulation)
         machine.judge_later()
         return machine
     for review in range(REVIEWS + 1):
         # A converged or exhausted solver gets a second look, with a gradient that carries no rounding errors.
-        machine = BinaryMachine(problem, solution, samples)
+        machine = Machine(problem, solution, samples, formulation)
         if solution.status not in (Status.CONVERGED, Status.PRECISION):
             break
         try:

@@ -50,3 +50,23 @@ class MatrixContract:
         if at_hand is not None:
             np.testing.assert_array_equal(at_hand, dense)
             assert at_hand.flags.c_contiguous
+
+    def test_columns_in_single_precision(self, pair):
+        matrix, dense = pair
+        columns, rows, slots = np.array([4, 0, 5, 3]), np.array([2, 0, 5]), np.array([3, 0, 1])
+        single = matrix.single(columns)
+        assert single.cost >= 1
+        out = np.full((5, 6), np.nan, dtype=np.float32)
+        single.fill(rows, out, slots)
+        np.testing.assert_allclose(out[slots, :4], dense[np.ix_(rows, columns)], rtol=1e-5, atol=1e-6)
+        assert np.isnan(out[[2, 4]]).all()
+        weights = np.array([1.0, -2.0, 0.5, 3.0])
+        product, _ = single.combine(rows, weights)
+        np.testing.assert_allclose(product, dense[np.ix_(rows, columns)] @ weights, rtol=1e-5, atol=1e-5)
+
+    def test_parts_of_it(self, pair):
+        matrix, dense = pair
+        picks = np.array([5, 0, 3])
+        everything = np.arange(3)
+        np.testing.assert_array_equal(matrix.take(picks).block(everything, everything), dense[np.ix_(picks, picks)])
+        np.testing.assert_array_equal(matrix.source().diagonal(), np.diag(dense))

@@ -3,6 +3,7 @@ import pytest
 
 from contracts.formulation_contract import FormulationContract
 from contracts.named_problems import two_clouds
+from maxmargin.formulations import squared_hinge
 from maxmargin.formulations.c_classification import pose, read
 from maxmargin.kernels import Gaussian, Linear, Points
 from maxmargin.matrices import KernelMatrix
@@ -20,8 +21,18 @@ class TestSoftMargin(FormulationContract):
     def pose(self):
         return pose(KernelMatrix(Gaussian(0.5), Points(X)), SIGNS, COSTS, self.fit_intercept)
 
-    def textbook_primal(self, decision, squared_norm):
+    def textbook_primal(self, product, offset, squared_norm):
+        decision = product + offset.sum()  # of one group or none
         return 0.5 * squared_norm + (COSTS * np.maximum(0.0, 1.0 - SIGNS * decision)).sum()
+
+
+class TestSquaredHinge(FormulationContract):
+    def pose(self):
+        return squared_hinge.pose(KernelMatrix(Gaussian(0.5), Points(X)), SIGNS, COSTS)
+
+    def textbook_primal(self, product, offset, squared_norm):
+        decision = product + offset.sum()
+        return 0.5 * squared_norm + (COSTS * np.maximum(0.0, 1.0 - SIGNS * decision) ** 2).sum()
 
 
 class TestWithoutBias(TestSoftMargin):

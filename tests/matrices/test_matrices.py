@@ -3,7 +3,7 @@ import pytest
 
 from contracts.matrix_contract import MatrixContract
 from maxmargin.kernels import FunctionKernel, Gaussian, Points
-from maxmargin.matrices import CachedMatrix, KernelMatrix, PrecomputedMatrix
+from maxmargin.matrices import CachedMatrix, KernelMatrix, PrecomputedMatrix, RepeatedMatrix
 
 
 def samples(n=12):
@@ -32,6 +32,18 @@ class TestPrecomputedFortranFloat32(MatrixContract):
     def make(self):
         K = np.asfortranarray(Gaussian(0.5)(samples()), dtype=np.float32)
         return PrecomputedMatrix(K), K.astype(float)
+
+
+class TestRepeatedMatrix(MatrixContract):
+    def make(self):
+        X, of = samples(8), np.array([0, 3, 5, 3, 7, 1, 0, 3, 2])
+        return RepeatedMatrix(KernelMatrix(Gaussian(0.5), Points(X)), of), Gaussian(0.5)(X)[np.ix_(of, of)]
+
+
+class TestRepeatedPrecomputed(MatrixContract):
+    def make(self):
+        K, of = Gaussian(0.5)(samples(6)), np.tile(np.arange(6), 2)
+        return RepeatedMatrix(PrecomputedMatrix(K), of), K[np.ix_(of, of)]
 
 
 class TestCachedMatrix(MatrixContract):

@@ -1,5 +1,9 @@
 """The scikit-learn faces of the machines; the only folder that imports scikit-learn."""
 
+from maxmargin.estimators.nu_svc import NuSVC
+from maxmargin.estimators.nu_svr import NuSVR
+from maxmargin.estimators.one_class_svm import OneClassSVM
 from maxmargin.estimators.svc import SVC
+from maxmargin.estimators.svr import SVR
 
-__all__ = ["SVC"]
+__all__ = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM"]

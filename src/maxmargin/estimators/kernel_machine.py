@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import is_dataclass
@@ -11,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxmargin.estimators.parameters import check_choice, check_count, check_flag, check_number
@@ -20,11 +22,11 @@ from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.matrices.values import check_finite
 from maxmargin.models import ComputedBlocks, GivenBlocks, KernelBlocks
 from maxmargin.models.kernel_blocks import WORTH_A_THREAD
-from maxmargin.problems import Progress
+from maxmargin.problems import Progress, Status
 from maxmargin.resources import default_cache_bytes, thread_count
 from maxmargin.solvers import SOLVERS, BlockSolver, Callback, PairwiseSolver, StoppingRule
 from maxmargin.solvers.working_set import selection_code
-from maxmargin.training import Solver
+from maxmargin.training import Machine, Solver
 
 #: Up to this many samples the whole kernel matrix is computed at once, and solved by pairs.
 SMALL = 2048
@@ -64,13 +66,18 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     def _precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
-    def _check_training_data(self, X: Any, y: Any) -> tuple[Any, Any]:
+    def _check_training_data(self, X: Any, y: Any = "no_validation", numbers: bool = False) -> tuple[Any, Any]:
+        """Return the data, checked; `numbers` says that targets are numbers, not labels."""
         if self._precomputed and sparse.issparse(X):
             raise TypeError("a precomputed kernel matrix must be dense; convert it with .toarray()")
-        X, y = validate_data(
+        about_targets = {"y_numeric": True} if numbers else {}
+        checked = validate_data(
             self, X, y, dtype=np.float64, order=None if self._precomputed else "C", accept_sparse="csr",
-            accept_large_sparse=True,
+            accept_large_sparse=True, **about_targets,
         )  # fmt: skip
+        X, y = checked if isinstance(checked, tuple) else (checked, None)
+        if numbers:
+            y = np.asarray(y, dtype=np.float64)
         if self._precomputed:
             _check_precomputed(X)
         return X, y
@@ -166,6 +173,31 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         own_function = self._kernel_ is not None and not self._kernel_.vectorised
         few = samples * len(self.support_) < WORTH_A_THREAD
         return 1 if own_function or few else thread_count(self.n_jobs)
+
+    def _speak_up(self, tolerance: float, stacklevel: int = 3) -> None:
+        """Raise after an interruption, warn of a limit that was hit; the model is in place by now."""
+        unfinished = [machine for machine in self._machines_ if not machine.status.converged]
+        if not unfinished:
+            return
+        if any(machine.status is Status.INTERRUPTED for machine in unfinished):
+            raise KeyboardInterrupt(
+                "fit was interrupted; the model so far is usable, see certificate_ for how good it is"
+            )
+        worst = max(unfinished, key=lambda machine: machine.certificate.violation)
+        which = "" if len(self._machines_) == 1 else f" in {len(unfinished)} of {len(self._machines_)} pairs of classes"
+        warnings.warn(
+            f"{type(self).__name__} stopped before the tolerance{which}: {worst.status.value}. "
+            f"Violation {worst.certificate.violation:.3g} (tolerance {tolerance:g}), "
+            f"duality gap {worst.certificate.gap:.3g} ({worst.certificate.relative_gap:.2g} of the objective) remain.",
+            ConvergenceWarning,
+            stacklevel=stacklevel,
+        )
+
+    def _trained(self, attribute: str) -> list[Machine]:
+        if "_machines_" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {attribute!r} before fit")
+        machines: list[Machine] = self._machines_
+        return machines
 
     @property
     def _is_linear(self) -> bool:

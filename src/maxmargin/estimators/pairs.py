@@ -7,10 +7,11 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from itertools import combinations
 from time import perf_counter
 
+from maxmargin.formulations.formulation import Formulation
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import DualProblem, Status
 from maxmargin.solvers import Callback, SharedCallback
-from maxmargin.training import JUDGED_AT_ONCE, BinaryMachine, Solver, train_binary
+from maxmargin.training import JUDGED_AT_ONCE, Machine, Solver, train
 
 Pose = Callable[[int, int], tuple[DualProblem, Indices]]
 
@@ -19,10 +20,11 @@ def train_pairs(
     pose: Pose,
     classes: int,
     solver: Solver,
+    formulation: Formulation,
     starts: list[Floats] | None,
     callback: Callback | None,
     threads: int,
-) -> list[BinaryMachine]:
+) -> list[Machine]:
     """Return the machines of all pairs of classes, in the order (0, 1), (0, 2) and so on.
 
     A limit on seconds holds for all pairs together, and an interruption ends them all.
@@ -33,18 +35,18 @@ def train_pairs(
         deadline = perf_counter() + solver.stopping.max_seconds
     watch = SharedCallback(callback)
 
-    def train(position: int) -> BinaryMachine:
+    def train_pair(position: int) -> Machine:
         problem, samples = pose(*pairs[position])
         start = None if starts is None else starts[position]
-        machine = train_binary(problem, solver, samples, start, watch, deadline, JUDGED_AT_ONCE // len(pairs))
+        machine = train(problem, solver, samples, formulation, start, watch, deadline, JUDGED_AT_ONCE // len(pairs))
         if machine.status is Status.INTERRUPTED:
             watch.stopped.set()
         return machine
 
     if threads == 1 or len(pairs) == 1:
-        return _mark_interrupted([train(position) for position in range(len(pairs))])
+        return _mark_interrupted([train_pair(position) for position in range(len(pairs))])
     with ThreadPoolExecutor(min(threads, len(pairs))) as pool:
-        futures = [pool.submit(train, position) for position in range(len(pairs))]
+        futures = [pool.submit(train_pair, position) for position in range(len(pairs))]
         interrupted = False
         while True:
             try:
@@ -58,7 +60,7 @@ def train_pairs(
     return _mark_interrupted([future.result() for future in futures], interrupted)
 
 
-def _mark_interrupted(machines: list[BinaryMachine], interrupted: bool = False) -> list[BinaryMachine]:
+def _mark_interrupted(machines: list[Machine], interrupted: bool = False) -> list[Machine]:
     """Call all machines interrupted that stopped because one was."""
     if interrupted or any(machine.status is Status.INTERRUPTED for machine in machines):
         for machine in machines:

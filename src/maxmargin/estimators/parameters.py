@@ -25,6 +25,14 @@ def check_number(
     return float(value)
 
 
+def check_part(name: str, value: Any) -> float:
+    """Return `value` as a float, or raise: it must be above 0 and at most 1."""
+    part = check_number(name, value, above=0)
+    if part > 1:
+        raise ValueError(f"{name} must be a number above 0 and at most 1, not {value!r}")
+    return part
+
+
 def check_count(name: str, value: Any, least: int) -> int:
     """Return `value` as an int, or raise: it must be a whole number of at least `least`."""
     if not isinstance(value, Integral) or isinstance(value, bool | np.bool_) or value < least:

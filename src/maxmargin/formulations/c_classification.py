@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from maxmargin.formulations.formulation import Expansion
 from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
 
@@ -28,6 +29,11 @@ def pose(matrix: SymmetricMatrix, signs: Floats, costs: Floats, fit_intercept: b
         group=np.full(n, 0 if fit_intercept else -1, dtype=np.int32),
         total=np.zeros(1 if fit_intercept else 0),
     )
+
+
+def expand(problem: DualProblem, dual: Floats, offset: Floats) -> Expansion:
+    """Return the decision function."""
+    return Expansion(dual, float(offset[0]) if problem.groups else 0.0)
 
 
 def pose_hulls(problem: DualProblem) -> DualProblem:

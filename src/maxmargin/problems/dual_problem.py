@@ -95,6 +95,12 @@ class DualProblem:
         """Whether every bound is finite."""
         return bool(np.isfinite(self.lower).all() and np.isfinite(self.upper).all())
 
+    @cached_property
+    def has_limit(self) -> bool:
+        """Whether no variable can grow for ever: each has finite bounds, or a ridge that holds it back."""
+        held = (np.isfinite(self.lower) & np.isfinite(self.upper)) | (self.ridge > 0)
+        return self.bounded or bool(held.all())
+
     @property
     def curvature(self) -> Floats:
         """The diagonal of M plus the ridge: the curvature along each variable."""

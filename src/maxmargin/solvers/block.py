@@ -209,7 +209,7 @@ class _Run:
     def __init__(self, solver: BlockSolver, state: BlockState, monitor: Monitor) -> None:
         self.state, self.monitor, self.rule = state, monitor, solver.stopping
         self.tolerance = (1.0 - RESERVE) * solver.stopping.violation
-        self.shrinking = solver.shrinking and state.bounded
+        self.shrinking = solver.shrinking and state.has_limit
         self.stretch = STRETCH if self.rule.gap is None else STRETCH // 20  # the gap is looked at in between
         self.largest = min(solver.working_set, state.largest_tile)
         whole = state.active <= min(WHOLE, state.largest_tile) and state.active**2 * state.rows.cost <= WHOLE_WORK
@@ -268,7 +268,7 @@ class _Run:
         state, tally = self.state, self.state.tally
         state.open_tiles.append(tile)
         patience, stretches = _Patience(tile.active), 0
-        most = np.inf if state.bounded else tally.iterations + OPEN_STEPS * tile.active
+        most = np.inf if state.has_limit else tally.iterations + OPEN_STEPS * tile.active
         due = tally.iterations + self.stretch
         while True:
             self._check_limits()

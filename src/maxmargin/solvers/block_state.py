@@ -40,7 +40,8 @@ class BlockState:
         self.threads = threads
         self.largest_tile = min(problem.size, max(LEAST_TILE, isqrt(cache_bytes // (4 * TILE_SHARE))))
         self.rows = RowStore(problem.matrix, max(0, cache_bytes - 4 * self.largest_tile**2), threads)
-        self.bounded, self.groups, self.group = problem.bounded, problem.groups, problem.group
+        self.bounded, self.has_limit = problem.bounded, problem.has_limit
+        self.groups, self.group = problem.groups, problem.group
         self.linear, self.lower, self.upper = problem.linear, problem.lower, problem.upper
         self.tally = Tally()
         self.violation = np.inf

@@ -30,8 +30,8 @@ class OpenBox(Protocol):
         ...
 
     @property
-    def bounded(self) -> bool:
-        """Whether all bounds are finite."""
+    def has_limit(self) -> bool:
+        """Whether no variable can grow for ever."""
         ...
 
     def radius(self) -> float:
@@ -41,7 +41,7 @@ class OpenBox(Protocol):
 
 def grows_without_limit(state: OpenBox) -> bool:
     """Whether w has become too short for the dual variables that make it up: there is no margin."""
-    if state.bounded:
+    if state.has_limit:
         return False
     weight = float(np.abs(state.dual).sum())
     squared_norm = 2.0 * (float(state.linear @ state.dual) - state.dual_value)

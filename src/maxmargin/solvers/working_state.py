@@ -49,7 +49,7 @@ class WorkingState:
         self.rows = CachedMatrix(problem.matrix, cache_bytes)
         self.groups = problem.groups
         self.singles = problem.singles
-        self.bounded = problem.bounded
+        self.bounded, self.has_limit = problem.bounded, problem.has_limit
         self.linear = problem.linear.copy()
         self.lower = problem.lower.copy()
         self.upper = problem.upper.copy()

@@ -1,0 +1,105 @@
+"""ν-classification: ν bounds the part of margin errors from above and that of support vectors from below.
+
+    primal   minimise ½‖w‖² − ν W r + Σ c_i ξ_i   subject to   y_i (w·Φ(x_i) + b) ≥ r − ξ_i,  ξ_i ≥ 0,  r ≥ 0
+    dual     linear = 0,  bounds [0, c_i] where y_i = +1 and [−c_i, 0] where y_i = −1,
+             the positives sum to ½ ν W, the negatives to −½ ν W,   W = Σ c_i
+
+(Schölkopf et al. 2000; LIBSVM's scaling, c_i = 1 but for weights.) The decision function is divided by the margin r
+that comes out, so that support vectors on the edge have f = ±1 as in C-classification: it is the machine of C = 1/r.
+Two groups have two offsets: their mean is b, half their difference r.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from maxmargin.formulations.formulation import Expansion
+from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
+from maxmargin.problems import Certificate, DualProblem
+
+
+def largest_nu(signs: Floats, weights: Floats) -> float:
+    """Return the largest feasible ν: beyond it one class has not enough weight."""
+    positive = float(weights[signs > 0].sum())
+    negative = float(weights[signs < 0].sum())
+    return 2.0 * min(positive, negative) / (positive + negative)
+
+
+def pose(matrix: SymmetricMatrix, signs: Floats, weights: Floats, nu: float) -> DualProblem:
+    """Return the dual problem of samples with labels `signs` = ±1 and weights c_i."""
+    half = 0.5 * nu * float(weights.sum())
+    return DualProblem(
+        matrix=matrix,
+        linear=np.zeros(matrix.size),
+        lower=np.where(signs > 0, 0.0, -weights),
+        upper=np.where(signs > 0, weights, 0.0),
+        group=(signs > 0).astype(np.int32),
+        total=np.array([-half, half]),
+    )
+
+
+def expand(problem: DualProblem, dual: Floats, offset: Floats) -> Expansion:
+    """Return the decision function, scaled so that the edges of the margin are at ±1."""
+    margin = half_difference(offset)
+    return Expansion(dual / margin, float(offset.mean()) / margin)
+
+
+def half_difference(offset: Floats) -> float:
+    """Return the margin r between the offsets of the two groups, 1 if there is none to scale by."""
+    margin = 0.5 * float(offset[0] - offset[1])
+    return margin if margin > 0 else 1.0
+
+
+@dataclass(frozen=True)
+class NuGeometry:
+    """What a solved ν-classification looks like.
+
+    Attributes
+    ----------
+    margin : float
+        1/‖w‖ of the scaled decision function: the distance from the boundary to either edge.
+    cost : float
+        The C with which C-classification gives the same machine.
+    squared_norm : float
+        ‖w‖² of the scaled decision function.
+    offset : float
+        b of the scaled decision function.
+    free, bounded, non_support : int arrays
+        Training samples on the edge of the margin, inside it or on the wrong side, and beyond it.
+    samples : int array
+        The training samples of this machine.
+    slack : float array
+        By how much each of `samples` falls short of the edge, where f = ±1.
+    """
+
+    margin: float
+    cost: float
+    squared_norm: float
+    offset: float
+    free: Indices = field(repr=False)
+    bounded: Indices = field(repr=False)
+    non_support: Indices = field(repr=False)
+    samples: Indices = field(repr=False)
+    slack: Floats = field(repr=False)
+
+
+def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices) -> NuGeometry:
+    """Read the machine off a solution of the problem that `pose` made of the training rows `samples`."""
+    edge = half_difference(certificate.offset)
+    at_cost = (dual != 0) & ((dual == problem.lower) | (dual == problem.upper))
+    norm = np.sqrt(max(certificate.squared_norm, 0.0)) / edge
+    signs = np.where(problem.group > 0, 1.0, -1.0)
+    # The slack of the problem is −(f + its group's part): signs · slack is r − y f.
+    return NuGeometry(
+        margin=float(1.0 / norm) if norm > 0 else float("inf"),
+        cost=1.0 / edge,
+        squared_norm=certificate.squared_norm / edge**2,
+        offset=float(certificate.offset.mean()) / edge,
+        free=samples[(dual != 0) & ~at_cost],
+        bounded=samples[at_cost],
+        non_support=samples[dual == 0],
+        samples=samples,
+        slack=np.maximum(0.0, signs * certificate.slack / edge),
+    )

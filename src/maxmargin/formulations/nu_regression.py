@@ -1,0 +1,42 @@
+"""ν-regression: the width of the tube comes out, such that at most a part ν of the samples lies outside.
+
+    primal   minimise ½‖w‖² + ν W ε + Σ C_i max(0, |t_i − w·Φ(x_i) − b| − ε),   ε ≥ 0,   W = Σ C_i
+    dual     two variables for each sample, linear = t; above the tube bounds [0, C_i], sum ½ ν W;
+             below it [−C_i, 0], sum −½ ν W
+
+(Schölkopf et al. 2000; LIBSVM's scaling.) The two groups have two offsets: their mean is b, half their difference ε.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxmargin.formulations.epsilon_regression import TubeGeometry, both_sides, sides_together, tube
+from maxmargin.formulations.formulation import Expansion
+from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
+from maxmargin.problems import Certificate, DualProblem
+
+
+def pose(matrix: SymmetricMatrix, targets: Floats, costs: Floats, nu: float) -> DualProblem:
+    """Return the dual problem of samples with `targets` and slack costs C_i."""
+    n = matrix.size
+    half = 0.5 * nu * float(costs.sum())
+    return DualProblem(
+        matrix=both_sides(matrix),
+        linear=np.concatenate([targets, targets]),
+        lower=np.concatenate([np.zeros(n), -costs]),
+        upper=np.concatenate([costs, np.zeros(n)]),
+        group=np.repeat(np.array([0, 1], dtype=np.int32), n),
+        total=np.array([half, -half]),
+    )
+
+
+def expand(problem: DualProblem, dual: Floats, offset: Floats) -> Expansion:
+    """Return the regression function."""
+    return Expansion(sides_together(dual), float(offset.mean()))
+
+
+def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices) -> TubeGeometry:
+    """Read the machine off a solution of the problem that `pose` made of the training rows `samples`."""
+    epsilon = max(0.0, 0.5 * float(certificate.offset[0] - certificate.offset[1]))
+    return tube(problem, dual, certificate, samples, epsilon, float(certificate.offset.mean()))

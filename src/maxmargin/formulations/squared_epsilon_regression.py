@@ -1,0 +1,33 @@
+"""Regression with squared errors beyond a tube; with a tube of width 0 it is ridge regression in feature space.
+
+    primal   minimise ½‖w‖² + Σ C_i max(0, |t_i − w·Φ(x_i) − b| − ε)²
+    dual     as ε-regression, with bounds [0, ∞) and (−∞, 0] and ridge 1/(2 C_i)
+
+(LIBLINEAR's L2 loss and its scaling.) A sample is at a distance of |b_i| / (2 C_i) from the tube.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxmargin.formulations.epsilon_regression import both_sides, expand, read
+from maxmargin.matrices.symmetric_matrix import Floats, SymmetricMatrix
+from maxmargin.problems import DualProblem
+
+__all__ = ["expand", "pose", "read"]
+
+
+def pose(
+    matrix: SymmetricMatrix, targets: Floats, costs: Floats, epsilon: float, fit_intercept: bool = True
+) -> DualProblem:
+    """Return the dual problem of samples with `targets` and costs C_i of squared errors."""
+    n = matrix.size
+    return DualProblem(
+        matrix=both_sides(matrix),
+        linear=np.concatenate([targets - epsilon, targets + epsilon]),
+        lower=np.concatenate([np.zeros(n), np.full(n, -np.inf)]),
+        upper=np.concatenate([np.full(n, np.inf), np.zeros(n)]),
+        ridge=np.tile(0.5 / costs, 2),
+        group=np.full(2 * n, 0 if fit_intercept else -1, dtype=np.int32),
+        total=np.zeros(1 if fit_intercept else 0),
+    )

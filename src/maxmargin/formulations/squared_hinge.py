@@ -1,0 +1,32 @@
+"""Classification with squared slack: large errors cost more, small ones less than with the plain hinge.
+
+    primal   minimise ½‖w‖² + Σ C_i ξ_i²   subject to   y_i (w·Φ(x_i) + b) ≥ 1 − ξ_i
+    dual     linear = y,  bounds [0, ∞) where y_i = +1 and (−∞, 0] where y_i = −1,  ridge 1/(2 C_i),
+             one group of total 0
+
+(LIBLINEAR's L2 loss and its scaling.) Every support vector has slack ξ_i = |b_i| / (2 C_i), so none rests on a bound;
+the dual is strictly concave and its solution unique. Expansion and geometry are those of C-classification.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxmargin.formulations.c_classification import expand, read
+from maxmargin.matrices.symmetric_matrix import Floats, SymmetricMatrix
+from maxmargin.problems import DualProblem
+
+__all__ = ["expand", "pose", "read"]
+
+
+def pose(matrix: SymmetricMatrix, signs: Floats, costs: Floats, fit_intercept: bool = True) -> DualProblem:
+    """Return the dual problem of samples with labels `signs` = ±1 and costs C_i of squared slack."""
+    return DualProblem(
+        matrix=matrix,
+        linear=signs,
+        lower=np.where(signs > 0, 0.0, -np.inf),
+        upper=np.where(signs > 0, np.inf, 0.0),
+        ridge=0.5 / costs,
+        group=np.full(matrix.size, 0 if fit_intercept else -1, dtype=np.int32),
+        total=np.zeros(1 if fit_intercept else 0),
+    )
