@@ -22,7 +22,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=8000)
     parser.add_argument("--output", help="save a picture here")
     options = parser.parse_args()
-    X, y = make_classification(options.samples, 30, n_informative=18, n_redundant=0, flip_y=0.05, random_state=0)
+    X, y = make_classification(options.samples, 150, n_informative=60, n_redundant=0, flip_y=0.02, random_state=0)
     support = len(SVC(C=10).fit(X, y).support_)
     whole = 4e-6 * options.samples * support
     print(f"{options.samples} samples, {support} support vectors: all their rows take {whole:.0f} MB\n")

@@ -56,8 +56,8 @@ STRETCH = 1000
 #: The variables of a tile that can matter must be at most this part of it; else leaving out others costs more.
 WORTH_SHRINKING = 0.6
 
-#: The most variables of such a smaller tile: its memory must be written first.
-LARGEST_PART = 6144
+#: The most variables of such a smaller tile: its memory must be written first, and is not in the budget for rows.
+LARGEST_PART = 4096
 
 #: The violation at which a sample is good enough to start from.
 NESTED_VIOLATION = 0.05
@@ -83,11 +83,11 @@ class BlockSolver:
     Parameters
     ----------
     working_set : int
-        The most variables in a working set.
+        The most variables in a working set. Its tile of the matrix takes 4 bytes per value: 64 MB for 4096.
     shrinking : bool
         Leave out variables of a working set that are settled, and look again before its end.
     cache_bytes : int
-        Memory for rows of the matrix. With less it takes longer.
+        Memory for rows of the matrix, beside the tile. With less it takes longer.
     stopping : StoppingRule
         When to stop.
     threads : int
@@ -211,8 +211,8 @@ class _Run:
         self.tolerance = (1.0 - RESERVE) * solver.stopping.violation
         self.shrinking = solver.shrinking and state.has_limit
         self.stretch = STRETCH if self.rule.gap is None else STRETCH // 20  # the gap is looked at in between
-        self.largest = min(solver.working_set, state.largest_tile)
-        whole = state.active <= min(WHOLE, state.largest_tile) and state.active**2 * state.rows.cost <= WHOLE_WORK
+        self.largest = min(solver.working_set, state.active)
+        whole = state.active <= WHOLE and state.active**2 * state.rows.cost <= WHOLE_WORK
         if whole and solver.working_set >= FIRST:
             self.largest = state.active
         self.size = FIRST

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,6 @@ from maxmargin.problems import Counters, DualProblem
 from maxmargin.solvers.hard_margin import squared_radius
 from maxmargin.solvers.shrinking import Extremes, extremes
 from maxmargin.solvers.tile import Tally, Tile, WideTile
-
-#: The part of the memory for rows that a tile may take, and the size of a tile that is always possible.
-TILE_SHARE, LEAST_TILE = 4, 64
 
 #: How many gradients an audit looks at: at each end, and spread over all variables.
 AUDIT_ENDS, AUDIT_SPREAD = 32, 192
@@ -38,8 +34,7 @@ class BlockState:
     def __init__(self, problem: DualProblem, cache_bytes: int, threads: int) -> None:
         self.problem = problem
         self.threads = threads
-        self.largest_tile = min(problem.size, max(LEAST_TILE, isqrt(cache_bytes // (4 * TILE_SHARE))))
-        self.rows = RowStore(problem.matrix, max(0, cache_bytes - 4 * self.largest_tile**2), threads)
+        self.rows = RowStore(problem.matrix, cache_bytes, threads)
         self.bounded, self.has_limit = problem.bounded, problem.has_limit
         self.groups, self.group = problem.groups, problem.group
         self.linear, self.lower, self.upper = problem.linear, problem.lower, problem.upper
