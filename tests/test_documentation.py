@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from maxmargin.estimators import nu_svc, nu_svr, one_class_svm, svc, svr
+from maxmargin.estimators import nu_svc, nu_svr, one_class_svm, quantile_svr, svc, svdd, svr
 
 ROOT = Path(__file__).parents[1]
 PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]
@@ -24,7 +24,10 @@ def test_readme_example_prints_what_it_says():
     assert before_rounding.sub("", printed.getvalue()) == before_rounding.sub("", shown)
 
 
-@pytest.mark.parametrize("module", [svc, nu_svc, svr, nu_svr, one_class_svm], ids=lambda module: module.__name__)
+ESTIMATORS = [svc, nu_svc, svr, nu_svr, one_class_svm, quantile_svr, svdd]
+
+
+@pytest.mark.parametrize("module", ESTIMATORS, ids=lambda module: module.__name__)
 def test_docstring_examples_run(module):
     found = doctest.testmod(module)
     assert found.attempted

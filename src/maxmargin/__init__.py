@@ -8,13 +8,14 @@
 from importlib.metadata import version as _version
 
 from maxmargin import kernels, solvers
-from maxmargin.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from maxmargin.estimators import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, QuantileSVR
 from maxmargin.problems import Certificate, DualProblem, Progress, Solution, Status, certify
 
 __version__ = _version("maxmargin")
 
 __all__ = [
     "SVC",
+    "SVDD",
     "SVR",
     "Certificate",
     "DualProblem",
@@ -22,6 +23,7 @@ __all__ = [
     "NuSVR",
     "OneClassSVM",
     "Progress",
+    "QuantileSVR",
     "Solution",
     "Status",
     "__version__",

@@ -10,13 +10,14 @@ from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import QuantileRegressor
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import maxmargin
-from maxmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM, Status
+from maxmargin import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, QuantileSVR, Status
 from maxmargin.kernels import Gaussian
 
 CHECKED = [
@@ -24,6 +25,8 @@ CHECKED = [
     SVR(),
     NuSVR(),
     OneClassSVM(),
+    QuantileSVR(),
+    SVDD(),
     SVC(loss="squared_hinge"),
     SVR(loss="squared_epsilon_insensitive"),
 ]
@@ -217,6 +220,51 @@ class TestSquaredLosses:
             SVR(loss="hinge").fit(X, y)
 
 
+class TestQuantiles:
+    def test_a_part_of_the_targets_lies_below(self):
+        X, y = diabetes()
+        last = None
+        for quantile in (0.1, 0.5, 0.9):
+            model = QuantileSVR(quantile=quantile, C=3.0, gamma=0.01).fit(X, y)
+            errors = y - model.predict(X)
+            assert np.mean(errors < -1e-9) <= quantile <= np.mean(errors < 1e-9)
+            assert last is None or np.mean(model.predict(X) > last) > 0.95
+            last = model.predict(X)
+
+    def test_the_median_is_a_tube_of_no_width(self):
+        X, y = diabetes()
+        median = QuantileSVR(C=2.0, gamma=0.1, tol=1e-6).fit(X, y)
+        tube = SVR(C=1.0, epsilon=0.0, gamma=0.1, tol=1e-6).fit(X, y)
+        np.testing.assert_allclose(median.predict(X), tube.predict(X), atol=1e-4)
+
+    def test_linear_quantiles_are_scikit_learns_without_penalty(self):
+        X, y = diabetes()
+        ours = QuantileSVR(quantile=0.7, kernel="linear", C=1e4).fit(X[:, :3], y)
+        theirs = QuantileRegressor(quantile=0.7, alpha=0.0).fit(X[:, :3], y)
+        np.testing.assert_allclose(ours.coef_[0], theirs.coef_, atol=1e-3)
+
+    def test_parameters(self):
+        with pytest.raises(ValueError, match="quantile must be a number above 0 and below 1"):
+            QuantileSVR(quantile=1.0).fit([[0.0], [1.0]], [0.0, 1.0])
+
+
+class TestDataDescription:
+    def test_it_is_the_one_class_machine_of_a_gaussian(self):
+        X, _ = diabetes()
+        ball, plane = SVDD(nu=0.2, gamma=0.1).fit(X), OneClassSVM(nu=0.2, gamma=0.1).fit(X)
+        np.testing.assert_array_equal(ball.predict(X), plane.predict(X))
+        np.testing.assert_allclose(ball.dual_coef_, 2 * plane.dual_coef_ / plane.dual_coef_.sum(), atol=1e-8)
+
+    def test_the_smallest_ball_of_a_few_points(self):
+        model = SVDD(nu=0.25, kernel="linear").fit([[0.0, 0.0], [2.0, 0.0], [1.0, 1.0], [1.0, 0.5]])
+        assert model.geometry_.radius == pytest.approx(1.0)
+        np.testing.assert_allclose(model.decision_function([[1.0, 0.0], [3.0, 0.0]]), [1.0, -3.0], atol=1e-9)
+
+    def test_a_precomputed_kernel_does_not_tell_enough(self):
+        with pytest.raises(ValueError, match=r"k\(x, x\) of new samples.*use OneClassSVM"):
+            SVDD(kernel="precomputed").fit(np.eye(3))
+
+
 class TestLarge:
     """Large enough for the block solver."""
 
@@ -227,7 +275,14 @@ class TestLarge:
 
     @pytest.mark.parametrize(
         "model",
-        [SVR(C=5.0), SVR(C=1.0, fit_intercept=False), NuSVR(nu=0.2), OneClassSVM(nu=0.1)],
+        [
+            SVR(C=5.0),
+            SVR(C=1.0, fit_intercept=False),
+            NuSVR(nu=0.2),
+            OneClassSVM(nu=0.1),
+            QuantileSVR(quantile=0.2),
+            SVDD(nu=0.1, kernel="linear"),
+        ],
         ids=lambda model: type(model).__name__,
     )
     def test_certified(self, model):

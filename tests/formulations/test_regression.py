@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from contracts.formulation_contract import FormulationContract
-from maxmargin.formulations import epsilon_regression, nu_regression, squared_epsilon_regression
+from maxmargin.formulations import epsilon_regression, nu_regression, quantile_regression, squared_epsilon_regression
 from maxmargin.kernels import Gaussian, Points
 from maxmargin.matrices import KernelMatrix
 from maxmargin.problems import certify
@@ -55,6 +55,31 @@ class TestNuRegression(FormulationContract):
         above, below = TARGETS - product[:40] - offset[0], product[:40] + offset[1] - TARGETS
         loss = (COSTS * (np.maximum(0.0, above) + np.maximum(0.0, below))).sum()
         return 0.5 * squared_norm + NU * COSTS.sum() * 0.5 * (offset[0] - offset[1]) + loss
+
+
+class TestQuantileRegression(FormulationContract):
+    quantile = 0.8
+
+    def pose(self):
+        return quantile_regression.pose(matrix(), TARGETS, COSTS, self.quantile)
+
+    def textbook_primal(self, product, offset, squared_norm):
+        errors = TARGETS - product - offset[0]
+        return 0.5 * squared_norm + (COSTS * np.where(errors > 0, self.quantile, self.quantile - 1) * errors).sum()
+
+
+def test_geometry_of_a_quantile():
+    problem = quantile_regression.pose(matrix(), TARGETS, np.full(40, 10.0), 0.8)
+    dual = PairwiseSolver().solve(problem).dual
+    certificate = certify(problem, dual)
+    geometry = quantile_regression.read(problem, dual, certificate, np.arange(40))
+    found = quantile_regression.expand(problem, dual, certificate.offset)
+    errors = TARGETS - matrix().matvec(found.coefficients) - found.offset
+    np.testing.assert_allclose(geometry.error, errors, atol=1e-9)
+    assert len(geometry.below) <= 0.8 * 40 <= len(geometry.below) + len(geometry.on)
+    assert (errors[geometry.above] > -1e-9).all()
+    assert (errors[geometry.below] < 1e-9).all()
+    np.testing.assert_allclose(errors[geometry.on], 0.0, atol=1e-9)
 
 
 def test_nu_regression_is_epsilon_regression_with_the_tube_that_comes_out():

@@ -3,7 +3,9 @@
 from maxmargin.estimators.nu_svc import NuSVC
 from maxmargin.estimators.nu_svr import NuSVR
 from maxmargin.estimators.one_class_svm import OneClassSVM
+from maxmargin.estimators.quantile_svr import QuantileSVR
 from maxmargin.estimators.svc import SVC
+from maxmargin.estimators.svdd import SVDD
 from maxmargin.estimators.svr import SVR
 
-__all__ = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM"]
+__all__ = ["SVC", "SVDD", "SVR", "NuSVC", "NuSVR", "OneClassSVM", "QuantileSVR"]

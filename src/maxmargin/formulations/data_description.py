@@ -1,0 +1,77 @@
+"""Data description (SVDD): the smallest ball in feature space that holds all but a few samples.
+
+    primal   minimise R² + Σ c_i ξ_i / (ν W)   subject to   ‖Φ(x_i) − a‖² ≤ R² + ξ_i,   W = Σ c_i
+    dual     half of it: linear = ½ K_ii,  bounds [0, c_i / (ν W)],  one group of total 1
+
+(Tax & Duin 2004.) The centre is a = Σ b_i Φ(x_i), the decision function R² − ‖Φ(x) − a‖², positive inside. At the
+optimum the offset ρ of the group is half of R² − ‖a‖². Where K_ii is the same for all samples, as for the gaussian
+kernel, it is the one-class machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from maxmargin.formulations.formulation import Expansion
+from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
+from maxmargin.problems import Certificate, DualProblem
+
+
+def pose(matrix: SymmetricMatrix, weights: Floats, nu: float) -> DualProblem:
+    """Return the dual problem of samples with weights c_i."""
+    return DualProblem(
+        matrix=matrix,
+        linear=0.5 * matrix.diagonal(),
+        lower=np.zeros(matrix.size),
+        upper=weights / (nu * float(weights.sum())),
+        total=np.ones(1),
+    )
+
+
+def expand(problem: DualProblem, dual: Floats, offset: Floats) -> Expansion:
+    """Return R² − ‖Φ(x) − a‖² + k(x, x) = 2 Σ b_i k(x_i, x) + 2 ρ: all but the sample's own length."""
+    return Expansion(2.0 * dual, 2.0 * float(offset[0]))
+
+
+@dataclass(frozen=True)
+class BallGeometry:
+    """What a solved data description looks like.
+
+    Attributes
+    ----------
+    radius : float
+        R.
+    squared_norm : float
+        ‖a‖², of the centre.
+    edge, outside, inside : int arrays
+        Training samples on the surface of the ball, outside (outliers), and inside.
+    samples : int array
+        The training samples.
+    squared_distance : float array
+        ‖Φ(x_i) − a‖² of each.
+    """
+
+    radius: float
+    squared_norm: float
+    edge: Indices = field(repr=False)
+    outside: Indices = field(repr=False)
+    inside: Indices = field(repr=False)
+    samples: Indices = field(repr=False)
+    squared_distance: Floats = field(repr=False)
+
+
+def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices) -> BallGeometry:
+    """Read the ball off a solution of the problem that `pose` made of the training rows `samples`."""
+    squared_radius = 2.0 * float(certificate.offset[0]) + certificate.squared_norm
+    at_cost = (dual != 0) & (dual == problem.upper)
+    return BallGeometry(
+        radius=float(np.sqrt(max(0.0, squared_radius))),
+        squared_norm=certificate.squared_norm,
+        edge=samples[(dual != 0) & ~at_cost],
+        outside=samples[at_cost],
+        inside=samples[dual == 0],
+        samples=samples,
+        squared_distance=2.0 * certificate.slack + squared_radius,
+    )

@@ -1,0 +1,74 @@
+"""Quantile regression: the function below which a part τ of the targets lies.
+
+    primal   minimise ½‖w‖² + Σ C_i ρ_τ(t_i − w·Φ(x_i) − b),   ρ_τ(e) = τ e where e > 0, else (τ − 1) e
+    dual     linear = t,  bounds [−C_i (1 − τ), C_i τ],  one group of total 0
+
+(Takeuchi et al. 2006; the pinball loss.) τ = ½ is the median: ε-regression with ε = 0 and half the cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from maxmargin.formulations.c_classification import expand
+from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
+from maxmargin.problems import Certificate, DualProblem
+
+__all__ = ["QuantileGeometry", "expand", "pose", "read"]
+
+
+def pose(
+    matrix: SymmetricMatrix, targets: Floats, costs: Floats, quantile: float, fit_intercept: bool = True
+) -> DualProblem:
+    """Return the dual problem of samples with `targets` and costs C_i."""
+    return DualProblem(
+        matrix=matrix,
+        linear=targets,
+        lower=-(1.0 - quantile) * costs,
+        upper=quantile * costs,
+        group=np.full(matrix.size, 0 if fit_intercept else -1, dtype=np.int32),
+        total=np.zeros(1 if fit_intercept else 0),
+    )
+
+
+@dataclass(frozen=True)
+class QuantileGeometry:
+    """What a solved quantile regression looks like.
+
+    Attributes
+    ----------
+    squared_norm : float
+        ‖w‖².
+    offset : float
+        b of the function.
+    above, below, on : int arrays
+        Training samples whose targets lie above the function, below it and on it.
+    samples : int array
+        The training samples.
+    error : float array
+        Target minus function.
+    """
+
+    squared_norm: float
+    offset: float
+    above: Indices = field(repr=False)
+    below: Indices = field(repr=False)
+    on: Indices = field(repr=False)
+    samples: Indices = field(repr=False)
+    error: Floats = field(repr=False)
+
+
+def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices) -> QuantileGeometry:
+    """Read the machine off a solution of the problem that `pose` made of the training rows `samples`."""
+    above, below = dual == problem.upper, dual == problem.lower
+    return QuantileGeometry(
+        squared_norm=certificate.squared_norm,
+        offset=float(certificate.offset[0]) if problem.groups else 0.0,
+        above=samples[above],
+        below=samples[below],
+        on=samples[~above & ~below],
+        samples=samples,
+        error=certificate.slack,
+    )
