@@ -11,8 +11,9 @@ from maxmargin.problems.dual_problem import DualProblem
 def feasible_start(problem: DualProblem, wanted: Floats | None = None) -> Floats:
     """Return a feasible dual vector: `wanted` (or 0) put into the box, and each group's sum repaired.
 
-    What a group lacks is shared among its variables in proportion to the room they have, variables that are
-    already in use first, so that few become non-zero. A feasible `wanted` comes back unchanged.
+    What a group lacks is shared among the variables that are in use, in proportion to the room they have; then others,
+    spread over the group, are filled up to their bounds, so that few become non-zero and hardly any stays in between. A
+    feasible `wanted` comes back unchanged.
     """
     n = problem.size
     dual = np.zeros(n) if wanted is None else np.array(wanted, dtype=np.float64)
@@ -31,8 +32,25 @@ def feasible_start(problem: DualProblem, wanted: Floats | None = None) -> Floats
         if abs(missing) > 1e-12 * scale:
             used = members[dual[members] != 0]
             missing = _share(problem, dual, used, missing)
-            missing = _share(problem, dual, members, missing)
+            _fill_up(problem, dual, members, missing)
     return dual
+
+
+def _fill_up(problem: DualProblem, dual: Floats, members: np.ndarray, missing: float) -> None:
+    """Move `members` to their bounds, one after the other, until the sum has changed by `missing`."""
+    bounds = problem.upper if missing > 0 else problem.lower
+    if np.isinf(bounds[members]).any():
+        _share(problem, dual, members, missing)
+        return
+    order = np.random.default_rng(len(members)).permutation(members)  # spread at random, always the same
+    reached = np.cumsum(np.abs(bounds[order] - dual[order]))
+    full = int(np.searchsorted(reached, abs(missing), side="right"))
+    dual[order[:full]] = bounds[order[:full]]
+    if full < len(order):
+        rest = abs(missing) - (reached[full - 1] if full else 0.0)
+        last = order[full]
+        moved = dual[last] + np.sign(missing) * rest
+        dual[last] = min(max(moved, problem.lower[last]), problem.upper[last])
 
 
 def _share(problem: DualProblem, dual: Floats, members: np.ndarray, missing: float) -> float:
