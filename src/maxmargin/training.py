@@ -16,6 +16,7 @@ import numpy as np
 
 from maxmargin.formulations import c_classification
 from maxmargin.formulations.formulation import Expansion, Formulation
+from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import Certificate, Counters, DualProblem, Solution, Status, certify
 from maxmargin.problems.certificate import offset_between, offset_bounds, violation_of
@@ -67,6 +68,8 @@ class Machine:
             return self.certificate.gap <= rule.gap or self.certificate.violation <= rule.violation
         problem = self._problem
         self._gradient = problem.gradient(self.dual)
+        if not np.isfinite(self._gradient).all():
+            raise ValueError(NOT_FINITE)
         low, high = offset_bounds(problem, self.dual, self._gradient)
         self.judge_later()
         return violation_of(problem, low, high, self.dual, self._gradient) <= rule.violation
@@ -82,17 +85,22 @@ class Machine:
 
     @cached_property
     def _judged(self) -> tuple[Certificate, Any]:
-        if self._problem is None or self._formulation is None or self._data_changed():
+        problem, formulation, known = self._problem, self._formulation, self.__dict__.get("_judged")
+        if known is not None:  # by another thread, just now
+            found: tuple[Certificate, Any] = known
+            return found
+        if problem is None or formulation is None or self._data_changed():
             raise RuntimeError(
                 "the training data were changed after fit, so nothing can be proved about the solution any more; "
                 "fit on a copy, or read certificate_ before changing them"
             )
-        certificate = certify(self._problem, self.dual)
-        geometry = self._formulation.read(self._problem, self.dual, certificate, self.samples)
+        certificate = certify(problem, self.dual)
+        judged = certificate, formulation.read(problem, self.dual, certificate, self.samples)
         if "expansion" not in self.__dict__:
-            self.__dict__["expansion"] = self._formulation.expand(self._problem, self.dual, certificate.offset)
-        self._problem = self._formulation = self._gradient = None  # the data are not needed any more
-        return certificate, geometry
+            self.__dict__["expansion"] = formulation.expand(problem, self.dual, certificate.offset)
+        self.__dict__["_judged"] = judged  # before the data are let go, for threads that ask at the same time
+        self._problem = self._formulation = self._gradient = None
+        return judged
 
     @cached_property
     def expansion(self) -> Expansion:
@@ -114,8 +122,8 @@ class Machine:
         return self._judged[1]
 
     def _data_changed(self) -> bool:
-        assert self._problem is not None
-        return self._checksum is not None and self._checksum != self._problem.matrix.checksum()
+        problem = self._problem
+        return problem is not None and self._checksum is not None and self._checksum != problem.matrix.checksum()
 
     def __getstate__(self) -> dict[str, Any]:
         # A stored machine must not drag its training data along: it is judged now, or never if they have changed.

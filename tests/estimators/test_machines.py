@@ -369,6 +369,43 @@ class TestWhatMachinesShare:
             assert model.fit_status_ == 1
             assert np.isfinite(model.intercept_).all()
 
+    def test_data_that_change_after_fit(self):
+        X, y = diabetes()
+        for model in (SVR(), OneClassSVM(), SVDD()):
+            given = X.copy()
+            model.fit(given, y)
+            given[:] = 0.0
+            assert np.isfinite(model.predict(X)).all()
+            assert not hasattr(model, "score_samples") or np.isfinite(model.score_samples(X)).all()
+            with pytest.raises(RuntimeError, match="training data were changed"):
+                _ = model.certificate_
+
+    def test_the_radius_of_a_ball(self):
+        X, _ = diabetes()
+        for given in (X, sparse.csr_matrix(X)):
+            model = SVDD(nu=0.1, kernel="linear").fit(given)
+            assert model.offset_ == pytest.approx(-(model.geometry_.radius**2), rel=1e-6)
+
+    def test_interrupted_in_the_last_report(self):
+        def interrupt(progress):
+            raise KeyboardInterrupt
+
+        X, y = diabetes()
+        for solver in ("pairwise", "block"):
+            model = SVR(solver=solver, callback=interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                model.fit(X, y)
+            assert model.status_ is Status.INTERRUPTED
+            assert np.isfinite(model.predict(X)).all()
+
+    def test_a_wish_to_stop_in_a_nested_start_is_heard(self):
+        calls = []
+        X = np.random.default_rng(3).normal(size=(6000, 10))
+        model = OneClassSVM(callback=lambda progress: calls.append(progress) or len(calls) == 1, solver="block")
+        with pytest.warns(ConvergenceWarning):
+            model.fit(X)
+        assert model.status_ is Status.STOPPED
+
     def test_callbacks_see_progress(self):
         X, y = TestLarge().data(1500)
         seen = []
@@ -409,6 +446,30 @@ class TestErrors:
         X = np.arange(10.0)[:, None]
         with pytest.raises(ValueError, match=r"specified nu is infeasible: nu=0.5.*at most 0.4 is possible"):
             NuSVC(nu=0.5, kernel=never).fit(X, [0, 0] + [1] * 8)
+
+    @pytest.mark.parametrize("solver", ["pairwise", "block"])
+    def test_kernels_that_are_not_finite(self, solver):
+        X, y = iris()
+        for model in (SVR(), NuSVR(), OneClassSVM(), QuantileSVR(), NuSVC()):
+            model.set_params(kernel=lambda A, B: np.full((len(A), len(B)), np.nan), solver=solver)
+            with pytest.raises(ValueError, match="finite"):
+                model.fit(X, y)
+
+    @pytest.mark.parametrize(
+        "model", [SVR(C=1e308), NuSVR(C=1e308), QuantileSVR(C=1e308), OneClassSVM(), SVDD(), SVR(C=1e-320)]
+    )
+    def test_costs_beyond_numbers(self, model):
+        X, y = iris()
+        weights = np.full(len(y), 1e308 if not hasattr(model, "C") else 10.0 if model.C > 1 else 1e-10)
+        with pytest.raises(ValueError, match="too large or too small for a number"):
+            model.fit(X, y, sample_weight=weights)
+        with pytest.raises(ValueError, match="C is too large a number"):
+            SVR(C=10**400).fit(X, y)
+
+    def test_attributes_before_fit(self):
+        for model in (SVR(), SVC()):
+            with pytest.raises(AttributeError, match="before fit"):
+                _ = model.coef_
 
     def test_all_weights_zero(self):
         X, y = iris()

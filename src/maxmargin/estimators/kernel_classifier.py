@@ -185,6 +185,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
     @property
     def coef_(self) -> Any:
         """The weight vector w of each pair of classes; only for a linear kernel."""
+        self._trained("coef_")
         if not self._is_linear:
             raise AttributeError("coef_ is only available with a linear kernel")
         edges = np.concatenate([[0], np.cumsum(self.n_support_)])

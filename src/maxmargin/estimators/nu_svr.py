@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 
 from maxmargin.estimators.parameters import check_number, check_part
 from maxmargin.estimators.single_machine import SingleMachine
-from maxmargin.estimators.weights import check_sample_weights
+from maxmargin.estimators.weights import check_costs, check_sample_weights
 from maxmargin.formulations import nu_regression
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
@@ -152,9 +152,10 @@ class NuSVR(RegressorMixin, SingleMachine):  # type: ignore[misc]  # scikit-lear
         nu = check_part("nu", self.nu)
         X, targets = self._check_training_data(X, y, numbers=True)
         weights = check_sample_weights(sample_weight, X)
+        costs = check_costs(cost, weights)
 
         def pose(matrix: SymmetricMatrix, rows: Indices) -> DualProblem:
-            return nu_regression.pose(matrix, targets[rows], cost * weights[rows], nu)
+            return nu_regression.pose(matrix, targets[rows], costs[rows], nu)
 
         self._fit_single(X, weights, pose, nu_regression, variables=2)
         return self

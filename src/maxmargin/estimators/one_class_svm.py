@@ -9,7 +9,7 @@ from sklearn.base import OutlierMixin
 
 from maxmargin.estimators.parameters import check_part
 from maxmargin.estimators.single_machine import SingleMachine
-from maxmargin.estimators.weights import check_sample_weights
+from maxmargin.estimators.weights import check_costs, check_sample_weights
 from maxmargin.formulations import one_class
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
@@ -148,7 +148,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]  # scikit-
         """
         nu = check_part("nu", self.nu)
         X = self._check_training_data(X)[0]
-        weights = check_sample_weights(sample_weight, X)
+        weights = check_costs(1.0, check_sample_weights(sample_weight, X))
 
         def pose(matrix: SymmetricMatrix, rows: Indices) -> DualProblem:
             return one_class.pose(matrix, weights[rows], nu)

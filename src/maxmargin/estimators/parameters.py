@@ -18,6 +18,8 @@ def check_number(
     if least is not None:
         wanted += f" of at least {least:g}"
     good = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    if good and isinstance(value, Integral) and abs(int(value)) >= 2**1023:
+        raise ValueError(f"{name} is too large a number")
     good = good and (np.isfinite(float(value)) or (infinite and float(value) == np.inf))
     good = good and (least is None or float(value) >= least) and (above is None or float(value) > above)
     if not good:

@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 
 from maxmargin.estimators.parameters import check_flag, check_number
 from maxmargin.estimators.single_machine import SingleMachine
-from maxmargin.estimators.weights import check_sample_weights
+from maxmargin.estimators.weights import check_costs, check_sample_weights
 from maxmargin.formulations import quantile_regression
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
@@ -160,9 +160,10 @@ class QuantileSVR(RegressorMixin, SingleMachine):  # type: ignore[misc]  # sciki
         check_flag("fit_intercept", self.fit_intercept)
         X, targets = self._check_training_data(X, y, numbers=True)
         weights = check_sample_weights(sample_weight, X)
+        costs = check_costs(cost, weights)
 
         def pose(matrix: SymmetricMatrix, rows: Indices) -> DualProblem:
-            return quantile_regression.pose(matrix, targets[rows], cost * weights[rows], quantile, self.fit_intercept)
+            return quantile_regression.pose(matrix, targets[rows], costs[rows], quantile, self.fit_intercept)
 
         self._fit_single(X, weights, pose, quantile_regression, variables=1)
         return self

@@ -46,6 +46,7 @@ class SingleMachine(KernelMachine):
     @property
     def coef_(self) -> Any:
         """The weight vector w; only for a linear kernel."""
+        self._trained("coef_")
         if not self._is_linear:
             raise AttributeError("coef_ is only available with a linear kernel")
         coefficients = self.dual_coef_.toarray() if sparse.issparse(self.dual_coef_) else self.dual_coef_
@@ -102,7 +103,10 @@ class SingleMachine(KernelMachine):
 
     def _decide(self, X: Any) -> Floats:
         """Return the value of the expansion for each sample."""
-        X = self._check_samples(X)
+        return self._expand(self._check_samples(X))
+
+    def _expand(self, X: Any) -> Floats:
+        """Return the value of the expansion for samples that were checked."""
         coefficients = self.dual_coef_.toarray() if sparse.issparse(self.dual_coef_) else self.dual_coef_
         if not coefficients.shape[1]:
             return np.full(X.shape[0], self.intercept_[0])

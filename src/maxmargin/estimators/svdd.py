@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import OutlierMixin
 
 from maxmargin.estimators.parameters import check_part
 from maxmargin.estimators.single_machine import SingleMachine
-from maxmargin.estimators.weights import check_sample_weights
+from maxmargin.estimators.weights import check_costs, check_sample_weights
 from maxmargin.formulations import data_description
 from maxmargin.kernels import Points
 from maxmargin.matrices import SymmetricMatrix
@@ -154,12 +155,15 @@ class SVDD(OutlierMixin, SingleMachine):  # type: ignore[misc]  # scikit-learn h
                 "SVDD needs k(x, x) of new samples, which a precomputed matrix does not tell; use OneClassSVM"
             )
         X = self._check_training_data(X)[0]
-        weights = check_sample_weights(sample_weight, X)
+        weights = check_costs(1.0, check_sample_weights(sample_weight, X))
 
         def pose(matrix: SymmetricMatrix, rows: Indices) -> DualProblem:
             return data_description.pose(matrix, weights[rows], nu)
 
         self._fit_single(X, weights, pose, data_description, variables=1)
+        coefficients = self.dual_coef_.toarray()[0] if sparse.issparse(self.dual_coef_) else self.dual_coef_[0]
+        centre = 0.25 * float(coefficients @ (self._expand(self.support_vectors_) - self.intercept_[0]))  # ‖a‖²
+        self.offset_ = -(self.intercept_[0] + centre)  # −R²
         return self
 
     def decision_function(self, X: Any) -> Floats:
@@ -170,11 +174,6 @@ class SVDD(OutlierMixin, SingleMachine):  # type: ignore[misc]  # scikit-learn h
         decision = linear - lengths
         decision[np.abs(decision) <= ROUNDING * (np.abs(linear) + lengths)] = 0.0
         return np.asarray(decision)
-
-    @property
-    def offset_(self) -> float:
-        """−R²: what is taken off ``score_samples`` to get ``decision_function``."""
-        return -(float(self.geometry_.radius) ** 2)
 
     def score_samples(self, X: Any) -> Floats:
         """Return −‖Φ(x) − a‖²: the closer to the centre, the larger."""

@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 
 from maxmargin.estimators.parameters import check_choice, check_flag, check_number
 from maxmargin.estimators.single_machine import SingleMachine
-from maxmargin.estimators.weights import check_sample_weights
+from maxmargin.estimators.weights import check_costs, check_sample_weights
 from maxmargin.formulations import epsilon_regression, squared_epsilon_regression
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
@@ -165,10 +165,10 @@ class SVR(RegressorMixin, SingleMachine):  # type: ignore[misc]  # scikit-learn 
         formulation = LOSSES[check_choice("loss", self.loss, tuple(LOSSES))]
         X, targets = self._check_training_data(X, y, numbers=True)
         weights = check_sample_weights(sample_weight, X)
+        costs = check_costs(cost, weights)
 
         def pose(matrix: SymmetricMatrix, rows: Indices) -> DualProblem:
-            costs = cost * weights[rows]
-            problem: DualProblem = formulation.pose(matrix, targets[rows], costs, epsilon, self.fit_intercept)
+            problem: DualProblem = formulation.pose(matrix, targets[rows], costs[rows], epsilon, self.fit_intercept)
             return problem
 
         self._fit_single(X, weights, pose, formulation, variables=2)

@@ -22,6 +22,17 @@ def check_sample_weights(sample_weight: Any, X: Any) -> Floats:
     return weights
 
 
+def check_costs(cost: float, weights: Floats) -> Floats:
+    """Return cost · weight of each sample, or raise: their sum and the inverse of each must be numbers."""
+    with np.errstate(over="ignore", divide="ignore", under="ignore", invalid="ignore"):
+        costs: Floats = cost * weights
+        used = weights > 0
+        good = np.isfinite(costs.sum()) and np.isfinite(1.0 / costs[used]).all()
+    if not good:
+        raise ValueError("the cost times the weights of the samples is too large or too small for a number")
+    return costs
+
+
 def class_factors(class_weight: Any, classes: Any, codes: Indices, weights: Floats) -> Floats:
     """Return the factor of each class: as given, 1 by default, or "balanced" by the weights of its samples."""
     if isinstance(class_weight, str):

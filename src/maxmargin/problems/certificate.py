@@ -164,7 +164,9 @@ def offset_bounds(problem: DualProblem, dual: Floats, gradient: Floats) -> tuple
 
 
 def violation_of(problem: DualProblem, low: Floats, high: Floats, dual: Floats, gradient: Floats) -> float:
-    """Return the largest violation of the optimality criterion; 0 when there is none."""
+    """Return the largest violation of the optimality criterion, 0 when there is none, infinite where it is unknown."""
+    if np.isnan(gradient.sum()) and np.isnan(gradient).any():
+        return float("inf")
     worst = max(0.0, _largest(low - high))
     if problem.singles:
         single = problem.group < 0

@@ -31,7 +31,7 @@ from maxmargin.solvers.hard_margin import grows_without_limit
 from maxmargin.solvers.nested_start import can_start, nested_samples, place, pose_sample, worth_it
 from maxmargin.solvers.pairwise import PairwiseSolver
 from maxmargin.solvers.shrinking import can_matter, violations
-from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
+from maxmargin.solvers.stopping import Callback, Monitor, SharedCallback, StoppingRule
 from maxmargin.solvers.tile import Tally, Tile
 from maxmargin.solvers.working_state import Reason
 
@@ -116,16 +116,14 @@ class BlockSolver:
         state = BlockState(problem, self.cache_bytes, self.threads)
         try:
             state.place(feasible_start(problem, start))
+            status = None
             if start is None and problem.size > self.nested_above and can_start(problem):
-                self._start_nested(state, monitor)
-            _Run(self, state, monitor).solve()
-            status = Status.CONVERGED
-        except _EndedError as ended:
-            status = ended.status
+                status = self._start_nested(state, monitor)
+            if status is None:
+                status = _Run(self, state, monitor).solve()
+            monitor.report(lambda: _progress(state, monitor), now=True)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
-        if status is not Status.INTERRUPTED:
-            monitor.report(lambda: _progress(state, monitor), now=True)
         dual, gradient = state.point()
         counters = Counters(
             iterations=state.tally.iterations,
@@ -140,16 +138,20 @@ class BlockSolver:
             return self._polish(problem, dual, counters, monitor, callback)
         return Solution(dual, gradient, status, counters)
 
-    def _start_nested(self, state: BlockState, monitor: Monitor) -> None:
-        """Move to a start from ever larger samples, if they show that most variables will rest on a bound."""
+    def _start_nested(self, state: BlockState, monitor: Monitor) -> Status | None:
+        """Move to a start from ever larger samples, if they show that most variables will rest on a bound.
+
+        Return how it ended if the whole solve ends here.
+        """
         problem = state.problem
+        watch = SharedCallback(monitor.callback)
         solver = replace(self, nested_above=problem.size)
         sample, dual = np.empty(0, dtype=np.int64), np.empty(0)
         for larger in nested_samples(problem.size):
             try:
                 posed = pose_sample(problem, larger)
             except InfeasibleProblemError:
-                return  # the sample cannot sum up to what all can
+                return None  # the sample cannot sum up to what all can
             used = np.flatnonzero(dual)
             start = None
             if len(used):
@@ -158,15 +160,18 @@ class BlockSolver:
                 start = place(posed, posed.linear - product)
             steps_left = monitor.steps_left(state.tally.iterations)
             rule = StoppingRule(NESTED_VIOLATION, None, steps_left, monitor.time_left())
-            solution = replace(solver, stopping=rule).solve(posed, start, monitor.callback)
+            solution = replace(solver, stopping=rule).solve(posed, start, watch)
             state.count(solution.counters)
             if solution.status not in (Status.CONVERGED, Status.PRECISION):
-                raise _EndedError(solution.status)
+                return solution.status
+            if watch.stopped.is_set():
+                return Status.STOPPED
             sample, dual = larger, solution.dual
             if not worth_it(posed, dual):
-                return
+                return None
         used = np.flatnonzero(dual)
         state.place(place(problem, problem.linear - state.product(sample[used], dual[used])))
+        return None
 
     def _polish(
         self, problem: DualProblem, dual: Floats, spent: Counters, monitor: Monitor, callback: Callback | None
@@ -219,8 +224,15 @@ class _Run:
         self.wide = state.rows.capacity > 2 * self.largest
         self._last_error = np.inf
 
-    def solve(self) -> None:
-        """Work until the point is optimal."""
+    def solve(self) -> Status:
+        """Work until the point is optimal or a limit is reached."""
+        try:
+            self._iterate()
+        except _EndedError as ended:
+            return ended.status
+        return Status.CONVERGED
+
+    def _iterate(self) -> None:
         state = self.state
         patience = _Patience(state.active)
         while True:
