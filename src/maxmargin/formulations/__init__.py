@@ -1,1 +1,1 @@
-"""Machines as data for the one problem: `pose` fills the arrays, `read` explains the solution."""
+"""Machines as data for the one problem: `pose` fills the arrays, `expand` and `read` explain the solution."""
