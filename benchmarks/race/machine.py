@@ -26,8 +26,12 @@ def describe_machine(threads: int) -> dict[str, Any]:
 
 
 def command() -> str:
-    """Return the command line of this run."""
-    return " ".join(["python -m benchmarks.race", *sys.argv[1:]])
+    """Return the command line of this run, without the folder that it wrote to."""
+    words = sys.argv[1:]
+    if "--output" in words:
+        at = words.index("--output")
+        words = words[:at] + words[at + 2 :]
+    return " ".join(["python -m benchmarks.race", *words])
 
 
 def _cpu() -> str:
