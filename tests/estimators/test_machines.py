@@ -7,10 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn import svm
 from sklearn.base import clone
-from sklearn.datasets import load_diabetes, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import QuantileRegressor
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -19,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import maxmargin
 from maxmargin import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, QuantileSVR, Status
 from maxmargin.kernels import Gaussian
+from reference.data import diabetes, iris, waves, wine
 
 CHECKED = [
     NuSVC(nu=0.3),  # with 0.5 the weights of a check would be infeasible
@@ -42,21 +40,6 @@ def cannot_pass(estimator):
 @parametrize_with_checks(CHECKED, expected_failed_checks=cannot_pass)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
-
-
-def diabetes():
-    X, y = load_diabetes(return_X_y=True)
-    return StandardScaler().fit_transform(X), (y - y.mean()) / y.std()
-
-
-def iris():
-    X, y = load_iris(return_X_y=True)
-    return StandardScaler().fit_transform(X), y
-
-
-def wine():
-    X, y = load_wine(return_X_y=True)
-    return StandardScaler().fit_transform(X), y
 
 
 REGRESSORS = [
@@ -174,104 +157,8 @@ def test_novelty_detection_is_at_least_as_good_as_scikit_learns(nu, kernel):
     np.testing.assert_array_equal(ours.offset_, -ours.intercept_)
 
 
-class TestSquaredLosses:
-    def test_ridge_regression_is_a_tube_of_no_width(self):
-        X, y = diabetes()
-        model = SVR(loss="squared_epsilon_insensitive", epsilon=0.0, C=3.0, gamma=0.1, fit_intercept=False, tol=1e-8)
-        ridge = KernelRidge(alpha=1 / 6.0, kernel="rbf", gamma=0.1).fit(X, y)
-        np.testing.assert_allclose(model.fit(X, y).predict(X), ridge.predict(X), atol=1e-6)
-
-    def test_linear_machines_are_liblinears(self):
-        X, y = diabetes()
-        for ours, theirs, target in (
-            (SVC(kernel="linear", loss="squared_hinge", fit_intercept=False, tol=1e-8, C=0.1),
-             svm.LinearSVC(loss="squared_hinge", fit_intercept=False, tol=1e-10, C=0.1, max_iter=10**6), y > 0),
-            (SVR(kernel="linear", loss="squared_epsilon_insensitive", fit_intercept=False, tol=1e-8, C=0.1),
-             svm.LinearSVR(loss="squared_epsilon_insensitive", fit_intercept=False, tol=1e-10, C=0.1, epsilon=0.1,
-                           dual=True, max_iter=10**6), y),
-        ):  # fmt: skip
-            np.testing.assert_allclose(
-                ours.fit(X, target).coef_.ravel(), theirs.fit(X, target).coef_.ravel(), atol=1e-5
-            )
-
-    def test_slack_of_support_vectors(self):
-        X, y = iris()
-        X, y = X[y > 0], y[y > 0]
-        model = SVC(loss="squared_hinge", C=2.0).fit(X, y)
-        assert len(model.geometry_.bounded) == 0
-        slack = np.abs(model.dual_coef_[0]) / 4.0
-        by_sample = np.zeros(len(y))
-        by_sample[model.support_] = slack
-        np.testing.assert_allclose(model.geometry_.slack, by_sample, atol=1e-6)
-
-    @pytest.mark.parametrize("solver", ["block", "pairwise"])
-    def test_large(self, solver):
-        X, y = TestLarge().data(2200)
-        model = SVR(loss="squared_epsilon_insensitive", solver=solver).fit(X, y)
-        assert model.certificate_.violation <= 1e-3
-        model = SVC(loss="squared_hinge", solver=solver).fit(X, y > 0.3)
-        assert model.certificate_.violation <= 1e-3
-
-    def test_unknown_losses(self):
-        X, y = iris()
-        with pytest.raises(ValueError, match="loss must be one of 'hinge', 'squared_hinge', not 'log'"):
-            SVC(loss="log").fit(X, y)
-        with pytest.raises(ValueError, match="loss must be one of 'epsilon_insensitive'"):
-            SVR(loss="hinge").fit(X, y)
-
-
-class TestQuantiles:
-    def test_a_part_of_the_targets_lies_below(self):
-        X, y = diabetes()
-        last = None
-        for quantile in (0.1, 0.5, 0.9):
-            model = QuantileSVR(quantile=quantile, C=3.0, gamma=0.01).fit(X, y)
-            errors = y - model.predict(X)
-            assert np.mean(errors < -1e-9) <= quantile <= np.mean(errors < 1e-9)
-            assert last is None or np.mean(model.predict(X) > last) > 0.95
-            last = model.predict(X)
-
-    def test_the_median_is_a_tube_of_no_width(self):
-        X, y = diabetes()
-        median = QuantileSVR(C=2.0, gamma=0.1, tol=1e-6).fit(X, y)
-        tube = SVR(C=1.0, epsilon=0.0, gamma=0.1, tol=1e-6).fit(X, y)
-        np.testing.assert_allclose(median.predict(X), tube.predict(X), atol=1e-4)
-
-    def test_linear_quantiles_are_scikit_learns_without_penalty(self):
-        X, y = diabetes()
-        ours = QuantileSVR(quantile=0.7, kernel="linear", C=1e4).fit(X[:, :3], y)
-        theirs = QuantileRegressor(quantile=0.7, alpha=0.0).fit(X[:, :3], y)
-        np.testing.assert_allclose(ours.coef_[0], theirs.coef_, atol=1e-3)
-
-    def test_parameters(self):
-        with pytest.raises(ValueError, match="quantile must be a number above 0 and below 1"):
-            QuantileSVR(quantile=1.0).fit([[0.0], [1.0]], [0.0, 1.0])
-
-
-class TestDataDescription:
-    def test_it_is_the_one_class_machine_of_a_gaussian(self):
-        X, _ = diabetes()
-        ball, plane = SVDD(nu=0.2, gamma=0.1).fit(X), OneClassSVM(nu=0.2, gamma=0.1).fit(X)
-        np.testing.assert_array_equal(ball.predict(X), plane.predict(X))
-        np.testing.assert_allclose(ball.dual_coef_, 2 * plane.dual_coef_ / plane.dual_coef_.sum(), atol=1e-8)
-
-    def test_the_smallest_ball_of_a_few_points(self):
-        model = SVDD(nu=0.25, kernel="linear").fit([[0.0, 0.0], [2.0, 0.0], [1.0, 1.0], [1.0, 0.5]])
-        assert model.geometry_.radius == pytest.approx(1.0)
-        np.testing.assert_allclose(model.decision_function([[1.0, 0.0], [3.0, 0.0]]), [1.0, -3.0], atol=1e-9)
-
-    def test_a_precomputed_kernel_does_not_tell_enough(self):
-        with pytest.raises(ValueError, match=r"k\(x, x\) of new samples.*use OneClassSVM"):
-            SVDD(kernel="precomputed").fit(np.eye(3))
-
-
 class TestLarge:
     """Large enough for the block solver."""
-
-    def data(self, n=2600):
-        random = np.random.default_rng(1)
-        X = random.normal(size=(n, 5))
-        return X, np.sin(X).sum(axis=1) + random.normal(scale=0.1, size=n)
 
     @pytest.mark.parametrize(
         "model",
@@ -286,7 +173,7 @@ class TestLarge:
         ids=lambda model: type(model).__name__,
     )
     def test_certified(self, model):
-        X, y = self.data()
+        X, y = waves()
         model = clone(model).fit(X, y)
         assert model.status_ is Status.CONVERGED
         assert model.certificate_.violation <= 1e-3
@@ -294,7 +181,7 @@ class TestLarge:
         assert model.certificate_.dual == pytest.approx(exact.certificate_.dual, rel=1e-4)
 
     def test_nu_classification(self):
-        X, y = self.data()
+        X, y = waves()
         labels = (y > 0.3).astype(int)
         model = NuSVC(nu=0.2).fit(X, labels)
         assert model.certificate_.violation <= 1e-3
@@ -407,7 +294,7 @@ class TestWhatMachinesShare:
         assert model.status_ is Status.STOPPED
 
     def test_callbacks_see_progress(self):
-        X, y = TestLarge().data(1500)
+        X, y = waves(1500)
         seen = []
         with pytest.warns(ConvergenceWarning):
             SVR(C=100.0, callback=lambda progress: bool(seen.append(progress)) or len(seen) > 2).fit(X, y)

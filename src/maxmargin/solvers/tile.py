@@ -73,11 +73,6 @@ class Tile:
         """The number of variables."""
         return len(self.variables)
 
-    @property
-    def iterations(self) -> int:
-        """Pair steps so far, by all tiles."""
-        return self.tally.iterations
-
     def steps(self, tolerance: float, max_steps: int, max_seconds: float) -> Reason:
         """Take pair steps."""
         return self._steps(self._each, tolerance, max_steps, max_seconds)[0]
