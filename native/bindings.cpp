@@ -1,41 +1,15 @@
-// The only file that knows Python: checks shapes, releases the interpreter lock, calls the loops.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-
-#include <algorithm>
-#include <atomic>
+// The module, and what computes kernel values: checks shapes, releases the interpreter lock, calls the loops.
 #include <cstdlib>
-#include <exception>
-#include <stdexcept>
 #include <string>
-#include <thread>
 #include <tuple>
-#include <vector>
 
-#include "levels.hpp"
+#include "bindings.hpp"
 
-namespace nb = nanobind;
 using namespace maxmargin;
-
-namespace {
-
-template <class T> using Vector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T> using Table = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-void require(bool condition, const char* sentence) {
-  if (!condition) throw std::invalid_argument(sentence);
-}
-
-void require_within(Vector<const std::int64_t> picks, std::int64_t count) {
-  const std::int64_t* p = picks.data();
-  for (std::size_t k = 0; k < picks.shape(0); ++k) require(p[k] >= 0 && p[k] < count, "a sample index is out of range");
-}
 
 // The widest usable instruction set, chosen once at import. The variable MAXMARGIN_LEVEL asks for a narrower one: for
 // tests and for comparing speeds.
-Level choose_level() {
+static Level choose_level() {
   const std::vector<Level> usable = usable_levels();
   const char* wish = std::getenv("MAXMARGIN_LEVEL");
   for (const Level& level : usable)
@@ -43,45 +17,18 @@ Level choose_level() {
   return usable.back();
 }
 
-const Level level = choose_level();
+const Level maxmargin::level = choose_level();
+
+namespace {
 
 template <class T> const BlockLoops<T>& block_loops() {
   if constexpr (sizeof(T) == 4) return level.kernels->in_single;
   else return level.kernels->in_double;
 }
 
-// Hand out [0, count) in chunks to `threads` threads. Whoever is free takes the next one; the results do not depend on
-// who took which.
-template <class Work> void in_parallel(int threads, std::int64_t count, std::int64_t chunk, Work work) {
-  std::atomic<std::int64_t> next{0};
-  const auto take = [&](int thread) {
-    for (std::int64_t begin; (begin = next.fetch_add(chunk)) < count;)
-      work(begin, std::min(count, begin + chunk), thread);
-  };
-  std::vector<std::thread> others;
-  const std::int64_t useful = (count + chunk - 1) / chunk;
-  for (int t = 1; t < threads && t < useful; ++t) {
-    try {
-      others.emplace_back(take, t);
-    } catch (const std::exception&) {
-      break;  // no more threads or memory to be had: the ones there are do the work
-    }
-  }
-  take(0);
-  for (std::thread& other : others) other.join();
-}
-
 Formula formula_of(int term, int function, double gamma, double coef0, int degree) {
   require(term >= 0 && term <= 3 && function >= 0 && function <= 4 && degree >= 0, "unknown kernel formula");
   return {static_cast<Term>(term), static_cast<Function>(function), gamma, coef0, degree};
-}
-
-template <class T> std::vector<T*> row_pointers(Table<T> storage, Vector<const std::int64_t> slots, std::int64_t columns) {
-  require(static_cast<std::int64_t>(storage.shape(1)) >= columns, "the rows of the store are too short");
-  require_within(slots, storage.shape(0));
-  std::vector<T*> rows(slots.shape(0));
-  for (std::size_t k = 0; k < rows.size(); ++k) rows[k] = storage.data() + slots.data()[k] * storage.shape(1);
-  return rows;
 }
 
 template <class T>
@@ -292,101 +239,6 @@ void compress(Table<const double> data, Vector<const std::int64_t> starts, Vecto
   });
 }
 
-// gradient −= Σ_k change[k] · storage[slots[k]] over the first values of each row.
-void subtract_rows(Vector<double> gradient, Table<const float> storage, Vector<const std::int64_t> slots,
-                   Vector<const double> change, std::int64_t count, int threads) {
-  require(change.shape(0) == slots.shape(0), "there must be one change for every row");
-  require(count >= 0 && count <= static_cast<std::int64_t>(gradient.shape(0)), "count is out of range");
-  const std::vector<const float*> rows = row_pointers<const float>(storage, slots, count);
-  nb::gil_scoped_release unlocked;
-  in_parallel(threads, count, 2048, [&](std::int64_t begin, std::int64_t end, int) {
-    level.kernels->subtract_rows(gradient.data(), rows.data(), change.data(), rows.size(), begin, end);
-  });
-}
-
-// out[k] = storage[slots[k]] at the chosen columns.
-void gather(Table<const float> storage, Vector<const std::int64_t> slots, Vector<const std::int64_t> columns,
-            Table<float> out, int threads) {
-  const std::int64_t count = slots.shape(0), width = columns.shape(0);
-  require(static_cast<std::int64_t>(out.shape(0)) >= count && static_cast<std::int64_t>(out.shape(1)) == width,
-          "the output has the wrong shape");
-  require_within(columns, storage.shape(1));
-  const std::vector<const float*> rows = row_pointers<const float>(storage, slots, 0);
-  nb::gil_scoped_release unlocked;
-  in_parallel(threads, count, std::max<std::int64_t>(1, 131072 / std::max<std::int64_t>(1, width)), [&](std::int64_t begin, std::int64_t end, int) {
-    for (std::int64_t k = begin; k < end; ++k)
-      for (std::int64_t c = 0; c < width; ++c) out.data()[k * width + c] = rows[k][columns.data()[c]];
-  });
-}
-
-// table[r][c] = table[c][r] for the first rows and the columns behind as many.
-void mirror(Table<float> table, std::int64_t first, int threads) {
-  const std::int64_t size = table.shape(0);
-  require(static_cast<std::int64_t>(table.shape(1)) == size && 0 <= first && first <= size, "the table has the wrong shape");
-  constexpr std::int64_t side = 32;  // a square that is read along one side and written along the other, in cache
-  nb::gil_scoped_release unlocked;
-  in_parallel(threads, first, 2 * side, [&](std::int64_t begin, std::int64_t end, int) {
-    for (std::int64_t row = begin; row < end; row += side)
-      for (std::int64_t column = first; column < size; column += side)
-        for (std::int64_t r = row; r < std::min(row + side, end); ++r)
-          for (std::int64_t c = column; c < std::min(column + side, size); ++c)
-            table.data()[r * size + c] = table.data()[c * size + r];
-  });
-}
-
-template <class Value>
-std::tuple<int, std::int64_t, std::int64_t, std::int64_t, double, double, std::int64_t, std::int64_t> pairwise_steps(
-    Vector<double> dual, Vector<double> gradient, Vector<const double> lower, Vector<const double> upper,
-    Vector<const double> diagonal, Vector<const double> ridge, Vector<const std::int32_t> group,
-    Vector<double> bounded_part, std::int64_t active, std::int32_t groups, std::int64_t singles,
-    Table<const Value> storage, Vector<const std::int64_t> slot, Vector<const std::int64_t> length,
-    Vector<std::int64_t> last_use, std::int64_t clock, int rule, Vector<std::int64_t> memory, double violation,
-    double tolerance, std::int64_t max_steps, double max_seconds) {
-  const std::size_t n = dual.shape(0);
-  require(gradient.shape(0) == n && lower.shape(0) == n && upper.shape(0) == n && diagonal.shape(0) == n &&
-              ridge.shape(0) == n && group.shape(0) == n && slot.shape(0) == n && storage.shape(1) >= n,
-          "the arrays of a dual state must have one length");
-  require(bounded_part.shape(0) == n || bounded_part.shape(0) == 0, "bounded_part has the wrong length");
-  require(length.shape(0) == storage.shape(0) && last_use.shape(0) == storage.shape(0), "the row store is malformed");
-  require(active >= 0 && active <= static_cast<std::int64_t>(n), "active is out of range");
-  for (std::size_t k = 0; k < n; ++k)
-    require(slot.data()[k] >= -1 && slot.data()[k] < static_cast<std::int64_t>(storage.shape(0)) &&
-                group.data()[k] >= -1 && group.data()[k] < groups,
-            "a slot or a group is out of range");
-  for (std::size_t k = 0; k < length.shape(0); ++k)
-    require(length.data()[k] <= static_cast<std::int64_t>(storage.shape(1)), "the row store is malformed");
-  require(memory.shape(0) == 4, "memory holds the previous and the pending pair");
-  for (int k = 0; k < 4; ++k)
-    require(memory.data()[k] >= -1 && memory.data()[k] < active, "memory names a position that is not active");
-  require(rule >= 0 && rule <= 2, "unknown working-set rule");
-  require(groups >= 0, "groups is out of range");
-  DualState state{dual.data(),  gradient.data(), lower.data(), upper.data(), diagonal.data(), ridge.data(),
-                  group.data(), bounded_part.shape(0) ? bounded_part.data() : nullptr,
-                  static_cast<std::int64_t>(n), active, groups, singles};
-  RowStore<Value> rows{storage.data(), static_cast<std::int64_t>(storage.shape(1)), slot.data(), length.data(), last_use.data(), clock, 0};
-  std::int64_t* m = memory.data();
-  Outcome out;
-  {
-    nb::gil_scoped_release unlocked;
-    std::vector<Extreme> extremes(groups + 1);
-    SelectionMemory selection{static_cast<Rule>(rule), m[0], m[1], m[2], m[3], violation, extremes.data()};
-    if constexpr (sizeof(Value) == 4) {
-      if (groups == 1 && singles == 0 && selection.rule == Rule::second_order && !state.bounded_part) {
-        std::vector<float> room(3 * n);
-        out = level.solvers->one_group(state, rows, room.data(), tolerance, max_steps, max_seconds);
-      } else {
-        out = level.solvers->pairwise_single(state, rows, selection, tolerance, max_steps, max_seconds);
-      }
-    } else
-      out = level.solvers->pairwise(state, rows, selection, tolerance, max_steps, max_seconds);
-    m[0] = selection.previous_up;
-    m[1] = selection.previous_down;
-    m[2] = selection.pending_up;
-    m[3] = selection.pending_down;
-  }
-  return {static_cast<int>(out.reason), out.steps, out.row, out.length, out.violation, out.gain, rows.clock, rows.requests};
-}
-
 template <class T> void define_blocks(nb::module_& m) {
   // No array is ever converted: a copy would be written to and lost.
   const auto exact = [](const char* name) { return nb::arg(name).noconvert(); };
@@ -410,11 +262,6 @@ template <class T> void define_blocks(nb::module_& m) {
         exact("row_picks"), exact("row_alone"), exact("column_starts"), exact("column_features"),
         exact("column_values"), exact("column_picks"), exact("column_alone"), nb::arg("features"), exact("weights"),
         exact("out"), nb::arg("threads"));
-  m.def("pairwise_steps", &pairwise_steps<T>, exact("dual"), exact("gradient"), exact("lower"), exact("upper"),
-        exact("diagonal"), exact("ridge"), exact("group"), exact("bounded_part"), nb::arg("active"), nb::arg("groups"),
-        nb::arg("singles"), exact("storage"), exact("slot"), exact("length"), exact("last_use"), nb::arg("clock"),
-        nb::arg("rule"), exact("memory"), nb::arg("violation"), nb::arg("tolerance"), nb::arg("max_steps"),
-        nb::arg("max_seconds"));
 }
 
 }  // namespace
@@ -431,9 +278,5 @@ NB_MODULE(_native, m) {
   m.def("count_stored", &count_stored, nb::arg("data").noconvert(), nb::arg("counts").noconvert(), nb::arg("threads"));
   m.def("compress", &compress, nb::arg("data").noconvert(), nb::arg("starts").noconvert(),
         nb::arg("features").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"));
-  m.def("gather", &gather, nb::arg("storage").noconvert(), nb::arg("slots").noconvert(), nb::arg("columns").noconvert(),
-        nb::arg("out").noconvert(), nb::arg("threads"));
-  m.def("mirror", &mirror, nb::arg("table").noconvert(), nb::arg("first"), nb::arg("threads"));
-  m.def("subtract_rows", &subtract_rows, nb::arg("gradient").noconvert(), nb::arg("storage").noconvert(),
-        nb::arg("slots").noconvert(), nb::arg("change").noconvert(), nb::arg("count"), nb::arg("threads"));
+  define_solvers(m);
 }

@@ -127,6 +127,20 @@ struct Outcome {
   double gain = 0.0;      // by how much the dual rose
 };
 
+// A small problem whose matrix values are all there, and room to solve it in.
+struct WholeTask {
+  const double* values;        // a square matrix of `stride` columns
+  std::int64_t stride;
+  const std::int64_t* picks;   // which of its rows the variables are; not read if there are no copies
+  const double* linear;
+  double* copies;              // room for size × size values of the picked rows, or null where all rows are picked in order
+  std::int64_t *slot, *length, *last_use;  // size
+  double* dual_before;         // size
+  double* equations;           // 2 limit² + 7 limit, with at most `limit` free variables
+  std::int64_t* places;        // 3 limit
+  std::int64_t most_free;      // limit
+};
+
 // ---- the table --------------------------------------------------------------------------------------------------
 
 struct SolverLoops {
@@ -136,6 +150,8 @@ struct SolverLoops {
                              double max_seconds);
   // Second order, one group, nothing shrunk; `room` is for three values per variable.
   Outcome (*one_group)(DualState&, RowStore<float>&, float* room, double tolerance, std::int64_t max_steps, double max_seconds);
+  // Second order, one group or none; `row` of the outcome counts requests for rows.
+  Outcome (*whole_problem)(DualState&, const WholeTask&, double tolerance, std::int64_t max_steps);
 };
 
 #if defined(__x86_64__)

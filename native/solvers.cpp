@@ -2,6 +2,7 @@
 #include "loops.hpp"
 #include "one_group.hpp"
 #include "pairwise.hpp"
+#include "whole_problem.hpp"
 
 namespace maxmargin::MAXMARGIN_LEVEL {
 
@@ -9,7 +10,16 @@ static Outcome one_group(DualState& s, RowStore<float>& rows, float* room, doubl
   return run_one_group(s, rows, Directions{room, room + s.active, room + 2 * s.active}, tolerance, max_steps, max_seconds);
 }
 
+static Outcome whole_problem(DualState& s, const WholeTask& task, double tolerance, std::int64_t max_steps) {
+  const std::int64_t m = task.most_free;
+  double* vectors = task.equations + 2 * m * m;
+  const EquationRoom room{task.equations,  task.equations + m * m, vectors,         vectors + m,     vectors + 2 * m,
+                          vectors + 3 * m, vectors + 4 * m,        vectors + 5 * m, vectors + 6 * m, task.places,
+                          task.places + m, task.places + 2 * m};
+  return WholeProblem(task, s, room).solve(tolerance, max_steps, m);
+}
+
 extern const SolverLoops solvers;
-const SolverLoops solvers = {run_pairwise<double>, run_pairwise<float>, one_group};
+const SolverLoops solvers = {run_pairwise<double>, run_pairwise<float>, one_group, whole_problem};
 
 }  // namespace maxmargin::MAXMARGIN_LEVEL

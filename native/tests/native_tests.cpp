@@ -322,6 +322,48 @@ void test_one_group() {
   }
 }
 
+// A small problem from start to end, on every third row of a larger matrix or on all: every level ends at the same point, to the
+// last bit, and a plain sum finds it optimal.
+void test_whole_problem() {
+  for (std::int64_t n : {2, 3, 8, 17, 64, 129})
+    for (bool picked : {false, true})
+      for (int groups : {0, 1})
+        for (std::int64_t most_free : {std::int64_t{0}, std::int64_t{5}, n}) {
+          std::vector<double> first;
+          for (const Level& level : usable_levels()) {
+            std::mt19937 random(7);
+            std::normal_distribution<double> normal;
+            const std::int64_t stride = picked ? 3 * n : n, m = most_free;
+            std::vector<double> x(stride), matrix(stride * stride), linear(n), dual(n, 0.0), gradient(n), lower(n), upper(n);
+            std::vector<double> diagonal(n, 1.0), ridge(n, 0.0), copies(n * n), before(n), equations(2 * m * m + 7 * m);
+            std::vector<std::int32_t> group(n, groups - 1);
+            std::vector<std::int64_t> picks(n), slot(n), length(n), last_use(n), places(3 * m);
+            for (std::int64_t i = 0; i < stride; ++i) x[i] = normal(random) + (i % 2 ? 0.5 : -0.5);
+            for (std::int64_t i = 0; i < stride; ++i)
+              for (std::int64_t j = 0; j < stride; ++j) matrix[i * stride + j] = std::exp(-0.5 * (x[i] - x[j]) * (x[i] - x[j]));
+            for (std::int64_t i = 0; i < n; ++i) {
+              picks[i] = picked ? 3 * i : i;
+              linear[i] = i % 2 ? 1.0 : -1.0;
+              lower[i] = i % 2 ? 0.0 : -10.0;
+              upper[i] = i % 2 ? 10.0 : 0.0;
+            }
+            DualState state{dual.data(), gradient.data(), lower.data(), upper.data(), diagonal.data(), ridge.data(), group.data(),
+                            nullptr, n, n, groups, groups ? 0 : n};
+            const WholeTask task{matrix.data(), stride, picks.data(), linear.data(), picked ? copies.data() : nullptr, slot.data(),
+                                 length.data(), last_use.data(), before.data(), equations.data(), places.data(), m};
+            const Outcome out = level.solvers->whole_problem(state, task, 1e-3, 100000);
+            check(out.reason == Reason::optimal && out.violation <= 1e-3, "a small problem ends");
+            for (std::int64_t i = 0; i < n; ++i) {
+              double fresh = linear[i];
+              for (std::int64_t j = 0; j < n; ++j) fresh -= matrix[picks[i] * stride + picks[j]] * dual[j];
+              check(std::fabs(fresh - gradient[i]) < 1e-10, "the gradient of a small problem is fresh");
+            }
+            if (first.empty()) first = dual;
+            check(std::memcmp(first.data(), dual.data(), n * sizeof(double)) == 0, "levels agree on a small problem");
+          }
+        }
+}
+
 }  // namespace
 
 int main() {
@@ -333,6 +375,7 @@ int main() {
   test_subtract_rows(random);
   test_pairwise();
   test_one_group();
+  test_whole_problem();
   test_unbounded_single();
   for (const Level& level : usable_levels()) std::printf("level %s passed\n", level.name);
   return 0;

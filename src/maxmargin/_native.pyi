@@ -98,7 +98,7 @@ def compress(data: _Floats, starts: _Longs, features: _Ints, values: NDArray[np.
 def gather(
     storage: NDArray[np.float32], slots: _Longs, columns: _Longs, out: NDArray[np.float32], threads: int
 ) -> None: ...
-def mirror(table: NDArray[np.float32], first: int, threads: int) -> None: ...
+def mirror(table: _Values, first: int, last: int, threads: int) -> None: ...
 def subtract_rows(
     gradient: _Floats, storage: NDArray[np.float32], slots: _Longs, change: _Floats, count: int, threads: int
 ) -> None: ...
@@ -126,3 +126,21 @@ def pairwise_steps(
     max_steps: int,
     max_seconds: float,
 ) -> tuple[int, int, int, int, float, float, int, int]: ...
+def solve_whole_problems(
+    values: _Floats,
+    picks: _Longs,
+    edges: _Longs,
+    linear: _Floats,
+    lower: _Floats,
+    upper: _Floats,
+    ridge: _Floats,
+    grouped: bool,
+    dual: _Floats,
+    gradient: _Floats,
+    outcomes: _Longs,
+    tolerance: float,
+    max_steps: int,
+    most_free: int,
+    max_seconds: float,
+    threads: int,
+) -> None: ...

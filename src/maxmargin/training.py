@@ -45,14 +45,20 @@ class Solver(Protocol):
         ...
 
 
+#: Poses a problem when it is needed.
+Pose = Callable[[], DualProblem]
+
+
 class Machine:
     """One trained machine: its solution, what is proved about it, and what it looks like.
 
     The proof is computed when it is first asked for. Whether the point is optimal is looked at before.
     """
 
-    def __init__(self, problem: DualProblem, solution: Solution, samples: Indices, formulation: Formulation) -> None:
-        self._problem: DualProblem | None = problem
+    def __init__(
+        self, problem: DualProblem | Pose, solution: Solution, samples: Indices, formulation: Formulation
+    ) -> None:
+        self._problem: DualProblem | Pose | None = problem
         self._formulation: Formulation | None = formulation
         self.dual = solution.dual
         self.status = solution.status
@@ -61,12 +67,34 @@ class Machine:
         self._gradient: Floats | None = solution.gradient
         self._checksum: int | None = None
 
+    @classmethod
+    def confirmed(
+        cls,
+        pose: Pose,
+        solution: Solution,
+        samples: Indices,
+        formulation: Formulation,
+        expansion: Expansion,
+        checksum: int,
+    ) -> Machine:
+        """Return a machine whose point has been found optimal; its problem is posed when a proof is wanted."""
+        machine = cls(pose, solution, samples, formulation)
+        machine.__dict__["expansion"] = expansion
+        machine._checksum = checksum
+        return machine
+
+    def _posed(self) -> DualProblem | None:
+        """Return the problem, as long as it is not judged."""
+        if self._problem is not None and not isinstance(self._problem, DualProblem):
+            self._problem = self._problem()
+        return self._problem
+
     def look(self, rule: StoppingRule) -> bool:
         """Whether the point meets the rule, by a gradient computed afresh; the rest of the proof follows when asked."""
-        assert self._problem is not None
+        problem = self._posed()
+        assert problem is not None
         if rule.gap is not None:
             return self.certificate.gap <= rule.gap or self.certificate.violation <= rule.violation
-        problem = self._problem
         self._gradient = problem.gradient(self.dual)
         if not np.isfinite(self._gradient).all():
             raise ValueError(NOT_FINITE)
@@ -79,13 +107,14 @@ class Machine:
 
         Kernel values that were computed for the fit are let go.
         """
-        assert self._problem is not None
-        self._problem = self._problem.with_matrix(self._problem.matrix.source())
+        problem = self._posed()
+        assert problem is not None
+        self._problem = problem.with_matrix(problem.matrix.source())
         self._checksum = self._problem.matrix.checksum()
 
     @cached_property
     def _judged(self) -> tuple[Certificate, Any]:
-        problem, formulation, known = self._problem, self._formulation, self.__dict__.get("_judged")
+        problem, formulation, known = self._posed(), self._formulation, self.__dict__.get("_judged")
         if known is not None:  # by another thread, just now
             found: tuple[Certificate, Any] = known
             return found
@@ -105,11 +134,12 @@ class Machine:
     @cached_property
     def expansion(self) -> Expansion:
         """The decision function, with the judge's offset, or as long as there was no judgement that of the gradient."""
-        assert self._problem is not None
+        problem = self._posed()
+        assert problem is not None
         assert self._formulation is not None
         assert self._gradient is not None
-        low, high = offset_bounds(self._problem, self.dual, self._gradient)
-        return self._formulation.expand(self._problem, self.dual, offset_between(low, high))
+        low, high = offset_bounds(problem, self.dual, self._gradient)
+        return self._formulation.expand(problem, self.dual, offset_between(low, high))
 
     @property
     def certificate(self) -> Certificate:
@@ -122,7 +152,7 @@ class Machine:
         return self._judged[1]
 
     def _data_changed(self) -> bool:
-        problem = self._problem
+        problem = self._posed()
         return problem is not None and self._checksum is not None and self._checksum != problem.matrix.checksum()
 
     def __getstate__(self) -> dict[str, Any]:

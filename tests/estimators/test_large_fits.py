@@ -108,7 +108,7 @@ class TestProofOnRequest:
 def test_a_fitted_model_does_not_keep_kernel_values():
     X, y = noisy(400)
     machine = SVC().fit(X, y)._machines_[0]
-    assert isinstance(machine._problem.matrix, KernelMatrix)
+    assert isinstance(machine._posed().matrix, KernelMatrix)
 
 
 def test_a_kernel_that_cannot_be_hashed():

@@ -73,9 +73,9 @@ def test_blocks_check_their_arguments():
     with pytest.raises(ValueError, match="one change"):
         _native.subtract_rows(np.zeros(2), np.zeros((2, 2), np.float32), picks, np.ones(3), 2, 1)
     with pytest.raises(ValueError, match="wrong shape"):
-        _native.mirror(np.zeros((2, 3), np.float32), 1, 1)
+        _native.mirror(np.zeros((2, 3), np.float32), 1, 2, 1)
     with pytest.raises(ValueError, match="wrong shape"):
-        _native.mirror(np.zeros((2, 2), np.float32), 3, 1)
+        _native.mirror(np.zeros((2, 2), np.float32), 3, 3, 1)
 
 
 def test_native_loop_checks_its_arguments():

@@ -14,10 +14,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from maxmargin.estimators.kernel_machine import KernelMachine, reporting
 from maxmargin.estimators.pairs import train_pairs
 from maxmargin.estimators.parameters import check_choice, check_flag
+from maxmargin.estimators.small_pairs import BoxFormulation, train_small_pairs
 from maxmargin.estimators.weights import check_sample_weights, class_factors
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.kernels import Kernel, Points
-from maxmargin.matrices import SymmetricMatrix
+from maxmargin.matrices import SymmetricMatrix, WholeKernel
 from maxmargin.matrices.shared_kernel import SharedKernel
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models import OneVersusOne
@@ -41,6 +42,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
     warm_start: Any
     callback: Any
     verbose: Any
+    fit_intercept: Any
 
     @property
     def _formulation(self) -> Formulation:
@@ -78,7 +80,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
         self._check_parameters()
         cost = self._cost()
         X, y = self._check_training_data(X, y)
-        check_classification_targets(y)
+        if y.dtype.kind not in "biuUS":  # numbers with a fraction are no labels
+            check_classification_targets(y)
         weights = check_sample_weights(sample_weight, X)
         taking_part = np.flatnonzero(weights > 0)
         if not len(taking_part):
@@ -115,16 +118,25 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
         # In the only pair of a two-class problem the second class is the positive one, as in scikit-learn.
         first_sign = -1.0 if len(classes) == 2 else 1.0
 
+        def of_pair(a: int, b: int) -> tuple[Indices, Floats]:
+            samples = taking_part if len(classes) == 2 else np.concatenate([members[a], members[b]])
+            return samples, np.where(labels[samples] == a, first_sign, -first_sign)
+
         def pose(a: int, b: int) -> tuple[DualProblem, Indices]:
-            samples = np.concatenate([members[a], members[b]])
-            if len(classes) == 2:
-                samples = np.sort(samples)
+            samples, signs = of_pair(a, b)
             matrix = matrix_of(samples) if shared is None else shared.pair(a, b)
-            signs = np.where(labels[samples] == a, first_sign, -first_sign)
             return self._pose(matrix, signs, costs[samples]), samples
 
+        small = self._box_formulation if starts is None and self._may_be_solved_at_once(solver) and bounded else None
         with reporting(self.callback, self.verbose) as report:
-            machines = train_pairs(pose, len(classes), solver, self._formulation, starts, report, side_by_side)
+            if isinstance(matrix_of, WholeKernel) and small is not None:
+                pairs = [of_pair(a, b) for a, b in combinations(range(len(classes)), 2)]
+                samples, signs = map(list, zip(*pairs, strict=True))
+                machines = train_small_pairs(
+                    matrix_of, samples, signs, costs, small, self.fit_intercept, solver, report
+                )
+            else:
+                machines = train_pairs(pose, len(classes), solver, self._formulation, starts, report, side_by_side)
         if any(machine.status is Status.UNBOUNDED for machine in machines):
             raise ValueError(
                 "the classes cannot be separated by this kernel, at least not with a margin above a millionth of the "
@@ -202,6 +214,18 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
         return sparse.csr_matrix(weights) if sparse.issparse(self.support_vectors_) else weights
 
     # What happens inside.
+
+    @property
+    def _box_formulation(self) -> BoxFormulation | None:
+        """The formulation, if small problems of it can be solved in one native call."""
+        return None
+
+    def _may_be_solved_at_once(self, solver: Solver) -> bool:
+        """Whether nobody wants to choose the algorithm, to look on, or to stop before the end."""
+        rule = solver.stopping
+        unlimited = rule.gap is None and rule.max_iterations is None and rule.max_seconds is None
+        as_it_comes = isinstance(self.solver, str) and self.solver == "auto" and self.selection == "second_order"
+        return as_it_comes and unlimited and self.callback is None
 
     def _check_parameters(self) -> None:
         if self.probability not in (False, "deprecated"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,9 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxmargin.estimators.parameters import check_choice, check_count, check_flag, check_number
 from maxmargin.kernels import Kernel, Linear, Points, make_kernel
-from maxmargin.matrices import KernelMatrix, PrecomputedMatrix, SymmetricMatrix
+from maxmargin.matrices import KernelMatrix, PrecomputedMatrix, SymmetricMatrix, WholeKernel
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
-from maxmargin.matrices.values import check_finite
 from maxmargin.models import ComputedBlocks, GivenBlocks, KernelBlocks
 from maxmargin.models.kernel_blocks import WORTH_A_THREAD
 from maxmargin.problems import Progress, Status
@@ -116,8 +114,8 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     def _make_matrix_of(
         self, kernel: Kernel | None, X: Any, order: Indices, cache_bytes: int, threads: int
-    ) -> Callable[[Indices], SymmetricMatrix]:
-        """Return a function from training rows to their kernel matrix.
+    ) -> WholeKernel | Callable[[Indices], SymmetricMatrix]:
+        """Return all kernel values of few samples, else a function from training rows to their kernel matrix.
 
         Rows that are asked for together should be neighbours in `order`.
         """
@@ -126,13 +124,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         points = Points(X)
         kernel.check(points)
         if kernel.vectorised and len(points) <= SMALL and 8 * len(points) ** 2 <= cache_bytes:
-            # So few samples that all values together cost less than asking for rows.
-            whole = _all_values(kernel, points.take(order))
-            place = np.empty(len(points), dtype=np.int64)
-            place[order] = np.arange(len(order))
-            return lambda rows: PrecomputedMatrix(
-                _part(whole, place[rows]), origin=KernelMatrix(kernel, points.take(rows))
-            )
+            return WholeKernel.of(kernel, points, order)
         return lambda rows: KernelMatrix(kernel, points.take(rows), threads)
 
     def _make_blocks(self, X: Any) -> KernelBlocks:
@@ -202,35 +194,6 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     @property
     def _is_linear(self) -> bool:
         return isinstance(self._kernel_, Linear)
-
-
-def _all_values(kernel: Kernel, points: Points) -> Floats:
-    """Return the whole kernel matrix, computed in a few stripes; what lies below them is mirrored."""
-    count = len(points)
-    values = np.empty((count, count))
-    step = max(64, -(-count // 6))
-    for start in range(0, count, step):
-        stop = min(count, start + step)
-        stripe = kernel.evaluate(points.take(slice(start, stop)), points.take(slice(start, count)))
-        values[start:stop, start:] = stripe
-        values[stop:, start:stop] = stripe[:, stop - start :].T
-    check_finite(values)
-    return values
-
-
-def _part(whole: Floats, rows: Indices) -> Floats:
-    """Return the square block at some rows: a copy of few rectangles where they come in few stretches."""
-    edges = np.concatenate([[0], np.flatnonzero(np.diff(rows) != 1) + 1, [len(rows)]])
-    if len(edges) == 2 and len(rows) == len(whole):
-        return whole
-    if len(edges) > 8:
-        return whole[rows[:, None], rows]
-    stretches = [(slice(a, b), slice(rows[a], rows[a] + b - a)) for a, b in itertools.pairwise(edges)]
-    part = np.empty((len(rows), len(rows)))
-    for there, here in stretches:
-        for across, from_where in stretches:
-            part[there, across] = whole[here, from_where]
-    return part
 
 
 @contextmanager

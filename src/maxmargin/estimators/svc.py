@@ -6,6 +6,7 @@ from typing import Any
 
 from maxmargin.estimators.kernel_classifier import KernelClassifier
 from maxmargin.estimators.parameters import check_choice, check_flag, check_number
+from maxmargin.estimators.small_pairs import BoxFormulation
 from maxmargin.formulations import c_classification, squared_hinge
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.matrices import SymmetricMatrix
@@ -159,6 +160,11 @@ class SVC(KernelClassifier):
     @property
     def _formulation(self) -> Formulation:
         formulation: Formulation = LOSSES[self.loss]
+        return formulation
+
+    @property
+    def _box_formulation(self) -> BoxFormulation:
+        formulation: BoxFormulation = LOSSES[self.loss]
         return formulation
 
     def _cost(self) -> float:

@@ -19,16 +19,20 @@ from maxmargin.problems import Certificate, DualProblem
 
 def pose(matrix: SymmetricMatrix, signs: Floats, costs: Floats, fit_intercept: bool = True) -> DualProblem:
     """Return the dual problem of samples with labels `signs` = ±1 and slack costs C_i, infinite for a hard margin."""
-    costs = np.asarray(costs, dtype=np.float64)
-    n = matrix.size
+    lower, upper, _ = box(signs, np.asarray(costs, dtype=np.float64))
     return DualProblem(
         matrix=matrix,
         linear=signs,
-        lower=np.where(signs > 0, 0.0, -costs),
-        upper=np.where(signs > 0, costs, 0.0),
-        group=np.full(n, 0 if fit_intercept else -1, dtype=np.int32),
+        lower=lower,
+        upper=upper,
+        group=np.full(matrix.size, 0 if fit_intercept else -1, dtype=np.int32),
         total=np.zeros(1 if fit_intercept else 0),
     )
+
+
+def box(signs: Floats, costs: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return lower and upper bound and ridge of each sample."""
+    return np.where(signs > 0, 0.0, -costs), np.where(signs > 0, costs, 0.0), np.zeros(len(signs))
 
 
 def expand(problem: DualProblem, dual: Floats, offset: Floats) -> Expansion:

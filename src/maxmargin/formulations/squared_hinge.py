@@ -16,17 +16,23 @@ from maxmargin.formulations.c_classification import expand, read
 from maxmargin.matrices.symmetric_matrix import Floats, SymmetricMatrix
 from maxmargin.problems import DualProblem
 
-__all__ = ["expand", "pose", "read"]
+__all__ = ["box", "expand", "pose", "read"]
 
 
 def pose(matrix: SymmetricMatrix, signs: Floats, costs: Floats, fit_intercept: bool = True) -> DualProblem:
     """Return the dual problem of samples with labels `signs` = ±1 and costs C_i of squared slack."""
+    lower, upper, ridge = box(signs, costs)
     return DualProblem(
         matrix=matrix,
         linear=signs,
-        lower=np.where(signs > 0, 0.0, -np.inf),
-        upper=np.where(signs > 0, np.inf, 0.0),
-        ridge=0.5 / costs,
+        lower=lower,
+        upper=upper,
+        ridge=ridge,
         group=np.full(matrix.size, 0 if fit_intercept else -1, dtype=np.int32),
         total=np.zeros(1 if fit_intercept else 0),
     )
+
+
+def box(signs: Floats, costs: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return lower and upper bound and ridge of each sample."""
+    return np.where(signs > 0, 0.0, -np.inf), np.where(signs > 0, np.inf, 0.0), 0.5 / costs

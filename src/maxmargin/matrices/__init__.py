@@ -7,6 +7,7 @@ from maxmargin.matrices.repeated_matrix import RepeatedMatrix
 from maxmargin.matrices.row_store import RowStore
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.matrices.values import NOT_FINITE
+from maxmargin.matrices.whole_kernel import WholeKernel
 
 __all__ = [
     "NOT_FINITE",
@@ -16,4 +17,5 @@ __all__ = [
     "RepeatedMatrix",
     "RowStore",
     "SymmetricMatrix",
+    "WholeKernel",
 ]

@@ -106,7 +106,7 @@ class RowStore:
         if missing:
             self.evaluations += self.matrix.single(wanted).fill(wanted, out, np.arange(missing))
         _native.gather(self.storage, self.slot[known], rows, out[missing:], self.threads)
-        _native.mirror(out, missing, self.threads)
+        _native.mirror(out, missing, len(out), self.threads)
         out.ravel()[:: len(rows) + 1] = self._diagonal[rows]
 
     def _keep(self, rows: Indices) -> None:

@@ -1,0 +1,81 @@
+"""All kernel values of a few samples, computed at once: cheaper than asking for rows."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+from maxmargin import _native
+from maxmargin.kernels import FormulaKernel, Kernel, Points
+from maxmargin.kernels.fused_columns import fused_columns
+from maxmargin.kernels.points import work_per_value
+from maxmargin.matrices.kernel_matrix import KernelMatrix
+from maxmargin.matrices.precomputed_matrix import PrecomputedMatrix
+from maxmargin.matrices.symmetric_matrix import Floats, Indices
+from maxmargin.matrices.values import check_finite
+
+#: A value of so many multiplications is computed again sooner than it is fetched from across the diagonal.
+CHEAP = 128
+
+
+@dataclass(frozen=True)
+class WholeKernel:
+    """The kernel matrix of the samples `order`, as one array.
+
+    Attributes
+    ----------
+    values : float array
+        Row `place[i]` belongs to sample `i`.
+    """
+
+    kernel: Kernel
+    points: Points
+    values: Floats
+    place: Indices
+
+    @classmethod
+    def of(cls, kernel: Kernel, points: Points, order: Indices) -> WholeKernel:
+        """Compute the values; samples whose rows are asked for together should be neighbours in `order`."""
+        place = np.empty(len(points), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        return cls(kernel, points, _all_values(kernel, points.take(order)), place)
+
+    def __call__(self, rows: Indices) -> PrecomputedMatrix:
+        """Return the matrix of some samples."""
+        origin = KernelMatrix(self.kernel, self.points.take(rows))
+        return PrecomputedMatrix(_part(self.values, self.place[rows]), origin=origin)
+
+
+def _all_values(kernel: Kernel, points: Points) -> Floats:
+    """Return the whole kernel matrix; where values are dear, stripes up to the diagonal, and the rest mirrored."""
+    count = len(points)
+    values = np.empty((count, count))
+    cheap = isinstance(kernel, FormulaKernel) and work_per_value(points) <= CHEAP
+    step = max(1, count if cheap else max(64, -(-count // 6)))
+    for start in range(0, count, step):
+        stop = min(count, start + step)
+        rows, columns = points.take(slice(start, stop)), points.take(slice(0, stop))
+        if isinstance(kernel, FormulaKernel):
+            fused_columns(kernel.formula, columns, np.float64, 1).fill(rows, values, np.arange(start, stop))
+        else:
+            values[start:stop, :stop] = kernel.evaluate(rows, columns)
+        _native.mirror(values, start, stop, 1)
+    check_finite(values)
+    return values
+
+
+def _part(whole: Floats, rows: Indices) -> Floats:
+    """Return the square block at some rows: a copy of few rectangles where they come in few stretches."""
+    edges = np.concatenate([[0], np.flatnonzero(np.diff(rows) != 1) + 1, [len(rows)]])
+    if len(edges) == 2 and len(rows) == len(whole):
+        return whole
+    if len(edges) > 8:
+        return whole[rows[:, None], rows]
+    stretches = [(slice(a, b), slice(rows[a], rows[a] + b - a)) for a, b in itertools.pairwise(edges)]
+    part = np.empty((len(rows), len(rows)))
+    for there, here in stretches:
+        for across, from_where in stretches:
+            part[there, across] = whole[here, from_where]
+    return part
