@@ -26,8 +26,11 @@ from maxmargin.solvers import SOLVERS, BlockSolver, Callback, PairwiseSolver, St
 from maxmargin.solvers.working_set import selection_code
 from maxmargin.training import Machine, Solver
 
-#: Up to this many samples the whole kernel matrix is computed at once, and solved by pairs.
+#: Up to this many samples the whole kernel matrix is computed at once.
 SMALL = 2048
+
+#: Up to this many variables a problem is left to pair steps on rows in double precision.
+FEW = 500
 
 #: How far a precomputed matrix may be from symmetric, relative to its largest value.
 ASYMMETRY = 1e-6
@@ -153,8 +156,8 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             return cast(Solver, self.solver)
         name = check_choice("solver", self.solver, ("auto", *SOLVERS))
         if name == "auto":
-            # Few samples: no blocks to speak of. A hard margin and the other selection rules are the pairwise solver's.
-            pairwise = size <= SMALL or not bounded or self.selection != "second_order"
+            # Few variables: no blocks to speak of. A hard margin and the other selection rules are the pairwise solver's.
+            pairwise = size <= FEW or not bounded or self.selection != "second_order"
             name = "pairwise" if pairwise else "block"
         if name == "pairwise":
             return PairwiseSolver(self.selection, shrinking, cache_bytes, stopping)

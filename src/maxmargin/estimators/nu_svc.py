@@ -59,7 +59,7 @@ class NuSVC(KernelClassifier):
     random_state : int, RandomState or None, default=None
         Accepted for compatibility; nothing here is random.
     solver : {"auto", "pairwise", "block"} or solver object, default="auto"
-        The algorithm: "pairwise" for up to 2048 samples, else "block".
+        The algorithm: "pairwise" for up to 500 samples, else "block".
         A solver object brings its own options for tolerance, cache and limits.
     selection : {"second_order", "most_violating_pair", "maximum_gain"}, default="second_order"
         How the pairwise solver chooses its next pair.

@@ -62,7 +62,8 @@ class SVC(KernelClassifier):
     random_state : int, RandomState or None, default=None
         Accepted for compatibility; nothing here is random.
     solver : {"auto", "pairwise", "block"} or solver object, default="auto"
-        The algorithm: "pairwise" for up to 2048 samples (of two classes) and for hard margins, else "block".
+        The algorithm. "auto": up to 2048 samples all pairs of classes in one native call of pair steps; what takes
+        many of them, and larger data, "block"; hard margins and up to 500 samples "pairwise".
         A solver object brings its own options for tolerance, cache and limits.
     selection : {"second_order", "most_violating_pair", "maximum_gain"}, default="second_order"
         How the pairwise solver chooses its next pair.
