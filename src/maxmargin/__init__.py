@@ -7,8 +7,9 @@
 
 from importlib.metadata import version as _version
 
-from maxmargin import kernels, solvers
+from maxmargin import interchange, kernels, solvers
 from maxmargin.estimators import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, QuantileSVR
+from maxmargin.interchange import load, save
 from maxmargin.problems import Certificate, DualProblem, Progress, Solution, Status, certify
 
 __version__ = _version("maxmargin")
@@ -28,6 +29,9 @@ __all__ = [
     "Status",
     "__version__",
     "certify",
+    "interchange",
     "kernels",
+    "load",
+    "save",
     "solvers",
 ]

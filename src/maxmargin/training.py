@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -47,6 +47,17 @@ class Solver(Protocol):
 
 #: Poses a problem when it is needed.
 Pose = Callable[[], DualProblem]
+
+
+class MachineParts(NamedTuple):
+    """What is kept of a machine that is stored: everything but its training data."""
+
+    dual: Floats
+    samples: Indices
+    status: Status
+    counters: Counters
+    expansion: Expansion
+    judged: tuple[Certificate, Any] | None
 
 
 class Machine:
@@ -88,6 +99,24 @@ class Machine:
         if self._problem is not None and not isinstance(self._problem, DualProblem):
             self._problem = self._problem()
         return self._problem
+
+    @classmethod
+    def of_parts(cls, parts: MachineParts) -> Machine:
+        """Return a machine that was stored."""
+        machine = cls.__new__(cls)
+        machine._problem = machine._formulation = machine._gradient = machine._checksum = None
+        machine.dual, machine.samples, machine.status, machine.counters = parts[:4]
+        machine.__dict__["expansion"] = parts.expansion
+        if parts.judged is not None:
+            machine.__dict__["_judged"] = parts.judged
+        return machine
+
+    def parts(self) -> MachineParts:
+        """Return what is stored of the machine."""
+        state = self.__getstate__()
+        return MachineParts(
+            self.dual, self.samples, self.status, self.counters, state["expansion"], state.get("_judged")
+        )
 
     def look(self, rule: StoppingRule) -> bool:
         """Whether the point meets the rule, by a gradient computed afresh; the rest of the proof follows when asked."""

@@ -1,0 +1,135 @@
+"""The arrays of a model file: a table in the header, and their raw little-endian bytes one after the other.
+
+    entry   {"dtype": "<f8", "shape": [3, 2], "order": "C", "offset": 128}
+    bytes   entry 0, padding to a multiple of 64, entry 1, padding, …, last entry
+
+Offsets count from the end of the header. They follow from dtypes and shapes, and are only there to be compared: arrays
+cannot overlap, leave gaps, or claim more bytes than the file has. Kinds of numbers come from a closed list.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.interchange.errors import ModelFileError
+
+#: Where arrays start, counted from the start of the file: whole lines of the processor's cache.
+ALIGNMENT = 64
+
+#: Truth values, whole numbers and floating-point numbers, as numpy writes their types; beside them strings, "<U7".
+DTYPES = frozenset(["|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8"])
+STRINGS = re.compile(r"<U[1-9][0-9]{0,7}")
+
+#: The most dimensions that an array has.
+DIMENSIONS = 4
+
+
+def aligned(size: int) -> int:
+    """Return the next multiple of the alignment."""
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+class ArrayWriter:
+    """Collects arrays for a file. One that is met twice is stored once."""
+
+    def __init__(self) -> None:
+        self.size = 0  # bytes of all
+        self._arrays: list[NDArray[Any]] = []
+        self._offsets: list[int] = []
+        self._numbers: dict[int, int] = {}
+
+    @staticmethod
+    def holds(array: NDArray[Any]) -> bool:
+        """Whether a file can hold the array."""
+        return known(array.dtype.newbyteorder("<").str) and array.ndim <= DIMENSIONS
+
+    def add(self, array: NDArray[Any]) -> int:
+        """Return the number of the array in the table."""
+        if id(array) not in self._numbers:
+            self._numbers[id(array)] = len(self._arrays)
+            self._arrays.append(array)
+            self._offsets.append(aligned(self.size))
+            self.size = self._offsets[-1] + array.nbytes
+        return self._numbers[id(array)]
+
+    def table(self) -> list[dict[str, Any]]:
+        """Return the entries for the header."""
+        return [
+            {
+                "dtype": array.dtype.newbyteorder("<").str,
+                "shape": list(array.shape),
+                "order": _order(array),
+                "offset": offset,
+            }
+            for array, offset in zip(self._arrays, self._offsets, strict=True)
+        ]
+
+    def pieces(self) -> Iterator[bytes | memoryview]:
+        """Yield the bytes of all arrays, with what pads them."""
+        end = 0
+        for array, offset in zip(self._arrays, self._offsets, strict=True):
+            yield bytes(offset - end)
+            if array.size:
+                little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+                yield little.ravel(order="F" if _order(array) == "F" else "C").view(np.uint8).data
+            end = offset + array.nbytes
+
+
+def known(dtype: Any) -> bool:
+    """Whether a kind of numbers or strings is on the closed list."""
+    return isinstance(dtype, str) and (dtype in DTYPES or STRINGS.fullmatch(dtype) is not None)
+
+
+def read_arrays(table: Any, data: memoryview) -> list[NDArray[Any]]:
+    """Return copies of all arrays; every entry of the table is checked before a byte is touched."""
+    if not isinstance(table, list):
+        raise ModelFileError("the table of arrays is not a list")
+    arrays, end = [], 0
+    for number, entry in enumerate(table):
+        if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "order", "offset"}:
+            raise ModelFileError(f"array {number}: its entry in the table must have dtype, shape, order and offset")
+        if not known(entry["dtype"]):
+            raise ModelFileError(f"array {number}: its dtype is none that a model file holds")
+        dtype = np.dtype(entry["dtype"])
+        shape = _checked_shape(number, entry["shape"], dtype.itemsize)
+        if entry["order"] not in ("C", "F"):
+            raise ModelFileError(f"array {number}: its order is neither 'C' nor 'F'")
+        start, size = aligned(end), dtype.itemsize * math.prod(shape)
+        if type(entry["offset"]) is not int or entry["offset"] != start:
+            raise ModelFileError(f"array {number}: it must start at byte {start} of the arrays")
+        if size > len(data) - start:
+            raise ModelFileError(f"array {number}: it takes more bytes than the file has")
+        arrays.append(_copied(number, dtype, shape, entry["order"], data[start : start + size]))
+        end = start + size
+    if end != len(data):
+        raise ModelFileError("there are bytes behind the last array")
+    return arrays
+
+
+def _order(array: NDArray[Any]) -> str:
+    return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+
+
+def _checked_shape(number: int, shape: Any, itemsize: int) -> tuple[int, ...]:
+    """Return the shape, if an array may have it; empty arrays too must not have sides beyond numbers."""
+    good = isinstance(shape, list) and len(shape) <= DIMENSIONS and all(type(side) is int for side in shape)
+    if not good or min(shape, default=0) < 0 or itemsize * math.prod(max(1, side) for side in shape) >= 2**62:
+        raise ModelFileError(f"array {number}: its shape must be a list of up to {DIMENSIONS} sizes")
+    return tuple(shape)
+
+
+def _copied(number: int, dtype: np.dtype[Any], shape: tuple[int, ...], order: Any, data: memoryview) -> NDArray[Any]:
+    if not len(data):
+        return np.empty(shape, dtype.newbyteorder("="), order)
+    if dtype.kind == "b" and np.frombuffer(data, np.uint8).max() > 1:
+        raise ModelFileError(f"array {number}: a truth value is neither 0 nor 1")
+    if dtype.kind == "U" and np.frombuffer(data, "<u4").max() > 0x10FFFF:
+        raise ModelFileError(f"array {number}: a string has characters that do not exist")
+    stored: NDArray[Any] = np.ndarray(shape, dtype, buffer=data, order=order)
+    return stored.astype(dtype.newbyteorder("="), order="K")

@@ -1,0 +1,272 @@
+"""Whether the parts of a fitted model fit together.
+
+A checksum says that a file is as it was written, not that what was written makes sense: native code gets these arrays.
+So every attribute of a fitted estimator is described here by its type and its named sizes, and sizes of one name must
+agree: ``dual_coef_`` has as many columns as ``support_`` has entries. What is not described here is neither written nor
+read. The same check runs before a model is saved and after it is loaded: what can be saved can be loaded, and what was
+loaded can predict.
+
+A new attribute is one line in `DESCRIPTIONS`, under the class that sets it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from maxmargin import estimators
+from maxmargin.estimators import SVDD, OneClassSVM
+from maxmargin.estimators.kernel_classifier import KernelClassifier
+from maxmargin.estimators.kernel_machine import KernelMachine
+from maxmargin.estimators.single_machine import SingleMachine
+from maxmargin.interchange.errors import ModelFileError
+from maxmargin.interchange.records import GEOMETRIES
+from maxmargin.kernels import Kernel
+from maxmargin.problems import Certificate
+from maxmargin.training import Machine
+
+#: The estimators that a file may name.
+ESTIMATORS: dict[str, type[Any]] = {name: getattr(estimators, name) for name in estimators.__all__}
+
+#: The parameters of each.
+PARAMETERS: dict[type[Any], frozenset[str]] = {kind: frozenset(kind._get_param_names()) for kind in ESTIMATORS.values()}
+
+#: Attributes that only some fitted models have.
+OPTIONAL = frozenset(["feature_names_in_"])
+
+
+class Sizes(dict[str, int]):
+    """Named sizes. The first mention sets one, all others must agree."""
+
+    def agree(self, names: tuple[str | int, ...], shape: tuple[int, ...]) -> bool:
+        """Whether an array of this shape has the named sizes."""
+        return len(names) == len(shape) and all(
+            (name if isinstance(name, int) else self.setdefault(name, size)) == size
+            for name, size in zip(names, shape, strict=True)
+        )
+
+
+Check = Callable[[Any, Sizes], bool]
+
+
+def floats(*names: str | int) -> Check:
+    """Describe an array of finite numbers."""
+    return lambda value, sizes: _is_floats(value) and sizes.agree(names, value.shape)
+
+
+def matrix(*names: str | int) -> Check:
+    """Describe a matrix of finite numbers, dense or of compressed rows."""
+
+    def check(value: Any, sizes: Sizes) -> bool:
+        return _is_floats(value.data if sparse.issparse(value) else value) and sizes.agree(names, value.shape)
+
+    return check
+
+
+def whole(*names: str | int, below: str | None = None) -> Check:
+    """Describe an array of whole numbers of at least 0, and below a named size."""
+
+    def check(value: Any, sizes: Sizes) -> bool:
+        good = isinstance(value, np.ndarray) and value.dtype == np.int32 and sizes.agree(names, value.shape)
+        return good and _is_within(value, 2**31 if below is None else sizes[below])
+
+    return check
+
+
+def number(value: Any, sizes: Sizes) -> bool:
+    """Describe one finite number."""
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_) and bool(np.isfinite(float(value)))
+
+
+def count(name: str | None = None) -> Check:
+    """Describe one whole number of at least 0, which may be a named size."""
+
+    def check(value: Any, sizes: Sizes) -> bool:
+        good = isinstance(value, Integral) and not isinstance(value, bool) and 0 <= int(value) < 2**62
+        return good and (name is None or sizes.agree((name,), (int(value),)))
+
+    return check
+
+
+def _shape(value: Any, sizes: Sizes) -> bool:
+    good = isinstance(value, tuple) and len(value) == 2 and all(count()(side, sizes) for side in value)
+    return good and sizes.agree(("samples", "features"), value)
+
+
+def _feature_names(value: Any, sizes: Sizes) -> bool:
+    good = isinstance(value, np.ndarray) and value.dtype == object and sizes.agree(("features",), value.shape)
+    return good and all(isinstance(name, str) for name in value)
+
+
+def _kernel(value: Any, sizes: Sizes) -> bool:
+    """Whether it is None for a precomputed kernel, or a kernel whose parameters allow it to compute a value."""
+    if value is None:
+        return True
+    try:
+        return isinstance(value, Kernel) and value(np.zeros((1, 1))).shape == (1, 1)
+    except (TypeError, ValueError, OverflowError):  # a parameter that the native loops cannot take
+        return False
+
+
+def _classes(value: Any, sizes: Sizes) -> bool:
+    good = isinstance(value, np.ndarray) and value.ndim == 1 and len(value) >= 2 and value.dtype.kind in "biufUO"
+    if not good or len(set(value.tolist())) != len(value):
+        return False
+    sizes.update({"rows": len(value) - 1, "pairs": len(value) * (len(value) - 1) // 2})
+    return sizes.agree(("classes",), value.shape)
+
+
+def machines(pairs: str | int, variables: tuple[int, ...]) -> Check:
+    """Describe the trained machines: how many, and how many variables each may have for a sample."""
+
+    def check(value: Any, sizes: Sizes) -> bool:
+        good = isinstance(value, list) and all(isinstance(machine, Machine) for machine in value)
+        return (
+            good
+            and sizes.agree((pairs,), (len(value),))
+            and all(_is_machine(machine, variables, sizes) for machine in value)
+        )
+
+    return check
+
+
+#: The attributes that each class adds to those of its bases. Sizes are set before they are used.
+DESCRIPTIONS: dict[type, dict[str, Check]] = {
+    KernelMachine: {
+        "n_features_in_": count("features"),
+        "feature_names_in_": _feature_names,
+        "shape_fit_": _shape,
+        "support_": whole("support", below="samples"),
+        "_gamma": number,
+        "_kernel_": _kernel,
+        "support_vectors_": matrix("vectors", "width"),
+        "fit_status_": count(),
+    },
+    KernelClassifier: {
+        "classes_": _classes,
+        "class_weight_": floats("classes"),
+        "n_support_": whole("classes"),
+        "dual_coef_": matrix("rows", "support"),
+        "intercept_": floats("pairs"),
+        "n_iter_": whole("pairs"),
+        "_machines_": machines("pairs", (1,)),
+    },
+    SingleMachine: {
+        "dual_coef_": matrix(1, "support"),
+        "intercept_": floats(1),
+        "n_iter_": count(),
+        "_machines_": machines(1, (1, 2)),
+    },
+    OneClassSVM: {"offset_": floats(1)},
+    SVDD: {"offset_": number},
+}
+
+
+def check_fitted(model: Any) -> None:
+    """Raise unless every attribute is there, known, and fits the others."""
+    name = type(model).__name__
+    descriptions: dict[str, Check] = {}
+    for kind in reversed(type(model).__mro__):
+        descriptions.update(DESCRIPTIONS.get(kind, {}))
+    fitted = fitted_attributes(model)
+    for attribute in fitted:
+        if attribute not in descriptions:
+            raise ModelFileError(
+                f"{name} has the attribute {attribute!r}, which model files of this version do not know; it can be "
+                "kept beside the file, or with pickle"
+            )
+    sizes = Sizes()
+    for attribute, check in descriptions.items():
+        if attribute in fitted and not check(fitted[attribute], sizes):
+            raise ModelFileError(f"{name}: {attribute} has the wrong type, or does not fit the rest of the model")
+        if attribute not in fitted and attribute not in OPTIONAL:
+            raise ModelFileError(f"{name} has no {attribute}; only fitted models have files")
+    for kind, relations in RELATIONS.items():
+        if isinstance(model, kind):
+            relations(model, sizes)
+
+
+def fitted_attributes(model: Any) -> dict[str, Any]:
+    """Return what `fit` has set, without the parameters."""
+    parameters = PARAMETERS[type(model)]
+    return {name: value for name, value in vars(model).items() if name not in parameters}
+
+
+def _check_kernel_machine(model: KernelMachine, sizes: Sizes) -> None:
+    precomputed = isinstance(model.kernel, str) and model.kernel == "precomputed"
+    _require(precomputed == (model._kernel_ is None), "the kernel is not the one that was fitted")
+    expected = (0, 0) if precomputed else (sizes["support"], sizes["features"])
+    _require((sizes["vectors"], sizes["width"]) == expected, "support_vectors_ does not fit the rest of the model")
+    _require(not precomputed or sizes["features"] == sizes["samples"], "a precomputed matrix must be square")
+    jobs = model.n_jobs
+    whole_number = isinstance(jobs, Integral) and not isinstance(jobs, bool) and jobs != 0
+    _require(jobs is None or whole_number, "n_jobs must be a whole number other than 0, or None")
+
+
+def _check_classifier(model: KernelClassifier, sizes: Sizes) -> None:
+    _require(int(model.n_support_.sum(dtype=np.int64)) == sizes["support"], "n_support_ does not count support_")
+    ties, shape = model.break_ties, model.decision_function_shape
+    _require(isinstance(ties, bool | np.bool_), "break_ties must be True or False")
+    _require(isinstance(shape, str) and shape in ("ovr", "ovo"), "decision_function_shape must be 'ovr' or 'ovo'")
+    _require(not (ties and shape == "ovo"), "break_ties must be False when decision_function_shape is 'ovo'")
+
+
+def _check_ball(model: SVDD, sizes: Sizes) -> None:
+    _require(model._kernel_ is not None, "SVDD has no precomputed kernel")
+
+
+#: What holds between the parameters and the attributes of a class.
+RELATIONS: dict[type, Callable[[Any, Sizes], None]] = {
+    KernelMachine: _check_kernel_machine,
+    KernelClassifier: _check_classifier,
+    SVDD: _check_ball,
+}
+
+
+def _is_machine(machine: Machine, variables: tuple[int, ...], sizes: Sizes) -> bool:
+    """Whether the dual vector, the expansion and the proof of a machine are about the same samples."""
+    parts = machine.parts()
+    per_variable, per_sample = parts.dual.shape, parts.samples.shape
+    good = len(per_sample) == 1 and per_sample[0] > 0 and _is_within(parts.samples, sizes["samples"])
+    good = good and per_variable in [(factor * per_sample[0],) for factor in variables] and _is_floats(parts.dual)
+    good = good and _is_floats(parts.expansion.coefficients) and parts.expansion.coefficients.shape == per_sample
+    if not good or parts.judged is None:
+        return good
+    certificate, geometry = parts.judged
+    return _is_about(certificate, per_variable) and _is_seen(geometry, per_sample, sizes)
+
+
+def _is_about(certificate: Certificate, per_variable: tuple[int, ...]) -> bool:
+    groups = certificate.offset.shape
+    good = len(groups) == 1 and certificate.offset_interval.shape == (*groups, 2)
+    return good and certificate.slack.shape == certificate.residual.shape == per_variable
+
+
+def _is_seen(geometry: Any, per_sample: tuple[int, ...], sizes: Sizes) -> bool:
+    """Whether the arrays of a geometry name training rows, or have a number for each sample."""
+    if type(geometry) not in GEOMETRIES:
+        return False
+    values = [getattr(geometry, field.name) for field in fields(geometry)]
+    arrays = [value for value in values if isinstance(value, np.ndarray)]
+    rows = [array for array in arrays if array.dtype == np.int64]
+    return all(array.ndim == 1 and _is_within(array, sizes["samples"]) for array in rows) and all(
+        array.shape == per_sample for array in arrays if array.dtype != np.int64
+    )
+
+
+def _is_floats(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype == np.float64 and bool(np.isfinite(value).all())
+
+
+def _is_within(values: Any, end: int) -> bool:
+    return not values.size or (int(values.min()) >= 0 and int(values.max()) < end)
+
+
+def _require(good: bool, sentence: str) -> None:
+    if not good:
+        raise ModelFileError(sentence)

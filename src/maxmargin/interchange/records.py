@@ -1,0 +1,114 @@
+"""The objects that a model file knows by name: kernels, solvers, certificates and what else a fitted model consists of.
+
+A record is a class and its fields. Fields are checked against the type hints of the class, and the object is made by
+its constructor, which checks the rest. Nothing else is ever constructed from a file: no import by name, no code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from enum import Enum
+from numbers import Integral, Real
+from types import UnionType
+from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from maxmargin.formulations.c_classification import MarginGeometry
+from maxmargin.formulations.data_description import BallGeometry
+from maxmargin.formulations.epsilon_regression import TubeGeometry
+from maxmargin.formulations.formulation import Expansion
+from maxmargin.formulations.nu_classification import NuGeometry
+from maxmargin.formulations.one_class import NoveltyGeometry
+from maxmargin.formulations.quantile_regression import QuantileGeometry
+from maxmargin.interchange.errors import ModelFileError
+from maxmargin.kernels import ChiSquared, Gaussian, Laplacian, Linear, Polynomial, Product, Scaled, Sigmoid, Sum
+from maxmargin.matrices.symmetric_matrix import Floats, Indices
+from maxmargin.problems import Certificate, Counters, Status
+from maxmargin.solvers import BlockSolver, PairwiseSolver, StoppingRule
+from maxmargin.training import Machine, MachineParts
+
+KERNELS = (Linear, Polynomial, Gaussian, Laplacian, ChiSquared, Sigmoid, Sum, Product, Scaled)
+SOLVERS = (PairwiseSolver, BlockSolver, StoppingRule)
+GEOMETRIES = (MarginGeometry, NuGeometry, TubeGeometry, QuantileGeometry, NoveltyGeometry, BallGeometry)
+
+Check = Callable[[Any], bool]
+
+#: Enumerations, stored by the name of the member.
+ENUMERATIONS: dict[str, type[Enum]] = {"Status": Status}
+
+
+def check_of(hint: Any) -> Check:
+    """Return the check that a type hint stands for; whole numbers serve as numbers."""
+    if hint is Any:
+        return lambda value: True
+    if hint in (Floats, Indices):
+        wanted = np.dtype(np.float64 if hint == Floats else np.int64)
+        return lambda value: isinstance(value, np.ndarray) and value.dtype == wanted
+    if get_origin(hint) in (Union, UnionType):
+        choices = [check_of(choice) for choice in get_args(hint)]
+        return lambda value: any(check(value) for check in choices)
+    if get_origin(hint) is tuple:
+        parts = [check_of(part) for part in get_args(hint)]
+        return lambda value: (
+            isinstance(value, tuple)
+            and len(value) == len(parts)
+            and all(check(part) for check, part in zip(parts, value, strict=True))
+        )
+    if hint is float:
+        return _is_number
+    if hint is int:
+        return lambda value: _is_number(value) and (isinstance(value, Integral) or float(value).is_integer())
+    if hint is bool:
+        return lambda value: isinstance(value, bool | np.bool_)
+    return lambda value: isinstance(value, hint)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is float or (isinstance(value, Real) and not isinstance(value, bool | np.bool_))
+
+
+class Record(NamedTuple):
+    """How objects of a class are taken apart and put together."""
+
+    kind: type
+    checks: dict[str, Check]
+    take: Callable[[Any], dict[str, Any]]
+    make: Callable[..., Any]
+
+    def restore(self, name: str, parts: dict[str, Any]) -> Any:
+        """Return the object, or raise if the fields are not those of the class."""
+        for field, value in parts.items():
+            if field not in self.checks:
+                raise ModelFileError(f"{name} has no field {field[:40]!r}")
+            if not self.checks[field](value):
+                raise ModelFileError(f"{name}: the field {field!r} has the wrong type")
+        try:
+            return self.make(**parts)
+        except (TypeError, ValueError) as error:  # a field is missing, or out of range
+            raise ModelFileError(f"{name}: {error}") from error
+
+
+def _record(kind: type, names: Iterable[str]) -> Record:
+    hints = get_type_hints(kind)
+    checks = {name: check_of(hints[name]) for name in names}
+    return Record(kind, checks, lambda it: {name: getattr(it, name) for name in checks}, kind)
+
+
+_PARTS = _record(MachineParts, MachineParts._fields)
+
+#: Everything a file may name.
+RECORDS: dict[str, Record] = {
+    **{
+        kind.__name__: _record(kind, [field.name for field in fields(kind)])
+        for kind in (*KERNELS, *SOLVERS, *GEOMETRIES, Certificate, Counters)
+    },
+    "Expansion": _record(Expansion, Expansion._fields),
+    "Machine": Record(
+        Machine,
+        _PARTS.checks,
+        lambda machine: _PARTS.take(machine.parts()),
+        lambda **parts: Machine.of_parts(MachineParts(**parts)),
+    ),
+}

@@ -1,0 +1,317 @@
+"""What is saved comes back: every estimator, kernel and kind of label, bit for bit, with its proof."""
+
+import dataclasses
+import io
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+import maxmargin
+from maxmargin import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, QuantileSVR, Status, estimators, kernels, solvers
+from maxmargin.interchange import ModelFileError, load, save
+from maxmargin.interchange.records import RECORDS
+from maxmargin.kernels import ChiSquared, FunctionKernel, Gaussian, Laplacian, Linear, Polynomial, Sigmoid
+
+ESTIMATORS = {
+    "SVC": SVC(C=2.0),
+    "NuSVC": NuSVC(nu=0.3),
+    "SVR": SVR(C=3.0),
+    "NuSVR": NuSVR(nu=0.4),
+    "OneClassSVM": OneClassSVM(nu=0.2),
+    "QuantileSVR": QuantileSVR(quantile=0.3),
+    "SVDD": SVDD(nu=0.2),
+}
+METHODS = ("predict", "decision_function", "score_samples")
+
+
+def samples(count=40, features=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.random((count, features))
+    X[rng.random(X.shape) < 0.3] = 0.0
+    return X, np.arange(count) % 3
+
+
+def round_trip(model):
+    file = io.BytesIO()
+    save(model, file)
+    return load(io.BytesIO(file.getvalue()))
+
+
+def assert_same(found, expected):
+    """Compare values deeply: types, bits, layout of arrays."""
+    assert type(found) is type(expected)
+    if dataclasses.is_dataclass(expected):
+        found, expected = vars(found), vars(expected)
+    if isinstance(expected, dict):
+        assert list(found) == list(expected)
+        found, expected = list(found.values()), list(expected.values())
+    if isinstance(expected, list | tuple):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            assert_same(one, other)
+    elif sparse.issparse(expected):
+        assert found.shape == expected.shape
+        for part in ("data", "indices", "indptr"):
+            assert_same(getattr(found, part), getattr(expected, part))
+    elif isinstance(expected, np.ndarray):
+        assert found.dtype == expected.dtype
+        assert found.shape == expected.shape
+        assert found.flags.f_contiguous == expected.flags.f_contiguous
+        assert (
+            found.tolist() == expected.tolist() if expected.dtype == object else found.tobytes() == expected.tobytes()
+        )
+    else:
+        assert found == expected or (found != found and expected != expected)
+
+
+def assert_same_model(found, expected, X):
+    """Compare what two models are and do."""
+    assert type(found) is type(expected)
+    assert_same(found.get_params(deep=False), expected.get_params(deep=False))
+    ours, theirs = vars(found), vars(expected)
+    assert ours.keys() == theirs.keys()
+    for name in theirs.keys() - {"_machines_"}:
+        assert_same(ours[name], theirs[name])
+    for name in ("certificate_", "geometry_", "status_", "n_support_"):
+        assert_same(getattr(found, name), getattr(expected, name))
+    assert str(found.certificate_) == str(expected.certificate_)
+    if found._is_linear:
+        assert_same(found.coef_, expected.coef_)
+    for method in METHODS:
+        if hasattr(expected, method):
+            assert_same(getattr(found, method)(X), getattr(expected, method)(X))
+
+
+def test_every_estimator_is_tested():
+    assert set(ESTIMATORS) == set(estimators.__all__)
+
+
+def test_every_kernel_and_solver_has_a_word():
+    exported = [getattr(kernels, name) for name in kernels.__all__] + [
+        getattr(solvers, name) for name in solvers.__all__
+    ]
+    classes = {kind for kind in exported if isinstance(kind, type) and dataclasses.is_dataclass(kind)}
+    assert classes - {FunctionKernel} <= {record.kind for record in RECORDS.values()}
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csr_array])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_estimators(name, form, kernel):
+    X, y = samples()
+    model = clone(ESTIMATORS[name]).set_params(kernel=kernel).fit(form(X), y)
+    assert_same_model(round_trip(model), model, form(samples(seed=1)[0]))
+
+
+@pytest.mark.parametrize("name", sorted(set(ESTIMATORS) - {"SVDD"}))
+def test_precomputed(name):
+    X, y = samples()
+    model = clone(ESTIMATORS[name]).set_params(kernel="precomputed").fit(Gaussian(2.0)(X), y)
+    assert_same_model(round_trip(model), model, Gaussian(2.0)(samples(7, seed=1)[0], X))
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        *sorted(kernels.KERNELS),
+        ChiSquared(0.3),
+        Gaussian(np.float32(0.5)),
+        Laplacian(1),
+        Polynomial(2, 0.5, np.float64(1.0)),
+        Sigmoid(0.1, -1.0),
+        0.5 * Gaussian(2.0) + Linear() * Polynomial(3.0, 0.1, 1.0),
+        sum([Gaussian(0.1 * k) for k in range(1, 60)], start=Linear()),
+    ],
+    ids=lambda kernel: kernel if isinstance(kernel, str) else str(kernel)[:40],
+)
+def test_kernels(kernel):
+    X, y = samples()
+    for model in (SVC(kernel=kernel, coef0=0.5), SVR(kernel=kernel, gamma=0.7), SVDD(kernel=kernel)):
+        model.fit(X, y)
+        assert_same_model(round_trip(model), model, X)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["no", "yes"],
+        ["früh", "spät", "\N{SNOWMAN} nie"],
+        [3, -7, 2**40],
+        np.array([1, 2, 3], dtype=np.uint8),
+        [1.0, 2.0, 5.0],
+        [False, True],
+        np.array(["a", "bc"], dtype=object),
+    ],
+    ids=str,
+)
+def test_labels_and_class_weights(labels):
+    X, _ = samples()
+    y = np.asarray(labels)[np.arange(len(X)) % len(labels)]
+    for weights in (None, "balanced", {label: 1.0 + k for k, label in enumerate(np.asarray(labels).tolist())}):
+        model = SVC(class_weight=weights, break_ties=True).fit(X, y)
+        loaded = round_trip(model)
+        assert_same_model(loaded, model, X)
+        assert loaded.score(X, y) == model.score(X, y)
+
+
+def test_names_of_features():
+    X, y = samples()
+    frame = pd.DataFrame(X, columns=["größe", "b", "c"])
+    model = SVR().fit(frame, y)
+    loaded = round_trip(model)
+    assert_same_model(loaded, model, frame)
+    with pytest.raises(ValueError, match="feature names should match"):
+        loaded.predict(frame.rename(columns={"b": "d"}))
+
+
+def test_parameters_of_all_kinds():
+    X, y = samples()
+    own = solvers.PairwiseSolver("maximum_gain", stopping=solvers.StoppingRule(1e-5, max_iterations=10**6))
+    model = SVC(C=np.inf, kernel=Gaussian(300.0), random_state=7, solver=own, tol=np.float32(0.01), n_jobs=np.int64(2))
+    model.fit(X, y == 1)
+    assert_same_model(round_trip(model), model, X)
+    block = SVR(solver=solvers.BlockSolver(working_set=16)).fit(X, y)
+    assert_same_model(round_trip(block), block, X)
+
+
+def test_machines_that_are_not_like_the_others():
+    X, y = samples()
+    flat = SVR(epsilon=10.0).fit(X, y)
+    assert len(flat.support_) == 0
+    assert_same_model(round_trip(flat), flat, X)
+    two = NuSVC(nu=1.0).fit([[0.0], [1.0]], [0, 1])
+    assert_same_model(round_trip(two), two, [[0.2]])
+    no_bias = SVC(fit_intercept=False).fit(X, y, sample_weight=y + np.arange(len(y)) % 2)
+    assert_same_model(round_trip(no_bias), no_bias, X)
+    with pytest.warns(ConvergenceWarning):
+        limited = SVC(max_iter=2).fit(X, y)
+    loaded = round_trip(limited)
+    assert_same_model(loaded, limited, X)
+    assert Status.MAX_ITERATIONS in loaded.status_
+
+
+def test_a_proof_that_was_never_possible():
+    X, y = samples()
+    given = X.copy()
+    model = SVC().fit(given, y)
+    given[:] = 0.0
+    loaded = round_trip(model)
+    assert_same(loaded.predict(X), model.predict(X))
+    with pytest.raises(RuntimeError, match="training data were changed"):
+        _ = loaded.certificate_
+
+
+def test_a_loaded_model_goes_on_from_where_it_was():
+    X, y = samples(200)
+    for model in (SVC(C=100.0, warm_start=True), SVR(C=100.0, warm_start=True)):
+        steps = np.sum(model.fit(X, y).n_iter_)
+        loaded = round_trip(model).fit(X, y)
+        assert np.sum(loaded.n_iter_) < steps
+        assert loaded.certificate_ if isinstance(model, SVR) else loaded.certificate_[0]
+
+
+def test_paths_and_files(tmp_path):
+    X, y = samples()
+    model = SVC().fit(X, y)
+    for path in (tmp_path / "model.mxm", str(tmp_path / "other")):
+        maxmargin.save(model, path)
+        assert_same_model(maxmargin.load(path), model, X)
+    with open(tmp_path / "third", "wb") as file:
+        save(model, file)
+    with open(tmp_path / "third", "rb", buffering=0) as file:
+        assert_same_model(load(file), model, X)
+    contents = {(tmp_path / name).read_bytes() for name in ("model.mxm", "other", "third")}
+    assert len(contents) == 1
+    assert len(os.listdir(tmp_path)) == 3
+    with open(tmp_path / "third", encoding="latin-1") as file, pytest.raises(ModelFileError, match="binary mode"):
+        load(file)
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "nowhere")
+
+
+def test_writing_is_all_or_nothing(tmp_path, monkeypatch):
+    X, y = samples()
+    path = tmp_path / "model"
+    save(SVC().fit(X, y), path)
+    before = path.read_bytes()
+
+    def full(descriptor):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="no space"):
+        save(SVR().fit(X, y), path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_links_are_followed(tmp_path):
+    X, y = samples()
+    (tmp_path / "link").symlink_to(tmp_path / "model")
+    save(SVC().fit(X, y), tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert not (tmp_path / "model").is_symlink()
+    assert isinstance(load(pathlib.PurePath(tmp_path / "model")), SVC)
+
+
+def test_importing_does_not_load_onnx():
+    program = "import sys, maxmargin; print([m for m in ('onnx', 'onnxruntime') if m in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+class Own(SVC):
+    """An estimator that nobody knows."""
+
+
+class TestWhatAFileDoesNotHold:
+    @pytest.mark.parametrize(
+        ("model", "message"),
+        [
+            (SVC(kernel=lambda A, B: A @ B.T), "kernel of SVC .* fit with a kernel by its name"),
+            (SVC(kernel=Linear() + FunctionKernel(lambda A, B: A @ B.T)), "kernel of SVC .*maxmargin.kernels"),
+            (SVC(callback=print), r"callback of SVC .* set_params\(callback=None\)"),
+            (SVC(random_state=np.random.RandomState(0)), r"random_state of SVC .*RandomState.*random_state=None"),
+            (SVC(kernel=sum([Gaussian(1.0)] * 90, start=Linear())), "nested deeper than 64"),
+            (Own(), "Own is no estimator that model files know; those are SVC"),
+        ],
+    )
+    def test_parameters(self, model, message, tmp_path):
+        X, y = samples()
+        model.fit(X, y)
+        with pytest.raises(ModelFileError, match=message):
+            save(model, tmp_path / "model")
+        assert os.listdir(tmp_path) == []
+
+    def test_models_that_are_not_fitted(self):
+        with pytest.raises(ModelFileError, match="SVC is not fitted"):
+            save(SVC(), io.BytesIO())
+
+    def test_attributes_of_others(self):
+        X, y = samples()
+        model = SVC().fit(X, y)
+        model.note = "mine"
+        with pytest.raises(ModelFileError, match="the attribute 'note'"):
+            save(model, io.BytesIO())
+
+    def test_labels_that_are_dates(self):
+        X, y = samples()
+        model = SVC().fit(X, y)
+        model.classes_ = np.array(["2020-01-01", "2020-01-02", "2020-01-03"], dtype="datetime64[D]")
+        with pytest.raises(ModelFileError, match="classes_ of SVC holds an array or scalar of datetime64"):
+            save(model, io.BytesIO())
+
+    def test_attributes_that_were_tampered_with(self):
+        X, y = samples()
+        model = SVC().fit(X, y)
+        model.dual_coef_ = model.dual_coef_[:, 1:]
+        with pytest.raises(ModelFileError, match="dual_coef_ has the wrong type, or does not fit"):
+            save(model, io.BytesIO())
