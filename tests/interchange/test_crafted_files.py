@@ -173,9 +173,13 @@ class TestSentences:
         assert "cannot be read" in refusal(join(text.replace(b'"degree":3', b'"degree":' + b"9" * 5000), arrays))
         assert "cannot be read" in refusal(join(b"\xff" + text, arrays))
 
-    @pytest.mark.parametrize("opening", [b"[", b'{"a":', b'["]",'])
+    @pytest.mark.parametrize("opening", [b"[", b'{"a":', b'["]",', b'["\\"",'])
     def test_nesting(self, opening):
         assert "nested too deep" in refusal(join(opening * 100_000, b""))
+
+    @pytest.mark.parametrize("text", [b"", b'"' + b'\\"' * 500_000, b'"' + b'\\"' * 500_000 + b"\\\n", b'"x' * 500_000])
+    def test_strings_without_an_end(self, text):
+        assert "cannot be read" in refusal(join(text, b""))
 
     def test_sparse_rows_that_lead_outside(self):
         def change_array(name, position, value):

@@ -4,6 +4,7 @@ import dataclasses
 import io
 import os
 import pathlib
+import pickle
 import subprocess
 import sys
 
@@ -216,6 +217,16 @@ def test_a_loaded_model_goes_on_from_where_it_was():
         loaded = round_trip(model).fit(X, y)
         assert np.sum(loaded.n_iter_) < steps
         assert loaded.certificate_ if isinstance(model, SVR) else loaded.certificate_[0]
+
+
+def test_loaded_models_are_like_others():
+    X, y = samples()
+    model = SVC().fit(X, y)
+    loaded = pickle.loads(pickle.dumps(round_trip(model)))
+    assert_same_model(loaded, model, X)
+    assert_same_model(round_trip(round_trip(model)), model, X)
+    assert loaded.support_vectors_.flags.writeable
+    assert_same(clone(round_trip(model)).fit(X, y).dual_coef_, model.dual_coef_)
 
 
 def test_paths_and_files(tmp_path):

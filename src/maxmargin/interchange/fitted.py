@@ -84,18 +84,19 @@ def number(value: Any, sizes: Sizes) -> bool:
 
 
 def count(name: str | None = None) -> Check:
-    """Describe one whole number of at least 0, which may be a named size."""
+    """Describe one whole number of at least 0, or a named size of at least 1."""
+    least = 0 if name is None else 1
 
     def check(value: Any, sizes: Sizes) -> bool:
-        good = isinstance(value, Integral) and not isinstance(value, bool) and 0 <= int(value) < 2**62
+        good = isinstance(value, Integral) and not isinstance(value, bool) and least <= int(value) < 2**62
         return good and (name is None or sizes.agree((name,), (int(value),)))
 
     return check
 
 
 def _shape(value: Any, sizes: Sizes) -> bool:
-    good = isinstance(value, tuple) and len(value) == 2 and all(count()(side, sizes) for side in value)
-    return good and sizes.agree(("samples", "features"), value)
+    good = isinstance(value, tuple) and len(value) == 2
+    return good and all(count(name)(side, sizes) for name, side in zip(("samples", "features"), value, strict=True))
 
 
 def _feature_names(value: Any, sizes: Sizes) -> bool:

@@ -31,6 +31,9 @@ MAGIC = b"\x89MXMG\r\n\x1a"
 #: The version of the format that is written, and the newest that is read.
 VERSION = 1
 
+#: The version of this package, which a file mentions.
+WRITER = version("maxmargin")
+
 #: Magic, version, zero, bytes of the header, bytes of the file; then the SHA-256 of everything else.
 PREFIX = struct.Struct("<8sIIQQ")
 PREFIX_BYTES = 64
@@ -38,8 +41,9 @@ PREFIX_BYTES = 64
 #: How deep JSON may be nested: an object with a name takes two levels for each of ours.
 JSON_DEPTH = 2 * DEPTH + 8
 
-#: Strings of JSON, and the bytes that do not matter for how deep it is nested.
-STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
+#: Strings of JSON, also one without an end (so that the search never starts over), and the bytes that do not matter for
+#: how deep it is nested.
+STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)
 NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 
 #: What to do about parameters that a file cannot hold.
@@ -87,7 +91,7 @@ def save(model: Any, file: str | os.PathLike[str] | BinaryIO) -> None:
         raise ModelFileError(f"this {name} is not fitted yet; only fitted models have files")
     encoder = Encoder()
     header: dict[str, Any] = {
-        "maxmargin": version("maxmargin"),
+        "maxmargin": WRITER,
         "estimator": name,
         "parameters": _encode_all(encoder, name, model.get_params(deep=False)),
         "fitted": _encode_all(encoder, name, fitted),

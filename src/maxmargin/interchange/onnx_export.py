@@ -1,0 +1,202 @@
+"""Fitted models as ONNX graphs, for runtimes that know neither Python nor this package.
+
+The graph computes in double precision what `predict` and `decision_function` do, with the same votes among pairs of
+classes and the same winner among equals. `maxmargin.interchange.onnx_graph` has the kernels.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+from scipy import sparse
+
+from maxmargin.estimators import SVDD, SVR, NuSVR, OneClassSVM, QuantileSVR
+from maxmargin.estimators import one_class_svm as one_class
+from maxmargin.estimators import svdd as ball
+from maxmargin.estimators.kernel_classifier import KernelClassifier
+from maxmargin.interchange.model_file import WRITER, write_whole
+from maxmargin.interchange.onnx_graph import Graph, kernel_block, kernel_diagonal, without_factor
+from maxmargin.kernels import Linear
+from maxmargin.matrices.symmetric_matrix import Floats
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+#: The versions of the operators and of the file: old enough for every runtime of the last years.
+OPERATORS, FILE = 17, 8
+
+REGRESSORS = (SVR, NuSVR, QuantileSVR)
+
+
+def to_onnx(model: Any, file: str | os.PathLike[str] | BinaryIO | None = None, *, dtype: str = "float32") -> ModelProto:
+    """Return a fitted model as an ONNX graph, and write it to a file if one is given.
+
+    The input ``X`` has a row for each sample (with ``kernel="precomputed"``, its kernel values with all training
+    samples). The outputs are ``label`` and ``scores``, the decision function, for classifiers and novelty detectors;
+    ``prediction`` for regressors. Inside, everything is computed in double precision.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted kernel estimator. All kernels of `maxmargin.kernels` and their combinations are known, functions not.
+    file : path or binary file, optional
+        Where to write the graph.
+    dtype : {"float32", "float64"}, default="float32"
+        The type of the samples, and of scores and predictions.
+
+    Returns
+    -------
+    onnx.ModelProto
+        The graph.
+
+    Examples
+    --------
+    >>> from maxmargin import SVC
+    >>> from maxmargin.interchange import to_onnx
+    >>> model = SVC(kernel="linear").fit([[0.0], [1.0]], ["low", "high"])
+    >>> [output.name for output in to_onnx(model).graph.output]
+    ['label', 'scores']
+    """
+    try:
+        import onnx
+    except ImportError as error:
+        raise ImportError("ONNX files need the package onnx: pip install 'maxmargin[onnx]'") from error
+    kinds = {"float32": onnx.TensorProto.FLOAT, "float64": onnx.TensorProto.DOUBLE}
+    if dtype not in kinds:
+        raise ValueError(f"dtype must be 'float32' or 'float64', not {dtype!r}")
+    if not isinstance(model, (KernelClassifier, OneClassSVM, SVDD, *REGRESSORS)):
+        raise ValueError(f"{type(model).__name__} has no ONNX graph; the kernel estimators of maxmargin have")
+    if not hasattr(model, "support_"):
+        raise ValueError(f"this {type(model).__name__} is not fitted yet; only fitted models have graphs")
+    graph = Graph()
+    samples = graph("Cast", "X", to=onnx.TensorProto.DOUBLE)
+    outputs = {}
+    for name, result in _results(graph, model, samples).items():
+        if name == "label":
+            labels = _labels(model)
+            outputs[graph("Gather", graph.constant(labels), result)] = graph.value(
+                name, onnx.helper.np_dtype_to_tensor_dtype(labels.dtype), [None]
+            )
+        else:
+            shape = _shape_of_scores(model)
+            outputs[graph("Cast", result, to=kinds[dtype])] = graph.value(name, kinds[dtype], shape)
+    inputs = [graph.value("X", kinds[dtype], [None, model.n_features_in_])]
+    made = onnx.helper.make_model(
+        graph.finish(type(model).__name__, inputs, outputs),
+        opset_imports=[onnx.helper.make_opsetid("", OPERATORS)],
+        ir_version=FILE,
+        producer_name="maxmargin",
+        producer_version=WRITER,
+    )
+    if file is not None:
+        write_whole(file, [made.SerializeToString()])
+    return made
+
+
+def _results(graph: Graph, model: Any, samples: str) -> dict[str, str]:
+    """Add what the model predicts; a label is the number of its class."""
+    if isinstance(model, KernelClassifier):
+        return _classify(graph, model, samples)
+    decision = _decide(graph, model, samples)
+    if isinstance(model, REGRESSORS):
+        return {"prediction": _flat(graph, decision)}
+    if isinstance(model, SVDD):
+        assert model._kernel_ is not None
+        lengths = kernel_diagonal(graph, model._kernel_, samples)
+        size = graph("Add", graph("Abs", decision), lengths)
+        decision = _rounded(graph, graph("Sub", decision, lengths), graph("Mul", size, graph.number(ball.ROUNDING)))
+    else:
+        decision = _rounded(graph, decision, graph.number(one_class.ROUNDING * abs(float(model.offset_[0]))))
+    return _by_sign(graph, decision)
+
+
+def _classify(graph: Graph, model: KernelClassifier, samples: str) -> dict[str, str]:
+    decisions = _decide(graph, model, samples)
+    count = len(model.classes_)
+    if count == 2:
+        return _by_sign(graph, decisions)
+    pairs = list(combinations(range(count), 2))
+    first, second = np.zeros((len(pairs), count)), np.zeros((len(pairs), count))
+    for p, (a, b) in enumerate(pairs):
+        first[p, a] = second[p, b] = 1.0
+    gain, base = graph.constant(first - second), graph.constant(second.sum(axis=0))
+
+    def votes(comparison: str) -> str:
+        won = graph("Cast", graph(comparison, decisions, graph.number(0.0)), to=graph.onnx.TensorProto.DOUBLE)
+        return graph("Add", graph("MatMul", won, gain), base)
+
+    confidence = graph("MatMul", decisions, gain)
+    bound = graph("Mul", graph("Add", graph("Abs", confidence), graph.number(1.0)), graph.number(3.0))
+    scores = graph("Add", votes("GreaterOrEqual"), graph("Div", confidence, bound))
+    label = graph("ArgMax", scores if model.break_ties else votes("Greater"), axis=1, keepdims=0)
+    return {"label": label, "scores": decisions if model.decision_function_shape == "ovo" else scores}
+
+
+def _decide(graph: Graph, model: Any, samples: str) -> str:
+    """Add the decision values: a column for each pair of classes, or one."""
+    offsets = graph.constant(model.intercept_)
+    if isinstance(model._kernel_, Linear):
+        weights = graph.constant(_dense(model.coef_).T)
+        return graph("Add", graph("MatMul", samples, weights), offsets)
+    coefficients = _dense(model.dual_coef_)
+    if model._kernel_ is None:
+        values = graph("Gather", samples, graph.constant(model.support_.astype(np.int64)), axis=1)
+    else:
+        factor, kernel = without_factor(model._kernel_)
+        coefficients = factor * coefficients
+        values = kernel_block(graph, kernel, samples, _dense(model.support_vectors_))
+    if len(coefficients) == 1:
+        return graph("Add", graph("MatMul", values, graph.constant(coefficients.T)), offsets)
+    # As in `OneVersusOne`: row b − 1 of the support vectors of class a and row a of those of class b make a pair.
+    count = len(model.n_support_)
+    edges = np.concatenate([[0], np.cumsum(model.n_support_)])
+    parts = graph.several("Split", count, values, graph.constant(model.n_support_.astype(np.int64)), axis=1)
+    shares = [
+        graph("MatMul", part, graph.constant(coefficients[:, edges[c] : edges[c + 1]].T))
+        for c, part in enumerate(parts)
+    ]
+    every = graph("Concat", *shares, axis=1)
+    pairs = list(combinations(range(count), 2))
+    of_first = np.array([a * (count - 1) + b - 1 for a, b in pairs], dtype=np.int64)
+    of_second = np.array([b * (count - 1) + a for a, b in pairs], dtype=np.int64)
+    halves = (graph("Gather", every, graph.constant(columns), axis=1) for columns in (of_first, of_second))
+    return graph("Add", graph("Add", *halves), offsets)
+
+
+def _labels(model: Any) -> Any:
+    """Return the labels that a graph can hold: strings, whole numbers, numbers or truth values."""
+    if not isinstance(model, KernelClassifier):
+        return np.array([-1, 1], dtype=np.int64)
+    labels = np.asarray(model.classes_)
+    return labels.astype(object) if labels.dtype.kind == "U" else labels
+
+
+def _shape_of_scores(model: Any) -> list[int | None]:
+    """Return the shape of what is no label: one number per sample, or one per class or pair of classes."""
+    count = len(model.classes_) if isinstance(model, KernelClassifier) else 2
+    if count == 2:
+        return [None]
+    return [None, count * (count - 1) // 2 if model.decision_function_shape == "ovo" else count]
+
+
+def _rounded(graph: Graph, decision: str, threshold: str) -> str:
+    """Add the decision with 0 in place of rounding errors: the sample lies on the boundary."""
+    return graph("Where", graph("LessOrEqual", graph("Abs", decision), threshold), graph.number(0.0), decision)
+
+
+def _by_sign(graph: Graph, decision: str) -> dict[str, str]:
+    """Add the label of one decision: the second class where it is not negative."""
+    flat = _flat(graph, decision)
+    side = graph("GreaterOrEqual", flat, graph.constant(np.zeros(1)))
+    return {"label": graph("Cast", side, to=graph.onnx.TensorProto.INT64), "scores": flat}
+
+
+def _flat(graph: Graph, column: str) -> str:
+    return graph("Squeeze", column, graph.constant(np.array([1])))
+
+
+def _dense(matrix: Any) -> Floats:
+    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)

@@ -1,0 +1,186 @@
+"""Kernels as ONNX operators.
+
+Plain operators in double precision, not the SVM operators of ``ai.onnx.ml``: those store coefficients and support
+vectors in single precision, and know four kernels.
+
+    linear, polynomial, sigmoid     X Zᵀ as a matrix product, then a function of it
+    gaussian                        exp(2γ (x−c)·(z−c) − γ‖x−c‖² − γ‖z−c‖²), c the mean of the support vectors, where
+                                    that loses no digits; else from differences
+    Laplacian, chi-squared          Σ_k distance(x_k, z_k) by a Scan over the features: memory for a block of values,
+                                    not for all differences at once
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from maxmargin.interchange.records import KERNELS
+from maxmargin.kernels import ChiSquared, Gaussian, Kernel, Laplacian, Linear, Polynomial, Product, Scaled, Sigmoid, Sum
+from maxmargin.matrices.symmetric_matrix import Floats
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
+
+#: γ‖z − c‖² up to which the product form of the gaussian is used: a few 1e-16 of that is the error of its exponent.
+QUICK_UP_TO = 1e4
+
+
+class Graph:
+    """Operators and constants under construction. What a method returns is the name of a result."""
+
+    def __init__(self, prefix: str = "") -> None:
+        import onnx
+
+        self.onnx = onnx
+        self.prefix = prefix
+        self._nodes: list[NodeProto] = []
+        self._constants: list[TensorProto] = []
+
+    def __call__(self, operator: str, *inputs: str, **attributes: Any) -> str:
+        """Add an operator."""
+        return self.several(operator, 1, *inputs, **attributes)[0]
+
+    def several(self, operator: str, count: int, *inputs: str, **attributes: Any) -> list[str]:
+        """Add an operator with several results."""
+        results = [f"{self.prefix}{operator}_{len(self._nodes)}_{k}" for k in range(count)]
+        self._nodes.append(self.onnx.helper.make_node(operator, inputs, results, **attributes))
+        return results
+
+    def constant(self, values: Any) -> str:
+        """Add an array."""
+        name = f"{self.prefix}constant_{len(self._constants)}"
+        self._constants.append(self.onnx.numpy_helper.from_array(np.asarray(values, order="C"), name))
+        return name
+
+    def number(self, value: float) -> str:
+        """Add a number, in double precision."""
+        return self.constant(np.array(value, dtype=np.float64))
+
+    def value(self, name: str, kind: int, shape: list[int | None] | None) -> ValueInfoProto:
+        """Return the description of an input or output."""
+        return self.onnx.helper.make_tensor_value_info(name, kind, shape)
+
+    def finish(self, name: str, inputs: list[ValueInfoProto], outputs: dict[str, ValueInfoProto]) -> GraphProto:
+        """Return the graph; `outputs` are the results by which they are known, and their descriptions."""
+        copies = [self.onnx.helper.make_node("Identity", [result], [it.name]) for result, it in outputs.items()]
+        return self.onnx.helper.make_graph(
+            [*self._nodes, *copies], name, inputs, list(outputs.values()), self._constants
+        )
+
+
+def without_factor(kernel: Kernel) -> tuple[float, Kernel]:
+    """Return a kernel as a factor and a kernel that is not scaled.
+
+    No factor must stand beside a matrix product: onnxruntime merges the two and rounds the factor to single precision.
+    """
+    factor = 1.0
+    while isinstance(kernel, Scaled):
+        factor, kernel = factor * kernel.factor, kernel.kernel
+    return factor, kernel
+
+
+def kernel_block(graph: Graph, kernel: Kernel, samples: str, support: Floats) -> str:
+    """Add the block k(x, z), one row per sample, one column per support vector."""
+    factor, kernel = without_factor(kernel)
+    if type(kernel) not in KERNELS:
+        raise ValueError(
+            f"the kernel {type(kernel).__name__} has no ONNX operators; those of maxmargin.kernels and their sums, "
+            "products and multiples have, and so has kernel='precomputed'"
+        )
+    if isinstance(kernel, Linear):
+        return graph("MatMul", samples, graph.constant(factor * support.T))
+    block = _block(graph, kernel, samples, support)
+    return block if factor == 1.0 else graph("Mul", block, graph.number(factor))
+
+
+def _block(graph: Graph, kernel: Kernel, samples: str, support: Floats) -> str:
+    if isinstance(kernel, Sum | Product):
+        parts = (kernel_block(graph, part, samples, support) for part in (kernel.first, kernel.second))
+        return graph("Add" if isinstance(kernel, Sum) else "Mul", *parts)
+    if isinstance(kernel, Polynomial | Sigmoid):
+        product = graph("MatMul", samples, graph.constant(float(kernel.gamma) * support.T))
+        return _of_product(graph, kernel, product)
+    assert isinstance(kernel, Gaussian | Laplacian | ChiSquared)
+    gamma = float(kernel.gamma)
+    if isinstance(kernel, Gaussian):
+        centre = support.mean(axis=0) if len(support) else np.zeros(support.shape[1])
+        if gamma * float(np.square(support - centre).sum(axis=1).max(initial=0.0)) <= QUICK_UP_TO:
+            return _gaussian_of_product(graph, gamma, samples, support, centre)
+    total = _summed(graph, DISTANCES[type(kernel)], samples, support)
+    return graph("Exp", graph("Mul", total, graph.number(-gamma)))
+
+
+def kernel_diagonal(graph: Graph, kernel: Kernel, samples: str) -> str:
+    """Add k(x, x) of every sample, as a column."""
+    if isinstance(kernel, Sum | Product):
+        parts = (kernel_diagonal(graph, part, samples) for part in (kernel.first, kernel.second))
+        return graph("Add" if isinstance(kernel, Sum) else "Mul", *parts)
+    if isinstance(kernel, Scaled):
+        return graph("Mul", kernel_diagonal(graph, kernel.kernel, samples), graph.number(kernel.factor))
+    squares = graph("ReduceSumSquare", samples, axes=[1], keepdims=1)
+    if isinstance(kernel, Linear):
+        return squares
+    if isinstance(kernel, Polynomial | Sigmoid):
+        return _of_product(graph, kernel, graph("Mul", squares, graph.number(float(kernel.gamma))))
+    return graph("Exp", graph("Mul", squares, graph.number(0.0)))  # 1 for each
+
+
+def _of_product(graph: Graph, kernel: Polynomial | Sigmoid, product: str) -> str:
+    """Add a kernel that is a function of γ x·z."""
+    shifted = graph("Add", product, graph.number(float(kernel.coef0)))
+    if isinstance(kernel, Sigmoid):
+        return graph("Tanh", shifted)
+    return graph("Pow", shifted, graph.number(float(kernel.degree)))
+
+
+def _gaussian_of_product(graph: Graph, gamma: float, samples: str, support: Floats, centre: Floats) -> str:
+    moved = support - centre
+    left = graph("Sub", samples, graph.constant(centre))
+    product = graph("MatMul", left, graph.constant(2.0 * gamma * moved.T))
+    norms = graph("Mul", graph("ReduceSumSquare", left, axes=[1], keepdims=1), graph.number(gamma))
+    exponent = graph("Sub", graph("Sub", product, norms), graph.constant(gamma * np.square(moved).sum(axis=1)))
+    return graph("Exp", graph("Min", exponent, graph.number(0.0)))
+
+
+def _summed(graph: Graph, distance: Callable[[Graph, str, str], str], samples: str, support: Floats) -> str:
+    """Add Σ_k distance(x_k, z_k), feature by feature."""
+    double = graph.onnx.TensorProto.DOUBLE
+    body = Graph("step_")
+    total = body("Add", "so_far", distance(body, "x", "z"))
+    step = body.finish(
+        "feature",
+        [body.value("so_far", double, None), body.value("x", double, None), body.value("z", double, None)],
+        {total: body.value("total", double, None)},
+    )
+    count = graph("Shape", samples, start=0, end=1)
+    shape = graph("Concat", count, graph.constant(np.array([len(support)])), axis=0)
+    zero = graph.onnx.numpy_helper.from_array(np.zeros(1))
+    start = graph("ConstantOfShape", shape, value=zero)
+    columns = graph("Unsqueeze", samples, graph.constant(np.array([2])))  # each feature is a column
+    features = graph.constant(support.T)
+    return graph("Scan", start, columns, features, body=step, num_scan_inputs=2, scan_input_axes=[1, 0])
+
+
+def _squared(graph: Graph, x: str, z: str) -> str:
+    difference = graph("Sub", x, z)
+    return graph("Mul", difference, difference)
+
+
+def _absolute(graph: Graph, x: str, z: str) -> str:
+    return graph("Abs", graph("Sub", x, z))
+
+
+def _chi_squared(graph: Graph, x: str, z: str) -> str:
+    both = graph("Add", x, z)
+    nothing = graph("Equal", both, graph.number(0.0))  # 0/0 counts as 0
+    return graph("Div", _squared(graph, x, z), graph("Where", nothing, graph.number(1.0), both))
+
+
+DISTANCES: dict[type[Kernel], Callable[[Graph, str, str], str]] = {
+    Gaussian: _squared,
+    Laplacian: _absolute,
+    ChiSquared: _chi_squared,
+}

@@ -1,0 +1,66 @@
+"""What is written about model files is true: examples run, the layout is the documented one, lists are complete."""
+
+import doctest
+import hashlib
+import io
+import json
+import re
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from maxmargin import SVC, estimators
+from maxmargin.interchange import model_file, onnx_export, save
+from maxmargin.interchange.array_table import DTYPES
+from maxmargin.interchange.model_file import JSON_DEPTH
+from maxmargin.interchange.records import RECORDS
+
+PAGE = (Path(__file__).parents[2] / "docs" / "model_file.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("module", [model_file, onnx_export], ids=lambda module: module.__name__)
+def test_docstring_examples_run(module):
+    found = doctest.testmod(module)
+    assert found.attempted
+    assert not found.failed
+
+
+def test_examples_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        exec(compile(block, "model_file.md", "exec"), {})
+    assert capsys.readouterr().out.startswith("['yes'] primal")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.mxm", "model.onnx"]
+
+
+def test_lists_are_complete():
+    for name in (*estimators.__all__, *RECORDS, *DTYPES):
+        assert f"`{name}`" in PAGE or f'`"{name}"`' in PAGE, name
+    assert f"at most {JSON_DEPTH} deep" in PAGE
+
+
+def test_a_reader_written_from_the_page():
+    """Read a file with nothing but what the page says."""
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    model = SVC(C=3.5).fit(X, np.arange(20) % 3)
+    stream = io.BytesIO()
+    save(model, stream)
+    file = stream.getvalue()
+    assert file[:8] == bytes.fromhex("894D584D470D0A1A") == b"\x89MXMG\r\n\x1a"
+    version, zero, header_bytes, file_bytes = struct.unpack("<IIQQ", file[8:32])
+    assert (version, zero, header_bytes % 64, file_bytes) == (1, 0, 0, len(file))
+    assert hashlib.sha256(file[:32] + file[64:]).digest() == file[32:64]
+    header = json.loads(file[64 : 64 + header_bytes].decode("ascii"))
+    assert header["estimator"] == "SVC"
+    assert header["parameters"]["C"] == 3.5
+    for name in ("support_vectors_", "dual_coef_", "support_", "intercept_"):
+        entry = header["arrays"][header["fitted"][name]["array"]]
+        start = 64 + header_bytes + entry["offset"]
+        assert start % 64 == 0
+        count = int(np.prod(entry["shape"]))
+        flat = np.frombuffer(file, entry["dtype"], count, start)
+        np.testing.assert_array_equal(flat.reshape(entry["shape"], order=entry["order"]), getattr(model, name))
