@@ -69,8 +69,7 @@ def test_estimators_and_kernels(model, kernel):
     for classes in (2, 3) if hasattr(model, "break_ties") else (5,):
         model.fit(X, labels(X, classes))
         assert_agrees(model, samples(200, seed=1))
-        if kernel != "narrow":
-            assert_agrees(model, X)  # the support vectors among them
+        assert_agrees(model, X)  # the support vectors among them
 
 
 @pytest.mark.parametrize("classes", [2, 3, 4, 7])
