@@ -226,11 +226,11 @@ def _lay_out(table):
 
 #: How many files each mutation makes in all.
 MUTATIONS = {
-    flip_bytes: 30_000,
+    flip_bytes: 34_000,
     cut_off: 15_000,
     splice: 15_000,
     flip_header: 20_000,
-    flip_arrays: 7_000,
-    edit_header: 8_000,
-    edit_table: 7_000,
+    flip_arrays: 5_000,
+    edit_header: 7_000,
+    edit_table: 6_000,
 }

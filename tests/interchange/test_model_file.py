@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin
 from maxmargin import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, QuantileSVR, Status, estimators, kernels, solvers
-from maxmargin.interchange import ModelFileError, load, save
+from maxmargin.interchange import ModelFileError, fitted, load, save
 from maxmargin.interchange.records import RECORDS
 from maxmargin.kernels import ChiSquared, FunctionKernel, Gaussian, Laplacian, Linear, Polynomial, Sigmoid
 
@@ -311,6 +311,14 @@ class TestWhatAFileDoesNotHold:
         model = SVC().fit(X, y)
         model.note = "mine"
         with pytest.raises(ModelFileError, match="the attribute 'note'"):
+            save(model, io.BytesIO())
+
+    def test_estimators_that_nobody_has_described(self, monkeypatch):
+        X, y = samples()
+        model = SVC().fit(X, y)
+        for kind in SVC.__mro__:
+            monkeypatch.delitem(fitted.DESCRIPTIONS, kind, raising=False)
+        with pytest.raises(ModelFileError, match="do not know what a fitted SVC consists of"):
             save(model, io.BytesIO())
 
     def test_labels_that_are_dates(self):

@@ -174,12 +174,14 @@ def check_fitted(model: Any) -> None:
     descriptions: dict[str, Check] = {}
     for kind in reversed(type(model).__mro__):
         descriptions.update(DESCRIPTIONS.get(kind, {}))
+    if not descriptions:
+        raise ModelFileError(f"model files of this version do not know what a fitted {name} consists of")
     fitted = fitted_attributes(model)
     for attribute in fitted:
         if attribute not in descriptions:
             raise ModelFileError(
-                f"{name} has the attribute {attribute!r}, which model files of this version do not know; it can be "
-                "kept beside the file, or with pickle"
+                f"{name} has the attribute {attribute[:40]!r}, which model files of this version do not know; "
+                "it can be kept beside the file, or with pickle"
             )
     sizes = Sizes()
     for attribute, check in descriptions.items():

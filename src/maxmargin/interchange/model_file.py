@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import secrets
 import struct
 from collections.abc import Iterable
@@ -40,11 +39,6 @@ PREFIX_BYTES = 64
 
 #: How deep JSON may be nested: an object with a name takes two levels for each of ours.
 JSON_DEPTH = 2 * DEPTH + 8
-
-#: Strings of JSON, also one without an end (so that the search never starts over), and the bytes that do not matter for
-#: how deep it is nested.
-STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)
-NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 
 #: What to do about parameters that a file cannot hold.
 ADVICE = {
@@ -197,9 +191,7 @@ def _check_prefix(start: bytes) -> int:
 
 def _parse(text: bytes) -> dict[str, Any]:
     """Return the header: plain JSON, not nested too deep, without a key that occurs twice."""
-    brackets = np.frombuffer(STRING.sub(b"", text).translate(None, NOT_BRACKETS), np.uint8)
-    steps = np.where((brackets == ord("[")) | (brackets == ord("{")), 1, -1).astype(np.int8)
-    if len(steps) and steps.cumsum(dtype=np.int32).max() > JSON_DEPTH:
+    if _depth(text) > JSON_DEPTH:
         raise ModelFileError("the header of the model file is nested too deep")
     try:
         header = json.loads(text, object_pairs_hook=_without_repetition, parse_constant=_no_constant)
@@ -208,6 +200,15 @@ def _parse(text: bytes) -> dict[str, Any]:
     if not isinstance(header, dict) or header.keys() != {"maxmargin", "estimator", "parameters", "fitted", "arrays"}:
         raise ModelFileError("the header of the model file lacks a part or has one too many")
     return header
+
+
+def _depth(text: bytes) -> int:
+    """Return how deep brackets are nested outside of strings, before a parser descends into them."""
+    marks = np.frombuffer(text.replace(b"\\\\", b"").replace(b'\\"', b""), np.uint8)  # only quotes that count remain
+    outside = np.cumsum(marks == ord('"'), dtype=np.uint8) % 2 == 0
+    opening = outside & ((marks == ord("[")) | (marks == ord("{")))
+    closing = outside & ((marks == ord("]")) | (marks == ord("}")))
+    return int(np.cumsum(opening.view(np.int8) - closing.view(np.int8), dtype=np.int32).max(initial=0))
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
