@@ -96,9 +96,11 @@ class Machine:
 
     def _posed(self) -> DualProblem | None:
         """Return the problem, as long as it is not judged."""
-        if self._problem is not None and not isinstance(self._problem, DualProblem):
-            self._problem = self._problem()
-        return self._problem
+        problem = self._problem
+        if problem is None or isinstance(problem, DualProblem):
+            return problem
+        self._problem = posed = problem()
+        return posed
 
     @classmethod
     def of_parts(cls, parts: MachineParts) -> Machine:
