@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from maxmargin.formulations import c_classification
 from maxmargin.formulations.formulation import Expansion, Formulation
 from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
@@ -225,8 +224,9 @@ def train(
         spent = spent + solution.counters
         return replace(solution, counters=spent)
 
-    if start is None and not problem.has_limit and problem.groups == 1:
-        hulls = _meet_hulls(problem, solver.stopping, solve)
+    pose_hulls = getattr(formulation, "pose_hulls", None)  # of the formulations that know hard margins
+    if start is None and not problem.has_limit and problem.groups == 1 and pose_hulls is not None:
+        hulls = _meet_hulls(problem, pose_hulls(problem), solver.stopping, solve)
         if hulls.status not in (Status.CONVERGED, Status.PRECISION):
             return Machine(problem, hulls, samples, formulation)
         start = hulls.dual
@@ -255,14 +255,16 @@ def train(
 
 
 def _meet_hulls(
-    problem: DualProblem, stopping: StoppingRule, solve: Callable[[DualProblem, StoppingRule, Floats | None], Solution]
+    problem: DualProblem,
+    hulls: DualProblem,
+    stopping: StoppingRule,
+    solve: Callable[[DualProblem, StoppingRule, Floats | None], Solution],
 ) -> Solution:
     """Return a start near the hard margin; its status is UNBOUNDED if the classes cannot be told apart.
 
     Iterations on the hard margin itself would grow without limit on inseparable data and prove nothing for long. The
     distance of the two convex hulls settles it: the dual value bounds it from above, the primal from below.
     """
-    hulls = c_classification.pose_hulls(problem)
     everything = np.arange(problem.size)
     to_first = hulls.matrix.diagonal() - 2.0 * hulls.matrix.block(everything[:1], everything)[0]
     size = float((to_first - to_first[0]).max())  # the largest squared distance from the first sample

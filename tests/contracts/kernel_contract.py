@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from maxmargin.kernels import Kernel, Points
+from maxmargin.kernels import Kernel, Points, fused_columns
 
 
 class KernelContract:
@@ -14,6 +14,7 @@ class KernelContract:
 
     positive_semidefinite = True
     sparse_input = True
+    computes_in_double = True  # whatever the samples are stored in; a user's own function computes as it likes
 
     @pytest.fixture
     def kernel(self) -> Kernel:
@@ -70,6 +71,31 @@ class KernelContract:
             np.testing.assert_allclose(kernel.diagonal(S), kernel.diagonal(X), rtol=1e-12)
             np.testing.assert_array_equal(kernel(S), kernel(S).T)
             np.testing.assert_array_equal(kernel.diagonal(S), np.diag(kernel(S)))
+
+    def test_single_precision_samples_give_the_same_bits(self, kernel, X):
+        if not self.computes_in_double:
+            return
+        single = X.astype(np.float32)
+        same = single.astype(np.float64)
+        expected = kernel(same, same[:7])
+        np.testing.assert_array_equal(kernel(single, single[:7]), expected)
+        np.testing.assert_array_equal(kernel(single, same[:7]), expected)
+        np.testing.assert_array_equal(kernel.diagonal(single), kernel.diagonal(same))
+        if self.sparse_input:
+            S = sparse.csr_array(single)
+            np.testing.assert_array_equal(kernel(S), kernel(S.astype(np.float64)))
+            np.testing.assert_array_equal(kernel(S, same[:7]), kernel(S.astype(np.float64), single[:7]))
+
+    def test_stretches_give_the_same_bits(self, kernel, X, monkeypatch):
+        whole, sparsely = kernel(X), kernel(sparse.csr_array(X)) if self.sparse_input else None
+        monkeypatch.setattr(fused_columns, "STRETCH_BYTES", 8 * 6 * X.shape[1])
+        monkeypatch.setattr(fused_columns, "PIECE_BYTES", 1)
+        np.testing.assert_array_equal(kernel(X), whole)
+        if self.computes_in_double:
+            single = X.astype(np.float32)
+            np.testing.assert_array_equal(kernel(single), kernel(single.astype(np.float64)))
+        if self.sparse_input:
+            np.testing.assert_array_equal(kernel(sparse.csr_array(X)), sparsely)
 
     def test_adds_multiplies_and_scales(self, kernel, X):
         K = kernel(X)

@@ -80,9 +80,10 @@ def test_data(data, labels, message):
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ([1, 1, -1, 1], "sample_weight must be at least 0"),
-        ([0, 0, 0, 0], "at least one non-zero"),
+        ([0, 0, 0, 0], "all samples have zero or negative weights.*at least one number above 0"),
+        ([-1, 0, -1, -2], "all samples have zero or negative weights"),
         ([1, 1, 0, 0], "only one class"),
+        ([1, 1, -1, 0], "positive weights belong to the same class"),
         ([1, 1], "sample_weight.shape"),
         ([1, 1, np.nan, 1], "NaN"),
     ],

@@ -311,7 +311,7 @@ class TestErrors:
         ("model", "message"),
         [
             (SVR(C=0.0), "C must be a number above 0"),
-            (SVR(C=np.inf), "C must be a number above 0"),
+            (NuSVR(C=np.inf), "C must be a number above 0"),
             (SVR(epsilon=-1.0), "epsilon must be a number of at least 0"),
             (NuSVR(nu=0.0), "nu must be a number above 0"),
             (NuSVR(nu=1.5), "nu must be a number above 0 and at most 1"),
@@ -361,5 +361,7 @@ class TestErrors:
     def test_all_weights_zero(self):
         X, y = iris()
         for model in (SVR(), NuSVR(), OneClassSVM(), NuSVC()):
-            with pytest.raises(ValueError, match="at least one non-zero number"):
+            with pytest.raises(
+                ValueError, match="all samples have zero or negative weights"
+            ):
                 model.fit(X, y, sample_weight=np.zeros(len(y)))

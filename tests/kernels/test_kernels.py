@@ -83,6 +83,7 @@ class TestSumAndProduct(KernelContract):
 
 
 class TestFunction(KernelContract):
+    computes_in_double = False
     sparse_input = False
     kernel = pytest.fixture(lambda self: FunctionKernel(lambda X, Z: (X[:, None, :] * Z[None, :, :]).sum(axis=2)))
 
@@ -137,7 +138,8 @@ def test_points_are_views():
     some = points.take([4, 2]).take([1])
     assert some.data is X
     np.testing.assert_array_equal(some.values(), X[[2]])
-    assert Points(X.astype(np.float32)).data.dtype == np.float64
+    assert Points(X.astype(np.float32)).data.dtype == np.float32
+    assert Points(X.astype(np.float16)).data.dtype == np.float64
 
 
 def test_sparse_points_are_checked():

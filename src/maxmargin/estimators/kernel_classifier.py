@@ -14,10 +14,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from maxmargin.estimators.kernel_machine import KernelMachine, reporting
 from maxmargin.estimators.pairs import train_pairs
 from maxmargin.estimators.parameters import check_choice, check_flag
+from maxmargin.estimators.samples import points_of
 from maxmargin.estimators.small_pairs import BoxFormulation, train_small_pairs
 from maxmargin.estimators.weights import check_sample_weights, class_factors
 from maxmargin.formulations.formulation import Formulation
-from maxmargin.kernels import Kernel, Points
+from maxmargin.kernels import Kernel
+from maxmargin.kernels.points import rows_of
 from maxmargin.matrices import SymmetricMatrix, WholeKernel
 from maxmargin.matrices.shared_kernel import SharedKernel
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
@@ -57,6 +59,13 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
         """Return the problem of two classes."""
         raise NotImplementedError
 
+    def _lone_class(self, label: Any) -> str:
+        """Return the sentence about data of a single class."""
+        return (
+            "Invalid input - all samples with positive weights belong to the same class: training needs at least two "
+            f"classes, but there is only one class, {label!r}"
+        )
+
     def _check_feasible(self, classes: Any, costs: list[Floats]) -> None:
         """Raise before any work is done if a pair of classes with these costs has no solution."""
 
@@ -84,13 +93,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
             check_classification_targets(y)
         weights = check_sample_weights(sample_weight, X)
         taking_part = np.flatnonzero(weights > 0)
-        if not len(taking_part):
-            raise ValueError("sample_weight must contain at least one non-zero number")
         classes, codes = np.unique(y[taking_part], return_inverse=True)
         if len(classes) < 2:
-            raise ValueError(
-                f"training needs samples of at least two classes, but there is only one class, {classes.tolist()[0]!r}"
-            )
+            raise ValueError(self._lone_class(classes.tolist()[0]))
         members = [taking_part[codes == c] for c in range(len(classes))]
         labels = np.full(len(y), -1)
         labels[taking_part] = codes
@@ -242,7 +247,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
         """Return kernel rows for all pairs of classes, if the solver reads rows and half of the cache holds them."""
         if kernel is None or not isinstance(solver, BlockSolver):
             return None
-        points = Points(X)
+        points = points_of(X)
         if SharedKernel.bytes_for(members) > cache_bytes // 2 or not SharedKernel.serves(kernel, points, threads):
             return None
         return SharedKernel(kernel, points, members, threads)
@@ -285,7 +290,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
         self.n_support_ = np.array([len(rows) for rows in support], dtype=np.int32)
         self.dual_coef_: Any = coefficients[:, order]
         self.intercept_ = np.array([machine.expansion.offset for machine in machines])
-        self.support_vectors_ = np.empty((0, 0)) if self._kernel_ is None else X[order]
+        self.support_vectors_ = np.empty((0, 0)) if self._kernel_ is None else rows_of(X, order)
         if sparse.issparse(X):
             self.dual_coef_ = sparse.csr_matrix(self.dual_coef_)
         self.n_iter_ = np.array([machine.counters.iterations for machine in machines], dtype=np.int32)

@@ -12,11 +12,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, validate_data
 
 from maxmargin.estimators.parameters import check_choice, check_count, check_flag, check_number
-from maxmargin.kernels import Kernel, Linear, Points, make_kernel
-from maxmargin.matrices import KernelMatrix, PrecomputedMatrix, SymmetricMatrix, WholeKernel
+from maxmargin.estimators.samples import as_objects, is_table, points_of, weighted_variance
+from maxmargin.kernels import FunctionKernel, Kernel, Linear, Points, make_kernel
+from maxmargin.matrices import NOT_FINITE, KernelMatrix, PrecomputedMatrix, SymmetricMatrix, WholeKernel
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models import ComputedBlocks, GivenBlocks, KernelBlocks
 from maxmargin.models.kernel_blocks import WORTH_A_THREAD
@@ -34,6 +35,9 @@ FEW = 500
 
 #: How far a precomputed matrix may be from symmetric, relative to its largest value.
 ASYMMETRY = 1e-6
+
+#: What helps most fits that run into their limit on steps.
+SCALE_THE_DATA = "Consider pre-processing your data with StandardScaler or MinMaxScaler."
 
 
 class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
@@ -67,44 +71,77 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     def _precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
+    @property
+    def _own_function(self) -> bool:
+        """Whether the kernel is a function of the user's, which may be about anything."""
+        return isinstance(self.kernel, FunctionKernel) or (
+            callable(self.kernel) and not isinstance(self.kernel, Kernel)
+        )
+
+    @property
+    def _table(self) -> dict[str, Any]:
+        """What is asked of a table of numbers."""
+        return {
+            "dtype": (np.float64, np.float32),
+            "order": None if self._precomputed else "C",
+            "accept_sparse": "csr",
+            "accept_large_sparse": True,
+        }
+
     def _check_training_data(self, X: Any, y: Any = "no_validation", numbers: bool = False) -> tuple[Any, Any]:
         """Return the data, checked; `numbers` says that targets are numbers, not labels."""
         if self._precomputed and sparse.issparse(X):
-            raise TypeError("a precomputed kernel matrix must be dense; convert it with .toarray()")
+            raise TypeError("Sparse precomputed kernels are not supported: they must be dense; convert with .toarray()")
         about_targets = {"y_numeric": True} if numbers else {}
-        checked = validate_data(
-            self, X, y, dtype=np.float64, order=None if self._precomputed else "C", accept_sparse="csr",
-            accept_large_sparse=True, **about_targets,
-        )  # fmt: skip
-        X, y = checked if isinstance(checked, tuple) else (checked, None)
+        if self._own_function and not is_table(X):
+            X = self._check_objects(X, reset=True)
+            if not isinstance(y, str):
+                y = validate_data(self, "no_validation", y, **about_targets)
+                check_consistent_length(X, y)
+        else:
+            checked = validate_data(self, X, y, **self._table, **about_targets)
+            X, y = checked if isinstance(checked, tuple) else (checked, None)
         if numbers:
             y = np.asarray(y, dtype=np.float64)
         if self._precomputed:
             _check_precomputed(X)
         return X, y
 
+    def _check_objects(self, X: Any, reset: bool) -> Any:
+        """Return samples that are no table of numbers, for a user's own kernel function."""
+        X = as_objects(X)
+        if reset:
+            self.__dict__.pop("n_features_in_", None)  # of an earlier fit; strings have none
+        if not _num_samples(X):
+            raise ValueError("there must be at least one sample, but X has 0 samples")
+        return validate_data(self, X, reset=reset, skip_check_array=True)
+
     def _check_samples(self, X: Any) -> Any:
         check_is_fitted(self)
         if self._kernel_ is None and sparse.issparse(X):
             raise TypeError("kernel values for a precomputed machine must be dense; convert them with .toarray()")
-        return validate_data(
-            self, X, reset=False, dtype=np.float64, order=None if self._precomputed else "C", accept_sparse="csr",
-            accept_large_sparse=True,
-        )  # fmt: skip
+        if self._own_function and not is_table(X):
+            return self._check_objects(X, reset=False)
+        return validate_data(self, X, reset=False, **self._table)
 
     def _make_kernel(self, X: Any, sample_weight: Floats) -> Kernel | None:
         """Return the kernel, or None where the user computed it."""
         degree = check_count("degree", self.degree, 0)
         coef0 = check_number("coef0", self.coef0)
-        self._gamma = 0.0 if self._precomputed else self._resolve_gamma(X, sample_weight)
+        self._gamma = self._resolve_gamma(X, sample_weight)
         return None if self._precomputed else make_kernel(self.kernel, self._gamma, coef0, degree)
 
     def _resolve_gamma(self, X: Any, sample_weight: Floats) -> float:
         if not isinstance(self.gamma, str):
             return check_number("gamma", self.gamma, least=0)
-        if check_choice("gamma", self.gamma, ("scale", "auto")) == "auto":
+        rule = check_choice("gamma", self.gamma, ("scale", "auto"))
+        if self._precomputed or not isinstance(self.kernel, str):
+            return 0.0  # these do not ask for it
+        if rule == "auto":
             return 1.0 / float(X.shape[1])
-        variance = _weighted_variance(X, sample_weight)
+        variance = weighted_variance(X, sample_weight)
+        if not np.isfinite(variance):
+            raise ValueError(NOT_FINITE)
         return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
     def _cache_bytes(self, size: int) -> int:
@@ -124,7 +161,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         """
         if kernel is None:
             return lambda rows: PrecomputedMatrix(X, rows)
-        points = Points(X)
+        points = points_of(X)
         kernel.check(points)
         if kernel.vectorised and len(points) <= SMALL and 8 * len(points) ** 2 <= cache_bytes:
             return WholeKernel.of(kernel, points, order)
@@ -134,9 +171,9 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         """Return the kernel values of samples with the support vectors."""
         if self._kernel_ is None:
             return GivenBlocks(X, self.support_)
-        points = Points(X)
+        points = points_of(X)
         self._kernel_.check(points)
-        return ComputedBlocks(self._kernel_, points, Points(self.support_vectors_))
+        return ComputedBlocks(self._kernel_, points, points_of(self.support_vectors_))
 
     def _make_solver(self, size: int, bounded: bool, cache_bytes: int, threads: int) -> Solver:
         """Return the solver for problems of up to `size` variables."""
@@ -179,9 +216,12 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 "fit was interrupted; the model so far is usable, see certificate_ for how good it is"
             )
         worst = max(unfinished, key=lambda machine: machine.certificate.violation)
+        advice = ""
+        if worst.status is Status.MAX_ITERATIONS:
+            advice = f"Solver terminated early (max_iter={self.max_iter}).  {SCALE_THE_DATA} "
         which = "" if len(self._machines_) == 1 else f" in {len(unfinished)} of {len(self._machines_)} pairs of classes"
         warnings.warn(
-            f"{type(self).__name__} stopped before the tolerance{which}: {worst.status.value}. "
+            f"{advice}{type(self).__name__} stopped before the tolerance{which}: {worst.status.value}. "
             f"Violation {worst.certificate.violation:.3g} (tolerance {tolerance:g}), "
             f"duality gap {worst.certificate.gap:.3g} ({worst.certificate.relative_gap:.2g} of the objective) remain.",
             ConvergenceWarning,
@@ -219,22 +259,6 @@ def reporting(callback: Any, verbose: Any) -> Iterator[Callback | None]:
         yield both
     finally:
         line.close()
-
-
-def _weighted_variance(X: Any, sample_weight: Floats) -> float:
-    """Return the variance of all entries, each row counted as often as its weight says.
-
-    With equal weights this is ``X.var()``, scikit-learn's; so a weight of 2 really is the same as a repeated row.
-    """
-    if (sample_weight == sample_weight[0]).all():
-        if not sparse.issparse(X):
-            return float(X.var())
-        return float((X.multiply(X)).mean() - X.mean() ** 2)
-    share = sample_weight / (sample_weight.sum() * X.shape[1])
-    mean = float(share @ np.asarray(X.sum(axis=1)).ravel())
-    if not sparse.issparse(X):
-        return float(share @ ((X - mean) ** 2).sum(axis=1))
-    return float(share @ np.asarray(X.multiply(X).sum(axis=1)).ravel()) - mean**2
 
 
 def _check_precomputed(K: Any) -> None:

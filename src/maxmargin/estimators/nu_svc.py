@@ -157,6 +157,9 @@ class NuSVC(KernelClassifier):
     def _pose(self, matrix: SymmetricMatrix, signs: Floats, costs: Floats) -> DualProblem:
         return nu_classification.pose(matrix, signs, costs, self.nu)
 
+    def _lone_class(self, label: Any) -> str:
+        return f"specified nu is infeasible: it needs samples of two classes. {super()._lone_class(label)}"
+
     def _check_feasible(self, classes: Any, costs: list[Floats]) -> None:
         for a, b in combinations(range(len(classes)), 2):
             signs = np.repeat([1.0, -1.0], [len(costs[a]), len(costs[b])])

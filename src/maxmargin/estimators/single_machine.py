@@ -11,6 +11,7 @@ from scipy import sparse
 from maxmargin.estimators.kernel_machine import KernelMachine, reporting
 from maxmargin.estimators.parameters import check_flag
 from maxmargin.formulations.formulation import Formulation
+from maxmargin.kernels.points import rows_of
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import Certificate, DualProblem, Status
@@ -65,8 +66,6 @@ class SingleMachine(KernelMachine):
         """Train on the rows with a weight; `pose` gets their matrix and numbers, and has so many variables for each."""
         check_flag("warm_start", self.warm_start)
         rows = np.flatnonzero(weights > 0)
-        if not len(rows):
-            raise ValueError("sample_weight must contain at least one non-zero number")
         kernel = self._make_kernel(X, weights)
         threads = 1 if kernel is not None and not kernel.vectorised else thread_count(self.n_jobs)
         cache_bytes = self._cache_bytes(X.shape[0])
@@ -75,6 +74,11 @@ class SingleMachine(KernelMachine):
         start = self._start(rows, X.shape)
         with reporting(self.callback, self.verbose) as report:
             machine = train(pose(matrix, rows), solver, rows, formulation, start, report)
+        if machine.status is Status.UNBOUNDED:
+            raise ValueError(
+                "no function of this kernel keeps every target within epsilon, so there is no hard tube (C=inf) "
+                "to find; use a finite C, a larger epsilon, or another kernel"
+            )
         self.shape_fit_ = X.shape
         self._kernel_ = kernel
         self._machines_ = [machine]
@@ -95,7 +99,7 @@ class SingleMachine(KernelMachine):
         self.support_ = machine.samples[used].astype(np.int32)
         self.dual_coef_: Any = expansion.coefficients[used][None, :]
         self.intercept_ = np.array([expansion.offset])
-        self.support_vectors_ = np.empty((0, 0)) if self._kernel_ is None else X[self.support_]
+        self.support_vectors_ = np.empty((0, 0)) if self._kernel_ is None else rows_of(X, machine.samples[used])
         if sparse.issparse(X):
             self.dual_coef_ = sparse.csr_matrix(self.dual_coef_)
         self.n_iter_ = machine.counters.iterations

@@ -9,10 +9,10 @@ from scipy import sparse
 from sklearn.base import OutlierMixin
 
 from maxmargin.estimators.parameters import check_part
+from maxmargin.estimators.samples import points_of
 from maxmargin.estimators.single_machine import SingleMachine
 from maxmargin.estimators.weights import check_costs, check_sample_weights
 from maxmargin.formulations import data_description
-from maxmargin.kernels import Points
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import DualProblem
@@ -170,7 +170,7 @@ class SVDD(OutlierMixin, SingleMachine):  # type: ignore[misc]  # scikit-learn h
         """Return R² − ‖Φ(x) − a‖²: positive inside the ball, negative outside, 0 on its surface."""
         linear = self._decide(X)
         assert self._kernel_ is not None
-        lengths = self._kernel_.diagonal(Points(self._check_samples(X)))
+        lengths = self._kernel_.diagonal(points_of(self._check_samples(X)))
         decision = linear - lengths
         decision[np.abs(decision) <= ROUNDING * (np.abs(linear) + lengths)] = 0.0
         return np.asarray(decision)

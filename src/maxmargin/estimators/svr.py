@@ -29,7 +29,8 @@ class SVR(RegressorMixin, SingleMachine):  # type: ignore[misc]  # scikit-learn 
     Parameters
     ----------
     C : float, default=1.0
-        Cost of an error beyond the tube.
+        Cost of an error beyond the tube. ``inf`` forbids them; the certificate is then infinite as soon as a target is
+        outside by a rounding error, and its violation says by how much.
     epsilon : float, default=0.1
         Half the width of the tube: smaller errors cost nothing.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
@@ -159,7 +160,7 @@ class SVR(RegressorMixin, SingleMachine):  # type: ignore[misc]  # scikit-learn 
         self
             The fitted estimator.
         """
-        cost = check_number("C", self.C, above=0)
+        cost = check_number("C", self.C, above=0, infinite=True)
         epsilon = check_number("epsilon", self.epsilon, least=0)
         check_flag("fit_intercept", self.fit_intercept)
         formulation = LOSSES[check_choice("loss", self.loss, tuple(LOSSES))]
@@ -171,7 +172,7 @@ class SVR(RegressorMixin, SingleMachine):  # type: ignore[misc]  # scikit-learn 
             problem: DualProblem = formulation.pose(matrix, targets[rows], costs[rows], epsilon, self.fit_intercept)
             return problem
 
-        self._fit_single(X, weights, pose, formulation, variables=2)
+        self._fit_single(X, weights, pose, formulation, variables=2, bounded=bool(np.isfinite(cost)))
         return self
 
     def predict(self, X: Any) -> Floats:

@@ -6,28 +6,34 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils import check_array
 
 from maxmargin.estimators.parameters import check_choice
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 
 
 def check_sample_weights(sample_weight: Any, X: Any) -> Floats:
-    """Return the weight of each sample, 1 by default; 0 leaves a row out, negative weights are an error."""
+    """Return the weight of each sample, 1 by default; 0 leaves a row out, and so does less, as in scikit-learn."""
     if sample_weight is None:
         return np.ones(X.shape[0])
-    weights: Floats = _check_sample_weight(sample_weight, X, dtype=np.float64)
-    if (weights < 0).any():
-        raise ValueError("sample_weight must be at least 0 everywhere; 0 leaves a row out")
+    weights: Floats = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    if weights.ndim and weights.shape != X.shape[:1]:
+        raise ValueError(f"sample_weight.shape == {weights.shape}, but there must be one weight for each row of X")
+    weights = np.maximum(np.broadcast_to(weights, X.shape[:1]), 0.0)
+    if not weights.any():
+        raise ValueError(
+            "Invalid input - all samples have zero or negative weights. Rows of such weights are left out, "
+            "so sample_weight must contain at least one number above 0"
+        )
     return weights
 
 
 def check_costs(cost: float, weights: Floats) -> Floats:
     """Return cost · weight of each sample, or raise: their sum and the inverse of each must be numbers."""
     with np.errstate(over="ignore", divide="ignore", under="ignore", invalid="ignore"):
-        costs: Floats = cost * weights
         used = weights > 0
-        good = np.isfinite(costs.sum()) and np.isfinite(1.0 / costs[used]).all()
+        costs: Floats = np.where(used, cost * weights, 0.0)  # not ∞ · 0
+        good = np.isinf(cost) or (np.isfinite(costs.sum()) and np.isfinite(1.0 / costs[used]).all())
     if not good:
         raise ValueError("the cost times the weights of the samples is too large or too small for a number")
     return costs

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxmargin.formulations.c_classification import expand, read
+from maxmargin.formulations.c_classification import expand, pose_hulls, read
 from maxmargin.matrices.symmetric_matrix import Floats, SymmetricMatrix
 from maxmargin.problems import DualProblem
 
-__all__ = ["box", "expand", "pose", "read"]
+__all__ = ["box", "expand", "pose", "pose_hulls", "read"]
 
 
 def pose(matrix: SymmetricMatrix, signs: Floats, costs: Floats, fit_intercept: bool = True) -> DualProblem:

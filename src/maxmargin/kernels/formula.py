@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.kernels.fused_columns import fused_columns
+from maxmargin.kernels.fused_columns import fill_in_stretches
 from maxmargin.kernels.kernel import Kernel
 from maxmargin.kernels.points import Floats, Points, as_points
 
@@ -60,9 +60,7 @@ class FormulaKernel(Kernel):
         """What to compute."""
 
     def evaluate(self, left: Points, right: Points, threads: int = 1) -> Floats:
-        out = np.empty((len(left), len(right)))
-        fused_columns(self.formula, right, np.float64, threads).fill(left, out, np.arange(len(left)))
-        return out
+        return fill_in_stretches(self.formula, left, right, threads)
 
     def diagonal(self, points: Any) -> Floats:
         chosen = as_points(points)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from maxmargin.kernels.kernel import Kernel
 from maxmargin.kernels.points import Floats, Points, as_points
@@ -26,7 +27,8 @@ class FunctionKernel(Kernel):
         return False
 
     def evaluate(self, left: Points, right: Points) -> Floats:
-        values = np.asarray(self.function(left.values(), right.values()))
+        values = self.function(left.values(), right.values())
+        values = values.toarray() if sparse.issparse(values) else np.asarray(values)
         expected = (len(left), len(right))
         if values.shape != expected:
             raise ValueError(

@@ -2,6 +2,9 @@
 
 The columns are packed once, in single or double precision; after that each request costs little more than its values.
 Training asks for rows of the matrix, prediction for combinations of the columns, the certificate for both.
+
+In double precision columns are packed a stretch at a time and forgotten: there never is a second copy of all data.
+Samples that are stored in single precision become double precision piece by piece on their way into the packed form.
 """
 
 from __future__ import annotations
@@ -21,8 +24,11 @@ if TYPE_CHECKING:
 #: About how many multiplications one native call takes.
 STRETCH_WORK = 2 * 10**9
 
-#: The most memory that the rows of one native call are packed into.
-STRETCH_BYTES = 2**26
+#: The most memory that samples are packed into for one native call.
+STRETCH_BYTES = 2**24
+
+#: The most memory for samples on their way from single to double precision.
+PIECE_BYTES = 2**20
 
 
 class FusedColumns(Protocol):
@@ -46,11 +52,48 @@ def fused_columns(
     return DenseColumns(formula, points, np.dtype(dtype), threads, np.empty(0) if shift is None else shift)
 
 
+def fill_in_stretches(formula: Formula, rows: Points, columns: Points, threads: int) -> Floats:
+    """Return the block of kernel values of any samples with any others, in double precision."""
+    out = np.empty((len(rows), len(columns)))
+    for across in stretches(columns):
+        fused = fused_columns(formula, columns.take(across), np.float64, threads)
+        for down in stretches(rows):
+            some = rows.take(down)
+            if across.stop - across.start == len(columns):
+                fused.fill(some, out, np.arange(down.start, down.stop))
+            else:
+                block = np.empty((len(some), across.stop - across.start))
+                fused.fill(some, block, np.arange(len(some)))
+                out[down, across] = block
+    return out
+
+
+def combine(formula: Formula, rows: Points, columns: Points, weights: Floats, threads: int) -> Floats:
+    """Return Σ_c k(row, column c) weights[c] for every row, in double precision."""
+    out = np.zeros(len(rows))
+    for across in stretches(columns):
+        fused = fused_columns(formula, columns.take(across), np.float64, threads)
+        out += combine_in_stretches(fused, rows, weights[across])
+    return out
+
+
+def stretches(points: Points) -> list[slice]:
+    """Divide samples into stretches that take a limited memory when packed in double precision."""
+    width = points.data.shape[1]
+    if sparse.issparse(points.data):
+        width = 2 * points.data.nnz // max(1, points.data.shape[0])  # a feature and a value for each that is stored
+    step = max(_native.strip, STRETCH_BYTES // (8 * max(1, width)))
+    return [slice(start, min(len(points), start + step)) for start in range(0, len(points), step)]
+
+
 def combine_in_stretches(columns: FusedColumns, rows: Points, weights: Floats) -> Floats:
     """Combine columns for many rows, in stretches that do not keep Ctrl-C waiting."""
     step = max(256, STRETCH_WORK // (work_per_value(rows) * max(1, len(weights))))
-    step = max(1, min(step, STRETCH_BYTES // (8 * max(1, rows.data.shape[1]))))
-    parts = [rows.take(slice(start, start + step)) for start in range(0, len(rows), step)]
+    parts = [
+        part.take(slice(start, start + step))
+        for part in map(rows.take, stretches(rows))
+        for start in range(0, len(part), step)
+    ]
     return np.concatenate([columns.combine(part, weights) for part in parts]) if parts else np.empty(0)
 
 
@@ -88,7 +131,16 @@ class DenseColumns:
     def _pack(self, points: Points, width: int) -> tuple[NDArray[Any], NDArray[Any]]:
         padded = -(-len(points) // width) * width
         values, norms = np.empty(padded * self.features, self.dtype), np.empty(padded, self.dtype)
-        _native.pack(points.data, points.index, width, self.shift, values, norms, self.threads)
+        if points.data.dtype == np.float64:
+            _native.pack(points.data, points.index, width, self.shift, values, norms, self.threads)
+            return values, norms
+        step = width * max(1, PIECE_BYTES // (8 * max(1, self.features) * width))
+        for start in range(0, len(points), step):
+            piece = points.take(slice(start, start + step)).values().astype(np.float64)
+            room = slice(start * self.features, (start + step) * self.features)
+            _native.pack(
+                piece, np.arange(len(piece)), width, self.shift, values[room], norms[start : start + step], self.threads
+            )
         return values, norms
 
     def _alike(self, rows: Points) -> Points:
@@ -101,8 +153,8 @@ class SparseColumns:
 
     def __init__(self, formula: Formula, points: Points, dtype: np.dtype[Any], threads: int) -> None:
         self.formula, self.dtype, self.threads = formula, dtype, threads
-        self.points, self.features = points, points.data.shape[1]
-        self._arrays, self._alone = points.arrays(dtype), self._lone_sums(points)
+        self.points, self.features = points.in_precision(dtype), points.data.shape[1]
+        self._arrays, self._alone = self.points.arrays(dtype), self._lone_sums(self.points)
 
     def fill(self, rows: Points, out: NDArray[Any], slots: Indices) -> None:
         rows = self._alike(rows)
@@ -128,7 +180,8 @@ class SparseColumns:
 
     def _alike(self, rows: Points) -> Points:
         _check_features(rows, self.features)
-        return rows if sparse.issparse(rows.data) else Points(sparse.csr_array(rows.values()))
+        rows = rows if sparse.issparse(rows.data) else Points(sparse.csr_array(rows.values()))
+        return rows.in_precision(self.dtype)
 
     def _lone_sums(self, points: Points) -> NDArray[Any]:
         """Return the share of the sum that each sample has alone; it is worked out once for all views of the data."""

@@ -7,6 +7,7 @@ copies nothing; it only narrows the index.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 from zlib import crc32
 
@@ -20,6 +21,15 @@ Indices: TypeAlias = NDArray[np.int64]
 #: About how many bytes of the data a checksum looks at.
 CHECKED_BYTES = 2**16
 
+#: About how many samples that are not numbers a checksum looks at.
+CHECKED_OBJECTS = 50
+
+#: About how many values are converted to double precision together.
+PART_VALUES = 2**18
+
+#: What numbers may be stored in; all others become float64.
+PRECISIONS = (np.dtype(np.float64), np.dtype(np.float32))
+
 
 class Points:
     """The samples of a data set, or some of them.
@@ -27,8 +37,8 @@ class Points:
     Parameters
     ----------
     data : array, sparse matrix or sequence
-        One sample per row. Dense data become C-ordered float64, sparse data CSR float64, without a copy where
-        they already are.
+        One sample per row. Dense data become C-ordered, sparse data CSR, both float64 unless they are float32;
+        without a copy where they already are.
     index : int array, optional
         Which rows are meant; all by default.
     """
@@ -42,6 +52,11 @@ class Points:
         self.data = data
         self.index = index
         self.memo: dict[Any, Any] = {}  # what was worked out about the data, for all views of them
+
+    @classmethod
+    def as_given(cls, data: Any) -> Points:
+        """Return samples of any kind that a user's own kernel understands: frames, strings, objects."""
+        return cls(data, np.arange(_count(data), dtype=np.int64))
 
     @classmethod
     def of_compressed(cls, starts: Any, features: Any, values: Any, shape: tuple[int, int]) -> Points:
@@ -82,15 +97,29 @@ class Points:
         arrays: tuple[Any, Any, Any] = self.memo[key]
         return arrays
 
+    def in_precision(self, dtype: Any) -> Points:
+        """Return these sparse samples so that `arrays` of this precision double nothing.
+
+        Single precision is half as large, and made once for all views. Double precision of data that have only single
+        is made for these samples alone: whoever asks takes few at a time.
+        """
+        if self.data.dtype == np.float64 or np.dtype(dtype) == np.float32:
+            return self
+        return Points(self.data[self.index].astype(np.float64))
+
     def checksum(self) -> int:
         """Return a number that changes when the data do; of many data only rows evenly spread are looked at."""
-        return checksum_of(self.data.data if sparse.issparse(self.data) else np.asarray(self.data))
+        data = self.data.data if sparse.issparse(self.data) else self.data
+        if isinstance(data, np.ndarray) and data.dtype.kind in "fiub":
+            return checksum_of(data)
+        count = _count(data)
+        return crc32(repr(rows_of(data, np.arange(0, count, max(1, count // CHECKED_OBJECTS)))).encode())
 
     def values(self) -> Any:
         """Return the samples themselves, as a user's own kernel wants them."""
         if len(self.index) == _count(self.data) and np.array_equal(self.index, np.arange(len(self.index))):
             return self.data
-        return self.data[self.index]
+        return rows_of(self.data, self.index)
 
 
 def as_points(samples: Any) -> Points:
@@ -100,8 +129,8 @@ def as_points(samples: Any) -> Points:
 
 def _as_samples(data: Any) -> Any:
     if sparse.issparse(data):
-        rows = sparse.csr_array(data, dtype=np.float64) if data.format != "csr" else data
-        if rows.data.dtype != np.float64:
+        rows = data if data.format == "csr" else sparse.csr_array(data)
+        if rows.data.dtype not in PRECISIONS:
             rows = rows.astype(np.float64)
         if not rows.has_canonical_format:
             rows = rows.copy()
@@ -111,8 +140,23 @@ def _as_samples(data: Any) -> Any:
         return rows
     values = np.asarray(data)
     if values.dtype.kind in "fiub" and values.ndim == 2:
-        return np.ascontiguousarray(values, dtype=np.float64)
+        return np.ascontiguousarray(values, dtype=values.dtype if values.dtype in PRECISIONS else np.float64)
     return data  # strings or objects, for a user's own kernel
+
+
+def rows_of(data: Any, index: Indices) -> Any:
+    """Return some samples of a collection: an array, a sparse matrix, a frame or a sequence."""
+    if hasattr(data, "iloc"):
+        return data.iloc[index]
+    return [data[k] for k in index] if isinstance(data, list | tuple) else data[index]
+
+
+def in_parts(data: Any) -> Iterator[tuple[slice, Any]]:
+    """Yield stretches of rows, dense or sparse, in double precision: all at once would be the data over again."""
+    step = max(1, PART_VALUES // max(1, data.shape[1]))
+    for start in range(0, data.shape[0], step):
+        rows = slice(start, min(data.shape[0], start + step))
+        yield rows, data[rows].astype(np.float64, copy=False)
 
 
 def _count(data: Any) -> int:

@@ -9,16 +9,17 @@ Dense data that are mostly zeros (one-hot columns, images) are compressed: a val
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin import _native
 from maxmargin.kernels.formula import Formula, FormulaKernel, Function, Term
 from maxmargin.kernels.fused_columns import FusedColumns, fused_columns
 from maxmargin.kernels.kernel import Kernel
-from maxmargin.kernels.points import Floats, Indices, Points
+from maxmargin.kernels.points import Floats, Indices, Points, in_parts
 
 #: γ‖x‖² up to which the quick form of the gaussian is used: the error of its exponent is 1e-7 of that.
 QUICK_UP_TO = 16.0
@@ -76,7 +77,7 @@ def _work_out(kernel: FormulaKernel, points: Points, threads: int) -> SinglePrec
         return SinglePrecision(formula, points if compressed is None else compressed, nothing)
     if compressed is not None and formula.gamma * _largest_square(points.data, nothing) <= QUICK_UP_TO:
         return SinglePrecision(formula, compressed, nothing)
-    centre = points.data.mean(axis=0)
+    centre = np.sum([part.sum(axis=0) for _, part in in_parts(points.data)], axis=0) / len(points)
     if formula.term is Term.SQUARED and formula.gamma * _largest_square(points.data, centre) <= QUICK_UP_TO:
         quick = Formula(Term.PRODUCT, Function.GAUSSIAN_OF_PRODUCT, 2.0 * formula.gamma)
         return SinglePrecision(quick, points, centre)
@@ -89,17 +90,19 @@ def _compressed(points: Points, threads: int) -> Points | None:
     if features < WIDE:
         return None
     counts = np.empty(count, dtype=np.int64)
-    _native.count_stored(points.data, counts, threads)
+    for rows, part in in_parts(points.data):
+        _native.count_stored(part, counts[rows], threads)
     if counts.sum() > SPARSE_BELOW * points.data.size:
         return None
     starts = np.concatenate([[0], np.cumsum(counts)])
     indices, values = np.empty(starts[-1], dtype=np.int32), np.empty(starts[-1], dtype=np.float32)
-    _native.compress(points.data, starts, indices, values, threads)
+    for rows, part in in_parts(points.data):
+        begins = starts[rows.start : rows.stop + 1]
+        room = slice(begins[0], begins[-1])
+        _native.compress(part, begins - begins[0], indices[room], values[room], threads)
     return Points.of_compressed(starts, indices, values, points.data.shape)
 
 
-def _largest_square(data: Floats, centre: Floats) -> float:
+def _largest_square(data: NDArray[Any], centre: Floats) -> float:
     """Return the largest ‖x − centre‖²."""
-    step = max(1, 2**18 // max(1, data.shape[1]))
-    parts = (data[start : start + step] for start in range(0, len(data), step))
-    return max(float(np.square(part - centre if len(centre) else part).sum(axis=1).max()) for part in parts)
+    return max(float(np.square(part - centre if len(centre) else part).sum(axis=1).max()) for _, part in in_parts(data))

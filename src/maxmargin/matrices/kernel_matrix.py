@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.kernels import FormulaKernel, Kernel, Points
-from maxmargin.kernels.fused_columns import FusedColumns, combine_in_stretches, fused_columns
+from maxmargin.kernels.fused_columns import FusedColumns, combine, combine_in_stretches
 from maxmargin.kernels.points import work_per_value
 from maxmargin.kernels.single_precision import SinglePrecision, single_precision
 from maxmargin.matrices.single_columns import BlockColumns, SingleColumns
@@ -75,8 +75,7 @@ class KernelMatrix:
         vector = np.asarray(vector)
         if isinstance(self.kernel, FormulaKernel):
             used = np.flatnonzero(vector)
-            columns = fused_columns(self.kernel.formula, self.points.take(used), np.float64, self.threads)
-            return combine_in_stretches(columns, self.points, vector[used])
+            return combine(self.kernel.formula, self.points, self.points.take(used), vector[used], self.threads)
         # A user's own function sees a quarter of the samples at most: never the whole matrix at once.
         most = self.size if self.kernel.vectorised else max(1, self.size // 4)
         return product_by_blocks(self, vector, most)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 NOT_FINITE = (
-    "the kernel gave values that are not finite; scale the data (for example with StandardScaler), "
-    "or choose a smaller degree, gamma or coef0"
+    "The dual coefficients or intercepts are not finite: the kernel gave values that are not finite; scale the data "
+    "(for example with StandardScaler), or choose a smaller degree, gamma or coef0"
 )
 
 

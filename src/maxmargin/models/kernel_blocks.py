@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from maxmargin.kernels import FormulaKernel, Kernel, Points
-from maxmargin.kernels.fused_columns import FusedColumns, combine_in_stretches, fused_columns
+from maxmargin.kernels.fused_columns import FusedColumns, combine, fused_columns
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 
 #: The largest block of kernel values that one thread holds while predicting.
@@ -61,8 +61,7 @@ class ComputedBlocks:
     def combine(self, weights: Floats, threads: int) -> Floats:
         if not isinstance(self.kernel, FormulaKernel):
             return map_blocks(self, len(weights), lambda block: (block @ weights)[:, None], 1, threads).ravel()
-        columns = fused_columns(self.kernel.formula, self.support, np.float64, threads)
-        return combine_in_stretches(columns, self.samples, weights)
+        return combine(self.kernel.formula, self.samples, self.support, weights, threads)
 
     @cached_property
     def _columns(self) -> FusedColumns | None:

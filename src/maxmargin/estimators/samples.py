@@ -1,0 +1,60 @@
+"""What comes in at the door: tables of numbers, or samples of any kind for a user's own kernel function.
+
+Numbers stay as they are where they are float64 or float32; a float32 array is never copied to double precision as a
+whole. Strings, objects and frames are handed on to the function: it alone knows what they mean.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from maxmargin.kernels import Points
+from maxmargin.kernels.points import in_parts
+from maxmargin.matrices.symmetric_matrix import Floats
+
+
+def is_table(X: Any) -> bool:
+    """Whether these are rows of numbers: a two-dimensional array or list, or a sparse matrix. A frame is a frame."""
+    if sparse.issparse(X):
+        return True
+    if isinstance(X, list | tuple):
+        try:
+            X = np.asarray(X)
+        except ValueError:  # samples of unequal lengths
+            return False
+    return isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"
+
+
+def as_objects(X: Any) -> Any:
+    """Return samples of any kind so that rows can be taken: lists as one-dimensional arrays of their items."""
+    if not isinstance(X, list | tuple):
+        return X
+    items = np.empty(len(X), dtype=object)
+    for k, item in enumerate(X):
+        items[k] = item
+    return items
+
+
+def points_of(X: Any) -> Points:
+    """Wrap samples that were checked."""
+    return Points(X) if isinstance(X, np.ndarray) or sparse.issparse(X) else Points.as_given(X)
+
+
+def weighted_variance(X: Any, weights: Floats) -> float:
+    """Return the variance of all entries, each row counted as often as its weight says.
+
+    With equal weights this is ``X.var()``, scikit-learn's; so a weight of 2 really is the same as a repeated row.
+    """
+    share = weights / (weights.sum() * X.shape[1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = sum(float(share[rows] @ _row_sums(part)) for rows, part in in_parts(X))
+        if not sparse.issparse(X):
+            return sum(float(share[rows] @ _row_sums(np.square(part - mean))) for rows, part in in_parts(X))
+        return sum(float(share[rows] @ _row_sums(part.multiply(part))) for rows, part in in_parts(X)) - mean**2
+
+
+def _row_sums(part: Any) -> Floats:
+    return np.asarray(part.sum(axis=1)).ravel()

@@ -1,0 +1,182 @@
+"""scikit-learn's own tests, as installed, run against our classes in the places of its own.
+
+All tests of `sklearn.svm` are run, and of other folders those that mention one of the classes: pipelines, searches,
+calibration, feature selection, votes. What is left out is named in `LEFT_OUT`, with the reason.
+"""
+
+import importlib.util
+import inspect
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sklearn
+import sklearn.svm
+
+import maxmargin
+from reference.data import wine
+
+OURS = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
+SUITES = (
+    "svm/tests/test_svm.py",
+    "svm/tests/test_sparse.py",
+    "ensemble/tests/test_stacking.py",
+    "ensemble/tests/test_voting.py",
+    "feature_selection/tests/test_from_model.py",
+    "metrics/tests/test_score_objects.py",
+    "model_selection/tests/test_search.py",
+    "model_selection/tests/test_split.py",
+    "model_selection/tests/test_successive_halving.py",
+    "model_selection/tests/test_validation.py",
+    "semi_supervised/tests/test_self_training.py",
+    "tests/test_base.py",
+    "tests/test_calibration.py",
+    "tests/test_multiclass.py",
+    "tests/test_multioutput.py",
+    "tests/test_pipeline.py",
+    "utils/_repr_html/tests/test_estimator.py",
+    "utils/tests/test_pprint.py",
+)
+
+LINEAR = "is about LinearSVC and LinearSVR alone, which are still scikit-learn's"
+INTERNAL = "changes a private array of scikit-learn's and looks what its C library makes of it"
+PROBABILITY = "is about probability, probA_, probB_ or predict_proba"
+ELSEWHERE = "runs below, with other arguments"
+SLOW = "takes seconds, and asks nothing that another test does not"
+
+LEFT_OUT = {
+    "test_svm": {
+        "test_linearsvr": LINEAR,
+        "test_linearsvr_fit_sampleweight": LINEAR,
+        "test_linearsvc_parameters": LINEAR,
+        "test_linearsvc": LINEAR,
+        "test_linearsvc_crammer_singer": LINEAR,
+        "test_linearsvc_fit_sampleweight": LINEAR,
+        "test_crammer_singer_binary": LINEAR,
+        "test_linearsvc_iris": LINEAR,
+        "test_dense_liblinear_intercept_handling": LINEAR,
+        "test_liblinear_set_coef": LINEAR,
+        "test_linearsvc_verbose": LINEAR,
+        "test_linear_svm_convergence_warnings": LINEAR,
+        "test_lsvc_intercept_scaling_zero": LINEAR,
+        "test_linearsvm_liblinear_sample_weight": LINEAR,
+        "test_dual_auto": LINEAR,
+        "test_dual_auto_edge_cases": LINEAR,
+        "test_tweak_params": INTERNAL,
+        "test_svc_raises_error_internal_representation": INTERNAL,
+        "test_svr_errors": "wants fit to accept a kernel function that returns the wrong shape; ours says so at once",
+        "test_bad_input": ELSEWHERE,
+        "test_custom_kernel_not_array_input": ELSEWHERE,
+        "test_libsvm_convergence_warnings": ELSEWHERE,
+        "test_probability": PROBABILITY,
+        "test_hasattr_predict_proba": PROBABILITY,
+        "test_probability_raises_futurewarning": PROBABILITY,
+        "test_svc_nusvc_probA_probB_deprecated": PROBABILITY,
+    },
+    "test_sparse": {
+        "test_linearsvc": LINEAR,
+        "test_linearsvc_iris": LINEAR,
+        "test_sparse_liblinear_intercept_handling": LINEAR,
+        "test_timeout": ELSEWHERE,
+        "test_svc": PROBABILITY,
+        "test_unsorted_indices": PROBABILITY,
+        "test_sparse_svc_clone_with_callable_kernel": PROBABILITY,
+    },
+    "test_base": {"test_conditional_attrs_not_in_dir": PROBABILITY},
+    "test_self_training": {"test_estimator_meta_estimator": SLOW, "test_sanity_classification": SLOW},
+    "test_validation": {
+        "test_cross_validate_many_jobs": SLOW,
+        "test_cross_val_predict_decision_function_shape": SLOW,
+        "test_permutation_score": SLOW,
+    },
+}
+
+
+def take_their_places(patch: pytest.MonkeyPatch) -> None:
+    for name in OURS:
+        patch.setattr(sklearn.svm, name, getattr(maxmargin, name))
+
+
+def load(suite):
+    """A test module of scikit-learn, imported while our classes are in the places of its own."""
+    path = Path(sklearn.__file__).parent / suite
+    spec = importlib.util.spec_from_file_location("sklearns_" + path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        take_their_places(patch)
+        spec.loader.exec_module(module)
+    return module
+
+
+def collect(suite, module):
+    """Its test functions; outside `sklearn.svm` those that mention our classes."""
+    ours = re.compile(rf"\b({'|'.join(OURS)})\b")
+    return {
+        name: test
+        for name, test in vars(module).items()
+        if name.startswith("test_") and inspect.isfunction(test)
+        if suite.startswith("svm/") or ours.search(inspect.getsource(test))
+    }
+
+
+MODULES = {Path(suite).stem: load(suite) for suite in SUITES}
+TESTS = {Path(suite).stem: collect(suite, MODULES[Path(suite).stem]) for suite in SUITES}
+globals().update(
+    {
+        f"{name}_in_{stem}": test
+        for stem, tests in TESTS.items()
+        for name, test in tests.items()
+        if name not in LEFT_OUT.get(stem, {})
+    }
+)
+
+# Their suite does not make errors of warnings: some of its tests let a fit end early, or fail, on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(autouse=True)
+def in_the_places_of_theirs(monkeypatch):
+    take_their_places(monkeypatch)
+
+
+@pytest.fixture
+def global_random_seed():
+    return 42
+
+
+def test_what_is_left_out_exists():
+    assert all(set(names) <= set(TESTS[stem]) for stem, names in LEFT_OUT.items())
+
+
+def test_bad_input():
+    # Theirs also wants a machine that was trained on dense samples to refuse sparse ones. Ours takes both, so what it
+    # is given there is a matrix with one column too many.
+    MODULES["test_svm"].test_bad_input(lambda X: np.ones((6, 3)), 42)
+
+
+@pytest.mark.parametrize("estimator", [maxmargin.SVC, maxmargin.SVR])
+def test_custom_kernel_not_array_input(estimator):
+    # The function there is right only if both arguments are one and the same set; ours are called with any two.
+    def of_any_two_sets(function):
+        def kernel(A, B):
+            everyone = [*A, *B]
+            return function(everyone, everyone)[: len(A), len(A) :]
+
+        return kernel
+
+    def make(kernel):
+        return estimator(kernel=of_any_two_sets(kernel) if callable(kernel) else kernel)
+
+    MODULES["test_svm"].test_custom_kernel_not_array_input(make)
+
+
+def test_early_ends_warn(monkeypatch):
+    # On the six samples there our solver is done after the first step, and there is nothing to warn of.
+    X, y = wine()
+    for module in ("test_svm", "test_sparse"):
+        monkeypatch.setattr(MODULES[module], "X", X)
+        monkeypatch.setattr(MODULES[module], "Y", y)
+    MODULES["test_svm"].test_libsvm_convergence_warnings(42)
+    for container in MODULES["test_sparse"].LIL_CONTAINERS:
+        MODULES["test_sparse"].test_timeout(container)
