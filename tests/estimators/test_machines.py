@@ -361,7 +361,5 @@ class TestErrors:
     def test_all_weights_zero(self):
         X, y = iris()
         for model in (SVR(), NuSVR(), OneClassSVM(), NuSVC()):
-            with pytest.raises(
-                ValueError, match="all samples have zero or negative weights"
-            ):
+            with pytest.raises(ValueError, match="all samples have zero or negative weights"):
                 model.fit(X, y, sample_weight=np.zeros(len(y)))

@@ -18,7 +18,7 @@ from maxmargin.estimators.parameters import check_choice, check_count, check_fla
 from maxmargin.estimators.samples import as_objects, is_table, points_of, weighted_variance
 from maxmargin.kernels import FunctionKernel, Kernel, Linear, Points, make_kernel
 from maxmargin.matrices import NOT_FINITE, KernelMatrix, PrecomputedMatrix, SymmetricMatrix, WholeKernel
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
+from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES, Floats, Indices
 from maxmargin.models import ComputedBlocks, GivenBlocks, KernelBlocks
 from maxmargin.models.kernel_blocks import WORTH_A_THREAD
 from maxmargin.problems import Progress, Status
@@ -94,10 +94,10 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             raise TypeError("Sparse precomputed kernels are not supported: they must be dense; convert with .toarray()")
         about_targets = {"y_numeric": True} if numbers else {}
         if self._own_function and not is_table(X):
-            X = self._check_objects(X, reset=True)
             if not isinstance(y, str):
                 y = validate_data(self, "no_validation", y, **about_targets)
                 check_consistent_length(X, y)
+            X = self._check_objects(X, reset=True)
         else:
             checked = validate_data(self, X, y, **self._table, **about_targets)
             X, y = checked if isinstance(checked, tuple) else (checked, None)
@@ -268,8 +268,9 @@ def _check_precomputed(K: Any) -> None:
             f"this one is {K.shape[0]} x {K.shape[1]}"
         )
     largest = difference = 0.0
-    for start in range(0, len(K), 256):
-        part = slice(start, start + 256)
+    step = max(1, BLOCK_BYTES // (8 * len(K)))
+    for start in range(0, len(K), step):
+        part = slice(start, start + step)
         largest = max(largest, float(np.abs(K[part]).max()))
         difference = max(difference, float(np.abs(K[part] - K[:, part].T).max()))
     if difference > ASYMMETRY * largest:

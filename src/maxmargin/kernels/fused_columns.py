@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 STRETCH_WORK = 2 * 10**9
 
 #: The most memory that samples are packed into for one native call.
-STRETCH_BYTES = 2**24
+STRETCH_BYTES = 2**23
 
 #: The most memory for samples on their way from single to double precision.
 PIECE_BYTES = 2**20
