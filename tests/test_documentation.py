@@ -24,6 +24,14 @@ def test_readme_example_prints_what_it_says():
     assert before_rounding.sub("", printed.getvalue()) == before_rounding.sub("", shown)
 
 
+def test_own_kernels_run():
+    text = (ROOT / "docs/own_kernels.md").read_text(encoding="utf-8")
+    names = {}
+    for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(code, "docs/own_kernels.md", "exec"), names)
+    assert names["given"].score(names["K"], ["English"] * 4 + ["Italian"] * 4) == 1.0
+
+
 ESTIMATORS = [svc, nu_svc, svr, nu_svr, one_class_svm, quantile_svr, svdd]
 
 

@@ -72,7 +72,9 @@ class TestSinglePrecision:
         features = np.concatenate([np.arange(0, 100_000, 25) + random.integers(0, 25) for _ in range(800)])
         values = random.random(features.size, dtype=np.float32)
         values[::stored] += 1e3 * (np.arange(800) % 2)
-        X = sparse.csr_array((values, features % 100_000, np.arange(0, features.size + 1, stored)), shape=(800, 100_000))
+        X = sparse.csr_array(
+            (values, features % 100_000, np.arange(0, features.size + 1, stored)), shape=(800, 100_000)
+        )
         self.check_memory(SVC(n_jobs=1, gamma=1e-6, C=1e3), X, np.arange(800) % 2, X.data.nbytes + X.indices.nbytes)
 
     def check_memory(self, model, X, y, size):

@@ -11,9 +11,10 @@ from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from maxmargin.estimators.kernel_machine import KernelMachine, reporting
+from maxmargin.estimators.kernel_machine import KernelMachine
 from maxmargin.estimators.pairs import train_pairs
 from maxmargin.estimators.parameters import check_choice, check_flag
+from maxmargin.estimators.reports import reporting
 from maxmargin.estimators.samples import points_of
 from maxmargin.estimators.small_pairs import BoxFormulation, train_small_pairs
 from maxmargin.estimators.weights import check_sample_weights, class_factors
@@ -133,13 +134,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
             return self._pose(matrix, signs, costs[samples]), samples
 
         small = self._box_formulation if starts is None and self._may_be_solved_at_once(solver) and bounded else None
-        with reporting(self.callback, self.verbose) as report:
-            if isinstance(matrix_of, WholeKernel) and small is not None:
+        with reporting(self) as report:
+            if report is None and isinstance(matrix_of, WholeKernel) and small is not None:
                 pairs = [of_pair(a, b) for a, b in combinations(range(len(classes)), 2)]
                 samples, signs = map(list, zip(*pairs, strict=True))
-                machines = train_small_pairs(
-                    matrix_of, samples, signs, costs, small, self.fit_intercept, solver, report
-                )
+                machines = train_small_pairs(matrix_of, samples, signs, costs, small, self.fit_intercept, solver)
             else:
                 machines = train_pairs(pose, len(classes), solver, self._formulation, starts, report, side_by_side)
         if any(machine.status is Status.UNBOUNDED for machine in machines):
@@ -226,11 +225,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
         return None
 
     def _may_be_solved_at_once(self, solver: Solver) -> bool:
-        """Whether nobody wants to choose the algorithm, to look on, or to stop before the end."""
+        """Whether nobody wants to choose the algorithm or to stop before the end."""
         rule = solver.stopping
         unlimited = rule.gap is None and rule.max_iterations is None and rule.max_seconds is None
         as_it_comes = isinstance(self.solver, str) and self.solver == "auto" and self.selection == "second_order"
-        return as_it_comes and unlimited and self.callback is None
+        return as_it_comes and unlimited
 
     def _check_parameters(self) -> None:
         if self.probability not in (False, "deprecated"):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import is_dataclass
 from typing import Any, cast
 
@@ -16,14 +15,14 @@ from sklearn.utils.validation import _num_samples, check_consistent_length, chec
 
 from maxmargin.estimators.parameters import check_choice, check_count, check_flag, check_number
 from maxmargin.estimators.samples import as_objects, is_table, points_of, weighted_variance
-from maxmargin.kernels import FunctionKernel, Kernel, Linear, Points, make_kernel
+from maxmargin.kernels import FunctionKernel, Kernel, Linear, make_kernel
 from maxmargin.matrices import NOT_FINITE, KernelMatrix, PrecomputedMatrix, SymmetricMatrix, WholeKernel
 from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES, Floats, Indices
 from maxmargin.models import ComputedBlocks, GivenBlocks, KernelBlocks
 from maxmargin.models.kernel_blocks import WORTH_A_THREAD
-from maxmargin.problems import Progress, Status
+from maxmargin.problems import Status
 from maxmargin.resources import default_cache_bytes, thread_count
-from maxmargin.solvers import SOLVERS, BlockSolver, Callback, PairwiseSolver, StoppingRule
+from maxmargin.solvers import SOLVERS, BlockSolver, PairwiseSolver, StoppingRule
 from maxmargin.solvers.working_set import selection_code
 from maxmargin.training import Machine, Solver
 
@@ -63,6 +62,18 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         tags.input_tags.pairwise = self._precomputed
         tags.input_tags.sparse = not self._precomputed
         return tags
+
+    def set_callbacks(self, *callbacks: Any) -> Any:
+        """Set scikit-learn's callbacks, such as ``sklearn.callback.ProgressBar()``; it must be 1.9 or newer.
+
+        A fit is a task to them, and every report of its solver (up to ten a second) one within it, with the
+        ``"progress"`` in the metadata of its end. Without arguments, callbacks are removed.
+        """
+        try:
+            from sklearn.callback import CallbackSupportMixin  # loads rich
+        except ImportError as error:
+            raise ImportError("set_callbacks needs scikit-learn 1.9; the parameter callback does not") from error
+        return CallbackSupportMixin.set_callbacks(self, *callbacks)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "support_")
@@ -237,28 +248,6 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     @property
     def _is_linear(self) -> bool:
         return isinstance(self._kernel_, Linear)
-
-
-@contextmanager
-def reporting(callback: Any, verbose: Any) -> Iterator[Callback | None]:
-    """Yield what a solver should call: the user's callback, a progress line if `verbose`, both or neither."""
-    if callback is not None and not callable(callback):
-        raise ValueError(f"callback must be a function of one argument, the progress, not {callback!r}")
-    if not verbose:
-        yield callback
-        return
-    from maxmargin.progress import ProgressLine  # rich is only loaded when it is wanted
-
-    line = ProgressLine()
-
-    def both(progress: Progress) -> object:
-        line(progress)
-        return callback(progress) if callback is not None else False
-
-    try:
-        yield both
-    finally:
-        line.close()
 
 
 def _check_precomputed(K: Any) -> None:

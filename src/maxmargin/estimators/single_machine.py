@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from maxmargin.estimators.kernel_machine import KernelMachine, reporting
+from maxmargin.estimators.kernel_machine import KernelMachine
 from maxmargin.estimators.parameters import check_flag
+from maxmargin.estimators.reports import reporting
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.kernels.points import rows_of
 from maxmargin.matrices import SymmetricMatrix
@@ -72,7 +73,7 @@ class SingleMachine(KernelMachine):
         solver = self._make_solver(variables * len(rows), bounded, cache_bytes, threads)
         matrix = self._make_matrix_of(kernel, X, rows, cache_bytes, threads)(rows)
         start = self._start(rows, X.shape)
-        with reporting(self.callback, self.verbose) as report:
+        with reporting(self) as report:
             machine = train(pose(matrix, rows), solver, rows, formulation, start, report)
         if machine.status is Status.UNBOUNDED:
             raise ValueError(

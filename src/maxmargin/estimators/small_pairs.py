@@ -15,7 +15,6 @@ from maxmargin.matrices import KernelMatrix, SymmetricMatrix, WholeKernel
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import DualProblem, Solution, Status
 from maxmargin.problems.certificate import offset_between
-from maxmargin.solvers import Callback
 from maxmargin.solvers.whole_problems import SmallProblems
 from maxmargin.training import Machine, Solver, train
 
@@ -40,7 +39,6 @@ def train_small_pairs(
     formulation: BoxFormulation,
     fit_intercept: bool,
     solver: Solver,
-    callback: Callback | None,
 ) -> list[Machine]:
     """Return the machines of pairs of classes, given the samples of each and their signs.
 
@@ -68,7 +66,7 @@ def train_small_pairs(
         dual = solutions.dual[part]
         if not solutions.finished(p):
             problem = formulation.pose(whole(rows), signs[p], costs[rows], fit_intercept)
-            machines.append(train(problem, solver, rows, formulation, dual, callback))
+            machines.append(train(problem, solver, rows, formulation, dual))
             continue
         counters = replace(solutions.counters(p), seconds=share)
         solution = Solution(dual, solutions.gradient[part], Status.CONVERGED, counters)

@@ -16,10 +16,12 @@ def check_sample_weights(sample_weight: Any, X: Any) -> Floats:
     """Return the weight of each sample, 1 by default; 0 leaves a row out, and so does less, as in scikit-learn."""
     if sample_weight is None:
         return np.ones(X.shape[0])
+    if np.ndim(sample_weight) == 0:
+        sample_weight = np.full(X.shape[0], sample_weight)
     weights: Floats = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
-    if weights.ndim and weights.shape != X.shape[:1]:
+    if weights.shape != X.shape[:1]:
         raise ValueError(f"sample_weight.shape == {weights.shape}, but there must be one weight for each row of X")
-    weights = np.maximum(np.broadcast_to(weights, X.shape[:1]), 0.0)
+    weights = np.maximum(weights, 0.0)
     if not weights.any():
         raise ValueError(
             "Invalid input - all samples have zero or negative weights. Rows of such weights are left out, "

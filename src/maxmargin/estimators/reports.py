@@ -1,0 +1,66 @@
+"""Who hears how a fit gets on: the user's callback, a progress line, and scikit-learn's callbacks (from 1.9 on).
+
+To scikit-learn a fit is a task, and every report of its solver a task within it, of which nobody knows how many there
+will be. The report itself is in the metadata, under "progress".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+
+from maxmargin.problems import Progress
+from maxmargin.solvers import Callback
+
+
+@contextmanager
+def reporting(estimator: Any) -> Iterator[Callback | None]:
+    """Yield what a solver should call, or None if nobody listens; what listeners set up is taken down at the end."""
+    listeners: list[Callback] = []
+    if estimator.callback is not None:
+        if not callable(estimator.callback):
+            raise ValueError(
+                f"callback must be a function of one argument, the progress, not {estimator.callback!r}; objects for "
+                "scikit-learn's set_callbacks go there"
+            )
+        listeners.append(estimator.callback)
+    with ExitStack() as stack:
+        if estimator.verbose:
+            from maxmargin.progress import ProgressLine  # rich is only loaded when it is wanted
+
+            line = ProgressLine()
+            stack.callback(line.close)
+            listeners.append(line)
+        if hasattr(estimator, "_skl_callbacks"):
+            listeners.append(_as_tasks(estimator, stack))
+        yield _all_of(listeners) if len(listeners) > 1 else listeners[0] if listeners else None
+
+
+def _all_of(listeners: list[Callback]) -> Callback:
+    """Return one callback for several: all are told, and one is enough to stop."""
+
+    def tell(progress: Progress) -> bool:
+        answers = [listener(progress) for listener in listeners]
+        return any(isinstance(answer, bool | np.bool_) and bool(answer) for answer in answers)
+
+    return tell
+
+
+def _as_tasks(estimator: Any, stack: ExitStack) -> Callback:
+    """Begin the task of a fit, which ends with the stack; return a callback that makes a report a task within it."""
+    from sklearn.callback import CallbackSupportMixin  # loads rich, as `set_callbacks` has by now
+    from sklearn.callback._callback_support import callback_management_context
+
+    stack.enter_context(callback_management_context(estimator))
+    fit = CallbackSupportMixin._init_callback_context(estimator, max_subtasks=None)
+    fit.call_on_fit_task_begin(estimator=estimator)
+    stack.callback(fit.call_on_fit_task_end, estimator=estimator)
+
+    def report(progress: Progress) -> bool:
+        task = fit.subcontext(task_name="report").call_on_fit_task_begin(estimator=estimator)
+        return bool(task.call_on_fit_task_end(estimator=estimator, metadata={"progress": progress}))
+
+    return report
