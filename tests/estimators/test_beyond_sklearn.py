@@ -1,4 +1,7 @@
-"""Machines that scikit-learn does not have: squared losses, quantiles, data description. Their twins judge them."""
+"""Machines that scikit-learn does not have: squared losses, quantiles, data description, ν without intercept.
+
+Their twins judge them.
+"""
 
 import numpy as np
 import pytest
@@ -6,8 +9,37 @@ from sklearn import svm
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import QuantileRegressor
 
-from maxmargin import SVC, SVDD, SVR, OneClassSVM, QuantileSVR
+from maxmargin import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, QuantileSVR
 from reference.data import diabetes, iris, waves
+
+
+class TestNuWithoutIntercept:
+    @pytest.mark.parametrize("solver", ["pairwise", "block"])
+    def test_classification_is_that_of_the_cost_that_comes_out(self, solver):
+        X, y = iris()
+        for labels in (y > 0, y):
+            model = NuSVC(nu=0.4, gamma=0.5, fit_intercept=False, solver=solver, tol=1e-7).fit(X, labels)
+            assert not model.intercept_.any()
+            machines = model.geometry_ if isinstance(model.geometry_, list) else [model.geometry_]
+            for machine in machines:
+                rows = machine.samples
+                twin = SVC(C=machine.cost, gamma=0.5, fit_intercept=False, tol=1e-8).fit(X[rows], labels[rows])
+                assert twin.geometry_.margin == pytest.approx(machine.margin, rel=1e-5)
+                np.testing.assert_allclose(np.sort(twin.geometry_.slack), np.sort(machine.slack), atol=1e-4)
+        unequal = np.arange(len(y)) < 5  # too unequal for nu=0.4 with an intercept
+        assert NuSVC(nu=0.4, fit_intercept=False).fit(X, unequal).certificate_.violation <= 1e-3
+
+    @pytest.mark.parametrize("solver", ["pairwise", "block"])
+    def test_regression_is_that_of_the_tube_that_comes_out(self, solver):
+        X, y = diabetes()
+        model = NuSVR(nu=0.3, gamma=0.1, fit_intercept=False, solver=solver, tol=1e-6).fit(X, y)
+        assert not model.intercept_.any()
+        assert model.certificate_.violation <= 1e-6
+        twin = SVR(epsilon=model.geometry_.epsilon, gamma=0.1, fit_intercept=False, tol=1e-8).fit(X, y)
+        np.testing.assert_allclose(model.predict(X), twin.predict(X), atol=1e-4)
+        outside = np.abs(y - model.predict(X)) > model.geometry_.epsilon + 1e-5
+        assert outside.mean() <= 0.3
+        assert len(model.support_) >= 0.3 * len(y)
 
 
 class TestSquaredLosses:

@@ -25,6 +25,31 @@ class TestNuClassification(FormulationContract):
         return 0.5 * squared_norm - NU * WEIGHTS.sum() * margin + loss
 
 
+class TestWithoutIntercept(FormulationContract):
+    def pose(self):
+        return pose(KernelMatrix(Gaussian(0.5), Points(X)), SIGNS, WEIGHTS, NU, fit_intercept=False)
+
+    def textbook_primal(self, product, offset, squared_norm):
+        margin, reach = -offset[0], product  # y f of every sample
+        loss = (WEIGHTS * np.maximum(0.0, margin - reach)).sum()
+        return 0.5 * squared_norm - NU * WEIGHTS.sum() * margin + loss
+
+
+def test_without_intercept_it_is_the_machine_of_the_cost_that_comes_out():
+    problem = pose(KernelMatrix(Gaussian(0.5), Points(X)), SIGNS, WEIGHTS, 0.9, fit_intercept=False)
+    dual = PairwiseSolver().solve(problem).dual
+    certificate = certify(problem, dual)
+    geometry = read(problem, dual, certificate, np.arange(50))
+    same = c_classification.pose(problem.matrix.base, SIGNS, geometry.cost * WEIGHTS, fit_intercept=False)
+    theirs = PairwiseSolver().solve(same).dual
+    mine = expand(problem, dual, certificate.offset)
+    assert mine.offset == geometry.offset == 0.0
+    np.testing.assert_allclose(mine.coefficients, theirs, atol=1e-6 * geometry.cost)
+    twin = c_classification.read(same, theirs, certify(same, theirs), np.arange(50))
+    np.testing.assert_allclose(geometry.slack, twin.slack, atol=1e-6)
+    assert geometry.margin == pytest.approx(twin.margin, rel=1e-6)
+
+
 def solved():
     problem = pose(KernelMatrix(Gaussian(0.5), Points(X)), SIGNS, WEIGHTS, NU)
     dual = PairwiseSolver().solve(problem).dual

@@ -57,6 +57,29 @@ class TestNuRegression(FormulationContract):
         return 0.5 * squared_norm + NU * COSTS.sum() * 0.5 * (offset[0] - offset[1]) + loss
 
 
+class TestNuRegressionWithoutIntercept(FormulationContract):
+    def pose(self):
+        return nu_regression.pose(matrix(), TARGETS, COSTS, NU, fit_intercept=False)
+
+    def textbook_primal(self, product, offset, squared_norm):
+        distance = np.abs(TARGETS - product[:40])
+        loss = (COSTS * np.maximum(0.0, distance - offset[0])).sum()
+        return 0.5 * squared_norm + NU * COSTS.sum() * offset[0] + loss
+
+    def test_it_is_the_machine_of_the_tube_that_comes_out(self):
+        problem = self.pose()
+        dual = PairwiseSolver().solve(problem).dual
+        certificate = certify(problem, dual)
+        geometry = nu_regression.read(problem, dual, certificate, np.arange(40))
+        same = epsilon_regression.pose(matrix(), TARGETS, COSTS, geometry.epsilon, fit_intercept=False)
+        theirs = PairwiseSolver().solve(same).dual
+        mine = nu_regression.expand(problem, dual, certificate.offset)
+        assert mine.offset == 0.0
+        np.testing.assert_allclose(mine.coefficients, epsilon_regression.sides_together(theirs), atol=1e-6)
+        twin = epsilon_regression.read(same, theirs, certify(same, theirs), np.arange(40))
+        np.testing.assert_allclose(geometry.slack, twin.slack, atol=1e-6)
+
+
 class TestQuantileRegression(FormulationContract):
     quantile = 0.8
 

@@ -4,6 +4,7 @@ import pytest
 from contracts.matrix_contract import MatrixContract
 from maxmargin.kernels import FunctionKernel, Gaussian, Points
 from maxmargin.matrices import CachedMatrix, KernelMatrix, PrecomputedMatrix, RepeatedMatrix
+from maxmargin.matrices.signed_matrix import SignedMatrix
 
 
 def samples(n=12):
@@ -44,6 +45,19 @@ class TestRepeatedPrecomputed(MatrixContract):
     def make(self):
         K, of = Gaussian(0.5)(samples(6)), np.tile(np.arange(6), 2)
         return RepeatedMatrix(PrecomputedMatrix(K), of), K[np.ix_(of, of)]
+
+
+class TestSignedMatrix(MatrixContract):
+    def make(self):
+        X, of, signs = samples(6), np.tile(np.arange(6), 2), np.where(np.arange(12) % 3 == 0, -1.0, 1.0)
+        base = RepeatedMatrix(KernelMatrix(Gaussian(0.5), Points(X)), of)
+        return SignedMatrix(base, signs), Gaussian(0.5)(X)[np.ix_(of, of)] * np.outer(signs, signs)
+
+
+class TestSignedPrecomputed(MatrixContract):
+    def make(self):
+        K, signs = Gaussian(0.5)(samples(9)), np.where(np.arange(9) % 2, -1.0, 1.0)
+        return SignedMatrix(PrecomputedMatrix(K), signs), K * np.outer(signs, signs)
 
 
 class TestCachedMatrix(MatrixContract):

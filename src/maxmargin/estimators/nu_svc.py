@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.estimators.kernel_classifier import KernelClassifier
-from maxmargin.estimators.parameters import check_part
+from maxmargin.estimators.parameters import check_flag, check_part
 from maxmargin.formulations import nu_classification
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.matrices import SymmetricMatrix
@@ -63,6 +63,8 @@ class NuSVC(KernelClassifier):
         A solver object brings its own options for tolerance, cache and limits.
     selection : {"second_order", "most_violating_pair", "maximum_gain"}, default="second_order"
         How the pairwise solver chooses its next pair.
+    fit_intercept : bool, default=True
+        Whether the decision function has an offset b.
     max_seconds : float, default=None
         Limit on the time of the whole fit.
     gap_tol : float, default=None
@@ -117,6 +119,7 @@ class NuSVC(KernelClassifier):
         random_state: Any = None,
         solver: Any = "auto",
         selection: str = "second_order",
+        fit_intercept: bool = True,
         max_seconds: float | None = None,
         gap_tol: float | None = None,
         callback: Any = None,
@@ -140,6 +143,7 @@ class NuSVC(KernelClassifier):
         self.random_state = random_state
         self.solver = solver
         self.selection = selection
+        self.fit_intercept = fit_intercept
         self.max_seconds = max_seconds
         self.gap_tol = gap_tol
         self.callback = callback
@@ -152,15 +156,18 @@ class NuSVC(KernelClassifier):
 
     def _cost(self) -> float:
         check_part("nu", self.nu)
+        check_flag("fit_intercept", self.fit_intercept)
         return 1.0
 
     def _pose(self, matrix: SymmetricMatrix, signs: Floats, costs: Floats) -> DualProblem:
-        return nu_classification.pose(matrix, signs, costs, self.nu)
+        return nu_classification.pose(matrix, signs, costs, self.nu, self.fit_intercept)
 
     def _lone_class(self, label: Any) -> str:
         return f"specified nu is infeasible: it needs samples of two classes. {super()._lone_class(label)}"
 
     def _check_feasible(self, classes: Any, costs: list[Floats]) -> None:
+        if not self.fit_intercept:
+            return  # the classes need not have equal sums
         for a, b in combinations(range(len(classes)), 2):
             signs = np.repeat([1.0, -1.0], [len(costs[a]), len(costs[b])])
             largest = nu_classification.largest_nu(signs, np.concatenate([costs[a], costs[b]]))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from maxmargin.estimators.parameters import check_number, check_part
+from maxmargin.estimators.parameters import check_flag, check_number, check_part
 from maxmargin.estimators.single_machine import SingleMachine
 from maxmargin.estimators.weights import check_costs, check_sample_weights
 from maxmargin.formulations import nu_regression
@@ -56,6 +56,8 @@ class NuSVR(RegressorMixin, SingleMachine):  # type: ignore[misc]  # scikit-lear
         A solver object brings its own options for tolerance, cache and limits.
     selection : {"second_order", "most_violating_pair", "maximum_gain"}, default="second_order"
         How the pairwise solver chooses its next pair.
+    fit_intercept : bool, default=True
+        Whether the function has an offset b.
     max_seconds : float, default=None
         Limit on the time of the whole fit.
     gap_tol : float, default=None
@@ -106,6 +108,7 @@ class NuSVR(RegressorMixin, SingleMachine):  # type: ignore[misc]  # scikit-lear
         max_iter: int = -1,
         solver: Any = "auto",
         selection: str = "second_order",
+        fit_intercept: bool = True,
         max_seconds: float | None = None,
         gap_tol: float | None = None,
         callback: Any = None,
@@ -125,6 +128,7 @@ class NuSVR(RegressorMixin, SingleMachine):  # type: ignore[misc]  # scikit-lear
         self.max_iter = max_iter
         self.solver = solver
         self.selection = selection
+        self.fit_intercept = fit_intercept
         self.max_seconds = max_seconds
         self.gap_tol = gap_tol
         self.callback = callback
@@ -150,12 +154,13 @@ class NuSVR(RegressorMixin, SingleMachine):  # type: ignore[misc]  # scikit-lear
         """
         cost = check_number("C", self.C, above=0)
         nu = check_part("nu", self.nu)
+        check_flag("fit_intercept", self.fit_intercept)
         X, targets = self._check_training_data(X, y, numbers=True)
         weights = check_sample_weights(sample_weight, X)
         costs = check_costs(cost, weights)
 
         def pose(matrix: SymmetricMatrix, rows: Indices) -> DualProblem:
-            return nu_regression.pose(matrix, targets[rows], costs[rows], nu)
+            return nu_regression.pose(matrix, targets[rows], costs[rows], nu, self.fit_intercept)
 
         self._fit_single(X, weights, pose, nu_regression, variables=2)
         return self

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from maxmargin.formulations.formulation import Expansion
+from maxmargin.formulations.formulation import Expansion, signed
 from maxmargin.matrices.repeated_matrix import RepeatedMatrix
 from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
@@ -92,9 +92,9 @@ def tube(
     problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices, epsilon: float, offset: float
 ) -> TubeGeometry:
     """Return the geometry of a tube of known half-width."""
-    coefficients = sides_together(dual)
+    coefficients = sides_together(signed(problem, dual))
     at_cost = np.any(np.split((dual != 0) & ((dual == problem.lower) | (dual == problem.upper)), 2), axis=0)
-    above, below = np.split(certificate.slack, 2)
+    above, below = np.split(signed(problem, certificate.slack), 2)
     return TubeGeometry(
         epsilon=epsilon,
         squared_norm=certificate.squared_norm,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
 
+from maxmargin.matrices.signed_matrix import SignedMatrix
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import Certificate, DualProblem
 
@@ -13,6 +14,16 @@ class Expansion(NamedTuple):
 
     coefficients: Floats
     offset: float
+
+
+def signed(problem: DualProblem, values: Floats) -> Floats:
+    """Return values of the variables as those of the expansion: where the matrix has signs, the variables are |b|."""
+    return problem.matrix.signs * values if isinstance(problem.matrix, SignedMatrix) else values
+
+
+def middle(offset: Floats) -> float:
+    """Return the b of a machine with two groups, the mean of their offsets; with a single group there is none."""
+    return float(offset.mean()) if len(offset) == 2 else 0.0
 
 
 class Formulation(Protocol):

@@ -7,6 +7,9 @@
 (Schölkopf et al. 2000; LIBSVM's scaling, c_i = 1 but for weights.) The decision function is divided by the margin r
 that comes out, so that support vectors on the edge have f = ±1 as in C-classification: it is the machine of C = 1/r.
 Two groups have two offsets: their mean is b, half their difference r.
+
+Without b the two sums need not be equal. In α = |b_i| ≥ 0 there is one group, Σ α_i = ν W, the matrix gets the signs
+of the labels, and the offset of the group is −r. Every ν up to 1 is feasible.
 """
 
 from __future__ import annotations
@@ -15,7 +18,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from maxmargin.formulations.formulation import Expansion
+from maxmargin.formulations.formulation import Expansion, middle, signed
+from maxmargin.matrices.signed_matrix import SignedMatrix
 from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
 
@@ -27,9 +31,17 @@ def largest_nu(signs: Floats, weights: Floats) -> float:
     return 2.0 * min(positive, negative) / (positive + negative)
 
 
-def pose(matrix: SymmetricMatrix, signs: Floats, weights: Floats, nu: float) -> DualProblem:
+def pose(matrix: SymmetricMatrix, signs: Floats, weights: Floats, nu: float, fit_intercept: bool = True) -> DualProblem:
     """Return the dual problem of samples with labels `signs` = ±1 and weights c_i."""
     half = 0.5 * nu * float(weights.sum())
+    if not fit_intercept:
+        return DualProblem(
+            matrix=SignedMatrix(matrix, signs),
+            linear=np.zeros(matrix.size),
+            lower=np.zeros(matrix.size),
+            upper=weights,
+            total=np.array([2.0 * half]),
+        )
     return DualProblem(
         matrix=matrix,
         linear=np.zeros(matrix.size),
@@ -42,13 +54,13 @@ def pose(matrix: SymmetricMatrix, signs: Floats, weights: Floats, nu: float) -> 
 
 def expand(problem: DualProblem, dual: Floats, offset: Floats) -> Expansion:
     """Return the decision function, scaled so that the edges of the margin are at ±1."""
-    margin = half_difference(offset)
-    return Expansion(dual / margin, float(offset.mean()) / margin)
+    margin = _margin(offset)
+    return Expansion(signed(problem, dual) / margin, middle(offset) / margin)
 
 
-def half_difference(offset: Floats) -> float:
-    """Return the margin r between the offsets of the two groups, 1 if there is none to scale by."""
-    margin = 0.5 * float(offset[0] - offset[1])
+def _margin(offset: Floats) -> float:
+    """Return the margin r, half the difference of two offsets or minus a single one; 1 if there is none to scale by."""
+    margin = 0.5 * float(offset[0] - offset[1]) if len(offset) == 2 else -float(offset[0])
     return margin if margin > 0 else 1.0
 
 
@@ -87,16 +99,16 @@ class NuGeometry:
 
 def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices) -> NuGeometry:
     """Read the machine off a solution of the problem that `pose` made of the training rows `samples`."""
-    edge = half_difference(certificate.offset)
+    edge = _margin(certificate.offset)
     at_cost = (dual != 0) & ((dual == problem.lower) | (dual == problem.upper))
     norm = np.sqrt(max(certificate.squared_norm, 0.0)) / edge
-    signs = np.where(problem.group > 0, 1.0, -1.0)
-    # The slack of the problem is −(f + its group's part): signs · slack is r − y f.
+    # With two groups the slack of the problem is −(f + its group's part): signs · slack is r − y f.
+    signs = np.where(problem.group > 0, 1.0, -1.0) if problem.groups == 2 else 1.0
     return NuGeometry(
         margin=float(1.0 / norm) if norm > 0 else float("inf"),
         cost=1.0 / edge,
         squared_norm=certificate.squared_norm / edge**2,
-        offset=float(certificate.offset.mean()) / edge,
+        offset=middle(certificate.offset) / edge,
         free=samples[(dual != 0) & ~at_cost],
         bounded=samples[at_cost],
         non_support=samples[dual == 0],

@@ -5,6 +5,9 @@
              below it [−C_i, 0], sum −½ ν W
 
 (Schölkopf et al. 2000; LIBSVM's scaling.) The two groups have two offsets: their mean is b, half their difference ε.
+
+Without b the two sums need not be equal. In α = |b_i| ≥ 0 there is one group, Σ α_i = ν W, linear = t above and −t
+below, the matrix gets the signs of the sides, and the offset of the group is ε.
 """
 
 from __future__ import annotations
@@ -12,15 +15,24 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin.formulations.epsilon_regression import TubeGeometry, both_sides, sides_together, tube
-from maxmargin.formulations.formulation import Expansion
+from maxmargin.formulations.formulation import Expansion, middle, signed
+from maxmargin.matrices.signed_matrix import SignedMatrix
 from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
 
 
-def pose(matrix: SymmetricMatrix, targets: Floats, costs: Floats, nu: float) -> DualProblem:
+def pose(matrix: SymmetricMatrix, targets: Floats, costs: Floats, nu: float, fit_intercept: bool = True) -> DualProblem:
     """Return the dual problem of samples with `targets` and slack costs C_i."""
     n = matrix.size
     half = 0.5 * nu * float(costs.sum())
+    if not fit_intercept:
+        return DualProblem(
+            matrix=SignedMatrix(both_sides(matrix), np.repeat([1.0, -1.0], n)),
+            linear=np.concatenate([targets, -targets]),
+            lower=np.zeros(2 * n),
+            upper=np.tile(costs, 2),
+            total=np.array([2.0 * half]),
+        )
     return DualProblem(
         matrix=both_sides(matrix),
         linear=np.concatenate([targets, targets]),
@@ -33,10 +45,11 @@ def pose(matrix: SymmetricMatrix, targets: Floats, costs: Floats, nu: float) -> 
 
 def expand(problem: DualProblem, dual: Floats, offset: Floats) -> Expansion:
     """Return the regression function."""
-    return Expansion(sides_together(dual), float(offset.mean()))
+    return Expansion(sides_together(signed(problem, dual)), middle(offset))
 
 
 def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices) -> TubeGeometry:
     """Read the machine off a solution of the problem that `pose` made of the training rows `samples`."""
-    epsilon = max(0.0, 0.5 * float(certificate.offset[0] - certificate.offset[1]))
-    return tube(problem, dual, certificate, samples, epsilon, float(certificate.offset.mean()))
+    offset = certificate.offset
+    epsilon = 0.5 * float(offset[0] - offset[1]) if len(offset) == 2 else float(offset[0])
+    return tube(problem, dual, certificate, samples, max(0.0, epsilon), middle(offset))

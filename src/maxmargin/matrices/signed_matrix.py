@@ -1,0 +1,87 @@
+"""A matrix with signs: M_ij = s_i s_j base_ij, s = ±1.
+
+A constraint on Σ |b_i| over variables of both signs is no plain sum. In α = s∘b ≥ 0 it is one, and the matrix gets
+signs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.matrices.single_columns import SingleColumns
+from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
+
+
+@dataclass(frozen=True)
+class SignedMatrix:
+    """The matrix of variables that are the `signs` times those of another matrix."""
+
+    base: SymmetricMatrix
+    signs: Floats
+
+    @property
+    def size(self) -> int:
+        return self.base.size
+
+    @property
+    def rows_at_once(self) -> int:
+        return self.base.rows_at_once
+
+    @property
+    def cost(self) -> int:
+        return self.base.cost
+
+    def checksum(self) -> int:
+        return self.base.checksum()
+
+    def at_hand(self) -> Floats | None:
+        values = self.base.at_hand()
+        return None if values is None else self.signs[:, None] * values * self.signs
+
+    def diagonal(self) -> Floats:
+        return self.base.diagonal()
+
+    def rows(self, indices: Indices) -> Floats:
+        return self.signs[indices][:, None] * self.base.rows(indices) * self.signs
+
+    def block(self, rows: Indices, columns: Indices) -> Floats:
+        return self.signs[rows][:, None] * self.base.block(rows, columns) * self.signs[columns]
+
+    def matvec(self, vector: Floats) -> Floats:
+        return self.signs * self.base.matvec(self.signs * vector)
+
+    def source(self) -> SignedMatrix:
+        return SignedMatrix(self.base.source(), self.signs)
+
+    def take(self, indices: Indices) -> SignedMatrix:
+        return SignedMatrix(self.base.take(indices), self.signs[indices])
+
+    def single(self, columns: Indices) -> SingleColumns:
+        return _SignedColumns(self.base.single(columns), self.signs, self.signs[columns])
+
+
+@dataclass(frozen=True)
+class _SignedColumns:
+    """Columns of the base matrix, with signs."""
+
+    columns: SingleColumns
+    of_rows: Floats
+    of_columns: Floats
+
+    @property
+    def cost(self) -> int:
+        return self.columns.cost
+
+    def fill(self, rows: Indices, out: NDArray[np.float32], slots: Indices) -> int:
+        computed = self.columns.fill(rows, out, slots)
+        across, width = self.of_columns.astype(np.float32), len(self.of_columns)
+        for slot, sign in zip(slots, self.of_rows[rows].astype(np.float32), strict=True):
+            out[slot, :width] *= sign * across
+        return computed
+
+    def combine(self, rows: Indices, weights: Floats) -> tuple[Floats, int]:
+        product, computed = self.columns.combine(rows, self.of_columns * weights)
+        return self.of_rows[rows] * product, computed
