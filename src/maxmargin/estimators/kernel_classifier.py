@@ -76,11 +76,12 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            With ``kernel="precomputed"``, the symmetric matrix of kernel values.
+            With ``kernel="precomputed"``, the symmetric matrix of kernel values; with a function as kernel, samples of
+            any kind.
         y : array-like of shape (n_samples,)
             Labels of any type.
         sample_weight : array-like of shape (n_samples,), optional
-            Factors on C by sample. 0 leaves a row out, 2 counts it twice.
+            Factors on C by sample. 0 or less leaves a row out, 2 counts it twice.
 
         Returns
         -------

@@ -141,11 +141,12 @@ class NuSVR(RegressorMixin, SingleMachine):  # type: ignore[misc]  # scikit-lear
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            With ``kernel="precomputed"``, the symmetric matrix of kernel values.
+            With ``kernel="precomputed"``, the symmetric matrix of kernel values; with a function as kernel, samples of
+            any kind.
         y : array-like of shape (n_samples,)
             Numbers.
         sample_weight : array-like of shape (n_samples,), optional
-            Factors on the cost by sample. 0 leaves a row out, 2 counts it twice.
+            Factors on the cost by sample. 0 or less leaves a row out, 2 counts it twice.
 
         Returns
         -------

@@ -135,11 +135,12 @@ class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]  # scikit-
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            With ``kernel="precomputed"``, the symmetric matrix of kernel values.
+            With ``kernel="precomputed"``, the symmetric matrix of kernel values; with a function as kernel, samples of
+            any kind.
         y : ignored
             There for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional
-            Factors on the cost by sample. 0 leaves a row out, 2 counts it twice.
+            Factors on the cost by sample. 0 or less leaves a row out, 2 counts it twice.
 
         Returns
         -------

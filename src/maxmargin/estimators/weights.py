@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ def check_sample_weights(sample_weight: Any, X: Any) -> Floats:
     """Return the weight of each sample, 1 by default; 0 leaves a row out, and so does less, as in scikit-learn."""
     if sample_weight is None:
         return np.ones(X.shape[0])
-    if np.ndim(sample_weight) == 0:
+    if isinstance(sample_weight, Real):
         sample_weight = np.full(X.shape[0], sample_weight)
     weights: Floats = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
     if weights.shape != X.shape[:1]:
