@@ -204,7 +204,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             return cast(Solver, self.solver)
         name = check_choice("solver", self.solver, ("auto", *SOLVERS))
         if name == "auto":
-            # Few variables: no blocks to speak of. A hard margin and the other selection rules are the pairwise solver's.
+            # Few variables make no blocks. A hard margin and the other selection rules are the pairwise solver's.
             pairwise = size <= FEW or not bounded or self.selection != "second_order"
             name = "pairwise" if pairwise else "block"
         if name == "pairwise":
