@@ -124,7 +124,7 @@ class TestCallbacks:
         assert listener.heard[2:-2] == ["begin report", "end report"] * len(listener.reports)
         assert listener.reports
         assert all(isinstance(report, Progress) for report in listener.reports)
-        np.testing.assert_array_equal(decide(fitted, X), decide(clone(model).set_callbacks().fit(X, y), X))
+        np.testing.assert_allclose(decide(fitted, X), decide(clone(model).set_callbacks().fit(X, y), X), atol=1e-9)
 
     def test_stop_a_fit(self):
         X, y = waves(1500)

@@ -52,16 +52,14 @@ def _all_values(kernel: Kernel, points: Points) -> Floats:
     """Return the whole kernel matrix; where values are dear, stripes up to the diagonal, and the rest mirrored."""
     count = len(points)
     values = np.empty((count, count))
-    cheap = isinstance(kernel, FormulaKernel) and work_per_value(points) <= CHEAP
-    step = max(1, count if cheap else max(64, -(-count // 6)))
-    for start in range(0, count, step):
-        stop = min(count, start + step)
-        rows, columns = points.take(slice(start, stop)), points.take(slice(0, stop))
-        if isinstance(kernel, FormulaKernel):
-            fused_columns(kernel.formula, columns, np.float64, 1).fill(rows, values, np.arange(start, stop))
-        else:
-            values[start:stop, :stop] = kernel.evaluate(rows, columns)
-        _native.mirror(values, start, stop, 1)
+    if isinstance(kernel, FormulaKernel) and work_per_value(points) <= CHEAP:
+        fused_columns(kernel.formula, points, np.float64, 1).fill(points, values, np.arange(count))
+    else:
+        step = max(64, -(-count // 6))
+        for start in range(0, count, step):
+            stop = min(count, start + step)
+            values[start:stop, :stop] = kernel.evaluate(points.take(slice(start, stop)), points.take(slice(0, stop)))
+            _native.mirror(values, start, stop, 1)
     check_finite(values)
     return values
 
