@@ -32,6 +32,15 @@ def test_own_kernels_run():
     assert names["given"].score(names["K"], ["English"] * 4 + ["Italian"] * 4) == 1.0
 
 
+def test_examples_of_the_strategies_run():
+    text = (ROOT / "docs/multi_class.md").read_text(encoding="utf-8")
+    names: dict = {}
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 5
+    for block in blocks:
+        exec(compile(block, "docs/multi_class.md", "exec"), names)
+
+
 ESTIMATORS = [svc, nu_svc, svr, nu_svr, one_class_svm, quantile_svr, svdd]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from maxmargin.formulations import crammer_singer
 from maxmargin.formulations.c_classification import pose
 from maxmargin.kernels import Gaussian, Kernel, Linear, Points, Sigmoid
 from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
@@ -137,6 +138,14 @@ def group_and_singles() -> DualProblem:
     )
 
 
+def group_of_each_sample() -> DualProblem:
+    """Crammer–Singer with four classes and duplicates: as many groups as samples."""
+    X, _ = two_clouds(30, 2, 1.0)
+    X[20:] = X[:10]
+    costs = np.random.default_rng(1).uniform(0.1, 5.0, 30)
+    return crammer_singer.pose(KernelMatrix(Gaussian(0.5), Points(X)), np.arange(30) % 4, 4, costs)
+
+
 def one_class() -> DualProblem:
     X, _ = two_clouds(40, 2, 0.0)
     return DualProblem(
@@ -153,7 +162,8 @@ CONVEX: dict[str, Callable[[], DualProblem]] = {
     for make in (
         separable, overlapping, without_bias, equal_duplicates, opposite_duplicates, almost_empty_class, zero_diagonal,
         all_zero_matrix, all_at_bound, huge_cost, tiny_cost, unscaled_columns, singular_kernel, two_samples,
-        sample_costs, hard_margin, with_ridge, two_groups, group_and_singles, one_class,
+        sample_costs, hard_margin, with_ridge, two_groups, group_and_singles, group_of_each_sample,
+        one_class,
     )
 }  # fmt: skip
 

@@ -29,7 +29,8 @@ def press():
     os.kill(os.getpid(), signal.SIGINT)
 
 threading.Thread(target=press).start()
-model = SVC(C=cost, gamma=1.0, tol=1e-10, n_jobs={jobs}, callback=lambda progress: working.set())
+strategy = {strategy!r}
+model = SVC(C=cost, gamma=1.0, tol=1e-10, multi_class=strategy, n_jobs={jobs}, callback=lambda _: working.set())
 try:
     model.fit(X, y)
     sys.exit("the fit ended before it was interrupted")
@@ -46,9 +47,20 @@ print("healthy")
 """
 
 
-@pytest.mark.parametrize(("classes", "jobs", "cost"), [(2, 1, "1e6"), (4, 1, "1e6"), (4, 2, "1e6"), (2, 1, "np.inf")])
-def test_ctrl_c(classes, jobs, cost):
-    program = PROGRAM.format(classes=classes, jobs=jobs, cost=cost)
+@pytest.mark.parametrize(
+    ("classes", "jobs", "cost", "strategy"),
+    [
+        (2, 1, "1e6", "ovo"),
+        (4, 1, "1e6", "ovo"),
+        (4, 2, "1e6", "ovo"),
+        (2, 1, "np.inf", "ovo"),
+        (4, 1, "1e6", "ovr"),
+        (4, 2, "1e6", "ovr"),
+        (4, 2, "1e6", "weston_watkins"),
+    ],
+)
+def test_ctrl_c(classes, jobs, cost, strategy):
+    program = PROGRAM.format(classes=classes, jobs=jobs, cost=cost, strategy=strategy)
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     assert "healthy" in run.stdout

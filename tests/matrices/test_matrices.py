@@ -1,9 +1,21 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
 from contracts.matrix_contract import MatrixContract
 from maxmargin.kernels import FunctionKernel, Gaussian, Points
-from maxmargin.matrices import CachedMatrix, KernelMatrix, PrecomputedMatrix, RepeatedMatrix
+from maxmargin.matrices import (
+    CachedMatrix,
+    ClassMatrix,
+    KernelMatrix,
+    PrecomputedMatrix,
+    RepeatedMatrix,
+    RowStore,
+    SharedRows,
+    ShiftedMatrix,
+    row_store,
+)
 from maxmargin.matrices.signed_matrix import SignedMatrix
 
 
@@ -58,6 +70,53 @@ class TestSignedPrecomputed(MatrixContract):
     def make(self):
         K, signs = Gaussian(0.5)(samples(9)), np.where(np.arange(9) % 2, -1.0, 1.0)
         return SignedMatrix(PrecomputedMatrix(K), signs), K * np.outer(signs, signs)
+
+
+class TestShiftedMatrix(MatrixContract):
+    def make(self):
+        X = samples()
+        return ShiftedMatrix(KernelMatrix(Gaussian(0.5), Points(X)), 2.0), Gaussian(0.5)(X) + 2.0
+
+
+class TestShiftedPrecomputed(MatrixContract):
+    def make(self):
+        K = Gaussian(0.5)(samples())
+        return ShiftedMatrix(PrecomputedMatrix(K)), K + 1.0
+
+
+class TestClassMatrix(MatrixContract):
+    def make(self):
+        X = samples(5)
+        return ClassMatrix.of_all(KernelMatrix(Gaussian(0.5), Points(X)), 3), np.kron(Gaussian(0.5)(X), np.eye(3))
+
+
+class TestClassMatrixOfSomeVariables(MatrixContract):
+    def make(self):
+        X, of, kind = samples(6), np.array([4, 0, 4, 2, 5, 5, 4, 1]), np.array([0, 2, 2, 0, 0, 2, 0, 1])
+        dense = Gaussian(0.5)(X)[np.ix_(of, of)] * (kind[:, None] == kind)
+        return ClassMatrix(ShiftedMatrix(KernelMatrix(Gaussian(0.5), Points(X)), 0.0), of, kind), dense
+
+
+class TestSharedRows(MatrixContract):
+    budget = 10**6
+
+    def make(self):
+        X = samples()
+        return SharedRows(KernelMatrix(Gaussian(0.5), Points(X)), self.budget, 1), Gaussian(0.5)(X)
+
+
+class TestSharedRowsWithoutRoom(TestSharedRows):
+    budget = 0
+
+
+class TestSharedRowsWithLittleRoom(TestSharedRows):
+    budget = 3 * 4 * 12
+
+
+class TestRepeatedSharedRows(MatrixContract):
+    def make(self):
+        K, of = Gaussian(0.5)(samples(6)), np.tile(np.arange(6), 2)
+        return RepeatedMatrix(SharedRows(PrecomputedMatrix(K), 10**6, 1), of), K[np.ix_(of, of)]
 
 
 class TestCachedMatrix(MatrixContract):
@@ -153,3 +212,73 @@ def test_values_that_are_not_finite_are_an_error():
 def test_precomputed_must_be_square():
     with pytest.raises(ValueError, match="must be square.*3 x 4"):
         PrecomputedMatrix(np.ones((3, 4)))
+
+
+@pytest.mark.parametrize("budget", [0, 4 * 4 * 12, 10**6])
+def test_shared_rows_are_computed_once(budget):
+    asked = []
+
+    def kernel(X, Z):
+        asked.append(len(X) * len(Z))
+        return Gaussian(0.5)(X, Z)
+
+    X = samples()
+    shared = SharedRows(KernelMatrix(FunctionKernel(kernel), Points(X)), budget, 1)
+    everything, rows, weights = np.arange(12), np.array([7, 2, 9]), np.array([1.0, -2.0, 3.0])
+    expected = Gaussian(0.5)(X)
+    for first in (True, False):
+        asked.clear()
+        out = np.empty((3, 12), dtype=np.float32)
+        computed = shared.single(everything).fill(rows, out, np.arange(3))
+        np.testing.assert_allclose(out, expected[rows], rtol=1e-6)
+        product, more = shared.single(rows).combine(everything, weights)
+        np.testing.assert_allclose(product, weights @ expected[rows], rtol=1e-6)
+        part, _ = shared.single(rows).combine(everything[3:8], weights)
+        np.testing.assert_allclose(part, (weights @ expected[rows])[3:8], rtol=1e-6)
+        assert computed + more == (0 if budget and not first else 36 if budget else 72)
+        assert sum(asked) == (computed + more if budget else 72 + 15)
+    assert shared.bytes <= budget
+
+
+@pytest.mark.parametrize("budget", [0, 2 * 4 * 8, 10**6])
+def test_rows_of_a_class_matrix_are_those_of_its_base(budget):
+    X = np.random.default_rng(2).random((8, 100))
+    matrix = ClassMatrix.of_all(KernelMatrix(Gaussian(0.1), Points(X)), 3)
+    dense = np.kron(Gaussian(0.1)(X), np.eye(3))
+    store = row_store(matrix, budget, 1)
+    assert store.capacity == 0
+    rows, weights = np.array([4, 0, 23, 5, 22]), np.array([1.0, 2.0, -1.0, 0.5, -3.0])
+    for _ in range(2):
+        np.testing.assert_allclose(store.combine(rows, weights), weights @ dense[rows], rtol=1e-5, atol=1e-6)
+        out = np.empty((5, 5), dtype=np.float32)
+        store.square(store.stored_last(rows), out)
+        np.testing.assert_allclose(out, dense[np.ix_(rows, rows)], rtol=1e-6)
+    if budget == 10**6:
+        assert store.evaluations == 3 * 8  # one row for each of the samples, whatever the class
+    assert type(row_store(matrix.base, budget, 1)) is RowStore
+
+
+def test_threads_share_rows_and_errors_leave_none_waiting():
+    X, calls = samples(40), []
+
+    def kernel(A, B):
+        calls.append(len(A) * len(B))
+        if len(calls) == 1:
+            raise RuntimeError("once")
+        return Gaussian(0.5)(A, B)
+
+    shared = SharedRows(KernelMatrix(FunctionKernel(kernel), Points(X)), 10**6, 1)
+    everything, rows = np.arange(40), np.arange(0, 40, 2)
+
+    def read(_):
+        out = np.empty((20, 40), dtype=np.float32)
+        return shared.single(everything).fill(rows, out, np.arange(20)), out
+
+    with pytest.raises(RuntimeError, match="once"):
+        read(0)
+    calls[1:] = []
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(read, range(8)))
+    assert sum(computed for computed, _ in results) == sum(calls[1:]) == 20 * 40
+    for _, out in results:
+        np.testing.assert_allclose(out, Gaussian(0.5)(X)[rows], rtol=1e-6)

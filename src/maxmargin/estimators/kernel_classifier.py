@@ -1,9 +1,7 @@
-"""Classifiers with kernels: a machine for each pair of classes, and scikit-learn's attributes read off them."""
+"""Classifiers with kernels: data are checked, a strategy trains machines, and attributes are read off them."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,31 +9,34 @@ from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from maxmargin.estimators.all_in_one import AllInOneStrategy
 from maxmargin.estimators.kernel_machine import KernelMachine
-from maxmargin.estimators.pairs import train_pairs
+from maxmargin.estimators.one_versus_one import PairStrategy
+from maxmargin.estimators.one_versus_rest import RestStrategy
 from maxmargin.estimators.parameters import check_choice, check_flag
-from maxmargin.estimators.reports import reporting
-from maxmargin.estimators.samples import points_of
-from maxmargin.estimators.small_pairs import BoxFormulation, train_small_pairs
+from maxmargin.estimators.small_problems import BoxFormulation
+from maxmargin.estimators.strategy import LabelledData, Strategy
 from maxmargin.estimators.weights import check_sample_weights, class_factors
+from maxmargin.formulations import crammer_singer, weston_watkins
 from maxmargin.formulations.formulation import Formulation
-from maxmargin.kernels import Kernel
 from maxmargin.kernels.points import rows_of
-from maxmargin.matrices import SymmetricMatrix, WholeKernel
-from maxmargin.matrices.shared_kernel import SharedKernel
+from maxmargin.matrices import SymmetricMatrix
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
-from maxmargin.models import OneVersusOne
+from maxmargin.models import OneVersusOne, OneVersusRest
 from maxmargin.problems import DualProblem, Status
-from maxmargin.resources import thread_count
-from maxmargin.solvers import BlockSolver
 from maxmargin.training import Machine, Solver
 
-#: Up to this many samples, pairs of classes are trained sooner than a second thread starts.
-WORTH_THREADS = 2000
+#: The names that ``multi_class`` knows.
+STRATEGIES: dict[str, Strategy] = {
+    "ovo": PairStrategy(),
+    "ovr": RestStrategy(),
+    "crammer_singer": AllInOneStrategy(crammer_singer),
+    "weston_watkins": AllInOneStrategy(weston_watkins),
+}
 
 
 class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn has no type hints
-    """Base of the kernel classifiers. They say what one pair of classes is; the rest is here."""
+    """Base of the kernel classifiers. They say what one pair of classes is; strategies do the rest."""
 
     # Set by the constructors of the estimators.
     class_weight: Any
@@ -45,7 +46,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
     warm_start: Any
     callback: Any
     verbose: Any
+    loss: Any
     fit_intercept: Any
+    multi_class: Any = "ovo"  # of a classifier that does not ask
 
     @property
     def _formulation(self) -> Formulation:
@@ -89,84 +92,37 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
             The fitted estimator.
         """
         self._check_parameters()
-        cost = self._cost()
-        X, y = self._check_training_data(X, y)
-        if y.dtype.kind not in "biuUS":  # numbers with a fraction are no labels
-            check_classification_targets(y)
-        weights = check_sample_weights(sample_weight, X)
-        taking_part = np.flatnonzero(weights > 0)
-        classes, codes = np.unique(y[taking_part], return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(self._lone_class(classes.tolist()[0]))
-        members = [taking_part[codes == c] for c in range(len(classes))]
-        labels = np.full(len(y), -1)
-        labels[taking_part] = codes
-        factors = class_factors(self.class_weight, classes, codes, weights[taking_part])
-        costs = self._costs(cost, factors, labels, weights)
-        self._check_feasible(classes, [costs[rows] for rows in members])
-        kernel = self._make_kernel(X, weights)
-        threads = thread_count(1 if self.n_jobs is None and X.shape[0] <= WORTH_THREADS else self.n_jobs)
-        if X.shape[0] <= WORTH_THREADS:
-            threads = 1
-        if kernel is not None and not kernel.vectorised:
-            threads = 1  # a function of the user's that two threads must not call at once
-        # Two classes: all threads work on the one problem. More: each works on a problem of its own.
-        side_by_side = 1 if len(classes) == 2 else min(threads, len(classes) * (len(classes) - 1) // 2)
-        inside = max(1, threads // side_by_side)
-        cache_bytes = self._cache_bytes(X.shape[0])
-        bounded = bool(np.isfinite(cost))
-        solver = self._make_solver(X.shape[0], bounded, cache_bytes // side_by_side, inside)
-        order = taking_part if len(classes) == 2 else np.concatenate(members)
-        matrix_of = self._make_matrix_of(kernel, X, order, cache_bytes, inside)
-        shared = self._share_rows(kernel, X, members, solver, cache_bytes, inside) if len(classes) > 2 else None
-        if shared is not None and isinstance(solver, BlockSolver):
-            solver = replace(solver, cache_bytes=(cache_bytes - shared.bytes) // side_by_side)
-        starts = self._starts(classes, members, X.shape)
-        # In the only pair of a two-class problem the second class is the positive one, as in scikit-learn.
-        first_sign = -1.0 if len(classes) == 2 else 1.0
-
-        def of_pair(a: int, b: int) -> tuple[Indices, Floats]:
-            samples = taking_part if len(classes) == 2 else np.concatenate([members[a], members[b]])
-            return samples, np.where(labels[samples] == a, first_sign, -first_sign)
-
-        def pose(a: int, b: int) -> tuple[DualProblem, Indices]:
-            samples, signs = of_pair(a, b)
-            matrix = matrix_of(samples) if shared is None else shared.pair(a, b)
-            return self._pose(matrix, signs, costs[samples]), samples
-
-        small = self._box_formulation if starts is None and self._may_be_solved_at_once(solver) and bounded else None
-        with reporting(self) as report:
-            if report is None and isinstance(matrix_of, WholeKernel) and small is not None:
-                pairs = [of_pair(a, b) for a, b in combinations(range(len(classes)), 2)]
-                samples, signs = map(list, zip(*pairs, strict=True))
-                machines = train_small_pairs(matrix_of, samples, signs, costs, small, self.fit_intercept, solver)
-            else:
-                machines = train_pairs(pose, len(classes), solver, self._formulation, starts, report, side_by_side)
+        data, factors, weights = self._check_labelled_data(X, y, sample_weight)
+        kernel = self._make_kernel(data.X, weights)
+        name = self._name_strategy(data.classes)
+        machines, solver = STRATEGIES[name].train(self, data, kernel)
         if any(machine.status is Status.UNBOUNDED for machine in machines):
             raise ValueError(
                 "the classes cannot be separated by this kernel, at least not with a margin above a millionth of the "
                 "extent of the data, so there is no hard margin (C=inf) to find; use a finite C for a soft margin, "
                 "another kernel, or scale the features if they differ much in size"
             )
-        self.classes_ = classes
+        self.classes_ = data.classes
         self.class_weight_ = factors
-        self.shape_fit_ = X.shape
+        self.shape_fit_ = data.X.shape
         self._kernel_ = kernel
+        self._multi_class_ = name
         self._machines_ = machines
-        self._collect(X, members, labels)
-        self._speak_up(solver.stopping.violation)
+        self._collect(data)
+        self._speak_up(solver.stopping.violation, self._strategy.each)
         return self
 
     def decision_function(self, X: Any) -> Floats:
         """Return how far each sample is on the side of each class.
 
         Two classes: one value per sample, positive for ``classes_[1]``. More: one column per class ("ovr"), or one per
-        pair of classes ("ovo"), positive for the first of the pair.
+        pair of classes ("ovo", only if pairs were trained), positive for the first of the pair.
         """
         decisions = self._decide(X)
         if len(self.classes_) == 2:
             return decisions.ravel()
         if check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo")) == "ovo":
+            self._strategy.check(self)
             return decisions
         return self._model().scores(decisions)
 
@@ -186,35 +142,26 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
 
     @property
     def certificate_(self) -> Any:
-        """What is proved about the solution: one certificate, or a list with one per pair of classes."""
-        return self._per_pair("certificate_", [machine.certificate for machine in self._trained("certificate_")])
+        """What is proved about the solution: one certificate, or a list with one per machine."""
+        return self._per_machine([machine.certificate for machine in self._trained("certificate_")])
 
     @property
     def geometry_(self) -> Any:
-        """Support vectors, slacks and margin: one, or a list with one per pair of classes."""
-        return self._per_pair("geometry_", [machine.geometry for machine in self._trained("geometry_")])
+        """Support vectors, slacks and margin: one, or a list with one per machine."""
+        return self._per_machine([machine.geometry for machine in self._trained("geometry_")])
 
     @property
     def status_(self) -> Any:
-        """How the solver ended: one, or a list with one per pair of classes."""
-        return self._per_pair("status_", [machine.status for machine in self._trained("status_")])
+        """How the solver ended: one, or a list with one per machine."""
+        return self._per_machine([machine.status for machine in self._trained("status_")])
 
     @property
     def coef_(self) -> Any:
-        """The weight vector w of each pair of classes; only for a linear kernel."""
+        """The weight vector w of each decision function; only for a linear kernel."""
         self._trained("coef_")
         if not self._is_linear:
             raise AttributeError("coef_ is only available with a linear kernel")
-        edges = np.concatenate([[0], np.cumsum(self.n_support_)])
-        coefficients = self.dual_coef_.toarray() if sparse.issparse(self.dual_coef_) else self.dual_coef_
-        rows = []
-        for a, b in combinations(range(len(self.classes_)), 2):
-            of_a, of_b = slice(edges[a], edges[a + 1]), slice(edges[b], edges[b + 1])
-            rows.append(
-                coefficients[b - 1, of_a] @ self.support_vectors_[of_a]
-                + coefficients[a, of_b] @ self.support_vectors_[of_b]
-            )
-        weights = np.vstack(rows)
+        weights = self._model().weights(self.support_vectors_)
         weights.flags.writeable = False
         return sparse.csr_matrix(weights) if sparse.issparse(self.support_vectors_) else weights
 
@@ -240,17 +187,31 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
             )
         check_flag("warm_start", self.warm_start)
         check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
+        STRATEGIES[check_choice("multi_class", self.multi_class, tuple(STRATEGIES))].check(self)
 
-    def _share_rows(
-        self, kernel: Kernel | None, X: Any, members: list[Indices], solver: Solver, cache_bytes: int, threads: int
-    ) -> SharedKernel | None:
-        """Return kernel rows for all pairs of classes, if the solver reads rows and half of the cache holds them."""
-        if kernel is None or not isinstance(solver, BlockSolver):
-            return None
-        points = points_of(X)
-        if SharedKernel.bytes_for(members) > cache_bytes // 2 or not SharedKernel.serves(kernel, points, threads):
-            return None
-        return SharedKernel(kernel, points, members, threads)
+    def _name_strategy(self, classes: Any) -> str:
+        """Return which strategy it is: one of two classes against the rest is a single pair."""
+        return "ovo" if len(classes) == 2 and self.multi_class == "ovr" else str(self.multi_class)
+
+    def _check_labelled_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[LabelledData, Floats, Floats]:
+        """Return the data, the factor of each class and the weight of each sample, all checked."""
+        cost = self._cost()
+        X, y = self._check_training_data(X, y)
+        if y.dtype.kind not in "biuUS":  # numbers with a fraction are no labels
+            check_classification_targets(y)
+        weights = check_sample_weights(sample_weight, X)
+        taking_part = np.flatnonzero(weights > 0)
+        classes, codes = np.unique(y[taking_part], return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(self._lone_class(classes.tolist()[0]))
+        members = [taking_part[codes == c] for c in range(len(classes))]
+        labels = np.full(len(y), -1)
+        labels[taking_part] = codes
+        factors = class_factors(self.class_weight, classes, codes, weights[taking_part])
+        costs = self._costs(cost, factors, labels, weights)
+        self._check_feasible(classes, [costs[rows] for rows in members])
+        bounded = bool(np.isfinite(cost))
+        return LabelledData(X, classes, labels, members, taking_part, costs, bounded), factors, weights
 
     def _costs(self, cost: float, factors: Floats, labels: Indices, weights: Floats) -> Floats:
         """Return the cost of slack of each sample: C times the factor of its class times its weight."""
@@ -260,49 +221,50 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
             raise ValueError("C times the weights is too large for a number; use C=inf for a hard margin")
         return costs
 
-    def _starts(self, classes: Any, members: list[Indices], shape: tuple[int, ...]) -> list[Floats] | None:
-        """Return the previous solution as a start for each pair, if there is one that fits."""
+    def _starts(self, data: LabelledData, samples: list[Indices]) -> list[Floats] | None:
+        """Return the previous solution as a start for the machine of each of `samples`, if there is one that fits."""
         machines: list[Machine] | None = getattr(self, "_machines_", None)
-        if not self.warm_start or machines is None:
+        if not self.warm_start or machines is None or self._multi_class_ != self._name_strategy(data.classes):
             return None
-        if shape[0] != self.shape_fit_[0] or not np.array_equal(classes, self.classes_):
+        if len(data.labels) != self.shape_fit_[0] or not np.array_equal(data.classes, self.classes_):
             return None
         starts = []
-        for machine, (a, b) in zip(machines, combinations(range(len(classes)), 2), strict=True):
-            by_sample = np.zeros(shape[0])
-            by_sample[machine.samples] = machine.dual
-            samples = np.concatenate([members[a], members[b]])
-            starts.append(by_sample[np.sort(samples) if len(classes) == 2 else samples])
+        for machine, rows in zip(machines, samples, strict=True):
+            of_sample = machine.dual.reshape(len(machine.samples), -1)  # one variable each, or one for each class
+            by_sample = np.zeros((len(data.labels), of_sample.shape[1]))
+            by_sample[machine.samples] = of_sample
+            starts.append(by_sample[rows].ravel())
         return starts
 
-    def _collect(self, X: Any, members: list[Indices], labels: Indices) -> None:
-        """Gather the machines of all pairs into scikit-learn's arrays."""
-        count = len(self.classes_)
+    def _collect(self, data: LabelledData) -> None:
+        """Gather the machines into scikit-learn's arrays."""
         machines = self._machines_
-        coefficients = np.zeros((count - 1, self.shape_fit_[0]))
-        for machine, (a, b) in zip(machines, combinations(range(count), 2), strict=True):
-            row = np.where(labels[machine.samples] == a, b - 1, a)
-            coefficients[row, machine.samples] = machine.expansion.coefficients
+        coefficients, self.intercept_ = self._strategy.lay_out(machines, data)
         in_use = np.asarray(coefficients.any(axis=0))
-        support = [rows[in_use[rows]] for rows in members]
+        support = [rows[in_use[rows]] for rows in data.members]
         order = np.concatenate(support)
         self.support_ = order.astype(np.int32)
         self.n_support_ = np.array([len(rows) for rows in support], dtype=np.int32)
         self.dual_coef_: Any = coefficients[:, order]
-        self.intercept_ = np.array([machine.expansion.offset for machine in machines])
-        self.support_vectors_ = np.empty((0, 0)) if self._kernel_ is None else rows_of(X, order)
-        if sparse.issparse(X):
+        self.support_vectors_ = np.empty((0, 0)) if self._kernel_ is None else rows_of(data.X, order)
+        if sparse.issparse(data.X):
             self.dual_coef_ = sparse.csr_matrix(self.dual_coef_)
         self.n_iter_ = np.array([machine.counters.iterations for machine in machines], dtype=np.int32)
         self.fit_status_ = int(not all(machine.status.converged for machine in machines))
 
-    def _model(self) -> OneVersusOne:
+    @property
+    def _strategy(self) -> Strategy:
+        """How the classes were told apart in ``fit``."""
+        return STRATEGIES[self._multi_class_]
+
+    def _model(self) -> OneVersusOne | OneVersusRest:
         coefficients = self.dual_coef_.toarray() if sparse.issparse(self.dual_coef_) else self.dual_coef_
-        return OneVersusOne(coefficients, self.intercept_, self.n_support_)
+        return self._strategy.model(coefficients, self.intercept_, self.n_support_)
 
     def _decide(self, X: Any) -> Floats:
         X = self._check_samples(X)
         return self._model().decide(self._make_blocks(X), self._prediction_threads(X.shape[0]))
 
-    def _per_pair(self, attribute: str, values: list[Any]) -> Any:
-        return values[0] if len(self.classes_) == 2 else values
+    @staticmethod
+    def _per_machine(values: list[Any]) -> Any:
+        return values[0] if len(values) == 1 else values

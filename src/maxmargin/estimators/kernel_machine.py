@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples, check_consistent_length, chec
 from maxmargin.estimators.parameters import check_choice, check_count, check_flag, check_number
 from maxmargin.estimators.samples import as_objects, is_table, points_of, weighted_variance
 from maxmargin.kernels import FunctionKernel, Kernel, Linear, make_kernel
-from maxmargin.matrices import NOT_FINITE, KernelMatrix, PrecomputedMatrix, SymmetricMatrix, WholeKernel
+from maxmargin.matrices import NOT_FINITE, KernelMatrix, PrecomputedMatrix, SharedRows, SymmetricMatrix, WholeKernel
 from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES, Floats, Indices
 from maxmargin.models import ComputedBlocks, GivenBlocks, KernelBlocks
 from maxmargin.models.kernel_blocks import WORTH_A_THREAD
@@ -31,6 +31,9 @@ SMALL = 2048
 
 #: Up to this many variables a problem is left to pair steps on rows in double precision.
 FEW = 500
+
+#: Up to this many samples, several machines are trained sooner than a second thread starts.
+WORTH_THREADS = 2000
 
 #: How far a precomputed matrix may be from symmetric, relative to its largest value.
 ASYMMETRY = 1e-6
@@ -99,11 +102,10 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             "accept_large_sparse": True,
         }
 
-    def _check_training_data(self, X: Any, y: Any = "no_validation", numbers: bool = False) -> tuple[Any, Any]:
-        """Return the data, checked; `numbers` says that targets are numbers, not labels."""
+    def _check_training_data(self, X: Any, y: Any = "no_validation", **about_targets: bool) -> tuple[Any, Any]:
+        """Return the data, checked."""
         if self._precomputed and sparse.issparse(X):
             raise TypeError("Sparse precomputed kernels are not supported: they must be dense; convert with .toarray()")
-        about_targets = {"y_numeric": True} if numbers else {}
         if self._own_function and not is_table(X):
             if not isinstance(y, str):
                 y = validate_data(self, "no_validation", y, **about_targets)
@@ -112,8 +114,6 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         else:
             checked = validate_data(self, X, y, **self._table, **about_targets)
             X, y = checked if isinstance(checked, tuple) else (checked, None)
-        if numbers:
-            y = np.asarray(y, dtype=np.float64)
         if self._precomputed:
             _check_precomputed(X)
         return X, y
@@ -163,20 +163,52 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             raise ValueError(f"cache_size must be a number of megabytes above 0, or 'auto', not {self.cache_size!r}")
         return 8 * size**2 if size <= SMALL else default_cache_bytes()
 
+    def _divide_threads(self, kernel: Kernel | None, size: int, machines: int) -> tuple[int, int]:
+        """Return how many machines are trained side by side, and on how many threads each."""
+        threads = thread_count(1 if self.n_jobs is None and size <= WORTH_THREADS else self.n_jobs)
+        if size <= WORTH_THREADS or (kernel is not None and not kernel.vectorised):
+            return 1, 1  # a function of the user's must not be called by two threads at once
+        side_by_side = min(threads, machines)
+        return side_by_side, max(1, threads // side_by_side)
+
     def _make_matrix_of(
-        self, kernel: Kernel | None, X: Any, order: Indices, cache_bytes: int, threads: int
+        self, kernel: Kernel | None, X: Any, order: Indices, cache_bytes: int, threads: int, readers: int = 1
     ) -> WholeKernel | Callable[[Indices], SymmetricMatrix]:
         """Return all kernel values of few samples, else a function from training rows to their kernel matrix.
 
-        Rows that are asked for together should be neighbours in `order`.
+        Rows that are asked for together should be neighbours in `order`. A function of the user's is only called for
+        what is needed, unless there are several `readers` who would each ask again.
         """
         if kernel is None:
             return lambda rows: PrecomputedMatrix(X, rows)
         points = points_of(X)
         kernel.check(points)
-        if kernel.vectorised and len(points) <= SMALL and 8 * len(points) ** 2 <= cache_bytes:
+        if (kernel.vectorised or readers > 1) and len(points) <= SMALL and 8 * len(points) ** 2 <= cache_bytes:
             return WholeKernel.of(kernel, points, order)
         return lambda rows: KernelMatrix(kernel, points.take(rows), threads)
+
+    def _make_shared(
+        self,
+        kernel: Kernel | None,
+        X: Any,
+        rows: Indices,
+        solver: Solver,
+        machines: int,
+        side_by_side: int,
+        threads: int,
+    ) -> tuple[Solver, SymmetricMatrix]:
+        """Return a solver and the matrix of some rows for several machines, whose values are computed once for all.
+
+        Of the memory for rows, one half is for those that all share, the rest for those that each machine works with.
+        """
+        cache_bytes = self._cache_bytes(X.shape[0])
+        matrix = self._make_matrix_of(kernel, X, rows, cache_bytes, threads, machines)(rows)
+        if machines == 1 or not isinstance(matrix, KernelMatrix) or not isinstance(solver, BlockSolver):
+            return solver, matrix
+        shared = SharedRows(matrix, cache_bytes // 2, threads)
+        if solver is self.solver:  # an object of the user's keeps its options
+            return solver, shared
+        return replace(solver, cache_bytes=(cache_bytes - shared.bytes) // side_by_side), shared
 
     def _make_blocks(self, X: Any) -> KernelBlocks:
         """Return the kernel values of samples with the support vectors."""
@@ -217,7 +249,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         few = samples * len(self.support_) < WORTH_A_THREAD
         return 1 if own_function or few else thread_count(self.n_jobs)
 
-    def _speak_up(self, tolerance: float, stacklevel: int = 3) -> None:
+    def _speak_up(self, tolerance: float, each: str, stacklevel: int = 3) -> None:
         """Raise after an interruption, warn of a limit that was hit; the model is in place by now."""
         unfinished = [machine for machine in self._machines_ if not machine.status.converged]
         if not unfinished:
@@ -230,7 +262,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         advice = ""
         if worst.status is Status.MAX_ITERATIONS:
             advice = f"Solver terminated early (max_iter={self.max_iter}).  {SCALE_THE_DATA} "
-        which = "" if len(self._machines_) == 1 else f" in {len(unfinished)} of {len(self._machines_)} pairs of classes"
+        which = "" if len(self._machines_) == 1 else f" in {len(unfinished)} of {len(self._machines_)} {each}"
         warnings.warn(
             f"{advice}{type(self).__name__} stopped before the tolerance{which}: {worst.status.value}. "
             f"Violation {worst.certificate.violation:.3g} (tolerance {tolerance:g}), "

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from sklearn.base import RegressorMixin
-
+from maxmargin.estimators.kernel_regressor import KernelRegressor
 from maxmargin.estimators.parameters import check_flag, check_number, check_part
-from maxmargin.estimators.single_machine import SingleMachine
 from maxmargin.estimators.weights import check_costs, check_sample_weights
 from maxmargin.formulations import nu_regression
 from maxmargin.matrices import SymmetricMatrix
@@ -16,7 +13,7 @@ from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import DualProblem
 
 
-class NuSVR(RegressorMixin, SingleMachine):  # type: ignore[misc]  # scikit-learn has no type hints
+class NuSVR(KernelRegressor):
     """Fit a flat function with a tube just wide enough that at most a part ν of the samples lies outside.
 
     The machine is that of `SVR` with the ε that comes out (``geometry_.epsilon``). A drop-in for ``sklearn.svm.NuSVR``,
@@ -73,16 +70,17 @@ class NuSVR(RegressorMixin, SingleMachine):  # type: ignore[misc]  # scikit-lear
 
     Attributes
     ----------
-    certificate_ : Certificate
+    certificate_ : Certificate, or a list with one per output
         ``primal``, ``dual``, ``gap`` and ``violation`` of the solution, and each variable's share of the gap.
         Computed when first read; an error if the training data were changed since.
-    geometry_ : TubeGeometry
+    geometry_ : TubeGeometry, or a list with one per output
         Half-width of the tube; samples in it, on its edge and outside, distance of every sample, ‖w‖², offset.
-    status_ : Status
+    status_ : Status, or a list with one per output
         How the solver ended; ``status_.value`` is a sentence.
     support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, fit_status_, n_iter_, shape_fit_,
     n_features_in_, feature_names_in_
-        As in scikit-learn.
+        As in scikit-learn; of several outputs, ``dual_coef_``, ``intercept_``, ``coef_`` and ``n_iter_`` have a line or
+        a number for each, and ``support_`` is for all.
 
     Examples
     --------
@@ -143,8 +141,8 @@ class NuSVR(RegressorMixin, SingleMachine):  # type: ignore[misc]  # scikit-lear
         X : array-like or sparse matrix of shape (n_samples, n_features)
             With ``kernel="precomputed"``, the symmetric matrix of kernel values; with a function as kernel, samples of
             any kind.
-        y : array-like of shape (n_samples,)
-            Numbers.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Numbers. Each column of a table gets a machine of its own; kernel values are computed once for all.
         sample_weight : array-like of shape (n_samples,), optional
             Factors on the cost by sample. 0 or less leaves a row out, 2 counts it twice.
 
@@ -156,16 +154,12 @@ class NuSVR(RegressorMixin, SingleMachine):  # type: ignore[misc]  # scikit-lear
         cost = check_number("C", self.C, above=0)
         nu = check_part("nu", self.nu)
         check_flag("fit_intercept", self.fit_intercept)
-        X, targets = self._check_training_data(X, y, numbers=True)
+        X, targets = self._check_targets(X, y)
         weights = check_sample_weights(sample_weight, X)
         costs = check_costs(cost, weights)
 
-        def pose(matrix: SymmetricMatrix, rows: Indices) -> DualProblem:
-            return nu_regression.pose(matrix, targets[rows], costs[rows], nu, self.fit_intercept)
+        def pose(matrix: SymmetricMatrix, targets: Floats, rows: Indices) -> DualProblem:
+            return nu_regression.pose(matrix, targets, costs[rows], nu, self.fit_intercept)
 
-        self._fit_single(X, weights, pose, nu_regression, variables=2)
+        self._fit_targets(X, targets, weights, pose, nu_regression, variables=2)
         return self
-
-    def predict(self, X: Any) -> Floats:
-        """Return the value of the function for each sample."""
-        return np.asarray(self._decide(X))

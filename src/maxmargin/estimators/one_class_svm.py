@@ -151,7 +151,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]  # scikit-
         X = self._check_training_data(X)[0]
         weights = check_costs(1.0, check_sample_weights(sample_weight, X))
 
-        def pose(matrix: SymmetricMatrix, rows: Indices) -> DualProblem:
+        def pose(matrix: SymmetricMatrix, rows: Indices, output: int) -> DualProblem:
             return one_class.pose(matrix, weights[rows], nu)
 
         self._fit_single(X, weights, pose, one_class, variables=1)

@@ -1,4 +1,4 @@
-"""Training one machine for each pair of classes, on one thread or several."""
+"""Training several machines, for example one for each pair of classes, on one thread or several."""
 
 from __future__ import annotations
 
@@ -25,28 +25,43 @@ def train_pairs(
     callback: Callback | None,
     threads: int,
 ) -> list[Machine]:
-    """Return the machines of all pairs of classes, in the order (0, 1), (0, 2) and so on.
-
-    A limit on seconds holds for all pairs together, and an interruption ends them all.
-    """
+    """Return the machines of all pairs of classes, in the order (0, 1), (0, 2) and so on."""
     pairs = list(combinations(range(classes), 2))
+    return train_several(
+        lambda position: pose(*pairs[position]), len(pairs), solver, formulation, starts, callback, threads
+    )
+
+
+def train_several(
+    pose: Callable[[int], tuple[DualProblem, Indices]],
+    count: int,
+    solver: Solver,
+    formulation: Formulation,
+    starts: list[Floats] | None,
+    callback: Callback | None,
+    threads: int,
+) -> list[Machine]:
+    """Return machines for the problems 0 to `count` − 1, each of which `pose` returns together with its training rows.
+
+    A limit on seconds holds for all together, and an interruption ends them all.
+    """
     deadline = None
     if solver.stopping.max_seconds is not None:
         deadline = perf_counter() + solver.stopping.max_seconds
     watch = SharedCallback(callback)
 
-    def train_pair(position: int) -> Machine:
-        problem, samples = pose(*pairs[position])
+    def train_one(position: int) -> Machine:
+        problem, samples = pose(position)
         start = None if starts is None else starts[position]
-        machine = train(problem, solver, samples, formulation, start, watch, deadline, JUDGED_AT_ONCE // len(pairs))
+        machine = train(problem, solver, samples, formulation, start, watch, deadline, JUDGED_AT_ONCE // count)
         if machine.status is Status.INTERRUPTED:
             watch.stopped.set()
         return machine
 
-    if threads == 1 or len(pairs) == 1:
-        return _mark_interrupted([train_pair(position) for position in range(len(pairs))])
-    with ThreadPoolExecutor(min(threads, len(pairs))) as pool:
-        futures = [pool.submit(train_pair, position) for position in range(len(pairs))]
+    if threads == 1 or count == 1:
+        return _mark_interrupted([train_one(position) for position in range(count)])
+    with ThreadPoolExecutor(min(threads, count)) as pool:
+        futures = [pool.submit(train_one, position) for position in range(count)]
         interrupted = False
         while True:
             try:
@@ -56,7 +71,7 @@ def train_pairs(
                 interrupted = True
                 watch.stopped.set()
         if any(future.done() and future.exception() for future in futures):
-            watch.stopped.set()  # an error in one pair: the others need not go on
+            watch.stopped.set()  # an error in one: the others need not go on
     return _mark_interrupted([future.result() for future in futures], interrupted)
 
 

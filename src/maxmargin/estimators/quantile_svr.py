@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from sklearn.base import RegressorMixin
-
+from maxmargin.estimators.kernel_regressor import KernelRegressor
 from maxmargin.estimators.parameters import check_flag, check_number
-from maxmargin.estimators.single_machine import SingleMachine
 from maxmargin.estimators.weights import check_costs, check_sample_weights
 from maxmargin.formulations import quantile_regression
 from maxmargin.matrices import SymmetricMatrix
@@ -16,7 +13,7 @@ from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import DualProblem
 
 
-class QuantileSVR(RegressorMixin, SingleMachine):  # type: ignore[misc]  # scikit-learn has no type hints
+class QuantileSVR(KernelRegressor):
     """Fit a flat function that a part τ of the targets lies below.
 
     Minimise ½‖w‖² + C Σ ρ_τ(y_i − f(x_i)) with the pinball loss ρ_τ(e) = τ e where e > 0, else (τ − 1) e. Two of them
@@ -72,16 +69,17 @@ class QuantileSVR(RegressorMixin, SingleMachine):  # type: ignore[misc]  # sciki
 
     Attributes
     ----------
-    certificate_ : Certificate
+    certificate_ : Certificate, or a list with one per output
         ``primal``, ``dual``, ``gap`` and ``violation`` of the solution, and each variable's share of the gap.
         Computed when first read; an error if the training data were changed since.
-    geometry_ : QuantileGeometry
+    geometry_ : QuantileGeometry, or a list with one per output
         Samples above, below and on the function, error of every sample, ‖w‖², offset.
-    status_ : Status
+    status_ : Status, or a list with one per output
         How the solver ended; ``status_.value`` is a sentence.
     support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, fit_status_, n_iter_, shape_fit_,
     n_features_in_, feature_names_in_
-        As in scikit-learn.
+        As in scikit-learn; of several outputs, ``dual_coef_``, ``intercept_``, ``coef_`` and ``n_iter_`` have a line or
+        a number for each, and ``support_`` is for all.
 
     Examples
     --------
@@ -144,8 +142,8 @@ class QuantileSVR(RegressorMixin, SingleMachine):  # type: ignore[misc]  # sciki
         X : array-like or sparse matrix of shape (n_samples, n_features)
             With ``kernel="precomputed"``, the symmetric matrix of kernel values; with a function as kernel, samples of
             any kind.
-        y : array-like of shape (n_samples,)
-            Numbers.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Numbers. Each column of a table gets a machine of its own; kernel values are computed once for all.
         sample_weight : array-like of shape (n_samples,), optional
             Factors on the cost by sample. 0 or less leaves a row out, 2 counts it twice.
 
@@ -159,16 +157,12 @@ class QuantileSVR(RegressorMixin, SingleMachine):  # type: ignore[misc]  # sciki
         if not quantile < 1:
             raise ValueError(f"quantile must be a number above 0 and below 1, not {self.quantile!r}")
         check_flag("fit_intercept", self.fit_intercept)
-        X, targets = self._check_training_data(X, y, numbers=True)
+        X, targets = self._check_targets(X, y)
         weights = check_sample_weights(sample_weight, X)
         costs = check_costs(cost, weights)
 
-        def pose(matrix: SymmetricMatrix, rows: Indices) -> DualProblem:
-            return quantile_regression.pose(matrix, targets[rows], costs[rows], quantile, self.fit_intercept)
+        def pose(matrix: SymmetricMatrix, targets: Floats, rows: Indices) -> DualProblem:
+            return quantile_regression.pose(matrix, targets, costs[rows], quantile, self.fit_intercept)
 
-        self._fit_single(X, weights, pose, quantile_regression, variables=1)
+        self._fit_targets(X, targets, weights, pose, quantile_regression, variables=1)
         return self
-
-    def predict(self, X: Any) -> Floats:
-        """Return the value of the function for each sample."""
-        return np.asarray(self._decide(X))

@@ -1,4 +1,4 @@
-"""Estimators with one machine for all samples: regression and novelty detection."""
+"""Estimators with one machine for all samples, or one for each output: regression and novelty detection."""
 
 from __future__ import annotations
 
@@ -8,22 +8,25 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from maxmargin.estimators.kernel_machine import KernelMachine
+from maxmargin.estimators.kernel_machine import WORTH_THREADS, KernelMachine
+from maxmargin.estimators.pairs import train_several
 from maxmargin.estimators.parameters import check_flag
 from maxmargin.estimators.reports import reporting
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.kernels.points import rows_of
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
-from maxmargin.problems import Certificate, DualProblem, Status
+from maxmargin.models import Expansions
+from maxmargin.problems import DualProblem, Status
 from maxmargin.resources import thread_count
-from maxmargin.training import Machine, train
+from maxmargin.training import Machine
 
-Pose = Callable[[SymmetricMatrix, Indices], DualProblem]
+#: From a matrix, its training rows and the number of the output to the problem.
+Pose = Callable[[SymmetricMatrix, Indices, int], DualProblem]
 
 
 class SingleMachine(KernelMachine):
-    """Base of the estimators whose decision function is one expansion over the support vectors."""
+    """Base of the estimators whose decision function is one expansion over the support vectors, or one per output."""
 
     # Set by the constructors of the estimators.
     callback: Any
@@ -31,28 +34,27 @@ class SingleMachine(KernelMachine):
     warm_start: Any
 
     @property
-    def certificate_(self) -> Certificate:
-        """What is proved about the solution."""
-        return self._trained("certificate_")[0].certificate
+    def certificate_(self) -> Any:
+        """What is proved about the solution; of several outputs a list."""
+        return self._per_output([machine.certificate for machine in self._trained("certificate_")])
 
     @property
     def geometry_(self) -> Any:
-        """What the solution looks like."""
-        return self._trained("geometry_")[0].geometry
+        """What the solution looks like; of several outputs a list."""
+        return self._per_output([machine.geometry for machine in self._trained("geometry_")])
 
     @property
-    def status_(self) -> Status:
-        """How the solver ended."""
-        return self._trained("status_")[0].status
+    def status_(self) -> Any:
+        """How the solver ended; of several outputs a list."""
+        return self._per_output([machine.status for machine in self._trained("status_")])
 
     @property
     def coef_(self) -> Any:
-        """The weight vector w; only for a linear kernel."""
+        """The weight vector w of each output; only for a linear kernel."""
         self._trained("coef_")
         if not self._is_linear:
             raise AttributeError("coef_ is only available with a linear kernel")
-        coefficients = self.dual_coef_.toarray() if sparse.issparse(self.dual_coef_) else self.dual_coef_
-        weights = coefficients @ self.support_vectors_
+        weights = self._model().weights(self.support_vectors_)
         weights.flags.writeable = False
         return sparse.csr_matrix(weights) if sparse.issparse(self.support_vectors_) else weights
 
@@ -62,59 +64,78 @@ class SingleMachine(KernelMachine):
         return np.array([len(self.support_)], dtype=np.int32)
 
     def _fit_single(
-        self, X: Any, weights: Floats, pose: Pose, formulation: Formulation, variables: int, bounded: bool = True
+        self,
+        X: Any,
+        weights: Floats,
+        pose: Pose,
+        formulation: Formulation,
+        variables: int,
+        outputs: int | None = None,
+        bounded: bool = True,
     ) -> None:
-        """Train on the rows with a weight; `pose` gets their matrix and numbers, and has so many variables for each."""
+        """Train on the rows with a weight; `pose` has so many variables for each. Outputs are numbered, or None."""
         check_flag("warm_start", self.warm_start)
         rows = np.flatnonzero(weights > 0)
+        count = 1 if outputs is None else outputs
         kernel = self._make_kernel(X, weights)
         threads = 1 if kernel is not None and not kernel.vectorised else thread_count(self.n_jobs)
+        side_by_side = 1 if len(rows) <= WORTH_THREADS else min(threads, count)
+        inside = max(1, threads // side_by_side)
         cache_bytes = self._cache_bytes(X.shape[0])
-        solver = self._make_solver(variables * len(rows), bounded, cache_bytes, threads)
-        matrix = self._make_matrix_of(kernel, X, rows, cache_bytes, threads)(rows)
-        start = self._start(rows, X.shape)
+        solver = self._make_solver(variables * len(rows), bounded, cache_bytes // side_by_side, inside)
+        solver, matrix = self._make_shared(kernel, X, rows, solver, count, side_by_side, inside)
+        starts = self._starts(rows, X.shape, outputs)
         with reporting(self) as report:
-            machine = train(pose(matrix, rows), solver, rows, formulation, start, report)
-        if machine.status is Status.UNBOUNDED:
+            machines = train_several(
+                lambda output: (pose(matrix, rows, output), rows), count, solver, formulation, starts, report,
+                side_by_side,
+            )  # fmt: skip
+        if any(machine.status is Status.UNBOUNDED for machine in machines):
             raise ValueError(
                 "no function of this kernel keeps every target within epsilon, so there is no hard tube (C=inf) "
                 "to find; use a finite C, a larger epsilon, or another kernel"
             )
         self.shape_fit_ = X.shape
         self._kernel_ = kernel
-        self._machines_ = [machine]
-        self._collect(X, machine)
-        self._speak_up(solver.stopping.violation, stacklevel=4)
+        self._outputs_ = outputs
+        self._machines_ = machines
+        self._collect(X, machines)
+        self._speak_up(solver.stopping.violation, "outputs", stacklevel=4)
 
-    def _start(self, rows: Indices, shape: tuple[int, ...]) -> Floats | None:
+    def _starts(self, rows: Indices, shape: tuple[int, ...], outputs: int | None) -> list[Floats] | None:
         """Return the previous solution as a start, if there is one that fits."""
         machines: list[Machine] | None = getattr(self, "_machines_", None)
-        if not self.warm_start or machines is None or shape != self.shape_fit_:
+        if not self.warm_start or machines is None or shape != self.shape_fit_ or outputs != self._outputs_:
             return None
-        return machines[0].dual if np.array_equal(machines[0].samples, rows) else None
+        return [machine.dual for machine in machines] if np.array_equal(machines[0].samples, rows) else None
 
-    def _collect(self, X: Any, machine: Machine) -> None:
+    def _collect(self, X: Any, machines: list[Machine]) -> None:
         """Set scikit-learn's attributes."""
-        expansion = machine.expansion
-        used = np.flatnonzero(expansion.coefficients)
-        self.support_ = machine.samples[used].astype(np.int32)
-        self.dual_coef_: Any = expansion.coefficients[used][None, :]
-        self.intercept_ = np.array([expansion.offset])
-        self.support_vectors_ = np.empty((0, 0)) if self._kernel_ is None else rows_of(X, machine.samples[used])
+        coefficients = np.array([machine.expansion.coefficients for machine in machines])
+        used = np.flatnonzero(coefficients.any(axis=0))
+        samples = machines[0].samples[used]
+        self.support_ = samples.astype(np.int32)
+        self.dual_coef_: Any = coefficients[:, used]
+        self.intercept_ = np.array([machine.expansion.offset for machine in machines])
+        self.support_vectors_ = np.empty((0, 0)) if self._kernel_ is None else rows_of(X, samples)
         if sparse.issparse(X):
             self.dual_coef_ = sparse.csr_matrix(self.dual_coef_)
-        self.n_iter_ = machine.counters.iterations
-        self.fit_status_ = int(not machine.status.converged)
+        steps = [machine.counters.iterations for machine in machines]
+        self.n_iter_ = steps[0] if self._outputs_ is None else np.array(steps, dtype=np.int32)
+        self.fit_status_ = int(not all(machine.status.converged for machine in machines))
+
+    def _per_output(self, values: list[Any]) -> Any:
+        return values[0] if self._outputs_ is None else values
 
     def _decide(self, X: Any) -> Floats:
-        """Return the value of the expansion for each sample."""
+        """Return the value of the expansion for each sample, of several outputs a column each."""
         return self._expand(self._check_samples(X))
 
     def _expand(self, X: Any) -> Floats:
         """Return the value of the expansion for samples that were checked."""
+        values = self._model().decide(self._make_blocks(X), self._prediction_threads(X.shape[0]))
+        return values.ravel() if self._outputs_ is None else values
+
+    def _model(self) -> Expansions:
         coefficients = self.dual_coef_.toarray() if sparse.issparse(self.dual_coef_) else self.dual_coef_
-        if not coefficients.shape[1]:
-            return np.full(X.shape[0], self.intercept_[0])
-        threads = self._prediction_threads(X.shape[0])
-        values: Floats = self._make_blocks(X).combine(coefficients[0], threads) + self.intercept_[0]
-        return values
+        return Expansions(coefficients, self.intercept_)

@@ -6,7 +6,7 @@ from typing import Any
 
 from maxmargin.estimators.kernel_classifier import KernelClassifier
 from maxmargin.estimators.parameters import check_choice, check_flag, check_number
-from maxmargin.estimators.small_pairs import BoxFormulation
+from maxmargin.estimators.small_problems import BoxFormulation
 from maxmargin.formulations import c_classification, squared_hinge
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.matrices import SymmetricMatrix
@@ -54,16 +54,22 @@ class SVC(KernelClassifier):
     verbose : bool, default=False
         Show a progress line on the terminal for fits longer than a second.
     max_iter : int, default=-1
-        Limit on the steps of each binary problem, −1 for none.
+        Limit on the steps of each problem, −1 for none.
+    multi_class : {"ovo", "ovr", "crammer_singer", "weston_watkins"}, default="ovo"
+        How more than two classes are told apart: a machine for each pair of classes, as in scikit-learn; a machine for
+        each class against the rest; or one machine for all classes, where a sample pays for the class that comes
+        nearest to its own (Crammer–Singer) or for all that come too near (Weston–Watkins), with the hinge and a finite
+        C. The offsets of the last two are regularised like the weights.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        Shape of ``decision_function`` with more than two classes; training is one-versus-one always.
+        Shape of ``decision_function`` with more than two classes; "ovo" is for machines of pairs only.
     break_ties : bool, default=False
         Let ``decision_function`` decide between classes with equal votes (with "ovr").
     random_state : int, RandomState or None, default=None
         Accepted for compatibility; nothing here is random.
     solver : {"auto", "pairwise", "block"} or solver object, default="auto"
         The algorithm. "auto": up to 2048 samples all pairs of classes in one native call of pair steps; what takes
-        many of them, and larger data, "block"; hard margins and up to 500 samples "pairwise".
+        many of them, and larger data, "block"; up to 500 variables (all-in-one machines have one for each sample and
+        class) and for hard margins "pairwise".
         A solver object brings its own options for tolerance, cache and limits.
     selection : {"second_order", "most_violating_pair", "maximum_gain"}, default="second_order"
         How the pairwise solver chooses its next pair.
@@ -84,15 +90,17 @@ class SVC(KernelClassifier):
 
     Attributes
     ----------
-    certificate_ : Certificate, or a list with one per pair of classes
+    certificate_ : Certificate, or a list with one per pair of classes ("ovo") or class ("ovr")
         ``primal``, ``dual``, ``gap`` and ``violation`` of the solution, and each sample's share of the gap.
         Computed when first read; an error if the training data were changed since.
-    geometry_ : MarginGeometry, or a list with one per pair of classes
+    geometry_ : MarginGeometry, or a list of them; ClassGeometry of an all-in-one machine
         Free and bounded support vectors, slack of every sample, margin, ‖w‖², offset and its interval.
-    status_ : Status, or a list with one per pair of classes
+    status_ : Status, or a list
         How the solver ended; ``status_.value`` is a sentence.
-    classes_, support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, class_weight_, fit_status_,
-    n_iter_, shape_fit_, n_features_in_, feature_names_in_
+    dual_coef_, intercept_, coef_
+        As in scikit-learn's SVC for "ovo" and for two classes; else a line, or a number, for each class.
+    classes_, support_, support_vectors_, n_support_, class_weight_, fit_status_, n_iter_, shape_fit_,
+    n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Examples
@@ -121,6 +129,7 @@ class SVC(KernelClassifier):
         class_weight: Any = None,
         verbose: bool = False,
         max_iter: int = -1,
+        multi_class: str = "ovo",
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         random_state: Any = None,
@@ -146,6 +155,7 @@ class SVC(KernelClassifier):
         self.class_weight = class_weight
         self.verbose = verbose
         self.max_iter = max_iter
+        self.multi_class = multi_class
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
         self.random_state = random_state

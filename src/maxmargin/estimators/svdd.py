@@ -158,7 +158,7 @@ class SVDD(OutlierMixin, SingleMachine):  # type: ignore[misc]  # scikit-learn h
         X = self._check_training_data(X)[0]
         weights = check_costs(1.0, check_sample_weights(sample_weight, X))
 
-        def pose(matrix: SymmetricMatrix, rows: Indices) -> DualProblem:
+        def pose(matrix: SymmetricMatrix, rows: Indices, output: int) -> DualProblem:
             return data_description.pose(matrix, weights[rows], nu)
 
         self._fit_single(X, weights, pose, data_description, variables=1)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
+from maxmargin.estimators.kernel_regressor import KernelRegressor
 from maxmargin.estimators.parameters import check_choice, check_flag, check_number
-from maxmargin.estimators.single_machine import SingleMachine
 from maxmargin.estimators.weights import check_costs, check_sample_weights
 from maxmargin.formulations import epsilon_regression, squared_epsilon_regression
 from maxmargin.matrices import SymmetricMatrix
@@ -21,7 +20,7 @@ LOSSES: dict[str, Any] = {
 }
 
 
-class SVR(RegressorMixin, SingleMachine):  # type: ignore[misc]  # scikit-learn has no type hints
+class SVR(KernelRegressor):
     """Fit a flat function with a tube: minimise ½‖w‖² + C Σ max(0, |y_i − f(x_i)| − ε).
 
     A drop-in for ``sklearn.svm.SVR``, with ``certificate_``.
@@ -79,16 +78,17 @@ class SVR(RegressorMixin, SingleMachine):  # type: ignore[misc]  # scikit-learn 
 
     Attributes
     ----------
-    certificate_ : Certificate
+    certificate_ : Certificate, or a list with one per output
         ``primal``, ``dual``, ``gap`` and ``violation`` of the solution, and each variable's share of the gap.
         Computed when first read; an error if the training data were changed since.
-    geometry_ : TubeGeometry
+    geometry_ : TubeGeometry, or a list with one per output
         Samples in the tube, on its edge and outside, distance of every sample, ‖w‖², offset.
-    status_ : Status
+    status_ : Status, or a list with one per output
         How the solver ended; ``status_.value`` is a sentence.
     support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, fit_status_, n_iter_, shape_fit_,
     n_features_in_, feature_names_in_
-        As in scikit-learn.
+        As in scikit-learn; of several outputs, ``dual_coef_``, ``intercept_``, ``coef_`` and ``n_iter_`` have a line or
+        a number for each, and ``support_`` is for all.
 
     Examples
     --------
@@ -151,8 +151,8 @@ class SVR(RegressorMixin, SingleMachine):  # type: ignore[misc]  # scikit-learn 
         X : array-like or sparse matrix of shape (n_samples, n_features)
             With ``kernel="precomputed"``, the symmetric matrix of kernel values; with a function as kernel, samples of
             any kind.
-        y : array-like of shape (n_samples,)
-            Numbers.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Numbers. Each column of a table gets a machine of its own; kernel values are computed once for all.
         sample_weight : array-like of shape (n_samples,), optional
             Factors on the cost by sample. 0 or less leaves a row out, 2 counts it twice.
 
@@ -165,17 +165,14 @@ class SVR(RegressorMixin, SingleMachine):  # type: ignore[misc]  # scikit-learn 
         epsilon = check_number("epsilon", self.epsilon, least=0)
         check_flag("fit_intercept", self.fit_intercept)
         formulation = LOSSES[check_choice("loss", self.loss, tuple(LOSSES))]
-        X, targets = self._check_training_data(X, y, numbers=True)
+        X, targets = self._check_targets(X, y)
         weights = check_sample_weights(sample_weight, X)
         costs = check_costs(cost, weights)
 
-        def pose(matrix: SymmetricMatrix, rows: Indices) -> DualProblem:
-            problem: DualProblem = formulation.pose(matrix, targets[rows], costs[rows], epsilon, self.fit_intercept)
+        def pose(matrix: SymmetricMatrix, targets: Floats, rows: Indices) -> DualProblem:
+            problem: DualProblem = formulation.pose(matrix, targets, costs[rows], epsilon, self.fit_intercept)
             return problem
 
-        self._fit_single(X, weights, pose, formulation, variables=2, bounded=bool(np.isfinite(cost)))
+        finite = bool(np.isfinite(cost))
+        self._fit_targets(X, targets, weights, pose, formulation, variables=2, bounded=finite)
         return self
-
-    def predict(self, X: Any) -> Floats:
-        """Return the value of the function for each sample."""
-        return np.asarray(self._decide(X))

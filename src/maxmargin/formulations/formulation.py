@@ -10,10 +10,10 @@ from maxmargin.problems import Certificate, DualProblem
 
 
 class Expansion(NamedTuple):
-    """f(x) = Σ coefficients_i k(x_i, x) + offset."""
+    """f(x) = Σ coefficients_i k(x_i, x) + offset; for several functions a column and an offset each."""
 
     coefficients: Floats
-    offset: float
+    offset: float | Floats
 
 
 def signed(problem: DualProblem, values: Floats) -> Floats:

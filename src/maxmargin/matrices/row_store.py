@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin import _native
+from maxmargin.matrices.single_columns import SingleColumns
 from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
 
 #: About how many multiplications one request to the matrix takes: Ctrl-C is heard in between.
@@ -53,11 +56,14 @@ class RowStore:
         slots = min(budget // (4 * max(1, size)), size)
         self.storage = np.empty((slots, size), dtype=np.float32)  # untouched pages of an empty array are free
         self._diagonal = matrix.diagonal()
-        self._source = matrix.single(np.arange(size))
         self.slot: Indices = np.full(size, -1)
         self._owner: Indices = np.full(slots, -1)
         self.last_use: Indices = np.full(slots, -STALE)
         self.hits = self.misses = self.evaluations = self._clock = 0
+
+    @cached_property
+    def _source(self) -> SingleColumns:
+        return self.matrix.single(np.arange(self.matrix.size))
 
     @property
     def capacity(self) -> int:

@@ -1,6 +1,8 @@
 """What predicts: expansions in kernel values, and how several of them decide together."""
 
+from maxmargin.models.expansions import Expansions
 from maxmargin.models.kernel_blocks import ComputedBlocks, GivenBlocks, KernelBlocks
 from maxmargin.models.one_versus_one import OneVersusOne
+from maxmargin.models.one_versus_rest import OneVersusRest
 
-__all__ = ["ComputedBlocks", "GivenBlocks", "KernelBlocks", "OneVersusOne"]
+__all__ = ["ComputedBlocks", "Expansions", "GivenBlocks", "KernelBlocks", "OneVersusOne", "OneVersusRest"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -73,3 +74,15 @@ class OneVersusOne:
             votes[:, a] += first
             votes[:, b] += ~first
         return votes + confidence / (3.0 * (np.abs(confidence) + 1.0))
+
+    def weights(self, support_vectors: Any) -> Any:
+        """Return the weight vector of each pair of classes of a linear kernel."""
+        edges = np.concatenate([[0], np.cumsum(self.counts)])
+        rows = []
+        for a, b in combinations(range(self.classes), 2):
+            of_a, of_b = slice(edges[a], edges[a + 1]), slice(edges[b], edges[b + 1])
+            rows.append(
+                self.coefficients[b - 1, of_a] @ support_vectors[of_a]
+                + self.coefficients[a, of_b] @ support_vectors[of_b]
+            )
+        return np.vstack(rows)

@@ -22,17 +22,13 @@ def feasible_start(problem: DualProblem, wanted: Floats | None = None) -> Floats
     if not np.isfinite(dual).all():
         raise ValueError("a start must be finite")
     dual = np.minimum(np.maximum(dual, problem.lower), problem.upper)
-    sums = problem.group_sums(dual)
-    for g in range(problem.groups):
-        missing = problem.total[g] - sums[g]
-        if missing == 0:
-            continue
+    lacking = problem.total - problem.group_sums(dual)
+    scale = problem.group_sums(np.abs(dual)) + np.abs(problem.total)
+    for g in np.flatnonzero(np.abs(lacking) > 1e-12 * scale):
         members = np.flatnonzero(problem.group == g)
-        scale = np.abs(dual[members]).sum() + abs(problem.total[g])
-        if abs(missing) > 1e-12 * scale:
-            used = members[dual[members] != 0]
-            missing = _share(problem, dual, used, missing)
-            _fill_up(problem, dual, members, missing)
+        used = members[dual[members] != 0]
+        missing = _share(problem, dual, used, float(lacking[g]))
+        _fill_up(problem, dual, members, missing)
     return dual
 
 

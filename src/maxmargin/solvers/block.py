@@ -23,7 +23,7 @@ import numpy as np
 from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
-from maxmargin.problems.certificate import of_samples, offset_between, offset_bounds, residuals
+from maxmargin.problems.certificate import of_samples, offsets_for, residuals
 from maxmargin.problems.dual_problem import InfeasibleProblemError
 from maxmargin.solvers.block_state import BlockState
 from maxmargin.solvers.exact_finish import solve_free
@@ -68,6 +68,9 @@ PATIENCE, PATIENCE_PER_VARIABLE, STEPS_OF_A_ROUND = 100_000, 200, 50
 
 #: The most pair steps on a tile of a problem with open bounds, by variable: whether it has a limit shows in the whole.
 OPEN_STEPS = 100
+
+#: With more groups than this, a working set is made of whole groups: a variable cannot move without a partner.
+MANY_GROUPS = 2
 
 #: The part of the tolerance that is left to the errors of single precision.
 RESERVE = 0.1
@@ -353,6 +356,8 @@ class _Run:
 
 def _choose(state: BlockState, up: Floats, down: Floats, size: int) -> Indices:
     """Return a working set: free variables as one half, and the worst violators of both kinds."""
+    if state.groups > MANY_GROUPS:
+        return _choose_groups(state, np.maximum(up, down), size)
     free = state.free()
     most = min(size // 2, size - 2)  # the worst pair must fit
     if len(free) > most:
@@ -364,6 +369,21 @@ def _choose(state: BlockState, up: Floats, down: Floats, size: int) -> Indices:
     up[growing] = up[falling] = -np.inf
     rest = _largest(up, size - len(free) - len(growing) - len(falling))
     return np.concatenate([free, growing, falling, rest])
+
+
+def _choose_groups(state: BlockState, violation: Floats, size: int) -> Indices:
+    """Return a working set of the worst groups: free variables as one half, and members that violate optimality."""
+    group = state.group
+    worst = np.full(state.groups + 1, -np.inf)  # the last, which index −1 reaches, is for variables in no group
+    np.maximum.at(worst, group, violation)
+    free = (state.lower < state.dual) & (state.dual < state.upper)
+    members = np.flatnonzero(free | (violation > 0))
+    members = members[np.lexsort((-violation[members], group[members], -worst[group[members]]))]
+    first = members[free[members]][: size // 2]
+    chosen = np.zeros(len(group), dtype=bool)
+    chosen[first] = True
+    rest = members[~chosen[members]]  # the worst pair must fit, also if neither is free
+    return np.concatenate([first[: size - 2], rest[: max(2, size - len(first))]])
 
 
 def _largest(values: Floats, count: int) -> Indices:
@@ -378,8 +398,8 @@ def _gap(state: BlockState) -> float:
     """Return the duality gap, taking what is left out as settled."""
     problem = state.problem
     dual, gradient = state.point()
-    offset = offset_between(*offset_bounds(problem, dual, gradient))
     known = np.isfinite(gradient)
+    offset = offsets_for(problem, dual, gradient)
     slack = np.where(known, gradient, 0.0) + problem.ridge * dual - of_samples(problem, offset)
     return float(residuals(problem, dual, slack)[known].sum())
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.matrices import NOT_FINITE, RowStore
+from maxmargin.matrices import NOT_FINITE, row_store
 from maxmargin.matrices.symmetric_matrix import Floats, Indices, partial_product
 from maxmargin.problems import Counters, DualProblem
 from maxmargin.solvers.hard_margin import squared_radius
@@ -34,7 +34,7 @@ class BlockState:
     def __init__(self, problem: DualProblem, cache_bytes: int, threads: int) -> None:
         self.problem = problem
         self.threads = threads
-        self.rows = RowStore(problem.matrix, cache_bytes, threads)
+        self.rows = row_store(problem.matrix, cache_bytes, threads)
         self.bounded, self.has_limit = problem.bounded, problem.has_limit
         self.groups, self.group = problem.groups, problem.group
         self.linear, self.lower, self.upper = problem.linear, problem.lower, problem.upper

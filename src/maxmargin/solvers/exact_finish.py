@@ -160,22 +160,22 @@ def _ascent_direction(block: Floats, gradient: Floats, group: np.ndarray, accura
         direction[0] = -part.sum()
         return direction, flat, rank
     anchor = np.arange(len(gradient))  # against whom a variable moves; itself: on its own
-    for name in np.unique(group[group >= 0]):
-        members = np.flatnonzero(group == name)
-        anchor[members] = members[0]
     own = group < 0
+    tied = np.flatnonzero(~own)
+    _, first, name = np.unique(group[tied], return_index=True, return_inverse=True)
+    anchor[tied] = tied[first[name]]
     movers = np.flatnonzero((anchor != np.arange(len(anchor))) | own)
     if not len(movers):
         return direction, False, 0
     against = anchor[movers]
-    tied = ~own[movers]
-    to_anchor = np.where(tied[:, None], block[against], 0.0)
+    held = ~own[movers]
+    to_anchor = np.where(held[:, None], block[against], 0.0)
     shifted = block[movers] - to_anchor
-    system = shifted[:, movers] - np.where(tied, shifted[:, against], 0.0)
-    right = gradient[movers] - np.where(tied, gradient[against], 0.0)
+    system = shifted[:, movers] - np.where(held, shifted[:, against], 0.0)
+    right = gradient[movers] - np.where(held, gradient[against], 0.0)
     part, flat, rank = _solve_dependent(system, right, accuracy)
     direction[movers] = part
-    np.subtract.at(direction, against[tied], part[tied])
+    np.subtract.at(direction, against[held], part[held])
     return direction, flat, rank
 
 

@@ -37,8 +37,8 @@ def nested_samples(size: int) -> list[Indices]:
 
 
 def can_start(problem: DualProblem) -> bool:
-    """Whether a start of this kind exists: every slack must have a bound on its side."""
-    return problem.bounded and not problem.ridge.any()
+    """Whether a start of this kind exists: every slack has a bound on its side, a sample has members of every group."""
+    return problem.bounded and not problem.ridge.any() and problem.groups * SMALLEST <= problem.size
 
 
 def pose_sample(problem: DualProblem, sample: Indices) -> DualProblem:

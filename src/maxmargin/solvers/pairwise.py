@@ -18,7 +18,7 @@ import numpy as np
 
 from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
-from maxmargin.problems.certificate import of_samples, offset_between, offset_bounds, residuals
+from maxmargin.problems.certificate import of_samples, offsets_for, residuals
 from maxmargin.solvers.exact_finish import accelerate, exact_finish
 from maxmargin.solvers.hard_margin import grows_without_limit
 from maxmargin.solvers.shrinking import reconsider, shrink, unshrink
@@ -138,8 +138,8 @@ class PairwiseSolver:
     def _gap(self, problem: DualProblem, state: WorkingState) -> float:
         """Return the duality gap, taking shrunk variables as settled."""
         dual, gradient = state.point()
-        offset = offset_between(*offset_bounds(problem, dual, gradient))
         known = np.isfinite(gradient)
+        offset = offsets_for(problem, dual, gradient)
         slack = np.where(known, gradient, 0.0) + problem.ridge * dual - of_samples(problem, offset)
         return float(residuals(problem, dual, slack)[known].sum())
 

@@ -60,7 +60,8 @@ class Tile:
     ) -> None:
         self.variables, self.values = variables, values
         self.dual, self.gradient, self.lower, self.upper, self.curvature, self.ridge = arrays
-        self.group, self.groups, self.bounded = group, groups, bounded
+        self.group, self.groups = (group, groups) if groups <= 1 else _renumbered(group)
+        self.bounded = bounded
         self.tally, self.threads = tally, threads
         self.violation = np.inf
         self._start = self.dual.copy()
@@ -182,3 +183,12 @@ class WideTile(Tile):
         score[row] = np.inf
         most = np.argpartition(-score, COMPANY)[:COMPANY] if self.active > COMPANY else np.arange(self.active)
         return most[score[most] > NEAR_END * self.violation]
+
+
+def _renumbered(group: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return the groups of some variables by new numbers, and how many there are: selection looks at every group."""
+    single = group < 0
+    names, number = np.unique(group[~single], return_inverse=True)
+    new = np.full(len(group), -1, dtype=group.dtype)
+    new[~single] = number
+    return new, len(names)

@@ -1,14 +1,15 @@
-"""Training on few samples: the machines of all pairs of classes in one native call."""
+"""Training on few samples: the machines of all pairs of classes, or of all classes, in one native call."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from maxmargin.estimators.strategy import LabelledData
 from maxmargin.formulations.formulation import Expansion, Formulation
 from maxmargin.kernels import Kernel, Points
 from maxmargin.matrices import KernelMatrix, SymmetricMatrix, WholeKernel
@@ -17,6 +18,9 @@ from maxmargin.problems import DualProblem, Solution, Status
 from maxmargin.problems.certificate import offset_between
 from maxmargin.solvers.whole_problems import SmallProblems
 from maxmargin.training import Machine, Solver, train
+
+if TYPE_CHECKING:
+    from maxmargin.estimators.kernel_classifier import KernelClassifier
 
 
 class BoxFormulation(Formulation, Protocol):
@@ -31,7 +35,27 @@ class BoxFormulation(Formulation, Protocol):
         ...
 
 
-def train_small_pairs(
+def train_at_once(
+    classifier: KernelClassifier,
+    solver: Solver,
+    matrix_of: object,
+    data: LabelledData,
+    parts: list[tuple[Indices, Floats]],
+) -> list[Machine] | None:
+    """Return machines, given the samples of each and their signs; None if that takes a solver.
+
+    It does if the kernel matrix is not there as a whole, or if somebody wants to choose the algorithm or to stop early.
+    """
+    formulation = classifier._box_formulation
+    if formulation is None or not isinstance(matrix_of, WholeKernel) or not data.bounded:
+        return None
+    if not classifier._may_be_solved_at_once(solver):
+        return None
+    samples, signs = map(list, zip(*parts, strict=True))
+    return _train(matrix_of, samples, signs, data.costs, formulation, classifier.fit_intercept, solver)
+
+
+def _train(
     whole: WholeKernel,
     samples: list[Indices],
     signs: list[Floats],
@@ -40,10 +64,7 @@ def train_small_pairs(
     fit_intercept: bool,
     solver: Solver,
 ) -> list[Machine]:
-    """Return the machines of pairs of classes, given the samples of each and their signs.
-
-    The solver only gets what is left: problems that take many steps.
-    """
+    """Return the machines. The solver only gets what is left: problems that take many steps."""
     started = perf_counter()
     everything = np.concatenate(samples)
     edges = np.concatenate([[0], np.cumsum([len(rows) for rows in samples])])

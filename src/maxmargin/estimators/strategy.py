@@ -1,0 +1,81 @@
+"""How a classifier tells several classes apart: which machines it trains, and what they say together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from maxmargin.kernels import Kernel
+from maxmargin.matrices.symmetric_matrix import Floats, Indices
+from maxmargin.models import OneVersusOne, OneVersusRest
+from maxmargin.training import Machine, Solver
+
+if TYPE_CHECKING:
+    from maxmargin.estimators.kernel_classifier import KernelClassifier
+
+
+@dataclass(frozen=True)
+class LabelledData:
+    """Training data that have passed the door.
+
+    Attributes
+    ----------
+    X : array or sparse matrix
+        The samples, or their kernel matrix.
+    classes : array
+        The labels that occur, sorted.
+    labels : int array
+        The class of each row by its number, −1 for rows without weight, which are left out.
+    members : list of int arrays
+        The rows of each class.
+    taking_part : int array
+        The rows of all classes, in order.
+    costs : float array
+        The cost of slack of each row: C times the factor of its class times its weight.
+    bounded : bool
+        Whether costs are finite.
+    """
+
+    X: Any
+    classes: Any
+    labels: Indices
+    members: list[Indices]
+    taking_part: Indices
+    costs: Floats
+    bounded: bool
+
+
+class Strategy(Protocol):
+    """A way from several classes to machines and back."""
+
+    @property
+    def each(self) -> str:
+        """What there is one machine for, in words."""
+        ...
+
+    def check(self, classifier: KernelClassifier) -> None:
+        """Raise if the strategy cannot do what the parameters ask for."""
+        ...
+
+    def train(
+        self, classifier: KernelClassifier, data: LabelledData, kernel: Kernel | None
+    ) -> tuple[list[Machine], Solver]:
+        """Return the trained machines and the solver that did it."""
+        ...
+
+    def lay_out(self, machines: list[Machine], data: LabelledData) -> tuple[Floats, Floats]:
+        """Return the coefficients of all rows, one line below the other as in ``dual_coef_``, and the offsets."""
+        ...
+
+    def model(self, coefficients: Floats, offsets: Floats, counts: Any) -> OneVersusOne | OneVersusRest:
+        """Return what predicts, from the coefficients of so many support vectors of each class."""
+        ...
+
+
+def check_shape(classifier: KernelClassifier) -> None:
+    """Raise if decision values of pairs of classes are asked for where there are no pairs."""
+    if classifier.decision_function_shape == "ovo":
+        raise ValueError(
+            f"decision_function_shape='ovo' needs machines of pairs of classes; multi_class={classifier.multi_class!r} "
+            "has one decision function per class: use decision_function_shape='ovr', or multi_class='ovo'"
+        )

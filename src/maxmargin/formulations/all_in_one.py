@@ -1,0 +1,120 @@
+"""What the all-in-one machines for k classes share: one problem with a weight vector w_c for each class.
+
+    primal   minimise ½ Σ_c ‖w_c‖² + Σ_i C_i loss_i   where sample i wants w_y·Φ(x_i) − w_c·Φ(x_i) ≥ 1 for all c ≠ y_i
+    dual     a variable b_ic for each sample and class, w_c = Σ_i b_ic Φ(x_i); linear = 1 where c = y_i, else 0;
+             b_ic ≥ 0 where c = y_i, else ≤ 0; one group for each sample, of total 0; matrix K ⊗ I
+
+The box says which loss it is (`weston_watkins`, `crammer_singer`). The offset ρ_i of a group is a multiplier: where it
+is best, conjugate(z) summed over the classes of a sample is C_i times its loss.
+
+An unregularised bias for each class would tie the variables of all samples as well as those of each. So the bias is a
+weight like the others, that of a feature which is 1 everywhere: K + 1 in place of K, b_c = Σ_i b_ic (Hsu & Lin 2002).
+Summed over all classes, weights and biases are 0, because every group is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from maxmargin.formulations.formulation import Expansion
+from maxmargin.matrices import ClassMatrix, ShiftedMatrix
+from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
+from maxmargin.problems import Certificate, DualProblem
+
+#: A coefficient this near to a bound, relative to its box, rests on it: two of a group may reach theirs in one step.
+ROUNDING = 1e-12
+
+
+def pose(
+    matrix: SymmetricMatrix, labels: Indices, classes: int, costs: Floats, most: float, fit_intercept: bool
+) -> DualProblem:
+    """Return the problem of samples with class numbers `labels`; the coefficient of its own is at most `most` · C_i."""
+    count = matrix.size
+    own = np.zeros((count, classes), dtype=bool)
+    own[np.arange(count), labels] = True
+    base = ShiftedMatrix(matrix) if fit_intercept else matrix
+    return DualProblem(
+        matrix=ClassMatrix.of_all(base, classes),
+        linear=own.astype(np.float64).ravel(),
+        lower=np.where(own, 0.0, -costs[:, None]).ravel(),
+        upper=np.where(own, most * costs[:, None], 0.0).ravel(),
+        group=np.repeat(np.arange(count, dtype=np.int32), classes),
+        total=np.zeros(count),
+    )
+
+
+def expand(problem: DualProblem, dual: Floats, offset: Floats) -> Expansion:
+    """Return the decision functions: a column of coefficients and a bias for each class."""
+    coefficients = by_class(problem, settled(problem, dual))
+    return Expansion(coefficients, _bias(problem, coefficients))
+
+
+def settled(problem: DualProblem, dual: Floats) -> Floats:
+    """Return the variables, those that are on a bound but for rounding exactly on it."""
+    room = ROUNDING * (problem.upper - problem.lower)
+    on_upper, on_lower = problem.upper - dual <= room, dual - problem.lower <= room
+    return np.where(on_upper, problem.upper, np.where(on_lower, problem.lower, dual))
+
+
+def by_class(problem: DualProblem, values: Floats) -> Floats:
+    """Return values of variables as a table of samples and classes."""
+    return values.reshape(problem.groups, -1)
+
+
+def _bias(problem: DualProblem, coefficients: Floats) -> Floats:
+    matrix = problem.matrix
+    assert isinstance(matrix, ClassMatrix)
+    constant = matrix.base.constant if isinstance(matrix.base, ShiftedMatrix) else 0.0
+    bias: Floats = constant * coefficients.sum(axis=0)
+    return bias
+
+
+@dataclass(frozen=True)
+class ClassGeometry:
+    """What a solved all-in-one machine looks like in feature space.
+
+    Attributes
+    ----------
+    squared_norm : float
+        Σ_c ‖w_c‖², with the squared biases.
+    offset : float array
+        The bias of each class.
+    free, bounded, non_support : int arrays
+        Training samples with a coefficient strictly between its bounds, samples whose coefficients other than 0 all
+        rest on the cost, and samples without any. Indices count the rows given to ``fit``.
+    samples : int array
+        The training samples.
+    slack : float array of shape (samples, classes)
+        ξ of each sample and class: by how much w_y·Φ(x) − w_c·Φ(x) falls short of 1; 0 for its own class.
+    """
+
+    squared_norm: float
+    offset: Floats = field(repr=False)
+    free: Indices = field(repr=False)
+    bounded: Indices = field(repr=False)
+    non_support: Indices = field(repr=False)
+    samples: Indices = field(repr=False)
+    slack: Floats = field(repr=False)
+
+
+def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices) -> ClassGeometry:
+    """Read the machine off a solution of the problem that `pose` made of the training rows `samples`."""
+    dual = settled(problem, dual)
+    own = by_class(problem, problem.linear) > 0
+    falls_short = by_class(problem, certificate.slack)  # up to the offset of the sample, which the difference removes
+    slack = np.maximum(0.0, falls_short[own][:, None] - falls_short)
+    slack[own] = 0.0
+    off_bounds = (problem.lower < dual) & (dual < problem.upper)
+    free = off_bounds.reshape(problem.groups, -1).any(axis=1)
+    used = by_class(problem, dual).any(axis=1)
+    return ClassGeometry(
+        squared_norm=certificate.squared_norm,
+        offset=_bias(problem, by_class(problem, dual)),
+        free=samples[free],
+        bounded=samples[used & ~free],
+        non_support=samples[~used],
+        samples=samples,
+        slack=slack,
+    )
