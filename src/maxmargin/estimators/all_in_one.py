@@ -52,7 +52,7 @@ class AllInOneStrategy:
         _, threads = classifier._divide_threads(kernel, size, 1)
         # Solved by pairs, there is a row for each variable; by blocks, one for each sample.
         cache_bytes = classifier._cache_bytes(variables if variables <= SMALL else size)
-        solver = classifier._make_solver(variables, True, cache_bytes, threads)
+        solver = classifier._make_solver(variables, True, cache_bytes, threads, few=SMALL)
         matrix = classifier._make_matrix_of(kernel, data.X, rows, cache_bytes, threads, count)(rows)
 
         def pose(_: int) -> tuple[DualProblem, Indices]:

@@ -218,8 +218,8 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self._kernel_.check(points)
         return ComputedBlocks(self._kernel_, points, points_of(self.support_vectors_))
 
-    def _make_solver(self, size: int, bounded: bool, cache_bytes: int, threads: int) -> Solver:
-        """Return the solver for problems of up to `size` variables."""
+    def _make_solver(self, size: int, bounded: bool, cache_bytes: int, threads: int, few: int = FEW) -> Solver:
+        """Return the solver for problems of up to `size` variables; with `few`, pair steps are thought good enough."""
         limit = check_count("max_iter", self.max_iter, -1)
         seconds = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
         stopping = StoppingRule(
@@ -237,7 +237,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         name = check_choice("solver", self.solver, ("auto", *SOLVERS))
         if name == "auto":
             # Few variables make no blocks. A hard margin and the other selection rules are the pairwise solver's.
-            pairwise = size <= FEW or not bounded or self.selection != "second_order"
+            pairwise = size <= few or not bounded or self.selection != "second_order"
             name = "pairwise" if pairwise else "block"
         if name == "pairwise":
             return PairwiseSolver(self.selection, shrinking, cache_bytes, stopping)

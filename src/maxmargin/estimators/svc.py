@@ -68,8 +68,8 @@ class SVC(KernelClassifier):
         Accepted for compatibility; nothing here is random.
     solver : {"auto", "pairwise", "block"} or solver object, default="auto"
         The algorithm. "auto": up to 2048 samples all pairs of classes in one native call of pair steps; what takes
-        many of them, and larger data, "block"; up to 500 variables (all-in-one machines have one for each sample and
-        class) and for hard margins "pairwise".
+        many of them, and larger data, "block"; up to 500 samples (all-in-one: 2048 samples times classes) and for hard
+        margins "pairwise".
         A solver object brings its own options for tolerance, cache and limits.
     selection : {"second_order", "most_violating_pair", "maximum_gain"}, default="second_order"
         How the pairwise solver chooses its next pair.
