@@ -8,13 +8,15 @@
 from importlib.metadata import version as _version
 
 from maxmargin import interchange, kernels, solvers
-from maxmargin.estimators import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, QuantileSVR
+from maxmargin.estimators import LSSVC, LSSVR, SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, QuantileSVR, RankSVC
 from maxmargin.interchange import load, save
 from maxmargin.problems import Certificate, DualProblem, Progress, Solution, Status, certify
 
 __version__ = _version("maxmargin")
 
 __all__ = [
+    "LSSVC",
+    "LSSVR",
     "SVC",
     "SVDD",
     "SVR",
@@ -25,6 +27,7 @@ __all__ = [
     "OneClassSVM",
     "Progress",
     "QuantileSVR",
+    "RankSVC",
     "Solution",
     "Status",
     "__version__",

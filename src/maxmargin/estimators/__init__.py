@@ -1,11 +1,14 @@
 """The scikit-learn faces of the machines; the only folder that imports scikit-learn."""
 
+from maxmargin.estimators.lssvc import LSSVC
+from maxmargin.estimators.lssvr import LSSVR
 from maxmargin.estimators.nu_svc import NuSVC
 from maxmargin.estimators.nu_svr import NuSVR
 from maxmargin.estimators.one_class_svm import OneClassSVM
 from maxmargin.estimators.quantile_svr import QuantileSVR
+from maxmargin.estimators.rank_svc import RankSVC
 from maxmargin.estimators.svc import SVC
 from maxmargin.estimators.svdd import SVDD
 from maxmargin.estimators.svr import SVR
 
-__all__ = ["SVC", "SVDD", "SVR", "NuSVC", "NuSVR", "OneClassSVM", "QuantileSVR"]
+__all__ = ["LSSVC", "LSSVR", "SVC", "SVDD", "SVR", "NuSVC", "NuSVR", "OneClassSVM", "QuantileSVR", "RankSVC"]

@@ -22,7 +22,7 @@ from maxmargin.models import ComputedBlocks, GivenBlocks, KernelBlocks
 from maxmargin.models.kernel_blocks import WORTH_A_THREAD
 from maxmargin.problems import Status
 from maxmargin.resources import default_cache_bytes, thread_count
-from maxmargin.solvers import SOLVERS, BlockSolver, PairwiseSolver, StoppingRule
+from maxmargin.solvers import BlockSolver, PairwiseSolver, StoppingRule
 from maxmargin.solvers.working_set import selection_code
 from maxmargin.training import Machine, Solver
 
@@ -59,6 +59,9 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     gap_tol: Any
     max_seconds: Any
     n_jobs: Any
+
+    #: The names of solvers that can train this machine.
+    _solvers: tuple[str, ...] = ("pairwise", "block")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -220,21 +223,12 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     def _make_solver(self, size: int, bounded: bool, cache_bytes: int, threads: int, few: int = FEW) -> Solver:
         """Return the solver for problems of up to `size` variables; with `few`, pair steps are thought good enough."""
-        limit = check_count("max_iter", self.max_iter, -1)
-        seconds = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
-        stopping = StoppingRule(
-            violation=check_number("tol", self.tol, above=0),
-            gap=None if self.gap_tol is None else check_number("gap_tol", self.gap_tol, above=0),
-            max_iterations=None if limit == -1 else limit,
-            max_seconds=seconds,
-        )
+        stopping = self._stopping_rule()
         shrinking = check_flag("shrinking", self.shrinking)
         selection_code(self.selection)  # an unknown one is an error, whichever solver it will be
-        if hasattr(self.solver, "solve"):
-            if not is_dataclass(self.solver) or not hasattr(self.solver, "stopping"):
-                raise ValueError("a solver object must be a dataclass with a field `stopping` and a method `solve`")
-            return cast(Solver, self.solver)
-        name = check_choice("solver", self.solver, ("auto", *SOLVERS))
+        name = self._solver_name()
+        if not isinstance(name, str):
+            return name
         if name == "auto":
             # Few variables make no blocks. A hard margin and the other selection rules are the pairwise solver's.
             pairwise = size <= few or not bounded or self.selection != "second_order"
@@ -242,6 +236,24 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         if name == "pairwise":
             return PairwiseSolver(self.selection, shrinking, cache_bytes, stopping)
         return BlockSolver(shrinking=shrinking, cache_bytes=cache_bytes, stopping=stopping, threads=threads)
+
+    def _stopping_rule(self) -> StoppingRule:
+        limit = check_count("max_iter", self.max_iter, -1)
+        seconds = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
+        return StoppingRule(
+            violation=check_number("tol", self.tol, above=0),
+            gap=None if self.gap_tol is None else check_number("gap_tol", self.gap_tol, above=0),
+            max_iterations=None if limit == -1 else limit,
+            max_seconds=seconds,
+        )
+
+    def _solver_name(self) -> str | Solver:
+        """Return the name of a solver, "auto", or the solver itself where one was given."""
+        if not hasattr(self.solver, "solve"):
+            return check_choice("solver", self.solver, ("auto", *self._solvers))
+        if not is_dataclass(self.solver) or not hasattr(self.solver, "stopping"):
+            raise ValueError("a solver object must be a dataclass with a field `stopping` and a method `solve`")
+        return cast(Solver, self.solver)
 
     def _prediction_threads(self, samples: int) -> int:
         """Return how many threads predict; a user's own function is never called by two at once."""

@@ -3,6 +3,7 @@
 from maxmargin.matrices.cached_matrix import CachedMatrix
 from maxmargin.matrices.class_matrix import ClassMatrix
 from maxmargin.matrices.class_rows import row_store
+from maxmargin.matrices.difference_matrix import DifferenceMatrix
 from maxmargin.matrices.kernel_matrix import KernelMatrix
 from maxmargin.matrices.precomputed_matrix import PrecomputedMatrix
 from maxmargin.matrices.repeated_matrix import RepeatedMatrix
@@ -17,6 +18,7 @@ __all__ = [
     "NOT_FINITE",
     "CachedMatrix",
     "ClassMatrix",
+    "DifferenceMatrix",
     "KernelMatrix",
     "PrecomputedMatrix",
     "RepeatedMatrix",

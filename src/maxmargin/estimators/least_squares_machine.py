@@ -1,0 +1,22 @@
+"""What the least squares estimators share: their problem is a system of linear equations."""
+
+from __future__ import annotations
+
+from maxmargin.estimators.kernel_machine import KernelMachine
+from maxmargin.solvers import SOLVERS
+from maxmargin.training import Solver
+
+
+class LeastSquaresMachine(KernelMachine):
+    """Base of the least squares estimators: chooses their solver."""
+
+    _solvers = ("linear_system", "pairwise", "block")
+
+    def _make_solver(self, size: int, bounded: bool, cache_bytes: int, threads: int) -> Solver:
+        stopping, name = self._stopping_rule(), self._solver_name()
+        if not isinstance(name, str):
+            return name
+        solver: Solver = SOLVERS["linear_system" if name == "auto" else name](
+            cache_bytes=cache_bytes, stopping=stopping
+        )
+        return solver

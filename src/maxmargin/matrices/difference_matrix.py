@@ -1,0 +1,165 @@
+"""The matrix of differences of samples: inner products of Φ(x_i) − Φ(x_j) for pairs p = (i, j) and q = (k, l).
+
+    M_pq = (K_ik − K_jk) − (K_il − K_jl)
+
+Ranking has a variable for each pair of samples. There are many more pairs than samples, so products go through the
+samples: a vector over pairs becomes one over samples, meets K, and its differences are the product.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.matrices.single_columns import SingleColumns
+from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
+
+#: The largest table of rows of the base matrix that is built at once, in bytes.
+TABLE_BYTES = 2**26
+
+#: The largest matrix that is shown as a whole, in values, and about how many values are worth a request.
+WHOLE_VALUES, REQUEST_VALUES = 2**20, 2**16
+
+#: Pairs whose own values are computed together; those of unrelated samples are computed in vain.
+TOGETHER = 128
+
+#: A value takes two differences besides its share of the base matrix's values.
+DIFFERENCES = 2
+
+
+@dataclass(frozen=True)
+class DifferenceMatrix:
+    """The matrix of the differences `first` − `second` of samples of another matrix."""
+
+    base: SymmetricMatrix
+    first: Indices
+    second: Indices
+
+    @property
+    def size(self) -> int:
+        return len(self.first)
+
+    @property
+    def rows_at_once(self) -> int:
+        return max(1, REQUEST_VALUES // max(1, self.size))
+
+    @property
+    def cost(self) -> int:
+        return DIFFERENCES + _share(self.base.cost, self.base.size, self.size)
+
+    def checksum(self) -> int:
+        return self.base.checksum()
+
+    def at_hand(self) -> Floats | None:
+        if self.size**2 > WHOLE_VALUES or self.base.at_hand() is None:
+            return None
+        return self.rows(np.arange(self.size))
+
+    def diagonal(self) -> Floats:
+        return self._diagonal.copy()
+
+    @cached_property
+    def _diagonal(self) -> Floats:
+        out, own = np.empty(self.size), self.base.diagonal()
+        order = np.lexsort((self.second, self.first))
+        for start in range(0, self.size, TOGETHER):
+            some = order[start : start + TOGETHER]
+            i, j = self.first[some], self.second[some]
+            left, at_left = np.unique(i, return_inverse=True)
+            right, at_right = np.unique(j, return_inverse=True)
+            between = self.base.block(left, right)[at_left, at_right]
+            out[some] = (own[i] - between) - (between - own[j])
+        return out
+
+    def rows(self, indices: Indices) -> Floats:
+        return self.block(indices, np.arange(self.size))
+
+    def block(self, rows: Indices, columns: Indices) -> Floats:
+        across = _Ends.of(self.first[columns], self.second[columns])
+        out = np.empty((len(rows), len(columns)))
+        step = max(1, TABLE_BYTES // (16 * max(1, len(across.samples))))
+        for start in range(0, len(rows), step):
+            some = rows[start : start + step]
+            down = _Ends.of(self.first[some], self.second[some])
+            values = self.base.block(down.samples, across.samples)
+            rows_apart = values[down.first] - values[down.second]
+            out[start : start + step] = rows_apart[:, across.first] - rows_apart[:, across.second]
+        return out
+
+    def matvec(self, vector: Floats) -> Floats:
+        product = self.base.matvec(self.of_samples(vector))
+        return np.asarray(product[self.first] - product[self.second])
+
+    def of_samples(self, values: Floats) -> Floats:
+        """Return the coefficient of each sample in Σ values · difference."""
+        return _Ends(np.arange(self.base.size), self.first, self.second).spread(values)
+
+    def source(self) -> DifferenceMatrix:
+        return DifferenceMatrix(self.base.source(), self.first, self.second)
+
+    def take(self, indices: Indices) -> DifferenceMatrix:
+        return DifferenceMatrix(self.base, self.first[indices], self.second[indices])
+
+    def single(self, columns: Indices) -> SingleColumns:
+        ends = _Ends.of(self.first[columns], self.second[columns])
+        return _DifferenceColumns(self.base.single(ends.samples), self.first, self.second, ends)
+
+
+@dataclass(frozen=True)
+class _Ends:
+    """The distinct samples of some pairs, and which of them each pair begins and ends with."""
+
+    samples: Indices
+    first: Indices
+    second: Indices
+
+    @classmethod
+    def of(cls, first: Indices, second: Indices) -> _Ends:
+        samples, places = np.unique(np.concatenate([first, second]), return_inverse=True)
+        return cls(samples, places[: len(first)], places[len(first) :])
+
+    def spread(self, values: Floats) -> Floats:
+        """Return the sum of values of pairs by sample, counted against the second of each pair."""
+        size = len(self.samples)
+        won = np.bincount(self.first, weights=values, minlength=size)
+        return np.asarray(won - np.bincount(self.second, weights=values, minlength=size))
+
+
+@dataclass(frozen=True)
+class _DifferenceColumns:
+    """Columns of the base matrix whose differences are columns of the matrix of pairs."""
+
+    columns: SingleColumns
+    first: Indices
+    second: Indices
+    across: _Ends
+
+    @property
+    def cost(self) -> int:
+        return DIFFERENCES + _share(self.columns.cost, len(self.across.samples), len(self.across.first))
+
+    def fill(self, rows: Indices, out: NDArray[np.float32], slots: Indices) -> int:
+        width, computed = len(self.across.first), 0
+        step = max(1, TABLE_BYTES // (16 * max(1, len(self.across.samples))))
+        for start in range(0, len(rows), step):
+            some = rows[start : start + step]
+            down = _Ends.of(self.first[some], self.second[some])
+            table = np.empty((len(down.samples), len(self.across.samples)), dtype=np.float32)
+            computed += self.columns.fill(down.samples, table, np.arange(len(down.samples)))
+            for k, slot in enumerate(slots[start : start + step]):
+                row = table[down.first[k]] - table[down.second[k]]
+                np.subtract(row[self.across.first], row[self.across.second], out=out[slot, :width])
+        return computed
+
+    def combine(self, rows: Indices, weights: Floats) -> tuple[Floats, int]:
+        down = _Ends.of(self.first[rows], self.second[rows])
+        product, computed = self.columns.combine(down.samples, self.across.spread(weights))
+        return product[down.first] - product[down.second], computed
+
+
+def _share(cost: int, samples: int, pairs: int) -> int:
+    """Return what a value of a row costs if two rows of the base serve for all pairs."""
+    return min(2 * cost, 2 * cost * samples // max(1, pairs))
