@@ -15,6 +15,7 @@ from maxmargin.problems.certificate import offset_bounds
 from maxmargin.solvers import BlockSolver, PairwiseSolver, StoppingRule
 from maxmargin.solvers.block_state import BlockState
 from maxmargin.solvers.nested_start import nested_samples, place
+from maxmargin.solvers.shrinking import violations
 from reference import one_group as reference
 
 
@@ -313,3 +314,13 @@ class TestHardCases:
         low, high = offset_bounds(problem, solution.dual, solution.gradient)
         truth = certify(problem, solution.dual)
         assert abs(0.5 * (low + high)[0] - truth.offset[0]) <= truth.violation
+
+
+def test_variables_in_no_group_violate_by_their_own_gradient():
+    """Not by the difference of two of them, which no step can act on: rounds without steps would never end."""
+    X, signs = blobs(400)
+    problem = c_classification.pose(KernelMatrix(Gaussian(0.1), Points(X)), signs, np.ones(400), fit_intercept=False)
+    state = BlockState(problem, 2**20, 1)
+    state.place(np.where(signs > 0, 0.3, -0.3))
+    up, down = violations(state)
+    assert max(up.max(), down.max()) == pytest.approx(certify(problem, state.dual).violation, abs=1e-5)

@@ -90,9 +90,10 @@ def violations(state: Variables) -> tuple[Floats, Floats]:
     """Return by how much each active variable violates optimality when it grows, and when it falls; −∞ if it cannot."""
     part = slice(0, state.active)
     dual, gradient, group = state.dual[part], state.gradient[part], state.group[part]
-    ends = extremes(state)
-    up = np.where(dual < state.upper[part], gradient - ends.lowest[group], -np.inf)
-    down = np.where(dual > state.lower[part], ends.highest[group] - gradient, -np.inf)
+    highest, lowest = extremes(state)
+    highest[-1] = lowest[-1] = 0.0  # a variable in no group moves alone
+    up = np.where(dual < state.upper[part], gradient - lowest[group], -np.inf)
+    down = np.where(dual > state.lower[part], highest[group] - gradient, -np.inf)
     return up, down
 
 
