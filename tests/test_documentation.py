@@ -8,7 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from maxmargin.estimators import nu_svc, nu_svr, one_class_svm, quantile_svr, svc, svdd, svr
+from maxmargin.estimators import (
+    lssvc,
+    lssvr,
+    nu_svc,
+    nu_svr,
+    one_class_svm,
+    quantile_svr,
+    rank_svc,
+    svc,
+    svdd,
+    svr,
+)
 
 ROOT = Path(__file__).parents[1]
 PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]
@@ -41,7 +52,19 @@ def test_examples_of_the_strategies_run():
         exec(compile(block, "docs/multi_class.md", "exec"), names)
 
 
-ESTIMATORS = [svc, nu_svc, svr, nu_svr, one_class_svm, quantile_svr, svdd]
+def test_examples_of_the_machines_print_what_they_say():
+    text = (ROOT / "docs/machines.md").read_text(encoding="utf-8")
+    examples = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", text, re.DOTALL)
+    assert len(examples) == text.count("```python")
+    names = {}
+    for code, shown in examples:  # one after the other, as a reader would
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, "machines.md", "exec"), names)
+        assert printed.getvalue() == shown
+
+
+ESTIMATORS = [svc, nu_svc, svr, nu_svr, one_class_svm, quantile_svr, svdd, lssvc, lssvr, rank_svc]
 
 
 @pytest.mark.parametrize("module", ESTIMATORS, ids=lambda module: module.__name__)

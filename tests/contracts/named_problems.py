@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from maxmargin.formulations import crammer_singer
+from maxmargin.formulations import crammer_singer, least_squares_regression
 from maxmargin.formulations.c_classification import pose
 from maxmargin.kernels import Gaussian, Kernel, Linear, Points, Sigmoid
 from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
@@ -164,6 +164,69 @@ CONVEX: dict[str, Callable[[], DualProblem]] = {
         all_zero_matrix, all_at_bound, huge_cost, tiny_cost, unscaled_columns, singular_kernel, two_samples,
         sample_costs, hard_margin, with_ridge, two_groups, group_and_singles, group_of_each_sample,
         one_class,
+    )
+}  # fmt: skip
+
+
+def equations(X, targets, kernel: Kernel, cost=1.0, fit_intercept=True) -> DualProblem:
+    matrix = KernelMatrix(kernel, Points(np.asarray(X, dtype=float)))
+    return least_squares_regression.pose(matrix, targets, np.broadcast_to(cost, len(targets)) * 1.0, fit_intercept)
+
+
+def least_squares() -> DualProblem:
+    return equations(*two_clouds(60, 2, 1.0), Gaussian(0.7), 3.0)
+
+
+def least_squares_without_bias() -> DualProblem:
+    return equations(*two_clouds(60, 2, 1.0), Gaussian(0.7), 3.0, fit_intercept=False)
+
+
+def least_squares_of_duplicates() -> DualProblem:
+    X, signs = two_clouds(30, 2, 1.0)
+    return equations(np.vstack([X, X, X]), np.concatenate([signs, -signs, signs]), Gaussian(0.5), 1e6)
+
+
+def least_squares_of_a_singular_kernel() -> DualProblem:
+    return equations(*two_clouds(50, 1, 1.0), Linear(), 1e4)
+
+
+def least_squares_at_tiny_cost() -> DualProblem:
+    return equations(*two_clouds(50, 2, 1.0), Gaussian(0.5), 1e-8)
+
+
+def least_squares_with_costs() -> DualProblem:
+    return equations(*two_clouds(50, 2, 1.0), Gaussian(0.5), 10.0 ** np.random.default_rng(3).uniform(-3, 3, 50))
+
+
+def least_squares_of_unscaled_columns() -> DualProblem:
+    X, signs = two_clouds(60, 3, 1.5)
+    return equations(X * [1.0, 1e3, 1e-3] + [2000.0, 0.0, 1e4], signs, Linear(), 1e-3)
+
+
+def least_squares_of_two_samples() -> DualProblem:
+    return equations([[0.0], [1.0]], np.array([-1.0, 1.0]), Linear(), 10.0)
+
+
+def least_squares_in_groups() -> DualProblem:
+    """Two groups with sums, and variables in none."""
+    X, signs = two_clouds(45, 2, 1.0)
+    return DualProblem(
+        KernelMatrix(Gaussian(0.5), Points(X)),
+        linear=signs,
+        lower=np.full(45, -np.inf),
+        upper=np.full(45, np.inf),
+        ridge=np.full(45, 0.1),
+        group=(np.arange(45) % 3 - 1).astype(np.int32),
+        total=np.array([0.5, -2.0]),
+    )
+
+
+BOXLESS: dict[str, Callable[[], DualProblem]] = {
+    make.__name__: make
+    for make in (
+        least_squares, least_squares_without_bias, least_squares_of_duplicates, least_squares_of_a_singular_kernel,
+        least_squares_at_tiny_cost, least_squares_with_costs, least_squares_of_unscaled_columns,
+        least_squares_of_two_samples, least_squares_in_groups,
     )
 }  # fmt: skip
 

@@ -8,6 +8,7 @@ from maxmargin.kernels import FunctionKernel, Gaussian, Points
 from maxmargin.matrices import (
     CachedMatrix,
     ClassMatrix,
+    DifferenceMatrix,
     KernelMatrix,
     PrecomputedMatrix,
     RepeatedMatrix,
@@ -117,6 +118,41 @@ class TestRepeatedSharedRows(MatrixContract):
     def make(self):
         K, of = Gaussian(0.5)(samples(6)), np.tile(np.arange(6), 2)
         return RepeatedMatrix(SharedRows(PrecomputedMatrix(K), 10**6, 1), of), K[np.ix_(of, of)]
+
+
+def differences(K, first, second):
+    across = K[first] - K[second]
+    return across[:, first] - across[:, second]
+
+
+class TestDifferenceMatrix(MatrixContract):
+    first, second = np.array([0, 3, 5, 3, 7, 1, 0, 3, 2]), np.array([1, 5, 3, 3, 0, 0, 1, 6, 4])
+
+    def make(self):
+        X = samples(8)
+        base = KernelMatrix(Gaussian(0.5), Points(X))
+        return DifferenceMatrix(base, self.first, self.second), differences(Gaussian(0.5)(X), self.first, self.second)
+
+
+class TestDifferencesOfPrecomputed(TestDifferenceMatrix):
+    def make(self):
+        K = Gaussian(0.5)(samples(8))
+        return DifferenceMatrix(PrecomputedMatrix(K), self.first, self.second), differences(K, self.first, self.second)
+
+
+def test_many_differences_in_small_tables(monkeypatch):
+    monkeypatch.setattr("maxmargin.matrices.difference_matrix.TABLE_BYTES", 16 * 20 * 3)  # three rows at once
+    X, (first, second) = samples(20), np.triu_indices(20, 1)
+    matrix = DifferenceMatrix(KernelMatrix(Gaussian(0.5), Points(X)), first, second)
+    dense = differences(Gaussian(0.5)(X), first, second)
+    everything = np.arange(len(first))
+    np.testing.assert_array_equal(matrix.block(everything, everything), dense)
+    np.testing.assert_array_equal(matrix.diagonal(), np.diag(dense))
+    out = np.zeros((len(first), len(first)), dtype=np.float32)
+    matrix.single(everything).fill(everything, out, everything)
+    np.testing.assert_allclose(out, dense, atol=1e-6)
+    np.testing.assert_allclose(matrix.of_samples(np.ones(len(first))), 19.0 - 2.0 * np.arange(20))
+    assert matrix.cost < 2 * KernelMatrix(Gaussian(0.5), Points(X)).cost  # two rows of samples serve for all pairs
 
 
 class TestCachedMatrix(MatrixContract):

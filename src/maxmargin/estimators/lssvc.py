@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from maxmargin.estimators.kernel_classifier import KernelClassifier
 from maxmargin.estimators.least_squares_machine import LeastSquaresMachine
 from maxmargin.estimators.parameters import check_flag, check_number
-from maxmargin.estimators.weights import check_costs
 from maxmargin.formulations import least_squares_classification
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.matrices import SymmetricMatrix
@@ -149,8 +150,9 @@ class LSSVC(LeastSquaresMachine, KernelClassifier):
         return check_number("C", self.C, above=0)
 
     def _check_feasible(self, classes: Any, costs: list[Floats]) -> None:
-        for of_class in costs:
-            check_costs(1.0, of_class)
+        with np.errstate(divide="ignore", over="ignore"):
+            if not np.isfinite(1.0 / np.concatenate(costs)).all():
+                raise ValueError("C times the weights is too small for a number")
 
     def _pose(self, matrix: SymmetricMatrix, signs: Floats, costs: Floats) -> DualProblem:
         return least_squares_classification.pose(matrix, signs, costs, self.fit_intercept)

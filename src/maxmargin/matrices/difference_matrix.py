@@ -149,9 +149,8 @@ class _DifferenceColumns:
             down = _Ends.of(self.first[some], self.second[some])
             table = np.empty((len(down.samples), len(self.across.samples)), dtype=np.float32)
             computed += self.columns.fill(down.samples, table, np.arange(len(down.samples)))
-            for k, slot in enumerate(slots[start : start + step]):
-                row = table[down.first[k]] - table[down.second[k]]
-                np.subtract(row[self.across.first], row[self.across.second], out=out[slot, :width])
+            apart = table[down.first] - table[down.second]
+            out[slots[start : start + step], :width] = apart[:, self.across.first] - apart[:, self.across.second]
         return computed
 
     def combine(self, rows: Indices, weights: Floats) -> tuple[Floats, int]:

@@ -172,13 +172,16 @@ class _Run:
             everything = np.arange(size)
             values = matrix.single(everything)
             until = self.iterations + size // (3 + matrix.cost) if fits else MOST_STEPS
-            yield _Way(projection, lambda vector: values.combine(everything, vector)[0], REFRESH, until)
+            yield _Way(projection, lambda vector: values.combine(everything, vector)[0], True, REFRESH, until)
             if not fits:
                 yield _Way(projection, matrix.matvec)
                 return
         self.evaluations += size**2 // 2
         whole = whole_factor(matrix, problem.ridge, self._look)
-        yield _Way(_Projection(problem, whole if whole is not None else self._few_columns()), matrix.matvec)
+        if whole is not None:
+            yield _Way(_Projection(problem, whole), matrix.matvec, refresh=1.0)
+        else:
+            yield _Way(_Projection(problem, self._few_columns()), matrix.matvec)
 
     def _few_columns(self) -> Factor:
         """Return a partial factor of as many columns as take about as long as one product with the matrix."""
@@ -200,7 +203,7 @@ class _Run:
             image = way.product(step) + problem.ridge * step
             bend = float(step @ image)
             if not bend > 0:
-                if not way.refresh:
+                if not way.single:
                     _check_definite(problem, step, bend)
                 return
             length = float(remainder @ step) / bend
@@ -212,7 +215,7 @@ class _Run:
             if violation < PROGRESS * least:
                 least, least_at = violation, self.iterations
             tired = self.iterations >= way.until or self.iterations - least_at > PATIENCE
-            if violation <= target or tired or self._gap_reached():
+            if violation <= target or way.refresh == 1.0 or tired or self._gap_reached():
                 return
             self._look()
             before, remainder = remainder, projection.remainder(self.point[1])
@@ -251,14 +254,17 @@ class _Way:
     projection : _Projection
     product : function
         Multiplies a vector by the matrix.
+    single : bool
+        Whether the product is in single precision.
     refresh : float
-        The part of the violation at which the gradient is computed afresh; 0 in double precision.
+        The part of the violation at which the gradient is computed afresh: 1 is after every step.
     until : int
         The number of steps, of the whole run, after which another way is better.
     """
 
     projection: _Projection
     product: Callable[[Floats], Floats]
+    single: bool = False
     refresh: float = 0.0
     until: int = MOST_STEPS
 
