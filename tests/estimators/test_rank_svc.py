@@ -215,7 +215,7 @@ class TestErrors:
             raise AssertionError("no kernel value is needed")
 
         X = np.arange(3000.0)[:, None]
-        with pytest.raises(ValueError, match=r"4,498,500 pairs take about 1,098 MB.*cache_size=100 allows; divide"):
+        with pytest.raises(ValueError, match=r"4,498,500 pairs take about 1,373 MB.*cache_size=100 allows; divide"):
             RankSVC(cache_size=100, kernel=never).fit(X, X[:, 0])
 
     def test_parameters(self):

@@ -18,7 +18,7 @@ from maxmargin.problems import DualProblem
 from maxmargin.resources import default_cache_bytes
 
 #: About how many bytes a fit takes for each pair, besides what is kept of the kernel.
-PAIR_BYTES = 256
+PAIR_BYTES = 320
 
 
 class RankSVC(SingleMachine):

@@ -23,6 +23,9 @@ TABLE_BYTES = 2**26
 #: The largest matrix that is shown as a whole, in values, and about how many values are worth a request.
 WHOLE_VALUES, REQUEST_VALUES = 2**20, 2**16
 
+#: Rows whose differences are taken together: they stay in the processor's memory.
+STRIP = 64
+
 #: Pairs whose own values are computed together; those of unrelated samples are computed in vain.
 TOGETHER = 128
 
@@ -78,16 +81,16 @@ class DifferenceMatrix:
         return self.block(indices, np.arange(self.size))
 
     def block(self, rows: Indices, columns: Indices) -> Floats:
-        across = _Ends.of(self.first[columns], self.second[columns])
         out = np.empty((len(rows), len(columns)))
-        step = max(1, TABLE_BYTES // (16 * max(1, len(across.samples))))
-        for start in range(0, len(rows), step):
-            some = rows[start : start + step]
-            down = _Ends.of(self.first[some], self.second[some])
-            values = self.base.block(down.samples, across.samples)
-            rows_apart = values[down.first] - values[down.second]
-            out[start : start + step] = rows_apart[:, across.first] - rows_apart[:, across.second]
+        across = self.ends(columns)
+        for some in _parts(len(rows), len(across.samples)):
+            down = self.ends(rows[some])
+            across.write(down.apart(self.base.block(down.samples, across.samples)), out, np.arange(len(rows))[some])
         return out
+
+    def ends(self, pairs: Indices) -> _Ends:
+        """Return the samples of some pairs."""
+        return _Ends.of(self.first[pairs], self.second[pairs], self.base.size)
 
     def matvec(self, vector: Floats) -> Floats:
         product = self.base.matvec(self.of_samples(vector))
@@ -104,8 +107,8 @@ class DifferenceMatrix:
         return DifferenceMatrix(self.base, self.first[indices], self.second[indices])
 
     def single(self, columns: Indices) -> SingleColumns:
-        ends = _Ends.of(self.first[columns], self.second[columns])
-        return _DifferenceColumns(self.base.single(ends.samples), self.first, self.second, ends)
+        across = self.ends(columns)
+        return _DifferenceColumns(self.base.single(across.samples), self, across)
 
 
 @dataclass(frozen=True)
@@ -117,9 +120,25 @@ class _Ends:
     second: Indices
 
     @classmethod
-    def of(cls, first: Indices, second: Indices) -> _Ends:
-        samples, places = np.unique(np.concatenate([first, second]), return_inverse=True)
-        return cls(samples, places[: len(first)], places[len(first) :])
+    def of(cls, first: Indices, second: Indices, size: int) -> _Ends:
+        used = np.zeros(size, dtype=bool)
+        used[first] = used[second] = True
+        place = np.cumsum(used) - 1
+        return cls(np.flatnonzero(used), place[first], place[second])
+
+    def apart(self, values: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Return the differences of the rows of the samples, one for each pair."""
+        difference = values[self.first]
+        difference -= values[self.second]
+        return difference
+
+    def write(self, values: NDArray[np.floating], out: NDArray[np.floating], slots: Indices) -> None:
+        """Write the differences of the columns of the samples, one for each pair, to the front of rows of `out`."""
+        for start in range(0, len(values), STRIP):
+            strip = values[start : start + STRIP]
+            difference = np.take(strip, self.first, axis=1, mode="clip")  # without a second look at every index
+            difference -= np.take(strip, self.second, axis=1, mode="clip")
+            out[slots[start : start + STRIP], : len(self.first)] = difference
 
     def spread(self, values: Floats) -> Floats:
         """Return the sum of values of pairs by sample, counted against the second of each pair."""
@@ -133,8 +152,7 @@ class _DifferenceColumns:
     """Columns of the base matrix whose differences are columns of the matrix of pairs."""
 
     columns: SingleColumns
-    first: Indices
-    second: Indices
+    matrix: DifferenceMatrix
     across: _Ends
 
     @property
@@ -142,21 +160,24 @@ class _DifferenceColumns:
         return DIFFERENCES + _share(self.columns.cost, len(self.across.samples), len(self.across.first))
 
     def fill(self, rows: Indices, out: NDArray[np.float32], slots: Indices) -> int:
-        width, computed = len(self.across.first), 0
-        step = max(1, TABLE_BYTES // (16 * max(1, len(self.across.samples))))
-        for start in range(0, len(rows), step):
-            some = rows[start : start + step]
-            down = _Ends.of(self.first[some], self.second[some])
+        computed = 0
+        for some in _parts(len(rows), len(self.across.samples)):
+            down = self.matrix.ends(rows[some])
             table = np.empty((len(down.samples), len(self.across.samples)), dtype=np.float32)
             computed += self.columns.fill(down.samples, table, np.arange(len(down.samples)))
-            apart = table[down.first] - table[down.second]
-            out[slots[start : start + step], :width] = apart[:, self.across.first] - apart[:, self.across.second]
+            self.across.write(down.apart(table), out, slots[some])
         return computed
 
     def combine(self, rows: Indices, weights: Floats) -> tuple[Floats, int]:
-        down = _Ends.of(self.first[rows], self.second[rows])
+        down = self.matrix.ends(rows)
         product, computed = self.columns.combine(down.samples, self.across.spread(weights))
         return product[down.first] - product[down.second], computed
+
+
+def _parts(rows: int, width: int) -> list[slice]:
+    """Divide rows so that a table of the samples of each part has a bounded size."""
+    step = max(1, TABLE_BYTES // (16 * max(1, width)))
+    return [slice(start, start + step) for start in range(0, rows, step)]
 
 
 def _share(cost: int, samples: int, pairs: int) -> int:

@@ -171,7 +171,7 @@ class _Run:
             projection = _Projection(problem, self._few_columns())
             everything = np.arange(size)
             values = matrix.single(everything)
-            until = self.iterations + size // (3 + matrix.cost) if fits else MOST_STEPS
+            until = self.iterations + size // (3 * matrix.cost) if fits else MOST_STEPS
             yield _Way(projection, lambda vector: values.combine(everything, vector)[0], True, REFRESH, until)
             if not fits:
                 yield _Way(projection, matrix.matvec)
