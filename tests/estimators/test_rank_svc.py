@@ -203,7 +203,6 @@ class TestErrors:
             ([1.0, 2.0, 3.0], {"qid": [1, 2, 3]}, "two samples of one query that differ in y"),
             ([1.0, 1.0, 2.0], {"sample_weight": [1.0, 1.0, 0.0]}, "two samples of one query that differ in y"),
             ([1.0, 2.0, 3.0], {"qid": [1, 2]}, "inconsistent numbers of samples"),
-            ([1.0, 2.0, 3.0], {"sample_weight": [1.0, 1.0, -1.0]}, "sample_weight must be at least 0"),
         ],
     )
     def test_data(self, y, fit, message):

@@ -12,7 +12,7 @@ class LeastSquaresMachine(KernelMachine):
 
     _solvers = ("linear_system", "pairwise", "block")
 
-    def _make_solver(self, size: int, bounded: bool, cache_bytes: int, threads: int) -> Solver:
+    def _make_solver(self, size: int, bounded: bool, cache_bytes: int, threads: int, few: int = 0) -> Solver:
         stopping, name = self._stopping_rule(), self._solver_name()
         if not isinstance(name, str):
             return name

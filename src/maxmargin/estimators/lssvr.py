@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from sklearn.base import RegressorMixin
-
+from maxmargin.estimators.kernel_regressor import KernelRegressor
 from maxmargin.estimators.least_squares_machine import LeastSquaresMachine
 from maxmargin.estimators.parameters import check_flag, check_number
-from maxmargin.estimators.single_machine import SingleMachine
 from maxmargin.estimators.weights import check_costs, check_sample_weights
 from maxmargin.formulations import least_squares_regression
 from maxmargin.matrices import SymmetricMatrix
@@ -17,7 +14,7 @@ from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import DualProblem
 
 
-class LSSVR(RegressorMixin, LeastSquaresMachine, SingleMachine):  # type: ignore[misc]  # scikit-learn has no type hints
+class LSSVR(LeastSquaresMachine, KernelRegressor):
     """Fit a flat function by least squares: minimise ½‖w‖² + ½ C Σ (y_i − f(x_i))².
 
     The least squares support vector machine (Suykens & Vandewalle 1999). Its dual is one system of linear equations,
@@ -131,11 +128,12 @@ class LSSVR(RegressorMixin, LeastSquaresMachine, SingleMachine):  # type: ignore
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            With ``kernel="precomputed"``, the symmetric matrix of kernel values.
-        y : array-like of shape (n_samples,)
-            Numbers.
+            With ``kernel="precomputed"``, the symmetric matrix of kernel values; with a function as kernel, samples of
+            any kind.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Numbers. Each column of a table gets a machine of its own; kernel values are computed once for all.
         sample_weight : array-like of shape (n_samples,), optional
-            Factors on the cost by sample. 0 leaves a row out, 2 counts it twice.
+            Factors on the cost by sample. 0 or less leaves a row out, 2 counts it twice.
 
         Returns
         -------
@@ -144,16 +142,12 @@ class LSSVR(RegressorMixin, LeastSquaresMachine, SingleMachine):  # type: ignore
         """
         cost = check_number("C", self.C, above=0)
         check_flag("fit_intercept", self.fit_intercept)
-        X, targets = self._check_training_data(X, y, numbers=True)
+        X, targets = self._check_targets(X, y)
         weights = check_sample_weights(sample_weight, X)
         costs = check_costs(cost, weights)
 
-        def pose(matrix: SymmetricMatrix, rows: Indices) -> DualProblem:
-            return least_squares_regression.pose(matrix, targets[rows], costs[rows], self.fit_intercept)
+        def pose(matrix: SymmetricMatrix, targets: Floats, rows: Indices) -> DualProblem:
+            return least_squares_regression.pose(matrix, targets, costs[rows], self.fit_intercept)
 
-        self._fit_single(X, weights, pose, least_squares_regression, variables=1)
+        self._fit_targets(X, targets, weights, pose, least_squares_regression, variables=1)
         return self
-
-    def predict(self, X: Any) -> Floats:
-        """Return the value of the function for each sample."""
-        return np.asarray(self._decide(X))

@@ -153,7 +153,8 @@ class RankSVC(SingleMachine):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            With ``kernel="precomputed"``, the symmetric matrix of kernel values.
+            With ``kernel="precomputed"``, the symmetric matrix of kernel values; with a function as kernel, samples of
+            any kind.
         y : array-like of shape (n_samples,)
             Numbers: the larger, the higher in the order. Only samples of the same query are compared.
         qid : array-like of shape (n_samples,), optional
@@ -168,7 +169,8 @@ class RankSVC(SingleMachine):
             The fitted estimator.
         """
         cost = check_number("C", self.C, above=0)
-        X, targets = self._check_training_data(X, y, numbers=True)
+        X, targets = self._check_training_data(X, y, y_numeric=True)
+        targets = np.asarray(targets, dtype=np.float64)
         queries = check_queries(qid, X)
         weights = check_sample_weights(sample_weight, X)
         rows = np.flatnonzero(weights > 0)
@@ -177,7 +179,7 @@ class RankSVC(SingleMachine):
         first, second = pairwise_ranking.list_pairs(targets[rows], queries[rows])
         costs = check_costs(cost, weights[rows[first]] * weights[rows[second]])
 
-        def pose(matrix: SymmetricMatrix, rows: Indices) -> DualProblem:
+        def pose(matrix: SymmetricMatrix, rows: Indices, output: int) -> DualProblem:
             return pairwise_ranking.pose(matrix, first, second, costs)
 
         self.n_pairs_ = count
@@ -239,9 +241,9 @@ class RankSVC(SingleMachine):
                 "queries (qid), use fewer samples or fewer different targets, or set a larger cache_size"
             )
 
-    def _start(self, rows: Indices, shape: tuple[int, ...]) -> Floats | None:
-        start = super()._start(rows, shape)
-        return start if start is not None and len(start) == self.n_pairs_ else None
+    def _starts(self, rows: Indices, shape: tuple[int, ...], outputs: int | None) -> list[Floats] | None:
+        starts = super()._starts(rows, shape, outputs)
+        return starts if starts is not None and len(starts[0]) == self.n_pairs_ else None
 
 
 def check_queries(qid: Any, samples: Any) -> Indices:
