@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 from interchange.mutations import MUTATIONS, PREFIX_BYTES, edit_header, edit_table, join, split
-from maxmargin import SVC, SVDD, SVR, OneClassSVM
+from maxmargin import LSSVR, SVC, SVDD, SVR, OneClassSVM, RankSVC
 from maxmargin.interchange import ModelFileError, load, save
 from maxmargin.kernels import ChiSquared, Gaussian, Linear, Polynomial
 
@@ -35,6 +35,9 @@ def small_models():
         SVR(kernel="precomputed").fit(X @ X.T, y),
         OneClassSVM(kernel="linear").fit(rows),
         SVDD(kernel=ChiSquared(0.5)).fit(X),
+        SVC(multi_class="weston_watkins").fit(X.astype(np.float32), y),
+        RankSVC().fit(X, y, [1, 1, 2, 2, 2, 1]),
+        LSSVR().fit(X, np.stack([y, -y], axis=1)),
     ]
 
 

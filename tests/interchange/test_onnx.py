@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-from maxmargin import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, QuantileSVR, kernels
+from maxmargin import LSSVC, LSSVR, SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, QuantileSVR, RankSVC, kernels
 from maxmargin.interchange import to_onnx
 from maxmargin.kernels import ChiSquared, Gaussian, Laplacian, Linear, Polynomial, Sigmoid
 
@@ -23,7 +23,19 @@ KERNELS = {
     "indefinite": Sigmoid(0.3, -1.0),
     "narrow": Gaussian(1e6),
 }
-MODELS = [SVC(C=3.0), NuSVC(nu=0.2), SVR(C=3.0), NuSVR(), QuantileSVR(quantile=0.7), OneClassSVM(nu=0.3), SVDD(nu=0.3)]
+MODELS = [
+    SVC(C=3.0),
+    SVC(multi_class="crammer_singer"),
+    NuSVC(nu=0.2),
+    LSSVC(),
+    SVR(C=3.0),
+    NuSVR(),
+    QuantileSVR(quantile=0.7),
+    LSSVR(C=0.1),
+    RankSVC(C=0.1),
+    OneClassSVM(nu=0.3),
+    SVDD(nu=0.3),
+]
 
 
 def samples(count=60, features=4, seed=0):
@@ -45,7 +57,7 @@ def assert_agrees(model, X):
     for dtype, precision in (("float32", 2e-6), ("float64", 1e-10)):
         given = X.astype(dtype)
         found = run(to_onnx(model, dtype=dtype), given)
-        if hasattr(model, "decision_function"):
+        if hasattr(model, "decision_function") and not isinstance(model, RankSVC):
             expected = model.decision_function(given)
             assert found["scores"].dtype == dtype
             scale = np.abs(expected).max() + np.abs(model.intercept_).max()
@@ -54,6 +66,9 @@ def assert_agrees(model, X):
             if isinstance(model, SVDD):  # a support vector lies on the surface up to rounding, which is not always seen
                 clear = (expected == 0) | (np.abs(expected) > 1e-12 * scale)
             assert clear.mean() > 0.9
+            if getattr(model, "multi_class", "ovo") != "ovo" and expected.ndim == 2:  # equal up to rounding: either wins
+                best = np.sort(expected, axis=1)
+                clear = best[:, -1] - best[:, -2] > 1e-9 * scale
             assert found["label"][clear].tolist() == model.predict(given)[clear].tolist()
         else:
             assert found["prediction"].dtype == dtype
@@ -70,6 +85,20 @@ def test_estimators_and_kernels(model, kernel):
         model.fit(X, labels(X, classes))
         assert_agrees(model, samples(200, seed=1))
         assert_agrees(model, X)  # the support vectors among them
+
+
+@pytest.mark.parametrize("strategy", ["ovr", "crammer_singer", "weston_watkins"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_strategies(strategy, kernel):
+    X = samples()
+    for classes in (2, 3, 5):
+        assert_agrees(SVC(multi_class=strategy, kernel=kernel).fit(X, labels(X, classes)), samples(200, seed=1))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_several_outputs(kernel):
+    X = samples()
+    assert_agrees(SVR(kernel=kernel).fit(X, X[:, :3] ** 2), samples(200, seed=1))
 
 
 @pytest.mark.parametrize("classes", [2, 3, 4, 7])

@@ -20,8 +20,8 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin import estimators
-from maxmargin.estimators import SVDD, OneClassSVM
-from maxmargin.estimators.kernel_classifier import KernelClassifier
+from maxmargin.estimators import SVDD, OneClassSVM, RankSVC
+from maxmargin.estimators.kernel_classifier import STRATEGIES, KernelClassifier
 from maxmargin.estimators.kernel_machine import KernelMachine
 from maxmargin.estimators.single_machine import SingleMachine
 from maxmargin.interchange.errors import ModelFileError
@@ -37,7 +37,7 @@ ESTIMATORS: dict[str, type[Any]] = {name: getattr(estimators, name) for name in 
 PARAMETERS: dict[type[Any], frozenset[str]] = {kind: frozenset(kind._get_param_names()) for kind in ESTIMATORS.values()}
 
 #: Attributes that only some fitted models have.
-OPTIONAL = frozenset(["feature_names_in_"])
+OPTIONAL = frozenset(["feature_names_in_", "n_pairs_"])
 
 
 class Sizes(dict[str, int]):
@@ -59,11 +59,12 @@ def floats(*names: str | int) -> Check:
     return lambda value, sizes: _is_floats(value) and sizes.agree(names, value.shape)
 
 
-def matrix(*names: str | int) -> Check:
-    """Describe a matrix of finite numbers, dense or of compressed rows."""
+def matrix(*names: str | int, single: bool = False) -> Check:
+    """Describe a matrix of finite numbers, dense or of compressed rows, in double or also in single precision."""
 
     def check(value: Any, sizes: Sizes) -> bool:
-        return _is_floats(value.data if sparse.issparse(value) else value) and sizes.agree(names, value.shape)
+        entries = value.data if sparse.issparse(value) else value
+        return _is_floats(entries, single) and sizes.agree(names, value.shape)
 
     return check
 
@@ -116,22 +117,42 @@ def _kernel(value: Any, sizes: Sizes) -> bool:
 
 def _classes(value: Any, sizes: Sizes) -> bool:
     good = isinstance(value, np.ndarray) and value.ndim == 1 and len(value) >= 2 and value.dtype.kind in "biufUO"
-    if not good or len(set(value.tolist())) != len(value):
+    return good and len(set(value.tolist())) == len(value) and sizes.agree(("classes",), value.shape)
+
+
+def _strategy(value: Any, sizes: Sizes) -> bool:
+    """Whether it names a strategy; sets how many rows of coefficients, offsets and machines that one has."""
+    if not isinstance(value, str) or value not in STRATEGIES:
         return False
-    sizes.update({"rows": len(value) - 1, "pairs": len(value) * (len(value) - 1) // 2})
-    return sizes.agree(("classes",), value.shape)
+    count = sizes["classes"]
+    pairs = count * (count - 1) // 2
+    functions = 1 if count == 2 else count
+    rows, offsets, machines = {"ovo": (count - 1, pairs, pairs), "ovr": (count, count, count)}.get(
+        value, (functions, functions, 1)
+    )
+    sizes.update({"rows": rows, "offsets": offsets, "machines": machines})
+    if value not in ("ovo", "ovr"):
+        sizes["columns"] = count  # a variable and a coefficient for each sample and class
+    return not (value == "ovr" and count == 2)  # that is a single pair
 
 
-def machines(pairs: str | int, variables: tuple[int, ...]) -> Check:
-    """Describe the trained machines: how many, and how many variables each may have for a sample."""
+def _outputs(value: Any, sizes: Sizes) -> bool:
+    """Whether it is None for a vector of targets, or a number of outputs."""
+    good = value is None or (count()(value, sizes) and int(value) >= 1)
+    return good and sizes.agree(("outputs",), (1 if value is None else int(value),))
+
+
+def _steps(value: Any, sizes: Sizes) -> bool:
+    """Whether it is a number of steps, or one for each output."""
+    return whole("outputs")(value, sizes) if isinstance(value, np.ndarray) else count()(value, sizes)
+
+
+def machines(name: str) -> Check:
+    """Describe the trained machines, of which there is a named number."""
 
     def check(value: Any, sizes: Sizes) -> bool:
         good = isinstance(value, list) and all(isinstance(machine, Machine) for machine in value)
-        return (
-            good
-            and sizes.agree((pairs,), (len(value),))
-            and all(_is_machine(machine, variables, sizes) for machine in value)
-        )
+        return good and sizes.agree((name,), (len(value),)) and all(_is_machine(machine, sizes) for machine in value)
 
     return check
 
@@ -145,23 +166,26 @@ DESCRIPTIONS: dict[type, dict[str, Check]] = {
         "support_": whole("support", below="samples"),
         "_gamma": number,
         "_kernel_": _kernel,
-        "support_vectors_": matrix("vectors", "width"),
+        "support_vectors_": matrix("vectors", "width", single=True),
         "fit_status_": count(),
     },
     KernelClassifier: {
         "classes_": _classes,
         "class_weight_": floats("classes"),
         "n_support_": whole("classes"),
+        "_multi_class_": _strategy,
         "dual_coef_": matrix("rows", "support"),
-        "intercept_": floats("pairs"),
-        "n_iter_": whole("pairs"),
-        "_machines_": machines("pairs", (1,)),
+        "intercept_": floats("offsets"),
+        "n_iter_": whole("machines"),
+        "_machines_": machines("machines"),
     },
     SingleMachine: {
-        "dual_coef_": matrix(1, "support"),
-        "intercept_": floats(1),
-        "n_iter_": count(),
-        "_machines_": machines(1, (1, 2)),
+        "_outputs_": _outputs,
+        "dual_coef_": matrix("outputs", "support"),
+        "intercept_": floats("outputs"),
+        "n_iter_": _steps,
+        "n_pairs_": count("ranked"),
+        "_machines_": machines("outputs"),
     },
     OneClassSVM: {"offset_": floats(1)},
     SVDD: {"offset_": number},
@@ -217,6 +241,11 @@ def _check_classifier(model: KernelClassifier, sizes: Sizes) -> None:
     _require(isinstance(ties, bool | np.bool_), "break_ties must be True or False")
     _require(isinstance(shape, str) and shape in ("ovr", "ovo"), "decision_function_shape must be 'ovr' or 'ovo'")
     _require(not (ties and shape == "ovo"), "break_ties must be False when decision_function_shape is 'ovo'")
+    _require(shape == "ovr" or model._multi_class_ == "ovo", "decision_function_shape is 'ovo', but there are no pairs")
+
+
+def _check_ranking(model: RankSVC, sizes: Sizes) -> None:
+    _require("ranked" in sizes, "RankSVC has no n_pairs_")
 
 
 def _check_ball(model: SVDD, sizes: Sizes) -> None:
@@ -227,21 +256,27 @@ def _check_ball(model: SVDD, sizes: Sizes) -> None:
 RELATIONS: dict[type, Callable[[Any, Sizes], None]] = {
     KernelMachine: _check_kernel_machine,
     KernelClassifier: _check_classifier,
+    RankSVC: _check_ranking,
     SVDD: _check_ball,
 }
 
 
-def _is_machine(machine: Machine, variables: tuple[int, ...], sizes: Sizes) -> bool:
+def _is_machine(machine: Machine, sizes: Sizes) -> bool:
     """Whether the dual vector, the expansion and the proof of a machine are about the same samples."""
     parts = machine.parts()
     per_variable, per_sample = parts.dual.shape, parts.samples.shape
-    good = len(per_sample) == 1 and per_sample[0] > 0 and _is_within(parts.samples, sizes["samples"])
-    good = good and per_variable in [(factor * per_sample[0],) for factor in variables] and _is_floats(parts.dual)
-    good = good and _is_floats(parts.expansion.coefficients) and parts.expansion.coefficients.shape == per_sample
+    if not (len(per_sample) == 1 and per_sample[0] > 0 and _is_within(parts.samples, sizes["samples"])):
+        return False
+    columns = sizes.get("columns")  # of an all-in-one machine
+    factors = (1, 2) if columns is None else (columns,)
+    possible = [sizes["ranked"]] if "ranked" in sizes else [factor * per_sample[0] for factor in factors]
+    shape = per_sample if columns is None else (*per_sample, columns)
+    good = len(per_variable) == 1 and per_variable[0] in possible and _is_floats(parts.dual)
+    good = good and _is_floats(parts.expansion.coefficients) and parts.expansion.coefficients.shape == shape
     if not good or parts.judged is None:
         return good
     certificate, geometry = parts.judged
-    return _is_about(certificate, per_variable) and _is_seen(geometry, per_sample, sizes)
+    return _is_about(certificate, per_variable) and _is_seen(geometry, per_variable, shape, sizes)
 
 
 def _is_about(certificate: Certificate, per_variable: tuple[int, ...]) -> bool:
@@ -250,20 +285,22 @@ def _is_about(certificate: Certificate, per_variable: tuple[int, ...]) -> bool:
     return good and certificate.slack.shape == certificate.residual.shape == per_variable
 
 
-def _is_seen(geometry: Any, per_sample: tuple[int, ...], sizes: Sizes) -> bool:
-    """Whether the arrays of a geometry name training rows, or have a number for each sample."""
+def _is_seen(geometry: Any, per_variable: tuple[int, ...], shape: tuple[int, ...], sizes: Sizes) -> bool:
+    """Whether the arrays of a geometry name training rows or pairs of them, or have a number for each."""
     if type(geometry) not in GEOMETRIES:
         return False
     values = [getattr(geometry, field.name) for field in fields(geometry)]
     arrays = [value for value in values if isinstance(value, np.ndarray)]
     rows = [array for array in arrays if array.dtype == np.int64]
-    return all(array.ndim == 1 and _is_within(array, sizes["samples"]) for array in rows) and all(
-        array.shape == per_sample for array in arrays if array.dtype != np.int64
+    end = max(sizes["samples"], sizes.get("ranked", 0))
+    return all(array.ndim <= 2 and _is_within(array, end) for array in rows) and all(
+        array.shape in (per_variable, shape, shape[1:]) for array in arrays if array.dtype != np.int64
     )
 
 
-def _is_floats(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype == np.float64 and bool(np.isfinite(value).all())
+def _is_floats(value: Any, single: bool = False) -> bool:
+    good = isinstance(value, np.ndarray) and value.dtype in ((np.float64, np.float32) if single else (np.float64,))
+    return good and bool(np.isfinite(value).all())
 
 
 def _is_within(values: Any, end: int) -> bool:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from scipy import sparse
 
-from maxmargin.estimators import SVDD, SVR, NuSVR, OneClassSVM, QuantileSVR
+from maxmargin.estimators import SVDD, OneClassSVM, RankSVC
 from maxmargin.estimators import one_class_svm as one_class
 from maxmargin.estimators import svdd as ball
 from maxmargin.estimators.kernel_classifier import KernelClassifier
+from maxmargin.estimators.kernel_regressor import KernelRegressor
 from maxmargin.interchange.model_file import WRITER, write_whole
 from maxmargin.interchange.onnx_graph import Graph, kernel_block, kernel_diagonal, without_factor
 from maxmargin.kernels import Linear
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 #: The versions of the operators and of the file: old enough for every runtime of the last years.
 OPERATORS, FILE = 17, 8
 
-REGRESSORS = (SVR, NuSVR, QuantileSVR)
+#: What predicts a number: a value, or a score.
+REGRESSORS = (KernelRegressor, RankSVC)
 
 
 def to_onnx(model: Any, file: str | os.PathLike[str] | BinaryIO | None = None, *, dtype: str = "float32") -> ModelProto:
@@ -36,7 +38,7 @@ def to_onnx(model: Any, file: str | os.PathLike[str] | BinaryIO | None = None, *
 
     The input ``X`` has a row for each sample (with ``kernel="precomputed"``, its kernel values with all training
     samples). The outputs are ``label`` and ``scores``, the decision function, for classifiers and novelty detectors;
-    ``prediction`` for regressors. Inside, everything is computed in double precision.
+    ``prediction`` for regressors and rankings. Inside, everything is computed in double precision.
 
     Parameters
     ----------
@@ -102,7 +104,7 @@ def _results(graph: Graph, model: Any, samples: str) -> dict[str, str]:
         return _classify(graph, model, samples)
     decision = _decide(graph, model, samples)
     if isinstance(model, REGRESSORS):
-        return {"prediction": _flat(graph, decision)}
+        return {"prediction": decision if len(model.intercept_) > 1 else _flat(graph, decision)}
     if isinstance(model, SVDD):
         assert model._kernel_ is not None
         lengths = kernel_diagonal(graph, model._kernel_, samples)
@@ -118,6 +120,8 @@ def _classify(graph: Graph, model: KernelClassifier, samples: str) -> dict[str, 
     count = len(model.classes_)
     if count == 2:
         return _by_sign(graph, decisions)
+    if model._multi_class_ != "ovo":
+        return {"label": graph("ArgMax", decisions, axis=1, keepdims=0), "scores": decisions}
     pairs = list(combinations(range(count), 2))
     first, second = np.zeros((len(pairs), count)), np.zeros((len(pairs), count))
     for p, (a, b) in enumerate(pairs):
@@ -136,7 +140,7 @@ def _classify(graph: Graph, model: KernelClassifier, samples: str) -> dict[str, 
 
 
 def _decide(graph: Graph, model: Any, samples: str) -> str:
-    """Add the decision values: a column for each pair of classes, or one."""
+    """Add the decision values: a column for each pair of classes, for each class or output, or one."""
     offsets = graph.constant(model.intercept_)
     if isinstance(model._kernel_, Linear):
         weights = graph.constant(_dense(model.coef_).T)
@@ -148,7 +152,7 @@ def _decide(graph: Graph, model: Any, samples: str) -> str:
         factor, kernel = without_factor(model._kernel_)
         coefficients = factor * coefficients
         values = kernel_block(graph, kernel, samples, _dense(model.support_vectors_))
-    if len(coefficients) == 1:
+    if getattr(model, "_multi_class_", "ovr") != "ovo" or len(coefficients) == 1:
         return graph("Add", graph("MatMul", values, graph.constant(coefficients.T)), offsets)
     # As in `OneVersusOne`: row b − 1 of the support vectors of class a and row a of those of class b make a pair.
     count = len(model.n_support_)
@@ -175,8 +179,10 @@ def _labels(model: Any) -> Any:
 
 
 def _shape_of_scores(model: Any) -> list[int | None]:
-    """Return the shape of what is no label: one number per sample, or one per class or pair of classes."""
-    count = len(model.classes_) if isinstance(model, KernelClassifier) else 2
+    """Return the shape of what is no label: one number per sample, or one per output, class or pair of classes."""
+    if not isinstance(model, KernelClassifier):
+        return [None, len(model.intercept_)] if len(model.intercept_) > 1 else [None]
+    count = len(model.classes_)
     if count == 2:
         return [None]
     return [None, count * (count - 1) // 2 if model.decision_function_shape == "ovo" else count]

@@ -15,23 +15,38 @@ from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from maxmargin.formulations.all_in_one import ClassGeometry
 from maxmargin.formulations.c_classification import MarginGeometry
 from maxmargin.formulations.data_description import BallGeometry
 from maxmargin.formulations.epsilon_regression import TubeGeometry
 from maxmargin.formulations.formulation import Expansion
+from maxmargin.formulations.least_squares_classification import ScatterGeometry
+from maxmargin.formulations.least_squares_regression import ErrorGeometry
 from maxmargin.formulations.nu_classification import NuGeometry
 from maxmargin.formulations.one_class import NoveltyGeometry
+from maxmargin.formulations.pairwise_ranking import RankGeometry
 from maxmargin.formulations.quantile_regression import QuantileGeometry
 from maxmargin.interchange.errors import ModelFileError
 from maxmargin.kernels import ChiSquared, Gaussian, Laplacian, Linear, Polynomial, Product, Scaled, Sigmoid, Sum
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import Certificate, Counters, Status
-from maxmargin.solvers import BlockSolver, PairwiseSolver, StoppingRule
+from maxmargin.solvers import BlockSolver, LinearSystemSolver, PairwiseSolver, StoppingRule
 from maxmargin.training import Machine, MachineParts
 
 KERNELS = (Linear, Polynomial, Gaussian, Laplacian, ChiSquared, Sigmoid, Sum, Product, Scaled)
-SOLVERS = (PairwiseSolver, BlockSolver, StoppingRule)
-GEOMETRIES = (MarginGeometry, NuGeometry, TubeGeometry, QuantileGeometry, NoveltyGeometry, BallGeometry)
+SOLVERS = (PairwiseSolver, BlockSolver, LinearSystemSolver, StoppingRule)
+GEOMETRIES = (
+    MarginGeometry,
+    NuGeometry,
+    ScatterGeometry,
+    ClassGeometry,
+    TubeGeometry,
+    QuantileGeometry,
+    ErrorGeometry,
+    NoveltyGeometry,
+    BallGeometry,
+    RankGeometry,
+)
 
 Check = Callable[[Any], bool]
 
