@@ -138,13 +138,13 @@ def test_geometry_of_the_tube():
 
 @pytest.mark.parametrize("pose", [epsilon_regression.pose, nu_regression.pose, squared_epsilon_regression.pose])
 def test_the_block_solver_solves_regression(pose):
-    Z = RANDOM.normal(size=(900, 4))
+    Z = RANDOM.normal(size=(400, 4))
     targets = np.sin(Z).sum(axis=1)
-    problem = pose(KernelMatrix(Gaussian(0.3), Points(Z)), targets, np.full(900, 5.0), 0.1)
+    problem = pose(KernelMatrix(Gaussian(0.3), Points(Z)), targets, np.full(400, 5.0), 0.1)
     rule = StoppingRule(violation=1e-4)
     values = [
         certify(problem, solver.solve(problem).dual)
-        for solver in (BlockSolver(stopping=rule), BlockSolver(working_set=100, stopping=rule, nested_above=500),
+        for solver in (BlockSolver(stopping=rule), BlockSolver(working_set=100, stopping=rule, nested_above=300),
                        BlockSolver(working_set=100, cache_bytes=0, stopping=rule), PairwiseSolver(stopping=rule))
     ]  # fmt: skip
     for certificate in values:
