@@ -66,7 +66,7 @@ def assert_agrees(model, X):
             if isinstance(model, SVDD):  # a support vector lies on the surface up to rounding, which is not always seen
                 clear = (expected == 0) | (np.abs(expected) > 1e-12 * scale)
             assert clear.mean() > 0.9
-            if getattr(model, "multi_class", "ovo") != "ovo" and expected.ndim == 2:  # equal up to rounding: either wins
+            if getattr(model, "multi_class", "ovo") != "ovo" and expected.ndim == 2:  # among equals either wins
                 best = np.sort(expected, axis=1)
                 clear = best[:, -1] - best[:, -2] > 1e-9 * scale
             assert found["label"][clear].tolist() == model.predict(given)[clear].tolist()

@@ -38,7 +38,7 @@ def test_parts_of_a_matrix_are_solved_to_rounding(formulation, grouped, kernel, 
     parts = [np.sort(random.choice(90, size, replace=False)) for size in (2, 9, 40, 90)]
     parts = [rows for rows in parts if len(np.unique(y[rows])) == 2]
     problems, single = pose_all(X, y, kernel, cost * random.uniform(0.5, 2, 90), parts, formulation, grouped)
-    solutions = problems.solve(1e-3)
+    solutions = problems.solve(1e-3, 1)
     for p, problem in enumerate(single):
         dual = solutions.dual[problems.edges[p] : problems.edges[p + 1]]
         assert solutions.finished(p)
@@ -57,7 +57,7 @@ def test_it_takes_the_path_of_the_pairwise_solver():
     X, y = two_clouds(200, 3, 1.5)
     costs = np.full(200, 5.0)
     problems, (problem,) = pose_all(X, y, Gaussian(1.0), costs, [np.arange(200)])
-    solutions = problems.solve(1e-3)
+    solutions = problems.solve(1e-3, 1)
     step_by_step = PairwiseSolver(shrinking=False, stopping=StoppingRule(1e-3)).solve(problem)
     assert solutions.counters(0).iterations == step_by_step.counters.iterations
     np.testing.assert_allclose(solutions.dual, step_by_step.dual, atol=1e-9)
@@ -68,7 +68,7 @@ def test_duplicates(opposite):
     X, y = two_clouds(40, 3, 1.5)
     X, y = np.concatenate([X, X]), np.concatenate([y, -y if opposite else y])
     problems, (problem,) = pose_all(X, y, Gaussian(0.5), np.full(80, 3.0), [np.arange(80)])
-    solutions = problems.solve(1e-3)
+    solutions = problems.solve(1e-3, 1)
     assert solutions.finished(0)
     assert certify(problem, solutions.dual).violation <= 1e-3
 
@@ -78,7 +78,7 @@ def test_what_takes_many_steps_comes_back_unfinished_and_is_finished():
     X = random.normal(size=(300, 2)) * [1, 100]
     y = np.where(X[:, 0] + 0.3 * random.normal(size=300) > 0, 1, -1)
     problems, (problem,) = pose_all(X, y, Polynomial(3, 0.5, 1.0), np.full(300, 1e4), [np.arange(300)])
-    solutions = problems.solve(1e-3)
+    solutions = problems.solve(1e-3, 1)
     assert not solutions.finished(0)
     assert solutions.counters(0).iterations <= STEPS
     assert certify(problem, solutions.dual).dual > 0
@@ -90,7 +90,7 @@ def test_values_that_are_not_numbers_are_not_called_optimal():
     values = np.full((4, 4), np.nan)
     signs, box = np.array([1.0, -1.0, 1.0, -1.0]), c_classification.box(np.array([1.0, -1.0, 1.0, -1.0]), np.ones(4))
     problems = SmallProblems(values, np.array([0, 4]), np.empty(0, dtype=np.int64), signs, *box, grouped=True)
-    assert not problems.solve(1e-3).finished(0)
+    assert not problems.solve(1e-3, 1).finished(0)
 
 
 def test_threads_do_not_change_the_result():

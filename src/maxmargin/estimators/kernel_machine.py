@@ -32,8 +32,8 @@ SMALL = 2048
 #: Up to this many variables a problem is left to pair steps on rows in double precision.
 FEW = 500
 
-#: Up to this many samples, several machines are trained sooner than a second thread starts.
-WORTH_THREADS = 2000
+#: Up to this many samples a second thread does not pay.
+WORTH_THREADS = 1000
 
 #: How far a precomputed matrix may be from symmetric, relative to its largest value.
 ASYMMETRY = 1e-6
@@ -187,7 +187,8 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         points = points_of(X)
         kernel.check(points)
         if (kernel.vectorised or readers > 1) and len(points) <= SMALL and 8 * len(points) ** 2 <= cache_bytes:
-            return WholeKernel.of(kernel, points, order)
+            _, threads = self._divide_threads(kernel, len(points), 1)
+            return WholeKernel.of(kernel, points, order, threads)
         return lambda rows: KernelMatrix(kernel, points.take(rows), threads)
 
     def _make_shared(

@@ -68,7 +68,7 @@ class PairStrategy:
         with reporting(classifier) as report:
             machines = None
             if starts is None and report is None:
-                machines = train_at_once(classifier, solver, matrix_of, data, pairs)
+                machines = train_at_once(classifier, solver, matrix_of, data, pairs, side_by_side)
             if machines is None:
                 machines = train_pairs(pose, count, solver, classifier._formulation, starts, report, side_by_side)
         return machines, solver

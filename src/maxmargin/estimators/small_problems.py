@@ -41,6 +41,7 @@ def train_at_once(
     matrix_of: object,
     data: LabelledData,
     parts: list[tuple[Indices, Floats]],
+    threads: int,
 ) -> list[Machine] | None:
     """Return machines, given the samples of each and their signs; None if that takes a solver.
 
@@ -52,7 +53,7 @@ def train_at_once(
     if not classifier._may_be_solved_at_once(solver):
         return None
     samples, signs = map(list, zip(*parts, strict=True))
-    return _train(matrix_of, samples, signs, data.costs, formulation, classifier.fit_intercept, solver)
+    return _train(matrix_of, samples, signs, data.costs, formulation, classifier.fit_intercept, solver, threads)
 
 
 def _train(
@@ -63,6 +64,7 @@ def _train(
     formulation: BoxFormulation,
     fit_intercept: bool,
     solver: Solver,
+    threads: int,
 ) -> list[Machine]:
     """Return the machines. The solver only gets what is left: problems that take many steps."""
     started = perf_counter()
@@ -77,7 +79,7 @@ def _train(
         linear,
         *formulation.box(linear, costs[everything]),
         grouped=fit_intercept,
-    ).solve(solver.stopping.violation)
+    ).solve(solver.stopping.violation, threads)
     offsets = offset_between(*solutions.offsets()) if fit_intercept else np.zeros(len(samples))
     checksum = whole.points.checksum()
     share = (perf_counter() - started) / len(samples)

@@ -36,11 +36,11 @@ class WholeKernel:
     place: Indices
 
     @classmethod
-    def of(cls, kernel: Kernel, points: Points, order: Indices) -> WholeKernel:
+    def of(cls, kernel: Kernel, points: Points, order: Indices, threads: int) -> WholeKernel:
         """Compute the values; samples whose rows are asked for together should be neighbours in `order`."""
         place = np.empty(len(points), dtype=np.int64)
         place[order] = np.arange(len(order))
-        return cls(kernel, points, _all_values(kernel, points.take(order)), place)
+        return cls(kernel, points, _all_values(kernel, points.take(order), threads), place)
 
     def __call__(self, rows: Indices) -> PrecomputedMatrix:
         """Return the matrix of some samples."""
@@ -48,18 +48,19 @@ class WholeKernel:
         return PrecomputedMatrix(_part(self.values, self.place[rows]), origin=origin)
 
 
-def _all_values(kernel: Kernel, points: Points) -> Floats:
+def _all_values(kernel: Kernel, points: Points, threads: int) -> Floats:
     """Return the whole kernel matrix; where values are dear, stripes up to the diagonal, and the rest mirrored."""
     count = len(points)
     values = np.empty((count, count))
     if isinstance(kernel, FormulaKernel) and work_per_value(points) <= CHEAP:
-        fused_columns(kernel.formula, points, np.float64, 1).fill(points, values, np.arange(count))
+        fused_columns(kernel.formula, points, np.float64, threads).fill(points, values, np.arange(count))
     else:
         step = max(64, -(-count // 6))
         for start in range(0, count, step):
             stop = min(count, start + step)
-            values[start:stop, :stop] = kernel.evaluate(points.take(slice(start, stop)), points.take(slice(0, stop)))
-            _native.mirror(values, start, stop, 1)
+            stripe = KernelMatrix(kernel, points, threads).block(np.arange(start, stop), np.arange(stop))
+            values[start:stop, :stop] = stripe
+            _native.mirror(values, start, stop, threads)
     check_finite(values)
     return values
 

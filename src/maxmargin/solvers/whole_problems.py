@@ -55,7 +55,7 @@ class SmallProblems:
     ridge: Floats
     grouped: bool
 
-    def solve(self, tolerance: float, threads: int = 1) -> SmallSolutions:
+    def solve(self, tolerance: float, threads: int) -> SmallSolutions:
         """Return the solutions, starting from 0."""
         dual, gradient = np.zeros(len(self.linear)), np.empty(len(self.linear))
         outcomes = np.full((len(self.edges) - 1, 3), -1, dtype=np.int64)
