@@ -171,6 +171,11 @@ class Machine:
         low, high = offset_bounds(problem, self.dual, self._gradient)
         return self._formulation.expand(problem, self.dual, offset_between(low, high))
 
+    def gradient_for(self, problem: DualProblem) -> Floats:
+        """Return the gradient of the solved problem at the solution, as it was left or computed afresh."""
+        known = self._gradient
+        return known if known is not None and np.isfinite(known).all() else problem.gradient(self.dual)
+
     @property
     def certificate(self) -> Certificate:
         """What is proved about the solution."""

@@ -42,7 +42,7 @@ Y = np.array([0, 0, 1, 1])
         ({"class_weight": [1, 2]}, "class_weight must be a dict, 'balanced' or None"),
         ({"class_weight": {5: 1.0}}, "class_weight names 5, which is not one of the classes"),
         ({"class_weight": {1: -1.0}}, "class_weight must be above 0"),
-        ({"probability": True}, "CalibratedClassifierCV"),
+        ({"probability": "yes"}, "probability must be True or False"),
         ({"callback": 3}, "callback must be a function"),
         ({"n_jobs": 0}, "n_jobs must not be 0"),
         ({"n_jobs": "2"}, "n_jobs must be a whole number or None"),

@@ -18,6 +18,7 @@ from maxmargin.matrices import (
     row_store,
 )
 from maxmargin.matrices.signed_matrix import SignedMatrix
+from maxmargin.matrices.single_table import SingleTable
 
 
 def samples(n=12):
@@ -46,6 +47,18 @@ class TestPrecomputedFortranFloat32(MatrixContract):
     def make(self):
         K = np.asfortranarray(Gaussian(0.5)(samples()), dtype=np.float32)
         return PrecomputedMatrix(K), K.astype(float)
+
+
+class TestSingleTable(MatrixContract):
+    def make(self):
+        matrix = KernelMatrix(Gaussian(0.5), Points(samples(20)))
+        table = SingleTable.of(matrix, np.array([3, 17, 0, 9, 5, 12, 11, 19]), threads=1)
+        return table, table.values.astype(float)
+
+    def test_values_are_those_of_the_matrix(self):
+        X, some = samples(20), np.array([3, 17, 0, 9])
+        table = SingleTable.of(KernelMatrix(Gaussian(0.5), Points(X)), some, threads=1)
+        np.testing.assert_allclose(table.values, Gaussian(0.5)(X[some]), rtol=1e-6)
 
 
 class TestRepeatedMatrix(MatrixContract):

@@ -9,13 +9,13 @@ import numpy as np
 
 from maxmargin.estimators.kernel_machine import SMALL
 from maxmargin.estimators.pairs import train_several
-from maxmargin.estimators.reports import reporting
-from maxmargin.estimators.strategy import LabelledData, check_shape
+from maxmargin.estimators.strategy import LabelledData, Trained, check_no_probabilities, check_shape
 from maxmargin.kernels import Kernel
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models import OneVersusRest
 from maxmargin.problems import DualProblem
-from maxmargin.training import Machine, Solver
+from maxmargin.solvers import Callback
+from maxmargin.training import Machine
 
 if TYPE_CHECKING:
     from maxmargin.estimators.kernel_classifier import KernelClassifier
@@ -29,8 +29,9 @@ class AllInOneStrategy:
     each = "problems"
 
     def check(self, classifier: KernelClassifier) -> None:
-        """Refuse what has no all-in-one machine: squared slack, hard margins, decision values of pairs."""
+        """Refuse what has no all-in-one machine: squared slack, hard margins, what is about pairs."""
         check_shape(classifier)
+        check_no_probabilities(classifier)
         cost = classifier._cost()  # C and loss are what they should be
         if classifier.loss != "hinge":
             raise ValueError(
@@ -44,8 +45,8 @@ class AllInOneStrategy:
             )
 
     def train(
-        self, classifier: KernelClassifier, data: LabelledData, kernel: Kernel | None
-    ) -> tuple[list[Machine], Solver]:
+        self, classifier: KernelClassifier, data: LabelledData, kernel: Kernel | None, report: Callback | None
+    ) -> Trained:
         """Train the one machine."""
         count, rows = len(data.classes), data.taking_part
         size, variables = data.X.shape[0], count * len(rows)
@@ -62,9 +63,7 @@ class AllInOneStrategy:
             return problem, rows
 
         starts = classifier._starts(data, [rows])
-        with reporting(classifier) as report:
-            machines = train_several(pose, 1, solver, self.formulation, starts, report, 1)
-        return machines, solver
+        return Trained(train_several(pose, 1, solver, self.formulation, starts, report, 1), solver)
 
     def lay_out(self, machines: list[Machine], data: LabelledData) -> tuple[Floats, Floats]:
         """Return a line of coefficients for each class; of two classes, which are opposites, the difference."""

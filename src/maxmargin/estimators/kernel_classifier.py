@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,19 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from maxmargin.estimators.all_in_one import AllInOneStrategy
+from maxmargin.estimators.held_out import warn_of_limit
 from maxmargin.estimators.kernel_machine import KernelMachine
 from maxmargin.estimators.one_versus_one import PairStrategy
 from maxmargin.estimators.one_versus_rest import RestStrategy
 from maxmargin.estimators.parameters import check_choice, check_flag
+from maxmargin.estimators.probabilities import PairwiseProbabilities
+from maxmargin.estimators.reports import reporting
 from maxmargin.estimators.small_problems import BoxFormulation
 from maxmargin.estimators.strategy import LabelledData, Strategy
 from maxmargin.estimators.weights import check_sample_weights, class_factors
 from maxmargin.formulations import crammer_singer, weston_watkins
 from maxmargin.formulations.formulation import Formulation
+from maxmargin.kernels import Kernel
 from maxmargin.kernels.points import rows_of
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
@@ -35,14 +40,13 @@ STRATEGIES: dict[str, Strategy] = {
 }
 
 
-class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn has no type hints
+class KernelClassifier(PairwiseProbabilities, ClassifierMixin, KernelMachine):  # type: ignore[misc]  # no type hints
     """Base of the kernel classifiers. They say what one pair of classes is; strategies do the rest."""
 
     # Set by the constructors of the estimators.
     class_weight: Any
     decision_function_shape: Any
     break_ties: Any
-    probability: Any
     warm_start: Any
     callback: Any
     verbose: Any
@@ -91,11 +95,22 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
         self
             The fitted estimator.
         """
+        started = perf_counter()
         self._check_parameters()
         data, factors, weights = self._check_labelled_data(X, y, sample_weight)
         kernel = self._make_kernel(data.X, weights)
         name = self._name_strategy(data.classes)
-        machines, solver = STRATEGIES[name].train(self, data, kernel)
+        with reporting(self) as report:
+            trained = STRATEGIES[name].train(self, data, kernel, report)
+            self._keep(data, kernel, name, trained.machines)
+            self.class_weight_ = factors
+            ended = self._fit_sigmoids(trained, data, weights * factors[data.labels], report, started)
+        self._speak_up(trained.solver.stopping.violation, self._strategy.each)
+        warn_of_limit(self, ended, stacklevel=3)
+        return self
+
+    def _keep(self, data: LabelledData, kernel: Kernel | None, name: str, machines: list[Machine]) -> None:
+        """Take over what was trained, if there is a solution."""
         if any(machine.status is Status.UNBOUNDED for machine in machines):
             raise ValueError(
                 "the classes cannot be separated by this kernel, at least not with a margin above a millionth of the "
@@ -103,14 +118,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
                 "another kernel, or scale the features if they differ much in size"
             )
         self.classes_ = data.classes
-        self.class_weight_ = factors
         self.shape_fit_ = data.X.shape
         self._kernel_ = kernel
         self._multi_class_ = name
         self._machines_ = machines
         self._collect(data)
-        self._speak_up(solver.stopping.violation, self._strategy.each)
-        return self
 
     def decision_function(self, X: Any) -> Floats:
         """Return how far each sample is on the side of each class.
@@ -127,10 +139,12 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
         return self._model().scores(decisions)
 
     def predict(self, X: Any) -> Any:
-        """Return the class of each sample."""
+        """Return the class of each sample; with ``probability=True`` the one that is most probable."""
         ties = check_flag("break_ties", self.break_ties)
         if ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+        if self._knows_probabilities:
+            return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
         decisions = self._decide(X)
         if len(self.classes_) == 2:
             winners = (decisions.ravel() >= 0).astype(np.intp)
@@ -180,11 +194,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
         return as_it_comes and unlimited
 
     def _check_parameters(self) -> None:
-        if self.probability not in (False, "deprecated"):
-            raise ValueError(
-                "probability=True is not offered; for probabilities fit "
-                f"sklearn.calibration.CalibratedClassifierCV({type(self).__name__}(...), ensemble=False)"
-            )
+        if self.probability != "deprecated":  # scikit-learn's default, which means False
+            check_flag("probability", self.probability)
         check_flag("warm_start", self.warm_start)
         check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         STRATEGIES[check_choice("multi_class", self.multi_class, tuple(STRATEGIES))].check(self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from maxmargin.estimators.kernel_regressor import KernelRegressor
+from maxmargin.estimators.noise import LaplaceNoise
 from maxmargin.estimators.parameters import check_flag, check_number, check_part
 from maxmargin.estimators.weights import check_costs, check_sample_weights
 from maxmargin.formulations import nu_regression
@@ -13,7 +13,7 @@ from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import DualProblem
 
 
-class NuSVR(KernelRegressor):
+class NuSVR(LaplaceNoise):
     """Fit a flat function with a tube just wide enough that at most a part ν of the samples lies outside.
 
     The machine is that of `SVR` with the ε that comes out (``geometry_.epsilon``). A drop-in for ``sklearn.svm.NuSVR``,
@@ -55,6 +55,9 @@ class NuSVR(KernelRegressor):
         How the pairwise solver chooses its next pair.
     fit_intercept : bool, default=True
         Whether the function has an offset b.
+    noise : bool, default=False
+        Whether to estimate by cross-validation how far targets lie from the function, for ``predict_interval``. The
+        fit takes about three times as long.
     max_seconds : float, default=None
         Limit on the time of the whole fit.
     gap_tol : float, default=None
@@ -77,6 +80,9 @@ class NuSVR(KernelRegressor):
         Half-width of the tube; samples in it, on its edge and outside, distance of every sample, ‖w‖², offset.
     status_ : Status, or a list with one per output
         How the solver ended; ``status_.value`` is a sentence.
+    noise_scale_ : float, or an array with one number per output
+        With ``noise=True``: σ of a Laplace distribution, exp(−|z|/σ) / (2σ), of the errors z on samples held out of
+        training, without outliers.
     support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, fit_status_, n_iter_, shape_fit_,
     n_features_in_, feature_names_in_
         As in scikit-learn; of several outputs, ``dual_coef_``, ``intercept_``, ``coef_`` and ``n_iter_`` have a line or
@@ -107,6 +113,7 @@ class NuSVR(KernelRegressor):
         solver: Any = "auto",
         selection: str = "second_order",
         fit_intercept: bool = True,
+        noise: bool = False,
         max_seconds: float | None = None,
         gap_tol: float | None = None,
         callback: Any = None,
@@ -127,6 +134,7 @@ class NuSVR(KernelRegressor):
         self.solver = solver
         self.selection = selection
         self.fit_intercept = fit_intercept
+        self.noise = noise
         self.max_seconds = max_seconds
         self.gap_tol = gap_tol
         self.callback = callback
@@ -152,6 +160,7 @@ class NuSVR(KernelRegressor):
             The fitted estimator.
         """
         cost = check_number("C", self.C, above=0)
+        check_flag("noise", self.noise)
         nu = check_part("nu", self.nu)
         check_flag("fit_intercept", self.fit_intercept)
         X, targets = self._check_targets(X, y)

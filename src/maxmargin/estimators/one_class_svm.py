@@ -6,14 +6,19 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import OutlierMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.metaestimators import available_if
 
-from maxmargin.estimators.parameters import check_part
+from maxmargin.estimators.held_out import CrossValidation
+from maxmargin.estimators.parameters import check_flag, check_part
+from maxmargin.estimators.probabilities import check_probabilities
 from maxmargin.estimators.single_machine import SingleMachine
 from maxmargin.estimators.weights import check_costs, check_sample_weights
 from maxmargin.formulations import one_class
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
-from maxmargin.problems import DualProblem
+from maxmargin.models.calibration import density_marks, inside_or_outside
+from maxmargin.problems import DualProblem, Status
 
 #: A decision value that small, relative to the offset, is a rounding error: the sample lies on the boundary.
 ROUNDING = 1e-10
@@ -56,6 +61,8 @@ class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]  # scikit-
         A solver object brings its own options for tolerance, cache and limits.
     selection : {"second_order", "most_violating_pair", "maximum_gain"}, default="second_order"
         How the pairwise solver chooses its next pair.
+    probability : bool, default=False
+        Whether to learn probabilities for ``predict_proba``; that takes hardly any time.
     max_seconds : float, default=None
         Limit on the time of the whole fit.
     gap_tol : float, default=None
@@ -78,6 +85,8 @@ class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]  # scikit-
         Samples inside, on the boundary and outside, by how much, ‖w‖², offset.
     status_ : Status
         How the solver ended; ``status_.value`` is a sentence.
+    density_marks_ : array of shape (11,)
+        With ``probability=True``: the decision values at which the probability to be inside is 0, 0.1, …, 1.
     offset_, support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, fit_status_, n_iter_, shape_fit_,
     n_features_in_, feature_names_in_
         As in scikit-learn.
@@ -105,6 +114,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]  # scikit-
         max_iter: int = -1,
         solver: Any = "auto",
         selection: str = "second_order",
+        probability: bool = False,
         max_seconds: float | None = None,
         gap_tol: float | None = None,
         callback: Any = None,
@@ -123,6 +133,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]  # scikit-
         self.max_iter = max_iter
         self.solver = solver
         self.selection = selection
+        self.probability = probability
         self.max_seconds = max_seconds
         self.gap_tol = gap_tol
         self.callback = callback
@@ -148,21 +159,28 @@ class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]  # scikit-
             The fitted estimator.
         """
         nu = check_part("nu", self.nu)
+        check_flag("probability", self.probability)
         X = self._check_training_data(X)[0]
         weights = check_costs(1.0, check_sample_weights(sample_weight, X))
 
         def pose(matrix: SymmetricMatrix, rows: Indices, output: int) -> DualProblem:
             return one_class.pose(matrix, weights[rows], nu)
 
-        self._fit_single(X, weights, pose, one_class, variables=1)
+        def afterwards(problems: list[DualProblem], validation: CrossValidation) -> Status:
+            self.__dict__.pop("density_marks_", None)
+            if check_flag("probability", self.probability):
+                machine = self._machines_[0]
+                values = machine.expansion.offset - machine.gradient_for(problems[0])  # by the problem's linear term, 0
+                self.density_marks_ = density_marks(_rounded(values, self.intercept_), weights[machine.samples])
+            return Status.CONVERGED
+
+        self._fit_single(X, weights, pose, one_class, variables=1, afterwards=afterwards)
         self.offset_ = -self.intercept_
         return self
 
     def decision_function(self, X: Any) -> Floats:
         """Return how far inside each sample is; negative outside, 0 on the boundary."""
-        decision = self._decide(X)
-        decision[np.abs(decision) <= ROUNDING * np.abs(self.offset_)] = 0.0
-        return decision
+        return _rounded(self._decide(X), self.offset_)
 
     def score_samples(self, X: Any) -> Floats:
         """Return the decision function without its offset."""
@@ -171,3 +189,22 @@ class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]  # scikit-
     def predict(self, X: Any) -> Any:
         """Return 1 for samples inside, −1 for those outside."""
         return np.where(self.decision_function(X) >= 0, 1, -1)
+
+    @available_if(check_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn has no type hints
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probabilities of each sample to be inside and to be outside, in this order.
+
+        They sum to 1, rise and fall with the decision function, and are one half at the boundary, so that ``predict``
+        and the more probable answer agree. Within the training data the probability to be inside grows by a tenth with
+        every fifth of the samples on one side of the boundary.
+        """
+        decision = self.decision_function(X)
+        if "density_marks_" not in self.__dict__:
+            raise NotFittedError("predict_proba is not available when fitted with probability=False")
+        return inside_or_outside(decision, self.density_marks_)
+
+
+def _rounded(decision: Floats, offset: Floats) -> Floats:
+    """Return decision values with those that differ from 0 by rounding set to 0."""
+    decision[np.abs(decision) <= ROUNDING * np.abs(offset)] = 0.0
+    return decision

@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maxmargin.estimators.pairs import train_pairs
-from maxmargin.estimators.reports import reporting
 from maxmargin.estimators.samples import points_of
 from maxmargin.estimators.small_problems import train_at_once
-from maxmargin.estimators.strategy import LabelledData
+from maxmargin.estimators.strategy import LabelledData, Trained
 from maxmargin.kernels import Kernel
 from maxmargin.matrices.shared_kernel import SharedKernel
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models import OneVersusOne
 from maxmargin.problems import DualProblem
-from maxmargin.solvers import BlockSolver
+from maxmargin.solvers import BlockSolver, Callback
 from maxmargin.training import Machine, Solver
 
 if TYPE_CHECKING:
@@ -37,8 +36,8 @@ class PairStrategy:
         """Accept all parameters."""
 
     def train(
-        self, classifier: KernelClassifier, data: LabelledData, kernel: Kernel | None
-    ) -> tuple[list[Machine], Solver]:
+        self, classifier: KernelClassifier, data: LabelledData, kernel: Kernel | None, report: Callback | None
+    ) -> Trained:
         """Train all pairs."""
         count, size = len(data.classes), data.X.shape[0]
         two = count == 2
@@ -65,13 +64,12 @@ class PairStrategy:
 
         pairs = [of_pair(a, b) for a, b in combinations(range(count), 2)]
         starts = classifier._starts(data, [samples for samples, _ in pairs])
-        with reporting(classifier) as report:
-            machines = None
-            if starts is None and report is None:
-                machines = train_at_once(classifier, solver, matrix_of, data, pairs, side_by_side)
-            if machines is None:
-                machines = train_pairs(pose, count, solver, classifier._formulation, starts, report, side_by_side)
-        return machines, solver
+        machines = None
+        if starts is None and report is None:
+            machines = train_at_once(classifier, solver, matrix_of, data, pairs, side_by_side)
+        if machines is None:
+            machines = train_pairs(pose, count, solver, classifier._formulation, starts, report, side_by_side)
+        return Trained(machines, solver, pose, side_by_side, inside)
 
     def lay_out(self, machines: list[Machine], data: LabelledData) -> tuple[Floats, Floats]:
         """Return coefficients in scikit-learn's layout: a pair a < b has row b−1 of class a and row a of class b."""

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maxmargin.estimators.pairs import train_several
-from maxmargin.estimators.reports import reporting
-from maxmargin.estimators.strategy import LabelledData, check_shape
+from maxmargin.estimators.strategy import LabelledData, Trained, check_no_probabilities, check_shape
 from maxmargin.kernels import Kernel
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models import OneVersusRest
 from maxmargin.problems import DualProblem
-from maxmargin.training import Machine, Solver
+from maxmargin.solvers import Callback
+from maxmargin.training import Machine
 
 if TYPE_CHECKING:
     from maxmargin.estimators.kernel_classifier import KernelClassifier
@@ -25,12 +25,13 @@ class RestStrategy:
     each = "classes"
 
     def check(self, classifier: KernelClassifier) -> None:
-        """Refuse decision values of pairs."""
+        """Refuse decision values of pairs, and probabilities, which are made of them."""
         check_shape(classifier)
+        check_no_probabilities(classifier)
 
     def train(
-        self, classifier: KernelClassifier, data: LabelledData, kernel: Kernel | None
-    ) -> tuple[list[Machine], Solver]:
+        self, classifier: KernelClassifier, data: LabelledData, kernel: Kernel | None, report: Callback | None
+    ) -> Trained:
         """Train all classes."""
         count, rows = len(data.classes), data.taking_part
         size = data.X.shape[0]
@@ -43,9 +44,8 @@ class RestStrategy:
             return classifier._pose(matrix, signs, data.costs[rows]), rows
 
         starts = classifier._starts(data, [rows] * count)
-        with reporting(classifier) as report:
-            machines = train_several(pose, count, solver, classifier._formulation, starts, report, side_by_side)
-        return machines, solver
+        machines = train_several(pose, count, solver, classifier._formulation, starts, report, side_by_side)
+        return Trained(machines, solver)
 
     def lay_out(self, machines: list[Machine], data: LabelledData) -> tuple[Floats, Floats]:
         """Return a line of coefficients for each class."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from itertools import combinations
 from time import perf_counter
+from typing import TypeVar
 
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
@@ -14,6 +15,7 @@ from maxmargin.solvers import Callback, SharedCallback
 from maxmargin.training import JUDGED_AT_ONCE, Machine, Solver, train
 
 Pose = Callable[[int, int], tuple[DualProblem, Indices]]
+Result = TypeVar("Result")
 
 
 def train_pairs(
@@ -58,11 +60,18 @@ def train_several(
             watch.stopped.set()
         return machine
 
+    return _mark_interrupted(*side_by_side(train_one, count, watch, threads))
+
+
+def side_by_side(
+    task: Callable[[int], Result], count: int, watch: SharedCallback, threads: int
+) -> tuple[list[Result], bool]:
+    """Return what a task makes of 0, 1, … on some threads, and whether it was interrupted; tasks look at the watch."""
     if threads == 1 or count == 1:
-        return _mark_interrupted([train_one(position) for position in range(count)])
+        return [task(position) for position in range(count)], False
+    interrupted = False
     with ThreadPoolExecutor(min(threads, count)) as pool:
-        futures = [pool.submit(train_one, position) for position in range(count)]
-        interrupted = False
+        futures = [pool.submit(task, position) for position in range(count)]
         while True:
             try:
                 wait(futures, return_when=FIRST_EXCEPTION)
@@ -72,10 +81,10 @@ def train_several(
                 watch.stopped.set()
         if any(future.done() and future.exception() for future in futures):
             watch.stopped.set()  # an error in one: the others need not go on
-    return _mark_interrupted([future.result() for future in futures], interrupted)
+    return [future.result() for future in futures], interrupted
 
 
-def _mark_interrupted(machines: list[Machine], interrupted: bool = False) -> list[Machine]:
+def _mark_interrupted(machines: list[Machine], interrupted: bool) -> list[Machine]:
     """Call all machines interrupted that stopped because one was."""
     if interrupted or any(machine.status is Status.INTERRUPTED for machine in machines):
         for machine in machines:

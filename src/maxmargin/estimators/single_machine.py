@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from maxmargin.estimators.held_out import CrossValidation, deadline_of, warn_of_limit
 from maxmargin.estimators.kernel_machine import WORTH_THREADS, KernelMachine
 from maxmargin.estimators.pairs import train_several
 from maxmargin.estimators.parameters import check_flag
 from maxmargin.estimators.reports import reporting
 from maxmargin.formulations.formulation import Formulation
+from maxmargin.kernels import Kernel
 from maxmargin.kernels.points import rows_of
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
@@ -20,6 +23,9 @@ from maxmargin.models import Expansions
 from maxmargin.problems import DualProblem, Status
 from maxmargin.resources import thread_count
 from maxmargin.training import Machine
+
+#: From the problems of all outputs and means to cross-validate them to how that ended.
+Afterwards = Callable[[list[DualProblem], CrossValidation], Status]
 
 #: From a matrix, its training rows and the number of the output to the problem.
 Pose = Callable[[SymmetricMatrix, Indices, int], DualProblem]
@@ -72,8 +78,13 @@ class SingleMachine(KernelMachine):
         variables: int,
         outputs: int | None = None,
         bounded: bool = True,
+        afterwards: Afterwards | None = None,
     ) -> None:
-        """Train on the rows with a weight; `pose` has so many variables for each. Outputs are numbered, or None."""
+        """Train on the rows with a weight; `pose` has so many variables for each. Outputs are numbered, or None.
+
+        `afterwards` gets the problems of all outputs and means to cross-validate them, and returns how that ended.
+        """
+        started = perf_counter()
         check_flag("warm_start", self.warm_start)
         rows = np.flatnonzero(weights > 0)
         count = 1 if outputs is None else outputs
@@ -85,11 +96,20 @@ class SingleMachine(KernelMachine):
         solver = self._make_solver(variables * len(rows), bounded, cache_bytes // side_by_side, inside)
         solver, matrix = self._make_shared(kernel, X, rows, solver, count, side_by_side, inside)
         starts = self._starts(rows, X.shape, outputs)
+        problems, ended = [pose(matrix, rows, output) for output in range(count)], Status.CONVERGED
         with reporting(self) as report:
             machines = train_several(
-                lambda output: (pose(matrix, rows, output), rows), count, solver, formulation, starts, report,
-                side_by_side,
-            )  # fmt: skip
+                lambda output: (problems[output], rows), count, solver, formulation, starts, report, side_by_side
+            )
+            self._keep(X, kernel, machines, outputs)
+            if afterwards is not None:
+                deadline = deadline_of(solver, started)
+                ended = afterwards(problems, CrossValidation(solver, cache_bytes, threads, deadline, report))
+        self._speak_up(solver.stopping.violation, "outputs", stacklevel=5)
+        warn_of_limit(self, ended, stacklevel=5)
+
+    def _keep(self, X: Any, kernel: Kernel | None, machines: list[Machine], outputs: int | None) -> None:
+        """Take over what was trained, if there is a solution."""
         if any(machine.status is Status.UNBOUNDED for machine in machines):
             raise ValueError(
                 "no function of this kernel keeps every target within epsilon, so there is no hard tube (C=inf) "
@@ -100,7 +120,6 @@ class SingleMachine(KernelMachine):
         self._outputs_ = outputs
         self._machines_ = machines
         self._collect(X, machines)
-        self._speak_up(solver.stopping.violation, "outputs", stacklevel=4)
 
     def _starts(self, rows: Indices, shape: tuple[int, ...], outputs: int | None) -> list[Floats] | None:
         """Return the previous solution as a start, if there is one that fits."""

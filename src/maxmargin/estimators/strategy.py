@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from maxmargin.estimators.pairs import Pose
 from maxmargin.kernels import Kernel
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models import OneVersusOne, OneVersusRest
+from maxmargin.solvers import Callback
 from maxmargin.training import Machine, Solver
 
 if TYPE_CHECKING:
@@ -45,6 +47,26 @@ class LabelledData:
     bounded: bool
 
 
+class Trained(NamedTuple):
+    """What a strategy has trained, and how.
+
+    Attributes
+    ----------
+    machines : list of Machine
+    solver : Solver
+    pose : function, optional
+        From two classes to the problem of their machine and its samples; None if there are no pairs.
+    side_by_side, threads : int
+        How many machines were trained at the same time, and on how many threads each.
+    """
+
+    machines: list[Machine]
+    solver: Solver
+    pose: Pose | None = None
+    side_by_side: int = 1
+    threads: int = 1
+
+
 class Strategy(Protocol):
     """A way from several classes to machines and back."""
 
@@ -58,9 +80,9 @@ class Strategy(Protocol):
         ...
 
     def train(
-        self, classifier: KernelClassifier, data: LabelledData, kernel: Kernel | None
-    ) -> tuple[list[Machine], Solver]:
-        """Return the trained machines and the solver that did it."""
+        self, classifier: KernelClassifier, data: LabelledData, kernel: Kernel | None, report: Callback | None
+    ) -> Trained:
+        """Return the trained machines; `report` hears of the progress."""
         ...
 
     def lay_out(self, machines: list[Machine], data: LabelledData) -> tuple[Floats, Floats]:
@@ -79,3 +101,17 @@ def check_shape(classifier: KernelClassifier) -> None:
             f"decision_function_shape='ovo' needs machines of pairs of classes; multi_class={classifier.multi_class!r} "
             "has one decision function per class: use decision_function_shape='ovr', or multi_class='ovo'"
         )
+
+
+def check_no_probabilities(classifier: KernelClassifier) -> None:
+    """Raise if probabilities are asked for where there are no pairs of classes to couple."""
+    if wants_probabilities(classifier):
+        raise ValueError(
+            "probability=True needs machines of pairs of classes, which "
+            f"multi_class={classifier.multi_class!r} does not train: use multi_class='ovo'"
+        )
+
+
+def wants_probabilities(estimator: Any) -> bool:
+    """Whether the estimator was asked for probabilities; "deprecated" is scikit-learn's default and means no."""
+    return bool(estimator.probability) and estimator.probability != "deprecated"

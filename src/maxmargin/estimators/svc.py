@@ -43,7 +43,11 @@ class SVC(KernelClassifier):
     shrinking : bool, default=True
         Leave settled samples out of the iterations; all are checked before the end.
     probability : bool, default=False
-        Only False: wrap the classifier in ``sklearn.calibration.CalibratedClassifierCV`` for probabilities.
+        Whether to learn probabilities of the classes by cross-validation, for ``predict_proba``. The fit takes about
+        three times as long. ``predict`` then returns the most probable class: where the probabilities of two classes
+        are equal is not exactly where the decision function is 0, so that a few labels next to the boundary differ
+        from those without probabilities. ``break_ties`` has no effect then. Weights of samples and classes count
+        samples, so with weights of classes the probabilities are those of data with so many more of some.
     tol : float, default=1e-3
         Largest violation of the optimality criterion that is accepted.
     cache_size : float or "auto", default="auto"
@@ -65,7 +69,8 @@ class SVC(KernelClassifier):
     break_ties : bool, default=False
         Let ``decision_function`` decide between classes with equal votes (with "ovr").
     random_state : int, RandomState or None, default=None
-        Accepted for compatibility; nothing here is random.
+        Which samples are held out together in cross-validation with ``probability=True``. None is always the same
+        choice. Nothing else is random.
     solver : {"auto", "pairwise", "block"} or solver object, default="auto"
         The algorithm. "auto": up to 2048 samples all pairs of classes in one native call of pair steps; what takes
         many of them, and larger data, "block"; up to 500 samples (all-in-one: 2048 samples times classes) and for hard
@@ -99,6 +104,9 @@ class SVC(KernelClassifier):
         How the solver ended; ``status_.value`` is a sentence.
     dual_coef_, intercept_, coef_
         As in scikit-learn's SVC for "ovo" and for two classes; else a line, or a number, for each class.
+    probA_, probB_ : arrays with a number for each pair of classes
+        With ``probability=True``: the probability of the first class of a pair is 1 / (1 + exp(A f + B)), with f its
+        decision value, positive for the first (the negative of the decision function if there are only two classes).
     classes_, support_, support_vectors_, n_support_, class_weight_, fit_status_, n_iter_, shape_fit_,
     n_features_in_, feature_names_in_
         As in scikit-learn.
