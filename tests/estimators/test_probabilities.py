@@ -358,7 +358,7 @@ class TestLimits:
 
     @pytest.mark.parametrize("n", [300, 2500])
     def test_of_time_in_cross_validation(self, n, monkeypatch):
-        monkeypatch.setattr("maxmargin.estimators.kernel_classifier.deadline_of", lambda solver, started: 0.0)
+        monkeypatch.setattr("maxmargin.estimators.probabilities.deadline_of", lambda solver, started: 0.0)
         X, y = overlapping(n)
         with pytest.warns(ConvergenceWarning, match="in cross-validation, so that its estimates .* time limit"):
             model = SVC(probability=True).fit(X, y)

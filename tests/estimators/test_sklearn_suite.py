@@ -37,7 +37,7 @@ SUITES = (
 
 LINEAR = "is about LinearSVC and LinearSVR alone, which are still scikit-learn's"
 INTERNAL = "changes a private array of scikit-learn's and looks what its C library makes of it"
-PROBABILITY = "is about probability, probA_, probB_ or predict_proba"
+DEPRECATED = "wants warnings that probability and probA_ will be removed, which they will not be here"
 ELSEWHERE = "runs below, with other arguments"
 SLOW = "takes seconds, and asks nothing that another test does not"
 
@@ -65,22 +65,16 @@ LEFT_OUT = {
         "test_bad_input": ELSEWHERE,
         "test_custom_kernel_not_array_input": ELSEWHERE,
         "test_libsvm_convergence_warnings": ELSEWHERE,
-        "test_probability": PROBABILITY,
-        "test_hasattr_predict_proba": PROBABILITY,
-        "test_probability_raises_futurewarning": PROBABILITY,
-        "test_svc_nusvc_probA_probB_deprecated": PROBABILITY,
+        "test_probability_raises_futurewarning": DEPRECATED,
+        "test_svc_nusvc_probA_probB_deprecated": DEPRECATED,
     },
     "test_sparse": {
         "test_linearsvc": LINEAR,
         "test_linearsvc_iris": LINEAR,
         "test_sparse_liblinear_intercept_handling": LINEAR,
         "test_timeout": ELSEWHERE,
-        "test_svc": PROBABILITY,
-        "test_unsorted_indices": PROBABILITY,
-        "test_sparse_svc_clone_with_callable_kernel": PROBABILITY,
     },
     "test_rfe": {"test_rfecv": SLOW, "test_rfe_cv_n_jobs": SLOW},
-    "test_base": {"test_conditional_attrs_not_in_dir": PROBABILITY},
     "test_self_training": {"test_estimator_meta_estimator": SLOW, "test_sanity_classification": SLOW},
     "test_validation": {
         "test_cross_validate_many_jobs": SLOW,

@@ -35,7 +35,8 @@ FOLDS = 5
 #: The folds are solved among at least so many variables, and so many times the free ones and those in use.
 LEAST, PER_FREE, PER_USED = 1000, 1.5, 0.4
 
-#: Folds are solved to so many times the tolerance of the whole: what is made of their values blurs more than that.
+#: Folds of many variables are solved to so many times the tolerance of the whole: what is made of their values blurs
+#: more than that.
 LOOSER = 10.0
 
 #: The part of the tolerance that rounding to single precision may take; with more, all variables and all digits count.
@@ -97,6 +98,8 @@ class CrossValidation:
         A reading of ``time.perf_counter``; a fold that is not solved by then stays where it is.
     callback : callable, optional
         Called by the solver.
+    looser : float
+        Large folds are solved to so many times the tolerance of the solver.
     """
 
     solver: Solver
@@ -104,10 +107,11 @@ class CrossValidation:
     threads: int = 1
     deadline: float | None = None
     callback: Callback | None = None
+    looser: float = LOOSER
 
     @property
     def _tolerance(self) -> float:
-        return LOOSER * self.solver.stopping.violation
+        return self.looser * self.solver.stopping.violation
 
     def values(
         self, problem: DualProblem, machine: Machine, formulation: Formulation, folds: Indices
@@ -117,6 +121,8 @@ class CrossValidation:
         `folds` has an entry for each sample. A problem may have several variables for each: all first ones, then all
         second ones. The values of an interrupted cross-validation mean nothing.
         """
+        if problem.size <= LEAST and self.looser > 1.0:
+            return replace(self, looser=1.0).values(problem, machine, formulation, folds)
         gradient, of_variables = machine.gradient_for(problem), np.resize(folds, problem.size)
         states = [_Fold(problem, machine.dual, gradient, of_variables == fold) for fold in np.unique(folds)]
         rounding = float(np.finfo(np.float32).eps * problem.curvature.max() * np.linalg.norm(machine.dual))

@@ -42,6 +42,9 @@ STEPS, HALVINGS, GRADIENT = 100, 40, 1e-8
 #: Bins on either side of the boundary of one class, and the least probability of either answer.
 BINS, LEAST_PROBABILITY = 5, 1e-3
 
+#: A decision value so close to a mark, relative to the largest mark, is at it.
+ROUNDING = 1e-9
+
 #: Errors so many standard deviations of the first estimate from 0 do not count in the second.
 OUTLIER = 5.0
 
@@ -160,6 +163,10 @@ def _cuts(values: Floats, weights: Floats) -> Floats:
 def inside_or_outside(values: Floats, marks: Floats) -> Floats:
     """Return the probabilities to be inside and outside: straight lines between the marks, one half at the boundary."""
     steps = np.linspace(0.0, 1.0, 2 * BINS + 1)
+    # Marks are values of training samples, often of one for several marks: rounding must not decide about those.
+    nearest = marks[np.abs(values[:, None] - marks).argmin(axis=1)]
+    close = (np.abs(values - nearest) <= ROUNDING * np.abs(marks).max()) & (nearest * values > 0)
+    values = np.where(close, nearest, values)
     below = np.interp(values, marks[: BINS + 1], steps[: BINS + 1])
     above = np.interp(values, marks[BINS:], steps[BINS:])
     inside = np.where(values < 0, np.minimum(below, np.nextafter(0.5, 0.0)), above)
