@@ -361,7 +361,7 @@ class TestLimits:
         monkeypatch.setattr("maxmargin.estimators.probabilities.deadline_of", lambda solver, started: 0.0)
         X, y = overlapping(n)
         with pytest.warns(ConvergenceWarning, match="in cross-validation, so that its estimates .* time limit"):
-            model = SVC(probability=True).fit(X, y)
+            model = SVC(probability=True, max_seconds=600).fit(X, y)
         assert model.fit_status_ == 0
         assert np.isfinite(model.predict_proba(X)).all()
         assert model.score(X, y) > 0.7

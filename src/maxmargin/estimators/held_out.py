@@ -7,13 +7,14 @@ the solution: no machine has to predict.
 Each fold starts from the solution of the whole (alpha seeding; DeCoste & Wagstaff 2000). Most variables stay where
 they are when a fifth of the samples leaves. So all folds are solved among the same variables, those that are free or
 nearest to leaving their bounds, on one table of kernel values. Then everybody is looked at: folds in which others want
-to move are solved once more, among those and the ones that have moved. Up to a thousand variables all take part.
+to move are solved once more, among those and the ones that have moved.
 """
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from time import perf_counter
 from typing import Any
 
@@ -24,9 +25,10 @@ from maxmargin.formulations.formulation import Formulation
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.matrices.single_table import SingleTable
 from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
-from maxmargin.problems import DualProblem, InfeasibleProblemError, Solution, Status
+from maxmargin.problems import DualProblem, InfeasibleProblemError, Solution, Status, feasible_start
 from maxmargin.problems.certificate import of_samples, offset_between, offset_bounds
-from maxmargin.solvers import BlockSolver, Callback, PairwiseSolver
+from maxmargin.solvers import BlockSolver, PairwiseSolver, SharedCallback
+from maxmargin.solvers.whole_problems import SmallProblems
 from maxmargin.training import Machine, Solver
 
 #: So many parts, each held out once.
@@ -34,6 +36,12 @@ FOLDS = 5
 
 #: The folds are solved among at least so many variables, and so many times the free ones and those in use.
 LEAST, PER_FREE, PER_USED = 1000, 1.5, 0.4
+
+#: But at least is no more than this part of all.
+LEAST_PART = 1 / 3
+
+#: Up to so many variables a problem is solved in double precision, to the tolerance of the whole.
+SMALL = 1000
 
 #: Folds of many variables are solved to so many times the tolerance of the whole: what is made of their values blurs
 #: more than that.
@@ -106,7 +114,7 @@ class CrossValidation:
     cache_bytes: int
     threads: int = 1
     deadline: float | None = None
-    callback: Callback | None = None
+    callback: SharedCallback | None = None
     looser: float = LOOSER
 
     @property
@@ -121,12 +129,12 @@ class CrossValidation:
         `folds` has an entry for each sample. A problem may have several variables for each: all first ones, then all
         second ones. The values of an interrupted cross-validation mean nothing.
         """
-        if problem.size <= LEAST and self.looser > 1.0:
+        if problem.size <= SMALL and self.looser > 1.0:
             return replace(self, looser=1.0).values(problem, machine, formulation, folds)
         gradient, of_variables = machine.gradient_for(problem), np.resize(folds, problem.size)
         states = [_Fold(problem, machine.dual, gradient, of_variables == fold) for fold in np.unique(folds)]
         rounding = float(np.finfo(np.float32).eps * problem.curvature.max() * np.linalg.norm(machine.dual))
-        if rounding > ROUNDING * self._tolerance or (problem.matrix.cost == 1 and problem.size <= LEAST):
+        if rounding > ROUNDING * self._tolerance or (problem.matrix.cost == 1 and problem.size <= SMALL):
             status = self._solve_whole(states)
         else:
             try:
@@ -152,7 +160,7 @@ class CrossValidation:
         matrix = states[0].problem.matrix
         shared = self._shared(matrix, variables)
         for state in states:
-            state.look_at(variables, shared if len(variables) == matrix.size else matrix)
+            state.look_at(variables, matrix, shared)
         status = self._solve(states, variables, shared)
         others = np.setdiff1d(np.arange(states[0].problem.size), variables, assume_unique=True)
         if not len(others) or status is Status.INTERRUPTED:
@@ -172,21 +180,44 @@ class CrossValidation:
     def _solve(self, states: list[_Fold], variables: Indices, matrix: SymmetricMatrix) -> Status:
         """Solve the folds among some variables, on their matrix."""
         parts = [state.among(variables, matrix) for state in states]
+        at_once = self._solve_at_once(parts, matrix)
         worst = Status.CONVERGED
-        for state, part in zip(states, parts, strict=True):
-            solution = self._solve_one(part)
+        for state, part, known in zip(states, parts, at_once, strict=True):
+            solution = self._solve_one(part) if known is None else known
             state.move(variables, part, solution)
             if solution.status is Status.INTERRUPTED:
                 return solution.status
             worst = worst if solution.status in (Status.CONVERGED, Status.PRECISION) else solution.status
         return worst
 
+    def _solve_at_once(self, parts: list[DualProblem], matrix: SymmetricMatrix) -> list[Solution | None]:
+        """Solve folds whose matrix is there in one native call; None for those that take a solver."""
+        values = matrix.at_hand() if isinstance(matrix, PrecomputedMatrix) else None
+        if self.callback is not None and not self.callback.answers_already():
+            values = None  # somebody wants to hear how it gets on
+        if values is None or parts[0].groups > 1 or self.deadline is not None or not parts[0].has_limit:
+            return [None] * len(parts)
+        linear, lower, upper, ridge = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("linear", "lower", "upper", "ridge")
+        )
+        edges, all_rows = parts[0].size * np.arange(len(parts) + 1), np.empty(0, dtype=np.int64)
+        start = np.concatenate([feasible_start(part) for part in parts])
+        problems = SmallProblems(values, edges, all_rows, linear, lower, upper, ridge, parts[0].groups == 1)
+        # More digits are not worth the equations of the free variables.
+        found = problems.solve(self._tolerance, self.threads, start, most_free=0)
+        return [
+            Solution(found.dual[a:b], found.gradient[a:b], Status.CONVERGED, found.counters(p))
+            if found.finished(p)
+            else None
+            for p, (a, b) in enumerate(pairwise(edges))
+        ]
+
     def _shared(self, matrix: SymmetricMatrix, variables: Indices) -> SymmetricMatrix:
         """Return the matrix of some variables, with its values in memory if there is room for them."""
         if 8 * len(variables) ** 2 > self.cache_bytes:
             return matrix.take(variables)
         table = SingleTable.of(matrix, variables, self.threads)
-        return PrecomputedMatrix(table.values.astype(np.float64)) if matrix.size <= LEAST else table
+        return PrecomputedMatrix(table.values.astype(np.float64)) if len(variables) <= SMALL else table
 
     def _solve_one(self, problem: DualProblem) -> Solution:
         """Solve a fold, from 0."""
@@ -196,7 +227,7 @@ class CrossValidation:
         start = np.zeros(problem.size)
         if isinstance(own, BlockSolver) and isinstance(problem.matrix, SingleTable):
             own = replace(own, working_set=max(own.working_set, problem.size))  # its values are there: one tile
-        elif isinstance(own, BlockSolver) and problem.size <= LEAST:
+        elif isinstance(own, BlockSolver) and problem.size <= SMALL:
             own = PairwiseSolver(shrinking=own.shrinking, cache_bytes=self.cache_bytes, stopping=rule)
         if isinstance(own, PairwiseSolver) and rule.max_iterations is None:
             # Most folds are done in a few steps, and more digits are not worth the equations of the free variables.
@@ -239,14 +270,24 @@ class _Fold:
         """How far the dual is from the solution of the whole."""
         return self.dual - self._start[0]
 
-    def look_at(self, variables: Indices, matrix: SymmetricMatrix) -> None:
-        """Bring the gradient of some variables up to date; if it is all, with all digits that the matrix has."""
+    def look_at(self, variables: Indices, matrix: SymmetricMatrix, part: SymmetricMatrix | None = None) -> None:
+        """Bring the gradient of some variables up to date; if it is all, with all digits that the matrix has.
+
+        What lies between these variables may be known as a matrix of its own.
+        """
         change = self.change
         if len(variables) == matrix.size:
-            product = matrix.matvec(change)
+            product = (matrix if part is None else part).matvec(change)
         else:
+            product = np.zeros(len(variables))
+            if part is not None:
+                product += part.matvec(change[variables])
+                change = change.copy()
+                change[variables] = 0.0
             moved = np.flatnonzero(change)
-            product = matrix.single(moved).combine(variables, change[moved])[0]
+            if len(moved):
+                product += matrix.single(moved).combine(variables, change[moved])[0]
+        change = self.change
         ridge = self.problem.ridge[variables] * change[variables]
         self.gradient[variables] = self._start[1][variables] - product - ridge
 
@@ -293,7 +334,8 @@ class _Fold:
 def _nearest(problem: DualProblem, dual: Floats, gradient: Floats) -> Indices:
     """Return the variables most likely to move: those off their bounds, and those next to leaving them."""
     resting = (dual == problem.lower) | (dual == problem.upper)
-    count = max(LEAST, int(PER_FREE * np.sum(~resting) + PER_USED * np.count_nonzero(dual)))
+    least = min(LEAST, int(LEAST_PART * problem.size))
+    count = max(least, int(PER_FREE * np.sum(~resting) + PER_USED * np.count_nonzero(dual)))
     if count >= problem.size:
         return np.arange(problem.size)
     offset = of_samples(problem, offset_between(*offset_bounds(problem, dual, gradient)))

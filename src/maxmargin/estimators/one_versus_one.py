@@ -13,9 +13,10 @@ import numpy as np
 
 from maxmargin.estimators.pairs import train_pairs
 from maxmargin.estimators.samples import points_of
-from maxmargin.estimators.small_problems import train_at_once
+from maxmargin.estimators.small_problems import at_once
 from maxmargin.estimators.strategy import LabelledData, Trained
 from maxmargin.kernels import Kernel
+from maxmargin.matrices import WholeKernel
 from maxmargin.matrices.shared_kernel import SharedKernel
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models import OneVersusOne
@@ -47,7 +48,8 @@ class PairStrategy:
         solver = classifier._make_solver(size, data.bounded, cache_bytes // side_by_side, inside)
         order = data.taking_part if two else np.concatenate(data.members)
         matrix_of = classifier._make_matrix_of(kernel, data.X, order, cache_bytes, inside)
-        shared = None if two else _share_rows(kernel, data, solver, cache_bytes, inside)
+        in_parts = not two and not isinstance(matrix_of, WholeKernel)
+        shared = _share_rows(kernel, data, solver, cache_bytes, inside) if in_parts else None
         if shared is not None and isinstance(solver, BlockSolver):
             solver = replace(solver, cache_bytes=(cache_bytes - shared.bytes) // side_by_side)
         # In the only pair of a two-class problem the second class is the positive one, as in scikit-learn.
@@ -64,11 +66,10 @@ class PairStrategy:
 
         pairs = [of_pair(a, b) for a, b in combinations(range(count), 2)]
         starts = classifier._starts(data, [samples for samples, _ in pairs])
-        machines = None
-        if starts is None and report is None:
-            machines = train_at_once(classifier, solver, matrix_of, data, pairs, side_by_side)
-        if machines is None:
-            machines = train_pairs(pose, count, solver, classifier._formulation, starts, report, side_by_side)
+        small = at_once(classifier, solver, matrix_of, data, pairs, side_by_side)
+        if small is not None and starts is None and report is None:
+            return Trained(small.train(), solver, pose, side_by_side, inside, small.held_out)
+        machines = train_pairs(pose, count, solver, classifier._formulation, starts, report, side_by_side)
         return Trained(machines, solver, pose, side_by_side, inside)
 
     def lay_out(self, machines: list[Machine], data: LabelledData) -> tuple[Floats, Floats]:

@@ -110,6 +110,7 @@ class PairwiseProbabilities:
         pairs = list(combinations(range(len(members)), 2))
         folds = deal(members, len(weights), seed_of(self.random_state))
         toward_first = -1.0 if len(pairs) == 1 else 1.0  # the only pair has its second class positive
+        known = None if trained.held_out is None else trained.held_out(folds)
         watch = SharedCallback(report)
         cache_bytes = self._cache_bytes(len(weights)) // trained.side_by_side
         validation = CrossValidation(
@@ -118,9 +119,13 @@ class PairwiseProbabilities:
 
         def fit_pair(position: int) -> tuple[Sigmoid | None, Status]:
             first, _ = pairs[position]
-            problem, samples = pose(*pairs[position])
-            machine = trained.machines[position]
-            values, status = validation.values(problem, machine, self._formulation, folds[samples])
+            machine, status = trained.machines[position], Status.CONVERGED
+            samples = machine.samples
+            if known is None:
+                problem, _ = pose(*pairs[position])
+                values, status = validation.values(problem, machine, self._formulation, folds[samples])
+            else:
+                values = known[position]
             if status is Status.INTERRUPTED:
                 watch.stopped.set()
                 return None, status

@@ -22,6 +22,7 @@ from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models import Expansions
 from maxmargin.problems import DualProblem, Status
 from maxmargin.resources import thread_count
+from maxmargin.solvers import SharedCallback
 from maxmargin.training import Machine
 
 #: From the problems of all outputs and means to cross-validate them to how that ended.
@@ -104,7 +105,9 @@ class SingleMachine(KernelMachine):
             self._keep(X, kernel, machines, outputs)
             if afterwards is not None:
                 deadline = deadline_of(solver, started)
-                ended = afterwards(problems, CrossValidation(solver, cache_bytes, threads, deadline, report))
+                ended = afterwards(
+                    problems, CrossValidation(solver, cache_bytes, threads, deadline, SharedCallback(report))
+                )
         self._speak_up(solver.stopping.violation, "outputs", stacklevel=5)
         warn_of_limit(self, ended, stacklevel=5)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from time import perf_counter
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from maxmargin.estimators.held_out import LOOSER
 from maxmargin.estimators.strategy import LabelledData
 from maxmargin.formulations.formulation import Expansion, Formulation
 from maxmargin.kernels import Kernel, Points
@@ -21,6 +23,9 @@ from maxmargin.training import Machine, Solver, train
 
 if TYPE_CHECKING:
     from maxmargin.estimators.kernel_classifier import KernelClassifier
+
+#: Samples and their signs, of each problem.
+Parts = list[tuple[Indices, Floats]]
 
 
 class BoxFormulation(Formulation, Protocol):
@@ -35,68 +40,90 @@ class BoxFormulation(Formulation, Protocol):
         ...
 
 
-def train_at_once(
-    classifier: KernelClassifier,
-    solver: Solver,
-    matrix_of: object,
-    data: LabelledData,
-    parts: list[tuple[Indices, Floats]],
-    threads: int,
-) -> list[Machine] | None:
-    """Return machines, given the samples of each and their signs; None if that takes a solver.
+def at_once(
+    classifier: KernelClassifier, solver: Solver, matrix_of: object, data: LabelledData, parts: Parts, threads: int
+) -> SmallPairs | None:
+    """Return the problems of some samples and their signs each, if they can be solved in one native call.
 
-    It does if the kernel matrix is not there as a whole, or if somebody wants to choose the algorithm or to stop early.
+    They cannot if the kernel matrix is not there as a whole, or if somebody wants to choose the algorithm or to stop
+    early.
     """
     formulation = classifier._box_formulation
     if formulation is None or not isinstance(matrix_of, WholeKernel) or not data.bounded:
         return None
     if not classifier._may_be_solved_at_once(solver):
         return None
-    samples, signs = map(list, zip(*parts, strict=True))
-    return _train(matrix_of, samples, signs, data.costs, formulation, classifier.fit_intercept, solver, threads)
+    return SmallPairs(matrix_of, parts, data.costs, formulation, classifier.fit_intercept, solver, threads)
 
 
-def _train(
-    whole: WholeKernel,
-    samples: list[Indices],
-    signs: list[Floats],
-    costs: Floats,
-    formulation: BoxFormulation,
-    fit_intercept: bool,
-    solver: Solver,
-    threads: int,
-) -> list[Machine]:
-    """Return the machines. The solver only gets what is left: problems that take many steps."""
-    started = perf_counter()
-    everything = np.concatenate(samples)
-    edges = np.concatenate([[0], np.cumsum([len(rows) for rows in samples])])
-    in_order = len(samples) == 1 and len(everything) == len(whole.values)
-    linear = np.concatenate(signs)
-    solutions = SmallProblems(
-        whole.values,
-        edges,
-        np.empty(0, dtype=np.int64) if in_order else whole.place[everything],
-        linear,
-        *formulation.box(linear, costs[everything]),
-        grouped=fit_intercept,
-    ).solve(solver.stopping.violation, threads)
-    offsets = offset_between(*solutions.offsets()) if fit_intercept else np.zeros(len(samples))
-    checksum = whole.points.checksum()
-    share = (perf_counter() - started) / len(samples)
-    machines = []
-    for p, rows in enumerate(samples):
-        part = slice(edges[p], edges[p + 1])
-        dual = solutions.dual[part]
-        if not solutions.finished(p):
-            problem = formulation.pose(whole(rows), signs[p], costs[rows], fit_intercept)
-            machines.append(train(problem, solver, rows, formulation, dual))
-            continue
-        counters = replace(solutions.counters(p), seconds=share)
-        solution = Solution(dual, solutions.gradient[part], Status.CONVERGED, counters)
-        pose = partial(_pose, whole.kernel, whole.points.take(rows), formulation, signs[p], costs[rows], fit_intercept)
-        expansion = Expansion(dual, float(offsets[p]))
-        machines.append(Machine.confirmed(pose, solution, rows, formulation, expansion, checksum))
-    return machines
+@dataclass(frozen=True)
+class SmallPairs:
+    """Problems on parts of one kernel matrix: the samples of each, and their signs."""
+
+    whole: WholeKernel
+    parts: Parts
+    costs: Floats
+    formulation: BoxFormulation
+    fit_intercept: bool
+    solver: Solver
+    threads: int
+
+    def train(self) -> list[Machine]:
+        """Return the machines. The solver only gets what is left: problems that take many steps."""
+        started = perf_counter()
+        problems = self._posed(self.parts)
+        solutions = problems.solve(self.solver.stopping.violation, self.threads)
+        offsets = offset_between(*solutions.offsets()) if self.fit_intercept else np.zeros(len(self.parts))
+        checksum = self.whole.points.checksum()
+        share = (perf_counter() - started) / len(self.parts)
+        machines = []
+        for p, ((samples, signs), (start, stop)) in enumerate(zip(self.parts, pairwise(problems.edges), strict=True)):
+            dual, costs = solutions.dual[start:stop], self.costs[samples]
+            if not solutions.finished(p):
+                problem = self.formulation.pose(self.whole(samples), signs, costs, self.fit_intercept)
+                machines.append(train(problem, self.solver, samples, self.formulation, dual))
+                continue
+            counters = replace(solutions.counters(p), seconds=share)
+            solution = Solution(dual, solutions.gradient[start:stop], Status.CONVERGED, counters)
+            points = self.whole.points.take(samples)
+            pose = partial(_pose, self.whole.kernel, points, self.formulation, signs, costs, self.fit_intercept)
+            expansion = Expansion(dual, float(offsets[p]))
+            machines.append(Machine.confirmed(pose, solution, samples, self.formulation, expansion, checksum))
+        return machines
+
+    def held_out(self, folds: Indices) -> list[Floats] | None:
+        """Return the value of each sample of each part by a machine without its fold; None if that takes a solver.
+
+        A fold is the whole problem with the bounds of those held out closed at 0: its gradient knows their values.
+        """
+        count = int(folds.max()) + 1
+        problems = self._posed([part for part in self.parts for _ in range(count)])
+        held = np.concatenate([folds[samples] == fold for samples, _ in self.parts for fold in range(count)])
+        lower, upper = np.where(held, 0.0, problems.lower), np.where(held, 0.0, problems.upper)
+        problems = replace(problems, lower=lower, upper=upper)
+        solutions = problems.solve(LOOSER * self.solver.stopping.violation, self.threads, most_free=0)
+        if not all(solutions.finished(p) for p in range(len(problems.edges) - 1)):
+            return None
+        values = problems.linear - solutions.gradient
+        if self.fit_intercept:
+            values += np.repeat(offset_between(*solutions.offsets()), np.diff(problems.edges))
+        values = np.where(held, values, 0.0)
+        starts = problems.edges[::count]
+        return [values[a:b].reshape(count, -1).sum(axis=0) for a, b in pairwise(starts)]
+
+    def _posed(self, parts: Parts) -> SmallProblems:
+        samples = np.concatenate([rows for rows, _ in parts])
+        edges = np.concatenate([[0], np.cumsum([len(rows) for rows, _ in parts])])
+        in_order = all(len(rows) == len(self.whole.values) for rows, _ in parts)
+        linear = np.concatenate([signs for _, signs in parts])
+        return SmallProblems(
+            self.whole.values,
+            edges,
+            np.empty(0, dtype=np.int64) if in_order else self.whole.place[samples],
+            linear,
+            *self.formulation.box(linear, self.costs[samples]),
+            grouped=self.fit_intercept,
+        )
 
 
 def _pose(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -58,6 +59,8 @@ class Trained(NamedTuple):
         From two classes to the problem of their machine and its samples; None if there are no pairs.
     side_by_side, threads : int
         How many machines were trained at the same time, and on how many threads each.
+    held_out : function, optional
+        From the fold of each sample to its values by machines without that fold, if all can be had at once.
     """
 
     machines: list[Machine]
@@ -65,6 +68,7 @@ class Trained(NamedTuple):
     pose: Pose | None = None
     side_by_side: int = 1
     threads: int = 1
+    held_out: Callable[[Indices], list[Floats] | None] | None = None
 
 
 class Strategy(Protocol):

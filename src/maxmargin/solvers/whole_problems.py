@@ -30,7 +30,7 @@ SLICE = 0.05
 
 @dataclass(frozen=True)
 class SmallProblems:
-    """Problems of one group each (of total 0) or of none, laid out one after the other.
+    """Problems of one group each or of none, laid out one after the other.
 
     Attributes
     ----------
@@ -39,11 +39,11 @@ class SmallProblems:
     edges : int array
         Variables ``edges[p]`` up to ``edges[p + 1]`` belong to problem p.
     picks : int array
-        The row of the matrix that each variable means; empty if the one problem is about all of them, in order.
+        The row of the matrix that each variable means; empty if every problem is about all of them, in order.
     linear, lower, upper, ridge : float arrays
         Of all variables.
     grouped : bool
-        Whether each problem's variables sum up to 0.
+        Whether each problem's variables keep the sum that they have at the start.
     """
 
     values: Floats
@@ -55,14 +55,17 @@ class SmallProblems:
     ridge: Floats
     grouped: bool
 
-    def solve(self, tolerance: float, threads: int) -> SmallSolutions:
-        """Return the solutions, starting from 0."""
-        dual, gradient = np.zeros(len(self.linear)), np.empty(len(self.linear))
+    def solve(
+        self, tolerance: float, threads: int, start: Floats | None = None, most_free: int = MOST_FREE
+    ) -> SmallSolutions:
+        """Return the solutions, starting from a feasible point, by default 0; 0 for `most_free` is no exact end."""
+        dual = np.zeros(len(self.linear)) if start is None else start.copy()
+        gradient = np.empty(len(self.linear))
         outcomes = np.full((len(self.edges) - 1, 3), -1, dtype=np.int64)
         while (outcomes[:, 0] == -1).any():
             _native.solve_whole_problems(
                 self.values, self.picks, self.edges, self.linear, self.lower, self.upper, self.ridge, self.grouped,
-                dual, gradient, outcomes, tolerance, STEPS, MOST_FREE, SLICE, threads,
+                dual, gradient, outcomes, tolerance, STEPS, most_free, SLICE, threads,
             )  # fmt: skip
         return SmallSolutions(self, dual, gradient, outcomes)
 
