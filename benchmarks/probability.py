@@ -2,7 +2,7 @@
 
     python -m benchmarks.probability --data ../shared/data
 
-Every other row is trained on, the others are for the log loss; default parameters but for C. Ours is a fit with
+A random half of the rows is trained on, the other is for the log loss; default parameters but for C. Ours is a fit with
 ``probability=True`` beside one without; the others are ``CalibratedClassifierCV(SVC(), ensemble=False)`` around our SVC
 and scikit-learn's, and scikit-learn's own ``SVC(probability=True)`` where it still exists. Fits alternate in one
 process; medians.
@@ -64,7 +64,8 @@ def main() -> None:
     print(f"| data | C | without | {' | '.join(f'{name}: time, log loss' for name in names)} |")
     print("|---|---:|---:|" + "---:|" * len(names))
     for data, X, y in sets(arguments.data):
-        y = np.unique(y, return_inverse=True)[1]
+        order = np.random.default_rng(0).permutation(len(y))  # some files are sorted by time
+        X, y = X[order], np.unique(y, return_inverse=True)[1][order]
         for C in arguments.costs:
             times: dict[str, list[float]] = {}
             losses: dict[str, float] = {}

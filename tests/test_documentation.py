@@ -43,15 +43,6 @@ def test_own_kernels_run():
     assert names["given"].score(names["K"], ["English"] * 4 + ["Italian"] * 4) == 1.0
 
 
-def test_examples_of_the_strategies_run():
-    text = (ROOT / "docs/multi_class.md").read_text(encoding="utf-8")
-    names: dict = {}
-    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) == 5
-    for block in blocks:
-        exec(compile(block, "docs/multi_class.md", "exec"), names)
-
-
 def test_examples_of_the_machines_print_what_they_say():
     text = (ROOT / "docs/machines.md").read_text(encoding="utf-8")
     examples = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", text, re.DOTALL)
@@ -62,6 +53,13 @@ def test_examples_of_the_machines_print_what_they_say():
         with contextlib.redirect_stdout(printed):
             exec(compile(code, "machines.md", "exec"), names)
         assert printed.getvalue() == shown
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.startswith("docs/")])
+def test_code_of_a_page_runs(page):
+    names = {}
+    for code in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL):
+        exec(compile(code, page, "exec"), names)
 
 
 ESTIMATORS = [svc, nu_svc, svr, nu_svr, one_class_svm, quantile_svr, svdd, lssvc, lssvr, rank_svc]

@@ -104,10 +104,8 @@ class SingleMachine(KernelMachine):
             )
             self._keep(X, kernel, machines, outputs)
             if afterwards is not None:
-                deadline = deadline_of(solver, started)
-                ended = afterwards(
-                    problems, CrossValidation(solver, cache_bytes, threads, deadline, SharedCallback(report))
-                )
+                deadline, watch = deadline_of(solver, started), SharedCallback(report)
+                ended = afterwards(problems, CrossValidation(solver, cache_bytes, threads, deadline, watch))
         self._speak_up(solver.stopping.violation, "outputs", stacklevel=5)
         warn_of_limit(self, ended, stacklevel=5)
 

@@ -44,7 +44,7 @@ class SVC(KernelClassifier):
         Leave settled samples out of the iterations; all are checked before the end.
     probability : bool, default=False
         Whether to learn probabilities of the classes by cross-validation, for ``predict_proba``. The fit takes about
-        three times as long. ``predict`` then returns the most probable class: where the probabilities of two classes
+        twice as long. ``predict`` then returns the most probable class: where the probabilities of two classes
         are equal is not exactly where the decision function is 0, so that a few labels next to the boundary differ
         from those without probabilities. ``break_ties`` has no effect then. Weights of samples and classes count
         samples, so with weights of classes the probabilities are those of data with so many more of some.

@@ -65,7 +65,7 @@ class SVR(LaplaceNoise):
         Whether the function has an offset b.
     noise : bool, default=False
         Whether to estimate by cross-validation how far targets lie from the function, for ``predict_interval``. The
-        fit takes about three times as long.
+        fit takes about twice as long.
     max_seconds : float, default=None
         Limit on the time of the whole fit.
     gap_tol : float, default=None
