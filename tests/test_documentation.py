@@ -56,7 +56,8 @@ def test_examples_of_the_machines_print_what_they_say():
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.startswith("docs/")])
-def test_code_of_a_page_runs(page):
+def test_code_of_a_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some write files
     names = {}
     for code in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL):
         exec(compile(code, page, "exec"), names)

@@ -37,6 +37,9 @@ def small_models():
         SVDD(kernel=ChiSquared(0.5)).fit(X),
         SVC(multi_class="weston_watkins").fit(X.astype(np.float32), y),
         RankSVC().fit(X, y, [1, 1, 2, 2, 2, 1]),
+        SVC(probability=True).fit(X, y),
+        SVR(noise=True).fit(X, y),
+        OneClassSVM(probability=True).fit(X),
         LSSVR().fit(X, np.stack([y, -y], axis=1)),
     ]
 
@@ -54,6 +57,8 @@ def use(model):
         X = np.abs(np.sin(np.arange(3.0 * features))).reshape(3, features)
     predicted = model.predict(X)
     assert len(predicted) == 3
+    if getattr(model, "noise", False) is True and hasattr(model, "noise_scale_"):
+        assert len(model.predict_interval(X)) == 3
     if model._is_linear:
         assert model.coef_.shape[1] == features
 

@@ -139,6 +139,25 @@ def test_strategies(strategy, classes, kernel):
     assert_same_model(round_trip(model), model, X)
 
 
+@pytest.mark.parametrize("name", ["SVC", "NuSVC", "OneClassSVM"])
+def test_probabilities(name):
+    X, y = samples()
+    model = clone(ESTIMATORS[name]).set_params(probability=True).fit(X, y)
+    found = round_trip(model)
+    assert_same_model(found, model, X)
+    assert_same(found.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("name", ["SVR", "NuSVR"])
+def test_noise(name):
+    X, y = samples()
+    for targets in (y, np.stack([y, X[:, 0]], axis=1)):
+        model = clone(ESTIMATORS[name]).set_params(noise=True).fit(X, targets)
+        found = round_trip(model)
+        assert_same_model(found, model, X)
+        assert_same(found.predict_interval(X), model.predict_interval(X))
+
+
 @pytest.mark.parametrize("name", ["SVR", "NuSVR", "QuantileSVR", "LSSVR"])
 def test_several_outputs(name):
     X, y = samples()

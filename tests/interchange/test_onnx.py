@@ -206,3 +206,11 @@ class TestErrors:
         monkeypatch.setitem(sys.modules, "onnx", None)
         with pytest.raises(ImportError, match=r"maxmargin\[onnx\]"):
             to_onnx(model)
+
+
+def test_probabilities_have_no_graph():
+    X = samples()
+    model = SVC(probability=True).fit(X, labels(X, 3))
+    with pytest.raises(ValueError, match=r"set_params\(probability=False\)"):
+        to_onnx(model)
+    assert_agrees(model.set_params(probability=False), X)

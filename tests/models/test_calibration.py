@@ -10,7 +10,14 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from maxmargin.models import calibration
-from maxmargin.models.calibration import Sigmoid, couple, density_marks, fit_sigmoid, inside_or_outside, noise_scale
+from maxmargin.models.calibration import (
+    PlattSigmoid,
+    couple,
+    density_marks,
+    fit_sigmoid,
+    inside_or_outside,
+    noise_scale,
+)
 from reference import libsvm
 from reference.coupling import coupled
 from reference.data import diabetes, iris
@@ -110,7 +117,7 @@ class TestCoupling:
         X = X + random.normal(scale=0.5, size=X.shape)
         model = libsvm.train(X, y, "-b 1")
         values, theirs = libsvm.predict(model, X), libsvm.predict(model, X, "-b 1")
-        sigmoids = [Sigmoid(model.probA[k], model.probB[k]) for k in range(3)]
+        sigmoids = [PlattSigmoid(model.probA[k], model.probB[k]) for k in range(3)]
         pairwise = np.column_stack([calibration.two_classes(values[:, k], sigmoids[k])[:, 0] for k in range(3)])
         np.testing.assert_allclose(couple(pairwise, 3), theirs, atol=5e-3)  # it stops at 0.005 / 3
 

@@ -20,7 +20,7 @@ from maxmargin.estimators.pairs import side_by_side
 from maxmargin.estimators.strategy import LabelledData, Trained, wants_probabilities
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.matrices.symmetric_matrix import Floats
-from maxmargin.models.calibration import Sigmoid, couple, fit_sigmoid, two_classes
+from maxmargin.models.calibration import PlattSigmoid, couple, fit_sigmoid, two_classes
 from maxmargin.problems import Status
 from maxmargin.solvers import Callback, SharedCallback
 
@@ -48,7 +48,7 @@ class PairwiseProbabilities:
     _cache_bytes: Any
 
     # One for each pair; None without probability=True, or if fit was interrupted before they were known.
-    _sigmoids_: list[Sigmoid] | None
+    _sigmoids_: list[PlattSigmoid] | None
 
     @available_if(check_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn has no type hints
     def predict_proba(self, X: Any) -> Floats:
@@ -117,7 +117,7 @@ class PairwiseProbabilities:
             trained.solver, cache_bytes, trained.threads, deadline_of(trained.solver, started), watch
         )
 
-        def fit_pair(position: int) -> tuple[Sigmoid | None, Status]:
+        def fit_pair(position: int) -> tuple[PlattSigmoid | None, Status]:
             first, _ = pairs[position]
             machine, status = trained.machines[position], Status.CONVERGED
             samples = machine.samples

@@ -23,10 +23,12 @@ from maxmargin import estimators
 from maxmargin.estimators import SVDD, OneClassSVM, RankSVC
 from maxmargin.estimators.kernel_classifier import STRATEGIES, KernelClassifier
 from maxmargin.estimators.kernel_machine import KernelMachine
+from maxmargin.estimators.noise import LaplaceNoise
 from maxmargin.estimators.single_machine import SingleMachine
 from maxmargin.interchange.errors import ModelFileError
 from maxmargin.interchange.records import GEOMETRIES
 from maxmargin.kernels import Kernel
+from maxmargin.models.calibration import BINS, PlattSigmoid
 from maxmargin.problems import Certificate
 from maxmargin.training import Machine
 
@@ -37,7 +39,7 @@ ESTIMATORS: dict[str, type[Any]] = {name: getattr(estimators, name) for name in 
 PARAMETERS: dict[type[Any], frozenset[str]] = {kind: frozenset(kind._get_param_names()) for kind in ESTIMATORS.values()}
 
 #: Attributes that only some fitted models have.
-OPTIONAL = frozenset(["feature_names_in_", "n_pairs_"])
+OPTIONAL = frozenset(["feature_names_in_", "n_pairs_", "noise_scale_", "density_marks_"])
 
 
 class Sizes(dict[str, int]):
@@ -130,7 +132,7 @@ def _strategy(value: Any, sizes: Sizes) -> bool:
     rows, offsets, machines = {"ovo": (count - 1, pairs, pairs), "ovr": (count, count, count)}.get(
         value, (functions, functions, 1)
     )
-    sizes.update({"rows": rows, "offsets": offsets, "machines": machines})
+    sizes.update({"rows": rows, "offsets": offsets, "machines": machines, "pairs": pairs if value == "ovo" else 0})
     if value not in ("ovo", "ovr"):
         sizes["columns"] = count  # a variable and a coefficient for each sample and class
     return not (value == "ovr" and count == 2)  # that is a single pair
@@ -145,6 +147,26 @@ def _outputs(value: Any, sizes: Sizes) -> bool:
 def _steps(value: Any, sizes: Sizes) -> bool:
     """Whether it is a number of steps, or one for each output."""
     return whole("outputs")(value, sizes) if isinstance(value, np.ndarray) else count()(value, sizes)
+
+
+def _sigmoids(value: Any, sizes: Sizes) -> bool:
+    """Whether it is None, or has a sigmoid for each pair of classes."""
+    if value is None:
+        return True
+    good = isinstance(value, list) and all(isinstance(sigmoid, PlattSigmoid) for sigmoid in value)
+    finite = good and all(np.isfinite([sigmoid.slope, sigmoid.shift]).all() for sigmoid in value)
+    return finite and sizes["pairs"] == len(value)
+
+
+def _noise(value: Any, sizes: Sizes) -> bool:
+    """Whether it is a number of at least 0, or one for each output."""
+    good = floats("outputs")(value, sizes) if isinstance(value, np.ndarray) else number(value, sizes)
+    return good and bool(np.min(value) >= 0)
+
+
+def _marks(value: Any, sizes: Sizes) -> bool:
+    """Whether they are the ascending marks of the density of one class."""
+    return floats(2 * BINS + 1)(value, sizes) and bool((np.diff(value) >= 0).all())
 
 
 def machines(name: str) -> Check:
@@ -178,6 +200,7 @@ DESCRIPTIONS: dict[type, dict[str, Check]] = {
         "intercept_": floats("offsets"),
         "n_iter_": whole("machines"),
         "_machines_": machines("machines"),
+        "_sigmoids_": _sigmoids,
     },
     SingleMachine: {
         "_outputs_": _outputs,
@@ -187,7 +210,8 @@ DESCRIPTIONS: dict[type, dict[str, Check]] = {
         "n_pairs_": count("ranked"),
         "_machines_": machines("outputs"),
     },
-    OneClassSVM: {"offset_": floats(1)},
+    LaplaceNoise: {"noise_scale_": _noise},
+    OneClassSVM: {"offset_": floats(1), "density_marks_": _marks},
     SVDD: {"offset_": number},
 }
 

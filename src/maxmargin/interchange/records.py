@@ -29,6 +29,7 @@ from maxmargin.formulations.quantile_regression import QuantileGeometry
 from maxmargin.interchange.errors import ModelFileError
 from maxmargin.kernels import ChiSquared, Gaussian, Laplacian, Linear, Polynomial, Product, Scaled, Sigmoid, Sum
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
+from maxmargin.models.calibration import PlattSigmoid
 from maxmargin.problems import Certificate, Counters, Status
 from maxmargin.solvers import BlockSolver, LinearSystemSolver, PairwiseSolver, StoppingRule
 from maxmargin.training import Machine, MachineParts
@@ -120,6 +121,7 @@ RECORDS: dict[str, Record] = {
         for kind in (*KERNELS, *SOLVERS, *GEOMETRIES, Certificate, Counters)
     },
     "Expansion": _record(Expansion, Expansion._fields),
+    "PlattSigmoid": _record(PlattSigmoid, PlattSigmoid._fields),
     "Machine": Record(
         Machine,
         _PARTS.checks,

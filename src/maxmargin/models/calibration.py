@@ -49,14 +49,14 @@ ROUNDING = 1e-9
 OUTLIER = 5.0
 
 
-class Sigmoid(NamedTuple):
+class PlattSigmoid(NamedTuple):
     """P(first | f) = 1 / (1 + exp(slope · f + shift)); the slope is negative."""
 
     slope: float
     shift: float
 
 
-def fit_sigmoid(values: Floats, first: np.ndarray, weights: Floats) -> Sigmoid:
+def fit_sigmoid(values: Floats, first: np.ndarray, weights: Floats) -> PlattSigmoid:
     """Fit the sigmoid to decision values of samples, of which some are of the `first` class; weights are counts."""
     largest = float(np.abs(values).max(initial=0.0))
     scale = largest if largest > SMALLEST else 1.0
@@ -66,10 +66,10 @@ def fit_sigmoid(values: Floats, first: np.ndarray, weights: Floats) -> Sigmoid:
     start = np.array([0.0, np.log((of_second + 1.0) / (of_first + 1.0))])
     both = _newton(np.column_stack([scaled, np.ones(len(values))]), np.zeros(len(values)), targets, weights, start)
     if both[0] <= -LEAST_SLOPE:
-        return Sigmoid(float(both[0]) / scale, float(both[1]))
+        return PlattSigmoid(float(both[0]) / scale, float(both[1]))
     given = -LEAST_SLOPE * scaled
     shift = _newton(np.ones((len(values), 1)), given, targets, weights, start[1:])
-    return Sigmoid(-LEAST_SLOPE / scale, float(shift[0]))
+    return PlattSigmoid(-LEAST_SLOPE / scale, float(shift[0]))
 
 
 def _newton(features: Floats, given: Floats, targets: Floats, weights: Floats, start: Floats) -> Floats:
@@ -103,7 +103,7 @@ def _newton(features: Floats, given: Floats, targets: Floats, weights: Floats, s
     return x
 
 
-def two_classes(values: Floats, sigmoid: Sigmoid) -> Floats:
+def two_classes(values: Floats, sigmoid: PlattSigmoid) -> Floats:
     """Return the probabilities of the first and the second class for each decision value."""
     exponent = sigmoid.slope * values + sigmoid.shift
     return np.column_stack([expit(-exponent), expit(exponent)])
