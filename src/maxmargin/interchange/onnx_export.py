@@ -75,8 +75,8 @@ def to_onnx(model: Any, file: str | os.PathLike[str] | BinaryIO | None = None, *
         raise ValueError(f"this {type(model).__name__} is not fitted yet; only fitted models have graphs")
     if isinstance(model, KernelClassifier) and model._knows_probabilities:
         raise ValueError(
-            f"a {type(model).__name__} with probability=True predicts the most probable class, and probabilities have no "
-            "graph; set_params(probability=False) makes it predict by votes, which have one"
+            f"a {type(model).__name__} with probability=True predicts the most probable class, and probabilities have "
+            "no graph; set_params(probability=False) makes it predict by votes, which have one"
         )
     graph = Graph()
     samples = graph("Cast", "X", to=onnx.TensorProto.DOUBLE)
