@@ -208,7 +208,8 @@ class KernelClassifier(PairwiseProbabilities, ClassifierMixin, KernelMachine):  
         """Return the data, the factor of each class and the weight of each sample, all checked."""
         cost = self._cost()
         X, y = self._check_training_data(X, y)
-        if y.dtype.kind not in "biuUS":  # numbers with a fraction are no labels
+        whole = y.dtype.kind in "biuUS" or (y.dtype.kind == "f" and np.array_equal(y, np.rint(y)))
+        if not whole:  # numbers with a fraction are no labels, and objects are looked at
             check_classification_targets(y)
         weights = check_sample_weights(sample_weight, X)
         taking_part = np.flatnonzero(weights > 0)
