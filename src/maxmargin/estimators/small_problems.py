@@ -81,7 +81,9 @@ class SmallPairs:
             dual, costs = solutions.dual[start:stop], self.costs[samples]
             if not solutions.finished(p):
                 problem = self.formulation.pose(self.whole(samples), signs, costs, self.fit_intercept)
-                machines.append(train(problem, self.solver, samples, self.formulation, dual))
+                machine = train(problem, self.solver, samples, self.formulation, dual)
+                machine.counters = solutions.counters(p) + machine.counters
+                machines.append(machine)
                 continue
             counters = replace(solutions.counters(p), seconds=share)
             solution = Solution(dual, solutions.gradient[start:stop], Status.CONVERGED, counters)
