@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 
 from contracts.named_problems import two_clouds
 from maxmargin import SVC, _native
 from maxmargin.formulations import c_classification, squared_hinge
 from maxmargin.kernels import Gaussian, Linear, Polynomial
 from maxmargin.matrices import PrecomputedMatrix
-from maxmargin.problems import certify
+from maxmargin.problems import Status, certify
 from maxmargin.solvers import PairwiseSolver, StoppingRule
 from maxmargin.solvers.whole_problems import STEPS, SmallProblems
 from reference.quadratic_program import solve_quadratic_program
@@ -122,3 +123,39 @@ def test_the_call_checks_its_arguments():
         call(most_free=-1)
     with pytest.raises(ValueError, match="malformed"):
         call(values=np.ones((12, 12)), picks=np.empty(0, dtype=np.int64))
+
+
+def test_ctrl_c_leaves_a_model(monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    solve, calls = _native.solve_whole_problems, []
+
+    def interrupted(*arguments):
+        calls.append(arguments)
+        if len(calls) > 1:
+            raise KeyboardInterrupt
+        solve(*arguments[:-2], -1.0, 1)  # no time: nothing is begun
+
+    monkeypatch.setattr(_native, "solve_whole_problems", interrupted)
+    model = SVC()
+    with pytest.raises(KeyboardInterrupt, match="the model so far is usable"):
+        model.fit(X, y)
+    assert all(status is Status.INTERRUPTED for status in model.status_)
+    assert all(certificate.gap > 0 for certificate in model.certificate_)
+    assert model.predict(X).shape == y.shape
+
+
+def test_ctrl_c_in_cross_validation_leaves_a_model_without_probabilities(monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    solve, calls = _native.solve_whole_problems, []
+
+    def interrupted_later(*arguments):
+        calls.append(arguments)
+        if len(calls) > 1:
+            raise KeyboardInterrupt
+        solve(*arguments)
+
+    monkeypatch.setattr(_native, "solve_whole_problems", interrupted_later)
+    model = SVC(probability=True)
+    with pytest.raises(KeyboardInterrupt, match="in cross-validation"):
+        model.fit(X, y)
+    assert model.score(X, y) > 0.9

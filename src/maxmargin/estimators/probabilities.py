@@ -110,7 +110,10 @@ class PairwiseProbabilities:
         pairs = list(combinations(range(len(members)), 2))
         folds = deal(members, len(weights), seed_of(self.random_state))
         toward_first = -1.0 if len(pairs) == 1 else 1.0  # the only pair has its second class positive
-        known = None if trained.held_out is None else trained.held_out(folds)
+        try:
+            known = None if trained.held_out is None else trained.held_out(folds)
+        except KeyboardInterrupt:
+            return Status.INTERRUPTED
         watch = SharedCallback(report)
         cache_bytes = self._cache_bytes(len(weights)) // trained.side_by_side
         validation = CrossValidation(

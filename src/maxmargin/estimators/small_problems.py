@@ -18,7 +18,7 @@ from maxmargin.matrices import KernelMatrix, SymmetricMatrix, WholeKernel
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import DualProblem, Solution, Status
 from maxmargin.problems.certificate import offset_between
-from maxmargin.solvers.whole_problems import SmallProblems
+from maxmargin.solvers.whole_problems import SmallProblems, SmallSolutions
 from maxmargin.training import Machine, Solver, train
 
 if TYPE_CHECKING:
@@ -80,10 +80,7 @@ class SmallPairs:
         for p, ((samples, signs), (start, stop)) in enumerate(zip(self.parts, pairwise(problems.edges), strict=True)):
             dual, costs = solutions.dual[start:stop], self.costs[samples]
             if not solutions.finished(p):
-                problem = self.formulation.pose(self.whole(samples), signs, costs, self.fit_intercept)
-                machine = train(problem, self.solver, samples, self.formulation, dual)
-                machine.counters = solutions.counters(p) + machine.counters
-                machines.append(machine)
+                machines.append(self._go_on(solutions, p, dual))
                 continue
             counters = replace(solutions.counters(p), seconds=share)
             solution = Solution(dual, solutions.gradient[start:stop], Status.CONVERGED, counters)
@@ -92,6 +89,17 @@ class SmallPairs:
             expansion = Expansion(dual, float(offsets[p]))
             machines.append(Machine.confirmed(pose, solution, samples, self.formulation, expansion, checksum))
         return machines
+
+    def _go_on(self, solutions: SmallSolutions, p: int, dual: Floats) -> Machine:
+        """Return the machine of a problem that is not finished, by the solver or, after Ctrl-C, as it is."""
+        samples, signs = self.parts[p]
+        problem = self.formulation.pose(self.whole(samples), signs, self.costs[samples], self.fit_intercept)
+        if solutions.interrupted:
+            solution = Solution(dual, problem.gradient(dual), Status.INTERRUPTED, solutions.counters(p))
+            return Machine(problem, solution, samples, self.formulation)
+        machine = train(problem, self.solver, samples, self.formulation, dual)
+        machine.counters = solutions.counters(p) + machine.counters
+        return machine
 
     def held_out(self, folds: Indices) -> list[Floats] | None:
         """Return the value of each sample of each part by a machine without its fold; None if that takes a solver.
@@ -104,6 +112,8 @@ class SmallPairs:
         lower, upper = np.where(held, 0.0, problems.lower), np.where(held, 0.0, problems.upper)
         problems = replace(problems, lower=lower, upper=upper)
         solutions = problems.solve(LOOSER * self.solver.stopping.violation, self.threads, most_free=0)
+        if solutions.interrupted:
+            raise KeyboardInterrupt
         if not all(solutions.finished(p) for p in range(len(problems.edges) - 1)):
             return None
         values = problems.linear - solutions.gradient

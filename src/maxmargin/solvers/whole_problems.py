@@ -62,22 +62,27 @@ class SmallProblems:
         dual = np.zeros(len(self.linear)) if start is None else start.copy()
         gradient = np.empty(len(self.linear))
         outcomes = np.full((len(self.edges) - 1, 3), -1, dtype=np.int64)
-        while (outcomes[:, 0] == -1).any():
-            _native.solve_whole_problems(
-                self.values, self.picks, self.edges, self.linear, self.lower, self.upper, self.ridge, self.grouped,
-                dual, gradient, outcomes, tolerance, STEPS, most_free, SLICE, threads,
-            )  # fmt: skip
-        return SmallSolutions(self, dual, gradient, outcomes)
+        interrupted = False
+        while (outcomes[:, 0] == -1).any() and not interrupted:
+            try:
+                _native.solve_whole_problems(
+                    self.values, self.picks, self.edges, self.linear, self.lower, self.upper, self.ridge, self.grouped,
+                    dual, gradient, outcomes, tolerance, STEPS, most_free, SLICE, threads,
+                )  # fmt: skip
+            except KeyboardInterrupt:  # heard between two calls: the arrays are those of complete steps
+                interrupted = True
+        return SmallSolutions(self, dual, gradient, outcomes, interrupted)
 
 
 @dataclass(frozen=True)
 class SmallSolutions:
-    """What became of the problems: dual and gradient of all, and how each ended."""
+    """What became of the problems: dual and gradient of all, how each ended, and whether Ctrl-C was pressed."""
 
     problems: SmallProblems
     dual: Floats
     gradient: Floats
     outcomes: Indices
+    interrupted: bool = False
 
     def offsets(self) -> tuple[Floats, Floats]:
         """Return, for each problem, the largest gradient that may grow and the smallest that may fall (1.11)."""
@@ -92,6 +97,6 @@ class SmallSolutions:
 
     def counters(self, problem: int) -> Counters:
         """Return what a problem cost, the whole of its matrix included."""
-        _, steps, requests = (int(count) for count in self.outcomes[problem])
+        _, steps, requests = (max(0, int(count)) for count in self.outcomes[problem])
         size = int(self.problems.edges[problem + 1] - self.problems.edges[problem])
         return Counters(steps, size**2, requests, 0)
