@@ -21,10 +21,11 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin.matrices import NOT_FINITE
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
+from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.problems.certificate import of_samples, offsets_for, residuals
 from maxmargin.problems.dual_problem import InfeasibleProblemError
+from maxmargin.solvers.block_choice import choose
 from maxmargin.solvers.block_state import BlockState
 from maxmargin.solvers.exact_finish import solve_free
 from maxmargin.solvers.hard_margin import grows_without_limit
@@ -68,9 +69,6 @@ PATIENCE, PATIENCE_PER_VARIABLE, STEPS_OF_A_ROUND = 100_000, 200, 50
 
 #: The most pair steps on a tile of a problem with open bounds, by variable: whether it has a limit shows in the whole.
 OPEN_STEPS = 100
-
-#: With more groups than this, a working set is made of whole groups: a variable cannot move without a partner.
-MANY_GROUPS = 2
 
 #: The part of the tolerance that is left to the errors of single precision.
 RESERVE = 0.1
@@ -276,7 +274,7 @@ class _Run:
         if self.wide and len(state.free()) > self.largest:
             return state.wide_tile(), self.tolerance
         size = min(self.largest, self.size + PER_FREE * len(state.free()))
-        return state.tile(_choose(state, up, down, size)), max(0.5 * self.tolerance, INNER * state.violation)
+        return state.tile(choose(state, up, down, size)), max(0.5 * self.tolerance, INNER * state.violation)
 
     def _settle(self, tile: Tile, target: float) -> Reason:
         """Take pair steps until the violation among the variables of the tile is small enough."""
@@ -352,46 +350,6 @@ class _Run:
     def _steps(self, wanted: int) -> int:
         left = self.monitor.steps_left(self.state.tally.iterations)
         return wanted if left is None else min(wanted, left)
-
-
-def _choose(state: BlockState, up: Floats, down: Floats, size: int) -> Indices:
-    """Return a working set: free variables as one half, and the worst violators of both kinds."""
-    if state.groups > MANY_GROUPS:
-        return _choose_groups(state, np.maximum(up, down), size)
-    free = state.free()
-    most = min(size // 2, size - 2)  # the worst pair must fit
-    if len(free) > most:
-        free = free[_largest(np.maximum(up, down)[free], most)]
-    up[free] = down[free] = -np.inf
-    growing = _largest(up, (size - len(free)) // 2)
-    down[growing] = -np.inf
-    falling = _largest(down, size - len(free) - len(growing))
-    up[growing] = up[falling] = -np.inf
-    rest = _largest(up, size - len(free) - len(growing) - len(falling))
-    return np.concatenate([free, growing, falling, rest])
-
-
-def _choose_groups(state: BlockState, violation: Floats, size: int) -> Indices:
-    """Return a working set of the worst groups: free variables as one half, and members that violate optimality."""
-    group = state.group
-    worst = np.full(state.groups + 1, -np.inf)  # the last, which index −1 reaches, is for variables in no group
-    np.maximum.at(worst, group, violation)
-    free = (state.lower < state.dual) & (state.dual < state.upper)
-    members = np.flatnonzero(free | (violation > 0))
-    members = members[np.lexsort((-violation[members], group[members], -worst[group[members]]))]
-    first = members[free[members]][: size // 2]
-    chosen = np.zeros(len(group), dtype=bool)
-    chosen[first] = True
-    rest = members[~chosen[members]]  # the worst pair must fit, also if neither is free
-    return np.concatenate([first[: size - 2], rest[: max(2, size - len(first))]])
-
-
-def _largest(values: Floats, count: int) -> Indices:
-    """Return where the largest values are, those above 0 only."""
-    if count <= 0:
-        return np.empty(0, dtype=np.int64)
-    picks = np.argpartition(values, len(values) - count)[-count:] if count < len(values) else np.arange(len(values))
-    return picks[values[picks] > 0]
 
 
 def _gap(state: BlockState) -> float:
