@@ -42,7 +42,7 @@ def text_like() -> tuple:
 
 
 CASES = {
-    "iris, pairwise": (lambda: load_iris(return_X_y=True), {}),
+    "iris": (lambda: load_iris(return_X_y=True), {}),
     "chessboard, C = 100": (lambda: chessboard(5000), {"C": 100, "gamma": 0.5}),
     "chessboard, C = 1e5": (lambda: chessboard(3000), {"C": 1e5, "gamma": 0.5}),
     "noisy, mostly bounded": (noisy, {"C": 1}),

@@ -17,7 +17,7 @@ import numpy as np
 from maxmargin.formulations.formulation import Expansion, Formulation
 from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
-from maxmargin.problems import Certificate, Counters, DualProblem, Solution, Status, certify
+from maxmargin.problems import Certificate, Counters, DualProblem, Solution, Status, certify, feasible_start
 from maxmargin.problems.certificate import offset_between, offset_bounds, violation_of
 from maxmargin.solvers import Callback, StoppingRule
 
@@ -132,6 +132,14 @@ class Machine:
         self.judge_later()
         return violation_of(problem, low, high, self.dual, self._gradient) <= rule.violation
 
+    @property
+    def dual_value(self) -> float:
+        """D at the point, by the gradient of the last look."""
+        problem = self._posed()
+        assert problem is not None
+        assert self._gradient is not None
+        return 0.5 * float(self.dual @ (problem.linear + self._gradient))
+
     def judge_later(self) -> None:
         """Put the judgement off until somebody asks; the data must not change until then, and are watched.
 
@@ -242,6 +250,7 @@ def train(
         machine = Machine(problem, solution, samples, formulation)
         machine.judge_later()
         return machine
+    best: tuple[float, Solution] | None = None
     for review in range(REVIEWS + 1):
         # A converged or exhausted solver gets a second look, with a gradient that carries no rounding errors.
         machine = Machine(problem, solution, samples, formulation)
@@ -253,9 +262,28 @@ def train(
             machine.status = Status.INTERRUPTED
             break
         machine.status = Status.CONVERGED if accepted else Status.PRECISION
-        if accepted or review == REVIEWS:
+        if accepted:
             break
+        value = machine.dual_value
+        if best is None or value > best[0]:
+            best = value, solution
+        if review == REVIEWS:
+            return _exhausted(problem, best, samples, formulation, spent)
         solution = solve(problem, solver.stopping, solution.dual)
+    return machine
+
+
+def _exhausted(
+    problem: DualProblem, best: tuple[float, Solution], samples: Indices, formulation: Formulation, spent: Counters
+) -> Machine:
+    """Return the best point that was seen, or the simplest one if rounding made all worse than that."""
+    value, solution = best
+    simplest = feasible_start(problem)
+    gradient = problem.gradient(simplest)
+    if not value >= 0.5 * float(simplest @ (problem.linear + gradient)):
+        solution = Solution(simplest, gradient, Status.PRECISION, spent)
+    machine = Machine(problem, replace(solution, status=Status.PRECISION, counters=spent), samples, formulation)
+    machine.judge_later()
     return machine
 
 

@@ -154,3 +154,27 @@ def test_degenerate_data():
         model = SVC().fit(X, y)
         assert model.certificate_.violation <= 1e-3
         assert np.isfinite(model.decision_function(X)).all()
+
+
+class TestBeyondDoublePrecision:
+    """One column ten thousand times the others: the tolerance is finer than the digits there are."""
+
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(30, 4)) * [1e4, 1, 1, 1], random.integers(0, 2, 30)
+
+    @pytest.fixture(autouse=True)
+    def _impatient(self, monkeypatch):
+        monkeypatch.setattr("maxmargin.solvers.pairwise.PATIENCE", 20_000)
+
+    def test_a_fit_ends_and_says_so(self):
+        with pytest.warns(ConvergenceWarning, match="finer than double precision"):
+            model = SVC(kernel="poly", gamma=0.25).fit(self.X, self.y)
+        assert model.status_ is Status.PRECISION
+        assert model.certificate_.gap >= 0
+
+    @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numbers beyond the largest on the way
+    def test_the_answer_is_not_worse_than_none(self):
+        with pytest.warns(ConvergenceWarning, match="finer than double precision"):
+            model = SVC(kernel="linear", C=1e6, loss="squared_hinge").fit(self.X, self.y)
+        assert model.certificate_.dual >= 0
+        assert model.certificate_.primal <= 1.001 * 30 * 1e6  # that of w = 0

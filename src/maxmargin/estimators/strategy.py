@@ -102,9 +102,15 @@ def check_shape(classifier: KernelClassifier) -> None:
     """Raise if decision values of pairs of classes are asked for where there are no pairs."""
     if classifier.decision_function_shape == "ovo":
         raise ValueError(
-            f"decision_function_shape='ovo' needs machines of pairs of classes; multi_class={classifier.multi_class!r} "
-            "has one decision function per class: use decision_function_shape='ovr', or multi_class='ovo'"
+            "decision_function_shape='ovo' needs machines of pairs of classes; "
+            f"multi_class={_strategy_of(classifier)!r} has one decision function per class: "
+            "use decision_function_shape='ovr', or fit with multi_class='ovo'"
         )
+
+
+def _strategy_of(classifier: KernelClassifier) -> str:
+    """Return the strategy that was fitted, or else the one that is asked for."""
+    return str(getattr(classifier, "_multi_class_", classifier.multi_class))
 
 
 def check_no_probabilities(classifier: KernelClassifier) -> None:

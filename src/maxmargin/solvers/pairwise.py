@@ -26,6 +26,9 @@ from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
 from maxmargin.solvers.working_set import selection_code
 from maxmargin.solvers.working_state import Reason, WorkingState
 
+#: So many steps, and so many for each variable, must halve the violation; else rounding undoes what the steps do.
+PATIENCE, PATIENCE_PER_VARIABLE = 2_000_000, 1000
+
 #: After how many looks at shrinking the linear equations of the free variables are tried: slow problems only.
 ACCELERATE_EVERY = 5
 
@@ -89,6 +92,9 @@ class PairwiseSolver:
         next_check = period
         checks = 0
         looked_again = False  # whether all variables were reconsidered near the end
+        least, least_at = np.inf, 0  # the smallest violation so far, by halves, and after how many steps
+        # A dual without a limit grows until it is found out, and its violation does not fall meanwhile.
+        patience = PATIENCE + PATIENCE_PER_VARIABLE * state.size if state.has_limit else np.inf
         while True:
             steps = next_check - state.iterations
             if limit is not None:
@@ -111,6 +117,10 @@ class PairwiseSolver:
                 return stop
             if monitor.report(lambda: self._progress(problem, state, monitor)):
                 return Status.STOPPED
+            if state.violation < 0.5 * least:
+                least, least_at = state.violation, state.iterations
+            if state.iterations - least_at > patience:
+                return Status.PRECISION
             if state.iterations >= next_check:
                 next_check = state.iterations + period
                 if self._gap_reached(problem, state):
