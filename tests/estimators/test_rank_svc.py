@@ -202,6 +202,7 @@ class TestErrors:
             ([1.0, 1.0, 1.0], {}, "two samples of one query that differ in y"),
             ([1.0, 2.0, 3.0], {"qid": [1, 2, 3]}, "two samples of one query that differ in y"),
             ([1.0, 1.0, 2.0], {"sample_weight": [1.0, 1.0, 0.0]}, "two samples of one query that differ in y"),
+            ([1.0, 2.0, 3.0], {"qid": [1.0, np.nan, 1.0]}, "qid must name a query for each sample"),
             ([1.0, 2.0, 3.0], {"qid": [1, 2]}, "inconsistent numbers of samples"),
         ],
     )

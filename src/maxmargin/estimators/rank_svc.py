@@ -251,5 +251,7 @@ def check_queries(qid: Any, samples: Any) -> Indices:
     if qid is None:
         return np.zeros(samples.shape[0], dtype=np.int64)
     values = column_or_1d(qid)
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise ValueError("qid must name a query for each sample, but some of its entries are not finite numbers")
     check_consistent_length(samples, values)
     return np.unique(values, return_inverse=True)[1].astype(np.int64)
