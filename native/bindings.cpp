@@ -279,4 +279,5 @@ NB_MODULE(_native, m) {
   m.def("compress", &compress, nb::arg("data").noconvert(), nb::arg("starts").noconvert(),
         nb::arg("features").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"));
   define_solvers(m);
+  define_linear(m);
 }

@@ -34,6 +34,7 @@ inline void require_within(Vector<const std::int64_t> picks, std::int64_t count)
 extern const Level level;  // the instruction set in use, chosen once at import
 
 void define_solvers(nb::module_& m);
+void define_linear(nb::module_& m);
 
 // Hand out [0, count) in chunks to `threads` threads. Whoever is free takes the next one; the results do not depend on
 // who took which.

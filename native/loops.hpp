@@ -141,6 +141,74 @@ struct WholeTask {
   std::int64_t most_free;      // limit
 };
 
+// ---- linear machines --------------------------------------------------------------------------------------------
+
+template <class T> struct DenseRows {
+  const T* values;
+  std::int64_t width;
+};
+
+template <class T, class I> struct CompressedRows {
+  const I* starts;
+  const I* features;
+  const T* values;
+  std::int64_t width;
+};
+
+// The state of dual coordinate ascent: the dual variables and the weights w = Σ b_i x_i, which are kept up to date.
+struct AscentState {
+  double* dual;
+  double* weights;             // `width` of them, then that of the constant feature
+  const double *linear, *lower, *upper, *ridge, *squared_norm;
+  const std::int64_t* rows;    // the row of each variable, null if they are the same
+  const std::int32_t* group;   // null if no variable is in a group
+  double* offset;              // ρ of each group, as it is known
+  double* excess;              // Σ b − total of each group
+  const double* stiffness;     // how much an excess adds to ρ
+  std::int64_t width;
+  double constant;             // one more feature that all rows have
+  double leave_above, leave_below, ignore;
+  double damping;              // with several threads each takes the others to do the same as it does
+};
+
+struct AscentOutcome {
+  std::int64_t steps = 0, left = 0;
+  double highest = 0.0, lowest = 0.0, largest = 0.0;  // the projected gradients that were seen
+};
+
+template <class Rows> struct RowLoops {
+  void (*decisions)(const Rows&, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* w, double* out);
+  void (*combine)(const Rows&, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* b, double* w);
+  void (*squared_norms)(const Rows&, const std::int64_t* picks, std::int64_t begin, std::int64_t end, double* out);
+  void (*add_squares)(const Rows&, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* b,
+                      double* square, std::int64_t stride);
+  AscentOutcome (*ascend)(const Rows&, AscentState&, std::int64_t* order, std::int64_t begin, std::int64_t end);
+};
+
+struct SlackArrays {
+  const double *slack, *lower, *upper, *ridge;
+};
+
+struct SlackSums {
+  double loss = 0.0, total = 0.0;
+  std::int64_t between = 0;
+};
+
+struct Slope {
+  double sum = 0.0, bend = 0.0;
+};
+
+struct LinearLoops {
+  RowLoops<DenseRows<float>> dense_single;
+  RowLoops<DenseRows<double>> dense_double;
+  RowLoops<CompressedRows<float, std::int32_t>> short_single;  // by the width of the indices
+  RowLoops<CompressedRows<double, std::int32_t>> short_double;
+  RowLoops<CompressedRows<float, std::int64_t>> long_single;
+  RowLoops<CompressedRows<double, std::int64_t>> long_double;
+  SlackSums (*respond)(const SlackArrays&, std::int64_t begin, std::int64_t end, double* response);
+  Slope (*slope)(const SlackArrays&, const double* direction, double t, std::int64_t begin, std::int64_t end);
+};
+
 // ---- the table --------------------------------------------------------------------------------------------------
 
 struct SolverLoops {
@@ -155,11 +223,11 @@ struct SolverLoops {
 };
 
 #if defined(__x86_64__)
-namespace v2 { extern const KernelLoops kernels; extern const SolverLoops solvers; }
-namespace v3 { extern const KernelLoops kernels; extern const SolverLoops solvers; }
-namespace v4 { extern const KernelLoops kernels; extern const SolverLoops solvers; }
+namespace v2 { extern const KernelLoops kernels; extern const SolverLoops solvers; extern const LinearLoops linear; }
+namespace v3 { extern const KernelLoops kernels; extern const SolverLoops solvers; extern const LinearLoops linear; }
+namespace v4 { extern const KernelLoops kernels; extern const SolverLoops solvers; extern const LinearLoops linear; }
 #else
-namespace plain { extern const KernelLoops kernels; extern const SolverLoops solvers; }
+namespace plain { extern const KernelLoops kernels; extern const SolverLoops solvers; extern const LinearLoops linear; }
 #endif
 
 }  // namespace maxmargin

@@ -7,6 +7,7 @@ _Floats = NDArray[np.float64]
 _Values = NDArray[Any]  # float32 or float64, all alike in one call
 _Longs = NDArray[np.int64]
 _Ints = NDArray[np.int32]
+_Indices = NDArray[Any]  # int32 or int64, both alike in one call
 
 level: str
 strip: int
@@ -144,3 +145,76 @@ def solve_whole_problems(
     max_seconds: float,
     threads: int,
 ) -> None: ...
+def row_decisions(
+    values: _Values,
+    starts: _Indices,
+    features: _Indices,
+    picks: _Longs,
+    all: bool,
+    weights: _Floats,
+    out: _Floats,
+    threads: int,
+) -> None: ...
+def combine_rows(
+    values: _Values,
+    starts: _Indices,
+    features: _Indices,
+    picks: _Longs,
+    all: bool,
+    dual: _Floats,
+    out: _Floats,
+    threads: int,
+) -> None: ...
+def row_squared_norms(
+    values: _Values,
+    starts: _Indices,
+    features: _Indices,
+    width: int,
+    picks: _Longs,
+    all: bool,
+    out: _Floats,
+    threads: int,
+) -> None: ...
+def sum_squares(
+    values: _Values,
+    starts: _Indices,
+    features: _Indices,
+    picks: _Longs,
+    all: bool,
+    factors: _Floats,
+    out: _Floats,
+    threads: int,
+) -> None: ...
+def ascend(
+    values: _Values,
+    starts: _Indices,
+    features: _Indices,
+    of: _Longs,
+    all: bool,
+    dual: _Floats,
+    weights: _Floats,
+    linear: _Floats,
+    lower: _Floats,
+    upper: _Floats,
+    ridge: _Floats,
+    squared_norm: _Floats,
+    group: _Ints,
+    offset: _Floats,
+    excess: _Floats,
+    stiffness: _Floats,
+    constant: float,
+    order: _Longs,
+    begin: int,
+    end: int,
+    leave_above: float,
+    leave_below: float,
+    ignore: float,
+    damping: float,
+    threads: int,
+) -> tuple[int, int, float, float]: ...
+def respond(
+    slack: _Floats, lower: _Floats, upper: _Floats, ridge: _Floats, response: _Floats, threads: int
+) -> tuple[float, float, int]: ...
+def loss_slope(
+    slack: _Floats, lower: _Floats, upper: _Floats, ridge: _Floats, direction: _Floats, t: float, threads: int
+) -> tuple[float, float]: ...

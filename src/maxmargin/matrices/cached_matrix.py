@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from maxmargin.matrices.features import Features
 from maxmargin.matrices.single_columns import BlockColumns, SingleColumns
 from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix, product_by_blocks
 from maxmargin.matrices.values import check_finite
@@ -101,6 +102,10 @@ class CachedMatrix:
 
     def take(self, indices: Indices) -> SymmetricMatrix:
         return self.matrix.take(self.order[indices])
+
+    def features(self) -> Features | None:
+        rows = self.matrix.features()
+        return None if rows is None else rows.take(self.order)
 
     def single(self, columns: Indices) -> SingleColumns:
         return BlockColumns(self, columns)

@@ -89,6 +89,9 @@ class ClassMatrix:
     def take(self, indices: Indices) -> ClassMatrix:
         return ClassMatrix(self.base, self.of[indices], self.kind[indices])
 
+    def features(self) -> None:
+        return None
+
     def single(self, columns: Indices) -> SingleColumns:
         return _ClassColumns(self, columns)
 

@@ -106,6 +106,9 @@ class DifferenceMatrix:
     def take(self, indices: Indices) -> DifferenceMatrix:
         return DifferenceMatrix(self.base, self.first[indices], self.second[indices])
 
+    def features(self) -> None:
+        return None
+
     def single(self, columns: Indices) -> SingleColumns:
         across = self.ends(columns)
         return _DifferenceColumns(self.base.single(across.samples), self, across)

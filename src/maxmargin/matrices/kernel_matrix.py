@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.kernels import FormulaKernel, Kernel, Points
+from maxmargin.kernels import FormulaKernel, Kernel, Linear, Points
 from maxmargin.kernels.fused_columns import FusedColumns, combine, combine_in_stretches
 from maxmargin.kernels.points import work_per_value
 from maxmargin.kernels.single_precision import SinglePrecision, single_precision
+from maxmargin.matrices.features import Features
 from maxmargin.matrices.single_columns import BlockColumns, SingleColumns
 from maxmargin.matrices.symmetric_matrix import Floats, Indices, product_by_blocks
 
@@ -72,7 +73,10 @@ class KernelMatrix:
         return self.kernel.evaluate(left, right)
 
     def matvec(self, vector: Floats) -> Floats:
-        vector = np.asarray(vector)
+        vector = np.asarray(vector, dtype=np.float64)
+        rows = self.features()
+        if rows is not None:
+            return rows.decisions(rows.weights(vector))
         if isinstance(self.kernel, FormulaKernel):
             used = np.flatnonzero(vector)
             return combine(self.kernel.formula, self.points, self.points.take(used), vector[used], self.threads)
@@ -85,6 +89,9 @@ class KernelMatrix:
 
     def take(self, indices: Indices) -> KernelMatrix:
         return KernelMatrix(self.kernel, self.points.take(indices), self.threads)
+
+    def features(self) -> Features | None:
+        return Features(self.points, threads=self.threads) if isinstance(self.kernel, Linear) else None
 
     def single(self, columns: Indices) -> SingleColumns:
         how = single_precision(self.kernel, self.points, self.threads)

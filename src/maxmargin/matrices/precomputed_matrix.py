@@ -83,5 +83,8 @@ class PrecomputedMatrix:
     def take(self, indices: Indices) -> PrecomputedMatrix:
         return PrecomputedMatrix(self.values, indices if self.index is None else self.index[indices])
 
+    def features(self) -> None:
+        return None
+
     def single(self, columns: Indices) -> SingleColumns:
         return BlockColumns(self, columns)

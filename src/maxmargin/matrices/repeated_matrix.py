@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.matrices.features import Features
 from maxmargin.matrices.single_columns import SingleColumns
 from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
 
@@ -62,6 +63,10 @@ class RepeatedMatrix:
 
     def take(self, indices: Indices) -> RepeatedMatrix:
         return RepeatedMatrix(self.base, self.of[indices])
+
+    def features(self) -> Features | None:
+        rows = self.base.features()
+        return None if rows is None else rows.take(self.of)
 
     def single(self, columns: Indices) -> SingleColumns:
         samples, back = np.unique(self.of[columns], return_inverse=True)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin import _native
+from maxmargin.matrices.features import Features
 from maxmargin.matrices.single_columns import SingleColumns
 from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
 
@@ -86,6 +87,9 @@ class SharedRows:
 
     def take(self, indices: Indices) -> SymmetricMatrix:
         return self.base.take(indices)
+
+    def features(self) -> Features | None:
+        return self.base.features()
 
     def single(self, columns: Indices) -> SingleColumns:
         return _SharedColumns(self, columns)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.matrices.features import Features
 from maxmargin.matrices.single_columns import SingleColumns
 from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
 
@@ -58,6 +59,12 @@ class ShiftedMatrix:
 
     def take(self, indices: Indices) -> ShiftedMatrix:
         return ShiftedMatrix(self.base.take(indices), self.constant)
+
+    def features(self) -> Features | None:
+        rows = self.base.features()
+        if rows is None or rows.constant:
+            return None
+        return Features(rows.points, float(np.sqrt(self.constant)), rows.threads)
 
     def single(self, columns: Indices) -> SingleColumns:
         return _ShiftedColumns(self.base.single(columns), len(columns), self.constant)

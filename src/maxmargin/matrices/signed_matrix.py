@@ -59,6 +59,9 @@ class SignedMatrix:
     def take(self, indices: Indices) -> SignedMatrix:
         return SignedMatrix(self.base.take(indices), self.signs[indices])
 
+    def features(self) -> None:
+        return None
+
     def single(self, columns: Indices) -> SingleColumns:
         return _SignedColumns(self.base.single(columns), self.signs, self.signs[columns])
 

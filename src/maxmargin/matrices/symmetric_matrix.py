@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from maxmargin.matrices.features import Features
     from maxmargin.matrices.single_columns import SingleColumns
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -73,6 +74,10 @@ class SymmetricMatrix(Protocol):
 
     def single(self, columns: Indices) -> SingleColumns:
         """Return some columns, to be read in single precision."""
+        ...
+
+    def features(self) -> Features | None:
+        """Return the rows whose products are the values, None if there are none or nobody knows them."""
         ...
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems.dual_problem import DualProblem
+from maxmargin.problems.offsets import offsets_of_least_loss
 
 #: Up to so many groups, offsets are taken as parts of the decision function.
 FEW_GROUPS = 2
@@ -84,28 +85,41 @@ class Certificate:
         return f"{numbers} ({self.relative_gap:.2g} of the optimum), violation {self.violation:.3g}"
 
 
-def certify(problem: DualProblem, dual: Floats) -> Certificate:
-    """Judge a dual vector: compute its gradient afresh and everything that follows from it."""
+def certify(problem: DualProblem, dual: Floats, weights: Floats | None = None) -> Certificate:
+    """Judge a dual vector: compute its gradient afresh and everything that follows from it.
+
+    A linear machine may predict with other `weights` than Fᵀ b (`matrices.features`): those of a primal solver. Then
+    the primal value is theirs, with the offset that serves them best, and the gap has one more part, ½‖w − Fᵀ b‖².
+    """
     dual = np.ascontiguousarray(dual, dtype=np.float64)
     product = problem.matrix.matvec(dual)
     gradient = problem.linear - product - problem.ridge * dual
     low, high = offset_bounds(problem, dual, gradient)
-    offset = offsets_for(problem, dual, gradient)
+    length = squared_norm = float(dual @ product)
+    if weights is None:
+        offset, apart = offsets_for(problem, dual, gradient), 0.0
+    else:
+        rows = problem.matrix.features()
+        if rows is None:
+            raise ValueError("only a matrix that is a product of features has weights")
+        difference = weights - rows.weights(dual)
+        product = rows.decisions(weights)
+        offset = offsets_of_least_loss(problem, problem.linear - product, offset_between(low, high), rows.threads)
+        length, apart = float(weights @ weights), 0.5 * float(difference @ difference)
     decision = product + of_samples(problem, offset)
-    squared_norm = float(dual @ product)
 
-    scale = _feasible_scale(problem, decision)
+    scale = _feasible_scale(problem, decision) if weights is None else 1.0
     slack = problem.linear - scale * decision
     loss = conjugate(problem, slack)
     residual = residuals(problem, dual, slack, loss)
     dual_value = float(problem.linear @ dual - 0.5 * squared_norm - 0.5 * (problem.ridge * dual) @ dual)
-    primal = float(0.5 * scale**2 * squared_norm + loss.sum() + scale * offset @ problem.total)
+    primal = float(0.5 * scale**2 * length + loss.sum() + scale * offset @ problem.total)
     sums = problem.group_sums(dual)
     return Certificate(
         primal=primal,
         dual=dual_value,
         # The sum of residuals equals primal − dual, without the cancellation of subtracting them.
-        gap=float(residual.sum() + 0.5 * (scale - 1.0) ** 2 * squared_norm),
+        gap=float(residual.sum() + 0.5 * (scale - 1.0) ** 2 * squared_norm) + apart,
         violation=violation_of(problem, low, high, dual, gradient),
         infeasibility=max(
             0.0,
@@ -113,7 +127,7 @@ def certify(problem: DualProblem, dual: Floats) -> Certificate:
             _largest(dual - problem.upper),
             _largest(np.abs(sums - problem.total)),
         ),
-        squared_norm=squared_norm,
+        squared_norm=length,
         offset=offset,
         offset_interval=np.array([np.minimum(low, high), np.maximum(low, high)]).T,
         slack=problem.linear - decision,

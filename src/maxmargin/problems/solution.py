@@ -72,9 +72,13 @@ class Progress:
 
 @dataclass(frozen=True)
 class Solution:
-    """A dual vector and how it came about."""
+    """A dual vector and how it came about.
+
+    `weights` are those of a linear machine, where its solver has better ones than the dual vector stands for.
+    """
 
     dual: Floats
     gradient: Floats
     status: Status
     counters: Counters
+    weights: Floats | None = None

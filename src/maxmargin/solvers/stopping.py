@@ -25,22 +25,32 @@ class StoppingRule:
         Largest violation of the optimality criterion (1.21) that is accepted.
     gap : float, optional
         Duality gap that is accepted even if the violation is larger.
+    relative_gap : float, optional
+        The same, as a part of the primal or the dual value, whichever is larger. Solvers of linear machines go by it.
     max_iterations, max_seconds : optional
         Limits on the work; the point reached is valid and its certificate says how good it is.
     """
 
     violation: float = 1e-3
     gap: float | None = None
+    relative_gap: float | None = None
     max_iterations: int | None = None
     max_seconds: float | None = None
 
     def __post_init__(self) -> None:
         if not self.violation > 0:
             raise ValueError(f"the tolerance on the violation must be above 0, not {self.violation}")
-        for name in ("gap", "max_iterations", "max_seconds"):
+        for name in ("gap", "relative_gap", "max_iterations", "max_seconds"):
             value = getattr(self, name)
             if value is not None and not value >= 0:
                 raise ValueError(f"{name} must be at least 0, not {value}")
+
+    def accepts_gap(self, primal: float, dual: float) -> bool:
+        """Whether the gap between a primal and a dual value is small enough."""
+        limits = [] if self.gap is None else [self.gap]
+        if self.relative_gap is not None:
+            limits.append(self.relative_gap * max(abs(primal), abs(dual)))
+        return any(primal - dual <= limit for limit in limits)
 
 
 class SharedCallback:

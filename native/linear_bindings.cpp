@@ -1,0 +1,277 @@
+// What linear machines call: rows of any kind are recognised here, once, and handed to the loops of their kind.
+#include <tuple>
+
+#include "bindings.hpp"
+
+namespace maxmargin {
+namespace {
+
+using Any = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+
+// The rows of a data set: an array of two dimensions, or the three arrays of compressed rows.
+struct RowArrays {
+  Any values, starts, features;
+  std::int64_t width;
+};
+
+template <class T> const T* as(const Any& array) { return static_cast<const T*>(array.data()); }
+
+template <class I> void check_compressed(const RowArrays& a) {
+  const I* starts = as<I>(a.starts);
+  const std::int64_t stored = a.values.shape(0);
+  require(a.starts.shape(0) >= 1 && starts[0] >= 0 && static_cast<std::int64_t>(a.features.shape(0)) == stored, "the compressed rows are malformed");
+  for (std::size_t k = 1; k < a.starts.shape(0); ++k) require(starts[k] >= starts[k - 1], "the compressed rows are malformed");
+  require(static_cast<std::int64_t>(starts[a.starts.shape(0) - 1]) <= stored, "the compressed rows are malformed");
+}
+
+// Call work(rows, loops, how many rows there are) with the rows of their own kind.
+template <class Work> auto with_rows(const RowArrays& a, Work work) {
+  const LinearLoops& loops = *level.linear;
+  const bool single = a.values.dtype() == nb::dtype<float>();
+  require(single || a.values.dtype() == nb::dtype<double>(), "rows must be float32 or float64");
+  if (a.values.ndim() == 2) {
+    const std::int64_t count = a.values.shape(0);
+    require(static_cast<std::int64_t>(a.values.shape(1)) == a.width, "the rows have another width");
+    if (single) return work(DenseRows<float>{as<float>(a.values), a.width}, loops.dense_single, count);
+    return work(DenseRows<double>{as<double>(a.values), a.width}, loops.dense_double, count);
+  }
+  require(a.values.ndim() == 1 && a.starts.ndim() == 1 && a.features.ndim() == 1 && a.starts.dtype() == a.features.dtype(),
+          "the compressed rows are malformed");
+  const std::int64_t count = static_cast<std::int64_t>(a.starts.shape(0)) - 1;
+  if (a.starts.dtype() == nb::dtype<std::int32_t>()) {
+    check_compressed<std::int32_t>(a);
+    const auto *s = as<std::int32_t>(a.starts), *f = as<std::int32_t>(a.features);
+    if (single) return work(CompressedRows<float, std::int32_t>{s, f, as<float>(a.values), a.width}, loops.short_single, count);
+    return work(CompressedRows<double, std::int32_t>{s, f, as<double>(a.values), a.width}, loops.short_double, count);
+  }
+  require(a.starts.dtype() == nb::dtype<std::int64_t>(), "indices must be int32 or int64");
+  check_compressed<std::int64_t>(a);
+  const auto *s = as<std::int64_t>(a.starts), *f = as<std::int64_t>(a.features);
+  if (single) return work(CompressedRows<float, std::int64_t>{s, f, as<float>(a.values), a.width}, loops.long_single, count);
+  return work(CompressedRows<double, std::int64_t>{s, f, as<double>(a.values), a.width}, loops.long_double, count);
+}
+
+// Which rows are meant: those picked, or all if nothing is picked.
+struct Picks {
+  const std::int64_t* at;
+  std::int64_t count;
+};
+
+Picks picks_of(Vector<const std::int64_t> picks, bool all, std::int64_t rows) {
+  if (all) return {nullptr, rows};
+  require_within(picks, rows);
+  return {picks.data(), static_cast<std::int64_t>(picks.shape(0))};
+}
+
+constexpr std::int64_t kChunk = 512;
+
+void row_decisions(Any values, Any starts, Any features, Vector<const std::int64_t> picks, bool all,
+                   Vector<const double> weights, Vector<double> out, int threads) {
+  const std::int64_t width = weights.shape(0);
+  with_rows({values, starts, features, width}, [&](auto rows, const auto& loops, std::int64_t count) {
+    const Picks some = picks_of(picks, all, count);
+    require(static_cast<std::int64_t>(out.shape(0)) == some.count, "the output has the wrong length");
+    nb::gil_scoped_release unlocked;
+    in_parallel(threads, some.count, kChunk, [&](std::int64_t begin, std::int64_t end, int) {
+      loops.decisions(rows, some.at, begin, end, weights.data(), out.data());
+    });
+  });
+}
+
+// Divide [0, count) among the threads, always in the same way: sums over a part do not depend on who is quick.
+template <class Work> void in_parts(int parts, std::int64_t count, Work work) {
+  in_parallel(parts, parts, 1, [&](std::int64_t part, std::int64_t, int) {
+    work(count * part / parts, count * (part + 1) / parts, static_cast<int>(part));
+  });
+}
+
+void combine_rows(Any values, Any starts, Any features, Vector<const std::int64_t> picks, bool all,
+                  Vector<const double> dual, Vector<double> out, int threads) {
+  const std::int64_t width = out.shape(0);
+  with_rows({values, starts, features, width}, [&](auto rows, const auto& loops, std::int64_t count) {
+    const Picks some = picks_of(picks, all, count);
+    require(static_cast<std::int64_t>(dual.shape(0)) == some.count, "there must be one factor for every row");
+    const int parts = some.count < 2 * kChunk ? 1 : std::max(1, threads);
+    std::vector<double> others(static_cast<std::size_t>(parts - 1) * width, 0.0);
+    std::fill_n(out.data(), width, 0.0);
+    nb::gil_scoped_release unlocked;
+    in_parts(parts, some.count, [&](std::int64_t begin, std::int64_t end, int part) {
+      loops.combine(rows, some.at, begin, end, dual.data(), part ? others.data() + (part - 1) * width : out.data());
+    });
+    for (int part = 1; part < parts; ++part)
+      for (std::int64_t k = 0; k < width; ++k) out.data()[k] += others[(part - 1) * width + k];
+  });
+}
+
+void row_squared_norms(Any values, Any starts, Any features, std::int64_t width, Vector<const std::int64_t> picks, bool all,
+                       Vector<double> out, int threads) {
+  with_rows({values, starts, features, width}, [&](auto rows, const auto& loops, std::int64_t count) {
+    const Picks some = picks_of(picks, all, count);
+    require(static_cast<std::int64_t>(out.shape(0)) == some.count, "the output has the wrong length");
+    nb::gil_scoped_release unlocked;
+    in_parallel(threads, some.count, kChunk, [&](std::int64_t begin, std::int64_t end, int) {
+      loops.squared_norms(rows, some.at, begin, end, out.data());
+    });
+  });
+}
+
+// out = Σ_k factors[k] row k rowᵀ k, the lower triangle only
+void sum_squares(Any values, Any starts, Any features, Vector<const std::int64_t> picks, bool all,
+                 Vector<const double> factors, Table<double> out, int threads) {
+  const std::int64_t width = out.shape(0);
+  require(static_cast<std::int64_t>(out.shape(1)) == width, "the output must be square");
+  with_rows({values, starts, features, width}, [&](auto rows, const auto& loops, std::int64_t count) {
+    const Picks some = picks_of(picks, all, count);
+    require(static_cast<std::int64_t>(factors.shape(0)) == some.count, "there must be one factor for every row");
+    const int parts = some.count < 2 * kChunk ? 1 : std::max(1, threads);
+    std::vector<double> others(static_cast<std::size_t>(parts - 1) * width * width, 0.0);
+    std::fill_n(out.data(), width * width, 0.0);
+    nb::gil_scoped_release unlocked;
+    in_parts(parts, some.count, [&](std::int64_t begin, std::int64_t end, int part) {
+      loops.add_squares(rows, some.at, begin, end, factors.data(),
+                        part ? others.data() + (part - 1) * width * width : out.data(), width);
+    });
+    for (int part = 1; part < parts; ++part)
+      for (std::int64_t k = 0; k < width * width; ++k) out.data()[k] += others[(part - 1) * width * width + k];
+  });
+}
+
+// Coordinate steps along order[begin … end). With several threads each has its own part of the order and its own copy of the
+// weights; the changes are added up. Returns steps, how many of the order are left, highest and lowest projected gradient.
+std::tuple<std::int64_t, std::int64_t, double, double> ascend(
+    Any values, Any starts, Any features, Vector<const std::int64_t> of, bool all, Vector<double> dual,
+    Vector<double> weights, Vector<const double> linear, Vector<const double> lower, Vector<const double> upper,
+    Vector<const double> ridge, Vector<const double> squared_norm, Vector<const std::int32_t> group, Vector<double> offset,
+    Vector<double> excess, Vector<const double> stiffness, double constant, Vector<std::int64_t> order, std::int64_t begin,
+    std::int64_t end, double leave_above, double leave_below, double ignore, double damping, int threads) {
+  const std::int64_t width = static_cast<std::int64_t>(weights.shape(0)) - 1, n = dual.shape(0), groups = offset.shape(0);
+  require(width >= 0, "weights must have room for the constant feature");
+  for (const auto& array : {linear, lower, upper, ridge, squared_norm})
+    require(static_cast<std::int64_t>(array.shape(0)) == n, "the arrays of a dual state must have one length");
+  require(static_cast<std::int64_t>(group.shape(0)) == n && static_cast<std::int64_t>(excess.shape(0)) == groups &&
+              static_cast<std::int64_t>(stiffness.shape(0)) == groups, "the groups are malformed");
+  for (std::int64_t k = 0; k < n; ++k) require(group.data()[k] >= -1 && group.data()[k] < groups, "the groups are malformed");
+  require(0 <= begin && begin <= end && end <= static_cast<std::int64_t>(order.shape(0)), "the order is malformed");
+  for (std::int64_t k = begin; k < end; ++k) require(order.data()[k] >= 0 && order.data()[k] < n, "the order is malformed");
+  return with_rows({values, starts, features, width}, [&](auto rows, const auto& loops, std::int64_t count) {
+    require(all ? n <= count : static_cast<std::int64_t>(of.shape(0)) == n, "there must be a row for every variable");
+    if (!all) require_within(of, count);
+    AscentState state{dual.data(), weights.data(), linear.data(), lower.data(), upper.data(), ridge.data(),
+                      squared_norm.data(), all ? nullptr : of.data(), groups ? group.data() : nullptr, offset.data(), excess.data(),
+                      stiffness.data(), width, constant, leave_above, leave_below, ignore, damping};
+    if (threads <= 1) {
+      nb::gil_scoped_release unlocked;
+      const AscentOutcome out = loops.ascend(rows, state, order.data(), begin, end);
+      return std::make_tuple(out.steps, out.left, out.highest, out.lowest);
+    }
+    std::vector<std::vector<double>> copies(threads), sums(threads);
+    for (int t = 0; t < threads; ++t) {
+      copies[t].assign(weights.data(), weights.data() + width + 1);
+      sums[t].assign(excess.data(), excess.data() + groups);
+    }
+    std::vector<AscentOutcome> outcomes(threads);
+    nb::gil_scoped_release unlocked;
+    in_parts(threads, end - begin, [&](std::int64_t first, std::int64_t last, int part) {
+      AscentState own = state;
+      own.weights = copies[part].data();
+      own.excess = sums[part].data();
+      outcomes[part] = loops.ascend(rows, own, order.data(), begin + first, begin + last);
+    });
+    for (std::int64_t k = 0; k <= width; ++k) {
+      const double before = weights.data()[k];
+      double change = 0.0;
+      for (const auto& copy : copies) change += copy[k] - before;
+      weights.data()[k] = before + change / damping;
+    }
+    for (std::int64_t g = 0; g < groups; ++g) {
+      const double before = excess.data()[g];
+      for (const auto& sum : sums) excess.data()[g] += (sum[g] - before) / damping;
+    }
+    // What left is put behind what is left, part by part.
+    AscentOutcome total;
+    std::vector<std::int64_t> gone;
+    std::int64_t* at = order.data() + begin;
+    for (int part = 0; part < threads; ++part) {
+      const AscentOutcome& out = outcomes[part];
+      const std::int64_t first = begin + (end - begin) * part / threads, last = begin + (end - begin) * (part + 1) / threads;
+      for (std::int64_t k = out.left; k < last; ++k) gone.push_back(order.data()[k]);
+      for (std::int64_t k = first; k < out.left; ++k) *at++ = order.data()[k];
+      total.steps += out.steps;
+      total.highest = std::max(total.highest, out.highest);
+      total.lowest = std::min(total.lowest, out.lowest);
+    }
+    const std::int64_t left = at - order.data();
+    std::copy(gone.begin(), gone.end(), at);
+    return std::make_tuple(total.steps, left, total.highest, total.lowest);
+  });
+}
+
+// The response to each slack; returns the sum of the losses, the sum of the responses, and how many lie between their bounds.
+std::tuple<double, double, std::int64_t> respond(Vector<const double> slack, Vector<const double> lower,
+                                                 Vector<const double> upper, Vector<const double> ridge,
+                                                 Vector<double> response, int threads) {
+  const std::int64_t n = slack.shape(0);
+  for (const auto& array : {lower, upper, ridge})
+    require(static_cast<std::int64_t>(array.shape(0)) == n, "the arrays must have one length");
+  require(static_cast<std::int64_t>(response.shape(0)) == n, "the arrays must have one length");
+  const int parts = n < 8 * kChunk ? 1 : std::max(1, threads);
+  std::vector<SlackSums> sums(parts);
+  nb::gil_scoped_release unlocked;
+  const SlackArrays arrays{slack.data(), lower.data(), upper.data(), ridge.data()};
+  in_parts(parts, n, [&](std::int64_t begin, std::int64_t end, int part) {
+    sums[part] = level.linear->respond(arrays, begin, end, response.data());
+  });
+  SlackSums all;
+  for (const SlackSums& sum : sums) {
+    all.loss += sum.loss;
+    all.total += sum.total;
+    all.between += sum.between;
+  }
+  return {all.loss, all.total, all.between};
+}
+
+// Σ response(slack − t direction) direction, and how much it bends there; an empty direction is 1 everywhere.
+std::tuple<double, double> loss_slope(Vector<const double> slack, Vector<const double> lower, Vector<const double> upper,
+                                      Vector<const double> ridge, Vector<const double> direction, double t, int threads) {
+  const std::int64_t n = slack.shape(0);
+  for (const auto& array : {lower, upper, ridge})
+    require(static_cast<std::int64_t>(array.shape(0)) == n, "the arrays must have one length");
+  require(direction.shape(0) == 0 || static_cast<std::int64_t>(direction.shape(0)) == n, "the arrays must have one length");
+  const int parts = n < 8 * kChunk ? 1 : std::max(1, threads);
+  std::vector<Slope> slopes(parts);
+  nb::gil_scoped_release unlocked;
+  const SlackArrays arrays{slack.data(), lower.data(), upper.data(), ridge.data()};
+  in_parts(parts, n, [&](std::int64_t begin, std::int64_t end, int part) {
+    slopes[part] = level.linear->slope(arrays, direction.shape(0) ? direction.data() : nullptr, t, begin, end);
+  });
+  Slope all;
+  for (const Slope& slope : slopes) {
+    all.sum += slope.sum;
+    all.bend += slope.bend;
+  }
+  return {all.sum, all.bend};
+}
+
+}  // namespace
+
+void define_linear(nb::module_& m) {
+  const auto exact = [](const char* name) { return nb::arg(name).noconvert(); };
+  m.def("row_decisions", &row_decisions, exact("values"), exact("starts"), exact("features"), exact("picks"), nb::arg("all"),
+        exact("weights"), exact("out"), nb::arg("threads"));
+  m.def("combine_rows", &combine_rows, exact("values"), exact("starts"), exact("features"), exact("picks"), nb::arg("all"),
+        exact("dual"), exact("out"), nb::arg("threads"));
+  m.def("row_squared_norms", &row_squared_norms, exact("values"), exact("starts"), exact("features"), nb::arg("width"),
+        exact("picks"), nb::arg("all"), exact("out"), nb::arg("threads"));
+  m.def("sum_squares", &sum_squares, exact("values"), exact("starts"), exact("features"), exact("picks"), nb::arg("all"),
+        exact("factors"), exact("out"), nb::arg("threads"));
+  m.def("ascend", &ascend, exact("values"), exact("starts"), exact("features"), exact("of"), nb::arg("all"), exact("dual"),
+        exact("weights"), exact("linear"), exact("lower"), exact("upper"), exact("ridge"), exact("squared_norm"),
+        exact("group"), exact("offset"), exact("excess"), exact("stiffness"), nb::arg("constant"), exact("order"),
+        nb::arg("begin"), nb::arg("end"), nb::arg("leave_above"), nb::arg("leave_below"), nb::arg("ignore"),
+        nb::arg("damping"), nb::arg("threads"));
+  m.def("respond", &respond, exact("slack"), exact("lower"), exact("upper"), exact("ridge"), exact("response"), nb::arg("threads"));
+  m.def("loss_slope", &loss_slope, exact("slack"), exact("lower"), exact("upper"), exact("ridge"), exact("direction"),
+        nb::arg("t"), nb::arg("threads"));
+}
+
+}  // namespace maxmargin

@@ -1,0 +1,203 @@
+// Rows of features as they lie in memory, dense or compressed, in their own precision: products in double precision, and
+// the steps of dual coordinate ascent (Hsieh et al. 2008), which need one product and one addition of a row each.
+#pragma once
+
+#include <cstdint>
+
+#include "loops.hpp"
+#include "vectors.hpp"
+
+namespace maxmargin::MAXMARGIN_LEVEL {
+
+MAXMARGIN_INLINE Vec<double> load_double(const double* p) { return load_vector(p); }
+MAXMARGIN_INLINE Vec<double> load_double(const float* p) { return load_widened(p); }
+
+MAXMARGIN_INLINE double sum_of(Vec<double> v) {
+  double sum = 0.0;
+  for (int l = 0; l < kWidth<double>; ++l) sum += v[l];
+  return sum;
+}
+
+// ---- one row ----------------------------------------------------------------------------------------------------
+
+template <class T> MAXMARGIN_INLINE double dot(const DenseRows<T>& rows, std::int64_t row, const double* w) {
+  constexpr int step = kWidth<double>;
+  const T* x = rows.values + row * rows.width;
+  Vec<double> a{}, b{}, c{}, d{};
+  std::int64_t k = 0;
+  for (; k + 4 * step <= rows.width; k += 4 * step) {
+    a += load_double(x + k) * load_vector(w + k);
+    b += load_double(x + k + step) * load_vector(w + k + step);
+    c += load_double(x + k + 2 * step) * load_vector(w + k + 2 * step);
+    d += load_double(x + k + 3 * step) * load_vector(w + k + 3 * step);
+  }
+  for (; k + step <= rows.width; k += step) a += load_double(x + k) * load_vector(w + k);
+  double sum = sum_of((a + b) + (c + d));
+  for (; k < rows.width; ++k) sum += static_cast<double>(x[k]) * w[k];
+  return sum;
+}
+
+template <class T> MAXMARGIN_INLINE void add(const DenseRows<T>& rows, std::int64_t row, double factor, double* w) {
+  constexpr int step = kWidth<double>;
+  const T* x = rows.values + row * rows.width;
+  std::int64_t k = 0;
+  for (; k + step <= rows.width; k += step) store_vector(w + k, load_vector(w + k) + factor * load_double(x + k));
+  for (; k < rows.width; ++k) w[k] += factor * static_cast<double>(x[k]);
+}
+
+template <class T> MAXMARGIN_INLINE double squared_norm(const DenseRows<T>& rows, std::int64_t row) {
+  const T* x = rows.values + row * rows.width;
+  double sum = 0.0;
+  for (std::int64_t k = 0; k < rows.width; ++k) sum += static_cast<double>(x[k]) * static_cast<double>(x[k]);
+  return sum;
+}
+
+// The next row is fetched while this one is worked on: rows come in random order, and processors guess only sequences.
+template <class T> MAXMARGIN_INLINE void fetch(const DenseRows<T>& rows, std::int64_t row, const double*) {
+  const char* x = reinterpret_cast<const char*>(rows.values + row * rows.width);
+  const std::int64_t bytes = rows.width * static_cast<std::int64_t>(sizeof(T));
+  for (std::int64_t at = 0; at < bytes && at < 1024; at += 64) __builtin_prefetch(x + at);
+}
+
+template <class T, class I>
+MAXMARGIN_INLINE double dot(const CompressedRows<T, I>& rows, std::int64_t row, const double* w) {
+  const std::int64_t end = rows.starts[row + 1];
+  std::int64_t k = rows.starts[row];
+  double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
+  for (; k + 4 <= end; k += 4) {
+    a += static_cast<double>(rows.values[k]) * w[rows.features[k]];
+    b += static_cast<double>(rows.values[k + 1]) * w[rows.features[k + 1]];
+    c += static_cast<double>(rows.values[k + 2]) * w[rows.features[k + 2]];
+    d += static_cast<double>(rows.values[k + 3]) * w[rows.features[k + 3]];
+  }
+  for (; k < end; ++k) a += static_cast<double>(rows.values[k]) * w[rows.features[k]];
+  return (a + b) + (c + d);
+}
+
+template <class T, class I>
+MAXMARGIN_INLINE void add(const CompressedRows<T, I>& rows, std::int64_t row, double factor, double* w) {
+  const std::int64_t end = rows.starts[row + 1];
+  for (std::int64_t k = rows.starts[row]; k < end; ++k)
+    w[rows.features[k]] += factor * static_cast<double>(rows.values[k]);
+}
+
+template <class T, class I>
+MAXMARGIN_INLINE double squared_norm(const CompressedRows<T, I>& rows, std::int64_t row) {
+  double sum = 0.0;
+  for (std::int64_t k = rows.starts[row]; k < static_cast<std::int64_t>(rows.starts[row + 1]); ++k)
+    sum += static_cast<double>(rows.values[k]) * static_cast<double>(rows.values[k]);
+  return sum;
+}
+
+template <class T, class I>
+MAXMARGIN_INLINE void fetch(const CompressedRows<T, I>& rows, std::int64_t row, const double* w) {
+  const std::int64_t end = rows.starts[row + 1];
+  for (std::int64_t k = rows.starts[row]; k < end; ++k) __builtin_prefetch(w + rows.features[k]);
+}
+
+// ---- products over many rows ------------------------------------------------------------------------------------
+
+// out[k] = row k · w
+template <class Rows>
+void decisions(const Rows& rows, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* w, double* out) {
+  for (std::int64_t k = begin; k < end; ++k) out[k] = dot(rows, picks ? picks[k] : k, w);
+}
+
+// w += Σ_k b_k row k
+template <class Rows>
+void combine_rows(const Rows& rows, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* b, double* w) {
+  for (std::int64_t k = begin; k < end; ++k)
+    if (b[k] != 0.0) add(rows, picks ? picks[k] : k, b[k], w);
+}
+
+template <class Rows>
+void squared_norms(const Rows& rows, const std::int64_t* picks, std::int64_t begin, std::int64_t end, double* out) {
+  for (std::int64_t k = begin; k < end; ++k) out[k] = squared_norm(rows, picks ? picks[k] : k);
+}
+
+// square += Σ_k b_k row k rowᵀ k, the lower triangle of `stride` columns
+template <class T>
+void add_squares(const DenseRows<T>& rows, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* b,
+                 double* square, std::int64_t stride) {
+  for (std::int64_t k = begin; k < end; ++k) {
+    const T* x = rows.values + (picks ? picks[k] : k) * rows.width;
+    for (std::int64_t i = 0; i < rows.width; ++i) {
+      const double factor = b[k] * static_cast<double>(x[i]);
+      for (std::int64_t j = 0; j <= i; ++j) square[i * stride + j] += factor * static_cast<double>(x[j]);
+    }
+  }
+}
+
+template <class T, class I>
+void add_squares(const CompressedRows<T, I>& rows, const std::int64_t* picks, std::int64_t begin, std::int64_t end,
+                 const double* b, double* square, std::int64_t stride) {
+  for (std::int64_t k = begin; k < end; ++k) {
+    const std::int64_t row = picks ? picks[k] : k;
+    const std::int64_t first = rows.starts[row], last = rows.starts[row + 1];
+    for (std::int64_t i = first; i < last; ++i) {
+      const double factor = b[k] * static_cast<double>(rows.values[i]);
+      double* line = square + static_cast<std::int64_t>(rows.features[i]) * stride;
+      for (std::int64_t j = first; j <= i; ++j) line[rows.features[j]] += factor * static_cast<double>(rows.values[j]);
+    }
+  }
+}
+
+// ---- coordinate steps -------------------------------------------------------------------------------------------
+
+// Take a step along each of the variables order[begin … end), one after the other. Those on a bound whose gradient points
+// beyond it by more than the thresholds leave: they are put behind the others.
+template <class Rows>
+AscentOutcome ascend(const Rows& rows, AscentState& s, std::int64_t* order, std::int64_t begin, std::int64_t end) {
+  AscentOutcome out;
+  const double* w = s.weights;
+  for (std::int64_t k = begin; k < end; ++k) {
+    const std::int64_t i = order[k];
+    if (k + 1 < end) fetch(rows, s.rows ? s.rows[order[k + 1]] : order[k + 1], w);
+    const std::int64_t row = s.rows ? s.rows[i] : i;
+    const std::int32_t g = s.group ? s.group[i] : -1;
+    const double offset = s.constant * s.weights[s.width] + (g >= 0 ? s.offset[g] + s.stiffness[g] * s.excess[g] : 0.0);
+    const double gradient = s.linear[i] - dot(rows, row, w) - offset - s.ridge[i] * s.dual[i];
+    const double before = s.dual[i];
+    double pull = gradient;
+    if (before >= s.upper[i]) {
+      if (gradient > s.leave_above) {
+        order[k] = order[--end];
+        order[end] = i;
+        --k;
+        continue;
+      }
+      pull = gradient < 0.0 ? gradient : 0.0;
+    } else if (before <= s.lower[i]) {
+      if (gradient < -s.leave_below) {
+        order[k] = order[--end];
+        order[end] = i;
+        --k;
+        continue;
+      }
+      pull = gradient > 0.0 ? gradient : 0.0;
+    }
+    const double size = pull < 0.0 ? -pull : pull;
+    if (size > out.largest) out.largest = size;
+    if (pull > out.highest) out.highest = pull;
+    if (pull < out.lowest) out.lowest = pull;
+    ++out.steps;
+    if (size <= s.ignore) continue;
+    const double curvature = s.damping * (s.squared_norm[i] + s.constant * s.constant + (g >= 0 ? s.stiffness[g] : 0.0)) + s.ridge[i];
+    double after = curvature > 0.0 ? before + gradient / curvature : (gradient > 0.0 ? s.upper[i] : s.lower[i]);
+    after = after > s.upper[i] ? s.upper[i] : after < s.lower[i] ? s.lower[i] : after;
+    const double change = after - before;
+    if (change == 0.0) continue;
+    s.dual[i] = after;
+    add(rows, row, s.damping * change, s.weights);
+    s.weights[s.width] += s.damping * change * s.constant;
+    if (g >= 0) s.excess[g] += s.damping * change;
+  }
+  out.left = end;
+  return out;
+}
+
+template <class Rows> constexpr RowLoops<Rows> row_loops() {
+  return {decisions<Rows>, combine_rows<Rows>, squared_norms<Rows>, add_squares, ascend<Rows>};
+}
+
+}  // namespace maxmargin::MAXMARGIN_LEVEL

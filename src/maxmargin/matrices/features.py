@@ -1,0 +1,131 @@
+"""The rows f_i behind a matrix M_ij = f_i · f_j, where there are any: what makes a machine linear.
+
+With them a product with the matrix is two products with the data, M b = F (Fᵀ b), and the weights w = Fᵀ b can be kept
+instead of the gradients of all samples. Products are computed in double precision from the data as they are: dense or
+compressed, in single or double precision, without a copy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from maxmargin import _native
+from maxmargin.kernels.points import Floats, Indices, Points
+
+#: About how many values are converted to double precision together for a product of dense rows.
+PART_VALUES = 2**18
+
+_NO_INTEGERS = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Features:
+    """One row of features for each variable.
+
+    Parameters
+    ----------
+    points : Points
+        The rows, dense or compressed, without the constant feature.
+    constant : float
+        The value of one more feature, the last, that all rows have; 0 for none.
+    threads : int
+        How many threads compute products.
+    """
+
+    points: Points
+    constant: float = 0.0
+    threads: int = 1
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return len(self.points)
+
+    @property
+    def width(self) -> int:
+        """The number of features, without the constant one."""
+        return int(self.points.data.shape[1])
+
+    @property
+    def dimension(self) -> int:
+        """The number of weights: one for each feature, and the last for the constant one (0 if there is none)."""
+        return self.width + 1
+
+    @cached_property
+    def stored(self) -> int:
+        """The number of values in all rows: what a pass over the data takes."""
+        data = self.points.data
+        if not sparse.issparse(data):
+            return self.size * self.width
+        if self._all:
+            return int(data.nnz)
+        return int(np.diff(data.indptr)[self.points.index].sum())
+
+    def decisions(self, weights: Floats) -> Floats:
+        """Return F w."""
+        out = np.empty(self.size)
+        _native.row_decisions(*self.arrays, self.picks, self._all, weights[:-1].copy(), out, self.threads)
+        return out + self.constant * weights[-1] if self.constant else out
+
+    def weights(self, dual: Floats) -> Floats:
+        """Return Fᵀ b."""
+        dual = np.ascontiguousarray(dual, dtype=np.float64)
+        out = np.empty(self.width)
+        _native.combine_rows(*self.arrays, self.picks, self._all, dual, out, self.threads)
+        return np.append(out, self.constant * dual.sum())
+
+    def squared_norms(self) -> Floats:
+        """Return ‖f_i‖² of each row, without the constant feature."""
+        out = np.empty(self.size)
+        _native.row_squared_norms(*self.arrays, self.width, self.picks, self._all, out, self.threads)
+        return out
+
+    def take(self, rows: Indices) -> Features:
+        """Return some of the rows."""
+        return Features(self.points.take(rows), self.constant, self.threads)
+
+    def squares(self, factors: Floats) -> Floats:
+        """Return the lower triangle of Σ factors_i f_i f_iᵀ, with a row and a column for the constant feature."""
+        width = self.width
+        out = np.zeros((width + 1, width + 1))
+        if sparse.issparse(self.points.data):
+            square = np.empty((width, width))
+            factors = np.ascontiguousarray(factors, dtype=np.float64)
+            _native.sum_squares(*self.arrays, self.picks, self._all, factors, square, self.threads)
+            out[:width, :width] = square
+        else:
+            step = max(1, PART_VALUES // max(1, width))
+            for start in range(0, self.size, step):
+                part = slice(start, start + step)
+                rows = self.points.data[part if self._all else self.points.index[part]]
+                rows = rows * np.sqrt(factors[part])[:, None]
+                out[:width, :width] += rows.T @ rows
+        if self.constant:
+            out[width, :] = self.constant * self.weights(factors)
+        return out
+
+    @cached_property
+    def arrays(self) -> tuple[Any, Any, Any]:
+        """The values, and for compressed rows where they start and which features they are."""
+        data = self.points.data
+        if not sparse.issparse(data):
+            return data, _NO_INTEGERS, _NO_INTEGERS
+        starts, features = data.indptr, data.indices
+        if starts.dtype != features.dtype:
+            starts = starts.astype(features.dtype)
+        return data.data, starts, features
+
+    @cached_property
+    def picks(self) -> Indices:
+        """The row of the data of each variable; empty if they are all rows in order."""
+        return _NO_INTEGERS if self._all else np.ascontiguousarray(self.points.index, dtype=np.int64)
+
+    @cached_property
+    def _all(self) -> bool:
+        index = self.points.index
+        return len(index) == self.points.data.shape[0] and bool((index == np.arange(len(index))).all())

@@ -1,0 +1,61 @@
+"""The offset ρ that a given weight vector deserves: the one with the least loss.
+
+For slacks s = linear − F w without an offset, Σ conjugate(s − ρ) + ρ total is convex in ρ. Its slope,
+total − Σ response(s − ρ), rises with ρ: the zero is found between two bounds that close in on it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxmargin import _native
+from maxmargin.matrices.symmetric_matrix import Floats
+from maxmargin.problems.dual_problem import DualProblem
+
+#: How often an interval is narrowed at most: halving it so often leaves nothing of it.
+MOST_STEPS = 120
+
+_ALL = np.empty(0)
+
+
+def offsets_of_least_loss(problem: DualProblem, slack: Floats, near: Floats | None = None, threads: int = 1) -> Floats:
+    """Return the best ρ of each group for the slacks that samples have without one; `near` is where it may be."""
+    offsets = np.zeros(problem.groups)
+    for g in range(problem.groups):
+        members = slice(None) if problem.groups == 1 and not problem.singles else problem.group == g
+        box = [np.ascontiguousarray(a[members]) for a in (slack, problem.lower, problem.upper, problem.ridge)]
+        guess = float(near[g]) if near is not None else 0.0
+        offsets[g] = _zero_of_slope(box, float(problem.total[g]), guess, threads)
+    return offsets
+
+
+def _zero_of_slope(box: list[Floats], total: float, guess: float, threads: int) -> float:
+    """Return where the slope changes its sign."""
+    lowest, highest = float(box[0].min()), float(box[0].max())
+
+    def slope(rho: float) -> tuple[float, float]:
+        answered, bend = _native.loss_slope(*box, _ALL, rho, threads)
+        return total - answered, bend
+
+    # Beyond the smallest and the largest slack nothing changes any more, unless a ridge lets the responses grow.
+    width = max(1.0, highest - lowest)
+    low, high = lowest - 1e-9 * width, highest + 1e-9 * width
+    for _ in range(MOST_STEPS):
+        if slope(low)[0] <= 0:
+            break
+        low, width = low - width, 2 * width
+    for _ in range(MOST_STEPS):
+        if slope(high)[0] >= 0:
+            break
+        high, width = high + width, 2 * width
+    rho = min(max(guess, low), high) if guess else 0.5 * (low + high)
+    smallest = np.finfo(float).eps * max(abs(low), abs(high), 1e-300)
+    for step in range(MOST_STEPS):
+        rise, bend = slope(rho)
+        if rise == 0 or high - low <= smallest:
+            break
+        low, high = (rho, high) if rise < 0 else (low, rho)
+        newton = rho - rise / bend if bend > 0 else np.inf
+        # Newton's step as long as it stays inside and every other step halves the interval.
+        rho = newton if low < newton < high and step % 3 != 2 else 0.5 * (low + high)
+    return rho
