@@ -17,7 +17,7 @@ Callback = Callable[[Progress], object]
 
 @dataclass(frozen=True)
 class StoppingRule:
-    """When a solver stops. Whatever comes first ends it; the first two count as converged.
+    """When a solver stops. Whatever comes first ends it; the violation and the gaps count as converged.
 
     Parameters
     ----------
@@ -25,17 +25,17 @@ class StoppingRule:
         Largest violation of the optimality criterion (1.21) that is accepted.
     gap : float, optional
         Duality gap that is accepted even if the violation is larger.
-    relative_gap : float, optional
-        The same, as a part of the primal or the dual value, whichever is larger. Solvers of linear machines go by it.
     max_iterations, max_seconds : optional
         Limits on the work; the point reached is valid and its certificate says how good it is.
+    relative_gap : float, optional
+        Duality gap that is accepted as a part of the primal or the dual value, whichever is larger. Solvers of linear machines go by it.
     """
 
     violation: float = 1e-3
     gap: float | None = None
-    relative_gap: float | None = None
     max_iterations: int | None = None
     max_seconds: float | None = None
+    relative_gap: float | None = None
 
     def __post_init__(self) -> None:
         if not self.violation > 0:
