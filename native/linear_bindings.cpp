@@ -206,28 +206,38 @@ std::tuple<std::int64_t, std::int64_t, double, double> ascend(
   });
 }
 
-// The response to each slack; returns the sum of the losses, the sum of the responses, and how many lie between their bounds.
-std::tuple<double, double, std::int64_t> respond(Vector<const double> slack, Vector<const double> lower,
-                                                 Vector<const double> upper, Vector<const double> ridge,
-                                                 Vector<double> response, int threads) {
-  const std::int64_t n = slack.shape(0);
-  for (const auto& array : {lower, upper, ridge})
+// The slacks and responses of all samples, and the sums of the responses by group; returns the loss at the true slacks, and of
+// the responses β linear·β, Σ ridge β² and Σ |β|.
+std::tuple<double, double, double, double> respond(
+    Vector<const double> linear, Vector<const double> image, Vector<const double> lower, Vector<const double> upper,
+    Vector<const double> ridge, Vector<const double> centre, Vector<const std::int32_t> group, Vector<const double> offset,
+    double sigma, Vector<double> slack, Vector<double> response, Vector<double> group_sums, int threads) {
+  const std::int64_t n = linear.shape(0), groups = offset.shape(0);
+  for (const auto& array : {image, lower, upper, ridge, centre})
     require(static_cast<std::int64_t>(array.shape(0)) == n, "the arrays must have one length");
-  require(static_cast<std::int64_t>(response.shape(0)) == n, "the arrays must have one length");
+  require(static_cast<std::int64_t>(slack.shape(0)) == n && static_cast<std::int64_t>(response.shape(0)) == n &&
+              static_cast<std::int64_t>(group.shape(0)) == n && static_cast<std::int64_t>(group_sums.shape(0)) == groups,
+          "the arrays must have one length");
+  for (std::int64_t k = 0; k < n; ++k) require(group.data()[k] >= -1 && group.data()[k] < groups, "the groups are malformed");
   const int parts = n < 8 * kChunk ? 1 : std::max(1, threads);
   std::vector<SlackSums> sums(parts);
+  std::vector<double> by_group(static_cast<std::size_t>(parts) * groups, 0.0);
   nb::gil_scoped_release unlocked;
-  const SlackArrays arrays{slack.data(), lower.data(), upper.data(), ridge.data()};
+  const Rounded arrays{linear.data(), image.data(), lower.data(), upper.data(), ridge.data(), centre.data(),
+                       groups ? group.data() : nullptr, offset.data(), sigma, slack.data(), response.data()};
   in_parts(parts, n, [&](std::int64_t begin, std::int64_t end, int part) {
-    sums[part] = level.linear->respond(arrays, begin, end, response.data());
+    sums[part] = level.linear->respond(arrays, begin, end, by_group.data() + part * groups);
   });
   SlackSums all;
-  for (const SlackSums& sum : sums) {
-    all.loss += sum.loss;
-    all.total += sum.total;
-    all.between += sum.between;
+  std::fill_n(group_sums.data(), groups, 0.0);
+  for (int part = 0; part < parts; ++part) {
+    all.loss += sums[part].loss;
+    all.linear += sums[part].linear;
+    all.ridge += sums[part].ridge;
+    all.size += sums[part].size;
+    for (std::int64_t g = 0; g < groups; ++g) group_sums.data()[g] += by_group[part * groups + g];
   }
-  return {all.loss, all.total, all.between};
+  return {all.loss, all.linear, all.ridge, all.size};
 }
 
 // Σ response(slack − t direction) direction, and how much it bends there; an empty direction is 1 everywhere.
@@ -269,7 +279,9 @@ void define_linear(nb::module_& m) {
         exact("group"), exact("offset"), exact("excess"), exact("stiffness"), nb::arg("constant"), exact("order"),
         nb::arg("begin"), nb::arg("end"), nb::arg("leave_above"), nb::arg("leave_below"), nb::arg("ignore"),
         nb::arg("damping"), nb::arg("threads"));
-  m.def("respond", &respond, exact("slack"), exact("lower"), exact("upper"), exact("ridge"), exact("response"), nb::arg("threads"));
+  m.def("respond", &respond, exact("linear"), exact("image"), exact("lower"), exact("upper"), exact("ridge"), exact("centre"),
+        exact("group"), exact("offset"), nb::arg("sigma"), exact("slack"), exact("response"), exact("group_sums"),
+        nb::arg("threads"));
   m.def("loss_slope", &loss_slope, exact("slack"), exact("lower"), exact("upper"), exact("ridge"), exact("direction"),
         nb::arg("t"), nb::arg("threads"));
 }

@@ -189,9 +189,18 @@ struct SlackArrays {
   const double *slack, *lower, *upper, *ridge;
 };
 
+// A problem whose primal is rounded off by σ around the dual vector `centre`, at weights with F w = image.
+struct Rounded {
+  const double *linear, *image, *lower, *upper, *ridge, *centre;
+  const std::int32_t* group;  // null if no variable is in a group
+  const double* offset;
+  double sigma;
+  double *slack, *response;   // what is computed
+};
+
 struct SlackSums {
-  double loss = 0.0, total = 0.0;
-  std::int64_t between = 0;
+  double loss = 0.0;                             // Σ conjugate(z)
+  double linear = 0.0, ridge = 0.0, size = 0.0;  // linear·β, Σ ridge β², Σ |β| of the responses β
 };
 
 struct Slope {
@@ -205,7 +214,7 @@ struct LinearLoops {
   RowLoops<CompressedRows<double, std::int32_t>> short_double;
   RowLoops<CompressedRows<float, std::int64_t>> long_single;
   RowLoops<CompressedRows<double, std::int64_t>> long_double;
-  SlackSums (*respond)(const SlackArrays&, std::int64_t begin, std::int64_t end, double* response);
+  SlackSums (*respond)(const Rounded&, std::int64_t begin, std::int64_t end, double* group_sums);
   Slope (*slope)(const SlackArrays&, const double* direction, double t, std::int64_t begin, std::int64_t end);
 };
 

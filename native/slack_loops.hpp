@@ -13,22 +13,25 @@ MAXMARGIN_INLINE double clipped(double value, double lower, double upper) {
   return above > upper ? upper : above;
 }
 
-// response, conjugate and whether the response lies strictly between its bounds, for ridge > 0 everywhere in [begin, end).
-static SlackSums respond(const SlackArrays& s, std::int64_t begin, std::int64_t end, double* response) {
+// For samples [begin, end): the slack z = linear − image − ρ, the rounded slack z + σ c, the response to it with ridge + σ > 0,
+// and sums: the loss of the slack z itself, and what the dual value of the responses takes.
+static SlackSums respond(const Rounded& r, std::int64_t begin, std::int64_t end, double* group_sums) {
   SlackSums sums;
-  double loss = 0.0, total = 0.0;
-  std::int64_t between = 0;
   for (std::int64_t k = begin; k < end; ++k) {
-    const double r = s.ridge[k], wish = s.slack[k] / r;
-    const double answer = clipped(wish, s.lower[k], s.upper[k]);
-    response[k] = answer;
-    loss += answer * s.slack[k] - 0.5 * r * answer * answer;
-    total += answer;
-    between += answer > s.lower[k] && answer < s.upper[k];
+    const std::int32_t g = r.group ? r.group[k] : -1;
+    const double z = r.linear[k] - r.image[k] - (g >= 0 ? r.offset[g] : 0.0);
+    const double lower = r.lower[k], upper = r.upper[k], ridge = r.ridge[k];
+    const double rounded = z + r.sigma * r.centre[k];
+    const double answer = clipped(rounded / (ridge + r.sigma), lower, upper);
+    r.slack[k] = rounded;
+    r.response[k] = answer;
+    if (g >= 0) group_sums[g] += answer;
+    const double wish = ridge > 0.0 ? clipped(z / ridge, lower, upper) : z > 0.0 ? upper : z < 0.0 ? lower : 0.0;
+    sums.loss += z == 0.0 ? 0.0 : wish * z - 0.5 * ridge * wish * wish;
+    sums.linear += r.linear[k] * answer;
+    sums.ridge += ridge * answer * answer;
+    sums.size += answer < 0.0 ? -answer : answer;
   }
-  sums.loss = loss;
-  sums.total = total;
-  sums.between = between;
   return sums;
 }
 

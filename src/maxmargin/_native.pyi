@@ -213,8 +213,20 @@ def ascend(
     threads: int,
 ) -> tuple[int, int, float, float]: ...
 def respond(
-    slack: _Floats, lower: _Floats, upper: _Floats, ridge: _Floats, response: _Floats, threads: int
-) -> tuple[float, float, int]: ...
+    linear: _Floats,
+    image: _Floats,
+    lower: _Floats,
+    upper: _Floats,
+    ridge: _Floats,
+    centre: _Floats,
+    group: _Ints,
+    offset: _Floats,
+    sigma: float,
+    slack: _Floats,
+    response: _Floats,
+    group_sums: _Floats,
+    threads: int,
+) -> tuple[float, float, float, float]: ...
 def loss_slope(
     slack: _Floats, lower: _Floats, upper: _Floats, ridge: _Floats, direction: _Floats, t: float, threads: int
 ) -> tuple[float, float]: ...

@@ -31,25 +31,26 @@ def offsets_of_least_loss(problem: DualProblem, slack: Floats, near: Floats | No
 
 def _zero_of_slope(box: list[Floats], total: float, guess: float, threads: int) -> float:
     """Return where the slope changes its sign."""
-    lowest, highest = float(box[0].min()), float(box[0].max())
 
     def slope(rho: float) -> tuple[float, float]:
         answered, bend = _native.loss_slope(*box, _ALL, rho, threads)
         return total - answered, bend
 
-    # Beyond the smallest and the largest slack nothing changes any more, unless a ridge lets the responses grow.
-    width = max(1.0, highest - lowest)
-    low, high = lowest - 1e-9 * width, highest + 1e-9 * width
+    lowest, highest = float(box[0].min()), float(box[0].max())
+    # From a good guess a small interval grows until the slope changes its sign within.
+    width = max(1e-3 * (highest - lowest), 1e-9)
+    rise = slope(guess)[0]
+    if rise == 0:
+        return guess
+    towards, edge = -np.sign(rise), guess
     for _ in range(MOST_STEPS):
-        if slope(low)[0] <= 0:
+        edge = guess + towards * width
+        if towards * slope(edge)[0] >= 0:
             break
-        low, width = low - width, 2 * width
-    for _ in range(MOST_STEPS):
-        if slope(high)[0] >= 0:
-            break
-        high, width = high + width, 2 * width
-    rho = min(max(guess, low), high) if guess else 0.5 * (low + high)
-    smallest = np.finfo(float).eps * max(abs(low), abs(high), 1e-300)
+        width *= 4.0
+    low, high = min(guess, edge), max(guess, edge)
+    rho = 0.5 * (low + high)
+    smallest = 4 * np.finfo(float).eps * max(abs(low), abs(high), highest - lowest)
     for step in range(MOST_STEPS):
         rise, bend = slope(rho)
         if rise == 0 or high - low <= smallest:

@@ -1,0 +1,225 @@
+"""Dual coordinate ascent: one variable at a time, with the weights w = Σ b_i f_i kept at hand.
+
+    g_i = linear_i − f_i·w − ridge_i b_i,    b_i ← clip(b_i + g_i / (‖f_i‖² + ridge_i)),    w ← w + (change of b_i) f_i
+
+A step costs two passes over one row (Hsieh et al. 2008; Shalev-Shwartz & Zhang 2013). Passes go through the samples in
+random order; samples that rest on a bound, and are pushed against it harder than any was away from it in the last
+pass, are left out until the end.
+
+*The offset.* A group's sum Σ b = total is an equation that single steps cannot keep. It enters as in an augmented
+Lagrangian: ρ + stiffness · (Σ b − total) is taken for the offset, which after each pass becomes the new ρ. Before a
+point is judged its sums are mended (`feasible_start`).
+
+*Threads.* Each has its own share of a stretch of samples and its own copy of the weights; at the end of the stretch the
+changes are added up, provided that the dual rises by it, else the part of them at which it is highest. That does not
+depend on who is quick: the same number of threads gives the same bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from maxmargin import _native
+from maxmargin.matrices.features import Features
+from maxmargin.matrices.symmetric_matrix import Floats, Indices
+from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
+from maxmargin.problems.certificate import of_samples
+from maxmargin.problems.offsets import offsets_of_least_loss
+from maxmargin.solvers.linear_point import LinearPoint, dual_value, features_of, primal_value
+from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
+
+#: Samples that stay neighbours when the order is shuffled: memory is read in longer stretches.
+NEIGHBOURS = 16
+
+#: Multiplications between two looks at the clock.
+STRETCH = 2 * 10**7
+
+#: Several threads share a stretch of at least so many multiplications, and so many for each weight that is copied.
+LEAST_SHARED, WORTH_COPIES = 2 * 10**6, 4
+
+#: If the dual is highest at less than this part of what several threads did, they are held back from then on.
+CAUTION = 0.75
+
+#: If so many passes, and half of all, have not halved the gap or the violation, rounding is all that is left.
+PATIENCE = 2000
+
+
+@dataclass(frozen=True)
+class DualCoordinateAscentSolver:
+    """Steps along one dual variable of a linear machine after another.
+
+    Parameters
+    ----------
+    stopping : StoppingRule
+        An iteration is a pass over the samples that are in play.
+    seed : int
+        For the order of the samples.
+    """
+
+    stopping: StoppingRule = field(default_factory=StoppingRule)
+    seed: int = 0
+
+    def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
+        """Return a solution of a problem whose matrix is a product of features."""
+        rows = features_of(problem, "dual_coordinate_ascent")
+        monitor = Monitor(self.stopping, callback)
+        point = LinearPoint.start(problem, rows, start, self.stopping)
+        run = AscentRun(problem, rows, point, monitor, self.seed)
+        status = run.solve()
+        return run.point.solution(problem, rows, status, run.counters())
+
+
+class AscentRun:
+    """One run of the method.
+
+    Attributes
+    ----------
+    point : LinearPoint
+        The best point so far.
+    iterations : int
+        Passes.
+    """
+
+    def __init__(
+        self, problem: DualProblem, rows: Features, point: LinearPoint, monitor: Monitor, seed: int = 0
+    ) -> None:
+        self.problem, self.rows, self.point, self.monitor, self.rule = problem, rows, point, monitor, monitor.rule
+        self.iterations = self.looks = 0
+        self.dual, self.weights, self.offset = point.dual.copy(), point.weights.copy(), point.offset.copy()
+        self._norms = rows.squared_norms()
+        members = np.maximum(problem.group_sums(np.ones(problem.size)), 1.0)
+        self._stiffness = problem.group_sums(self._norms) / members  # the sum weighs as much as a row
+        self._stiffness[self._stiffness == 0] = 1.0
+        self._order = np.arange(problem.size)
+        self._leave = np.inf, np.inf
+        self._damping = 1.0
+        self._random = np.random.default_rng(seed)
+
+    def counters(self) -> Counters:
+        """Return what the run cost."""
+        return Counters(iterations=self.iterations, rounds=self.looks, seconds=self.monitor.seconds)
+
+    def solve(self) -> Status:
+        """Take passes until the point is good enough or a limit is reached."""
+        if self.point.accepted(self.rule):
+            return Status.CONVERGED
+        best, best_at, next_look = np.inf, 0, 1
+        while True:
+            if (stop := self.monitor.limit_reached(self.iterations)) is not None:
+                return stop
+            stop = self.take_pass()
+            if stop is None and self.iterations < next_look:
+                continue
+            next_look = self.iterations + max(1, self.iterations // 3)
+            if self.look():
+                return Status.CONVERGED
+            if stop is not None:
+                return stop
+            measure = self.point.violation if self.rule.relative_gap is None else self.point.gap
+            if measure < 0.5 * best:
+                best, best_at = measure, self.iterations
+            elif self.iterations - best_at > max(PATIENCE, self.iterations // 2):
+                return Status.PRECISION
+
+    def take_pass(self) -> Status | None:
+        """Take a step along every variable in play; return a status if the run has to end in the midst of it."""
+        problem, rows = self.problem, self.rows
+        order = self._shuffled()
+        excess = problem.group_sums(self.dual) - problem.total
+        stay: list[Indices] = []
+        highest = lowest = 0.0
+        per_row = max(1, rows.stored // max(1, rows.size))
+        step = max(1, STRETCH // per_row)
+        for begin in range(0, len(order), step):
+            end = min(len(order), begin + step)
+            threads = rows.threads if (end - begin) * per_row >= LEAST_SHARED + WORTH_COPIES * rows.dimension else 1
+            before = (self.dual.copy(), self.weights.copy()) if threads > 1 else None
+            _, last, high, low = _native.ascend(
+                *rows.arrays, rows.picks, not len(rows.picks), self.dual, self.weights, problem.linear, problem.lower,
+                problem.upper, problem.ridge, self._norms, problem.group, self.offset, excess, self._stiffness,
+                rows.constant, order, begin, end, *self._leave, 0.0, self._damping if threads > 1 else 1.0, threads,
+            )  # fmt: skip
+            if before is not None:
+                self._hold_back(*before, threads)
+                excess = problem.group_sums(self.dual) - problem.total
+            stay.append(order[begin:last])
+            highest, lowest = max(highest, high), min(lowest, low)
+            if (stop := self._interruption()) is not None:
+                return stop
+        self.offset += self._stiffness * excess
+        self._order = np.concatenate(stay) if stay else order
+        self._leave = highest if highest > 0 else np.inf, -lowest if lowest < 0 else np.inf
+        self.iterations += 1
+        return None
+
+    def look(self) -> bool:
+        """Judge the present point, keep it if it is the best, and call back samples that were left out too early."""
+        problem, rows, rule = self.problem, self.rows, self.rule
+        self.looks += 1
+        dual = feasible_start(problem, self.dual)
+        if rule.relative_gap is None:
+            found = LinearPoint.of_dual(problem, rows, dual, rule)
+            if found.value >= self.point.value:
+                self.point = found
+            decisions = problem.linear - found.gradient - problem.ridge * dual
+        else:
+            mended = problem.groups > 0 and not np.array_equal(dual, self.dual)
+            own = rows.weights(dual) if mended else self.weights
+            decisions = rows.decisions(self.weights)
+            without = problem.linear - decisions
+            offset = offsets_of_least_loss(problem, without, self.offset, rows.threads)
+            primal = primal_value(problem, self.weights, offset, without - of_samples(problem, offset))
+            value = dual_value(problem, dual, own)
+            better_weights, better_dual = primal < self.point.primal, value > self.point.value
+            self.point = LinearPoint(
+                dual if better_dual else self.point.dual,
+                self.weights.copy() if better_weights else self.point.weights,
+                offset if better_weights else self.point.offset,
+                min(primal, self.point.primal),
+                max(value, self.point.value),
+            )
+        slope = problem.linear - decisions - of_samples(problem, self.offset) - problem.ridge * self.dual
+        above, below = self._leave
+        resting = ((self.dual >= problem.upper) & (slope > above)) | ((self.dual <= problem.lower) & (slope < -below))
+        self._order = np.flatnonzero(~resting)
+        return self.point.accepted(rule)
+
+    def _shuffled(self) -> Indices:
+        """Return the samples in play in random order; a few neighbours stay together."""
+        order = self._order
+        if len(order) < 8 * NEIGHBOURS:
+            return self._random.permutation(order)
+        start = int(self._random.integers(NEIGHBOURS))  # so that neighbours are not always the same
+        whole = (len(order) - start) // NEIGHBOURS * NEIGHBOURS
+        blocks = order[start : start + whole].reshape(-1, NEIGHBOURS)
+        blocks = blocks[self._random.permutation(len(blocks))][:, self._random.permutation(NEIGHBOURS)]
+        return np.concatenate([blocks.ravel(), order[:start], order[start + whole :]])
+
+    def _hold_back(self, dual: Floats, weights: Floats, threads: int) -> None:
+        """Make sure that the sum of what several threads did raises the dual: go back along it if it went too far."""
+        problem = self.problem
+        change, turn = self.dual - dual, self.weights - weights
+        drift = problem.group_sums(change)
+        excess = problem.group_sums(dual) - problem.total
+        bend = float(turn @ turn) + float((problem.ridge * change) @ change) + float((self._stiffness * drift) @ drift)
+        rise = float(problem.linear @ change) - float(weights @ turn) - float((problem.ridge * dual) @ change)
+        rise -= float((self.offset + self._stiffness * excess) @ drift)
+        best = rise / bend if bend > 0 else 1.0
+        if best < CAUTION:
+            self._damping = float(threads)  # from now on each thread takes the others to do as it does: always a rise
+        if best < 1.0:
+            self.dual = np.clip(dual + best * change, problem.lower, problem.upper)
+            self.weights = weights + best * turn
+
+    def _interruption(self) -> Status | None:
+        if self.rule.max_seconds is not None and self.monitor.seconds >= self.rule.max_seconds:
+            return Status.MAX_SECONDS
+        return Status.STOPPED if self.monitor.report(self._progress) else None
+
+    def _progress(self) -> Progress:
+        point = self.point
+        return Progress(
+            self.iterations, point.violation, point.primal, point.value, len(self._order), self.monitor.seconds
+        )

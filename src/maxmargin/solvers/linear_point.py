@@ -1,0 +1,116 @@
+"""Where a solver of linear machines stands: a dual vector and weights that go with it, and the values of both.
+
+Weak duality holds for any weights and any feasible dual vector. So a solver may keep the best of each, wherever it met
+them; the gap between the two values is proved all the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from maxmargin.matrices import NOT_FINITE
+from maxmargin.matrices.features import Features
+from maxmargin.matrices.symmetric_matrix import Floats
+from maxmargin.problems import Counters, DualProblem, Solution, Status, feasible_start
+from maxmargin.problems.certificate import (
+    conjugate,
+    of_samples,
+    offset_between,
+    offset_bounds,
+    residuals,
+    violation_of,
+)
+from maxmargin.problems.offsets import offsets_of_least_loss
+from maxmargin.solvers.stopping import StoppingRule
+
+
+def features_of(problem: DualProblem, name: str) -> Features:
+    """Return the features of a problem, or raise."""
+    rows = problem.matrix.features()
+    if rows is None:
+        raise ValueError(
+            f"solver={name!r} keeps the weights of a linear machine and works for the linear kernel only; for other "
+            "kernels use 'block' or 'pairwise', or a feature map before the linear kernel"
+        )
+    return rows
+
+
+@dataclass(frozen=True)
+class LinearPoint:
+    """A feasible dual vector, weights with their offsets, and what is known about them.
+
+    Attributes
+    ----------
+    dual, weights, offset : float arrays
+    primal, value : float
+        The primal value of the weights, the dual value of the dual vector.
+    gradient : float array, optional
+        That of the dual vector, where the weights are its own.
+    violation : float
+        That of the dual vector, infinite where nobody computed it.
+    """
+
+    dual: Floats
+    weights: Floats
+    offset: Floats
+    primal: float
+    value: float
+    gradient: Floats | None = None
+    violation: float = np.inf
+
+    @classmethod
+    def start(cls, problem: DualProblem, rows: Features, dual: Floats | None, rule: StoppingRule) -> LinearPoint:
+        """Return the point of a dual vector, or the simplest one."""
+        return cls.of_dual(problem, rows, feasible_start(problem, dual), rule)
+
+    @classmethod
+    def of_dual(
+        cls, problem: DualProblem, rows: Features, dual: Floats, rule: StoppingRule, weights: Floats | None = None
+    ) -> LinearPoint:
+        """Return a dual vector with its own weights, all computed afresh unless the weights are known."""
+        weights = rows.weights(dual) if weights is None else weights
+        decisions = rows.decisions(weights)
+        gradient = problem.linear - decisions - problem.ridge * dual
+        if not np.isfinite(gradient).all():
+            raise ValueError(NOT_FINITE)
+        bounds = offset_bounds(problem, dual, gradient)
+        offset = offset_between(*bounds)
+        if rule.relative_gap is not None:  # then the weights are judged by themselves
+            offset = offsets_of_least_loss(problem, problem.linear - decisions, offset, rows.threads)
+        slack = problem.linear - decisions - of_samples(problem, offset)
+        value = dual_value(problem, dual, weights)
+        loss = conjugate(problem, slack)
+        gap = float(residuals(problem, dual, slack, loss).sum())
+        violation = violation_of(problem, *bounds, dual, gradient)
+        return cls(dual, weights, offset, value + gap, value, gradient, violation)
+
+    @property
+    def gap(self) -> float:
+        """The duality gap."""
+        return self.primal - self.value
+
+    def accepted(self, rule: StoppingRule) -> bool:
+        """Whether the point is good enough."""
+        return self.violation <= rule.violation or rule.accepts_gap(self.primal, self.value)
+
+    def solution(self, problem: DualProblem, rows: Features, status: Status, counters: Counters) -> Solution:
+        """Return the point as a solver's answer."""
+        gradient = self.gradient
+        if gradient is not None:
+            return Solution(self.dual, gradient, status, counters)
+        gradient = problem.linear - rows.decisions(rows.weights(self.dual)) - problem.ridge * self.dual
+        return Solution(self.dual, gradient, status, counters, self.weights)
+
+
+def dual_value(problem: DualProblem, dual: Floats, own_weights: Floats) -> float:
+    """Return D(b), given Fᵀ b."""
+    squares = float(own_weights @ own_weights) + float((problem.ridge * dual) @ dual)
+    return float(problem.linear @ dual) - 0.5 * squares
+
+
+def primal_value(problem: DualProblem, weights: Floats, offset: Floats, slack: Floats) -> float:
+    """Return P(w, ρ), given linear − F w − ρ."""
+    loss = float(conjugate(problem, slack).sum())
+    return 0.5 * float(weights @ weights) + loss + float(offset @ problem.total)

@@ -1,0 +1,105 @@
+"""The equations of Newton's step on the primal of a linear machine:
+
+    (I + Fᵀ D F) d + Fᵀ D 1_g e_g = right       in the weights
+    1_gᵀ D F d + (Σ_g D) e_g      = bottom_g    in the offset of each group
+
+where the rows F are those of the samples between their bounds and D is diagonal. Few features: Cholesky's factor of a
+square with as many rows; few samples: one of theirs, by Woodbury's identity; else conjugate gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy import linalg
+
+from maxmargin.matrices.features import Features
+from maxmargin.matrices.symmetric_matrix import Floats
+
+#: Up to so many features or samples the equations are solved exactly.
+EXACT = 1500
+
+#: A sum of D over a group counts at least this part of what it would be with all samples: none may be between its bounds.
+LEAST_PART = 1e-12
+
+#: What conjugate gradients leave of the right-hand side, and how many steps they take at most.
+REMAINDER, MOST_STEPS = 0.03, 250
+
+
+class NewtonEquations:
+    """Equations of one step; `rows` are those between their bounds, with the factors D.
+
+    Parameters
+    ----------
+    rows : Features
+    factors : float array
+        D of each row.
+    group : int array
+        The group of each row, −1 for none.
+    largest : float array
+        Σ D over all samples of each group, between their bounds or not.
+    square : function
+        Returns the products of the rows with each other.
+    """
+
+    def __init__(
+        self, rows: Features, factors: Floats, group: np.ndarray, largest: Floats, square: Callable[[], Floats]
+    ) -> None:
+        self.rows, self.factors, self.group, self.largest = rows, factors, group, largest
+        self.multiplications = 0
+        if rows.size == 0:
+            self._inverse: Callable[[Floats], Floats] = lambda right: right
+        elif rows.dimension <= EXACT and (rows.dimension <= rows.size or rows.size > EXACT):
+            lower = rows.squares(factors)
+            lower.flat[:: rows.dimension + 1] += 1.0
+            factor = linalg.cho_factor(lower, lower=True, overwrite_a=True, check_finite=False)
+            self._inverse = lambda right: linalg.cho_solve(factor, right, check_finite=False)
+        elif rows.size <= EXACT:
+            inner = square()
+            inner.flat[:: rows.size + 1] += 1.0 / factors
+            factor = linalg.cho_factor(inner, lower=True, overwrite_a=True, check_finite=False)
+            self._inverse = lambda right: (
+                right - rows.weights(linalg.cho_solve(factor, rows.decisions(right), check_finite=False))
+            )
+        else:
+            self._inverse = self._conjugate_gradients
+
+    def solve(self, right: Floats, bottom: Floats) -> tuple[Floats, Floats]:
+        """Return the steps of the weights and of the offsets."""
+        step = self._inverse(right)
+        groups = len(bottom)
+        if not groups:
+            return step, np.zeros(0)
+        members = [np.where(self.group == g, self.factors, 0.0) for g in range(groups)]
+        columns = [self.rows.weights(member) for member in members]
+        images = [self._inverse(column) for column in columns]
+        schur = np.array([[-float(a @ b) for b in images] for a in columns])
+        schur.flat[:: groups + 1] += [member.sum() for member in members]
+        schur.flat[:: groups + 1] = np.maximum(schur.flat[:: groups + 1], LEAST_PART * self.largest)
+        lacking = bottom - np.array([float(column @ step) for column in columns])
+        shift = np.linalg.lstsq(schur, lacking, rcond=None)[0]
+        for image, part in zip(images, shift, strict=True):
+            step = step - part * image
+        return step, shift
+
+    def _product(self, vector: Floats) -> Floats:
+        return vector + self.rows.weights(self.factors * self.rows.decisions(vector))
+
+    def _conjugate_gradients(self, right: Floats) -> Floats:
+        """Solve the equations of the weights roughly: a Newton step need not be exact."""
+        solution = np.zeros_like(right)
+        remainder, step = right.copy(), right.copy()
+        square = float(remainder @ remainder)
+        target = REMAINDER**2 * square
+        for _ in range(MOST_STEPS):
+            if square <= target or square == 0:
+                break
+            image = self._product(step)
+            self.multiplications += 2 * self.rows.stored
+            length = square / float(step @ image)
+            solution += length * step
+            remainder -= length * image
+            before, square = square, float(remainder @ remainder)
+            step = remainder + (square / before) * step
+        return solution

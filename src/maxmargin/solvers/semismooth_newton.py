@@ -1,0 +1,256 @@
+"""Newton's method on the primal of a linear machine: for few features or few support vectors, and for large C.
+
+The primal P(w, ρ) = ½‖w‖² + Σ conjugate(linear − F w − ρ) + Σ ρ total has kinks where a loss lacks a ridge, as the hinge
+does. A proximal term in the dual, −½ σ‖b − c‖², rounds them off: it is one more ridge and another linear term,
+
+    response(z) = clip((z + σ c) / (ridge + σ), lower, upper),
+
+and what is left is piecewise quadratic. Newton's step solves (I + F_fᵀ F_f / (ridge + σ)) d = −gradient, where f are the
+samples that lie strictly between their bounds; an exact search along d makes sure of progress. When the rounded problem
+is nearly solved, its responses become the new centre c and σ is made smaller (Rockafellar 1976; Yan & Li 2020). The
+number of steps hardly depends on C, and each costs a few passes over the data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from maxmargin import _native
+from maxmargin.matrices import NOT_FINITE
+from maxmargin.matrices.features import Features
+from maxmargin.matrices.symmetric_matrix import Floats
+from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
+from maxmargin.problems.certificate import of_samples
+from maxmargin.problems.offsets import offsets_of_least_loss
+from maxmargin.solvers.linear_point import LinearPoint, dual_value, features_of, primal_value
+from maxmargin.solvers.newton_equations import NewtonEquations
+from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
+
+#: The rounded problem counts as solved when its own gap is this part of the whole gap.
+SOLVED = 0.05
+
+#: By how much σ shrinks from one rounded problem to the next.
+SHARPER = 0.2
+
+#: The smallest σ, relative to the squared length of a row: below it rounding errors spoil the equations.
+SHARPEST = 1e-9
+
+#: So many steps without a better point are the sign that rounding is all that is left.
+PATIENCE = 40
+
+#: How exact the search along a step is: what it leaves of the slope.
+SLOPE_LEFT = 1e-2
+
+
+@dataclass(frozen=True)
+class SemismoothNewtonSolver:
+    """Newton's method on the primal of a linear machine.
+
+    Parameters
+    ----------
+    stopping : StoppingRule
+        An iteration is a Newton step.
+    """
+
+    stopping: StoppingRule = field(default_factory=StoppingRule)
+
+    def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
+        """Return a solution of a problem whose matrix is a product of features."""
+        rows = features_of(problem, "semismooth_newton")
+        monitor = Monitor(self.stopping, callback)
+        point = LinearPoint.start(problem, rows, start, self.stopping)
+        run = NewtonRun(problem, rows, point, monitor)
+        status = run.solve()
+        return run.point.solution(problem, rows, status, run.counters())
+
+
+class NewtonRun:
+    """One run of the method.
+
+    Attributes
+    ----------
+    point : LinearPoint
+        The best point so far.
+    iterations, rounds : int
+        Newton steps, rounded problems.
+    """
+
+    def __init__(self, problem: DualProblem, rows: Features, point: LinearPoint, monitor: Monitor) -> None:
+        self.problem, self.rows, self.point, self.monitor, self.rule = problem, rows, point, monitor, monitor.rule
+        self.iterations = self.rounds = 0
+        self.weights, self.offset, self.centre = point.weights, point.offset, point.dual
+        self._image = rows.decisions(point.weights)  # F w
+        self._lengths = float(np.mean(rows.squared_norms())) + rows.constant**2 if rows.size else 1.0
+        self._lengths = self._lengths if self._lengths > 0 else 1.0
+        self.sigma = self._first_sigma()
+        self._best, self._best_at = np.inf, 0
+
+    def counters(self) -> Counters:
+        """Return what the run cost."""
+        return Counters(iterations=self.iterations, rounds=self.rounds, seconds=self.monitor.seconds)
+
+    def solve(self) -> Status:
+        """Work until the point is good enough, a limit is reached or rounding is all that is left."""
+        if self.point.accepted(self.rule):
+            return Status.CONVERGED
+        while True:
+            self.rounds += 1
+            status = self._solve_rounded()
+            if status is not None:
+                return status
+            self.centre = self._response
+            if self.sigma > 0:
+                self.sigma = max(SHARPER * self.sigma, SHARPEST * self._lengths)
+
+    def _first_sigma(self) -> float:
+        """Return a σ with which most samples lie between their bounds, or 0 if a ridge does the same already."""
+        problem = self.problem
+        slack = np.abs(problem.linear - self._image - of_samples(problem, self.offset))
+        room = problem.upper - problem.lower
+        bounded = np.isfinite(room) & (room > 0)
+        sigma = self._lengths
+        if bounded.any():
+            sigma = 2.0 * float(slack[bounded].mean()) / float(np.median(room[bounded]))
+        least = float(problem.ridge.min()) if problem.size else 0.0
+        return 0.0 if 0.1 * sigma <= least else max(sigma, SHARPEST * self._lengths)
+
+    def _solve_rounded(self) -> Status | None:
+        """Solve the problem with the present σ and centre; return how the whole run ends, if it does."""
+        steps = 0
+        while True:
+            self._respond()
+            if self._judge():
+                return Status.CONVERGED
+            if (stop := self.monitor.limit_reached(self.iterations)) is not None:
+                return stop
+            if self.monitor.report(self._progress):
+                return Status.STOPPED
+            if self.sigma > 0 and steps > 0 and self._solved():
+                return None
+            if self.iterations - self._best_at > PATIENCE and self.sigma <= SHARPEST * self._lengths:
+                return Status.PRECISION
+            self._step()
+            steps += 1
+
+    def _respond(self) -> None:
+        """Compute the responses of all samples, the gradient of the rounded primal, and both values."""
+        problem, n = self.problem, self.problem.size
+        self._slack, self._response, sums = np.empty(n), np.empty(n), np.empty(problem.groups)
+        loss, linear, ridge, self._size = _native.respond(
+            problem.linear, self._image, problem.lower, problem.upper, problem.ridge, self.centre,
+            problem.group, self.offset, self.sigma, self._slack, self._response, sums, self.rows.threads,
+        )  # fmt: skip
+        self._own = self.rows.weights(self._response)
+        if not np.isfinite(self._own).all():
+            raise ValueError(NOT_FINITE)
+        self._uphill = self.weights - self._own
+        self._lacking = problem.total - sums
+        self._apart = 0.5 * float(self._uphill @ self._uphill)
+        self._primal = 0.5 * float(self.weights @ self.weights) + loss + float(self.offset @ problem.total)
+        # Mending the sums costs about as much as the offset says.
+        mending = float(np.abs(self._lacking) @ np.abs(self.offset))
+        self._value = linear - 0.5 * ridge - 0.5 * float(self._own @ self._own) - mending
+
+    def _solved(self) -> bool:
+        """Whether the rounded problem is solved well enough for the next one."""
+        within = self._apart <= SOLVED * max(self._primal - self._value, 0.0)
+        return within and float(np.abs(self._lacking).sum()) <= 1e-2 * self._size
+
+    def _judge(self) -> bool:
+        """Whether the run may end here; keep the best point."""
+        if self.rule.relative_gap is None:
+            return self._judge_dual()
+        if self._primal < self.point.primal:
+            self._keep_weights(self.offset, self._primal)
+        if self._value > self.point.value and self._promising():
+            without = self.problem.linear - self._image
+            offset = offsets_of_least_loss(self.problem, without, self.offset, self.rows.threads)
+            slack = without - of_samples(self.problem, offset)
+            primal = primal_value(self.problem, self.weights, offset, slack)
+            if primal < self.point.primal:
+                self._keep_weights(offset, primal)
+            dual = feasible_start(self.problem, self._response)
+            value = dual_value(self.problem, dual, self.rows.weights(dual))
+            if value > self.point.value:
+                self.point = LinearPoint(dual, self.point.weights, self.point.offset, self.point.primal, value)
+        self._note(self.point.primal - max(self.point.value, self._value))
+        return self.point.accepted(self.rule)
+
+    def _keep_weights(self, offset: Floats, primal: float) -> None:
+        self.point = LinearPoint(self.point.dual, self.weights, offset, primal, self.point.value)
+
+    def _judge_dual(self) -> bool:
+        """Judge the responses with their own weights: only worth a look when these are nearly the primal ones."""
+        if self._apart > 0.5 * max(self._primal - self._value, 0.0):
+            return False
+        found = LinearPoint.start(self.problem, self.rows, self._response, self.rule)
+        if found.value > self.point.value or found.violation < self.point.violation:
+            self.point = found
+        self._note(found.violation)
+        return found.accepted(self.rule)
+
+    def _promising(self) -> bool:
+        """Whether it is worth the time to look for the best offset and to mend the sums of the responses."""
+        gap = self.point.primal - self._value
+        return self._solved() or self.rule.accepts_gap(self._value + 0.5 * gap, self._value)
+
+    def _note(self, measure: float) -> None:
+        """Remember when it got better for the last time."""
+        if measure < 0.99 * self._best:
+            self._best, self._best_at = measure, self.iterations
+
+    def _step(self) -> None:
+        """Take Newton's step, as long as the rounded primal falls along it."""
+        problem = self.problem
+        free = np.flatnonzero((self._response > problem.lower) & (self._response < problem.upper))
+        equations = NewtonEquations(
+            self.rows.take(free),
+            1.0 / (problem.ridge[free] + self.sigma),
+            problem.group[free],
+            problem.group_sums(1.0 / (problem.ridge + self.sigma)),
+            lambda: problem.matrix.block(free, free),
+        )
+        along, shift = equations.solve(-self._uphill, -self._lacking)
+        image = self.rows.decisions(along)
+        length = self._search(along, shift, image + of_samples(problem, shift))
+        self.weights = self.weights + length * along
+        self.offset = self.offset + length * shift
+        self._image = self._image + length * image
+        self.iterations += 1
+        if self.iterations % 20 == 0:
+            self._image = self.rows.decisions(self.weights)  # without the rounding errors of the sums
+
+    def _search(self, along: Floats, shift: Floats, fall: Floats) -> float:
+        """Return the step length at which the slope of the rounded primal is nearly zero."""
+        problem, threads = self.problem, self.rows.threads
+        first = float(self.weights @ along) + float(problem.total @ shift)
+        bend = float(along @ along)
+        box = (self._slack, problem.lower, problem.upper, problem.ridge + self.sigma, fall)
+
+        def slope(length: float) -> tuple[float, float]:
+            answered, curved = _native.loss_slope(*box, length, threads)
+            return first + length * bend - answered, bend + curved
+
+        steepest = -slope(0.0)[0]
+        if not steepest > 0:  # rounding
+            return 0.0
+        low, high, length = 0.0, np.inf, 1.0
+        for k in range(60):
+            rise, curved = slope(length)
+            if abs(rise) <= SLOPE_LEFT * steepest:
+                break
+            low, high = (length, high) if rise < 0 else (low, length)
+            newton = length - rise / curved if curved > 0 else np.inf
+            if low < newton < min(high, 16 * max(length, 1e-3)) and k % 4 != 3:
+                length = newton
+            else:
+                length = 0.5 * (low + high) if np.isfinite(high) else 4.0 * length
+        return length
+
+    def _progress(self) -> Progress:
+        point = self.point
+        return Progress(
+            self.iterations, point.violation, point.primal, point.value, self.problem.size, self.monitor.seconds
+        )
