@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
-from maxmargin.formulations import crammer_singer, least_squares_regression
+from maxmargin.formulations import (
+    crammer_singer,
+    epsilon_regression,
+    least_squares_regression,
+    squared_epsilon_regression,
+    squared_hinge,
+)
 from maxmargin.formulations.c_classification import pose
 from maxmargin.kernels import Gaussian, Kernel, Linear, Points, Sigmoid
-from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
+from maxmargin.matrices import KernelMatrix, PrecomputedMatrix, ShiftedMatrix
 from maxmargin.problems import DualProblem
 
 
@@ -238,3 +245,73 @@ def indefinite_sigmoid() -> DualProblem:
 def hard_to_finish() -> DualProblem:
     """Takes any solver more than a moment."""
     return classification(*two_clouds(400, 2, 0.5), Gaussian(2.0), 1e5)
+
+
+# ---- linear machines ----------------------------------------------------------------------------------------------
+
+
+def linear(name: str, cost=1.0, constant: float = 0.0, fit_intercept: bool = True, **data) -> DualProblem:
+    """A linear machine by the name of its formulation, on two clouds."""
+    X, signs = two_clouds(**{"n": 60, "features": 3, "distance": 1.0, **data})
+    matrix = KernelMatrix(Linear(), Points(X))
+    matrix = ShiftedMatrix(matrix, constant) if constant else matrix
+    costs = np.broadcast_to(cost, len(signs)) * 1.0
+    if name == "hinge":
+        return pose(matrix, signs, costs, fit_intercept)
+    if name == "squared_hinge":
+        return squared_hinge.pose(matrix, signs, costs, fit_intercept)
+    targets = X @ [1.0, -2.0, 0.5][: X.shape[1]] + np.random.default_rng(5).normal(size=len(signs))
+    if name == "epsilon":
+        return epsilon_regression.pose(matrix, targets, costs, 0.2, fit_intercept)
+    return squared_epsilon_regression.pose(matrix, targets, costs, 0.2, fit_intercept)
+
+
+def linear_one_class() -> DualProblem:
+    X, _ = two_clouds(40, 2, 0.0)
+    matrix = KernelMatrix(Linear(), Points(X + 3.0))
+    return DualProblem(matrix, np.zeros(40), np.zeros(40), np.full(40, 1 / (0.3 * 40)), total=np.array([1.0]))
+
+
+def linear_two_groups() -> DualProblem:
+    """ν-classification with the linear kernel."""
+    problem = two_groups()
+    X, _ = two_clouds(50, 2, 1.0)
+    return problem.with_matrix(KernelMatrix(Linear(), Points(X)))
+
+
+def linear_duplicates() -> DualProblem:
+    X, signs = two_clouds(30, 2, 1.0)
+    return classification(np.repeat(X, 3, axis=0), np.repeat(signs, 3), Linear(), 1.0)
+
+
+def linear_almost_empty_class() -> DualProblem:
+    X, signs = two_clouds(60, 2, 1.0)
+    signs[:] = -1.0
+    signs[7] = 1.0
+    return classification(X, signs, Linear(), 5.0)
+
+
+def linear_costs() -> DualProblem:
+    costs = np.random.default_rng(3).uniform(0, 4, 60)
+    costs[::7] = 0.0
+    return linear("hinge", costs)
+
+
+LINEAR: dict[str, Callable[[], DualProblem]] = {
+    **{
+        make.__name__: make
+        for make in (
+            separable, opposite_duplicates, zero_diagonal, unscaled_columns, singular_kernel, two_samples, hard_margin,
+            linear_one_class, linear_two_groups, linear_duplicates, linear_almost_empty_class, linear_costs,
+        )
+    },
+    **{
+        f"{name}{constant or ''}{'' if bias else '_without_bias'}": partial(linear, name, 1.0, constant, bias)
+        for name in ("hinge", "squared_hinge", "epsilon", "squared_epsilon")
+        for constant, bias in ((0.0, True), (0.0, False), (1.0, False), (100.0, False))
+    },
+    "hinge_at_tiny_cost": partial(linear, "hinge", 1e-8),
+    "hinge_at_huge_cost": partial(linear, "hinge", 1e4),
+    "squared_hinge_at_huge_cost": partial(linear, "squared_hinge", 1e6),
+    "more_features_than_samples": partial(linear, "hinge", 1.0, n=20, features=60, distance=0.1),
+}  # fmt: skip

@@ -89,23 +89,26 @@ class Features:
         """Return some of the rows."""
         return Features(self.points.take(rows), self.constant, self.threads)
 
-    def squares(self, factors: Floats) -> Floats:
-        """Return the lower triangle of Σ factors_i f_i f_iᵀ, with a row and a column for the constant feature."""
+    def squares(self, factors: Floats, mean: Floats | None = None) -> Floats:
+        """Return the lower triangle of Σ factors_i f_i f_iᵀ, with a row and a column for the constant feature.
+
+        With a `mean`, which must be that of the rows by these factors, they are counted from there.
+        """
         width = self.width
         out = np.zeros((width + 1, width + 1))
         if sparse.issparse(self.points.data):
             square = np.empty((width, width))
             factors = np.ascontiguousarray(factors, dtype=np.float64)
             _native.sum_squares(*self.arrays, self.picks, self._all, factors, square, self.threads)
-            out[:width, :width] = square
+            out[:width, :width] = square if mean is None else square - factors.sum() * np.outer(mean[:-1], mean[:-1])
         else:
             step = max(1, PART_VALUES // max(1, width))
             for start in range(0, self.size, step):
                 part = slice(start, start + step)
                 rows = self.points.data[part if self._all else self.points.index[part]]
-                rows = rows * np.sqrt(factors[part])[:, None]
+                rows = (rows if mean is None else rows - mean[:-1]) * np.sqrt(factors[part])[:, None]
                 out[:width, :width] += rows.T @ rows
-        if self.constant:
+        if self.constant and mean is None:
             out[width, :] = self.constant * self.weights(factors)
         return out
 

@@ -23,20 +23,29 @@ def offsets_of_least_loss(problem: DualProblem, slack: Floats, near: Floats | No
     offsets = np.zeros(problem.groups)
     for g in range(problem.groups):
         members = slice(None) if problem.groups == 1 and not problem.singles else problem.group == g
-        box = [np.ascontiguousarray(a[members]) for a in (slack, problem.lower, problem.upper, problem.ridge)]
         guess = float(near[g]) if near is not None else 0.0
-        offsets[g] = _zero_of_slope(box, float(problem.total[g]), guess, threads)
+        offsets[g] = _zero_of_slope(
+            np.ascontiguousarray(slack[members]),
+            problem.lower[members],
+            problem.upper[members],
+            problem.ridge[members],
+            float(problem.total[g]),
+            guess,
+            threads,
+        )
     return offsets
 
 
-def _zero_of_slope(box: list[Floats], total: float, guess: float, threads: int) -> float:
+def _zero_of_slope(
+    slack: Floats, lower: Floats, upper: Floats, ridge: Floats, total: float, guess: float, threads: int
+) -> float:
     """Return where the slope changes its sign."""
 
     def slope(rho: float) -> tuple[float, float]:
-        answered, bend = _native.loss_slope(*box, _ALL, rho, threads)
+        answered, bend = _native.loss_slope(slack, lower, upper, ridge, _ALL, rho, threads)
         return total - answered, bend
 
-    lowest, highest = float(box[0].min()), float(box[0].max())
+    lowest, highest = float(slack.min(initial=0.0)), float(slack.max(initial=0.0))
     # From a good guess a small interval grows until the slope changes its sign within.
     width = max(1e-3 * (highest - lowest), 1e-9)
     rise = slope(guess)[0]

@@ -1,19 +1,32 @@
 """Algorithms: a `DualProblem` in, a `Solution` out. A solver is an object whose fields are its options."""
 
 from maxmargin.solvers.block import BlockSolver
+from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscentSolver
+from maxmargin.solvers.linear_choice import LinearSolver
 from maxmargin.solvers.linear_system import LinearSystemSolver
 from maxmargin.solvers.pairwise import PairwiseSolver
+from maxmargin.solvers.semismooth_newton import SemismoothNewtonSolver
 from maxmargin.solvers.stopping import Callback, SharedCallback, StoppingRule
 
 __all__ = [
     "SOLVERS",
     "BlockSolver",
     "Callback",
+    "DualCoordinateAscentSolver",
+    "LinearSolver",
     "LinearSystemSolver",
     "PairwiseSolver",
+    "SemismoothNewtonSolver",
     "SharedCallback",
     "StoppingRule",
 ]
 
-#: The solvers by name. The last is for machines without bounds, such as `LSSVC`.
-SOLVERS = {"pairwise": PairwiseSolver, "block": BlockSolver, "linear_system": LinearSystemSolver}
+#: The solvers by name.
+SOLVERS = {
+    "pairwise": PairwiseSolver,
+    "block": BlockSolver,
+    "linear_system": LinearSystemSolver,  # for machines without bounds, such as `LSSVC`
+    "linear": LinearSolver,  # the rest is for the linear kernel
+    "dual_coordinate_ascent": DualCoordinateAscentSolver,
+    "semismooth_newton": SemismoothNewtonSolver,
+}

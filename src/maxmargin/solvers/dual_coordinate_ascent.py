@@ -8,7 +8,7 @@ pass, are left out until the end.
 
 *The offset.* A group's sum Σ b = total is an equation that single steps cannot keep. It enters as in an augmented
 Lagrangian: ρ + stiffness · (Σ b − total) is taken for the offset, which after each pass becomes the new ρ. Before a
-point is judged its sums are mended (`feasible_start`).
+point is judged its sums are mended (`mended`).
 
 *Threads.* Each has its own share of a stretch of samples and its own copy of the weights; at the end of the stretch the
 changes are added up, provided that the dual rises by it, else the part of them at which it is highest. That does not
@@ -24,10 +24,10 @@ import numpy as np
 from maxmargin import _native
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
-from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
+from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
 from maxmargin.problems.certificate import of_samples
 from maxmargin.problems.offsets import offsets_of_least_loss
-from maxmargin.solvers.linear_point import LinearPoint, dual_value, features_of, primal_value
+from maxmargin.solvers.linear_point import LinearPoint, dual_value, features_of, finite_norms, mended, primal_value
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
 
 #: Samples that stay neighbours when the order is shuffled: memory is read in longer stretches.
@@ -42,8 +42,8 @@ LEAST_SHARED, WORTH_COPIES = 2 * 10**6, 4
 #: If the dual is highest at less than this part of what several threads did, they are held back from then on.
 CAUTION = 0.75
 
-#: If so many passes, and half of all, have not halved the gap or the violation, rounding is all that is left.
-PATIENCE = 2000
+#: If so many passes have not raised the dual by more than this part, rounding is all that is left.
+PATIENCE, ROUNDING = 1000, 1e-13
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,7 @@ class DualCoordinateAscentSolver:
         point = LinearPoint.start(problem, rows, start, self.stopping)
         run = AscentRun(problem, rows, point, monitor, self.seed)
         status = run.solve()
+        assert status is not None
         return run.point.solution(problem, rows, status, run.counters())
 
 
@@ -88,7 +89,7 @@ class AscentRun:
         self.problem, self.rows, self.point, self.monitor, self.rule = problem, rows, point, monitor, monitor.rule
         self.iterations = self.looks = 0
         self.dual, self.weights, self.offset = point.dual.copy(), point.weights.copy(), point.offset.copy()
-        self._norms = rows.squared_norms()
+        self._norms = finite_norms(rows)
         members = np.maximum(problem.group_sums(np.ones(problem.size)), 1.0)
         self._stiffness = problem.group_sums(self._norms) / members  # the sum weighs as much as a row
         self._stiffness[self._stiffness == 0] = 1.0
@@ -101,27 +102,28 @@ class AscentRun:
         """Return what the run cost."""
         return Counters(iterations=self.iterations, rounds=self.looks, seconds=self.monitor.seconds)
 
-    def solve(self) -> Status:
-        """Take passes until the point is good enough or a limit is reached."""
+    def solve(self, until: int | None = None) -> Status | None:
+        """Take passes until the point is good enough or a limit is reached, or return None after `until` passes."""
         if self.point.accepted(self.rule):
             return Status.CONVERGED
-        best, best_at, next_look = np.inf, 0, 1
-        while True:
+        best, best_at, next_look = self.point.value, self.iterations, self.iterations + 1
+        while until is None or self.iterations < until:
             if (stop := self.monitor.limit_reached(self.iterations)) is not None:
                 return stop
             stop = self.take_pass()
             if stop is None and self.iterations < next_look:
                 continue
             next_look = self.iterations + max(1, self.iterations // 3)
+            next_look = next_look if until is None else min(next_look, max(until, self.iterations + 1))
             if self.look():
                 return Status.CONVERGED
             if stop is not None:
                 return stop
-            measure = self.point.violation if self.rule.relative_gap is None else self.point.gap
-            if measure < 0.5 * best:
-                best, best_at = measure, self.iterations
-            elif self.iterations - best_at > max(PATIENCE, self.iterations // 2):
-                return Status.PRECISION
+            if self.point.value > best + ROUNDING * abs(best):
+                best, best_at = self.point.value, self.iterations
+            elif self.iterations - best_at > PATIENCE:
+                return self.point.no_better_possible(self.problem, self.rows, self.rule)
+        return None
 
     def take_pass(self) -> Status | None:
         """Take a step along every variable in play; return a status if the run has to end in the midst of it."""
@@ -158,15 +160,15 @@ class AscentRun:
         """Judge the present point, keep it if it is the best, and call back samples that were left out too early."""
         problem, rows, rule = self.problem, self.rows, self.rule
         self.looks += 1
-        dual = feasible_start(problem, self.dual)
+        dual = mended(problem, self.dual)
         if rule.relative_gap is None:
             found = LinearPoint.of_dual(problem, rows, dual, rule)
+            assert found.gradient is not None
             if found.value >= self.point.value:
                 self.point = found
             decisions = problem.linear - found.gradient - problem.ridge * dual
         else:
-            mended = problem.groups > 0 and not np.array_equal(dual, self.dual)
-            own = rows.weights(dual) if mended else self.weights
+            own = self.weights if np.array_equal(dual, self.dual) else rows.weights(dual)
             decisions = rows.decisions(self.weights)
             without = problem.linear - decisions
             offset = offsets_of_least_loss(problem, without, self.offset, rows.threads)

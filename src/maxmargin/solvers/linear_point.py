@@ -37,6 +37,34 @@ def features_of(problem: DualProblem, name: str) -> Features:
     return rows
 
 
+def finite_norms(rows: Features) -> Floats:
+    """Return the squared lengths of the rows, or raise if products of features are too large for any number."""
+    norms = rows.squared_norms()
+    if not np.isfinite(norms).all():
+        raise ValueError(NOT_FINITE)
+    return norms
+
+
+def mended(problem: DualProblem, dual: Floats) -> Floats:
+    """Return the dual vector with the sums of its groups put right, if possible by those between their bounds alone.
+
+    A variable on its bound that is moved off it by next to nothing would spoil the optimality criterion.
+    """
+    lacking = problem.total - problem.group_sums(dual)
+    dual = dual.copy()
+    for g in np.flatnonzero(lacking):
+        between = np.flatnonzero((problem.group == g) & (dual > problem.lower) & (dual < problem.upper))
+        if not len(between):
+            continue
+        up = lacking[g] > 0
+        room = problem.upper[between] - dual[between] if up else dual[between] - problem.lower[between]
+        if not room.sum() > 2 * abs(lacking[g]):
+            continue
+        shares = np.isinf(room).astype(float) if np.isinf(room).any() else room
+        dual[between] += lacking[g] * shares / shares.sum()
+    return feasible_start(problem, dual)
+
+
 @dataclass(frozen=True)
 class LinearPoint:
     """A feasible dual vector, weights with their offsets, and what is known about them.
@@ -63,7 +91,7 @@ class LinearPoint:
     @classmethod
     def start(cls, problem: DualProblem, rows: Features, dual: Floats | None, rule: StoppingRule) -> LinearPoint:
         """Return the point of a dual vector, or the simplest one."""
-        return cls.of_dual(problem, rows, feasible_start(problem, dual), rule)
+        return cls.of_dual(problem, rows, feasible_start(problem) if dual is None else mended(problem, dual), rule)
 
     @classmethod
     def of_dual(
@@ -91,9 +119,25 @@ class LinearPoint:
         """The duality gap."""
         return self.primal - self.value
 
+    def or_better(self, other: LinearPoint) -> LinearPoint:
+        """Return the better of two points; where weights are judged by themselves, the better parts of both."""
+        if self.gradient is not None and other.gradient is not None:
+            return other if other.violation < self.violation else self
+        primal = other if other.primal < self.primal else self
+        value = other if other.value > self.value else self
+        return LinearPoint(value.dual, primal.weights, primal.offset, primal.primal, value.value)
+
     def accepted(self, rule: StoppingRule) -> bool:
         """Whether the point is good enough."""
         return self.violation <= rule.violation or rule.accepts_gap(self.primal, self.value)
+
+    def no_better_possible(self, problem: DualProblem, rows: Features, rule: StoppingRule) -> Status:
+        """Return how a run ends that rounding has brought to a halt: well, if the criterion holds all the same.
+
+        Where both values are 0 at the optimum there is no relative gap.
+        """
+        found = self if self.gradient is not None else LinearPoint.of_dual(problem, rows, self.dual, rule)
+        return Status.CONVERGED if found.violation <= rule.violation else Status.PRECISION
 
     def solution(self, problem: DualProblem, rows: Features, status: Status, counters: Counters) -> Solution:
         """Return the point as a solver's answer."""

@@ -1,10 +1,12 @@
-"""The equations of Newton's step on the primal of a linear machine:
+"""The equations of Newton's step on the primal of a linear machine.
 
     (I + Fᵀ D F) d + Fᵀ D 1_g e_g = right       in the weights
     1_gᵀ D F d + (Σ_g D) e_g      = bottom_g    in the offset of each group
 
 where the rows F are those of the samples between their bounds and D is diagonal. Few features: Cholesky's factor of a
-square with as many rows; few samples: one of theirs, by Woodbury's identity; else conjugate gradients.
+square with as many rows; few samples: one of theirs, by Woodbury's identity; else conjugate gradients. With one group
+for all, e = bottom / Σ D − m·d with the mean m = Fᵀ D 1 / Σ D of the rows, and the rows may be counted from there:
+columns far from zero then do no harm.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from maxmargin.matrices.symmetric_matrix import Floats
 #: Up to so many features or samples the equations are solved exactly.
 EXACT = 1500
 
-#: A sum of D over a group counts at least this part of what it would be with all samples: none may be between its bounds.
+#: A sum of D over a group counts at least this part of the sum over all samples: none may be between its bounds.
 LEAST_PART = 1e-12
 
 #: What conjugate gradients leave of the right-hand side, and how many steps they take at most.
@@ -47,11 +49,14 @@ class NewtonEquations:
         self, rows: Features, factors: Floats, group: np.ndarray, largest: Floats, square: Callable[[], Floats]
     ) -> None:
         self.rows, self.factors, self.group, self.largest = rows, factors, group, largest
-        self.multiplications = 0
+        few_features = rows.dimension <= EXACT and (rows.dimension <= rows.size or rows.size > EXACT)
+        self._mean: Floats | None = None
+        if few_features and len(largest) == 1 and rows.size and (group == 0).all():
+            self._mean = rows.weights(factors) / factors.sum()
         if rows.size == 0:
             self._inverse: Callable[[Floats], Floats] = lambda right: right
-        elif rows.dimension <= EXACT and (rows.dimension <= rows.size or rows.size > EXACT):
-            lower = rows.squares(factors)
+        elif few_features:
+            lower = rows.squares(factors, self._mean)
             lower.flat[:: rows.dimension + 1] += 1.0
             factor = linalg.cho_factor(lower, lower=True, overwrite_a=True, check_finite=False)
             self._inverse = lambda right: linalg.cho_solve(factor, right, check_finite=False)
@@ -67,6 +72,9 @@ class NewtonEquations:
 
     def solve(self, right: Floats, bottom: Floats) -> tuple[Floats, Floats]:
         """Return the steps of the weights and of the offsets."""
+        if self._mean is not None:
+            step = self._inverse(right - self._mean * bottom[0])
+            return step, bottom / self.factors.sum() - float(self._mean @ step)
         step = self._inverse(right)
         groups = len(bottom)
         if not groups:
@@ -96,7 +104,6 @@ class NewtonEquations:
             if square <= target or square == 0:
                 break
             image = self._product(step)
-            self.multiplications += 2 * self.rows.stored
             length = square / float(step @ image)
             solution += length * step
             remainder -= length * image

@@ -1,14 +1,14 @@
 """Newton's method on the primal of a linear machine: for few features or few support vectors, and for large C.
 
-The primal P(w, ρ) = ½‖w‖² + Σ conjugate(linear − F w − ρ) + Σ ρ total has kinks where a loss lacks a ridge, as the hinge
-does. A proximal term in the dual, −½ σ‖b − c‖², rounds them off: it is one more ridge and another linear term,
+The primal P(w, ρ) = ½‖w‖² + Σ conjugate(linear − F w − ρ) + Σ ρ total has kinks where a loss lacks a ridge, as the
+hinge does. A proximal term in the dual, −½ σ‖b − c‖², rounds them off: it is one more ridge and another linear term,
 
     response(z) = clip((z + σ c) / (ridge + σ), lower, upper),
 
-and what is left is piecewise quadratic. Newton's step solves (I + F_fᵀ F_f / (ridge + σ)) d = −gradient, where f are the
-samples that lie strictly between their bounds; an exact search along d makes sure of progress. When the rounded problem
-is nearly solved, its responses become the new centre c and σ is made smaller (Rockafellar 1976; Yan & Li 2020). The
-number of steps hardly depends on C, and each costs a few passes over the data.
+and what is left is piecewise quadratic. Newton's step solves (I + F_fᵀ F_f / (ridge + σ)) d = −gradient, where f are
+the samples that lie strictly between their bounds; an exact search along d makes sure of progress. When the rounded
+problem is nearly solved, its responses become the new centre c and σ is made smaller (Rockafellar 1976; Yan & Li 2020).
+The number of steps hardly depends on C, and each costs a few passes over the data.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from maxmargin import _native
 from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.symmetric_matrix import Floats
-from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
+from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
 from maxmargin.problems.certificate import of_samples
 from maxmargin.problems.offsets import offsets_of_least_loss
-from maxmargin.solvers.linear_point import LinearPoint, dual_value, features_of, primal_value
+from maxmargin.solvers.linear_point import LinearPoint, dual_value, features_of, finite_norms, mended, primal_value
 from maxmargin.solvers.newton_equations import NewtonEquations
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
 
@@ -39,6 +39,12 @@ SHARPEST = 1e-9
 
 #: So many steps without a better point are the sign that rounding is all that is left.
 PATIENCE = 40
+
+#: So many samples for each feature are taken to be next to the edge of their loss when the weights are nearly right.
+NEAR = 3
+
+#: Values are not told apart better than this, relatively.
+ROUNDING = 1e-14
 
 #: How exact the search along a step is: what it leaves of the slope.
 SLOPE_LEFT = 1e-2
@@ -66,6 +72,36 @@ class SemismoothNewtonSolver:
         return run.point.solution(problem, rows, status, run.counters())
 
 
+def near(problem: DualProblem, rows: Features, weights: Floats, rule: StoppingRule) -> tuple[LinearPoint, float]:
+    """Return where to begin, and with which σ, if the weights are nearly right already.
+
+    The samples next to the edge of their loss, a few for each feature, are those that have to be told apart; all others
+    are put on the bound that their slack points to.
+    """
+    without = problem.linear - rows.decisions(weights)
+    offset = offsets_of_least_loss(problem, without, None, rows.threads)
+    slack = without - of_samples(problem, offset)
+    primal = primal_value(problem, weights, offset, slack)
+    room = problem.upper - problem.lower
+    bounded = np.isfinite(room)
+    sigma, least = 0.0, float(problem.ridge.min())
+    if bounded.any() and room[bounded].max() > 0:
+        edge = np.abs(slack[bounded])
+        count = min(len(edge) - 1, NEAR * rows.dimension + len(edge) // 100)
+        sigma = 2.0 * float(np.partition(edge, count)[count]) / float(np.median(room[bounded]))
+    if sigma <= 0.1 * least:
+        sigma = 0.0
+    if sigma + least == 0.0:  # a hard margin, or every sample on the edge
+        sigma = float(np.mean(rows.squared_norms())) or 1.0
+    with np.errstate(invalid="ignore"):
+        middle = np.where(bounded, 0.5 * (problem.lower + problem.upper), 0.0)
+    dual = np.clip((slack + sigma * middle) / (problem.ridge + sigma), problem.lower, problem.upper)
+    dual = mended(problem, dual)
+    value = dual_value(problem, dual, rows.weights(dual))
+    point = LinearPoint(dual, weights, offset, primal, value)
+    return (LinearPoint.of_dual(problem, rows, dual, rule) if rule.relative_gap is None else point), sigma
+
+
 class NewtonRun:
     """One run of the method.
 
@@ -77,14 +113,21 @@ class NewtonRun:
         Newton steps, rounded problems.
     """
 
-    def __init__(self, problem: DualProblem, rows: Features, point: LinearPoint, monitor: Monitor) -> None:
+    def __init__(
+        self,
+        problem: DualProblem,
+        rows: Features,
+        point: LinearPoint,
+        monitor: Monitor,
+        sigma: float | None = None,
+    ) -> None:
         self.problem, self.rows, self.point, self.monitor, self.rule = problem, rows, point, monitor, monitor.rule
         self.iterations = self.rounds = 0
         self.weights, self.offset, self.centre = point.weights, point.offset, point.dual
         self._image = rows.decisions(point.weights)  # F w
-        self._lengths = float(np.mean(rows.squared_norms())) + rows.constant**2 if rows.size else 1.0
+        self._lengths = float(np.mean(finite_norms(rows))) + rows.constant**2 if rows.size else 1.0
         self._lengths = self._lengths if self._lengths > 0 else 1.0
-        self.sigma = self._first_sigma()
+        self.sigma = self._first_sigma() if sigma is None else sigma
         self._best, self._best_at = np.inf, 0
 
     def counters(self) -> Counters:
@@ -97,12 +140,18 @@ class NewtonRun:
             return Status.CONVERGED
         while True:
             self.rounds += 1
+            before = self.iterations
             status = self._solve_rounded()
             if status is not None:
                 return status
             self.centre = self._response
-            if self.sigma > 0:
-                self.sigma = max(SHARPER * self.sigma, SHARPEST * self._lengths)
+            self._sharpen(self.iterations - before)
+
+    def _sharpen(self, steps: int) -> None:
+        """Make σ smaller, by more if the last problem was easy; where a ridge rounds enough by itself it goes."""
+        sigma = self.sigma * SHARPER ** (2 if steps <= 1 else 1)
+        least = float(self.problem.ridge.min())
+        self.sigma = 0.0 if sigma <= 0.1 * least else max(sigma, SHARPEST * self._lengths)
 
     def _first_sigma(self) -> float:
         """Return a σ with which most samples lie between their bounds, or 0 if a ridge does the same already."""
@@ -127,10 +176,11 @@ class NewtonRun:
                 return stop
             if self.monitor.report(self._progress):
                 return Status.STOPPED
-            if self.sigma > 0 and steps > 0 and self._solved():
+            tired = self.iterations - self._best_at > PATIENCE
+            if tired and self.sigma <= SHARPEST * self._lengths:
+                return self.point.no_better_possible(self.problem, self.rows, self.rule)
+            if self.sigma > 0 and steps > 0 and (tired or self._solved()):
                 return None
-            if self.iterations - self._best_at > PATIENCE and self.sigma <= SHARPEST * self._lengths:
-                return Status.PRECISION
             self._step()
             steps += 1
 
@@ -155,7 +205,9 @@ class NewtonRun:
 
     def _solved(self) -> bool:
         """Whether the rounded problem is solved well enough for the next one."""
-        within = self._apart <= SOLVED * max(self._primal - self._value, 0.0)
+        away = self._response - self.centre
+        whole = min(self._primal - self._value, np.inf if self._primal < np.inf else self.sigma * float(away @ away))
+        within = self._apart <= SOLVED * max(whole, 0.0) + ROUNDING * abs(self._value)
         return within and float(np.abs(self._lacking).sum()) <= 1e-2 * self._size
 
     def _judge(self) -> bool:
@@ -171,7 +223,7 @@ class NewtonRun:
             primal = primal_value(self.problem, self.weights, offset, slack)
             if primal < self.point.primal:
                 self._keep_weights(offset, primal)
-            dual = feasible_start(self.problem, self._response)
+            dual = mended(self.problem, self._response)
             value = dual_value(self.problem, dual, self.rows.weights(dual))
             if value > self.point.value:
                 self.point = LinearPoint(dual, self.point.weights, self.point.offset, self.point.primal, value)
@@ -183,7 +235,8 @@ class NewtonRun:
 
     def _judge_dual(self) -> bool:
         """Judge the responses with their own weights: only worth a look when these are nearly the primal ones."""
-        if self._apart > 0.5 * max(self._primal - self._value, 0.0):
+        far = 0.5 * max(self._primal - self._value, 0.0) + ROUNDING * abs(self._value)
+        if self.sigma > 0 and self._apart > far:
             return False
         found = LinearPoint.start(self.problem, self.rows, self._response, self.rule)
         if found.value > self.point.value or found.violation < self.point.violation:

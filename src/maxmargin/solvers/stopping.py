@@ -28,7 +28,8 @@ class StoppingRule:
     max_iterations, max_seconds : optional
         Limits on the work; the point reached is valid and its certificate says how good it is.
     relative_gap : float, optional
-        Duality gap that is accepted as a part of the primal or the dual value, whichever is larger. Solvers of linear machines go by it.
+        Duality gap that is accepted as a part of the primal or the dual value, whichever is larger. Solvers of linear
+        machines go by it.
     """
 
     violation: float = 1e-3
@@ -47,6 +48,8 @@ class StoppingRule:
 
     def accepts_gap(self, primal: float, dual: float) -> bool:
         """Whether the gap between a primal and a dual value is small enough."""
+        if not (np.isfinite(primal) and np.isfinite(dual)):
+            return False
         limits = [] if self.gap is None else [self.gap]
         if self.relative_gap is not None:
             limits.append(self.relative_gap * max(abs(primal), abs(dual)))

@@ -1,0 +1,140 @@
+"""The quickest way to train a linear machine: coordinate ascent, Newton's method, or one after the other.
+
+Few features for many samples: Newton's method, begun on a sample of the samples with weights that count for all. Its
+solution is nearly that of the whole, so that a few steps with all data are left. Otherwise coordinate ascent comes
+first, for as many passes as one Newton step costs: easy problems are solved by then, and for the others the weights are a
+good start. Where Newton's equations have many features *and* many samples, coordinate ascent goes on for longer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from maxmargin.matrices.features import Features
+from maxmargin.matrices.symmetric_matrix import Floats
+from maxmargin.problems import Counters, DualProblem, InfeasibleProblemError, Solution, Status
+from maxmargin.solvers.dual_coordinate_ascent import AscentRun
+from maxmargin.solvers.linear_point import LinearPoint, features_of
+from maxmargin.solvers.newton_equations import EXACT
+from maxmargin.solvers.semismooth_newton import NewtonRun, near
+from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
+
+#: A sample of the samples has at least so many, and so many for each feature; and it is this part of all.
+FEWEST, FOR_EACH_FEATURE, PART = 1000, 20, 16
+
+#: The relative gap to which a sample is solved.
+ROUGH = 1e-2
+
+#: Multiplications that a matrix product does in the time of one of a sparse product.
+BLAS_GAIN = 8.0
+
+#: If a Newton step costs less than so many passes, coordinate ascent is left out.
+CHEAP_STEP = 12.0
+
+#: Passes of coordinate ascent where Newton's equations are large in every respect.
+MOST_PASSES = 300
+
+
+@dataclass(frozen=True)
+class LinearSolver:
+    """Chooses how to train a linear machine.
+
+    Parameters
+    ----------
+    stopping : StoppingRule
+        An iteration is a pass of coordinate ascent or a Newton step.
+    seed : int
+        For the order of the samples and the choice of some.
+    """
+
+    stopping: StoppingRule = field(default_factory=StoppingRule)
+    seed: int = 0
+
+    def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
+        """Return a solution of a problem whose matrix is a product of features."""
+        rows = features_of(problem, "linear")
+        monitor = Monitor(self.stopping, callback)
+        point = LinearPoint.start(problem, rows, start, self.stopping)
+        begin, sigma, spent = point, None, Counters()
+        if point.accepted(self.stopping):
+            return point.solution(problem, rows, Status.CONVERGED, spent)
+        price = step_price(rows)
+        if start is None and price <= CHEAP_STEP:
+            weights, spent = weights_of_a_sample(problem, rows, monitor, self.seed)
+            if weights is not None:
+                begin, sigma = near(problem, rows, weights, self.stopping)
+        elif start is not None and price <= CHEAP_STEP:
+            begin, sigma = near(problem, rows, point.weights, self.stopping)
+        else:
+            ascent = AscentRun(problem, rows, point, monitor, self.seed)
+            status = _ascend(ascent, price)
+            point, spent = ascent.point, ascent.counters()
+            if status is not None:
+                return point.solution(problem, rows, status, spent)
+            begin, sigma = near(problem, rows, ascent.weights, self.stopping)
+        run = NewtonRun(problem, rows, begin, monitor, sigma)
+        run.point = point.or_better(begin)
+        run.iterations = spent.iterations
+        status = run.solve()
+        return run.point.solution(problem, rows, status, replace(run.counters(), rounds=run.rounds + spent.rounds))
+
+
+def step_price(rows: Features) -> float:
+    """Return what a Newton step costs, in passes over the data."""
+    per_row = rows.stored / max(1, rows.size)
+    if min(rows.dimension, rows.size) > EXACT:
+        return 50.0  # conjugate gradients
+    if rows.dimension > rows.size:
+        return 4.0 + rows.size / BLAS_GAIN
+    dense = per_row >= rows.width
+    return (
+        4.0 + (rows.width / BLAS_GAIN if dense else 0.5 * per_row) + rows.dimension**3 / (3 * BLAS_GAIN * rows.stored)
+    )
+
+
+def weights_of_a_sample(
+    problem: DualProblem, rows: Features, monitor: Monitor, seed: int
+) -> tuple[Floats | None, Counters]:
+    """Return the weights that a sample of the samples gives, itself begun on a smaller one; None if all are few."""
+    count = max(FEWEST, FOR_EACH_FEATURE * rows.dimension, problem.size // PART)
+    if 4 * count > problem.size:
+        return None, Counters()
+    chosen = np.sort(np.random.default_rng(seed).choice(problem.size, count, replace=False))
+    times = problem.size / count
+    try:
+        some = DualProblem(
+            problem.matrix.take(chosen),
+            problem.linear[chosen],
+            problem.lower[chosen] * times,
+            problem.upper[chosen] * times,
+            problem.ridge[chosen] / times,
+            problem.group[chosen],
+            problem.total,
+        )
+    except InfeasibleProblemError:  # the sample cannot keep a sum that all together can
+        return None, Counters()
+    rule = StoppingRule(np.finfo(float).tiny, None, monitor.steps_left(0), monitor.time_left(), ROUGH)
+    few = features_of(some, "linear")
+    weights, spent = weights_of_a_sample(some, few, monitor, seed + 1)
+    point, sigma = LinearPoint.start(some, few, None, rule), None
+    if weights is not None:
+        point, sigma = near(some, few, weights, rule)
+    run = NewtonRun(some, few, point, Monitor(rule, monitor.callback), sigma)
+    run.iterations = spent.iterations
+    run.solve()
+    return run.point.weights, run.counters()
+
+
+def _ascend(run: AscentRun, price: float) -> Status | None:
+    """Take passes for the price of a Newton step, longer if its equations are large; return how the run ends, if so."""
+    passes, large = max(3, int(price / 3)), min(run.rows.dimension, run.problem.size) > EXACT
+    while True:
+        status = run.solve(until=passes)
+        if status is not None:
+            return status
+        between = (run.dual > run.problem.lower) & (run.dual < run.problem.upper)
+        if not large or np.count_nonzero(between) <= EXACT or passes >= MOST_PASSES:
+            return None
+        passes *= 2

@@ -1,0 +1,156 @@
+"""The solvers of linear machines: the contract, all kinds of data, threads, and what each is good at."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from contracts.linear_solver_contract import LinearSolverContract
+from contracts.named_problems import linear, two_clouds
+from maxmargin.formulations import c_classification, squared_hinge
+from maxmargin.kernels import Linear, Points
+from maxmargin.matrices import KernelMatrix
+from maxmargin.problems import Status, certify
+from maxmargin.solvers import (
+    DualCoordinateAscentSolver,
+    LinearSolver,
+    PairwiseSolver,
+    SemismoothNewtonSolver,
+    StoppingRule,
+    linear_choice,
+    newton_equations,
+)
+
+SOLVERS = [DualCoordinateAscentSolver, SemismoothNewtonSolver, LinearSolver]
+
+
+class TestDualCoordinateAscent(LinearSolverContract):
+    # It takes ten thousands of passes where features are far from one another in size, or a cost is huge.
+    too_hard = frozenset(
+        {"unscaled_columns", "epsilon100.0_without_bias", "squared_hinge_at_huge_cost", "hinge_at_huge_cost"}
+    )
+
+    def make(self, stopping):
+        return DualCoordinateAscentSolver(stopping)
+
+
+class TestSemismoothNewton(LinearSolverContract):
+    def make(self, stopping):
+        return SemismoothNewtonSolver(stopping)
+
+
+class TestLinearChoice(LinearSolverContract):
+    def make(self, stopping):
+        return LinearSolver(stopping)
+
+
+def forms(X):
+    """The same numbers in every form that data may have."""
+    single = X.astype(np.float32)
+    for values in (X, single):
+        yield values
+        compressed = sparse.csr_array(values)
+        yield compressed
+        long = compressed.copy()
+        long.indices, long.indptr = long.indices.astype(np.int64), long.indptr.astype(np.int64)
+        yield long
+
+
+def problem_of(X, signs, cost=1.0, threads=1, pose=c_classification.pose):
+    return pose(KernelMatrix(Linear(), Points(X), threads), signs, np.full(len(signs), cost))
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_every_form_of_the_data_gives_the_same(solver):
+    X, signs = two_clouds(200, 8, 1.0)
+    X[np.random.default_rng(0).random(X.shape) < 0.5] = 0.0
+    X = X.astype(np.float32).astype(np.float64)
+    found = [solver(StoppingRule(violation=1e-9)).solve(problem_of(data, signs)) for data in forms(X)]
+    values = [certify(problem_of(X, signs), solution.dual).dual for solution in found]
+    np.testing.assert_allclose(values, values[0], rtol=1e-10)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_threads_give_the_same_answer_and_the_same_bits_again(solver, form, monkeypatch):
+    monkeypatch.setattr("maxmargin.solvers.dual_coordinate_ascent.LEAST_SHARED", 100)
+    monkeypatch.setattr("maxmargin.solvers.dual_coordinate_ascent.WORTH_COPIES", 0)
+    X, signs = two_clouds(6000, 10, 1.0)
+    X = sparse.csr_array(np.where(np.abs(X) > 1, X, 0.0)) if form == "sparse" else X
+    rule = StoppingRule(violation=1e-12, relative_gap=1e-6)
+    alone = solver(rule).solve(problem_of(X, signs, 0.01))
+    first, second = (solver(rule).solve(problem_of(X, signs, 0.01, threads=3)) for _ in range(2))
+    np.testing.assert_array_equal(first.dual, second.dual)
+    values = [certify(problem_of(X, signs, 0.01), solution.dual).dual for solution in (alone, first)]
+    assert values[0] == pytest.approx(values[1], rel=2e-6)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_subset_of_the_rows_by_index(solver):
+    X, signs = two_clouds(100, 4, 1.0)
+    index = np.random.default_rng(1).permutation(100)[:60]
+    part = problem_of(Points(X).take(index).data[index], signs[index])
+    whole = c_classification.pose(KernelMatrix(Linear(), Points(X).take(index)), signs[index], np.ones(60))
+    found = [solver(StoppingRule(violation=1e-8)).solve(p).dual for p in (part, whole)]
+    np.testing.assert_allclose(*(certify(part, dual).dual for dual in found), rtol=1e-10)
+
+
+@pytest.mark.parametrize("pose", [c_classification.pose, squared_hinge.pose])
+@pytest.mark.parametrize("exact", [0, 10**6])
+def test_all_ways_to_solve_the_equations_agree(pose, exact, monkeypatch):
+    X, signs = two_clouds(300, 20, 1.0)
+    problem = problem_of(X, signs, 10.0, pose=pose)
+    value = certify(problem, PairwiseSolver(stopping=StoppingRule(violation=1e-8)).solve(problem).dual).dual
+    monkeypatch.setattr(newton_equations, "EXACT", exact)
+    solution = SemismoothNewtonSolver(StoppingRule(violation=1e-12, relative_gap=1e-8)).solve(problem)
+    assert solution.status is Status.CONVERGED
+    assert certify(problem, solution.dual).dual == pytest.approx(value, rel=1e-7)
+
+
+def test_samples_of_samples_are_used_and_change_nothing(monkeypatch):
+    X, signs = two_clouds(20000, 4, 1.0)
+    problem = problem_of(X, signs)
+    seen = []
+    original = linear_choice.weights_of_a_sample
+
+    def spy(problem, *rest):
+        seen.append(problem.size)
+        return original(problem, *rest)
+
+    monkeypatch.setattr(linear_choice, "weights_of_a_sample", spy)
+    rule = StoppingRule(violation=1e-12, relative_gap=1e-7)
+    quick = LinearSolver(rule).solve(problem)
+    plain = SemismoothNewtonSolver(rule).solve(problem)
+    assert seen[0] == 20000
+    assert min(seen) < 20000
+    values = [certify(problem, solution.dual).dual for solution in (quick, plain)]
+    assert values[0] == pytest.approx(values[1], rel=1e-6)
+
+
+def test_coordinate_ascent_rises_with_every_pass():
+    problem = linear("hinge", 10.0, fit_intercept=False)
+    values = []
+    for passes in range(1, 30):
+        rule = StoppingRule(violation=1e-12, max_iterations=passes)
+        values.append(certify(problem, DualCoordinateAscentSolver(rule).solve(problem).dual).dual)
+    assert (np.diff(values) >= -1e-12).all()
+    assert values[-1] > values[0]
+
+
+def test_newton_needs_few_steps_whatever_the_cost():
+    X, signs = two_clouds(500, 6, 0.5)
+    for pose in (c_classification.pose, squared_hinge.pose):
+        for cost in (1e-4, 1.0, 1e4, 1e6):
+            rule = StoppingRule(violation=1e-12, relative_gap=1e-6)
+            solution = SemismoothNewtonSolver(rule).solve(problem_of(X, signs, cost, pose=pose))
+            assert solution.status is Status.CONVERGED
+            assert solution.counters.iterations < 150
+
+
+def test_data_that_are_not_numbers_are_an_error():
+    X, signs = two_clouds(50, 3, 1.0)
+    X[3] = 1e200
+    for solver in SOLVERS:
+        with pytest.raises(ValueError, match="finite"), np.errstate(all="ignore"):
+            solver(StoppingRule()).solve(problem_of(X, signs))
