@@ -2,8 +2,8 @@
 
 Few features for many samples: Newton's method, begun on a sample of the samples with weights that count for all. Its
 solution is nearly that of the whole, so that a few steps with all data are left. Otherwise coordinate ascent comes
-first, for as many passes as one Newton step costs: easy problems are solved by then, and for the others the weights are a
-good start. Where Newton's equations have many features *and* many samples, coordinate ascent goes on for longer.
+first, for as many passes as one Newton step costs: easy problems are solved by then, and for the others the weights are
+a good start. Where Newton's equations have many features *and* many samples, coordinate ascent goes on for longer.
 """
 
 from __future__ import annotations
