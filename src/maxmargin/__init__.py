@@ -8,7 +8,19 @@
 from importlib.metadata import version as _version
 
 from maxmargin import interchange, kernels, solvers
-from maxmargin.estimators import LSSVC, LSSVR, SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, QuantileSVR, RankSVC
+from maxmargin.estimators import (
+    LSSVC,
+    LSSVR,
+    SVC,
+    SVDD,
+    SVR,
+    LinearSVC,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    QuantileSVR,
+    RankSVC,
+)
 from maxmargin.interchange import load, save
 from maxmargin.problems import Certificate, DualProblem, Progress, Solution, Status, certify
 
@@ -22,6 +34,7 @@ __all__ = [
     "SVR",
     "Certificate",
     "DualProblem",
+    "LinearSVC",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",

@@ -1,5 +1,6 @@
 """The scikit-learn faces of the machines; the only folder that imports scikit-learn."""
 
+from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.lssvc import LSSVC
 from maxmargin.estimators.lssvr import LSSVR
 from maxmargin.estimators.nu_svc import NuSVC
@@ -11,4 +12,16 @@ from maxmargin.estimators.svc import SVC
 from maxmargin.estimators.svdd import SVDD
 from maxmargin.estimators.svr import SVR
 
-__all__ = ["LSSVC", "LSSVR", "SVC", "SVDD", "SVR", "NuSVC", "NuSVR", "OneClassSVM", "QuantileSVR", "RankSVC"]
+__all__ = [
+    "LSSVC",
+    "LSSVR",
+    "SVC",
+    "SVDD",
+    "SVR",
+    "LinearSVC",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
+    "QuantileSVR",
+    "RankSVC",
+]

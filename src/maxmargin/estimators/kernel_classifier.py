@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 
 from maxmargin.estimators.all_in_one import AllInOneStrategy
 from maxmargin.estimators.held_out import warn_of_limit
 from maxmargin.estimators.kernel_machine import KernelMachine
+from maxmargin.estimators.labels import lone_class, number_classes
 from maxmargin.estimators.one_versus_one import PairStrategy
 from maxmargin.estimators.one_versus_rest import RestStrategy
 from maxmargin.estimators.parameters import check_choice, check_flag
@@ -69,10 +69,7 @@ class KernelClassifier(PairwiseProbabilities, ClassifierMixin, KernelMachine):  
 
     def _lone_class(self, label: Any) -> str:
         """Return the sentence about data of a single class."""
-        return (
-            "Invalid input - all samples with positive weights belong to the same class: training needs at least two "
-            f"classes, but there is only one class, {label!r}"
-        )
+        return lone_class(label)
 
     def _check_feasible(self, classes: Any, costs: list[Floats]) -> None:
         """Raise before any work is done if a pair of classes with these costs has no solution."""
@@ -208,18 +205,9 @@ class KernelClassifier(PairwiseProbabilities, ClassifierMixin, KernelMachine):  
         """Return the data, the factor of each class and the weight of each sample, all checked."""
         cost = self._cost()
         X, y = self._check_training_data(X, y)
-        whole = y.dtype.kind in "biuUS" or (y.dtype.kind == "f" and np.array_equal(y, np.rint(y)))
-        if not whole:  # numbers with a fraction are no labels, and objects are looked at
-            check_classification_targets(y)
         weights = check_sample_weights(sample_weight, X)
-        taking_part = np.flatnonzero(weights > 0)
-        classes, codes = np.unique(y[taking_part], return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(self._lone_class(classes.tolist()[0]))
-        members = [taking_part[codes == c] for c in range(len(classes))]
-        labels = np.full(len(y), -1)
-        labels[taking_part] = codes
-        factors = class_factors(self.class_weight, classes, codes, weights[taking_part])
+        classes, labels, members, taking_part = number_classes(y, weights, self._lone_class)
+        factors = class_factors(self.class_weight, classes, labels[taking_part], weights[taking_part])
         costs = self._costs(cost, factors, labels, weights)
         self._check_feasible(classes, [costs[rows] for rows in members])
         bounded = bool(np.isfinite(cost))

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, validate_data
 
 from maxmargin.estimators.parameters import check_choice, check_count, check_flag, check_number
+from maxmargin.estimators.reports import Reporting
 from maxmargin.estimators.samples import as_objects, is_table, points_of, weighted_variance
 from maxmargin.kernels import FunctionKernel, Kernel, Linear, make_kernel
 from maxmargin.matrices import NOT_FINITE, KernelMatrix, PrecomputedMatrix, SharedRows, SymmetricMatrix, WholeKernel
@@ -42,7 +43,7 @@ ASYMMETRY = 1e-6
 SCALE_THE_DATA = "Consider pre-processing your data with StandardScaler or MinMaxScaler."
 
 
-class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
+class KernelMachine(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
     """Base of the kernel estimators: turns parameters and data into kernels, matrices and solvers."""
 
     # Set by the constructors of the estimators.
@@ -68,18 +69,6 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         tags.input_tags.pairwise = self._precomputed
         tags.input_tags.sparse = not self._precomputed
         return tags
-
-    def set_callbacks(self, *callbacks: Any) -> Any:
-        """Set scikit-learn's callbacks, such as ``sklearn.callback.ProgressBar()``; it must be 1.9 or newer.
-
-        A fit is a task to them, and every report of its solver (up to ten a second) one within it, with the
-        ``"progress"`` in the metadata of its end. Without arguments, callbacks are removed.
-        """
-        try:
-            from sklearn.callback import CallbackSupportMixin  # loads rich
-        except ImportError as error:
-            raise ImportError("set_callbacks needs scikit-learn 1.9; the parameter callback does not") from error
-        return CallbackSupportMixin.set_callbacks(self, *callbacks)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "support_")

@@ -16,6 +16,22 @@ from maxmargin.problems import Progress
 from maxmargin.solvers import Callback
 
 
+class Reporting:
+    """What estimators can do whose fit is a task to scikit-learn's callbacks."""
+
+    def set_callbacks(self, *callbacks: Any) -> Any:
+        """Set scikit-learn's callbacks, such as ``sklearn.callback.ProgressBar()``; it must be 1.9 or newer.
+
+        A fit is a task to them, and every report of its solver (up to ten a second) one within it, with the
+        ``"progress"`` in the metadata of its end. Without arguments, callbacks are removed.
+        """
+        try:
+            from sklearn.callback import CallbackSupportMixin  # loads rich
+        except ImportError as error:
+            raise ImportError("set_callbacks needs scikit-learn 1.9; the parameter callback does not") from error
+        return CallbackSupportMixin.set_callbacks(self, *callbacks)
+
+
 @contextmanager
 def reporting(estimator: Any) -> Iterator[Callback | None]:
     """Yield what a solver should call, or None if nobody listens; what listeners set up is taken down at the end."""

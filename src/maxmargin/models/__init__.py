@@ -2,7 +2,16 @@
 
 from maxmargin.models.expansions import Expansions
 from maxmargin.models.kernel_blocks import ComputedBlocks, GivenBlocks, KernelBlocks
+from maxmargin.models.linear_functions import LinearFunctions
 from maxmargin.models.one_versus_one import OneVersusOne
 from maxmargin.models.one_versus_rest import OneVersusRest
 
-__all__ = ["ComputedBlocks", "Expansions", "GivenBlocks", "KernelBlocks", "OneVersusOne", "OneVersusRest"]
+__all__ = [
+    "ComputedBlocks",
+    "Expansions",
+    "GivenBlocks",
+    "KernelBlocks",
+    "LinearFunctions",
+    "OneVersusOne",
+    "OneVersusRest",
+]

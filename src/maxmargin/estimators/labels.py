@@ -1,0 +1,55 @@
+"""Labels of any type as numbers of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+
+from maxmargin.matrices.symmetric_matrix import Floats, Indices
+
+
+class Labels(NamedTuple):
+    """The classes of training rows.
+
+    Attributes
+    ----------
+    classes : array
+        The labels that occur, sorted.
+    numbers : int array
+        The class of each row by its number, −1 for rows without weight, which are left out.
+    members : list of int arrays
+        The rows of each class.
+    taking_part : int array
+        The rows of all classes, in order.
+    """
+
+    classes: Any
+    numbers: Indices
+    members: list[Indices]
+    taking_part: Indices
+
+
+def number_classes(y: Any, weights: Floats, lone: Callable[[Any], str]) -> Labels:
+    """Return the classes of the rows with a weight, or raise: `lone` says what is wrong with a single one."""
+    whole = y.dtype.kind in "biuUS" or (y.dtype.kind == "f" and np.array_equal(y, np.rint(y)))
+    if not whole:  # numbers with a fraction are no labels, and objects are looked at
+        check_classification_targets(y)
+    taking_part = np.flatnonzero(weights > 0)
+    classes, codes = np.unique(y[taking_part], return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(lone(classes.tolist()[0]))
+    members = [taking_part[codes == c] for c in range(len(classes))]
+    numbers = np.full(len(y), -1)
+    numbers[taking_part] = codes
+    return Labels(classes, numbers, members, taking_part)
+
+
+def lone_class(label: Any) -> str:
+    """Return the sentence about data of a single class."""
+    return (
+        "Invalid input - all samples with positive weights belong to the same class: training needs at least two "
+        f"classes, but there is only one class, {label!r}"
+    )

@@ -1,0 +1,41 @@
+"""Several linear functions: f_c(x) = weights_c · x + offset_c."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from maxmargin.kernels.points import Points, in_parts
+from maxmargin.matrices.features import Features
+from maxmargin.matrices.symmetric_matrix import Floats
+
+
+@dataclass(frozen=True)
+class LinearFunctions:
+    """Values of several linear functions, in double precision from data in any.
+
+    Parameters
+    ----------
+    weights : float array of shape (functions, features)
+    offsets : float array, one per function
+    """
+
+    weights: Floats
+    offsets: Floats
+
+    def decide(self, X: Any, threads: int) -> Floats:
+        """Return the value of every function for every sample, dense or of compressed rows."""
+        out = np.empty((X.shape[0], len(self.weights)))
+        if len(self.weights) > 1 and not sparse.issparse(X):  # one pass over the data for all
+            columns = np.ascontiguousarray(self.weights.T)
+            for rows, part in in_parts(X):
+                out[rows] = part @ columns
+        else:
+            features = Features(Points(X), threads=threads)
+            for c, weights in enumerate(self.weights):
+                out[:, c] = features.decisions(np.append(weights, 0.0))
+        out += self.offsets
+        return out
