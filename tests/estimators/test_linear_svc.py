@@ -56,7 +56,7 @@ def test_objective_is_that_of_a_generic_solver(loss, intercept, form):
         n, d = random.integers(6, 40), random.integers(1, 8)
         y = np.arange(n) % 2
         X = random.normal(size=(n, d)) + 0.5 * y[:, None]
-        cost, weights = 10.0 ** random.uniform(-2, 2), random.uniform(0.1, 3, n)
+        cost, weights = 10.0 ** random.uniform(-1, 2), random.uniform(0.1, 3, n)
         model = LinearSVC(loss=loss, C=cost, class_weight={0: 1.0, 1: 2.5}, tol=1e-9, **intercept)
         model.fit(form(X), y, sample_weight=weights)
         constant = intercept.get("intercept_scaling", 0.0)
