@@ -1,6 +1,8 @@
 """The scikit-learn faces of the machines; the only folder that imports scikit-learn."""
 
+from maxmargin.estimators.linear_one_class_svm import LinearOneClassSVM
 from maxmargin.estimators.linear_svc import LinearSVC
+from maxmargin.estimators.linear_svr import LinearSVR
 from maxmargin.estimators.lssvc import LSSVC
 from maxmargin.estimators.lssvr import LSSVR
 from maxmargin.estimators.nu_svc import NuSVC
@@ -18,7 +20,9 @@ __all__ = [
     "SVC",
     "SVDD",
     "SVR",
+    "LinearOneClassSVM",
     "LinearSVC",
+    "LinearSVR",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",

@@ -99,6 +99,7 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
     verbose: Any
     warm_start: Any
     n_jobs: Any
+    C: Any
     dual: Any = "auto"
     fit_intercept: Any = True
     intercept_scaling: Any = None
@@ -183,23 +184,33 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
             return 0.0
         return check_number("intercept_scaling", self.intercept_scaling, above=0)
 
+    def _check_cost(self) -> float:
+        """Return C, or raise."""
+        if isinstance(self.C, float) and np.inf == self.C:
+            raise ValueError("C must be finite here; for a hard margin use C=inf in SVC or SVR with kernel='linear'")
+        return check_number("C", self.C, above=0)
+
     @property
     def _exact_intercept(self) -> bool:
         return bool(self.fit_intercept) and self.intercept_scaling is None
 
-    def _make_matrix(self, X: Any, rows: Indices, threads: int) -> SymmetricMatrix:
-        """Return the products of some training rows, with a constant feature if the intercept is one."""
-        points = Points(X)
-        everything = len(rows) == len(points)
-        matrix = KernelMatrix(Linear(), points if everything else points.take(rows), threads)
-        scaling = self._check_intercept()
-        return ShiftedMatrix(matrix, scaling**2) if scaling else matrix
+    def _divide(self, X: Any, rows: Indices, machines: int) -> tuple[int, SymmetricMatrix]:
+        """Return how many machines are trained side by side, and the products of their rows on the threads of each.
 
-    def _make_solver(self, solvers: dict[str, Any], gap: float | None = None) -> Solver:
-        """Return the solver, of those by name or as it was given; `gap` is small enough whatever the optimum is."""
+        If the intercept is a weight there is a constant feature.
+        """
+        threads = self._threads(X)
+        beside = min(threads, machines)
+        points = Points(X)
+        taken = points if len(rows) == len(points) else points.take(rows)
+        matrix = KernelMatrix(Linear(), taken, max(1, threads // beside))
+        scaling = self._check_intercept()
+        return beside, ShiftedMatrix(matrix, scaling**2) if scaling else matrix
+
+    def _make_solver(self, solvers: dict[str, Any]) -> Solver:
+        """Return the solver, of those by name or as it was given."""
         rule = StoppingRule(
             violation=ROUNDING,
-            gap=gap,
             max_iterations=None if self.max_iter is None else check_count("max_iter", self.max_iter, 0),
             max_seconds=None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0),
             relative_gap=check_number("tol", self.tol, above=0),
@@ -226,16 +237,21 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
         formulation: Formulation,
         run: Run,
         starts: list[Floats] | None = None,
+        least_gap: Callable[[DualProblem], float] | None = None,
     ) -> list[LinearMachine]:
-        """Return machines for the problems 0 to `count` − 1 of some rows, side by side if there are threads."""
-        threads = self._threads(X)
-        beside = min(threads, count)
-        matrix = self._make_matrix(X, rows, max(1, threads // beside))
+        """Return machines for the problems 0 to `count` − 1 of some rows, side by side if there are threads.
+
+        `least_gap` says which gap is small enough whatever the optimum is, where that may be 0.
+        """
+        beside, matrix = self._divide(X, rows, count)
 
         def train_one(number: int) -> LinearMachine:
             problem = pose(matrix, number)
             start = None if starts is None else starts[number]
-            return run.heard(train_linear(problem, run.solver, rows, formulation, start, run.watch, run.deadline))
+            solver = run.solver
+            if least_gap is not None and solver is not self.solver:  # an object of the user's keeps its options
+                solver = _with_gap(solver, least_gap(problem))
+            return run.heard(train_linear(problem, solver, rows, formulation, start, run.watch, run.deadline))
 
         machines, interrupted = side_by_side(train_one, count, run.watch, beside)
         if interrupted or any(machine.status is Status.INTERRUPTED for machine in machines):
@@ -281,3 +297,7 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
             ConvergenceWarning,
             stacklevel=stacklevel,
         )
+
+
+def _with_gap(solver: Solver, gap: float) -> Solver:
+    return replace(solver, stopping=replace(solver.stopping, gap=gap))  # type: ignore[type-var]  # a dataclass

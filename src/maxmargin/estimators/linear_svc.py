@@ -10,9 +10,11 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import validate_data
 
+from maxmargin.estimators.held_out import warn_of_limit
 from maxmargin.estimators.labels import Labels, lone_class, number_classes
 from maxmargin.estimators.linear_machine import ALL_IN_ONE, LINEAR_SOLVERS, LinearEstimator, Run
-from maxmargin.estimators.parameters import check_choice, check_number
+from maxmargin.estimators.linear_probabilities import LinearProbabilities
+from maxmargin.estimators.parameters import check_choice, check_flag
 from maxmargin.estimators.reports import reporting
 from maxmargin.estimators.svc import LOSSES
 from maxmargin.estimators.weights import check_costs, check_sample_weights, class_factors
@@ -20,10 +22,10 @@ from maxmargin.formulations import crammer_singer
 from maxmargin.linear_training import LinearMachine, train_all_in_one
 from maxmargin.matrices import ShiftedMatrix, SymmetricMatrix
 from maxmargin.matrices.symmetric_matrix import Floats
-from maxmargin.problems import DualProblem
+from maxmargin.problems import DualProblem, Status
 
 
-class LinearSVC(ClassifierMixin, LinearEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
+class LinearSVC(LinearProbabilities, ClassifierMixin, LinearEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
     """Classify with linear functions: minimise ½‖w‖² + C Σ max(0, 1 − y_i (w·x_i + b))².
 
     A drop-in for ``sklearn.svm.LinearSVC``, with ``certificate_``. Three things differ. The intercept is not
@@ -57,11 +59,15 @@ class LinearSVC(ClassifierMixin, LinearEstimator):  # type: ignore[misc]  # scik
     verbose : int, default=0
         Show a progress line on the terminal for fits longer than a second.
     random_state : int, RandomState or None, default=None
-        Accepted for scikit-learn's sake: the result does not depend on it.
+        Which samples are held out together in cross-validation with ``probability=True``. None is always the same
+        choice. Nothing else depends on it.
     max_iter : int, default=None
         Limit on the iterations of the solver for each problem; None for none.
     solver : {"auto", "pairwise"} or solver object, default="auto"
         The algorithm. A solver object brings its own tolerance and limits.
+    probability : bool, default=False
+        Whether to learn probabilities of the classes by cross-validation, for ``predict_proba``. ``predict`` then
+        returns the most probable class. With ``multi_class="ovr"`` only.
     max_seconds : float, default=None
         Limit on the time of the whole fit.
     callback : callable, default=None
@@ -83,6 +89,9 @@ class LinearSVC(ClassifierMixin, LinearEstimator):  # type: ignore[misc]  # scik
         Weights.
     intercept_ : array of shape (1,), or (n_classes,)
         b of each function.
+    probA_, probB_ : arrays with a number for each class, or one if there are two
+        With ``probability=True``: the probability of a class against the rest is 1 / (1 + exp(A f + B)), with f its
+        decision value (the negative of the decision function, and the first class, if there are only two).
     n_iter_ : int
         The most iterations of any machine.
     classes_, class_weight_, fit_status_, n_features_in_, feature_names_in_
@@ -114,6 +123,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):  # type: ignore[misc]  # scik
         random_state: Any = None,
         max_iter: int | None = None,
         solver: Any = "auto",
+        probability: bool = False,
         max_seconds: float | None = None,
         callback: Any = None,
         warm_start: bool = False,
@@ -132,6 +142,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):  # type: ignore[misc]  # scik
         self.random_state = random_state
         self.max_iter = max_iter
         self.solver = solver
+        self.probability = probability
         self.max_seconds = max_seconds
         self.callback = callback
         self.warm_start = warm_start
@@ -164,24 +175,21 @@ class LinearSVC(ClassifierMixin, LinearEstimator):  # type: ignore[misc]  # scik
         factors = class_factors(self.class_weight, labels.classes, labels.numbers[rows], weights[rows])
         with reporting(self) as report:
             run = Run.of(solver, report, started)
-            if self.multi_class == "crammer_singer":
-                costs = check_costs(cost, weights * factors[labels.numbers])
-                machines = [self._train_all_in_one(X, labels, costs, run)]
-            else:
-                machines = self._train_classes(X, labels, cost, factors, weights, run)
-        self.classes_ = labels.classes
-        self.class_weight_ = factors
-        self._keep(machines)
+            train = self._train_all_in_one if self.multi_class == "crammer_singer" else self._train_classes
+            ended = train(X, labels, cost, factors, weights, run)
         self._speak_up(solver.stopping, "classes")
+        warn_of_limit(self, ended, stacklevel=3)
         return self
 
     def decision_function(self, X: Any) -> Floats:
         """Return a value for each sample, positive for ``classes_[1]``; of more than two classes a column each."""
-        decisions = self._decide(X)
+        decisions: Floats = self._decide(X)
         return decisions.ravel() if decisions.shape[1] == 1 else decisions
 
     def predict(self, X: Any) -> Any:
-        """Return the class of each sample."""
+        """Return the class of each sample; with ``probability=True`` the one that is most probable."""
+        if self._knows_probabilities:
+            return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
         decisions = self._decide(X)
         winners = decisions[:, 0] > 0 if decisions.shape[1] == 1 else np.argmax(decisions, axis=1)
         return self.classes_[winners.astype(np.intp)]
@@ -192,43 +200,62 @@ class LinearSVC(ClassifierMixin, LinearEstimator):  # type: ignore[misc]  # scik
             raise ValueError("penalty='l1' is not there yet; penalty='l2' is, with both losses")
         check_choice("loss", self.loss, tuple(LOSSES))
         check_choice("multi_class", self.multi_class, ("ovr", "crammer_singer"))
+        if check_flag("probability", self.probability) and self.multi_class != "ovr":
+            raise ValueError("probability=True needs a machine for each class: use multi_class='ovr'")
         self._check_intercept()
-        return check_number("C", self.C, above=0)
+        return self._check_cost()
 
-    def _train_classes(
-        self, X: Any, labels: Labels, cost: float, factors: Floats, weights: Floats, run: Run
-    ) -> list[LinearMachine]:
-        """Return a machine for each class against the rest, or the only one of two classes."""
+    def _train_classes(self, X: Any, labels: Labels, cost: float, factors: Floats, weights: Floats, run: Run) -> Status:
+        """Train a machine for each class against the rest, or the only one of two classes; then their sigmoids."""
         rows, several = labels.taking_part, len(labels.classes) > 2
         count = len(labels.classes) if several else 1
-        numbers, weights = labels.numbers[rows], weights[rows]
+        numbers, formulation = labels.numbers[rows], LOSSES[self.loss]
+
+        def factors_of(number: int) -> Floats:
+            of_class = np.where(numbers == number, factors[number], 1.0) if several else factors[numbers]
+            return np.asarray(weights[rows] * of_class)
 
         def pose(matrix: SymmetricMatrix, number: int) -> DualProblem:
-            own = numbers == (number if several else 1)
-            of_class = np.where(own, factors[number], 1.0) if several else factors[numbers]
-            costs = check_costs(cost, weights * of_class)
-            signs = np.where(own, 1.0, -1.0)
-            problem: DualProblem = LOSSES[self.loss].pose(matrix, signs, costs, self._exact_intercept)
+            signs = np.where(numbers == (number if several else 1), 1.0, -1.0)
+            costs = check_costs(cost, factors_of(number))
+            problem: DualProblem = formulation.pose(matrix, signs, costs, self._exact_intercept)
             return problem
 
         starts = self._starts_of(labels, count, len(rows))
-        return self._train(X, rows, pose, count, LOSSES[self.loss], run, starts)
+        self._keep_classes(self._train(X, rows, pose, count, formulation, run, starts), labels, factors)
+        if not self.probability:
+            return Status.CONVERGED
+        beside, matrix = self._divide(X, rows, count)
+        return self._fit_sigmoids(
+            lambda number: (pose(matrix, number), factors_of(number)), labels, formulation, run, beside
+        )
 
-    def _train_all_in_one(self, X: Any, labels: Labels, costs: Floats, run: Run) -> LinearMachine:
-        """Return the machine of all classes; of two, which are opposites, the difference is its function."""
+    def _train_all_in_one(
+        self, X: Any, labels: Labels, cost: float, factors: Floats, weights: Floats, run: Run
+    ) -> Status:
+        """Train the machine of all classes; of two, which are opposites, the difference is its function."""
         rows, count = labels.taking_part, len(labels.classes)
-        matrix = self._make_matrix(X, rows, self._threads(X))
+        _, matrix = self._divide(X, rows, 1)
         if self._exact_intercept:  # there is none
             matrix = ShiftedMatrix(matrix)
         features = matrix.features()
         assert features is not None
+        costs = check_costs(cost, weights * factors[labels.numbers])
         problem = crammer_singer.pose(matrix, labels.numbers[rows], count, costs[rows], fit_intercept=False)
         starts = self._starts_of(labels, 1, problem.size)
         start = None if starts is None else starts[0]
         machine = train_all_in_one(problem, features, run.solver, rows, crammer_singer, start, run.watch, run.deadline)
-        if count > 2:
-            return machine
-        return replace(machine, weights=np.diff(machine.weights, axis=0), offset=np.diff(machine.offset))
+        if count == 2:
+            machine = replace(machine, weights=np.diff(machine.weights, axis=0), offset=np.diff(machine.offset))
+        self._keep_classes([machine], labels, factors)
+        return Status.CONVERGED
+
+    def _keep_classes(self, machines: list[LinearMachine], labels: Labels, factors: Floats) -> None:
+        """Take over what was trained."""
+        self._keep(machines)
+        self.classes_ = labels.classes
+        self.class_weight_ = factors
+        self._sigmoids_ = None
 
     def _starts_of(self, labels: Labels, count: int, variables: int) -> list[Floats] | None:
         """Return the previous solutions as starts, if they are about the same classes."""

@@ -24,10 +24,13 @@ def check_noise(estimator: Any) -> bool:
     return True
 
 
-class LaplaceNoise(KernelRegressor):
-    """Base of regressors that know how far targets lie from their function, with ``noise=True``."""
+class NoiseIntervals:
+    """What regressors with ``noise=True`` can do besides."""
 
-    noise: Any  # set by the constructors
+    # Of the regressor.
+    noise: Any
+    noise_scale_: Any
+    predict: Any
 
     @available_if(check_noise)  # type: ignore[untyped-decorator]  # scikit-learn has no type hints
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
@@ -53,6 +56,10 @@ class LaplaceNoise(KernelRegressor):
             )
         half = half_width(self.noise_scale_, coverage)
         return np.stack([middle - half, middle + half], axis=-1)
+
+
+class LaplaceNoise(NoiseIntervals, KernelRegressor):
+    """Base of regressors with kernels that know how far targets lie from their function, with ``noise=True``."""
 
     def _estimate_noise(
         self,

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from sklearn.base import OutlierMixin
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.metaestimators import available_if
-
 from maxmargin.estimators.held_out import CrossValidation
+from maxmargin.estimators.novelty import NoveltyDetector, rounded
 from maxmargin.estimators.parameters import check_flag, check_part
-from maxmargin.estimators.probabilities import check_probabilities
 from maxmargin.estimators.single_machine import SingleMachine
 from maxmargin.estimators.weights import check_costs, check_sample_weights
 from maxmargin.formulations import one_class
 from maxmargin.matrices import SymmetricMatrix
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
-from maxmargin.models.calibration import density_marks, inside_or_outside
+from maxmargin.matrices.symmetric_matrix import Indices
+from maxmargin.models.calibration import density_marks
 from maxmargin.problems import DualProblem, Status
 
-#: A decision value that small, relative to the offset, is a rounding error: the sample lies on the boundary.
-ROUNDING = 1e-10
 
-
-class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]  # scikit-learn has no type hints
+class OneClassSVM(NoveltyDetector, SingleMachine):
     """Learn where the data are: a region that holds all but a part ν of the samples.
 
     A drop-in for ``sklearn.svm.OneClassSVM``, with ``certificate_``.
@@ -171,40 +163,9 @@ class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]  # scikit-
             if check_flag("probability", self.probability):
                 machine = self._machines_[0]
                 values = machine.expansion.offset - machine.gradient_for(problems[0])  # by the problem's linear term, 0
-                self.density_marks_ = density_marks(_rounded(values, self.intercept_), weights[machine.samples])
+                self.density_marks_ = density_marks(rounded(values, self.intercept_), weights[machine.samples])
             return Status.CONVERGED
 
         self._fit_single(X, weights, pose, one_class, variables=1, afterwards=afterwards)
         self.offset_ = -self.intercept_
         return self
-
-    def decision_function(self, X: Any) -> Floats:
-        """Return how far inside each sample is; negative outside, 0 on the boundary."""
-        return _rounded(self._decide(X), self.offset_)
-
-    def score_samples(self, X: Any) -> Floats:
-        """Return the decision function without its offset."""
-        return np.asarray(self.decision_function(X) + self.offset_)
-
-    def predict(self, X: Any) -> Any:
-        """Return 1 for samples inside, −1 for those outside."""
-        return np.where(self.decision_function(X) >= 0, 1, -1)
-
-    @available_if(check_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn has no type hints
-    def predict_proba(self, X: Any) -> Floats:
-        """Return the probabilities of each sample to be inside and to be outside, in this order.
-
-        They sum to 1, rise and fall with the decision function, and are one half at the boundary, so that ``predict``
-        and the more probable answer agree. Within the training data the probability to be inside grows by a tenth with
-        every fifth of the samples on one side of the boundary.
-        """
-        decision = self.decision_function(X)
-        if "density_marks_" not in self.__dict__:
-            raise NotFittedError("predict_proba is not available when fitted with probability=False")
-        return inside_or_outside(decision, self.density_marks_)
-
-
-def _rounded(decision: Floats, offset: Floats) -> Floats:
-    """Return decision values with those that differ from 0 by rounding set to 0."""
-    decision[np.abs(decision) <= ROUNDING * np.abs(offset)] = 0.0
-    return decision

@@ -37,7 +37,7 @@ def seed_of(random_state: Any) -> int:
     return 0 if random_state is None else int(check_random_state(random_state).randint(2**31 - 1))
 
 
-class PairwiseProbabilities:
+class ClassProbabilities:
     """What classifiers with ``probability=True`` can do besides."""
 
     # Of the classifier.
@@ -45,9 +45,8 @@ class PairwiseProbabilities:
     probability: Any
     random_state: Any
     _decide: Any
-    _cache_bytes: Any
 
-    # One for each pair; None without probability=True, or if fit was interrupted before they were known.
+    # One for each pair, or each class; None without probability=True, or if fit was interrupted before they were known.
     _sigmoids_: list[PlattSigmoid] | None
 
     @available_if(check_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn has no type hints
@@ -61,8 +60,12 @@ class PairwiseProbabilities:
             )
         if len(self.classes_) == 2:
             return two_classes(-decisions[:, 0], sigmoids[0])
-        pairwise = [two_classes(decisions[:, pair], sigmoid)[:, 0] for pair, sigmoid in enumerate(sigmoids)]
-        return couple(np.column_stack(pairwise), len(self.classes_))
+        each = [two_classes(decisions[:, column], sigmoid)[:, 0] for column, sigmoid in enumerate(sigmoids)]
+        return self._together(np.column_stack(each))
+
+    def _together(self, probabilities: Floats) -> Floats:
+        """Return the probabilities of all classes, given those that the sigmoids say."""
+        raise NotImplementedError
 
     @available_if(check_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn has no type hints
     def predict_log_proba(self, X: Any) -> Floats:
@@ -71,12 +74,12 @@ class PairwiseProbabilities:
 
     @property
     def probA_(self) -> Floats:  # noqa: N802  # scikit-learn's name
-        """The slope of the sigmoid of each pair of classes."""
+        """The slope of each sigmoid."""
         return self._of_sigmoids("probA_", 0)
 
     @property
     def probB_(self) -> Floats:  # noqa: N802  # scikit-learn's name
-        """The shift of the sigmoid of each pair of classes."""
+        """The shift of each sigmoid."""
         return self._of_sigmoids("probB_", 1)
 
     def _of_sigmoids(self, attribute: str, number: int) -> Floats:
@@ -91,9 +94,18 @@ class PairwiseProbabilities:
     def _knows_probabilities(self) -> bool:
         return wants_probabilities(self) and self.__dict__.get("_sigmoids_") is not None
 
+
+class PairwiseProbabilities(ClassProbabilities):
+    """Probabilities by machines of pairs of classes."""
+
+    _cache_bytes: Any  # of the classifier
+
     @property
     def _formulation(self) -> Formulation:
         raise NotImplementedError
+
+    def _together(self, probabilities: Floats) -> Floats:
+        return couple(probabilities, len(self.classes_))
 
     def _fit_sigmoids(
         self, trained: Trained, data: LabelledData, weights: Floats, report: Callback | None, started: float

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from scipy import sparse
 
-from maxmargin.estimators import SVDD, OneClassSVM, RankSVC
-from maxmargin.estimators import one_class_svm as one_class
+from maxmargin.estimators import SVDD, OneClassSVM, RankSVC, novelty
 from maxmargin.estimators import svdd as ball
 from maxmargin.estimators.kernel_classifier import KernelClassifier
 from maxmargin.estimators.kernel_regressor import KernelRegressor
@@ -116,7 +115,7 @@ def _results(graph: Graph, model: Any, samples: str) -> dict[str, str]:
         size = graph("Add", graph("Abs", decision), lengths)
         decision = _rounded(graph, graph("Sub", decision, lengths), graph("Mul", size, graph.number(ball.ROUNDING)))
     else:
-        decision = _rounded(graph, decision, graph.number(one_class.ROUNDING * abs(float(model.offset_[0]))))
+        decision = _rounded(graph, decision, graph.number(novelty.ROUNDING * abs(float(model.offset_[0]))))
     return _by_sign(graph, decision)
 
 
