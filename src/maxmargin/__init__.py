@@ -23,6 +23,7 @@ from maxmargin.estimators import (
     QuantileSVR,
     RankSVC,
 )
+from maxmargin.estimators.linear_path import LinearPath, linear_path
 from maxmargin.interchange import load, save
 from maxmargin.problems import Certificate, DualProblem, Progress, Solution, Status, certify
 
@@ -37,6 +38,7 @@ __all__ = [
     "Certificate",
     "DualProblem",
     "LinearOneClassSVM",
+    "LinearPath",
     "LinearSVC",
     "LinearSVR",
     "NuSVC",
@@ -51,6 +53,7 @@ __all__ = [
     "certify",
     "interchange",
     "kernels",
+    "linear_path",
     "load",
     "save",
     "solvers",

@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 from interchange.mutations import MUTATIONS, PREFIX_BYTES, edit_header, edit_table, join, split
-from maxmargin import LSSVR, SVC, SVDD, SVR, OneClassSVM, RankSVC
+from maxmargin import LSSVR, SVC, SVDD, SVR, LinearOneClassSVM, LinearSVC, LinearSVR, OneClassSVM, RankSVC
 from maxmargin.interchange import ModelFileError, load, save
 from maxmargin.kernels import ChiSquared, Gaussian, Linear, Polynomial
 
@@ -41,6 +41,10 @@ def small_models():
         SVR(noise=True).fit(X, y),
         OneClassSVM(probability=True).fit(X),
         LSSVR().fit(X, np.stack([y, -y], axis=1)),
+        LinearSVC(probability=True).fit(X, y),
+        LinearSVC(multi_class="crammer_singer").fit(rows, y).sparsify(),
+        LinearSVR(noise=True).fit(X, np.stack([y, -y], axis=1)),
+        LinearOneClassSVM(probability=True).fit(X),
     ]
 
 
@@ -59,7 +63,7 @@ def use(model):
     assert len(predicted) == 3
     if getattr(model, "noise", False) is True and hasattr(model, "noise_scale_"):
         assert len(model.predict_interval(X)) == 3
-    if model._is_linear:
+    if hasattr(model, "_kernel_") and model._is_linear:
         assert model.coef_.shape[1] == features
 
 

@@ -10,7 +10,22 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-from maxmargin import LSSVC, LSSVR, SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, QuantileSVR, RankSVC, kernels
+from maxmargin import (
+    LSSVC,
+    LSSVR,
+    SVC,
+    SVDD,
+    SVR,
+    LinearOneClassSVM,
+    LinearSVC,
+    LinearSVR,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    QuantileSVR,
+    RankSVC,
+    kernels,
+)
 from maxmargin.interchange import to_onnx
 from maxmargin.kernels import ChiSquared, Gaussian, Laplacian, Linear, Polynomial, Sigmoid
 
@@ -99,6 +114,22 @@ def test_strategies(strategy, kernel):
 def test_several_outputs(kernel):
     X = samples()
     assert_agrees(SVR(kernel=kernel).fit(X, X[:, :3] ** 2), samples(200, seed=1))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_linear_machines(form):
+    X = samples()
+    rows = form(X)
+    for classes in (2, 3):
+        for strategy in ("ovr", "crammer_singer"):
+            model = LinearSVC(multi_class=strategy).fit(rows, labels(X, classes))
+            assert_agrees(model, samples(200, seed=1))
+            assert_agrees(model.sparsify(), samples(200, seed=1))
+    assert_agrees(LinearSVR().fit(rows, X[:, 0] ** 2), samples(200, seed=1))
+    assert_agrees(LinearSVR(intercept_scaling=1).fit(rows, X[:, :3] ** 2), samples(200, seed=1))
+    assert_agrees(LinearOneClassSVM(nu=0.3).fit(rows), samples(200, seed=1))
+    with pytest.raises(ValueError, match=r"set_params\(probability=False\)"):
+        to_onnx(LinearSVC(probability=True).fit(rows, labels(X, 3)))
 
 
 @pytest.mark.parametrize("classes", [2, 3, 4, 7])

@@ -23,7 +23,7 @@ from maxmargin.estimators.parameters import check_choice, check_count, check_fla
 from maxmargin.estimators.reports import Reporting
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.kernels import Linear, Points
-from maxmargin.linear_training import LinearMachine, train_linear
+from maxmargin.linear_training import LinearMachine, rescaled_start, train_linear
 from maxmargin.matrices import KernelMatrix, ShiftedMatrix, SymmetricMatrix
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models import LinearFunctions
@@ -247,7 +247,7 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
 
         def train_one(number: int) -> LinearMachine:
             problem = pose(matrix, number)
-            start = None if starts is None else starts[number]
+            start = None if starts is None else rescaled_start(problem, starts[number])
             solver = run.solver
             if least_gap is not None and solver is not self.solver:  # an object of the user's keeps its options
                 solver = _with_gap(solver, least_gap(problem))

@@ -20,14 +20,16 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin import estimators
-from maxmargin.estimators import SVDD, OneClassSVM, RankSVC
+from maxmargin.estimators import SVDD, LinearOneClassSVM, LinearSVC, LinearSVR, OneClassSVM, RankSVC
 from maxmargin.estimators.kernel_classifier import STRATEGIES, KernelClassifier
 from maxmargin.estimators.kernel_machine import KernelMachine
+from maxmargin.estimators.linear_machine import LinearEstimator
 from maxmargin.estimators.noise import LaplaceNoise
 from maxmargin.estimators.single_machine import SingleMachine
 from maxmargin.interchange.errors import ModelFileError
 from maxmargin.interchange.records import GEOMETRIES
 from maxmargin.kernels import Kernel
+from maxmargin.linear_training import LinearMachine
 from maxmargin.models.calibration import BINS, PlattSigmoid
 from maxmargin.problems import Certificate
 from maxmargin.training import Machine
@@ -179,6 +181,26 @@ def machines(name: str) -> Check:
     return check
 
 
+def _class_weights(value: Any, sizes: Sizes) -> bool:
+    """Whether it has a line of weights for each class, or one for two; sets how many functions there are."""
+    sizes["pairs"] = sizes["functions"] = 1 if sizes["classes"] == 2 else sizes["classes"]
+    return matrix("functions", "features")(value, sizes)
+
+
+def _output_weights(value: Any, sizes: Sizes) -> bool:
+    """Whether it has a line of weights for each output, or is the only one."""
+    if sizes["outputs"] == 1 and isinstance(value, np.ndarray) and value.ndim == 1:
+        return floats("features")(value, sizes)
+    return matrix("outputs", "features")(value, sizes)
+
+
+def _linear_machines(value: Any, sizes: Sizes) -> bool:
+    """Whether they are trained machines: one for each function or output, or one for all functions."""
+    good = isinstance(value, list) and all(isinstance(machine, LinearMachine) for machine in value)
+    functions = sizes.get("functions", sizes.get("outputs", 1))
+    return good and len(value) in (1, functions) and all(_is_linear_machine(machine, sizes) for machine in value)
+
+
 #: The attributes that each class adds to those of its bases. Sizes are set before they are used.
 DESCRIPTIONS: dict[type, dict[str, Check]] = {
     KernelMachine: {
@@ -213,6 +235,34 @@ DESCRIPTIONS: dict[type, dict[str, Check]] = {
     LaplaceNoise: {"noise_scale_": _noise},
     OneClassSVM: {"offset_": floats(1), "density_marks_": _marks},
     SVDD: {"offset_": number},
+    LinearEstimator: {
+        "n_features_in_": count("features"),
+        "feature_names_in_": _feature_names,
+        "fit_status_": count(),
+        "n_iter_": count(),
+    },
+    LinearSVC: {
+        "classes_": _classes,
+        "class_weight_": floats("classes"),
+        "coef_": _class_weights,
+        "intercept_": floats("functions"),
+        "_machines_": _linear_machines,
+        "_sigmoids_": _sigmoids,
+    },
+    LinearSVR: {
+        "_outputs_": _outputs,
+        "coef_": _output_weights,
+        "intercept_": floats("outputs"),
+        "_machines_": _linear_machines,
+        "noise_scale_": _noise,
+    },
+    LinearOneClassSVM: {
+        "coef_": matrix(1, "features"),
+        "intercept_": floats(1),
+        "_machines_": _linear_machines,
+        "offset_": floats(1),
+        "density_marks_": _marks,
+    },
 }
 
 
@@ -254,9 +304,17 @@ def _check_kernel_machine(model: KernelMachine, sizes: Sizes) -> None:
     expected = (0, 0) if precomputed else (sizes["support"], sizes["features"])
     _require((sizes["vectors"], sizes["width"]) == expected, "support_vectors_ does not fit the rest of the model")
     _require(not precomputed or sizes["features"] == sizes["samples"], "a precomputed matrix must be square")
+    _check_common(model, sizes)
+
+
+def _check_common(model: Any, sizes: Sizes) -> None:
     jobs = model.n_jobs
     whole_number = isinstance(jobs, Integral) and not isinstance(jobs, bool) and jobs != 0
     _require(jobs is None or whole_number, "n_jobs must be a whole number other than 0, or None")
+    for name in ("probability", "noise"):
+        flag = getattr(model, name, False)
+        deprecated = isinstance(flag, str) and flag == "deprecated"
+        _require(isinstance(flag, bool | np.bool_) or deprecated, f"{name} must be True or False")
 
 
 def _check_classifier(model: KernelClassifier, sizes: Sizes) -> None:
@@ -280,6 +338,7 @@ def _check_ball(model: SVDD, sizes: Sizes) -> None:
 RELATIONS: dict[type, Callable[[Any, Sizes], None]] = {
     KernelMachine: _check_kernel_machine,
     KernelClassifier: _check_classifier,
+    LinearEstimator: _check_common,
     RankSVC: _check_ranking,
     SVDD: _check_ball,
 }
@@ -301,6 +360,16 @@ def _is_machine(machine: Machine, sizes: Sizes) -> bool:
         return good
     certificate, geometry = parts.judged
     return _is_about(certificate, per_variable) and _is_seen(geometry, per_variable, shape, sizes)
+
+
+def _is_linear_machine(machine: LinearMachine, sizes: Sizes) -> bool:
+    """Whether the dual vector, the weights and the proof of a linear machine are about the same rows and features."""
+    per_variable, per_sample = machine.dual.shape, machine.samples.shape
+    if not (len(per_variable) == len(per_sample) == 1 and per_sample[0] > 0 and _is_within(machine.samples, 2**62)):
+        return False
+    good = per_variable[0] % per_sample[0] == 0 and _is_floats(machine.dual) and _is_floats(machine.weights)
+    good = good and machine.weights.shape[-1:] == (sizes["features"],)
+    return good and bool(np.isfinite(machine.offset).all()) and _is_about(machine.certificate, per_variable)
 
 
 def _is_about(certificate: Certificate, per_variable: tuple[int, ...]) -> bool:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from scipy import sparse
 
-from maxmargin.estimators import SVDD, OneClassSVM, RankSVC, novelty
+from maxmargin.estimators import SVDD, LinearSVC, LinearSVR, OneClassSVM, RankSVC, novelty
 from maxmargin.estimators import svdd as ball
 from maxmargin.estimators.kernel_classifier import KernelClassifier
 from maxmargin.estimators.kernel_regressor import KernelRegressor
+from maxmargin.estimators.linear_machine import LinearEstimator
 from maxmargin.interchange.model_file import WRITER, write_whole
 from maxmargin.interchange.onnx_graph import Graph, kernel_block, kernel_diagonal, without_factor
 from maxmargin.kernels import Linear
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
 OPERATORS, FILE = 17, 8
 
 #: What predicts a number: a value, or a score.
-REGRESSORS = (KernelRegressor, RankSVC)
+REGRESSORS = (KernelRegressor, LinearSVR, RankSVC)
+
+#: What predicts a class.
+CLASSIFIERS = (KernelClassifier, LinearSVC)
 
 
 def to_onnx(model: Any, file: str | os.PathLike[str] | BinaryIO | None = None, *, dtype: str = "float32") -> ModelProto:
@@ -42,7 +46,7 @@ def to_onnx(model: Any, file: str | os.PathLike[str] | BinaryIO | None = None, *
     Parameters
     ----------
     model : estimator
-        A fitted kernel estimator. All kernels of `maxmargin.kernels` and their combinations are known, functions not.
+        A fitted estimator. All kernels of `maxmargin.kernels` and their combinations are known, functions not.
     file : path or binary file, optional
         Where to write the graph.
     dtype : {"float32", "float64"}, default="float32"
@@ -68,11 +72,11 @@ def to_onnx(model: Any, file: str | os.PathLike[str] | BinaryIO | None = None, *
     kinds = {"float32": onnx.TensorProto.FLOAT, "float64": onnx.TensorProto.DOUBLE}
     if dtype not in kinds:
         raise ValueError(f"dtype must be 'float32' or 'float64', not {dtype!r}")
-    if not isinstance(model, (KernelClassifier, OneClassSVM, SVDD, *REGRESSORS)):
-        raise ValueError(f"{type(model).__name__} has no ONNX graph; the kernel estimators of maxmargin have")
-    if not hasattr(model, "support_"):
+    if not isinstance(model, (KernelClassifier, LinearEstimator, OneClassSVM, SVDD, *REGRESSORS)):
+        raise ValueError(f"{type(model).__name__} has no ONNX graph; the estimators of maxmargin have")
+    if not hasattr(model, "intercept_"):
         raise ValueError(f"this {type(model).__name__} is not fitted yet; only fitted models have graphs")
-    if isinstance(model, KernelClassifier) and model._knows_probabilities:
+    if isinstance(model, CLASSIFIERS) and model._knows_probabilities:
         raise ValueError(
             f"a {type(model).__name__} with probability=True predicts the most probable class, and probabilities have "
             "no graph; set_params(probability=False) makes it predict by votes, which have one"
@@ -104,6 +108,11 @@ def to_onnx(model: Any, file: str | os.PathLike[str] | BinaryIO | None = None, *
 
 def _results(graph: Graph, model: Any, samples: str) -> dict[str, str]:
     """Add what the model predicts; a label is the number of its class."""
+    if isinstance(model, LinearSVC):
+        decisions = _decide(graph, model, samples)
+        if len(model.classes_) == 2:
+            return _by_sign(graph, decisions, "Greater")
+        return {"label": graph("ArgMax", decisions, axis=1, keepdims=0), "scores": decisions}
     if isinstance(model, KernelClassifier):
         return _classify(graph, model, samples)
     decision = _decide(graph, model, samples)
@@ -146,8 +155,8 @@ def _classify(graph: Graph, model: KernelClassifier, samples: str) -> dict[str, 
 def _decide(graph: Graph, model: Any, samples: str) -> str:
     """Add the decision values: a column for each pair of classes, for each class or output, or one."""
     offsets = graph.constant(model.intercept_)
-    if isinstance(model._kernel_, Linear):
-        weights = graph.constant(_dense(model.coef_).T)
+    if isinstance(model, LinearEstimator) or isinstance(model._kernel_, Linear):
+        weights = graph.constant(np.atleast_2d(_dense(model.coef_)).T)
         return graph("Add", graph("MatMul", samples, weights), offsets)
     coefficients = _dense(model.dual_coef_)
     if model._kernel_ is None:
@@ -176,7 +185,7 @@ def _decide(graph: Graph, model: Any, samples: str) -> str:
 
 def _labels(model: Any) -> Any:
     """Return the labels that a graph can hold: strings, whole numbers, numbers or truth values."""
-    if not isinstance(model, KernelClassifier):
+    if not isinstance(model, CLASSIFIERS):
         return np.array([-1, 1], dtype=np.int64)
     labels = np.asarray(model.classes_)
     return labels.astype(object) if labels.dtype.kind == "U" else labels
@@ -184,12 +193,13 @@ def _labels(model: Any) -> Any:
 
 def _shape_of_scores(model: Any) -> list[int | None]:
     """Return the shape of what is no label: one number per sample, or one per output, class or pair of classes."""
-    if not isinstance(model, KernelClassifier):
+    if not isinstance(model, CLASSIFIERS):
         return [None, len(model.intercept_)] if len(model.intercept_) > 1 else [None]
     count = len(model.classes_)
     if count == 2:
         return [None]
-    return [None, count * (count - 1) // 2 if model.decision_function_shape == "ovo" else count]
+    pairs = isinstance(model, KernelClassifier) and model.decision_function_shape == "ovo"
+    return [None, count * (count - 1) // 2 if pairs else count]
 
 
 def _rounded(graph: Graph, decision: str, threshold: str) -> str:
@@ -197,10 +207,10 @@ def _rounded(graph: Graph, decision: str, threshold: str) -> str:
     return graph("Where", graph("LessOrEqual", graph("Abs", decision), threshold), graph.number(0.0), decision)
 
 
-def _by_sign(graph: Graph, decision: str) -> dict[str, str]:
-    """Add the label of one decision: the second class where it is not negative."""
+def _by_sign(graph: Graph, decision: str, comparison: str = "GreaterOrEqual") -> dict[str, str]:
+    """Add the label of one decision: the second class where it is not negative, or where it is positive."""
     flat = _flat(graph, decision)
-    side = graph("GreaterOrEqual", flat, graph.constant(np.zeros(1)))
+    side = graph(comparison, flat, graph.constant(np.zeros(1)))
     return {"label": graph("Cast", side, to=graph.onnx.TensorProto.INT64), "scores": flat}
 
 

@@ -28,6 +28,7 @@ from maxmargin.formulations.pairwise_ranking import RankGeometry
 from maxmargin.formulations.quantile_regression import QuantileGeometry
 from maxmargin.interchange.errors import ModelFileError
 from maxmargin.kernels import ChiSquared, Gaussian, Laplacian, Linear, Polynomial, Product, Scaled, Sigmoid, Sum
+from maxmargin.linear_training import LinearMachine
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models.calibration import PlattSigmoid
 from maxmargin.problems import Certificate, Counters, Status
@@ -118,7 +119,7 @@ _PARTS = _record(MachineParts, MachineParts._fields)
 RECORDS: dict[str, Record] = {
     **{
         kind.__name__: _record(kind, [field.name for field in fields(kind)])
-        for kind in (*KERNELS, *SOLVERS, *GEOMETRIES, Certificate, Counters)
+        for kind in (*KERNELS, *SOLVERS, *GEOMETRIES, Certificate, Counters, LinearMachine)
     },
     "Expansion": _record(Expansion, Expansion._fields),
     "PlattSigmoid": _record(PlattSigmoid, PlattSigmoid._fields),
