@@ -158,7 +158,11 @@ def _solve_and_judge(
     best: tuple[Solution, Certificate, Floats] | None = None
     failures = 0
     for review in range(REVIEWS + 1):
-        solution = _limited(solver, review, spent.iterations, deadline).solve(problem, start, callback)
+        try:
+            solution = _limited(solver, review, spent.iterations, deadline).solve(problem, start, callback)
+        except KeyboardInterrupt:  # between two of the solver's own looks; where it started is a model too
+            dual = feasible_start(problem, start)
+            solution = Solution(dual, problem.gradient(dual), Status.INTERRUPTED, Counters())
         spent = spent + solution.counters
         status = solution.status
         try:

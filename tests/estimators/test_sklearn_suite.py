@@ -4,6 +4,7 @@ All tests of `sklearn.svm` are run, and of other folders those that mention one 
 feature selection, votes. What is left out is named in `LEFT_OUT`, with the reason.
 """
 
+import functools
 import importlib.util
 import inspect
 import re
@@ -12,12 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sklearn
+import sklearn.exceptions
 import sklearn.svm
 
 import maxmargin
 from reference.data import wine
 
-OURS = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
+OURS = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "LinearSVC", "LinearSVR")
 SUITES = (
     "svm/tests/test_svm.py",
     "svm/tests/test_sparse.py",
@@ -35,46 +37,41 @@ SUITES = (
     "utils/tests/test_pprint.py",
 )
 
-LINEAR = "is about LinearSVC and LinearSVR alone, which are still scikit-learn's"
 INTERNAL = "changes a private array of scikit-learn's and looks what its C library makes of it"
 DEPRECATED = "wants warnings that probability and probA_ will be removed, which they will not be here"
+PENALTY = "is about penalty='l1', or the combinations with it that LIBLINEAR has and has not"
+INTERCEPT = "depends on an intercept that is regularised; with intercept_scaling=1 ours passes"
 ELSEWHERE = "runs below, with other arguments"
 SLOW = "takes seconds, and asks nothing that another test does not"
 
 LEFT_OUT = {
     "test_svm": {
-        "test_linearsvr": LINEAR,
-        "test_linearsvr_fit_sampleweight": LINEAR,
-        "test_linearsvc_parameters": LINEAR,
-        "test_linearsvc": LINEAR,
-        "test_linearsvc_crammer_singer": LINEAR,
-        "test_linearsvc_fit_sampleweight": LINEAR,
-        "test_crammer_singer_binary": LINEAR,
-        "test_linearsvc_iris": LINEAR,
-        "test_dense_liblinear_intercept_handling": LINEAR,
-        "test_liblinear_set_coef": LINEAR,
-        "test_linearsvc_verbose": LINEAR,
-        "test_linear_svm_convergence_warnings": LINEAR,
-        "test_lsvc_intercept_scaling_zero": LINEAR,
-        "test_linearsvm_liblinear_sample_weight": LINEAR,
-        "test_dual_auto": LINEAR,
-        "test_dual_auto_edge_cases": LINEAR,
         "test_tweak_params": INTERNAL,
         "test_svc_raises_error_internal_representation": INTERNAL,
         "test_svr_errors": "wants fit to accept a kernel function that returns the wrong shape; ours says so at once",
         "test_bad_input": ELSEWHERE,
         "test_custom_kernel_not_array_input": ELSEWHERE,
         "test_libsvm_convergence_warnings": ELSEWHERE,
+        "test_linearsvc": PENALTY,
+        "test_linearsvc_parameters": PENALTY,
+        "test_dense_liblinear_intercept_handling": INTERCEPT,
+        "test_linear_svm_convergence_warnings": ELSEWHERE,
+        "test_linearsvm_liblinear_sample_weight": ELSEWHERE,
         "test_probability_raises_futurewarning": DEPRECATED,
         "test_svc_nusvc_probA_probB_deprecated": DEPRECATED,
     },
     "test_sparse": {
-        "test_linearsvc": LINEAR,
-        "test_linearsvc_iris": LINEAR,
-        "test_sparse_liblinear_intercept_handling": LINEAR,
         "test_timeout": ELSEWHERE,
+        "test_linearsvc": ELSEWHERE,
+        "test_sparse_liblinear_intercept_handling": INTERCEPT,
     },
-    "test_rfe": {"test_rfecv": SLOW, "test_rfe_cv_n_jobs": SLOW},
+    "test_rfe": {"test_rfecv": SLOW, "test_rfe_cv_n_jobs": SLOW, "test_rfe_wrapped_estimator": ELSEWHERE},
+    "test_stacking": {
+        "test_stacking_cv_influence": SLOW,
+        "test_stacking_with_sample_weight": SLOW,
+        "test_stacking_classifier_stratify_default": SLOW,
+        "test_stacking_classifier_drop_column_binary_classification": SLOW,
+    },
     "test_self_training": {"test_estimator_meta_estimator": SLOW, "test_sanity_classification": SLOW},
     "test_validation": {
         "test_cross_validate_many_jobs": SLOW,
@@ -172,3 +169,39 @@ def test_early_ends_warn(monkeypatch):
     MODULES["test_svm"].test_libsvm_convergence_warnings(42)
     for container in MODULES["test_sparse"].LIL_CONTAINERS:
         MODULES["test_sparse"].test_timeout(container)
+
+
+def test_linearsvc_on_sparse_data():
+    module = MODULES["test_sparse"]
+    for lil, dok in zip(module.LIL_CONTAINERS, module.DOK_CONTAINERS, strict=True):
+        module.test_linearsvc(lil, dok)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+@pytest.mark.parametrize("dual", [True, False])
+def test_weights_of_0_leave_samples_out_of_linearsvc(loss, dual):
+    parameters = {"penalty": "l2", "loss": loss, "dual": dual}
+    MODULES["test_svm"].test_linearsvm_liblinear_sample_weight(maxmargin.LinearSVC, parameters, 42)
+
+
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+def test_weights_of_0_leave_samples_out_of_linearsvr(loss):
+    MODULES["test_svm"].test_linearsvm_liblinear_sample_weight(maxmargin.LinearSVR, {"loss": loss}, 42)
+
+
+@pytest.mark.parametrize(("selector", "features"), [("RFE", 5), ("RFECV", 4)])
+def test_features_eliminated_by_linearsvr(monkeypatch, selector, features):
+    module = MODULES["test_rfe"]
+    regularised = functools.partial(maxmargin.LinearSVR, intercept_scaling=1)
+    monkeypatch.setattr(module, "LinearSVR", regularised)
+    module.test_rfe_wrapped_estimator("regressor_.coef_", getattr(module, selector), features)
+
+
+def test_early_ends_of_linear_machines_warn():
+    # Theirs wants the words of LIBLINEAR, on six samples that take our solver less than two steps.
+    X, y = wine()
+    for model in (maxmargin.LinearSVC(max_iter=2), maxmargin.LinearSVR(max_iter=2)):
+        with pytest.warns(sklearn.exceptions.ConvergenceWarning, match="raise max_iter"):
+            model.fit(X, y)
+        assert isinstance(model.n_iter_, int)
+        assert model.n_iter_ == 2

@@ -30,16 +30,23 @@ from maxmargin.models import LinearFunctions
 from maxmargin.problems import DualProblem, Status
 from maxmargin.resources import thread_count
 from maxmargin.solvers import BlockSolver, Callback, PairwiseSolver, SharedCallback, StoppingRule
+from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscentSolver
+from maxmargin.solvers.semismooth_newton import SemismoothNewtonSolver
 from maxmargin.training import Solver
 
 #: The solvers by name.
-LINEAR_SOLVERS: dict[str, Any] = {"auto": PairwiseSolver, "pairwise": PairwiseSolver}
+LINEAR_SOLVERS: dict[str, Any] = {
+    "auto": SemismoothNewtonSolver,
+    "dual_coordinate_ascent": DualCoordinateAscentSolver,
+    "semismooth_newton": SemismoothNewtonSolver,
+    "pairwise": PairwiseSolver,
+}
 
 #: Those of a machine with a function for each class.
 ALL_IN_ONE: dict[str, Any] = {"auto": BlockSolver, "pairwise": PairwiseSolver, "block": BlockSolver}
 
 #: What ``dual`` stands for where no solver is named.
-SOLVER_OF: dict[Any, str] = {"auto": "auto", True: "auto", False: "auto"}
+SOLVER_OF: dict[Any, str] = {"auto": "auto", True: "dual_coordinate_ascent", False: "semismooth_newton"}
 
 #: The violation that solvers are asked for which do not know a relative gap; it becomes smaller until the gap is right.
 FIRST_VIOLATION = 1e-2
@@ -248,9 +255,7 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
         def train_one(number: int) -> LinearMachine:
             problem = pose(matrix, number)
             start = None if starts is None else rescaled_start(problem, starts[number])
-            solver = run.solver
-            if least_gap is not None and solver is not self.solver:  # an object of the user's keeps its options
-                solver = _with_gap(solver, least_gap(problem))
+            solver = self._fit_to(run.solver, problem, None if least_gap is None else least_gap(problem))
             return run.heard(train_linear(problem, solver, rows, formulation, start, run.watch, run.deadline))
 
         machines, interrupted = side_by_side(train_one, count, run.watch, beside)
@@ -260,6 +265,20 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
                 for machine in machines
             ]
         return machines
+
+    def _fit_to(self, solver: Solver, problem: DualProblem, gap: float | None = None) -> Solver:
+        """Return the solver for a problem in which a gap is small enough; one of the user's keeps its options.
+
+        To solvers by pairs an iteration is a step: then one of ``max_iter`` is as many as there are variables.
+        """
+        rule = solver.stopping
+        own = self.solver is solver
+        if own:
+            return solver
+        if isinstance(solver, PairwiseSolver | BlockSolver) and rule.max_iterations is not None:
+            rule = replace(rule, max_iterations=rule.max_iterations * problem.size)
+        fitted: Solver = replace(solver, stopping=replace(rule, gap=gap))  # type: ignore[type-var]  # a dataclass
+        return fitted
 
     def _starts(self, rows: Indices, count: int, variables: int) -> list[Floats] | None:
         """Return the previous solutions as starts, if there are so many of so many variables, about the same rows."""
@@ -297,7 +316,3 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
             ConvergenceWarning,
             stacklevel=stacklevel,
         )
-
-
-def _with_gap(solver: Solver, gap: float) -> Solver:
-    return replace(solver, stopping=replace(solver.stopping, gap=gap))  # type: ignore[type-var]  # a dataclass

@@ -40,9 +40,11 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
     verbose : int, default=0
         Show a progress line on the terminal for fits longer than a second.
     max_iter : int, default=None
-        Limit on the iterations of the solver; None for none.
-    solver : {"auto", "pairwise"} or solver object, default="auto"
-        The algorithm. A solver object brings its own tolerance and limits.
+        Limit on the iterations of the solver for each problem: passes over the samples, or steps of Newton's method.
+        None for none.
+    solver : str or solver object, default="auto"
+        The algorithm: "dual_coordinate_ascent", "semismooth_newton", "pairwise", or "auto", which goes by cost. A
+        solver object brings its own tolerance and limits.
     probability : bool, default=False
         Whether to learn probabilities for ``predict_proba``; that takes hardly any time.
     max_seconds : float, default=None

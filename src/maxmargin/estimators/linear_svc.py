@@ -62,9 +62,11 @@ class LinearSVC(LinearProbabilities, ClassifierMixin, LinearEstimator):  # type:
         Which samples are held out together in cross-validation with ``probability=True``. None is always the same
         choice. Nothing else depends on it.
     max_iter : int, default=None
-        Limit on the iterations of the solver for each problem; None for none.
-    solver : {"auto", "pairwise"} or solver object, default="auto"
-        The algorithm. A solver object brings its own tolerance and limits.
+        Limit on the iterations of the solver for each problem: passes over the samples, or steps of Newton's method.
+        None for none.
+    solver : str or solver object, default="auto"
+        The algorithm: "dual_coordinate_ascent", "semismooth_newton", "pairwise", or "auto", which goes by cost. A
+        solver object brings its own tolerance and limits.
     probability : bool, default=False
         Whether to learn probabilities of the classes by cross-validation, for ``predict_proba``. ``predict`` then
         returns the most probable class. With ``multi_class="ovr"`` only.
@@ -244,7 +246,8 @@ class LinearSVC(LinearProbabilities, ClassifierMixin, LinearEstimator):  # type:
         problem = crammer_singer.pose(matrix, labels.numbers[rows], count, costs[rows], fit_intercept=False)
         starts = self._starts_of(labels, 1, problem.size)
         start = None if starts is None else rescaled_start(problem, starts[0])
-        machine = train_all_in_one(problem, features, run.solver, rows, crammer_singer, start, run.watch, run.deadline)
+        solver = self._fit_to(run.solver, problem)
+        machine = train_all_in_one(problem, features, solver, rows, crammer_singer, start, run.watch, run.deadline)
         if count == 2:
             machine = replace(machine, weights=np.diff(machine.weights, axis=0), offset=np.diff(machine.offset))
         self._keep_classes([machine], labels, factors)

@@ -58,9 +58,11 @@ class LinearSVR(NoiseIntervals, RegressorMixin, LinearEstimator):  # type: ignor
     random_state : int, RandomState or None, default=None
         Accepted for scikit-learn's sake: the result does not depend on it.
     max_iter : int, default=None
-        Limit on the iterations of the solver; None for none.
-    solver : {"auto", "pairwise"} or solver object, default="auto"
-        The algorithm. A solver object brings its own tolerance and limits.
+        Limit on the iterations of the solver for each problem: passes over the samples, or steps of Newton's method.
+        None for none.
+    solver : str or solver object, default="auto"
+        The algorithm: "dual_coordinate_ascent", "semismooth_newton", "pairwise", or "auto", which goes by cost. A
+        solver object brings its own tolerance and limits.
     noise : bool, default=False
         Whether to estimate by cross-validation how far targets lie from the function, for ``predict_interval``.
     max_seconds : float, default=None
