@@ -27,7 +27,7 @@ from maxmargin.training import Solver
 #: How often the judge sends a point back, each time with a violation ten times smaller.
 REVIEWS = 10
 
-#: How often it does so for a solver that cannot go on, or that does not get nearer.
+#: How often it does so for a solver that cannot go on.
 PATIENCE = 2
 
 
@@ -173,12 +173,11 @@ def _solve_and_judge(
         if not np.isfinite(certificate.squared_norm):
             raise ValueError(NOT_FINITE)
         accepted = _accepts(rule, certificate)
-        nearer = best is None or certificate.gap < 0.9 * best[1].gap
         if best is None or accepted or certificate.gap < best[1].gap:
             best = solution, certificate, weights
         if status in (Status.CONVERGED, Status.PRECISION):
             status = Status.CONVERGED if accepted else Status.PRECISION
-        failures += solution.status is Status.PRECISION or not nearer
+        failures += solution.status is Status.PRECISION
         if status is not Status.PRECISION or failures >= PATIENCE:
             break
         start = solution.dual

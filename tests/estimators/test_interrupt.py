@@ -64,3 +64,46 @@ def test_ctrl_c(classes, jobs, cost, strategy):
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     assert "healthy" in run.stdout
+
+
+LINEAR = """
+import os, signal, sys, threading, time
+import numpy as np
+from maxmargin import LinearSVC
+
+random = np.random.default_rng(0)
+X = random.normal(size=(20000, 200)) * 10.0 ** random.uniform(-2, 2, 200)
+y = random.integers(0, {classes}, 20000)
+LinearSVC().fit(X[:50], y[:50])
+pressed, working = [], threading.Event()
+
+def press():
+    working.wait()
+    time.sleep(0.05)
+    pressed.append(time.perf_counter())
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=press).start()
+model = LinearSVC(C=1e4, loss="hinge", tol=1e-12, solver={solver!r}, n_jobs={jobs}, callback=lambda _: working.set())
+try:
+    model.fit(X, y)
+    sys.exit("the fit ended before it was interrupted")
+except KeyboardInterrupt as interrupt:
+    print("answered after", round(time.perf_counter() - pressed[0], 3))
+    assert "usable" in str(interrupt), str(interrupt)
+assert model.predict(X[:100]).shape == (100,)
+assert "INTERRUPTED" in str(model.status_)
+certificates = model.certificate_ if isinstance(model.certificate_, list) else [model.certificate_]
+assert all(c.gap >= 0 for c in certificates)
+assert LinearSVC().fit(X[:200], y[:200]).fit_status_ == 0
+print("healthy")
+"""
+
+
+@pytest.mark.parametrize("solver", ["auto", "dual_coordinate_ascent", "semismooth_newton"])
+@pytest.mark.parametrize(("classes", "jobs"), [(2, 1), (2, 2), (4, 2)])
+def test_ctrl_c_in_linear_machines(classes, jobs, solver):
+    program = LINEAR.format(classes=classes, jobs=jobs, solver=solver)
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "healthy" in run.stdout

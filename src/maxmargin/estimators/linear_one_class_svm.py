@@ -134,7 +134,9 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
             return one_class.pose(matrix, weights[rows], nu)
 
         def least_gap(problem: DualProblem) -> float:
-            longest = 0.5 * float(problem.total[0]) ** 2 * float(problem.matrix.diagonal().mean())
+            features = problem.matrix.features()
+            assert features is not None
+            longest = 0.5 * float(problem.total[0]) ** 2 * float(features.squared_norms().mean())
             return NEAR_THE_ORIGIN * float(self.tol) * longest
 
         starts = self._starts(rows, 1, len(rows))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -18,6 +19,7 @@ from maxmargin.estimators.parameters import check_choice, check_flag, check_numb
 from maxmargin.estimators.reports import reporting
 from maxmargin.estimators.svr import LOSSES
 from maxmargin.estimators.weights import check_costs, check_sample_weights
+from maxmargin.linear_training import LinearMachine
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models.calibration import noise_scale
@@ -172,7 +174,9 @@ class LinearSVR(NoiseIntervals, RegressorMixin, LinearEstimator):  # type: ignor
         weights = check_sample_weights(sample_weight, X)
         costs, rows = check_costs(cost, weights), np.flatnonzero(weights > 0)
         columns = targets.reshape(len(targets), -1)[rows]
-        count = columns.shape[1]
+        # Where the intercept is free, targets near 0 make the same problem, without lost digits.
+        centre = np.average(columns, axis=0, weights=weights[rows]) * self._exact_intercept
+        columns, count = columns - centre, columns.shape[1]
 
         def pose(matrix: SymmetricMatrix, output: int) -> DualProblem:
             problem: DualProblem = formulation.pose(
@@ -183,7 +187,8 @@ class LinearSVR(NoiseIntervals, RegressorMixin, LinearEstimator):  # type: ignor
         starts = self._starts(rows, count, 2 * len(rows))
         with reporting(self) as report:
             run = Run.of(solver, report, started)
-            self._keep(self._train(X, rows, pose, count, formulation, run, starts, _least_gap))
+            machines = self._train(X, rows, pose, count, formulation, run, starts, _least_gap)
+            self._keep([_moved(machine, by) for machine, by in zip(machines, centre, strict=True)])
             self._outputs_ = None if targets.ndim == 1 else count
             if self._outputs_ is None:
                 self.coef_ = self.coef_.ravel()
@@ -235,3 +240,10 @@ class LinearSVR(NoiseIntervals, RegressorMixin, LinearEstimator):  # type: ignor
 
 def _least_gap(problem: DualProblem) -> float:
     return ROUNDING * float(conjugate(problem, problem.linear).sum())
+
+
+def _moved(machine: LinearMachine, by: float) -> LinearMachine:
+    """Return the machine of targets that are larger by a number."""
+    proof = machine.certificate
+    proof = replace(proof, offset=proof.offset + by, offset_interval=proof.offset_interval + by)
+    return replace(machine, offset=machine.offset + by, certificate=proof)
