@@ -29,14 +29,14 @@ from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models import LinearFunctions
 from maxmargin.problems import DualProblem, Status
 from maxmargin.resources import thread_count
-from maxmargin.solvers import BlockSolver, Callback, PairwiseSolver, SharedCallback, StoppingRule
+from maxmargin.solvers import BlockSolver, Callback, LinearSolver, PairwiseSolver, SharedCallback, StoppingRule
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscentSolver
 from maxmargin.solvers.semismooth_newton import SemismoothNewtonSolver
 from maxmargin.training import Solver
 
 #: The solvers by name.
 LINEAR_SOLVERS: dict[str, Any] = {
-    "auto": SemismoothNewtonSolver,
+    "auto": LinearSolver,
     "dual_coordinate_ascent": DualCoordinateAscentSolver,
     "semismooth_newton": SemismoothNewtonSolver,
     "pairwise": PairwiseSolver,
