@@ -8,9 +8,11 @@ from scipy import sparse
 
 from contracts.linear_solver_contract import LinearSolverContract
 from contracts.named_problems import linear, two_clouds
+from maxmargin import _native
 from maxmargin.formulations import c_classification, squared_hinge
 from maxmargin.kernels import Linear, Points
 from maxmargin.matrices import KernelMatrix
+from maxmargin.matrices.features import Features
 from maxmargin.problems import Status, certify
 from maxmargin.solvers import (
     DualCoordinateAscentSolver,
@@ -21,6 +23,7 @@ from maxmargin.solvers import (
     linear_choice,
     newton_equations,
 )
+from reference import coordinate_ascent
 
 SOLVERS = [DualCoordinateAscentSolver, SemismoothNewtonSolver, LinearSolver]
 
@@ -126,6 +129,41 @@ def test_samples_of_samples_are_used_and_change_nothing(monkeypatch):
     assert min(seen) < 20000
     values = [certify(problem, solution.dual).dual for solution in (quick, plain)]
     assert values[0] == pytest.approx(values[1], rel=1e-6)
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+@pytest.mark.parametrize("name", ["hinge", "squared_hinge", "epsilon"])
+@pytest.mark.parametrize(("constant", "bias"), [(0.0, True), (0.0, False), (2.0, False)])
+def test_the_native_pass_takes_the_steps_of_the_pseudo_code(form, name, constant, bias):
+    problem = linear(name, 0.7, constant, bias)
+    rows = problem.matrix.features()
+    table = rows.points.data[rows.points.index]
+    if form == "sparse":
+        rows = Features(Points(sparse.csr_array(rows.points.data)).take(rows.points.index), rows.constant)
+    n, random = problem.size, np.random.default_rng(4)
+    groups = problem.groups
+    twin = {
+        "dual": np.zeros(n), "weights": np.zeros(rows.dimension), "linear": problem.linear, "lower": problem.lower,
+        "upper": problem.upper, "ridge": problem.ridge, "group": problem.group, "offset": np.full(groups, 0.1),
+        "excess": np.zeros(groups), "stiffness": np.full(groups, 2.0), "constant": rows.constant,
+    }  # fmt: skip
+    own = {key: np.copy(value) for key, value in twin.items()}
+    leave = np.inf, np.inf
+    left = np.arange(n)
+    for _ in range(6):
+        order = random.permutation(left)
+        expected, high, low = coordinate_ascent.take_pass(table, twin, order, *leave)
+        _, last, highest, lowest = _native.ascend(
+            *rows.arrays, rows.picks, not len(rows.picks), own["dual"], own["weights"], problem.linear, problem.lower,
+            problem.upper, problem.ridge, rows.squared_norms(), problem.group, own["offset"], own["excess"],
+            own["stiffness"], rows.constant, order, 0, len(order), *leave, 0.0, 1.0, 1,
+        )  # fmt: skip
+        np.testing.assert_array_equal(order[:last], expected)
+        for key in ("dual", "weights", "excess"):
+            np.testing.assert_allclose(own[key], twin[key], atol=1e-12)
+        assert (highest, lowest) == pytest.approx((high, low), abs=1e-12)
+        left, leave = order[:last], (high or np.inf, -low or np.inf)
+    assert len(left) < n or name != "hinge"
 
 
 def test_coordinate_ascent_rises_with_every_pass():

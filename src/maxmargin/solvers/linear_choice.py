@@ -66,7 +66,7 @@ class LinearSolver:
             if weights is not None:
                 begin, sigma = near(problem, rows, weights, self.stopping)
         elif start is not None and price <= CHEAP_STEP:
-            begin, sigma = near(problem, rows, point.weights, self.stopping)
+            sigma = near(problem, rows, point.weights, self.stopping)[1]
         else:
             ascent = AscentRun(problem, rows, point, monitor, self.seed)
             status = _ascend(ascent, price)

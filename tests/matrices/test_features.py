@@ -1,0 +1,139 @@
+"""The rows behind a matrix: products with all forms of data, and what matrices say about them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from maxmargin import _native
+from maxmargin.kernels import Gaussian, Linear, Points
+from maxmargin.matrices import (
+    CachedMatrix,
+    KernelMatrix,
+    PrecomputedMatrix,
+    RepeatedMatrix,
+    SharedRows,
+    ShiftedMatrix,
+)
+from maxmargin.matrices.features import Features
+
+
+def data(form: str, n: int = 70, d: int = 37):
+    random = np.random.default_rng(n + d)
+    X = np.where(random.random((n, d)) < 0.4, random.normal(size=(n, d)), 0.0)
+    X = X.astype(np.float32) if "single" in form else X
+    if "dense" in form:
+        return X, X.astype(np.float64)
+    rows = sparse.csr_array(X)
+    if "long" in form:
+        rows.indices, rows.indptr = rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
+    return rows, X.astype(np.float64)
+
+
+FORMS = ["dense", "dense single", "sparse", "sparse single", "sparse long", "sparse long single"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("constant", [0.0, 2.5])
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("size", [(1, 1), (70, 37), (3000, 5)])
+def test_products(form, constant, threads, size):
+    held, plain = data(form, *size)
+    rows = Features(Points(held), constant, threads)
+    full = np.column_stack([plain, np.full(len(plain), constant)])
+    random = np.random.default_rng(0)
+    weights, dual = random.normal(size=full.shape[1]), random.normal(size=len(full))
+    dual[::3] = 0.0
+    np.testing.assert_allclose(rows.decisions(weights), full @ weights, atol=1e-11)
+    np.testing.assert_allclose(rows.weights(dual), full.T @ dual, atol=1e-10)
+    np.testing.assert_allclose(rows.squared_norms(), (plain**2).sum(axis=1), rtol=1e-12)
+    assert rows.stored == (plain.size if "dense" in form else np.count_nonzero(plain))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("constant", [0.0, 2.5])
+def test_squares(form, constant):
+    held, plain = data(form, 900, 20)
+    factors = np.random.default_rng(1).uniform(size=900)
+    full = np.column_stack([plain, np.full(900, constant)])
+    found = Features(Points(held), constant, 2).squares(factors)
+    np.testing.assert_allclose(np.tril(found), np.tril(full.T @ (factors[:, None] * full)), atol=1e-10)
+    if not constant:
+        mean = factors @ full / factors.sum()
+        found = Features(Points(held), 0.0, 2).squares(factors, mean)
+        from_there = full - mean
+        np.testing.assert_allclose(np.tril(found), np.tril(from_there.T @ (factors[:, None] * from_there)), atol=1e-9)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_some_rows_in_any_order(form):
+    held, plain = data(form)
+    picks = np.array([5, 5, 2, 69, 0])
+    rows = Features(Points(held).take(picks))
+    weights = np.arange(38.0)
+    np.testing.assert_allclose(rows.decisions(weights), plain[picks] @ weights[:-1], atol=1e-11)
+    np.testing.assert_allclose(rows.weights(np.arange(5.0))[:-1], plain[picks].T @ np.arange(5.0), atol=1e-11)
+    assert rows.take(np.array([3])).decisions(weights) == pytest.approx(plain[69] @ weights[:-1])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_nothing_is_copied(form):
+    held, _ = data(form)
+    values, starts, features = Features(Points(held)).arrays
+    if "dense" in form:
+        assert np.shares_memory(values, held)
+    else:
+        assert np.shares_memory(values, held.data)
+        assert np.shares_memory(features, held.indices)
+        assert np.shares_memory(starts, held.indptr)
+
+
+def test_which_matrices_have_features():
+    X = np.random.default_rng(0).normal(size=(6, 2))
+    linear = KernelMatrix(Linear(), Points(X))
+    for matrix in (
+        linear,
+        ShiftedMatrix(linear, 4.0),
+        RepeatedMatrix(linear, np.array([0, 0, 3, 5, 1, 2])),
+        RepeatedMatrix(ShiftedMatrix(linear, 4.0), np.array([5, 4, 3, 3])),
+        CachedMatrix(linear, 10**6),
+        SharedRows(linear, 10**6, 1),
+        linear.take(np.array([4, 1])),
+    ):
+        rows = matrix.features()
+        everything = np.arange(matrix.size)
+        products = np.array([rows.decisions(rows.weights(unit)) for unit in np.eye(matrix.size)])
+        np.testing.assert_allclose(products, matrix.block(everything, everything), atol=1e-12)
+    assert KernelMatrix(Gaussian(1.0), Points(X)).features() is None
+    assert PrecomputedMatrix(np.eye(3)).features() is None
+    assert ShiftedMatrix(ShiftedMatrix(linear, 1.0), 1.0).features() is None
+
+
+def test_a_product_with_the_matrix_is_two_with_the_data():
+    X = np.random.default_rng(0).normal(size=(500, 3))
+    matrix = KernelMatrix(Linear(), Points(X))
+    vector = np.random.default_rng(1).normal(size=500)
+    np.testing.assert_allclose(matrix.matvec(vector), X @ (X.T @ vector), atol=1e-10)
+
+
+def test_malformed_rows_are_refused():
+    none, picks = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    weights, out = np.ones(2), np.empty(2)
+    values, features = np.ones(2), np.zeros(2, dtype=np.int64)
+    bad = [
+        (np.ones((2, 3)), none, none),  # another width
+        (np.ones((2, 2), dtype=np.int64), none, none),  # not floating
+        (values, np.array([0, 2, 1]), features),  # starts that fall
+        (values, np.array([0, 1, 3]), features),  # beyond the end
+        (values, np.array([0, 1, 2]), features.astype(np.int32)),  # two kinds of indices
+        (values, np.array([0, 1, 2]), features[:1]),  # too few features
+        (values, np.array([-1, 1, 2]), features),
+    ]
+    for arrays in bad:
+        with pytest.raises(ValueError, match=r"rows|float|malformed|width"):
+            _native.row_decisions(*arrays, picks, True, weights, out, 1)
+    with pytest.raises(ValueError, match="out of range"):
+        _native.row_decisions(np.ones((2, 2)), none, none, np.array([2, 0]), False, weights, out, 1)
+    with pytest.raises(ValueError, match="wrong length"):
+        _native.row_decisions(np.ones((2, 2)), none, none, picks, True, weights, np.empty(3), 1)

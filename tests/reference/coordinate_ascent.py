@@ -1,0 +1,43 @@
+"""Dual coordinate ascent like the pseudo-code: the twin of `ascend` in `native/linear_rows.hpp`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def take_pass(rows, state, order, leave_above=np.inf, leave_below=np.inf):
+    """Take one pass, in place; return the variables that stay, and the highest and lowest projected gradient.
+
+    `state` has dual, weights (the last for the constant feature), linear, lower, upper, ridge, group, offset, excess,
+    stiffness and constant, under these names.
+    """
+    s, stay, highest, lowest = state, list(order), 0.0, 0.0
+    k = 0
+    while k < len(stay):
+        i = stay[k]
+        x, g = rows[i], s["group"][i]
+        offset = s["constant"] * s["weights"][-1]
+        if g >= 0:
+            offset += s["offset"][g] + s["stiffness"][g] * s["excess"][g]
+        gradient = s["linear"][i] - x @ s["weights"][:-1] - offset - s["ridge"][i] * s["dual"][i]
+        before, pull = s["dual"][i], gradient
+        at_upper, at_lower = before >= s["upper"][i], before <= s["lower"][i]
+        if (at_upper and gradient > leave_above) or (at_lower and not at_upper and gradient < -leave_below):
+            stay[k] = stay[-1]
+            stay.pop()
+            continue
+        if at_upper:
+            pull = min(gradient, 0.0)
+        elif at_lower:
+            pull = max(gradient, 0.0)
+        highest, lowest = max(highest, pull), min(lowest, pull)
+        if pull != 0.0:
+            curvature = x @ x + s["constant"] ** 2 + (s["stiffness"][g] if g >= 0 else 0.0) + s["ridge"][i]
+            after = np.clip(before + gradient / curvature, s["lower"][i], s["upper"][i])
+            s["dual"][i] = after
+            s["weights"][:-1] += (after - before) * x
+            s["weights"][-1] += (after - before) * s["constant"]
+            if g >= 0:
+                s["excess"][g] += after - before
+        k += 1
+    return stay, highest, lowest
