@@ -104,6 +104,12 @@ class AscentRun:
 
     def solve(self, until: int | None = None) -> Status | None:
         """Take passes until the point is good enough or a limit is reached, or return None after `until` passes."""
+        try:
+            return self._solve(until)
+        except KeyboardInterrupt:
+            return Status.INTERRUPTED
+
+    def _solve(self, until: int | None) -> Status | None:
         if self.point.accepted(self.rule):
             return Status.CONVERGED
         best, best_at, next_look = self.point.value, self.iterations, self.iterations + 1

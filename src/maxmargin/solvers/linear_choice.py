@@ -62,7 +62,9 @@ class LinearSolver:
             return point.solution(problem, rows, Status.CONVERGED, spent)
         price = step_price(rows)
         if start is None and price <= CHEAP_STEP:
-            weights, spent = weights_of_a_sample(problem, rows, monitor, self.seed)
+            weights, spent, ended = weights_of_a_sample(problem, rows, monitor, self.seed)
+            if ended is not None:
+                return point.solution(problem, rows, ended, spent)
             if weights is not None:
                 begin, sigma = near(problem, rows, weights, self.stopping)
         elif start is not None and price <= CHEAP_STEP:
@@ -96,11 +98,14 @@ def step_price(rows: Features) -> float:
 
 def weights_of_a_sample(
     problem: DualProblem, rows: Features, monitor: Monitor, seed: int
-) -> tuple[Floats | None, Counters]:
-    """Return the weights that a sample of the samples gives, itself begun on a smaller one; None if all are few."""
+) -> tuple[Floats | None, Counters, Status | None]:
+    """Return the weights that a sample of the samples gives, itself begun on a smaller one; None if all are few.
+
+    Besides, what it cost, and how the whole fit ends if somebody or a limit ended it meanwhile.
+    """
     count = max(FEWEST, FOR_EACH_FEATURE * rows.dimension, problem.size // PART)
     if 4 * count > problem.size:
-        return None, Counters()
+        return None, Counters(), None
     chosen = np.sort(np.random.default_rng(seed).choice(problem.size, count, replace=False))
     times = problem.size / count
     try:
@@ -114,17 +119,22 @@ def weights_of_a_sample(
             problem.total,
         )
     except InfeasibleProblemError:  # the sample cannot keep a sum that all together can
-        return None, Counters()
+        return None, Counters(), None
     rule = StoppingRule(np.finfo(float).tiny, None, monitor.steps_left(0), monitor.time_left(), ROUGH)
     few = features_of(some, "linear")
-    weights, spent = weights_of_a_sample(some, few, monitor, seed + 1)
+    weights, spent, ended = weights_of_a_sample(some, few, monitor, seed + 1)
+    if ended is not None:
+        return None, spent, ended
     point, sigma = LinearPoint.start(some, few, None, rule), None
     if weights is not None:
         point, sigma = near(some, few, weights, rule)
     run = NewtonRun(some, few, point, Monitor(rule, monitor.callback), sigma)
     run.iterations = spent.iterations
-    run.solve()
-    return run.point.weights, run.counters()
+    status = run.solve()
+    ended = (
+        status if status in (Status.INTERRUPTED, Status.STOPPED, Status.MAX_ITERATIONS, Status.MAX_SECONDS) else None
+    )
+    return run.point.weights, run.counters(), ended
 
 
 def _ascend(run: AscentRun, price: float) -> Status | None:

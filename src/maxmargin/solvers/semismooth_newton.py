@@ -37,8 +37,14 @@ SHARPER = 0.2
 #: The smallest σ, relative to the squared length of a row: below it rounding errors spoil the equations.
 SHARPEST = 1e-9
 
+#: And relative to the first one: with less, problems become harder and not fewer.
+SHARP_ENOUGH = 1e-5
+
+#: A rounded problem that takes so many steps is given up for one with a larger σ.
+HARD = 40
+
 #: So many steps without a better point are the sign that rounding is all that is left.
-PATIENCE = 40
+PATIENCE = 100
 
 #: So many samples for each feature are taken to be next to the edge of their loss when the weights are nearly right.
 NEAR = 3
@@ -128,7 +134,11 @@ class NewtonRun:
         self._lengths = float(np.mean(finite_norms(rows))) + rows.constant**2 if rows.size else 1.0
         self._lengths = self._lengths if self._lengths > 0 else 1.0
         self.sigma = self._first_sigma() if sigma is None else sigma
-        self._best, self._best_at = np.inf, 0
+        enough = 0.0 if float(problem.ridge.min(initial=1.0)) > 0 else SHARP_ENOUGH * self.sigma
+        self._sharpest = max(SHARPEST * self._lengths, enough)
+        self._lowest, self._highest = np.inf, -np.inf  # primal and dual values seen, feasible or nearly so
+        self._best_gap = self._best_violation = np.inf
+        self._best_at = 0
 
     def counters(self) -> Counters:
         """Return what the run cost."""
@@ -136,6 +146,12 @@ class NewtonRun:
 
     def solve(self) -> Status:
         """Work until the point is good enough, a limit is reached or rounding is all that is left."""
+        try:
+            return self._solve()
+        except KeyboardInterrupt:
+            return Status.INTERRUPTED
+
+    def _solve(self) -> Status:
         if self.point.accepted(self.rule):
             return Status.CONVERGED
         while True:
@@ -148,10 +164,13 @@ class NewtonRun:
             self._sharpen(self.iterations - before)
 
     def _sharpen(self, steps: int) -> None:
-        """Make σ smaller, by more if the last problem was easy; where a ridge rounds enough by itself it goes."""
-        sigma = self.sigma * SHARPER ** (2 if steps <= 1 else 1)
+        """Make σ smaller, by more if the last problem was easy; where a ridge rounds enough by itself it goes.
+
+        A problem that takes many steps has too many kinks still: then σ becomes larger again.
+        """
+        sigma = self.sigma * SHARPER ** (2 if steps <= 1 else -1 if steps >= HARD else 1)
         least = float(self.problem.ridge.min())
-        self.sigma = 0.0 if sigma <= 0.1 * least else max(sigma, SHARPEST * self._lengths)
+        self.sigma = 0.0 if sigma <= 0.1 * least else max(sigma, self._sharpest)
 
     def _first_sigma(self) -> float:
         """Return a σ with which most samples lie between their bounds, or 0 if a ridge does the same already."""
@@ -172,14 +191,15 @@ class NewtonRun:
             self._respond()
             if self._judge():
                 return Status.CONVERGED
+            self._note()
             if (stop := self.monitor.limit_reached(self.iterations)) is not None:
                 return stop
             if self.monitor.report(self._progress):
                 return Status.STOPPED
             tired = self.iterations - self._best_at > PATIENCE
-            if tired and self.sigma <= SHARPEST * self._lengths:
+            if tired and self.sigma <= self._sharpest:
                 return self.point.no_better_possible(self.problem, self.rows, self.rule)
-            if self.sigma > 0 and steps > 0 and (tired or self._solved()):
+            if self.sigma > 0 and steps > 0 and (tired or steps >= HARD or self._solved()):
                 return None
             self._step()
             steps += 1
@@ -200,13 +220,13 @@ class NewtonRun:
         self._apart = 0.5 * float(self._uphill @ self._uphill)
         self._primal = 0.5 * float(self.weights @ self.weights) + loss + float(self.offset @ problem.total)
         # Mending the sums costs about as much as the offset says.
-        mending = float(np.abs(self._lacking) @ np.abs(self.offset))
-        self._value = linear - 0.5 * ridge - 0.5 * float(self._own @ self._own) - mending
+        self._mending = float(np.abs(self._lacking) @ np.abs(self.offset))
+        self._value = linear - 0.5 * ridge - 0.5 * float(self._own @ self._own) - self._mending
 
     def _solved(self) -> bool:
         """Whether the rounded problem is solved well enough for the next one."""
         away = self._response - self.centre
-        whole = min(self._primal - self._value, np.inf if self._primal < np.inf else self.sigma * float(away @ away))
+        whole = min(self._primal - self._value - self._mending, self.sigma * float(away @ away))
         within = self._apart <= SOLVED * max(whole, 0.0) + ROUNDING * abs(self._value)
         return within and float(np.abs(self._lacking).sum()) <= 1e-2 * self._size
 
@@ -227,7 +247,6 @@ class NewtonRun:
             value = dual_value(self.problem, dual, self.rows.weights(dual))
             if value > self.point.value:
                 self.point = LinearPoint(dual, self.point.weights, self.point.offset, self.point.primal, value)
-        self._note(self.point.primal - max(self.point.value, self._value))
         return self.point.accepted(self.rule)
 
     def _keep_weights(self, offset: Floats, primal: float) -> None:
@@ -241,7 +260,6 @@ class NewtonRun:
         found = LinearPoint.start(self.problem, self.rows, self._response, self.rule)
         if found.value > self.point.value or found.violation < self.point.violation:
             self.point = found
-        self._note(found.violation)
         return found.accepted(self.rule)
 
     def _promising(self) -> bool:
@@ -249,10 +267,13 @@ class NewtonRun:
         gap = self.point.primal - self._value
         return self._solved() or self.rule.accepts_gap(self._value + 0.5 * gap, self._value)
 
-    def _note(self, measure: float) -> None:
-        """Remember when it got better for the last time."""
-        if measure < 0.99 * self._best:
-            self._best, self._best_at = measure, self.iterations
+    def _note(self) -> None:
+        """Remember when it got better for the last time: the gap, or the violation where that is known."""
+        self._lowest, self._highest = min(self._lowest, self._primal), max(self._highest, self._value)
+        gap, violation = self._lowest - self._highest, self.point.violation
+        if gap < 0.99 * self._best_gap or violation < 0.99 * self._best_violation:
+            self._best_gap, self._best_violation = min(gap, self._best_gap), min(violation, self._best_violation)
+            self._best_at = self.iterations
 
     def _step(self) -> None:
         """Take Newton's step, as long as the rounded primal falls along it."""
