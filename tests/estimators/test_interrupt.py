@@ -95,13 +95,14 @@ assert model.predict(X[:100]).shape == (100,)
 assert "INTERRUPTED" in str(model.status_)
 certificates = model.certificate_ if isinstance(model.certificate_, list) else [model.certificate_]
 assert all(c.gap >= 0 for c in certificates)
-assert LinearSVC().fit(X[:200], y[:200]).fit_status_ == 0
+assert LinearSVC().fit(X[:50], y[:50]).fit_status_ == 0
 print("healthy")
 """
 
 
-@pytest.mark.parametrize("solver", ["auto", "dual_coordinate_ascent", "semismooth_newton"])
-@pytest.mark.parametrize(("classes", "jobs"), [(2, 1), (2, 2), (4, 2)])
+@pytest.mark.parametrize(
+    ("classes", "jobs", "solver"), [(2, 1, "auto"), (2, 1, "dual_coordinate_ascent"), (4, 2, "auto")]
+)
 def test_ctrl_c_in_linear_machines(classes, jobs, solver):
     program = LINEAR.format(classes=classes, jobs=jobs, solver=solver)
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
