@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 
 from maxmargin.estimators import (
+    linear_one_class_svm,
+    linear_path,
+    linear_svc,
+    linear_svr,
     lssvc,
     lssvr,
     nu_svc,
@@ -43,15 +47,16 @@ def test_own_kernels_run():
     assert names["given"].score(names["K"], ["English"] * 4 + ["Italian"] * 4) == 1.0
 
 
-def test_examples_of_the_machines_print_what_they_say():
-    text = (ROOT / "docs/machines.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", ["machines.md", "linear_machines.md"])
+def test_examples_of_the_machines_print_what_they_say(page):
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     examples = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", text, re.DOTALL)
     assert len(examples) == text.count("```python")
     names = {}
     for code, shown in examples:  # one after the other, as a reader would
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(code, "machines.md", "exec"), names)
+            exec(compile(code, page, "exec"), names)
         assert printed.getvalue() == shown
 
 
@@ -64,6 +69,7 @@ def test_code_of_a_page_runs(page, tmp_path, monkeypatch):
 
 
 ESTIMATORS = [svc, nu_svc, svr, nu_svr, one_class_svm, quantile_svr, svdd, lssvc, lssvr, rank_svc]
+ESTIMATORS += [linear_svc, linear_svr, linear_one_class_svm, linear_path]
 
 
 @pytest.mark.parametrize("module", ESTIMATORS, ids=lambda module: module.__name__)

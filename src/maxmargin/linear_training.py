@@ -122,27 +122,6 @@ def train_all_in_one(
     )
 
 
-def rescaled_start(problem: DualProblem, dual: Floats) -> Floats:
-    """Return the best multiple of the solution of a similar problem, for example one with another C, as a start.
-
-    On the ray through b the dual is s linear·b − ½ s² (bᵀMb + ridge b²). Sums of 0 stay 0, and the bounds say how far
-    it goes. If that is not as far as b itself, b put into the bounds may be better.
-    """
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        room = np.where(dual > 0, problem.upper / dual, np.where(dual < 0, problem.lower / dual, np.inf))
-    most = float(room.min(initial=np.inf))
-    gain = float(problem.linear @ dual)
-    if problem.total.any() or gain <= 0 or most <= 0:
-        return dual
-    curvature = float(dual @ (problem.matrix.matvec(dual) + problem.ridge * dual))
-    factor = min(gain / curvature, most) if curvature > 0 else 1.0
-    if most >= 1.0:
-        return factor * dual
-    inside = feasible_start(problem, dual)
-    value = 0.5 * float(inside @ (problem.linear + problem.gradient(inside)))
-    return inside if value > factor * gain - 0.5 * factor**2 * curvature else factor * dual
-
-
 def _solve_and_judge(
     problem: DualProblem,
     solver: Solver,

@@ -317,7 +317,7 @@ class TestStarts:
     @pytest.mark.parametrize("estimator", [LinearSVC(loss="hinge"), LinearSVC(), LinearSVR(epsilon=0.1)], ids=names)
     def test_path(self, estimator):
         X, y = wine()
-        costs = [10.0, 0.1, 1.0, 0.01, 100.0]
+        costs = [1.0, 0.25, 0.5, 0.125, 2.0]
         path = linear_path(X, y, costs, estimator=estimator)
         assert path.Cs.tolist() == [model.C for model in path.models] == costs
         assert (path.seconds > 0).all()

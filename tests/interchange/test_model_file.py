@@ -173,6 +173,15 @@ def test_more_of_linear_estimators(model, classes):
             assert_same(getattr(found, method)(X), getattr(model, method)(X))
 
 
+@pytest.mark.parametrize(
+    "kind", [solvers.LinearSolver, solvers.DualCoordinateAscentSolver, solvers.SemismoothNewtonSolver]
+)
+def test_solvers_of_linear_machines(kind):
+    X, y = samples()
+    model = LinearSVC(solver=kind(solvers.StoppingRule(relative_gap=1e-3))).fit(X, y)
+    assert_same_model(round_trip(model), model, X)
+
+
 def test_linear_regression_of_several_outputs():
     X, y = samples()
     model = LinearSVR(noise=True).fit(X, np.stack([y, -y], axis=1))

@@ -23,15 +23,22 @@ from maxmargin.estimators.parameters import check_choice, check_count, check_fla
 from maxmargin.estimators.reports import Reporting
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.kernels import Linear, Points
-from maxmargin.linear_training import LinearMachine, rescaled_start, train_linear
+from maxmargin.linear_training import LinearMachine, train_linear
 from maxmargin.matrices import KernelMatrix, ShiftedMatrix, SymmetricMatrix
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models import LinearFunctions
 from maxmargin.problems import DualProblem, Status
 from maxmargin.resources import thread_count
-from maxmargin.solvers import BlockSolver, Callback, LinearSolver, PairwiseSolver, SharedCallback, StoppingRule
-from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscentSolver
-from maxmargin.solvers.semismooth_newton import SemismoothNewtonSolver
+from maxmargin.solvers import (
+    BlockSolver,
+    Callback,
+    DualCoordinateAscentSolver,
+    LinearSolver,
+    PairwiseSolver,
+    SemismoothNewtonSolver,
+    SharedCallback,
+    StoppingRule,
+)
 from maxmargin.training import Solver
 
 #: The solvers by name.
@@ -254,7 +261,7 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
 
         def train_one(number: int) -> LinearMachine:
             problem = pose(matrix, number)
-            start = None if starts is None else rescaled_start(problem, starts[number])
+            start = None if starts is None else starts[number]
             solver = self._fit_to(run.solver, problem, None if least_gap is None else least_gap(problem))
             return run.heard(train_linear(problem, solver, rows, formulation, start, run.watch, run.deadline))
 

@@ -55,8 +55,8 @@ def linear_path(
 ) -> LinearPath:
     """Fit a linear machine for each of the costs `Cs`, which takes less time than as many fits on their own.
 
-    They are fitted from the smallest to the largest: with few costs to bear the weights are small and soon found, and
-    each solution, times the best factor, is a good start for the next.
+    They are fitted from the smallest to the largest: small costs make small weights, which are soon found, and each
+    solution is a start for the next.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from maxmargin.estimators.reports import reporting
 from maxmargin.estimators.svc import LOSSES
 from maxmargin.estimators.weights import check_costs, check_sample_weights, class_factors
 from maxmargin.formulations import crammer_singer
-from maxmargin.linear_training import LinearMachine, rescaled_start, train_all_in_one
+from maxmargin.linear_training import LinearMachine, train_all_in_one
 from maxmargin.matrices import ShiftedMatrix, SymmetricMatrix
 from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems import DualProblem, Status
@@ -245,7 +245,7 @@ class LinearSVC(LinearProbabilities, ClassifierMixin, LinearEstimator):  # type:
         costs = check_costs(cost, weights * factors[labels.numbers])
         problem = crammer_singer.pose(matrix, labels.numbers[rows], count, costs[rows], fit_intercept=False)
         starts = self._starts_of(labels, 1, problem.size)
-        start = None if starts is None else rescaled_start(problem, starts[0])
+        start = None if starts is None else starts[0]
         solver = self._fit_to(run.solver, problem)
         machine = train_all_in_one(problem, features, solver, rows, crammer_singer, start, run.watch, run.deadline)
         if count == 2:

@@ -32,11 +32,27 @@ from maxmargin.linear_training import LinearMachine
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models.calibration import PlattSigmoid
 from maxmargin.problems import Certificate, Counters, Status
-from maxmargin.solvers import BlockSolver, LinearSystemSolver, PairwiseSolver, StoppingRule
+from maxmargin.solvers import (
+    BlockSolver,
+    DualCoordinateAscentSolver,
+    LinearSolver,
+    LinearSystemSolver,
+    PairwiseSolver,
+    SemismoothNewtonSolver,
+    StoppingRule,
+)
 from maxmargin.training import Machine, MachineParts
 
 KERNELS = (Linear, Polynomial, Gaussian, Laplacian, ChiSquared, Sigmoid, Sum, Product, Scaled)
-SOLVERS = (PairwiseSolver, BlockSolver, LinearSystemSolver, StoppingRule)
+SOLVERS = (
+    PairwiseSolver,
+    BlockSolver,
+    LinearSystemSolver,
+    LinearSolver,
+    DualCoordinateAscentSolver,
+    SemismoothNewtonSolver,
+    StoppingRule,
+)
 GEOMETRIES = (
     MarginGeometry,
     NuGeometry,
