@@ -38,7 +38,7 @@ MACHINES = [
     LinearSVR(loss="squared_epsilon_insensitive"),
     LinearOneClassSVM(nu=0.3),
 ]
-EXACT = "compares decision values to 1e-7, and the tolerance here is a gap of 1e-4"
+EXACT = "compares decision values to 1e-7, and a gap bounds the distance of weights only by its square root"
 CALIBRATED = "the most probable class is not always the one that the decision function says"
 
 
