@@ -7,7 +7,7 @@
 
 from importlib.metadata import version as _version
 
-from maxmargin import interchange, kernels, solvers
+from maxmargin import feature_maps, interchange, kernels, solvers
 from maxmargin.estimators import (
     LSSVC,
     LSSVR,
@@ -51,6 +51,7 @@ __all__ = [
     "Status",
     "__version__",
     "certify",
+    "feature_maps",
     "interchange",
     "kernels",
     "linear_path",

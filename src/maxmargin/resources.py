@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import os
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from numbers import Integral
 from pathlib import Path
+from typing import Any
 
 import threadpoolctl
 
@@ -37,6 +39,15 @@ def thread_count(n_jobs: int | None) -> int:
     if n_jobs is None:
         return max(1, min(usable_cores(), *_limits_around()))
     return min(int(n_jobs), MOST_THREADS) if n_jobs > 0 else max(1, usable_cores() + 1 + int(n_jobs))
+
+
+def limited_blas(threads: int) -> AbstractContextManager[Any]:
+    """Return a context in which BLAS uses at most so many threads, and never more than it would anyway."""
+    now = [library["num_threads"] for library in _controller().info() if library["user_api"] == "blas"]
+    if all(count <= threads for count in now):
+        return nullcontext()
+    limit: AbstractContextManager[Any] = _controller().limit(limits=threads, user_api="blas")
+    return limit
 
 
 def usable_cores() -> int:

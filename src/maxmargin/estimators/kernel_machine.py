@@ -15,9 +15,9 @@ from sklearn.utils.validation import _num_samples, check_consistent_length, chec
 
 from maxmargin.estimators.parameters import check_choice, check_count, check_flag, check_number
 from maxmargin.estimators.reports import Reporting
-from maxmargin.estimators.samples import as_objects, is_table, points_of, weighted_variance
+from maxmargin.estimators.samples import as_objects, is_table, points_of, resolve_gamma
 from maxmargin.kernels import FunctionKernel, Kernel, Linear, make_kernel
-from maxmargin.matrices import NOT_FINITE, KernelMatrix, PrecomputedMatrix, SharedRows, SymmetricMatrix, WholeKernel
+from maxmargin.matrices import KernelMatrix, PrecomputedMatrix, SharedRows, SymmetricMatrix, WholeKernel
 from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES, Floats, Indices
 from maxmargin.models import ComputedBlocks, GivenBlocks, KernelBlocks
 from maxmargin.models.kernel_blocks import WORTH_A_THREAD
@@ -135,17 +135,10 @@ class KernelMachine(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit-l
         return None if self._precomputed else make_kernel(self.kernel, self._gamma, coef0, degree)
 
     def _resolve_gamma(self, X: Any, sample_weight: Floats) -> float:
-        if not isinstance(self.gamma, str):
-            return check_number("gamma", self.gamma, least=0)
-        rule = check_choice("gamma", self.gamma, ("scale", "auto"))
-        if self._precomputed or not isinstance(self.kernel, str):
+        if isinstance(self.gamma, str) and (self._precomputed or not isinstance(self.kernel, str)):
+            check_choice("gamma", self.gamma, ("scale", "auto"))
             return 0.0  # these do not ask for it
-        if rule == "auto":
-            return 1.0 / float(X.shape[1])
-        variance = weighted_variance(X, sample_weight)
-        if not np.isfinite(variance):
-            raise ValueError(NOT_FINITE)
-        return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+        return resolve_gamma(self.gamma, X, sample_weight)
 
     def _cache_bytes(self, size: int) -> int:
         """Return the memory for kernel rows of a problem of so many samples."""

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from maxmargin.estimators.parameters import check_choice, check_number
 from maxmargin.kernels import Points
 from maxmargin.kernels.points import in_parts
+from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.symmetric_matrix import Floats
 
 
@@ -41,6 +43,18 @@ def as_objects(X: Any) -> Any:
 def points_of(X: Any) -> Points:
     """Wrap samples that were checked."""
     return Points(X) if isinstance(X, np.ndarray) or sparse.issparse(X) else Points.as_given(X)
+
+
+def resolve_gamma(gamma: Any, X: Any, weights: Floats) -> float:
+    """Return gamma of a kernel: a number; for "scale" 1 / (features · variance), for "auto" 1 / features of a table."""
+    if not isinstance(gamma, str):
+        return check_number("gamma", gamma, least=0)
+    if check_choice("gamma", gamma, ("scale", "auto")) == "auto":
+        return 1.0 / float(X.shape[1])
+    variance = weighted_variance(X, weights)
+    if not np.isfinite(variance):
+        raise ValueError(NOT_FINITE)
+    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
 
 def weighted_variance(X: Any, weights: Floats) -> float:

@@ -1,0 +1,91 @@
+"""Distances to prototypes: φ(x) = (d(x, p_1), …, d(x, p_B)), or gaussians of them, exp(−γ d(x, p_j)²).
+
+Any distance makes features of any samples, without a kernel: a radial basis function network is a linear machine on
+gaussians of distances. Prototypes are given, drawn from the samples or found by k-means.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from maxmargin.estimators.landmarks import choose_landmarks
+from maxmargin.estimators.parameters import check_count, check_number
+from maxmargin.feature_maps.feature_map import FeatureMap, finite
+
+
+class DistanceMap(FeatureMap):
+    """Map each sample to its distances from prototypes.
+
+    Parameters
+    ----------
+    prototypes : "kmeans", "sample" or array-like of shape (n_prototypes, n_features), default="kmeans"
+        The centres of k-means (of up to max(10,000, 50 · `n_prototypes`) samples; in small batches from 10,000 samples
+        on), samples drawn at random, or prototypes that you know.
+    n_prototypes : int, default=10
+        How many to find; never more than there are samples.
+    metric : str or callable, default="euclidean"
+        A name that scikit-learn's ``pairwise_distances`` knows, or a function of two samples. Sparse samples want
+        one of its own: "euclidean", "manhattan", "cosine" and their synonyms.
+    gamma : float, optional
+        If given, features are exp(−gamma · distance²) in place of distances.
+    n_jobs : int, optional
+        Processes or threads for metrics that scikit-learn does not compute at once.
+    random_state : int, RandomState or None
+        For the choice of prototypes.
+
+    Attributes
+    ----------
+    prototypes_ : array or sparse matrix of shape (n_prototypes, n_features)
+
+    Examples
+    --------
+    >>> from maxmargin.feature_maps import DistanceMap
+    >>> DistanceMap(prototypes=[[0.0, 0.0], [3.0, 0.0]]).fit_transform([[0.0, 4.0], [3.0, 1.0]]).round(4)
+    array([[4.    , 5.    ],
+           [3.1623, 1.    ]])
+    """
+
+    def __init__(
+        self,
+        prototypes: Any = "kmeans",
+        n_prototypes: Any = 10,
+        metric: Any = "euclidean",
+        gamma: Any = None,
+        n_jobs: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.prototypes = prototypes
+        self.n_prototypes = n_prototypes
+        self.metric = metric
+        self.gamma = gamma
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> DistanceMap:
+        """Find the prototypes."""
+        X = self._check_training(X)
+        count = check_count("n_prototypes", self.n_prototypes, 1)
+        if self.gamma is not None:
+            check_number("gamma", self.gamma, least=0)
+        if self.metric == "precomputed":
+            raise ValueError("metric='precomputed' has no prototypes: distances are features as they are")
+        self.prototypes_ = choose_landmarks("prototypes", self.prototypes, X, count, self.random_state)
+        self._n_features_out = self.prototypes_.shape[0]
+        self._distances(X[:1])  # a metric that does not know such data says so now
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the distances of each sample, or gaussians of them."""
+        features = self._distances(self._check_samples(X))
+        if self.gamma is not None:
+            with np.errstate(over="ignore"):  # ∞ is far away
+                np.exp(-float(self.gamma) * np.square(features), out=features)
+        return finite(features, "scale the data, or choose another metric")
+
+    def _distances(self, X: Any) -> Any:
+        from sklearn.metrics import pairwise_distances  # takes a moment to load
+
+        distances = pairwise_distances(X, self.prototypes_.astype(X.dtype), metric=self.metric, n_jobs=self.n_jobs)
+        return distances.astype(X.dtype, copy=False)

@@ -1,0 +1,127 @@
+"""All monomials up to degree d, weighted so that their inner products are the polynomial kernel.
+
+    φ(x)·φ(z) = (γ x·z + c)^d,   φ_a(x) = √(d! / (a_0! a_1! … a_p!) · c^{a_0} γ^{d − a_0}) Π_j x_j^{a_j},
+
+one feature for each way to write d = a_0 + a_1 + … + a_p: C(p + d, d) of them, or C(p + d − 1, d) with c = 0. The
+monomials are those of scikit-learn's `PolynomialFeatures`, which knows no weights; with them a linear machine on the
+features is the machine with the kernel, the same solution included.
+"""
+
+from __future__ import annotations
+
+from itertools import chain, combinations_with_replacement
+from math import comb, factorial
+from typing import Any
+
+import numpy as np
+from scipy import sparse, special
+
+from maxmargin.estimators.parameters import check_count, check_number
+from maxmargin.estimators.samples import resolve_gamma
+from maxmargin.feature_maps.feature_map import FeatureMap, finite
+from maxmargin.matrices.symmetric_matrix import Floats
+from maxmargin.resources import usable_memory
+
+
+class PolynomialMap(FeatureMap):
+    """Map samples to weighted monomials whose inner products are the polynomial kernel (γ x·z + c)^d.
+
+    Parameters have the names, meanings and defaults of ``SVC(kernel="poly")``, so that a linear machine on these
+    features is that machine. Sparse samples give sparse features.
+
+    Parameters
+    ----------
+    degree : int, default=3
+        d, at least 1.
+    gamma : "scale", "auto" or float, default="scale"
+        γ; "scale" means 1 / (n_features · variance of X), "auto" 1 / n_features.
+    coef0 : float, default=0.0
+        c, at least 0: with less the kernel is no inner product. With 0 all monomials are of degree d.
+
+    Attributes
+    ----------
+    n_output_features_ : int
+        How many features there are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.feature_maps import PolynomialMap
+    >>> features = PolynomialMap(degree=2, gamma=1.0, coef0=1.0).fit_transform([[1.0, 2.0], [3.0, 4.0]])
+    >>> (features @ features.T).round(6)  # (1 + x·z)²
+    array([[ 36., 144.],
+           [144., 676.]])
+    """
+
+    def __init__(self, degree: Any = 3, gamma: Any = "scale", coef0: Any = 0.0) -> None:
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+
+    def fit(self, X: Any, y: Any = None) -> PolynomialMap:
+        """Work out γ and the weights; the samples are not looked at otherwise."""
+        X = self._check_training(X)
+        degree = check_count("degree", self.degree, 1)
+        coef0 = check_number("coef0", self.coef0, least=0)
+        gamma = resolve_gamma(self.gamma, X, np.ones(X.shape[0]))
+        lowest = 0 if coef0 > 0 else degree
+        count = sum(comb(X.shape[1] + k - 1, k) for k in range(lowest, degree + 1))
+        self._check_memory(count, 8 * (degree + 1), f"the weights of {count:,} features")
+        self._monomials = self._make_monomials(lowest, degree).fit(X[:1])
+        self._weights = _weights(X.shape[1], lowest, degree, gamma, coef0)
+        self._n_features_out = self.n_output_features_ = count
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the weighted monomials of each sample."""
+        X = self._check_samples(X)
+        degree, count = self._monomials.degree[1], self._n_features_out
+        if sparse.issparse(X):
+            stored = special.comb(np.diff(X.indptr) + degree, degree).sum()
+            self._check_memory(stored, X.dtype.itemsize + 8, f"{X.shape[0]:,} sparse samples of {count:,} features")
+        else:
+            self._check_memory(X.shape[0] * count, X.dtype.itemsize, f"{X.shape[0]:,} samples of {count:,} features")
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is reported
+            features = self._monomials.transform(X)
+            weights = self._weights.astype(X.dtype, copy=False)
+            if sparse.issparse(features):
+                features.data *= weights[features.indices]
+            else:
+                features *= weights
+        return finite(features, "scale the data (for example with MaxAbsScaler), or choose a smaller degree or gamma")
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Return the monomials, such as ``"x0^2 x1"``, without their weights."""
+        return self._monomials.get_feature_names_out(
+            getattr(self, "feature_names_in_", None) if input_features is None else input_features
+        )
+
+    def _make_monomials(self, lowest: int, degree: int) -> Any:
+        from sklearn.preprocessing import PolynomialFeatures  # takes a moment to load
+
+        return PolynomialFeatures((lowest, degree), include_bias=lowest == 0)
+
+    def _check_memory(self, values: float, size: int, what: str) -> None:
+        if values * size > usable_memory():
+            raise ValueError(
+                f"degree {self.degree} makes too many features of these data: {what} take {values * size / 2**30:,.1f} "
+                f"GiB, and there are {usable_memory() / 2**30:,.1f}. SVC(kernel='poly') needs no features, and "
+                "NystroemMap(kernel='poly') makes as many as you like"
+            )
+
+
+def _weights(features: int, lowest: int, degree: int, gamma: float, coef0: float) -> Floats:
+    """Return the weight of each monomial, in the order of `PolynomialFeatures`: by degree, then by features."""
+    weights = []
+    for k in range(lowest, degree + 1):
+        count = comb(features + k - 1, k)
+        factors = np.fromiter(chain.from_iterable(combinations_with_replacement(range(features), k)), int, count * k)
+        factors = factors.reshape(count, k)
+        # The product of the lengths of runs so far, over all factors, is Π a_j!.
+        run, repetitions = np.ones(count), np.ones(count)
+        for j in range(1, k):
+            run = np.where(factors[:, j] == factors[:, j - 1], run + 1, 1.0)
+            repetitions *= run
+        orders = factorial(degree) / (factorial(degree - k) * repetitions)
+        weights.append(np.sqrt(orders * coef0 ** (degree - k) * gamma**k))
+    return np.concatenate(weights)

@@ -1,0 +1,191 @@
+"""A kernel as inner products of few features: Nyström's approximation.
+
+With landmarks z_1 … z_B and the matrix K_ZZ = A Aᵀ of their kernel values,
+
+    φ(x) = A⁺ k_Z(x),   k_Z(x) = (k(z_1, x), …, k(z_B, x)),   φ(x)·φ(x') = k_Z(x)ᵀ K_ZZ⁺ k_Z(x') ≈ k(x, x')
+
+(Williams & Seeger 2001): φ(x) is Φ(x) projected on the span of the landmarks, so what is lost, k(x, x) − ‖φ(x)‖², is at
+least 0 for a positive semi-definite kernel, and 0 at the landmarks. A is Cholesky's factor; where landmarks nearly
+depend on one another, it is made of the eigenvectors whose eigenvalues can be told from rounding, and there are
+fewer features than landmarks. Negative eigenvalues, of an indefinite kernel, are left out with the small ones.
+
+A function of features is one of kernel values, w·φ(x) = Σ_j a_j k(z_j, x) with a = A⁺ᵀ w: see `expand`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+
+from maxmargin.kernels.formula import FormulaKernel
+from maxmargin.kernels.fused_columns import FusedColumns, stretches
+from maxmargin.kernels.kernel import Kernel
+from maxmargin.kernels.points import Floats, Points
+from maxmargin.kernels.radial import Radial
+from maxmargin.kernels.single_precision import LARGEST_ENTRY, single_precision
+from maxmargin.matrices.values import KERNEL_NOT_FINITE, check_finite
+from maxmargin.resources import limited_blas
+
+#: The smallest eigenvalue that is kept, relative to the largest. A rounding error ε of kernel values becomes about
+#: ε / √eigenvalue in a feature, so that single precision is good for three digits where the last one is kept.
+CUTOFF = {np.dtype(np.float32): 1e-10, np.dtype(np.float64): 1e-13}
+
+#: Single precision has no room for smaller kernel values to begin with.
+LEAST_VALUE = 1e-25
+
+#: Values of radial kernels, and relative ones of the factor, that are taken for 0: numbers so small that their products
+#: are not normalised make products a hundred times slower.
+NEXT_TO_NOTHING = 1e-18
+
+#: The most memory for kernel values on their way to features, where they do not become features in place.
+BLOCK_BYTES = 2**24
+
+
+@dataclass(frozen=True, eq=False)
+class LandmarkFeatures:
+    """Features whose inner products approximate a kernel.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    landmarks : Points
+    factor : float array of shape (landmarks, rank)
+        A⁺ᵀ; in single precision where that serves, and the features are alike.
+    threads : int
+        How many threads compute; the features differ by rounding at most.
+    """
+
+    kernel: Kernel
+    landmarks: Points
+    factor: NDArray[Any]
+    threads: int = 1
+
+    @classmethod
+    def of(cls, kernel: Kernel, landmarks: Points, threads: int = 1) -> LandmarkFeatures:
+        """Return the features that landmarks give: as many as there are landmarks, or as can be told apart."""
+        kernel.check(landmarks)
+        values = _evaluate(kernel, landmarks, landmarks, threads)
+        check_finite(values, KERNEL_NOT_FINITE)
+        single = single_precision(kernel, landmarks, threads) is not None and np.abs(values).max() > LEAST_VALUE
+        precision = np.dtype(np.float32 if single else np.float64)
+        with limited_blas(threads):
+            factor = _inverse_cholesky(values, CUTOFF[precision])
+            if factor is None:
+                factor = _inverse_root(values, CUTOFF[precision])
+        factor[np.abs(factor) < NEXT_TO_NOTHING * np.abs(factor).max()] = 0.0
+        return cls(kernel, landmarks, np.ascontiguousarray(factor, dtype=precision), threads)
+
+    @property
+    def rank(self) -> int:
+        """How many features there are."""
+        return int(self.factor.shape[1])
+
+    def __call__(self, points: Points) -> NDArray[Any]:
+        """Return φ(x) for every sample; beyond them only blocks of bounded size are held."""
+        self.kernel.check(points)
+        out = np.empty((len(points), self.rank), dtype=self.factor.dtype)
+        with limited_blas(self.threads):
+            for rows in self._stretches(points):
+                self._fill(points.take(rows), out[rows])
+        return out
+
+    def missing(self, points: Points) -> Floats:
+        """Return k(x, x) − ‖φ(x)‖² for every sample: the squared distance of Φ(x) from the span of the landmarks."""
+        features = self(points).astype(np.float64)
+        missing: Floats = self.kernel.diagonal(points) - np.einsum("ij,ij->i", features, features)
+        return missing
+
+    def expand(self, weights: NDArray[Any]) -> Floats:
+        """Return a with w·φ(x) = Σ_j a_j k(z_j, x), for a weight vector or several in rows."""
+        coefficients: Floats = weights.astype(np.float64) @ self.factor.T.astype(np.float64)
+        return coefficients
+
+    def _stretches(self, points: Points) -> list[slice]:
+        most = max(1, BLOCK_BYTES // (self.factor.itemsize * len(self.landmarks)))
+        return [
+            slice(start, min(part.stop, start + most))
+            for part in stretches(points)
+            for start in range(part.start, part.stop, most)
+        ]
+
+    def _fill(self, rows: Points, out: NDArray[Any]) -> None:
+        if not self._triangular:
+            block = np.empty((len(rows), len(self.landmarks)), dtype=out.dtype)
+            self._evaluate(rows, block)
+            np.matmul(block, self.factor, out=out)
+        else:  # in place, and half the work
+            self._evaluate(rows, out)
+            (multiply,) = linalg.get_blas_funcs(("trmm",), dtype=out.dtype)
+            product = multiply(1.0, self.factor.T, out.T, lower=1, overwrite_b=1).T
+            assert np.shares_memory(product, out)
+        check_finite(out, KERNEL_NOT_FINITE)
+
+    def _evaluate(self, rows: Points, out: NDArray[Any]) -> None:
+        """Write the kernel values of some samples with all landmarks."""
+        if self._columns is not None and _largest_entry(rows) < LARGEST_ENTRY:
+            self._columns.fill(rows, out, np.arange(len(rows)))
+            if isinstance(self.kernel, Radial) and out.min() < NEXT_TO_NOTHING:
+                out[out < NEXT_TO_NOTHING] = 0.0
+            return
+        with np.errstate(over="ignore"):  # too large for single precision is not finite, and reported
+            out[:] = _evaluate(self.kernel, rows, self.landmarks, self.threads)
+
+    @cached_property
+    def _triangular(self) -> bool:
+        return self.rank == len(self.landmarks) and not np.tril(self.factor, -1).any()
+
+    @cached_property
+    def _columns(self) -> FusedColumns | None:
+        """The landmarks, packed in single precision.
+
+        How, is worked out from the landmarks alone. The quick form of the gaussian is exact enough for samples near
+        them, and the value of a sample far away is next to 0 in any form.
+        """
+        if self.factor.dtype != np.float32:
+            return None
+        how = single_precision(self.kernel, self.landmarks, self.threads)
+        return None if how is None else how.columns(self.landmarks.index, self.threads)
+
+
+def _inverse_cholesky(values: Floats, cutoff: float) -> Floats | None:
+    """Return L⁻ᵀ with values = L Lᵀ, or None if the eigenvalues differ by more than `cutoff`."""
+    lower, failed = linalg.lapack.dpotrf(values, lower=1)
+    if failed:
+        return None
+    size = np.abs(values).sum(axis=0).max()
+    condition, _ = linalg.lapack.dpocon(lower, size, uplo="L")
+    if condition < cutoff:
+        return None
+    inverse, failed = linalg.lapack.dtrtri(lower, lower=1)
+    return None if failed else np.tril(inverse).T
+
+
+def _inverse_root(values: Floats, cutoff: float) -> Floats:
+    """Return U Λ^−½ of the eigenvalues above `cutoff` times the largest."""
+    eigenvalues, vectors = linalg.eigh(0.5 * (values + values.T), driver="evd")
+    kept = eigenvalues > cutoff * np.abs(eigenvalues).max()
+    if not kept.any():
+        raise ValueError(
+            "the matrix of kernel values between the landmarks has no positive eigenvalue, so there is no feature that "
+            "tells samples apart; choose other landmarks or another kernel"
+        )
+    # The largest first, so that leading features matter most.
+    root: Floats = (vectors[:, kept] / np.sqrt(eigenvalues[kept]))[:, ::-1]
+    return root
+
+
+def _evaluate(kernel: Kernel, left: Points, right: Points, threads: int) -> Floats:
+    if isinstance(kernel, FormulaKernel):
+        return kernel.evaluate(left, right, threads)
+    return kernel.evaluate(left, right)
+
+
+def _largest_entry(points: Points) -> float:
+    values = points.values()
+    stored = values.data if sparse.issparse(values) else values
+    return float(max(stored.max(), -stored.min())) if stored.size else 0.0
