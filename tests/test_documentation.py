@@ -24,6 +24,7 @@ from maxmargin.estimators import (
     svdd,
     svr,
 )
+from maxmargin.feature_maps import distance_map, function_map, nystroem_map, polar_coordinates, polynomial_map
 
 ROOT = Path(__file__).parents[1]
 PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]
@@ -47,11 +48,11 @@ def test_own_kernels_run():
     assert names["given"].score(names["K"], ["English"] * 4 + ["Italian"] * 4) == 1.0
 
 
-@pytest.mark.parametrize("page", ["machines.md", "linear_machines.md"])
-def test_examples_of_the_machines_print_what_they_say(page):
+@pytest.mark.parametrize("page", ["machines.md", "linear_machines.md", "feature_maps.md"])
+def test_examples_print_what_they_say(page):
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     examples = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", text, re.DOTALL)
-    assert len(examples) == text.count("```python")
+    assert len(examples) == text.count("```python\n")
     names = {}
     for code, shown in examples:  # one after the other, as a reader would
         printed = io.StringIO()
@@ -72,7 +73,10 @@ ESTIMATORS = [svc, nu_svc, svr, nu_svr, one_class_svm, quantile_svr, svdd, lssvc
 ESTIMATORS += [linear_svc, linear_svr, linear_one_class_svm, linear_path]
 
 
-@pytest.mark.parametrize("module", ESTIMATORS, ids=lambda module: module.__name__)
+FEATURE_MAPS = [distance_map, function_map, nystroem_map, polar_coordinates, polynomial_map]
+
+
+@pytest.mark.parametrize("module", [*ESTIMATORS, *FEATURE_MAPS], ids=lambda module: module.__name__)
 def test_docstring_examples_run(module):
     found = doctest.testmod(module)
     assert found.attempted
@@ -86,5 +90,7 @@ def test_links_and_files_exist(page):
         assert (ROOT / page).parent.joinpath(target).exists(), target
     for path in re.findall(r"`((?:native|tests|benchmarks|docs|examples)/[\w/.-]+)`", text):
         assert (ROOT / path).exists(), path
-    for module in re.findall(r"`((?:kernels|matrices|problems|formulations|solvers|models)/\w+\.py)", text):
+    for module in re.findall(
+        r"`((?:feature_maps|kernels|matrices|problems|formulations|solvers|models)/\w+\.py)", text
+    ):
         assert "mine" in module or (ROOT / "src/maxmargin" / module).exists(), module

@@ -1,6 +1,10 @@
 """Outputs of networks, up to a layer."""
 
+import contextlib
+import io
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -92,6 +96,15 @@ def test_a_layer_that_is_never_called():
 
     with pytest.raises(ValueError, match="never calls its layer 'unused'"):
         FunctionMap(Shy(), "unused").fit(wine()[0])
+
+
+def test_the_example_of_the_document_runs():
+    text = (Path(__file__).parents[2] / "docs/feature_maps.md").read_text(encoding="utf-8")
+    names = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        for code in re.findall(r"```python(?: torch)?\n(.*?)```", text, re.DOTALL):
+            exec(compile(code, "feature_maps.md", "exec"), names)
+    assert names["network"][0].out_features == 64
 
 
 def test_errors():

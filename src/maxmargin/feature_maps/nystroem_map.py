@@ -65,11 +65,11 @@ class NystroemMap(FeatureMap):
     >>> from sklearn.datasets import load_digits
     >>> from maxmargin.feature_maps import NystroemMap
     >>> X, y = load_digits(return_X_y=True)
-    >>> map = NystroemMap(n_components=300, random_state=0)
-    >>> map.fit_transform(X).shape
+    >>> nystroem = NystroemMap(n_components=300, random_state=0)
+    >>> nystroem.fit_transform(X).shape
     (1797, 300)
-    >>> print(f"{map.approximation_error_:.2f}")
-    0.15
+    >>> print(f"{nystroem.approximation_error_:.2f}")
+    0.08
     """
 
     def __init__(
