@@ -1,4 +1,4 @@
-"""A few samples that stand for all: given, drawn at random, or the centres of k-means."""
+"""A few samples that stand for all, given, drawn at random or the centres of k-means, and the features they give."""
 
 from __future__ import annotations
 
@@ -9,13 +9,48 @@ from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_random_state
 
-from maxmargin.estimators.parameters import check_count
+from maxmargin.estimators.parameters import check_count, check_number
+from maxmargin.estimators.samples import resolve_gamma
+from maxmargin.kernels import Kernel, Points, make_kernel
+from maxmargin.matrices.symmetric_matrix import Floats
+from maxmargin.models import LandmarkFeatures
+from maxmargin.resources import thread_count
 
 #: How many samples k-means sees for each centre; more hardly move it.
 ROWS_PER_CENTRE = 50
 
 #: From so many samples on, k-means goes through them in small batches.
 MANY = 10_000
+
+#: How many training samples the error of an approximation is measured on.
+MEASURED = 1000
+
+
+def fit_landmarks(estimator: Any, X: Any, weights: Floats) -> tuple[LandmarkFeatures, float]:
+    """Return the features that an estimator asks for, and the mean of what they miss of k(x, x).
+
+    Its parameters are kernel, gamma, degree, coef0, n_components, landmarks, n_jobs and random_state. The weights of
+    samples count where gamma is "scale".
+    """
+    count = check_count("n_components", estimator.n_components, 1)
+    random = check_random_state(estimator.random_state)
+    kernel = _make_kernel(estimator, X, weights)
+    landmarks = choose_landmarks("landmarks", estimator.landmarks, X, count, random)
+    features = LandmarkFeatures.of(kernel, Points(landmarks), thread_count(estimator.n_jobs))
+    measured = Points(X).take(draw(X.shape[0], MEASURED, random))
+    return features, float(features.missing(measured).mean())
+
+
+def _make_kernel(estimator: Any, X: Any, weights: Floats) -> Kernel:
+    degree = check_count("degree", estimator.degree, 0)
+    coef0 = check_number("coef0", estimator.coef0)
+    named = isinstance(estimator.kernel, str)
+    if named and estimator.kernel == "precomputed":
+        raise ValueError(
+            f"landmarks are samples: {type(estimator).__name__} takes no precomputed kernel, but a function k(X, Z)"
+        )
+    gamma = resolve_gamma(estimator.gamma, X, weights) if named else 0.0
+    return make_kernel(estimator.kernel, gamma, coef0, degree)
 
 
 def choose_landmarks(name: str, landmarks: Any, X: Any, count: int, random_state: Any) -> Any:

@@ -5,18 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_random_state
 
-from maxmargin.estimators.landmarks import choose_landmarks, draw
-from maxmargin.estimators.parameters import check_count, check_number
-from maxmargin.estimators.samples import resolve_gamma
+from maxmargin.estimators.landmarks import fit_landmarks
 from maxmargin.feature_maps.feature_map import FeatureMap
-from maxmargin.kernels import Kernel, Points, make_kernel
+from maxmargin.kernels import Points
 from maxmargin.models import LandmarkFeatures
 from maxmargin.resources import thread_count
-
-#: How many training samples the error of the approximation is measured on.
-MEASURED = 1000
 
 
 class NystroemMap(FeatureMap):
@@ -100,16 +94,10 @@ class NystroemMap(FeatureMap):
     def fit(self, X: Any, y: Any = None) -> NystroemMap:
         """Choose the landmarks and measure how well they do."""
         X = self._check_training(X)
-        count = check_count("n_components", self.n_components, 1)
-        random = check_random_state(self.random_state)
-        kernel = self._make_kernel(X)
-        landmarks = choose_landmarks("landmarks", self.landmarks, X, count, random)
-        features = LandmarkFeatures.of(kernel, Points(landmarks), thread_count(self.n_jobs))
-        measured = Points(X).take(draw(X.shape[0], MEASURED, random))
-        self.approximation_error_ = float(features.missing(measured).mean())
-        self.landmarks_ = landmarks
+        features, self.approximation_error_ = fit_landmarks(self, X, np.ones(X.shape[0]))
+        self.landmarks_ = features.landmarks.data
         self._n_features_out = self.rank_ = features.rank
-        self._kernel_, self._factor_ = kernel, features.factor
+        self._kernel_, self._factor_ = features.kernel, features.factor
         return self
 
     def transform(self, X: Any) -> Any:
@@ -117,12 +105,3 @@ class NystroemMap(FeatureMap):
         X = self._check_samples(X)
         threads = thread_count(self.n_jobs)
         return LandmarkFeatures(self._kernel_, Points(self.landmarks_), self._factor_, threads)(Points(X))
-
-    def _make_kernel(self, X: Any) -> Kernel:
-        degree = check_count("degree", self.degree, 0)
-        coef0 = check_number("coef0", self.coef0)
-        if isinstance(self.kernel, str) and self.kernel == "precomputed":
-            raise ValueError("landmarks are samples: NystroemMap takes no precomputed kernel, but a function k(X, Z)")
-        named = isinstance(self.kernel, str)
-        gamma = resolve_gamma(self.gamma, X, np.ones(X.shape[0])) if named else 0.0
-        return make_kernel(self.kernel, gamma, coef0, degree)
