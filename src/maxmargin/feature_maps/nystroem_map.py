@@ -48,11 +48,11 @@ class NystroemMap(FeatureMap):
     landmarks_ : array or sparse matrix of shape (n_landmarks, n_features)
     rank_ : int
         The number of features: that of landmarks, or fewer where these depend on one another so that the kernel's
-        eigenvalues among them differ by more than single precision can tell (10⁷).
+        eigenvalues among them differ by more than single precision can tell (10⁹).
     approximation_error_ : float
         The mean of k(x, x) − ‖φ(x)‖² over up to 1,000 training samples, drawn at random: an estimate of the trace of
         K − ΦΦᵀ divided by the number of samples. Compare it with the mean of k(x, x), which is 1 for "rbf",
-        "laplacian" and "chi_squared". For an indefinite kernel ("sigmoid") it may be of either sign.
+        "laplacian" and "chi_squared". Rounding can make it a little less than 0, and so can an indefinite kernel.
 
     Examples
     --------

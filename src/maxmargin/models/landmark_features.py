@@ -32,8 +32,8 @@ from maxmargin.matrices.values import KERNEL_NOT_FINITE, check_finite
 from maxmargin.resources import limited_blas
 
 #: The smallest eigenvalue that is kept, relative to the largest. A rounding error ε of kernel values becomes about
-#: ε / √eigenvalue in a feature, so that single precision is good for three digits where the last one is kept.
-CUTOFF = {np.dtype(np.float32): 1e-10, np.dtype(np.float64): 1e-13}
+#: ε / √eigenvalue in a feature; with this one the objective of a machine in single precision is right to four digits.
+CUTOFF = {np.dtype(np.float32): 1e-9, np.dtype(np.float64): 1e-13}
 
 #: Single precision has no room for smaller kernel values to begin with.
 LEAST_VALUE = 1e-25
