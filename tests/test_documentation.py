@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from maxmargin.estimators import (
+    kernel_approximation_svc,
     linear_one_class_svm,
     linear_path,
     linear_svc,
@@ -70,7 +71,7 @@ def test_code_of_a_page_runs(page, tmp_path, monkeypatch):
 
 
 ESTIMATORS = [svc, nu_svc, svr, nu_svr, one_class_svm, quantile_svr, svdd, lssvc, lssvr, rank_svc]
-ESTIMATORS += [linear_svc, linear_svr, linear_one_class_svm, linear_path]
+ESTIMATORS += [linear_svc, linear_svr, linear_one_class_svm, linear_path, kernel_approximation_svc]
 
 
 FEATURE_MAPS = [distance_map, function_map, nystroem_map, polar_coordinates, polynomial_map]

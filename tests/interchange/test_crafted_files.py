@@ -12,7 +12,18 @@ import pytest
 from scipy import sparse
 
 from interchange.mutations import MUTATIONS, PREFIX_BYTES, edit_header, edit_table, join, split
-from maxmargin import LSSVR, SVC, SVDD, SVR, LinearOneClassSVM, LinearSVC, LinearSVR, OneClassSVM, RankSVC
+from maxmargin import (
+    LSSVR,
+    SVC,
+    SVDD,
+    SVR,
+    KernelApproximationSVC,
+    LinearOneClassSVM,
+    LinearSVC,
+    LinearSVR,
+    OneClassSVM,
+    RankSVC,
+)
 from maxmargin.interchange import ModelFileError, load, save
 from maxmargin.kernels import ChiSquared, Gaussian, Linear, Polynomial
 
@@ -45,6 +56,7 @@ def small_models():
         LinearSVC(multi_class="crammer_singer").fit(rows, y).sparsify(),
         LinearSVR(noise=True).fit(X, np.stack([y, -y], axis=1)),
         LinearOneClassSVM(probability=True).fit(X),
+        KernelApproximationSVC(n_components=4, random_state=0).fit(rows, y),
     ]
 
 
@@ -63,7 +75,7 @@ def use(model):
     assert len(predicted) == 3
     if getattr(model, "noise", False) is True and hasattr(model, "noise_scale_"):
         assert len(model.predict_interval(X)) == 3
-    if hasattr(model, "_kernel_") and model._is_linear:
+    if getattr(model, "_is_linear", False):
         assert model.coef_.shape[1] == features
 
 

@@ -22,6 +22,7 @@ from maxmargin import (
     SVC,
     SVDD,
     SVR,
+    KernelApproximationSVC,
     LinearOneClassSVM,
     LinearSVC,
     LinearSVR,
@@ -56,6 +57,7 @@ LINEAR = {
     "LinearSVR": LinearSVR(C=3.0, intercept_scaling=2.0),
     "LinearOneClassSVM": LinearOneClassSVM(nu=0.2),
 }
+LANDMARKS = KernelApproximationSVC(n_components=20, random_state=0)
 METHODS = ("predict", "decision_function", "score_samples")
 
 
@@ -121,7 +123,7 @@ def assert_same_model(found, expected, X):
 
 
 def test_every_estimator_is_tested():
-    assert {*ESTIMATORS, *LINEAR} == set(estimators.__all__)
+    assert {*ESTIMATORS, *LINEAR, type(LANDMARKS).__name__} == set(estimators.__all__)
 
 
 def test_every_kernel_and_solver_has_a_word():
@@ -139,6 +141,17 @@ def test_estimators(name, form, kernel):
     X, y = samples()
     model = clone(ESTIMATORS[name]).set_params(kernel=kernel).fit(form(X), y)
     assert_same_model(round_trip(model), model, form(samples(seed=1)[0]))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("form", [np.asarray, np.float32, sparse.csr_matrix, sparse.csr_array])
+def test_machines_on_landmarks(classes, form):
+    X, y = samples()
+    expected = clone(LANDMARKS).fit(form(X), y % classes)
+    found = round_trip(expected)
+    assert_same(vars(found), vars(expected))
+    assert_same(found.certificate_, expected.certificate_)
+    assert_same(found.decision_function(form(X)), expected.decision_function(form(X)))
 
 
 @pytest.mark.parametrize("name", LINEAR)

@@ -1,5 +1,6 @@
-"""The scikit-learn faces of the machines; the only folder that imports scikit-learn."""
+"""The scikit-learn faces of the machines; only they and the feature maps import scikit-learn."""
 
+from maxmargin.estimators.kernel_approximation_svc import KernelApproximationSVC
 from maxmargin.estimators.linear_one_class_svm import LinearOneClassSVM
 from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.linear_svr import LinearSVR
@@ -20,6 +21,7 @@ __all__ = [
     "SVC",
     "SVDD",
     "SVR",
+    "KernelApproximationSVC",
     "LinearOneClassSVM",
     "LinearSVC",
     "LinearSVR",

@@ -20,7 +20,15 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin import estimators
-from maxmargin.estimators import SVDD, LinearOneClassSVM, LinearSVC, LinearSVR, OneClassSVM, RankSVC
+from maxmargin.estimators import (
+    SVDD,
+    KernelApproximationSVC,
+    LinearOneClassSVM,
+    LinearSVC,
+    LinearSVR,
+    OneClassSVM,
+    RankSVC,
+)
 from maxmargin.estimators.kernel_classifier import STRATEGIES, KernelClassifier
 from maxmargin.estimators.kernel_machine import KernelMachine
 from maxmargin.estimators.linear_machine import LinearEstimator
@@ -201,6 +209,24 @@ def _linear_machines(value: Any, sizes: Sizes) -> bool:
     return good and len(value) in (1, functions) and all(_is_linear_machine(machine, sizes) for machine in value)
 
 
+def _landmark_weights(value: Any, sizes: Sizes) -> bool:
+    """Whether it has a line of coefficients for each class, or one for two; sets how many functions there are."""
+    sizes["functions"] = 1 if sizes["classes"] == 2 else sizes["classes"]
+    return floats("functions", "landmarks")(value, sizes)
+
+
+def _machines_of_features(value: Any, sizes: Sizes) -> bool:
+    """Whether they are linear machines on features of landmarks, one for each function."""
+    among_features = Sizes({**sizes, "features": sizes["rank"]})
+    return _linear_machines(value, among_features) and len(value) == sizes["functions"]
+
+
+def _objectives(value: Any, sizes: Sizes) -> bool:
+    """Whether it is a number, or one for each of several functions."""
+    values = value if isinstance(value, list) else [value]
+    return len(values) == sizes["functions"] and all(number(one, sizes) for one in values)
+
+
 #: The attributes that each class adds to those of its bases. Sizes are set before they are used.
 DESCRIPTIONS: dict[type, dict[str, Check]] = {
     KernelMachine: {
@@ -248,6 +274,21 @@ DESCRIPTIONS: dict[type, dict[str, Check]] = {
         "intercept_": floats("functions"),
         "_machines_": _linear_machines,
         "_sigmoids_": _sigmoids,
+    },
+    KernelApproximationSVC: {
+        "n_features_in_": count("features"),
+        "feature_names_in_": _feature_names,
+        "classes_": _classes,
+        "class_weight_": floats("classes"),
+        "_kernel_": _kernel,
+        "landmarks_": matrix("landmarks", "features", single=True),
+        "dual_coef_": _landmark_weights,
+        "intercept_": floats("functions"),
+        "rank_": count("rank"),
+        "approximation_error_": number,
+        "exact_primal_": _objectives,
+        "n_iter_": count(),
+        "_machines_": _machines_of_features,
     },
     LinearSVR: {
         "_outputs_": _outputs,
@@ -326,6 +367,11 @@ def _check_classifier(model: KernelClassifier, sizes: Sizes) -> None:
     _require(shape == "ovr" or model._multi_class_ == "ovo", "decision_function_shape is 'ovo', but there are no pairs")
 
 
+def _check_landmarks(model: KernelApproximationSVC, sizes: Sizes) -> None:
+    _require(model._kernel_ is not None, "KernelApproximationSVC has no precomputed kernel")
+    _check_common(model, sizes)
+
+
 def _check_ranking(model: RankSVC, sizes: Sizes) -> None:
     _require("ranked" in sizes, "RankSVC has no n_pairs_")
 
@@ -338,6 +384,7 @@ def _check_ball(model: SVDD, sizes: Sizes) -> None:
 RELATIONS: dict[type, Callable[[Any, Sizes], None]] = {
     KernelMachine: _check_kernel_machine,
     KernelClassifier: _check_classifier,
+    KernelApproximationSVC: _check_landmarks,
     LinearEstimator: _check_common,
     RankSVC: _check_ranking,
     SVDD: _check_ball,

@@ -73,7 +73,7 @@ def to_onnx(model: Any, file: str | os.PathLike[str] | BinaryIO | None = None, *
     if dtype not in kinds:
         raise ValueError(f"dtype must be 'float32' or 'float64', not {dtype!r}")
     if not isinstance(model, (KernelClassifier, LinearEstimator, OneClassSVM, SVDD, *REGRESSORS)):
-        raise ValueError(f"{type(model).__name__} has no ONNX graph; the estimators of maxmargin have")
+        raise ValueError(f"{type(model).__name__} has no ONNX graph; the other estimators of maxmargin have")
     if not hasattr(model, "intercept_"):
         raise ValueError(f"this {type(model).__name__} is not fitted yet; only fitted models have graphs")
     if isinstance(model, CLASSIFIERS) and model._knows_probabilities:
