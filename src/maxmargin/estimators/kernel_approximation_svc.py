@@ -180,7 +180,8 @@ class KernelApproximationSVC(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             labels = number_classes(y, weights, lone_class)
         linear = LinearSVC(loss=self.loss, tol=self.tol, C=self.C, class_weight=self.class_weight)
         linear.set_params(callback=self.callback, verbose=self.verbose, n_jobs=self.n_jobs)
-        features, self.approximation_error_ = fit_landmarks(self, X, weights)
+        random = check_random_state(self.random_state)
+        features, self.approximation_error_ = fit_landmarks(self, X, weights, random)
         _check_memory(X.shape[0], features.factor)
         mapped = features(Points(X))
         if seconds is not None:
@@ -190,7 +191,7 @@ class KernelApproximationSVC(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         finally:  # an interrupted machine is one too
             if hasattr(linear, "coef_"):
                 self._keep(features, linear)
-        rows = draw(X.shape[0], ESTIMATED, check_random_state(self.random_state))
+        rows = draw(X.shape[0], ESTIMATED, random)
         self.exact_primal_ = self._estimate_primal(X, weights, labels, rows, linear.decision_function(mapped[rows]))
         return self
 
@@ -231,6 +232,7 @@ class KernelApproximationSVC(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def _keep(self, features: LandmarkFeatures, linear: LinearSVC) -> None:
         """Take over what was trained."""
+        self.__dict__.pop("exact_primal_", None)  # of an earlier fit
         self.rank_, self.landmarks_, self._kernel_ = features.rank, features.landmarks.data, features.kernel
         self.dual_coef_, self.intercept_ = features.expand(linear.coef_), linear.intercept_
         self.classes_, self.class_weight_ = linear.classes_, linear.class_weight_

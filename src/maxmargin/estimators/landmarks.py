@@ -26,14 +26,15 @@ MANY = 10_000
 MEASURED = 1000
 
 
-def fit_landmarks(estimator: Any, X: Any, weights: Floats) -> tuple[LandmarkFeatures, float]:
+def fit_landmarks(
+    estimator: Any, X: Any, weights: Floats, random: np.random.RandomState
+) -> tuple[LandmarkFeatures, float]:
     """Return the features that an estimator asks for, and the mean of what they miss of k(x, x).
 
-    Its parameters are kernel, gamma, degree, coef0, n_components, landmarks, n_jobs and random_state. The weights of
-    samples count where gamma is "scale".
+    Its parameters are kernel, gamma, degree, coef0, n_components, landmarks and n_jobs. The weights of samples count
+    where gamma is "scale".
     """
     count = check_count("n_components", estimator.n_components, 1)
-    random = check_random_state(estimator.random_state)
     kernel = _make_kernel(estimator, X, weights)
     landmarks = choose_landmarks("landmarks", estimator.landmarks, X, count, random)
     features = LandmarkFeatures.of(kernel, Points(landmarks), thread_count(estimator.n_jobs))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_random_state
 
 from maxmargin.estimators.landmarks import fit_landmarks
 from maxmargin.feature_maps.feature_map import FeatureMap
@@ -94,7 +95,8 @@ class NystroemMap(FeatureMap):
     def fit(self, X: Any, y: Any = None) -> NystroemMap:
         """Choose the landmarks and measure how well they do."""
         X = self._check_training(X)
-        features, self.approximation_error_ = fit_landmarks(self, X, np.ones(X.shape[0]))
+        random = check_random_state(self.random_state)
+        features, self.approximation_error_ = fit_landmarks(self, X, np.ones(X.shape[0]), random)
         self.landmarks_ = features.landmarks.data
         self._n_features_out = self.rank_ = features.rank
         self._kernel_, self._factor_ = features.kernel, features.factor
