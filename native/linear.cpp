@@ -2,16 +2,23 @@
 #include "linear_rows.hpp"
 #include "loops.hpp"
 #include "slack_loops.hpp"
+#include "stochastic_rows.hpp"
 
 namespace maxmargin::MAXMARGIN_LEVEL {
 
+template <class Rows> constexpr RowLoops<Rows> all_loops() {
+  RowLoops<Rows> loops = row_loops<Rows>();
+  loops.descend = descend<Rows>;
+  return loops;
+}
+
 extern const LinearLoops linear;
-const LinearLoops linear = {row_loops<DenseRows<float>>(),
-                            row_loops<DenseRows<double>>(),
-                            row_loops<CompressedRows<float, std::int32_t>>(),
-                            row_loops<CompressedRows<double, std::int32_t>>(),
-                            row_loops<CompressedRows<float, std::int64_t>>(),
-                            row_loops<CompressedRows<double, std::int64_t>>(),
+const LinearLoops linear = {all_loops<DenseRows<float>>(),
+                            all_loops<DenseRows<double>>(),
+                            all_loops<CompressedRows<float, std::int32_t>>(),
+                            all_loops<CompressedRows<double, std::int32_t>>(),
+                            all_loops<CompressedRows<float, std::int64_t>>(),
+                            all_loops<CompressedRows<double, std::int64_t>>(),
                             respond,
                             slope};
 

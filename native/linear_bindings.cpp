@@ -206,6 +206,49 @@ std::tuple<std::int64_t, std::int64_t, double, double> ascend(
   });
 }
 
+// Steps of the stochastic subgradient method along order[begin … end). `numbers` are the scalars of the state that change: scale,
+// factor, squared length, weight, weights; returns the number of steps so far. Empty sums or answers are not kept.
+std::int64_t descend(Any values, Any starts, Any features, Vector<const std::int64_t> of, bool all, Vector<double> direction,
+                     Vector<double> sums, Vector<double> offset, Vector<double> offset_sums, Vector<double> numbers,
+                     std::int64_t steps, Vector<const double> linear, Vector<const double> lower, Vector<const double> upper,
+                     Vector<const double> ridge, Vector<const std::int32_t> group, Vector<const double> share,
+                     Vector<double> answers, Vector<double> visits, Vector<const std::int64_t> order, std::int64_t begin,
+                     std::int64_t end, std::int64_t batch, double constant, double samples, double numerator, double growth,
+                     double delay, double offset_rate, double radius, bool growing) {
+  const std::int64_t width = static_cast<std::int64_t>(direction.shape(0)) - 1, n = linear.shape(0), groups = offset.shape(0);
+  require(width >= 0 && (sums.shape(0) == 0 || sums.shape(0) == direction.shape(0)) && numbers.shape(0) == 5,
+          "the state of the weights is malformed");
+  for (const auto& array : {lower, upper, ridge})
+    require(static_cast<std::int64_t>(array.shape(0)) == n, "the arrays of a problem must have one length");
+  for (const auto& array : {answers, visits})
+    require(array.shape(0) == 0 || (static_cast<std::int64_t>(array.shape(0)) == n && answers.shape(0) == visits.shape(0)),
+            "the arrays of a problem must have one length");
+  require(static_cast<std::int64_t>(group.shape(0)) == n && static_cast<std::int64_t>(offset_sums.shape(0)) == groups &&
+              static_cast<std::int64_t>(share.shape(0)) == groups, "the groups are malformed");
+  for (std::int64_t k = 0; k < n; ++k) require(group.data()[k] >= -1 && group.data()[k] < groups, "the groups are malformed");
+  require(0 <= begin && begin <= end && end <= static_cast<std::int64_t>(order.shape(0)) && batch >= 1, "the order is malformed");
+  for (std::int64_t k = begin; k < end; ++k) require(order.data()[k] >= 0 && order.data()[k] < n, "the order is malformed");
+  return with_rows({values, starts, features, width}, [&](auto rows, const auto& loops, std::int64_t count) {
+    require(all ? n <= count : static_cast<std::int64_t>(of.shape(0)) == n, "there must be a row for every variable");
+    if (!all) require_within(of, count);
+    std::vector<double> room(std::min(batch, end - begin));
+    double* number = numbers.data();
+    DescentState state{direction.data(), sums.shape(0) ? sums.data() : nullptr, offset.data(), offset_sums.data(), linear.data(),
+                       lower.data(), upper.data(), ridge.data(), all ? nullptr : of.data(), group.data(), share.data(),
+                       answers.shape(0) ? answers.data() : nullptr, visits.data(), room.data(), width, groups, constant, samples,
+                       numerator, growth, delay, offset_rate, radius, growing, number[0], number[1], number[2], number[3],
+                       number[4], steps};
+    nb::gil_scoped_release unlocked;
+    loops.descend(rows, state, order.data(), begin, end, batch);
+    number[0] = state.scale;
+    number[1] = state.factor;
+    number[2] = state.squared_length;
+    number[3] = state.weight;
+    number[4] = state.weights;
+    return state.steps;
+  });
+}
+
 // The slacks and responses of all samples, and the sums of the responses by group; returns the loss at the true slacks, and of
 // the responses β linear·β, Σ ridge β² and Σ |β|.
 std::tuple<double, double, double, double> respond(
@@ -279,6 +322,11 @@ void define_linear(nb::module_& m) {
         exact("group"), exact("offset"), exact("excess"), exact("stiffness"), nb::arg("constant"), exact("order"),
         nb::arg("begin"), nb::arg("end"), nb::arg("leave_above"), nb::arg("leave_below"), nb::arg("ignore"),
         nb::arg("damping"), nb::arg("threads"));
+  m.def("descend", &descend, exact("values"), exact("starts"), exact("features"), exact("of"), nb::arg("all"), exact("direction"),
+        exact("sums"), exact("offset"), exact("offset_sums"), exact("numbers"), nb::arg("steps"), exact("linear"), exact("lower"),
+        exact("upper"), exact("ridge"), exact("group"), exact("share"), exact("answers"), exact("visits"), exact("order"),
+        nb::arg("begin"), nb::arg("end"), nb::arg("batch"), nb::arg("constant"), nb::arg("samples"), nb::arg("numerator"),
+        nb::arg("growth"), nb::arg("delay"), nb::arg("offset_rate"), nb::arg("radius"), nb::arg("growing"));
   m.def("respond", &respond, exact("linear"), exact("image"), exact("lower"), exact("upper"), exact("ridge"), exact("centre"),
         exact("group"), exact("offset"), nb::arg("sigma"), exact("slack"), exact("response"), exact("group_sums"),
         nb::arg("threads"));

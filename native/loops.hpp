@@ -176,6 +176,29 @@ struct AscentOutcome {
   double highest = 0.0, lowest = 0.0, largest = 0.0;  // the projected gradients that were seen
 };
 
+// The state of the stochastic subgradient method: w = scale · direction, the sum of past weights = factor · direction + sums.
+struct DescentState {
+  double* direction;           // `width` of them, then that of the constant feature
+  double* sums;                // null if nothing is averaged
+  double *offset, *offset_sums;  // of each group
+  const double *linear, *lower, *upper, *ridge;
+  const std::int64_t* rows;    // the row of each variable, null if they are the same
+  const std::int32_t* group;   // of each variable, −1 for none
+  const double* share;         // the sum that a group must have, divided by the number of variables
+  double *answers, *visits;    // weighted sums of the responses of each variable and of the weights, null if nobody asks
+  double* room;                // for the responses of a batch
+  std::int64_t width, groups;
+  double constant;             // one more feature that all rows have
+  double samples;              // how many variables the objective counts
+  double numerator, growth, delay;  // the step is numerator / (growth · t + delay)
+  double offset_rate;          // how much longer the steps of offsets are
+  double radius;               // weights are put back into this ball; infinite for none
+  bool growing;                // whether later weights count more in the average, or all the same
+  double scale, factor, squared_length;
+  double weight, weights;      // of the last step in the average, and of all
+  std::int64_t steps;
+};
+
 template <class Rows> struct RowLoops {
   void (*decisions)(const Rows&, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* w, double* out);
   void (*combine)(const Rows&, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* b, double* w);
@@ -183,6 +206,7 @@ template <class Rows> struct RowLoops {
   void (*add_squares)(const Rows&, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* b,
                       double* square, std::int64_t stride);
   AscentOutcome (*ascend)(const Rows&, AscentState&, std::int64_t* order, std::int64_t begin, std::int64_t end);
+  void (*descend)(const Rows&, DescentState&, const std::int64_t* order, std::int64_t begin, std::int64_t end, std::int64_t batch) = nullptr;
 };
 
 struct SlackArrays {

@@ -6,7 +6,11 @@ from maxmargin.solvers.linear_choice import LinearSolver
 from maxmargin.solvers.linear_system import LinearSystemSolver
 from maxmargin.solvers.pairwise import PairwiseSolver
 from maxmargin.solvers.semismooth_newton import SemismoothNewtonSolver
+from maxmargin.solvers.step_sizes import StepSize
+from maxmargin.solvers.stochastic_state import StochasticState
+from maxmargin.solvers.stochastic_subgradient import StochasticSubgradientSolver
 from maxmargin.solvers.stopping import Callback, SharedCallback, StoppingRule
+from maxmargin.solvers.subgradient import SubgradientSolver
 
 __all__ = [
     "SOLVERS",
@@ -18,7 +22,11 @@ __all__ = [
     "PairwiseSolver",
     "SemismoothNewtonSolver",
     "SharedCallback",
+    "StepSize",
+    "StochasticState",
+    "StochasticSubgradientSolver",
     "StoppingRule",
+    "SubgradientSolver",
 ]
 
 #: The solvers by name.
@@ -29,4 +37,6 @@ SOLVERS = {
     "linear": LinearSolver,  # the rest is for the linear kernel
     "dual_coordinate_ascent": DualCoordinateAscentSolver,
     "semismooth_newton": SemismoothNewtonSolver,
+    "subgradient": SubgradientSolver,
+    "stochastic_subgradient": StochasticSubgradientSolver,
 }
