@@ -33,6 +33,9 @@ STRETCH_VALUES = 2**22
 #: Steps found by trial begin to decay after one pass, but not before so many steps.
 FEWEST_STEPS = 10_000
 
+#: If the average is so many times worse than the best, steps found by trial were too long.
+DIVERGED = 100.0
+
 CHOICES = {
     "order": ("epochs", "random"),
     "averaging": ("growing", "uniform"),
@@ -189,7 +192,10 @@ class StochasticRun:
     def settle(self) -> None:
         """Bring the bounds up to date with the averages of weights and responses."""
         bounds = self.bounds
-        _, slack, _ = bounds.evaluate(self.state.average()[0])
+        best = max(abs(bounds.primal), abs(bounds.dual_value))
+        primal, slack, _ = bounds.evaluate(self.state.average()[0])
+        if self.solver.step_size == "trial" and primal > DIVERGED * best:
+            raise FloatingPointError("the trial was misled: steps are too long for these data")
         now = responses_with_sums(bounds.problem, slack)
         seen = np.divide(self._answers, self._visits, out=now.copy(), where=self._visits > 0)
         candidates = [feasible_start(bounds.problem, seen)]
