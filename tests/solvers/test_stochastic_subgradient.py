@@ -205,7 +205,7 @@ def test_options_are_checked():
     ):
         with pytest.raises(ValueError, match=sentence):
             StochasticSubgradientSolver(**wrong)
-    with pytest.raises(ValueError, match="work for any kernel"):
+    with pytest.raises(ValueError, match="solver='stochastic_subgradient'.*use 'block' or 'pairwise'"):
         StochasticSubgradientSolver().solve(overlapping())
 
 

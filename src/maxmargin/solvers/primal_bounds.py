@@ -20,11 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.matrices.features import Features
 from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
-from maxmargin.problems.certificate import conjugate, of_samples, offset_bounds, response, violation_of
+from maxmargin.problems.certificate import of_samples, offset_bounds, response, violation_of
 from maxmargin.problems.offsets import offsets_of_least_loss
+from maxmargin.solvers.linear_point import dual_value, features_of, primal_value
 from maxmargin.solvers.stopping import Monitor, StoppingRule
 
 #: Weights and decisions beyond this are taken to have diverged; their squares can still be computed.
@@ -46,11 +46,16 @@ class PrimalBounds:
     """The weights of least primal value and the dual vector of largest dual value."""
 
     def __init__(self, problem: DualProblem, start: Floats | None) -> None:
+        if not problem.has_limit:
+            raise ValueError(
+                "subgradient methods need finite costs, because a hard margin has no subgradient beyond it; "
+                "the solver 'pairwise' finds hard margins"
+            )
         self.problem = problem
-        self.rows = features_of(problem)
+        self.rows = features_of(problem, "subgradient")
         self.dual = feasible_start(problem, start)
         self.dual_weights = self.rows.weights(self.dual)
-        self.dual_value = self._value(self.dual, self.dual_weights)
+        self.dual_value = dual_value(problem, self.dual, self.dual_weights)
         self.weights, self.primal, self.violation = self.dual_weights, np.inf, np.inf
         self.offset: Floats | None = None
 
@@ -61,8 +66,7 @@ class PrimalBounds:
             raise FloatingPointError("the weights grew beyond all numbers")
         offset = offsets_of_least_loss(self.problem, raw, self.offset, self.rows.threads)
         slack = raw - of_samples(self.problem, offset)
-        loss = float(conjugate(self.problem, slack).sum())
-        primal = 0.5 * float(weights @ weights) + loss + float(offset @ self.problem.total)
+        primal = primal_value(self.problem, weights, offset, slack)
         if primal < self.primal:
             self.primal, self.weights, self.offset = primal, weights.copy(), offset
         return Evaluation(primal, slack, offset)
@@ -78,18 +82,14 @@ class PrimalBounds:
         part = min(1.0, slope / bend) if bend > 0 else 1.0
         dual = candidate if part == 1.0 else self.dual + part * change
         dual_weights = weights if part == 1.0 else self.dual_weights + part * turn
-        value = self._value(dual, dual_weights)
+        value = dual_value(self.problem, dual, dual_weights)
         if value > self.dual_value:
             self.dual, self.dual_weights, self.dual_value = dual, dual_weights, value
-
-    def _value(self, dual: Floats, weights: Floats) -> float:
-        problem = self.problem
-        return float(problem.linear @ dual - 0.5 * weights @ weights - 0.5 * (problem.ridge * dual) @ dual)
 
     def look(self) -> float:
         """Return the violation of the best dual vector, in two passes; its weights may be the best weights, too."""
         self.dual_weights = self.rows.weights(self.dual)  # without the rounding of many mixtures
-        self.dual_value = self._value(self.dual, self.dual_weights)
+        self.dual_value = dual_value(self.problem, self.dual, self.dual_weights)
         decisions = self.rows.decisions(self.dual_weights)
         self.evaluate(self.dual_weights, decisions)
         gradient = self.problem.linear - decisions - self.problem.ridge * self.dual
@@ -109,22 +109,6 @@ class PrimalBounds:
         """Return the best of both sides."""
         counters = Counters(iterations=iterations, seconds=monitor.seconds)
         return Solution(self.dual, self.problem.gradient(self.dual), status, counters, self.weights)
-
-
-def features_of(problem: DualProblem) -> Features:
-    """Return the features that a primal method works on, or say what works without them."""
-    rows = problem.matrix.features()
-    if rows is None:
-        raise ValueError(
-            "subgradient methods need a linear kernel, whose features are known; "
-            "the solvers 'pairwise' and 'block' work for any kernel"
-        )
-    if not problem.has_limit:
-        raise ValueError(
-            "subgradient methods need finite costs, because a hard margin has no subgradient outside of it; "
-            "the solver 'pairwise' finds hard margins"
-        )
-    return rows
 
 
 def responses_with_sums(problem: DualProblem, slack: Floats) -> Floats:

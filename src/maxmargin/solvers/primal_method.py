@@ -10,6 +10,7 @@ import numpy as np
 
 from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems import DualProblem, Solution, Status
+from maxmargin.solvers.linear_point import features_of
 from maxmargin.solvers.primal_bounds import PrimalBounds
 from maxmargin.solvers.step_sizes import StepSize, best_by_trial
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
@@ -41,13 +42,15 @@ class Run(Protocol):
 
 
 def follow(
+    name: str,
     begin: Callable[[PrimalBounds], Run],
     problem: DualProblem,
     start: Floats | None,
     rule: StoppingRule,
     callback: Callback | None,
 ) -> Solution:
-    """Let a method run until the rule is met, and return the best that it found."""
+    """Let the method of that name run until the rule is met, and return the best that it found."""
+    features_of(problem, name)  # or say what works
     if rule.max_iterations is None:
         rule = replace(rule, max_iterations=MOST_ITERATIONS)
     monitor = Monitor(rule, callback)

@@ -20,7 +20,7 @@ import numpy as np
 from maxmargin import _native
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import DualProblem
-from maxmargin.solvers.primal_bounds import features_of
+from maxmargin.solvers.linear_point import features_of
 from maxmargin.solvers.step_sizes import StepSize
 
 NOTHING = np.empty(0)
@@ -97,7 +97,7 @@ class StochasticState:
 
         The problem may be a batch of a stream. Responses and how much they count are added to `answers` and `visits`.
         """
-        rows = features_of(problem)
+        rows = features_of(problem, "stochastic_subgradient")
         if rows.dimension != len(self.direction) or problem.groups != len(self.offset):
             raise ValueError(
                 f"the samples have {rows.width} features and {problem.groups} groups, "

@@ -89,7 +89,7 @@ class StochasticSubgradientSolver:
 
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return the best weights and the best dual vector, from `start` (made feasible) or from the simplest point."""
-        return follow(self.begin, problem, start, self.stopping, callback)
+        return follow("stochastic_subgradient", self.begin, problem, start, self.stopping, callback)
 
     def begin(self, bounds: PrimalBounds) -> StochasticRun:
         """Return the method before its first step, to be watched from pass to pass."""

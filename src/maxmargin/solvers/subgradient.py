@@ -47,7 +47,7 @@ class SubgradientSolver:
 
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return the best weights and the best dual vector, from `start` (made feasible) or from the simplest point."""
-        return follow(self.begin, problem, start, self.stopping, callback)
+        return follow("subgradient", self.begin, problem, start, self.stopping, callback)
 
     def begin(self, bounds: PrimalBounds) -> SubgradientRun:
         """Return the method before its first step, to be watched step by step."""
