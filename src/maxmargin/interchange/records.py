@@ -39,7 +39,10 @@ from maxmargin.solvers import (
     LinearSystemSolver,
     PairwiseSolver,
     SemismoothNewtonSolver,
+    StepSize,
+    StochasticSubgradientSolver,
     StoppingRule,
+    SubgradientSolver,
 )
 from maxmargin.training import Machine, MachineParts
 
@@ -51,6 +54,9 @@ SOLVERS = (
     LinearSolver,
     DualCoordinateAscentSolver,
     SemismoothNewtonSolver,
+    SubgradientSolver,
+    StochasticSubgradientSolver,
+    StepSize,
     StoppingRule,
 )
 GEOMETRIES = (

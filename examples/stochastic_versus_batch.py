@@ -1,0 +1,68 @@
+"""What a pass over the data buys: stochastic and batch subgradient steps, dual coordinate ascent. Writes a picture."""
+
+import sys
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from maxmargin.formulations.c_classification import pose
+from maxmargin.kernels import Linear, Points
+from maxmargin.matrices import KernelMatrix
+from maxmargin.problems import certify
+from maxmargin.solvers import StochasticSubgradientSolver, StoppingRule, SubgradientSolver
+from maxmargin.solvers.dual_coordinate_ascent import AscentRun, DualCoordinateAscentSolver
+from maxmargin.solvers.linear_point import LinearPoint
+from maxmargin.solvers.primal_bounds import PrimalBounds
+from maxmargin.solvers.stopping import Monitor
+
+PASSES = 100
+
+random = np.random.default_rng(0)
+n, width = 5000, 20
+direction = random.normal(size=width) / np.sqrt(width)
+X = random.normal(size=(n, width))
+signs = np.where(X @ direction + 0.4 * random.normal(size=n) > 0, 1.0, -1.0)
+problem = pose(KernelMatrix(Linear(), Points(X)), signs, np.full(n, 0.1), fit_intercept=False)
+
+ascent = DualCoordinateAscentSolver(stopping=StoppingRule(violation=1e-8, max_iterations=5000)).solve(problem)
+least = certify(problem, ascent.dual).dual
+judge = PrimalBounds(problem, None)
+
+
+def error(weights: np.ndarray) -> float:
+    return judge.evaluate(weights).primal / least - 1.0
+
+
+last, average, passes = [], [], np.arange(1, PASSES + 1)
+run = StochasticSubgradientSolver().begin(PrimalBounds(problem, None))
+for _ in passes:
+    run.advance()
+    last.append(error(run.state.weights))
+    average.append(error(run.state.average()[0]))
+
+batch = []
+run = SubgradientSolver().begin(PrimalBounds(problem, None))
+for _ in range(PASSES // 2):  # a step reads the data twice
+    run.advance()
+    batch.append(run.bounds.primal / least - 1.0)
+
+coordinate, rule, rows = [], StoppingRule(violation=1e-12), problem.matrix.features()
+run = AscentRun(problem, rows, LinearPoint.start(problem, rows, None, rule), Monitor(rule))
+for _ in passes:
+    run.take_pass()
+    run.look()
+    coordinate.append(error(run.weights))
+
+figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
+axes.loglog(
+    2 * np.arange(1, PASSES // 2 + 1), batch, "--", color="#D55E00", linewidth=2, label="batch, best step so far"
+)
+axes.loglog(passes, last, ":", color="#56B4E9", linewidth=2, label="stochastic, last step")
+axes.loglog(passes, average, "-", color="#0072B2", linewidth=2.5, label="stochastic, average")
+axes.loglog(passes, coordinate, "-.", color="#009E73", linewidth=2, label="dual coordinate ascent")
+axes.set(xlabel="passes over the data", ylabel="P(w) / P* − 1", title=f"n = {n}, {width} features, C = 0.1")
+axes.grid(alpha=0.3)
+axes.legend()
+figure.savefig(sys.argv[1] if len(sys.argv) > 1 else "stochastic_versus_batch.png", dpi=120)
+for name, errors in {"batch": batch, "last": last, "average": average, "dual coordinates": coordinate}.items():
+    print(f"{name:17} after one pass or step {errors[0]:.1e}, at the end {errors[-1]:.1e}")
