@@ -1,6 +1,7 @@
 // Runs every native loop at every level that this processor has, under the address and undefined-behaviour sanitisers,
 // on sizes around the widths of vectors and panels, with a cache of two rows. Kernel values are compared with a plain
 // formula, steps of the solvers between the levels bit for bit.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -449,6 +450,88 @@ void test_linear(std::mt19937& random) {
         test_rows(CompressedRows<double, Long>{long_starts.data(), long_features.data(), kept.data(), d}, loops.long_double, table, count, d, first);
       }
     }
+// Stochastic subgradient steps on dense and compressed rows, in exactly as much memory as they take, against weights that are
+// written out in every step. The first step of 1/t makes the scale 0; the ball is small enough to be hit.
+template <class Rows> void check_descent(const Rows& rows, const RowLoops<Rows>& loops, const std::vector<double>& dense,
+                                         std::int64_t n, std::int64_t width, std::int64_t batch, double radius) {
+  std::vector<double> linear(n), lower(n, -1.0), upper(n, 1.0), ridge(n), direction(width + 1, 0.0), sums(width + 1, 0.0);
+  std::vector<double> answers(n, 0.0), visits(n, 0.0), room(batch), offset{0.0}, offset_sums{0.0}, share{0.02};
+  std::vector<std::int32_t> group(n);
+  std::vector<std::int64_t> order(3 * n);
+  for (std::int64_t i = 0; i < n; ++i) {
+    linear[i] = i % 2 ? 1.0 : -1.0;
+    ridge[i] = i % 3 ? 0.0 : 0.5;
+    group[i] = i % 5 ? 0 : -1;
+  }
+  for (std::int64_t k = 0; k < 3 * n; ++k) order[k] = (7 * k + k / n) % n;
+  DescentState s{direction.data(), sums.data(), offset.data(), offset_sums.data(), linear.data(), lower.data(), upper.data(),
+                 ridge.data(), nullptr, group.data(), share.data(), answers.data(), visits.data(), room.data(), width, 1, 0.5,
+                 static_cast<double>(n), 1.0, 1.0, 0.0, 0.7, radius, true, 1.0, 0.0, 0.0, 0.0, 0.0, 0};
+  loops.descend(rows, s, order.data(), 0, 2 * n, batch);
+  loops.descend(rows, s, order.data(), 2 * n, 3 * n, batch);
+
+  std::vector<double> w(width + 1, 0.0), sum(width + 1, 0.0), answer(batch);
+  double rho = 0.0, total = 0.0;
+  std::int64_t t = 0;
+  for (std::int64_t begin : {std::int64_t{0}, 2 * n})
+    for (std::int64_t first = begin, end = begin ? 3 * n : 2 * n, last; first < end; first = last) {
+      last = std::min(end, first + batch);
+      for (std::int64_t k = first; k < last; ++k) {
+        const std::int64_t i = order[k];
+        double z = linear[i] - 0.5 * w[width] - (group[i] < 0 ? 0.0 : rho);
+        for (std::int64_t j = 0; j < width; ++j) z -= dense[i * width + j] * w[j];
+        const double wish = ridge[i] > 0.0 ? z / ridge[i] : z > 0.0 ? 1.0 : z < 0.0 ? -1.0 : 0.0;
+        answer[k - first] = std::min(1.0, std::max(-1.0, wish));
+      }
+      const double eta = 1.0 / static_cast<double>(++t), push = eta * static_cast<double>(n) / static_cast<double>(last - first);
+      for (double& value : w) value *= 1.0 - eta;
+      rho -= 0.7 * eta * static_cast<double>(n) * 0.02;
+      double length = 0.0;
+      for (std::int64_t k = first; k < last; ++k) {
+        const std::int64_t i = order[k];
+        for (std::int64_t j = 0; j < width; ++j) w[j] += push * answer[k - first] * dense[i * width + j];
+        w[width] += push * answer[k - first] * 0.5;
+        if (group[i] >= 0) rho += 0.7 * push * answer[k - first];
+      }
+      for (double value : w) length += value * value;
+      if (length > radius * radius)
+        for (double& value : w) value *= radius / std::sqrt(length);
+      for (std::int64_t j = 0; j <= width; ++j) sum[j] += static_cast<double>(t) * w[j];
+      total += static_cast<double>(t);
+    }
+  check(s.steps == t && s.weights == total, "steps are counted");
+  for (std::int64_t j = 0; j <= width; ++j) {
+    check(std::fabs(s.scale * direction[j] - w[j]) < 1e-8, "weights of stochastic steps");
+    check(std::fabs(s.factor * direction[j] + sums[j] - sum[j]) < 1e-8 * total, "sums of stochastic steps");
+  }
+  check(std::fabs(offset[0] - rho) < 1e-8, "offsets of stochastic steps");
+}
+
+void test_stochastic_steps(std::mt19937& random) {
+  std::normal_distribution<double> normal;
+  const std::int64_t n = 23;
+  for (std::int64_t width : {1, 3, 4, 7, 8, 9, 17, 33, 70}) {
+    std::vector<double> dense(n * width), values;
+    std::vector<std::int32_t> features, starts{0};
+    for (std::int64_t i = 0; i < n; ++i) {
+      for (std::int64_t j = 0; j < width; ++j) {
+        dense[i * width + j] = (i + j) % 3 ? 0.0 : static_cast<float>(normal(random));
+        if (dense[i * width + j] == 0.0) continue;
+        values.push_back(dense[i * width + j]);
+        features.push_back(static_cast<std::int32_t>(j));
+      }
+      starts.push_back(static_cast<std::int32_t>(values.size()));
+    }
+    const std::vector<float> single(dense.begin(), dense.end());
+    for (const Level& level : usable_levels())
+      for (std::int64_t batch : {1, 4})
+        for (double radius : {2.0, static_cast<double>(INFINITY)}) {
+          check_descent(DenseRows<double>{dense.data(), width}, level.linear->dense_double, dense, n, width, batch, radius);
+          check_descent(DenseRows<float>{single.data(), width}, level.linear->dense_single, dense, n, width, batch, radius);
+          check_descent(CompressedRows<double, std::int32_t>{starts.data(), features.data(), values.data(), width},
+                        level.linear->short_double, dense, n, width, batch, radius);
+        }
+  }
 }
 
 }  // namespace
@@ -465,6 +548,7 @@ int main() {
   test_whole_problem();
   test_unbounded_single();
   test_linear(random);
+  test_stochastic_steps(random);
   for (const Level& level : usable_levels()) std::printf("level %s passed\n", level.name);
   return 0;
 }
