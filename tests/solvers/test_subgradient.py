@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.linear_problems import EASY, hinge, novelty, squared, two_groups
-from contracts.named_problems import hard_margin, overlapping
+from contracts.linear_problems import EASY, hinge, matrix_of, novelty, squared, two_groups
+from contracts.named_problems import hard_margin, overlapping, two_clouds
+from maxmargin.formulations import c_classification
 from maxmargin.problems import Status, certify
 from maxmargin.problems.certificate import response
 from maxmargin.solvers import SOLVERS, PairwiseSolver, StepSize, StoppingRule, SubgradientSolver
@@ -211,6 +212,32 @@ def test_a_misled_trial_recovers(monkeypatch):
     solution = SubgradientSolver().solve(problem)
     assert solution.status is Status.CONVERGED
     assert certify(problem, solution.dual, solution.weights).relative_gap <= 1e-2 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("solver", ["subgradient", "stochastic_subgradient"])
+def test_data_beyond_double_precision(solver):
+    X, signs = two_clouds(40, 3, 2.0)
+    costs, rule = np.ones(40), StoppingRule(relative_gap=1e-2, max_iterations=30)
+    for broken in (X * 1e160, np.where(X > 1, np.nan, X)):
+        with pytest.raises(ValueError, match="not finite.*scale the data"):
+            SOLVERS[solver](stopping=rule).solve(c_classification.pose(matrix_of(broken), signs, costs))
+    problem = c_classification.pose(matrix_of(X * 1e80), signs, costs)  # squares can be computed, little else
+    solution = SOLVERS[solver](stopping=rule).solve(problem)
+    assert solution.status is Status.MAX_ITERATIONS
+    assert np.isfinite(certify(problem, solution.dual, solution.weights).primal)
+
+
+@pytest.mark.parametrize("solver", ["subgradient", "stochastic_subgradient"])
+def test_one_sample_one_label_no_features(solver):
+    X, signs = two_clouds(40, 3, 2.0)
+    for problem in (
+        c_classification.pose(matrix_of(X[:1]), signs[:1], np.ones(1), fit_intercept=False),
+        c_classification.pose(matrix_of(X), np.ones(40), np.ones(40)),
+        c_classification.pose(matrix_of(X[:, :0]), signs, np.ones(40)),
+    ):
+        solution = SOLVERS[solver]().solve(problem)
+        assert solution.status is Status.CONVERGED
+        assert certify(problem, solution.dual, solution.weights).relative_gap <= 1e-2
 
 
 def test_unsupported_problems_say_what_works():

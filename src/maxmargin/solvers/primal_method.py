@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
+from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems import DualProblem, Solution, Status
 from maxmargin.solvers.linear_point import features_of
@@ -50,7 +52,9 @@ def follow(
     callback: Callback | None,
 ) -> Solution:
     """Let the method of that name run until the rule is met, and return the best that it found."""
-    features_of(problem, name)  # or say what works
+    norms = features_of(problem, name).squared_norms()
+    if not np.isfinite(norms.sum()):
+        raise ValueError(NOT_FINITE)
     if rule.max_iterations is None:
         rule = replace(rule, max_iterations=MOST_ITERATIONS)
     monitor = Monitor(rule, callback)
@@ -86,11 +90,16 @@ def _advance(run: Run, monitor: Monitor) -> Status:
             if bounds.reached(rule):
                 return Status.CONVERGED
         if (stop := monitor.limit_reached(run.iterations)) is not None:
-            run.settle()
+            _settle(run)
             return Status.CONVERGED if bounds.reached(rule) else stop
         if monitor.report(lambda: bounds.progress(run.iterations, monitor)):
-            run.settle()
+            _settle(run)
             return Status.STOPPED
+
+
+def _settle(run: Run) -> None:
+    with suppress(FloatingPointError):  # weights that have diverged are not better than the best, which is kept
+        run.settle()
 
 
 def first_step(
