@@ -266,6 +266,19 @@ class TestStreams:
         primal = PrimalBounds(problem, None).evaluate(state.average()[0]).primal
         assert primal == pytest.approx(optimum.dual, rel=2e-2)
 
+    @pytest.mark.parametrize("first", [1, 3])
+    def test_a_first_batch_that_says_little(self, first):
+        """One sample, or a few of one label, do not lead the choice of steps astray."""
+        list(self.batches())
+        X, signs = self.whole.matrix.features().points.data, self.whole.linear
+        positive = np.flatnonzero(signs > 0)[:first]
+        some = c_classification.pose(matrix_of(X[positive]), signs[positive], np.full(first, 0.02))
+        state = StochasticSubgradientSolver().begin_stream(some, samples=500)
+        for _ in range(10):
+            state.update(self.whole, np.random.default_rng(0).permutation(500))
+        optimum = certify(self.whole, PairwiseSolver(stopping=StoppingRule(violation=1e-6)).solve(self.whole).dual)
+        assert PrimalBounds(self.whole, None).evaluate(state.average()[0]).primal <= 1.25 * optimum.dual
+
     def test_before_the_first_step(self):
         state = StochasticSubgradientSolver(average_from=1).begin_stream(hinge())
         assert not state.average()[0].any()

@@ -34,12 +34,12 @@ def test_comes_near_to_the_optimum_and_proves_it(name, solver):
 
 def test_reaches_the_optimum_of_a_generic_solver():
     problem = hinge()
-    solution = SubgradientSolver(stopping=StoppingRule(1e-12, relative_gap=1e-6, max_iterations=3000)).solve(problem)
+    solution = SubgradientSolver(stopping=StoppingRule(1e-12, relative_gap=1e-5, max_iterations=3000)).solve(problem)
     assert solution.status is Status.CONVERGED
     value, _ = solve_quadratic_program(problem)
     certificate = certify(problem, solution.dual, solution.weights)
-    assert certificate.primal == pytest.approx(value, rel=2e-6)
-    assert certificate.dual == pytest.approx(value, rel=2e-6)
+    assert certificate.primal == pytest.approx(value, rel=2e-5)
+    assert certificate.dual == pytest.approx(value, rel=2e-5)
 
 
 def test_is_not_descent_and_keeps_the_best():
@@ -120,7 +120,7 @@ def test_trials_find_the_best_step(best):
 
 
 def test_trials_leave_overflow_behind():
-    assert best_by_trial(lambda step: np.nan if step > 1e-5 else -step, 1.0) == pytest.approx(4.0**-9)
+    assert best_by_trial(lambda step: np.nan if step > 1e-5 else -step, 1.0) == pytest.approx(2.0**-17)
 
 
 def test_inverse_time_is_the_average_of_responses():

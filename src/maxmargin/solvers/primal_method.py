@@ -12,6 +12,7 @@ import numpy as np
 from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems import DualProblem, Solution, Status
+from maxmargin.problems.certificate import response
 from maxmargin.solvers.linear_point import features_of
 from maxmargin.solvers.primal_bounds import PrimalBounds
 from maxmargin.solvers.step_sizes import StepSize, best_by_trial
@@ -131,7 +132,14 @@ def first_step(
         except FloatingPointError:
             return np.inf
 
-    return steps(best_by_trial(trial, 1.0 / problem.size))
+    return steps(best_by_trial(trial, _natural_step(problem)))
+
+
+def _natural_step(problem: DualProblem) -> float:
+    """Return the step with which a stochastic step moves the decision on its own sample by about 1."""
+    ones = np.ones(problem.size)
+    answers = np.maximum(np.abs(response(problem, ones)), np.abs(response(problem, -ones)))
+    return 1.0 / (1.0 + float(answers @ features_of(problem, "subgradient").squared_norms()))
 
 
 def shorter(wish: StepSize | str, step: StepSize) -> StepSize:

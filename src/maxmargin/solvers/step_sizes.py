@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 #: Trials differ by this factor, and there are at most so many in one direction.
-TRIAL_FACTOR, MOST_TRIALS = 4.0, 40
+TRIAL_FACTOR, MOST_TRIALS = 2.0, 80
 
 
 @dataclass(frozen=True)
