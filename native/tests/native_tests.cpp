@@ -450,6 +450,8 @@ void test_linear(std::mt19937& random) {
         test_rows(CompressedRows<double, Long>{long_starts.data(), long_features.data(), kept.data(), d}, loops.long_double, table, count, d, first);
       }
     }
+}
+
 // Stochastic subgradient steps on dense and compressed rows, in exactly as much memory as they take, against weights that are
 // written out in every step. The first step of 1/t makes the scale 0; the ball is small enough to be hit.
 template <class Rows> void check_descent(const Rows& rows, const RowLoops<Rows>& loops, const std::vector<double>& dense,

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.linear_problems import EASY, hinge, matrix_of, novelty, squared, two_groups
-from contracts.named_problems import hard_margin, overlapping, two_clouds
+from contracts.named_problems import LINEAR, hard_margin, overlapping, two_clouds
 from maxmargin.formulations import c_classification
 from maxmargin.problems import Status, certify
 from maxmargin.problems.certificate import response
@@ -30,6 +30,21 @@ def test_comes_near_to_the_optimum_and_proves_it(name, solver):
     slack = 1e-6 * (1e-6 + abs(optimum.dual))
     assert certificate.dual - slack <= optimum.dual <= certificate.primal + slack
     np.testing.assert_allclose(solution.gradient, problem.gradient(solution.dual), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name, make in LINEAR.items() if make().has_limit])
+@pytest.mark.parametrize("solver", ["subgradient", "stochastic_subgradient"])
+def test_what_is_proved_is_true_on_hard_problems(name, solver):
+    """Other solvers bring these to an end. Here some are too hard; then the bounds hold, and the status says so."""
+    problem = LINEAR[name]()
+    solution = SOLVERS[solver](stopping=StoppingRule(1e-9, relative_gap=1e-2, max_iterations=100)).solve(problem)
+    certificate = certify(problem, solution.dual, solution.weights)
+    value, _ = solve_quadratic_program(problem)
+    slack = 1e-6 * (1 + abs(value))
+    assert certificate.dual - slack <= value <= certificate.primal + slack
+    assert certificate.infeasibility <= 1e-9 * (1 + np.abs(solution.dual).max())
+    reached = certificate.relative_gap <= 1e-2 * (1 + 1e-6) or certificate.violation <= 1e-9
+    assert solution.status is (Status.CONVERGED if reached else Status.MAX_ITERATIONS)
 
 
 def test_reaches_the_optimum_of_a_generic_solver():

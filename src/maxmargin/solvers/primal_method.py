@@ -9,11 +9,10 @@ from typing import Protocol
 
 import numpy as np
 
-from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems import DualProblem, Solution, Status
 from maxmargin.problems.certificate import response
-from maxmargin.solvers.linear_point import features_of
+from maxmargin.solvers.linear_point import features_of, finite_norms
 from maxmargin.solvers.primal_bounds import PrimalBounds
 from maxmargin.solvers.step_sizes import StepSize, best_by_trial
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
@@ -53,9 +52,7 @@ def follow(
     callback: Callback | None,
 ) -> Solution:
     """Let the method of that name run until the rule is met, and return the best that it found."""
-    norms = features_of(problem, name).squared_norms()
-    if not np.isfinite(norms.sum()):
-        raise ValueError(NOT_FINITE)
+    finite_norms(features_of(problem, name))
     if rule.max_iterations is None:
         rule = replace(rule, max_iterations=MOST_ITERATIONS)
     monitor = Monitor(rule, callback)
