@@ -11,8 +11,9 @@ from contracts.named_problems import overlapping, two_clouds
 from maxmargin import _native
 from maxmargin.formulations import c_classification
 from maxmargin.problems import Status, certify
-from maxmargin.solvers import PairwiseSolver, StepSize, StochasticState, StochasticSubgradientSolver, StoppingRule
+from maxmargin.solvers import PairwiseSolver, StepSize, StochasticSubgradientSolver, StoppingRule
 from maxmargin.solvers.primal_bounds import PrimalBounds
+from maxmargin.solvers.stochastic_state import StochasticState
 from reference.stochastic import descend
 
 

@@ -7,7 +7,6 @@ from maxmargin.solvers.linear_system import LinearSystemSolver
 from maxmargin.solvers.pairwise import PairwiseSolver
 from maxmargin.solvers.semismooth_newton import SemismoothNewtonSolver
 from maxmargin.solvers.step_sizes import StepSize
-from maxmargin.solvers.stochastic_state import StochasticState
 from maxmargin.solvers.stochastic_subgradient import StochasticSubgradientSolver
 from maxmargin.solvers.stopping import Callback, SharedCallback, StoppingRule
 from maxmargin.solvers.subgradient import SubgradientSolver
@@ -23,7 +22,6 @@ __all__ = [
     "SemismoothNewtonSolver",
     "SharedCallback",
     "StepSize",
-    "StochasticState",
     "StochasticSubgradientSolver",
     "StoppingRule",
     "SubgradientSolver",
