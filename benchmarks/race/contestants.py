@@ -72,11 +72,19 @@ class Contestant(ABC):
         """Train: the part that is timed."""
 
     @abstractmethod
-    def coefficients(self) -> Coefficients:
-        """Return what `fit` found."""
+    def coefficients(self) -> Any:
+        """Return what `fit` found, as the league's referee takes it."""
+
+    def room(self, X: Any) -> int:
+        """Return the bytes that a fit may ask for: all kernel rows."""
+        return 4 * int(X.shape[0]) ** 2
 
     def evaluations(self) -> int | None:
         """Return how many kernel values `fit` computed, if the library counts them."""
+        return None
+
+    def passes(self) -> float | None:
+        """Return how often `fit` has read all data, if the library counts that."""
         return None
 
     def trace(self) -> list[tuple[float, float]] | None:

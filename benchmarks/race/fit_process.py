@@ -2,9 +2,9 @@
 
     python -m benchmarks.race.fit_process job.json
 
-The job names a contestant, parameters and files with data. The process imports the library, warms it up with a tiny fit
-(where a case is fitted many times: with a fit of the case itself), fits, and writes seconds, memory and coefficients
-beside the job. A fit that takes too long is ended by the alarm clock of its own process.
+The job names a league, a contestant, parameters and files with data. The process imports the library, warms it up with
+a tiny fit (where a case is fitted many times: with a fit of the case itself), fits, and writes seconds, memory and
+coefficients beside the job. A fit that takes too long is ended by the alarm clock of its own process.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from benchmarks.race.contestants import CONTESTANTS, Contestant, Parameters
+from benchmarks.race.contestants import Contestant
+from benchmarks.race.leagues import LEAGUES
 from maxmargin.resources import usable_memory
 
 #: The most memory that is touched before a fit, and how far apart.
@@ -39,16 +40,17 @@ def main(path: Path) -> None:
 
 def run(job: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Fit as the job says, store the coefficients, and return what was measured."""
-    parameters = Parameters(**job["parameters"])
-    make = CONTESTANTS[job["contestant"]]
+    league = LEAGUES[job["league"]]
+    parameters = league.parameters(**job["parameters"])
+    make = league.contestants[job["contestant"]]
     X, y = read_data(Path(job["data"]))
     warm_up(make, parameters, *((X, y) if job["repeats"] > 1 else tiny(sparse.issparse(X))))
     contestant = make(parameters)
     contestant.take(X, y)
-    samples = len(y)
+    room = contestant.room(X)
     del X, y
     trace = contestant.trace() if job["trace"] else None
-    touch_memory(samples)
+    touch_memory(room)
     before = resident_mb()
     forget_peak()
     seconds = []
@@ -60,34 +62,32 @@ def run(job: dict[str, Any], folder: Path) -> dict[str, Any]:
         signal.setitimer(signal.ITIMER_REAL, 0)
     peak = peak_mb()
     found = contestant.coefficients()
-    np.savez(
-        folder / "coefficients.npz",
-        support=found.support, values=found.values, order=found.order, first_sign=found.first_sign,
-    )  # fmt: skip
+    np.savez(folder / "coefficients.npz", **vars(found))
     return {
         "seconds": float(np.median(seconds)),
         "before_mb": before,
         "peak_mb": max(peak, before),
         "evaluations": contestant.evaluations(),
+        "passes": contestant.passes(),
         "remarks": sorted(set(contestant.remarks)),
         "trace": trace,
     }
 
 
-def warm_up(make: type[Contestant], parameters: Parameters, X: Any, y: np.ndarray) -> None:
+def warm_up(make: type[Contestant], parameters: Any, X: Any, y: np.ndarray) -> None:
     """Fit once and forget it: lazy imports, thread pools and code pages are there afterwards."""
     contestant = make(parameters)
     contestant.take(X, y)
     contestant.fit()
 
 
-def touch_memory(samples: int) -> None:
-    """Use as much memory as all kernel rows would take, within limits, and give it back at once.
+def touch_memory(wanted: int) -> None:
+    """Use as much memory as a fit may want, within limits, and give it back at once.
 
     A virtual machine hands memory that nobody uses to its host within seconds, and fetching it again takes up to 2
     seconds per gigabyte, ten times what the system itself needs. With this, every contestant finds some at hand.
     """
-    room = np.empty(min(4 * samples**2, TOUCHED, usable_memory() // 8), dtype=np.uint8)
+    room = np.empty(min(wanted, TOUCHED, usable_memory() // 8), dtype=np.uint8)
     room[::PAGE] = 1
 
 

@@ -146,14 +146,14 @@ def cholesky_seconds(free_by_pair: list[int], threads: int) -> float:
     seconds = np.inf
     for count in {1, threads}:
         with threadpool_limits(count):
-            seconds = min(seconds, _shortest(lambda: linalg.cholesky(matrix, lower=True, check_finite=False)))
+            seconds = min(seconds, shortest(lambda: linalg.cholesky(matrix, lower=True, check_finite=False)))
     return float(seconds) * sum((free / size) ** 3 for free in free_by_pair)
 
 
 def reading_seconds(X: Any) -> float:
     """Return the seconds to read the data once."""
     values = X.data if sparse.issparse(X) else X
-    return _shortest(lambda: values.sum())
+    return shortest(lambda: values.sum())
 
 
 def best_rate(block: Callable[[int], int], starts: range) -> float:
@@ -170,7 +170,7 @@ def best_rate(block: Callable[[int], int], starts: range) -> float:
     return best
 
 
-def _shortest(work: Callable[[], Any]) -> float:
+def shortest(work: Callable[[], Any]) -> float:
     """Return the fewest seconds of several runs: at least four, unless they take long."""
     best, began, runs = np.inf, perf_counter(), 0
     while perf_counter() - began < (AT_LEAST / 4 if runs >= 4 else AT_MOST):

@@ -9,7 +9,18 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("maxmargin", "numpy", "scipy", "scikit-learn", "scikit-learn-intelex", "libsvm-official", "thundersvm")
+PACKAGES = (
+    "maxmargin",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "scikit-learn-intelex",
+    "libsvm-official",
+    "thundersvm",
+    "liblinear-official",
+    "skglm",
+    "snapml",
+)
 
 
 def describe_machine(threads: int) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from benchmarks.race.contestants import OURS
 from benchmarks.race.report import peers_of
-from benchmarks.race.summary import FINISHED
+from benchmarks.race.summary import FINISHED, at_least
 
 #: Okabe and Ito's colours, which people who see red and green alike can tell apart.
 COLOURS = {
@@ -33,6 +33,10 @@ COLOURS = {
     "sklearnex": "#009E73",
     "libsvm": "#CC79A7",
     "thundersvm": "#56B4E9",
+    "liblinear": "#009E73",
+    "sgd": "#CC79A7",
+    "skglm": "#56B4E9",
+    "snapml": "#D55E00",
 }
 MARKERS = {OURS: "o", "scikit-learn": "s", "sklearnex": "^", "libsvm": "D", "thundersvm": "v"}
 LIMIT_COLOUR = "#444444"
@@ -56,10 +60,17 @@ def draw(race: dict[str, Any], folder: Path, stem: str) -> list[Path]:
     with plt.rc_context(STYLE):
         if race["suite"] == "growth":
             return [_save(growth(race), folder / f"{stem}.png")]
-        return [
-            _save(ratios(race), folder / f"{stem}-ratios.png"),
-            _save(memory(race), folder / f"{stem}-memory.png"),
-        ]
+        by_gap: dict[float, list[dict[str, Any]]] = {}
+        for case in race["cases"]:
+            by_gap.setdefault(case.get("target", 0.0), []).append(case)
+        files = []
+        for gap, cases in by_gap.items():
+            picture = ratios({**race, "cases": cases})
+            if gap:
+                picture.suptitle(f"to a relative duality gap of {gap:g}", fontsize=10)
+            files.append(_save(picture, folder / f"{stem}-ratios{f'-{gap:g}' if gap else ''}.png"))
+        # The finest gap takes the most memory, if any does.
+        return [*files, _save(memory({**race, "cases": cases}), folder / f"{stem}-memory.png")]
 
 
 def draw_curves(race: dict[str, Any], folder: Path, stem: str) -> Path:
@@ -81,7 +92,7 @@ def ratios(race: dict[str, Any]) -> plt.Figure:
             status = result["status"]
             if status not in (*FINISHED, "killed"):
                 continue
-            value = (case["max_seconds"] if status == "killed" else result["seconds"]) / ours
+            value = (at_least(case, peer) if status == "killed" else result["seconds"]) / ours
             at = place + (k - (len(peers) - 1) / 2) * height
             # Bars of a logarithmic axis start at 1: to the right maxmargin is faster, to the left slower.
             hatch = {"stopped short": "////", "killed": "...."}.get(status)

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.race.contestants import OURS
 from benchmarks.race.referee import LENIENCE
-from benchmarks.race.summary import FINISHED, Ratio, ratio, summarise
+from benchmarks.race.summary import FINISHED, Ratio, at_least, ratio, summarise
 
 
 def write_report(race: dict[str, Any], folder: Path, stem: str) -> None:
@@ -31,7 +31,7 @@ def markdown(race: dict[str, Any]) -> str:
     peers = peers_of(race["cases"])
     lines = [f"# The race: {race['suite']}", "", *_introduction(race), ""]
     lines += [*_table(race["cases"], peers), "", *_means(race["summary"]), ""]
-    remarks = [*_absent(race["cases"]), *_remarks(race["cases"], peers)]
+    remarks = [*absent(race["cases"]), *_remarks(race["cases"], peers)]
     lines += [f"- {remark}" for remark in remarks]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -43,13 +43,11 @@ def peers_of(cases: list[dict[str, Any]]) -> list[str]:
 
 
 def _introduction(race: dict[str, Any]) -> list[str]:
-    machine, settings = race["machine"], race["settings"]
-    versions = ", ".join(f"{name} {version}" for name, version in machine["packages"].items())
+    settings = race["settings"]
     many = max((case["fits_per_process"] for case in race["cases"]), default=1)
     each = f", each of {many} fits in one process" if many > 1 else ""
     return [
-        f"{machine['cpu']}, {machine['threads_used']} of {machine['cores']} cores, {machine['memory_gb']} GB, "
-        f"Python {machine['python']}, {versions}. {race['date']}, `{race['command']}`.",
+        where_and_when(race),
         "",
         f"Gaussian kernel, tolerance {settings['tolerance']:g}, medians of {settings['runs']} runs{each}, every run "
         f"in a fresh process; seconds of `fit` alone. Peers have a cache of {settings['cache_mb']} MB, maxmargin its "
@@ -62,6 +60,16 @@ def _introduction(race: dict[str, Any]) -> list[str]:
         "of the fastest peer over maxmargin's (above 1: maxmargin is faster), among all peers and among those that met "
         "the tolerance. Memory is the peak of maxmargin's process, in brackets the part of the fit itself.",
     ]
+
+
+def where_and_when(race: dict[str, Any]) -> str:
+    """Return machine, versions, date and command of a race."""
+    machine = race["machine"]
+    versions = ", ".join(f"{name} {version}" for name, version in machine["packages"].items())
+    return (
+        f"{machine['cpu']}, {machine['threads_used']} of {machine['cores']} cores, {machine['memory_gb']} GB, "
+        f"Python {machine['python']}, {versions}. {race['date']}, `{race['command']}`."
+    )
 
 
 def _table(cases: list[dict[str, Any]], peers: list[str]) -> list[str]:
@@ -89,8 +97,8 @@ def _row(case: dict[str, Any], peers: list[str]) -> list[str]:
         f"{limit['support']:,}" if limit else "–",
         seconds_text(limit["seconds"]) if limit else "–",
         *(_cell(case, name) for name in (OURS, *peers)),
-        _ratio_text(ratio(case, certified_only=False)),
-        _ratio_text(ratio(case, certified_only=True)),
+        ratio_text(ratio(case, certified_only=False)),
+        ratio_text(ratio(case, certified_only=True)),
         over_limit,
         efficiency,
         memory,
@@ -103,7 +111,9 @@ def _cell(case: dict[str, Any], name: str) -> str:
         return seconds_text(result["seconds"])
     if result["status"] == "stopped short":
         return f"{seconds_text(result['seconds'])} ! {result['violation']:.0e}"
-    return {"killed": f"> {case['max_seconds']:g}", "failed": "failed"}.get(result["status"], "–")
+    if result["status"] == "killed":
+        return f"> {at_least(case, name):.3g}"
+    return "failed" if result["status"] == "failed" else "–"
 
 
 def seconds_text(seconds: float) -> str:
@@ -113,7 +123,8 @@ def seconds_text(seconds: float) -> str:
     return f"{seconds:.3g}" if seconds < 100 else f"{seconds:.0f}"
 
 
-def _ratio_text(found: Ratio | None) -> str:
+def ratio_text(found: Ratio | None) -> str:
+    """Return a ratio, or a dash for none."""
     return "–" if found is None else str(found)
 
 
@@ -139,7 +150,7 @@ def _means(summary: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _absent(cases: list[dict[str, Any]]) -> list[str]:
+def absent(cases: list[dict[str, Any]]) -> list[str]:
     """Return a line for each peer that never ran, with the reason."""
     names = dict.fromkeys(name for case in cases for name in case["contestants"])
     shown = {OURS, *peers_of(cases)}

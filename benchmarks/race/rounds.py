@@ -88,7 +88,7 @@ def run_case(case: Case, contestants: Sequence[str], settings: Settings, say: Sa
         folder = Path(name)
         write_data(folder, X, codes)
         for turn in range(settings.runs):
-            for contestant in _rotated(contestants, turn):
+            for contestant in rotated(contestants, turn):
                 record = records[contestant]
                 if not record.wants_another(settings.once_above):
                     continue
@@ -155,7 +155,7 @@ def _limit(X: Any, gamma: float, records: dict[str, Record], threads: int) -> di
     return {"seconds": limit.seconds, **asdict(limit), "support": verdict.support, "free": verdict.free}
 
 
-def _rotated(names: Sequence[str], turn: int) -> list[str]:
+def rotated(names: Sequence[str], turn: int) -> list[str]:
     """Return ours first and the others in an order that changes from round to round."""
     ours, others = [name for name in names if name == OURS], [name for name in names if name != OURS]
     shift = turn % max(1, len(others))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from math import exp, log
 from typing import Any
@@ -26,13 +27,13 @@ class Ratio:
         return f"{self.bound}{self.value:.2f}"
 
 
-def ratio(case: dict[str, Any], certified_only: bool, peer: str | None = None) -> Ratio | None:
-    """Return the ratio of a case, or None if there is nobody to compare with; with `peer`, only that one counts.
+def ratio(case: dict[str, Any], certified_only: bool, peers: Collection[str] | None = None) -> Ratio | None:
+    """Return the ratio of a case, or None if there is nobody to compare with; with `peers`, only those count.
 
     With `certified_only`, peers that missed the tolerance do not count; where peers finished but none of them met it,
     there is no ratio.
     """
-    results = {name: r for name, r in case["contestants"].items() if peer is None or name in (OURS, peer)}
+    results = {name: r for name, r in case["contestants"].items() if peers is None or name in (OURS, *peers)}
     ours = results.get(OURS, {"status": "not run"})
     finished = {name: r["seconds"] for name, r in results.items() if name != OURS and r["status"] in FINISHED}
     fit = {name: s for name, s in finished.items() if not certified_only or results[name]["status"] == "certified"}
@@ -41,28 +42,37 @@ def ratio(case: dict[str, Any], certified_only: bool, peer: str | None = None) -
         if fit:
             fastest = min(fit, key=lambda name: fit[name])
             return Ratio(fit[fastest] / ours["seconds"], "", fastest)
-        return Ratio(case["max_seconds"] / ours["seconds"], ">", killed[0]) if killed and not finished else None
+        if not killed or finished:
+            return None
+        first = min(killed, key=lambda name: at_least(case, name))
+        return Ratio(at_least(case, first) / ours["seconds"], ">", first)
     if ours["status"] == "killed" and fit:
         fastest = min(fit, key=lambda name: fit[name])
-        return Ratio(fit[fastest] / case["max_seconds"], "<", fastest)
+        return Ratio(fit[fastest] / at_least(case, OURS), "<", fastest)
     return None
+
+
+def at_least(case: dict[str, Any], name: str) -> float:
+    """Return the seconds after which a contestant was given up."""
+    return float(case["contestants"][name].get("at_least", case["max_seconds"]))
 
 
 def summarise(cases: list[dict[str, Any]]) -> dict[str, Any]:
     """Return geometric means and worst ratios: against the fastest peers, certified ones, and each peer alone."""
     names = dict.fromkeys(name for case in cases for name in case["contestants"] if name != OURS)
-    by_peer = {name: _mean({case["name"]: ratio(case, False, name) for case in cases}) for name in names}
+    by_peer = {name: mean({case["name"]: ratio(case, False, [name]) for case in cases}) for name in names}
     return {
-        "fastest_peer": _mean({case["name"]: ratio(case, certified_only=False) for case in cases}),
-        "fastest_certified_peer": _mean({case["name"]: ratio(case, certified_only=True) for case in cases}),
-        "peers": {name: mean for name, mean in by_peer.items() if mean is not None},
+        "fastest_peer": mean({case["name"]: ratio(case, certified_only=False) for case in cases}),
+        "fastest_certified_peer": mean({case["name"]: ratio(case, certified_only=True) for case in cases}),
+        "peers": {name: one for name, one in by_peer.items() if one is not None},
         "ours_not_certified": [
             case["name"] for case in cases if case["contestants"].get(OURS, {}).get("status") not in (None, "certified")
         ],
     }
 
 
-def _mean(by_case: dict[str, Ratio | None]) -> dict[str, Any] | None:
+def mean(by_case: dict[str, Ratio | None]) -> dict[str, Any] | None:
+    """Return the geometric mean of ratios, how many they are, and the worst; None if there are none."""
     ratios = {name: found for name, found in by_case.items() if found is not None}
     if not ratios:
         return None

@@ -35,10 +35,11 @@ def quick(tmp_path_factory):
     crashing.mkdir()
     text = "import os\nclass SVC:\n    def __init__(self, **options): pass\n    def fit(self, X, y): os.abort()\n"
     (crashing / "thundersvm.py").write_text(text)
+    path = os.pathsep.join(filter(None, [str(crashing), os.environ.get("PYTHONPATH")]))
     command = [sys.executable, "-m", "benchmarks.race", "--quick", "--runs", "1", "--cases", "clouds,iris"]
     subprocess.run(
         [*command, "--peers", "scikit-learn,thundersvm", "--output", str(folder)],
-        cwd=ROOT, check=True, timeout=120, env={**os.environ, "PYTHONPATH": str(crashing)}, capture_output=True,
+        cwd=ROOT, check=True, timeout=120, env={**os.environ, "PYTHONPATH": path}, capture_output=True,
     )  # fmt: skip
     return json.loads((folder / "quick-selection.json").read_text()), folder
 

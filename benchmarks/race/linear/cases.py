@@ -1,0 +1,123 @@
+"""Which linear machines are fitted: data sets with C from 0.01 to 100, gathered in a suite for each loss.
+
+Data that are mostly zeros stay sparse. Samples of one data set are read once for all its costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.race import loading
+from benchmarks.race.linear.text import text_like
+from benchmarks.race.loading import Data, standardised
+
+COSTS = (0.01, 1.0, 100.0)
+
+
+@dataclass(frozen=True)
+class LinearCase:
+    """A data set and the parameters of its linear machines.
+
+    Attributes
+    ----------
+    name : str
+        Without blanks; `--cases` also takes the part before `_C`, for all costs.
+    load : function without arguments
+        Returns samples and labels.
+    repeats : int
+        Fits in each process after a warm-up on the same data, for fits of milliseconds; their median counts.
+    max_seconds : float, optional
+        A tighter limit than the race's own.
+    """
+
+    name: str
+    load: Callable[[], Data]
+    C: float = 1.0
+    loss: str = "squared_hinge"
+    repeats: int = 1
+    max_seconds: float | None = None
+
+
+def linear(folder: Path) -> list[LinearCase]:
+    """Return all data with the squared hinge, scikit-learn's default."""
+    many = {
+        "usps": partial(loading.libsvm_text, folder, "usps.libsvm.xz"),
+        "mnist": partial(loading.mnist, folder, 60_000),
+    }
+    return _with_costs({**two_classes(folder), **many}, "squared_hinge")
+
+
+def linear_hinge(folder: Path) -> list[LinearCase]:
+    """Return the data of two classes with the hinge."""
+    return _with_costs(two_classes(folder), "hinge")
+
+
+def linear_quick(folder: Path) -> list[LinearCase]:
+    """Return tiny cases made on the spot, to see that everything runs: dense, sparse, many classes."""
+    data: dict[str, Callable[[], Data]] = {"clouds": _clouds, "three_clouds": partial(_clouds, 3), "text": _few_words}
+    return _with_costs(data, "squared_hinge", repeats=3)
+
+
+LINEAR_SUITES: dict[str, Callable[[Path], list[LinearCase]]] = {
+    "linear": linear,
+    "linear-hinge": linear_hinge,
+    "linear-quick": linear_quick,
+}
+
+
+def two_classes(folder: Path) -> dict[str, Callable[[], Data]]:
+    """Return the data of two classes by name."""
+    text = partial(loading.libsvm_text, folder)
+    return {
+        "a9a": partial(text, "a9a.libsvm", features=123, dense=False),
+        "ijcnn1": partial(text, "ijcnn1.libsvm.bz2"),
+        "mushrooms": partial(text, "mushrooms.libsvm", dense=False),
+        "splice": lambda: standardised(text("splice.libsvm", "splice.t.libsvm")),
+        "reuters": partial(text, "lasvm_reuters.libsvm.bz2", dense=False),
+        "unscaled": lambda: loading.covtype(folder, 5_000),
+        "covtype": lambda: from_zero_to_one(loading.covtype(folder, 581_012)),
+        "text": text_like,
+    }
+
+
+def from_zero_to_one(data: Data) -> Data:
+    """Return the data with columns from 0 to 1; constant columns become 0."""
+    X, y = data
+    low, width = X.min(axis=0), np.ptp(X, axis=0)
+    width[width == 0] = 1.0
+    X -= low
+    X /= width
+    return X, y
+
+
+#: Data whose fits take milliseconds.
+SMALL = ("mushrooms", "splice")
+
+
+def _with_costs(data: dict[str, Callable[[], Data]], loss: str, repeats: int = 5) -> list[LinearCase]:
+    cases = []
+    for name, load in data.items():
+        often = repeats if name in SMALL else 1
+        cases += [LinearCase(f"{name}_C{C:g}", partial(_latest, load), C, loss, often) for C in COSTS]
+    return cases
+
+
+@lru_cache(maxsize=1)
+def _latest(load: Callable[[], Data]) -> Data:
+    """Return data that were just loaded without loading them again."""
+    return load()
+
+
+def _clouds(classes: int = 2) -> Data:
+    random = np.random.default_rng(0)
+    y = np.arange(300) % classes
+    return random.normal(size=(300, 6)) + np.eye(6)[y], y
+
+
+def _few_words() -> Data:
+    return text_like(rows=400, features=2_000, words=20)

@@ -1,0 +1,277 @@
+"""Who fits linear machines, each with a knob that trades seconds for accuracy, and variants of which the best counts.
+
+The knob is the library's own tolerance, or the number of epochs where a tolerance is no use. maxmargin's is the
+relative duality gap itself.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+
+from benchmarks.race.contestants import OURS, Contestant
+
+#: Half decades from 10 to 1e-8: whoever starts anywhere finds the loosest tolerance that will do.
+TOLERANCES = tuple(10.0 ** (1 - step / 2) for step in range(19))
+
+#: Epochs of stochastic methods, in half decades.
+EPOCHS = (1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000)
+
+#: More iterations than any time limit allows.
+ENDLESS = 1_000_000
+
+
+@dataclass(frozen=True)
+class LinearParameters:
+    """The parameters of a fit; `setting` is the knob, `variant` one of the contestant's own."""
+
+    C: float
+    loss: str
+    threads: int
+    setting: float
+    variant: str = ""
+    max_seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What a linear machine is: f(x) = w·x + b, a row of `coef` for each machine.
+
+    Attributes
+    ----------
+    coef : float array of shape (machines, features)
+        One machine for two classes, positive for code 1; else one for each class against the rest.
+    intercept : float array of shape (machines,)
+    dual : float
+        A certified lower bound of the optimal value, summed over machines; not-a-number where the library has none.
+    """
+
+    coef: np.ndarray
+    intercept: np.ndarray
+    dual: float = field(default=np.nan)
+
+
+class LinearContestant(Contestant):
+    """A library that trains linear machines."""
+
+    ladder: ClassVar[tuple[float, ...]] = TOLERANCES
+    #: Whether it is one of the faces of LIBLINEAR.
+    is_liblinear: ClassVar[bool] = False
+
+    @classmethod
+    def variants(cls, loss: str, rows: int, features: int) -> list[str]:
+        """Return the ways in which the library can solve the problem, the likeliest first; empty if it cannot."""
+        return [""]
+
+    @abstractmethod
+    def turn(self, setting: float) -> None:
+        """Turn the knob, after the data were taken."""
+
+    @abstractmethod
+    def coefficients(self) -> Weights: ...
+
+    def room(self, X: Any) -> int:
+        """Return the bytes of a copy of the data with an index to every value, as LIBLINEAR makes it."""
+        values = X.nnz if sparse.issparse(X) else X.size
+        return 16 * int(values)
+
+
+class _Estimator(LinearContestant):
+    """What estimators with scikit-learn's attributes share."""
+
+    model: Any
+
+    def fit(self) -> None:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self.model.fit(self.X, self.y)
+        self.remarks += [str(warning.message).splitlines()[0] for warning in caught]
+
+    def turn(self, setting: float) -> None:
+        self.model.set_params(tol=setting)
+
+    def coefficients(self) -> Weights:
+        return Weights(np.asarray(self.model.coef_, dtype=float), np.asarray(self.model.intercept_, dtype=float))
+
+
+class MaxMargin(_Estimator):
+    """The library of this repository, with its default solver."""
+
+    package = "maxmargin"
+
+    def __init__(self, parameters: LinearParameters) -> None:
+        super().__init__(parameters)
+        from maxmargin import LinearSVC
+
+        p = parameters
+        self.model = LinearSVC(
+            C=p.C, loss=p.loss, tol=p.setting, intercept_scaling=1, n_jobs=None, max_seconds=p.max_seconds
+        )
+
+
+class ScikitLearn(_Estimator):
+    """scikit-learn's LinearSVC: LIBLINEAR on one core, which copies the data into its nodes within the fit."""
+
+    package = "scikit-learn"
+    is_liblinear = True
+
+    @classmethod
+    def variants(cls, loss: str, rows: int, features: int) -> list[str]:
+        if loss == "hinge":
+            return ["dual"]
+        return ["dual", "primal"] if rows < features else ["primal", "dual"]  # the first is what "auto" takes
+
+    def __init__(self, parameters: LinearParameters) -> None:
+        super().__init__(parameters)
+        from sklearn.svm import LinearSVC
+
+        p = parameters
+        self.model = LinearSVC(
+            C=p.C, loss=p.loss, tol=p.setting, dual=p.variant == "dual", max_iter=ENDLESS, random_state=0
+        )
+
+
+class Liblinear(LinearContestant):
+    """LIBLINEAR with its own Python interface, one core; the nodes that it computes with are made beforehand."""
+
+    package = "liblinear-official"
+    is_liblinear = True
+
+    @classmethod
+    def variants(cls, loss: str, rows: int, features: int) -> list[str]:
+        if loss == "hinge":
+            return ["-s 3"]
+        return ["-s 1", "-s 2"] if rows < features else ["-s 2", "-s 1"]
+
+    def __init__(self, parameters: LinearParameters) -> None:
+        super().__init__(parameters)
+        from liblinear import liblinearutil
+
+        self.library = liblinearutil
+
+    def take(self, X: Any, y: np.ndarray) -> None:
+        p = self.parameters
+        self.problem = self.library.problem(y.astype(np.float64), sparse.csr_matrix(X), 1.0)
+        self.options = self.library.parameter(f"{p.variant} -c {p.C!r} -e {p.setting!r} -B 1 -q")
+
+    def turn(self, setting: float) -> None:
+        self.options.eps = setting
+
+    def fit(self) -> None:
+        self.model = self.library.train(self.problem, self.options)
+
+    def coefficients(self) -> Weights:
+        labels = np.array(self.model.get_labels())
+        machines = 1 if len(labels) == 2 else len(labels)
+        columns = np.ctypeslib.as_array(self.model.w, ((self.model.nr_feature + 1) * machines,))
+        weights = columns.reshape(-1, machines).T.copy()
+        if machines == 1:
+            weights *= 1.0 if labels[0] > labels[1] else -1.0
+        else:
+            weights = weights[np.argsort(labels)]
+        return Weights(weights[:, :-1], weights[:, -1])
+
+
+class StochasticGradient(_Estimator):
+    """scikit-learn's SGDClassifier; a column of ones for the bias is made beforehand.
+
+    Its default step sizes diverge with the squared hinge: there the first step is half of what the rows allow.
+    """
+
+    package = "scikit-learn"
+    ladder = EPOCHS
+
+    @classmethod
+    def variants(cls, loss: str, rows: int, features: int) -> list[str]:
+        return ["optimal", "averaged"] if loss == "hinge" else ["invscaling", "adaptive"]
+
+    def take(self, X: Any, y: np.ndarray) -> None:
+        from sklearn.linear_model import SGDClassifier
+
+        super().take(with_ones(X), y)
+        p = self.parameters
+        values = self.X.data if sparse.issparse(X) else self.X.ravel()
+        safe = 0.5 * len(y) / float(values @ values)
+        steps: dict[str, dict[str, Any]] = {
+            "optimal": {},
+            "averaged": {"average": True},
+            "invscaling": {"learning_rate": "invscaling", "eta0": safe, "power_t": 0.5},
+            "adaptive": {"learning_rate": "adaptive", "eta0": safe, "tol": 1e-5},
+        }
+        options = {"tol": None, **steps[p.variant]}
+        self.model = SGDClassifier(
+            loss=p.loss, alpha=1 / (p.C * len(y)), fit_intercept=False, max_iter=int(p.setting), random_state=0,
+            n_jobs=p.threads, **options,
+        )  # fmt: skip
+
+    def turn(self, setting: float) -> None:
+        self.model.set_params(max_iter=int(setting))
+
+    def coefficients(self) -> Weights:
+        weights = np.asarray(self.model.coef_)
+        return Weights(weights[:, :-1], weights[:, -1])
+
+
+class Skglm(_Estimator):
+    """skglm's LinearSVC: coordinate descent compiled by Numba, hinge and two classes only; ones as above."""
+
+    package = "skglm"
+
+    @classmethod
+    def variants(cls, loss: str, rows: int, features: int) -> list[str]:
+        return [""] if loss == "hinge" else []
+
+    def __init__(self, parameters: LinearParameters) -> None:
+        super().__init__(parameters)
+        from skglm import LinearSVC
+
+        p = parameters
+        self.model = LinearSVC(C=p.C, tol=p.setting, max_iter=1_000, fit_intercept=False)
+
+    def take(self, X: Any, y: np.ndarray) -> None:
+        super().take(with_ones(X), y)
+
+    def coefficients(self) -> Weights:
+        weights = np.atleast_2d(np.asarray(self.model.coef_))
+        return Weights(weights[:, :-1], weights[:, -1])
+
+
+class SnapML(_Estimator):
+    """Snap ML's SupportVectorMachine: parallel coordinate descent, all cores."""
+
+    package = "snapml"
+
+    def __init__(self, parameters: LinearParameters) -> None:
+        super().__init__(parameters)
+        from snapml import SupportVectorMachine
+
+        p = parameters
+        self.model = SupportVectorMachine(
+            regularizer=1 / p.C, loss=p.loss, tol=p.setting, max_iter=ENDLESS, n_jobs=p.threads,
+            fit_intercept=True, intercept_scaling=1.0,
+        )  # fmt: skip
+
+    def coefficients(self) -> Weights:
+        return Weights(np.atleast_2d(self.model.coef_), np.atleast_1d(self.model.intercept_))
+
+
+def with_ones(X: Any) -> Any:
+    """Return the data with one more feature that is 1 everywhere: its weight is a regularised bias."""
+    ones = np.ones((X.shape[0], 1))
+    return sparse.hstack([X, ones], format="csr") if sparse.issparse(X) else np.hstack([X, ones])
+
+
+#: Ours first; the others in the order of the tables.
+CONTESTANTS: dict[str, type[LinearContestant]] = {
+    OURS: MaxMargin,
+    "scikit-learn": ScikitLearn,
+    "liblinear": Liblinear,
+    "sgd": StochasticGradient,
+    "skglm": Skglm,
+    "snapml": SnapML,
+}
