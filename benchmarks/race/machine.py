@@ -32,7 +32,7 @@ def describe_machine(threads: int) -> dict[str, Any]:
         "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "packages": {name: version for name in PACKAGES if (version := _version(name))},
+        "packages": {name: found for name in PACKAGES if (found := version(name))},
     }
 
 
@@ -53,7 +53,8 @@ def _cpu() -> str:
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
 
 
-def _version(name: str) -> str | None:
+def version(name: str) -> str | None:
+    """Return the version of an installed distribution, None if it is not installed."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

@@ -69,8 +69,9 @@ def draw(race: dict[str, Any], folder: Path, stem: str) -> list[Path]:
             if gap:
                 picture.suptitle(f"to a relative duality gap of {gap:g}", fontsize=10)
             files.append(_save(picture, folder / f"{stem}-ratios{f'-{gap:g}' if gap else ''}.png"))
-        # The finest gap takes the most memory, if any does.
-        return [*files, _save(memory({**race, "cases": cases}), folder / f"{stem}-memory.png")]
+        # The finest gap takes the most memory, if any does; C makes no difference to that of linear machines.
+        shown = [case for case in cases if not gap or case["C"] == 1] or cases
+        return [*files, _save(memory({**race, "cases": shown}), folder / f"{stem}-memory.png")]
 
 
 def draw_curves(race: dict[str, Any], folder: Path, stem: str) -> Path:

@@ -156,13 +156,13 @@ def _mean_text(found: dict[str, Any]) -> str:
 
 def _remarks(entries: list[dict[str, Any]], peers: list[str]) -> list[str]:
     lines = []
-    for entry in entries:
+    for gap, some in by_gap(entries).items():
         for name in (OURS, *peers):
-            result = entry["contestants"].get(name, {})
-            notes = [result["reason"]] if result.get("status") in ("failed", "killed", "stopped short") else []
-            lines += [
-                f"{entry['name']} to {entry['target']:g}, {name}: {note}"
-                for note in [*notes, *result.get("remarks", [])]
-                if note
-            ]
+            results = {entry["name"]: entry["contestants"].get(name, {"status": "not run"}) for entry in some}
+            missed = [f"{case} ({r['reason']})" for case, r in results.items() if r["status"] == "killed"]
+            if missed:
+                lines.append(f"{name} did not reach {gap:g} on {'; '.join(missed)}")
+            for case, result in results.items():
+                notes = [result["reason"]] if result["status"] in ("failed", "stopped short") else []
+                lines += [f"{case} to {gap:g}, {name}: {note}" for note in [*notes, *result.get("remarks", [])]]
     return lines

@@ -10,6 +10,7 @@ from typing import Any
 
 from benchmarks.race.launch import AROUND, read_answer, run_job
 from benchmarks.race.linear.contestants import CONTESTANTS, LinearParameters
+from benchmarks.race.machine import version
 
 #: A search may take so many times the limit on one fit in all.
 ALL_FITS = 2.0
@@ -55,8 +56,11 @@ def search(
 
     `fastest` are the seconds that somebody else needs for the last of the gaps, infinite if nobody has reached it.
     """
+    make = CONTESTANTS[contestant]
+    if version(make.package) is None:
+        return dict.fromkeys(targets, Found(None, 0.0, float("inf"), "failed", "not installed")), []
     tried: list[dict[str, Any]] = []
-    for variant in CONTESTANTS[contestant].variants(parameters.loss, *shape):
+    for variant in make.variants(parameters.loss, *shape):
         allowed = min(max_seconds, max(PATIENCE * fastest, AT_LEAST))
         tried.append(search_variant(contestant, replace(parameters, variant=variant), data, bound, targets, allowed))
         fastest = min([fastest, *(r["seconds"] for r in tried[-1]["rungs"] if r["gap"] <= min(targets))])
@@ -114,12 +118,12 @@ def best(tried: list[dict[str, Any]], parameters: LinearParameters, target: floa
     killed = [max(v["seconds"], *spent(v, target)) for v in tried if v["status"] == "killed"]
     if killed:
         # No variant reaches the gap in less than the shortest of these.
-        return Found(None, min(killed), gap, "killed", f"gap {gap:.2g} when it was killed after {min(killed):.3g} s")
+        return Found(None, min(killed), gap, "killed", f"gap {gap:.2g} after {min(killed):.3g} s")
     failed = [variant["reason"] for variant in tried if variant["status"] == "failed"]
     if failed:
         return Found(None, 0.0, gap, "failed", failed[0])
     slowest = max(seconds for variant in tried for seconds in spent(variant, target))
-    return Found(None, slowest, gap, "stopped short", f"gap {gap:.2g} with its last setting, after {slowest:.3g} s")
+    return Found(None, slowest, gap, "stopped short", f"gap {gap:.2g} with the last setting, after {slowest:.3g} s")
 
 
 def spent(variant: dict[str, Any], target: float) -> list[float]:
