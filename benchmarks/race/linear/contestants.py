@@ -218,7 +218,7 @@ class StochasticGradient(_Estimator):
 
 
 class Skglm(_Estimator):
-    """skglm's LinearSVC: coordinate descent compiled by Numba, hinge and two classes only; ones as above."""
+    """skglm's LinearSVC: coordinate descent on the dual, compiled by Numba, the hinge only; ones as above."""
 
     package = "skglm"
 
