@@ -24,7 +24,12 @@ class Ratio:
     peer: str
 
     def __str__(self) -> str:
-        return f"{self.bound}{self.value:.2f}"
+        return f"{self.bound}{times_text(self.value)}"
+
+
+def times_text(value: float) -> str:
+    """Return a ratio with two digits after the point, or two that count where it is small."""
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
 
 
 def ratio(case: dict[str, Any], certified_only: bool, peers: Collection[str] | None = None) -> Ratio | None:

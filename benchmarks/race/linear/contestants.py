@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,13 +47,14 @@ class Weights:
     coef : float array of shape (machines, features)
         One machine for two classes, positive for code 1; else one for each class against the rest.
     intercept : float array of shape (machines,)
-    dual : float
-        A certified lower bound of the optimal value, summed over machines; not-a-number where the library has none.
+    primal, dual : float
+        What the library's certificate says, summed over machines; not-a-number where there is none.
     """
 
     coef: np.ndarray
     intercept: np.ndarray
-    dual: float = field(default=np.nan)
+    primal: float = np.nan
+    dual: float = np.nan
 
 
 class LinearContestant(Contestant):
@@ -100,7 +101,10 @@ class _Estimator(LinearContestant):
 
 
 class MaxMargin(_Estimator):
-    """The library of this repository, with its default solver."""
+    """The library of this repository, with its default solver.
+
+    The variant "passes" does so many passes of coordinate ascent as the knob says, to see what one costs.
+    """
 
     package = "maxmargin"
 
@@ -109,9 +113,21 @@ class MaxMargin(_Estimator):
         from maxmargin import LinearSVC
 
         p = parameters
-        self.model = LinearSVC(
-            C=p.C, loss=p.loss, tol=p.setting, intercept_scaling=1, n_jobs=None, max_seconds=p.max_seconds
+        self.model = LinearSVC(C=p.C, loss=p.loss, tol=p.setting, intercept_scaling=1, max_seconds=p.max_seconds)
+        if p.variant == "passes":
+            self.model.set_params(dual=True, tol=1e-15, max_iter=int(p.setting))
+
+    def coefficients(self) -> Weights:
+        found = self.model.certificate_
+        certificates = found if isinstance(found, list) else [found]
+        return replace(
+            super().coefficients(), primal=sum(c.primal for c in certificates), dual=sum(c.dual for c in certificates)
         )
+
+    def passes(self) -> float | None:
+        """Return the passes of coordinate ascent and the looks at all samples between them, of all machines."""
+        counters = [machine.counters for machine in self.model._machines_]
+        return float(sum(c.iterations + c.rounds for c in counters))
 
 
 class ScikitLearn(_Estimator):

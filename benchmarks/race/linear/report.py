@@ -9,7 +9,7 @@ from benchmarks.race.contestants import OURS
 from benchmarks.race.linear.contestants import CONTESTANTS
 from benchmarks.race.referee import LENIENCE
 from benchmarks.race.report import absent, peers_of, ratio_text, seconds_text, where_and_when, write_json
-from benchmarks.race.summary import FINISHED, Ratio, at_least, mean, ratio
+from benchmarks.race.summary import FINISHED, Ratio, at_least, mean, ratio, times_text
 
 #: The faces of LIBLINEAR: the faster of them is what must be beaten.
 LIBLINEAR = tuple(name for name, contestant in CONTESTANTS.items() if contestant.is_liblinear)
@@ -33,18 +33,14 @@ def over_liblinear(entry: dict[str, Any]) -> Ratio | None:
 
 
 def pass_over_limit(entry: dict[str, Any]) -> float | None:
-    """Return the seconds of one of our passes over what a pass must cost, if passes were counted."""
-    ours = entry["contestants"].get(OURS, {})
-    if not ours.get("passes") or ours.get("status") not in FINISHED:
-        return None
-    return float(ours["seconds"] / ours["passes"] / entry["limit"]["seconds"])
+    """Return the seconds of one of our passes over what a pass must cost, where that was measured."""
+    return None if not entry["one_pass"] else float(entry["one_pass"] / entry["limit"]["seconds"])
 
 
 def summarise_gap(entries: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what the ratios of one gap come to: to LIBLINEAR in all and by C, and to each peer alone."""
     names = [name for name in dict.fromkeys(n for e in entries for n in e["contestants"]) if name != OURS]
     alone = {name: mean({e["name"]: ratio(e, True, [name]) for e in entries}) for name in names}
-    passes = {e["name"]: found for e in entries if (found := pass_over_limit(e)) is not None}
     return {
         "liblinear": mean({e["name"]: over_liblinear(e) for e in entries}),
         "liblinear_by_C": {
@@ -53,7 +49,6 @@ def summarise_gap(entries: list[dict[str, Any]]) -> dict[str, Any]:
         },
         "without_ratio": [e["name"] for e in entries if over_liblinear(e) is None],
         "peers": {name: found for name, found in alone.items() if found is not None},
-        "pass_over_limit": passes,
         "ours_not_certified": [
             e["name"] for e in entries if e["contestants"].get(OURS, {}).get("status") not in (None, "certified")
         ],
@@ -67,6 +62,7 @@ def markdown(race: dict[str, Any]) -> str:
     for gap, entries in by_gap(race["cases"]).items():
         lines += [f"## Seconds to a relative gap of {gap:g}", "", *_table(entries, peers), ""]
         lines += [*_means(race["summary"][f"{gap:g}"]), ""]
+    lines += ["## One pass over the data", "", *_passes(race["cases"]), ""]
     remarks = [*absent(race["cases"]), *_remarks(race["cases"], peers)]
     return "\n".join([*lines, *(f"- {remark}" for remark in remarks)]).rstrip() + "\n"
 
@@ -85,35 +81,46 @@ def _introduction(race: dict[str, Any]) -> str:
         "clock starts, sgd with two rules for its steps. maxmargin is told the gap. `!` marks a gap above "
         f"{LENIENCE:g} times the wanted one, `>` the seconds after which a peer had not reached it, `~` a peer that "
         "was far behind in the search for its setting and was not timed again. The ratio is LIBLINEAR's seconds, "
-        "through whichever interface was faster, over maxmargin's (above 1: maxmargin is faster). One pass is "
-        "what reading dense data or gathering weights for sparse data must take, measured on the spot; pass / limit is "
-        "maxmargin's time for a pass over that. Memory is what maxmargin's fit took beyond the data, in brackets the "
-        "size of the data."
+        "through whichever interface was faster, over maxmargin's (above 1: maxmargin is faster). Memory is what "
+        "maxmargin's fit took beyond the data, in brackets the size of the data. The limit of one pass is the time to "
+        "read dense data once, or to gather a weight for each value of sparse data, measured on the spot; maxmargin's "
+        "pass is one of coordinate ascent with all samples in play, or a look at all samples, of one class."
     )
 
 
 def _table(entries: list[dict[str, Any]], peers: list[str]) -> list[str]:
-    head = ["case", "n x d", "classes", "C", OURS, *peers, "ratio", "one pass", "passes", "pass / limit", "memory, MB"]
+    head = ["case", "n x d", "classes", "C", OURS, *peers, "ratio", "memory, MB"]
     lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
     return lines + ["| " + " | ".join(_row(entry, peers)) + " |" for entry in entries]
 
 
 def _row(entry: dict[str, Any], peers: list[str]) -> list[str]:
     ours = entry["contestants"].get(OURS, {})
-    over = pass_over_limit(entry)
     memory = f"{ours['peak_mb'] - ours['before_mb']:,.0f}" if "peak_mb" in ours else "–"
     return [
         entry["name"].rpartition("_C")[0],
-        f"{entry['rows']:,} x {entry['features']:,}{' sparse' if entry['sparse'] else ''}",
+        _size(entry),
         str(entry["classes"]),
         f"{entry['C']:g}",
         *(_cell(entry, name) for name in (OURS, *peers)),
         ratio_text(over_liblinear(entry)),
-        seconds_text(entry["limit"]["seconds"]),
-        "–" if not ours.get("passes") else f"{ours['passes']:.0f}",
-        "–" if over is None else f"{over:.1f}",
         f"{memory} ({entry['limit']['data_mb']:,.0f})",
     ]
+
+
+def _size(entry: dict[str, Any]) -> str:
+    return f"{entry['rows']:,} x {entry['features']:,}{' sparse' if entry['sparse'] else ''}"
+
+
+def _passes(entries: list[dict[str, Any]]) -> list[str]:
+    """Return a table of passes, with a line for each data set."""
+    lines = ["| data | n x d | MB | limit | maxmargin | maxmargin / limit |", "|---|" + "---:|" * 5]
+    for entry in {e["name"]: e for e in entries if pass_over_limit(e) is not None}.values():
+        limit = f"{seconds_text(entry['limit']['seconds'])} ({entry['limit']['way']})"
+        cells = [entry["name"].rpartition("_C")[0], _size(entry), f"{entry['limit']['data_mb']:,.1f}", limit]
+        cells += [seconds_text(entry["one_pass"]), f"{pass_over_limit(entry):.1f}"]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
 
 
 def _cell(entry: dict[str, Any], name: str) -> str:
@@ -136,9 +143,6 @@ def _means(summary: dict[str, Any]) -> list[str]:
     alone = [f"{name} {_mean_text(found)}" for name, found in summary["peers"].items()]
     if alone:
         lines.append(f"Against each peer alone: {'; '.join(alone)}.  ")
-    if summary["pass_over_limit"]:
-        worst = max(summary["pass_over_limit"], key=lambda name: summary["pass_over_limit"][name])
-        lines.append(f"A pass takes at most {summary['pass_over_limit'][worst]:.1f} times the limit ({worst}).  ")
     if summary["without_ratio"]:
         lines.append(f"No ratio to LIBLINEAR on: {', '.join(summary['without_ratio'])}.  ")
     if summary["ours_not_certified"]:
@@ -149,8 +153,8 @@ def _means(summary: dict[str, Any]) -> list[str]:
 def _mean_text(found: dict[str, Any]) -> str:
     bounds = f", {found['bounds']} of them bounds" if found["bounds"] else ""
     return (
-        f"geometric mean **{found['geometric_mean']:.2f}** over {found['cases']}{bounds}, "
-        f"worst {found['worst']:.2f} ({found['worst_case']})"
+        f"geometric mean **{times_text(found['geometric_mean'])}** over {found['cases']}{bounds}, "
+        f"worst {times_text(found['worst'])} ({found['worst_case']})"
     )
 
 

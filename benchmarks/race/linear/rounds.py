@@ -38,6 +38,12 @@ CLOSE = 2.0
 #: What was just within the limit in the search may take so many times the limit when it is timed.
 LONGER = 2.0
 
+#: How far, relatively, a certificate and the referee may be apart.
+AGREEMENT = 1e-7
+
+#: Passes of the two fits whose difference tells what a pass costs: few enough that no samples are left out yet.
+PASSES = (1, 6)
+
 #: A solution this far, relatively, below the bound means that the bound is wrong.
 ROUNDING = 1e-9
 
@@ -80,7 +86,8 @@ def run_linear_case(
         reference = bound_from_below(data, parameters, max_seconds)
         found, tried = find_settings(case, data, contestants, parameters, reference["dual"], max_seconds, say)
         timings = time_all(case, data, found, reference["dual"], settings, say)
-    say(f"{case.name}: one pass")
+        say(f"{case.name}: one pass")
+        one_pass = seconds_of_a_pass(data, parameters, max_seconds) if case.C == 1 else None
     about = {
         "name": case.name,
         "rows": int(X.shape[0]),
@@ -93,6 +100,7 @@ def run_linear_case(
         "fits_per_process": case.repeats,
         "date": datetime.now(UTC).date().isoformat(),
         "limit": asdict(measure_pass(X, settings.threads)),
+        "one_pass": one_pass,
         "reference": reference,
     }
     entries = []
@@ -112,10 +120,21 @@ def bound_from_below(data: Data, parameters: LinearParameters, max_seconds: floa
     outcome = launch(OURS, told, data.folder, 2 * LONGER * max_seconds)
     if outcome.coefficients is None:
         raise SystemExit(f"without a fit of maxmargin there is no bound, and no race: {outcome.reason}")
-    dual = float(outcome.coefficients.dual)
+    dual, claimed = float(outcome.coefficients.dual), float(outcome.coefficients.primal)
     value = primal(data.X, data.codes, parameters.C, parameters.loss, outcome.coefficients)
+    if not abs(value - claimed) <= AGREEMENT * abs(value):
+        raise SystemExit(f"maxmargin's certificate says {claimed!r}, the referee {value!r}: not the same problem")
     gap = relative_gap(value, dual)
     return {"dual": dual, "primal": value, "relative_gap": gap, "seconds": outcome.measured["seconds"]}
+
+
+def seconds_of_a_pass(data: Data, parameters: LinearParameters, max_seconds: float) -> float | None:
+    """Return the seconds of one of maxmargin's passes of coordinate ascent: what more of them cost."""
+    fits = [replace(parameters, variant="passes", setting=passes, max_seconds=max_seconds) for passes in PASSES]
+    few, many = (launch(OURS, told, data.folder, LONGER * max_seconds, repeats=3).measured for told in fits)
+    if not few or not many or many["passes"] <= few["passes"]:
+        return None
+    return float((many["seconds"] - few["seconds"]) / (many["passes"] - few["passes"]))
 
 
 def find_settings(
