@@ -15,7 +15,9 @@ sys.path.append(str(ROOT))  # the benchmarks are not installed
 
 from benchmarks.race.__main__ import pick  # noqa: E402
 from benchmarks.race.fit_process import write_data  # noqa: E402
-from benchmarks.race.linear.cases import from_zero_to_one, linear, linear_hinge, linear_quick  # noqa: E402
+from benchmarks.race.launch import Outcome  # noqa: E402
+from benchmarks.race.linear import rounds  # noqa: E402
+from benchmarks.race.linear.cases import LinearCase, from_zero_to_one, linear, linear_hinge, linear_quick  # noqa: E402
 from benchmarks.race.linear.contestants import CONTESTANTS, LinearParameters, Weights  # noqa: E402
 from benchmarks.race.linear.ladder import climb  # noqa: E402
 from benchmarks.race.linear.limit import measure_pass  # noqa: E402
@@ -268,3 +270,28 @@ class TestReport:
         assert (short["status"], short["at_least"]) == ("killed", 5.0)
         assert describe(Found(None, 0.0, np.inf, "cannot"), None, 1e-2, 60.0)["status"] == "not run"
         assert Timings(parameters).wants_another(1.0)
+
+
+def test_a_wrong_bound_is_found_out(monkeypatch):
+    """Whether the fit fails, its certificate is not of this problem, or somebody is better than the optimum."""
+    X, y = clouds()
+    case, data = LinearCase("clouds_C1", lambda: (X, y)), rounds.Data(X, y, Path())
+    parameters = LinearParameters(1.0, "squared_hinge", 1, 1e-6)
+    model = LinearSVC(C=1.0, dual=False, tol=1e-10).fit(X, y)
+    value = primal(X, y, 1.0, "squared_hinge", Weights(model.coef_, model.intercept_))
+
+    def bound(claimed, dual, status="finished"):
+        weights = Weights(model.coef_, model.intercept_, claimed, dual) if status == "finished" else None
+        outcome = Outcome(status, "no", {"seconds": 1.0}, weights)
+        monkeypatch.setattr(rounds, "launch", lambda *arguments: outcome)
+        return rounds.bound_from_below(data, parameters, 1.0)
+
+    assert bound(value, 0.9 * value)["relative_gap"] == pytest.approx(0.1)
+    with pytest.raises(rounds.NoBoundError, match="not the same problem"):
+        bound(2 * value, value)
+    with pytest.raises(rounds.NoBoundError, match="without a fit"):
+        bound(value, value, "failed")
+    found = Weights(model.coef_, model.intercept_)
+    assert rounds.judge(data, case, found, 0.5 * value) == pytest.approx(0.5)
+    with pytest.raises(rounds.NoBoundError, match="below the bound by 0.01"):
+        rounds.judge(data, case, found, 1.01 * value)

@@ -68,7 +68,7 @@ def markdown(race: dict[str, Any]) -> str:
 
 
 def _introduction(race: dict[str, Any]) -> str:
-    worst = max((e["reference"]["relative_gap"] for e in race["cases"]), default=0.0)
+    worst = max((e["reference"]["relative_gap"] for e in race["cases"] if e["reference"]), default=0.0)
     return (
         "Linear machines with a regularised bias, the same problem for all; of many classes each against the rest. "
         f"Medians of {race['settings']['runs']} runs, every run in a fresh process; seconds of `fit` alone. Relative "

@@ -48,6 +48,10 @@ PASSES = (1, 6)
 ROUNDING = 1e-9
 
 
+class NoBoundError(Exception):
+    """There is nothing that solutions could be judged by."""
+
+
 @dataclass(frozen=True)
 class Data:
     """What a case is about: samples, class codes, and the folder where the processes find them."""
@@ -82,10 +86,11 @@ def run_linear_case(
     with tempfile.TemporaryDirectory(prefix="race-data-") as name:
         data = Data(X, codes, Path(name))
         write_data(data.folder, X, codes)
-        say(f"{case.name}: reference")
-        reference = bound_from_below(data, parameters, max_seconds)
-        found, tried = find_settings(case, data, contestants, parameters, reference["dual"], max_seconds, say)
-        timings = time_all(case, data, found, reference["dual"], settings, say)
+        try:
+            reference, results, tried = run_contestants(case, data, contestants, parameters, settings, say)
+        except NoBoundError as error:
+            failed = {"status": "failed", "reason": str(error)}
+            reference, results, tried = None, {target: {OURS: failed} for target in TARGETS}, {}
         say(f"{case.name}: one pass")
         one_pass = seconds_of_a_pass(data, parameters, max_seconds) if case.C == 1 else None
     about = {
@@ -103,15 +108,33 @@ def run_linear_case(
         "one_pass": one_pass,
         "reference": reference,
     }
-    entries = []
-    for target in TARGETS:
-        results = {
+    entries = [{**about, "target": target, "contestants": results[target]} for target in TARGETS]
+    entries[-1]["search"] = tried
+    return entries
+
+
+def run_contestants(
+    case: LinearCase,
+    data: Data,
+    contestants: Sequence[str],
+    parameters: LinearParameters,
+    settings: Settings,
+    say: Callable[[str], None],
+) -> tuple[dict[str, Any], dict[float, dict[str, Any]], dict[str, Any]]:
+    """Return the bound, the results by gap and contestant, and what was tried to find settings."""
+    max_seconds = settings.seconds_for(case)
+    say(f"{case.name}: reference")
+    reference = bound_from_below(data, parameters, max_seconds)
+    found, tried = find_settings(case, data, contestants, parameters, reference["dual"], max_seconds, say)
+    timings = time_all(case, data, found, reference["dual"], settings, say)
+    results = {
+        target: {
             name: describe(by_gap[target], timings.get((name, target)), target, max_seconds)
             for name, by_gap in found.items()
         }
-        entries.append({**about, "target": target, "contestants": results})
-    entries[-1]["search"] = tried
-    return entries
+        for target in TARGETS
+    }
+    return reference, results, tried
 
 
 def bound_from_below(data: Data, parameters: LinearParameters, max_seconds: float) -> dict[str, Any]:
@@ -119,11 +142,11 @@ def bound_from_below(data: Data, parameters: LinearParameters, max_seconds: floa
     told = replace(parameters, max_seconds=LONGER * max_seconds)
     outcome = launch(OURS, told, data.folder, 2 * LONGER * max_seconds)
     if outcome.coefficients is None:
-        raise SystemExit(f"without a fit of maxmargin there is no bound, and no race: {outcome.reason}")
+        raise NoBoundError(f"without a fit of maxmargin there is no bound: {outcome.reason}")
     dual, claimed = float(outcome.coefficients.dual), float(outcome.coefficients.primal)
     value = primal(data.X, data.codes, parameters.C, parameters.loss, outcome.coefficients)
     if not abs(value - claimed) <= AGREEMENT * abs(value):
-        raise SystemExit(f"maxmargin's certificate says {claimed!r}, the referee {value!r}: not the same problem")
+        raise NoBoundError(f"the certificate says {claimed!r}, the referee {value!r}: not the same problem")
     gap = relative_gap(value, dual)
     return {"dual": dual, "primal": value, "relative_gap": gap, "seconds": outcome.measured["seconds"]}
 
@@ -200,7 +223,7 @@ def judge(data: Data, case: LinearCase, weights: Weights, bound: float) -> float
     """Return the relative gap of a solution."""
     gap = relative_gap(primal(data.X, data.codes, case.C, case.loss, weights), bound)
     if gap < -ROUNDING:
-        raise SystemExit(f"{case.name}: a solution is below the bound by {-gap:.2g}, so the bound is wrong")
+        raise NoBoundError(f"a solution is below the bound by {-gap:.2g}: the bound is wrong")
     return gap
 
 
