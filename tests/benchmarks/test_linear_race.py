@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -295,3 +297,34 @@ def test_a_wrong_bound_is_found_out(monkeypatch):
     assert rounds.judge(data, case, found, 0.5 * value) == pytest.approx(0.5)
     with pytest.raises(rounds.NoBoundError, match="below the bound by 0.01"):
         rounds.judge(data, case, found, 1.01 * value)
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    """Run the suite of tiny cases on one of them; return its report and folder."""
+    folder = tmp_path_factory.mktemp("race")
+    command = [sys.executable, "-m", "benchmarks.race", "--suite", "linear", "--quick", "--runs", "1"]
+    arguments = ["--cases", "three_clouds_C1", "--peers", "scikit-learn", "--output", str(folder)]
+    subprocess.run([*command, *arguments], cwd=ROOT, check=True, timeout=600, capture_output=True)
+    return json.loads((folder / "linear-quick-selection.json").read_text()), folder
+
+
+def test_the_whole_race_of_a_tiny_case(quick):
+    race, folder = quick
+    assert [(entry["name"], entry["target"]) for entry in race["cases"]] == [
+        ("three_clouds_C1", 1e-2),
+        ("three_clouds_C1", 1e-4),
+    ]
+    for entry in race["cases"]:
+        assert entry["classes"] == 3
+        assert entry["limit"]["seconds"] > 0
+        assert -1e-12 <= entry["reference"]["relative_gap"] <= 1e-5
+        for name in ("maxmargin", "scikit-learn"):
+            result = entry["contestants"][name]
+            assert result["status"] == "certified"
+            assert result["relative_gap"] <= 1.5 * entry["target"]
+            assert result["seconds"] > 0
+    assert race["summary"]["0.0001"]["liblinear"]["cases"] == 1
+    stem = "linear-quick-selection"
+    for name in (f"{stem}.md", f"{stem}-ratios-0.01.png", f"{stem}-ratios-0.0001.png", f"{stem}-memory.png"):
+        assert (folder / name).stat().st_size > 0
