@@ -36,8 +36,9 @@ from benchmarks.race.rounds import Settings, run_case
 #: Peers by suite where not all take part: a process per fit of milliseconds is for those who are quick to start.
 PEERS = {"small": ["scikit-learn", "sklearnex", "libsvm"], "quick": ["scikit-learn"]}
 
-#: Seconds after which a fit is given up, by league.
-MAX_SECONDS = {"kernel": 600.0, "linear": 60.0}
+#: Seconds after which a fit is given up, and after which it is not repeated, by league.
+MAX_SECONDS = {"kernel": 600.0, "linear": 40.0}
+ONCE_ABOVE = {"kernel": float("inf"), "linear": 10.0}
 
 EVERY_SUITE = {**SUITES, **LINEAR_SUITES}
 
@@ -46,7 +47,7 @@ def main(arguments: list[str] | None = None) -> None:
     args = parse(arguments)
     suite = suite_of(args)
     league = LEAGUES["linear" if suite in LINEAR_SUITES else "kernel"]
-    settings = settings_of(args, MAX_SECONDS[league.name])
+    settings = settings_of(args, league.name)
     everyone = [name for name in league.contestants if name != OURS]
     contestants = [OURS, *(args.peers or PEERS.get(suite, everyone))]
     unknown = [name for name in contestants if name not in league.contestants]
@@ -128,9 +129,9 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     add("--runs", type=int, default=3, help="fits of each contestant and case, each in a process of its own")
     add("--threads", type=int, help="cores for all; by default those that may be used")
     add("--max-seconds", nargs="+", default=[], metavar="SECONDS or CASE=SECONDS",
-        help="limit on a fit, 600 by default and 60 for linear ones")  # fmt: skip
-    add("--once-above", type=float, default=float("inf"), metavar="SECONDS",
-        help="do not repeat a fit that took longer than this")  # fmt: skip
+        help="limit on a fit, 600 by default and 40 for linear ones")  # fmt: skip
+    add("--once-above", type=float, metavar="SECONDS",
+        help="do not repeat a fit that took longer than this; 10 by default for linear ones")  # fmt: skip
     add("--output", type=Path, default=Path(__file__).parent / "results", help="folder for reports and pictures")
     add("--resume", action="store_true", help="keep the cases that are already in the report of the suite")
     return parser.parse_args(arguments)
@@ -143,15 +144,15 @@ def suite_of(args: argparse.Namespace) -> str:
     return "growth" if args.growth else str(args.suite)
 
 
-def settings_of(args: argparse.Namespace, max_seconds: float) -> Settings:
+def settings_of(args: argparse.Namespace, league: str) -> Settings:
     """Return the settings that the command line asks for, and take no more cores than it allows."""
     limits = [text.rpartition("=") for text in args.max_seconds]
     return Settings(
         runs=args.runs,
         threads=restrict(args.threads),
-        max_seconds=next((float(seconds) for case, _, seconds in limits if not case), max_seconds),
+        max_seconds=next((float(seconds) for case, _, seconds in limits if not case), MAX_SECONDS[league]),
         case_seconds={case: float(seconds) for case, _, seconds in limits if case},
-        once_above=args.once_above,
+        once_above=ONCE_ABOVE[league] if args.once_above is None else args.once_above,
     )
 
 

@@ -26,7 +26,7 @@ from benchmarks.race.linear.limit import measure_pass  # noqa: E402
 from benchmarks.race.linear.referee import primal, relative_gap  # noqa: E402
 from benchmarks.race.linear.report import markdown, over_liblinear, pass_over_limit, summarise_gap  # noqa: E402
 from benchmarks.race.linear.rounds import Timings, describe  # noqa: E402
-from benchmarks.race.linear.search import Found, best, search  # noqa: E402
+from benchmarks.race.linear.search import Found, best, nearest, search  # noqa: E402
 from benchmarks.race.linear.text import text_like  # noqa: E402
 
 
@@ -179,6 +179,7 @@ class TestSearch:
         nobody = best([killed, {**slow, "status": "killed", "seconds": 9.0}], parameters, 1e-4)
         assert (nobody.status, nobody.seconds, nobody.gap) == ("killed", 4.0, 1e-3)
         assert best([], parameters, 1e-2).status == "cannot"
+        assert nearest([{**slow, "rungs": []}, fast, slow]) == 1
 
 
 @pytest.mark.parametrize("name", ["scikit-learn", "liblinear", "sgd"])

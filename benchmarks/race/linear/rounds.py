@@ -21,10 +21,10 @@ from benchmarks.race.contestants import OURS
 from benchmarks.race.fit_process import write_data
 from benchmarks.race.launch import Outcome, launch
 from benchmarks.race.linear.cases import LinearCase
-from benchmarks.race.linear.contestants import LinearParameters, Weights
+from benchmarks.race.linear.contestants import CONTESTANTS, LinearParameters, Weights
 from benchmarks.race.linear.limit import measure_pass
 from benchmarks.race.linear.referee import primal, relative_gap
-from benchmarks.race.linear.search import Found, search
+from benchmarks.race.linear.search import Found, nearest, search
 from benchmarks.race.referee import LENIENCE
 from benchmarks.race.rounds import Settings, rotated
 
@@ -172,17 +172,20 @@ def find_settings(
     """Return by contestant and gap how it is reached, and everything that was tried; ours is simply told the gap."""
     found: dict[str, dict[float, Found]] = {}
     tried: dict[str, Any] = {}
-    fastest = float("inf")
+    fastest, only = float("inf"), None
     for name in contestants:
         if name == OURS:
             found[name] = {gap: Found(replace(parameters, setting=gap), 0.0, gap, "found") for gap in TARGETS}
             continue
         say(f"{case.name}: settings of {name}")
         found[name], tried[name] = search(
-            name, parameters, data.X.shape, data.folder, bound, TARGETS, max_seconds, fastest
-        )
+            name, parameters, data.X.shape, data.folder, bound, TARGETS, max_seconds, fastest,
+            only if CONTESTANTS[name].is_liblinear else None,
+        )  # fmt: skip
         last = found[name][TARGETS[-1]]
         fastest = min(fastest, last.seconds if last.status == "found" else fastest)
+        if CONTESTANTS[name].is_liblinear and last.status == "killed":
+            only = nearest(tried[name])  # the same code behind another interface need not be waited for twice
     return found, tried
 
 
