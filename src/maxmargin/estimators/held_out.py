@@ -307,6 +307,7 @@ class _Fold:
     def move(self, variables: Indices, part: DualProblem, solution: Solution) -> None:
         """Take the steps of some variables; the gradient of others is not brought up to date."""
         step, gradient = solution.dual, solution.gradient
+        assert gradient is not None
         if not np.isfinite(gradient).all():  # it was stopped on the way
             gradient = part.gradient(step)
         lower, upper = self.problem.lower[variables], self.problem.upper[variables]

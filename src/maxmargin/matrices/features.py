@@ -17,6 +17,9 @@ from scipy import sparse
 from maxmargin import _native
 from maxmargin.kernels.points import Floats, Indices, Points
 
+#: Multiplications that pay for one more thread: to start it takes as long as some hundred thousand.
+WORTH_A_THREAD = 2 * 10**6
+
 #: About how many values are converted to double precision together for a product of dense rows.
 PART_VALUES = 2**18
 
@@ -66,23 +69,33 @@ class Features:
             return int(data.nnz)
         return int(np.diff(data.indptr)[self.points.index].sum())
 
+    def threads_for(self, multiplications: int) -> int:
+        """Return how many threads so much work is worth."""
+        return max(1, min(self.threads, multiplications // WORTH_A_THREAD))
+
     def decisions(self, weights: Floats) -> Floats:
         """Return F w."""
+        if not weights.any():
+            return np.zeros(self.size)
         out = np.empty(self.size)
-        _native.row_decisions(*self.arrays, self.picks, self._all, weights[:-1].copy(), out, self.threads)
+        threads = self.threads_for(self.stored)
+        _native.row_decisions(*self.arrays, self.picks, self._all, weights[:-1].copy(), out, threads)
         return out + self.constant * weights[-1] if self.constant else out
 
     def weights(self, dual: Floats) -> Floats:
         """Return Fᵀ b."""
         dual = np.ascontiguousarray(dual, dtype=np.float64)
+        if not dual.any():
+            return np.zeros(self.dimension)
         out = np.empty(self.width)
-        _native.combine_rows(*self.arrays, self.picks, self._all, dual, out, self.threads)
+        threads = self.threads_for(self.stored)
+        _native.combine_rows(*self.arrays, self.picks, self._all, dual, out, threads)
         return np.append(out, self.constant * dual.sum())
 
     def squared_norms(self) -> Floats:
         """Return ‖f_i‖² of each row, without the constant feature."""
         out = np.empty(self.size)
-        _native.row_squared_norms(*self.arrays, self.width, self.picks, self._all, out, self.threads)
+        _native.row_squared_norms(*self.arrays, self.width, self.picks, self._all, out, self.threads_for(self.stored))
         return out
 
     def take(self, rows: Indices) -> Features:
@@ -99,7 +112,8 @@ class Features:
         if sparse.issparse(self.points.data):
             square = np.empty((width, width))
             factors = np.ascontiguousarray(factors, dtype=np.float64)
-            _native.sum_squares(*self.arrays, self.picks, self._all, factors, square, self.threads)
+            threads = self.threads_for(self.stored**2 // max(1, 2 * self.size))
+            _native.sum_squares(*self.arrays, self.picks, self._all, factors, square, threads)
             out[:width, :width] = square if mean is None else square - factors.sum() * np.outer(mean[:-1], mean[:-1])
         else:
             step = max(1, PART_VALUES // max(1, width))

@@ -92,19 +92,22 @@ def certify(problem: DualProblem, dual: Floats, weights: Floats | None = None) -
     the primal value is theirs, with the offset that serves them best, and the gap has one more part, ½‖w − Fᵀ b‖².
     """
     dual = np.ascontiguousarray(dual, dtype=np.float64)
-    product = problem.matrix.matvec(dual)
+    rows = None if weights is None else problem.matrix.features()
+    own = None if rows is None else rows.weights(dual)
+    product = problem.matrix.matvec(dual) if rows is None or own is None else rows.decisions(own)
     gradient = problem.linear - product - problem.ridge * dual
     low, high = offset_bounds(problem, dual, gradient)
     length = squared_norm = float(dual @ product)
     if weights is None:
         offset, apart = offsets_for(problem, dual, gradient), 0.0
     else:
-        rows = problem.matrix.features()
-        if rows is None:
+        if rows is None or own is None:
             raise ValueError("only a matrix that is a product of features has weights")
-        difference = weights - rows.weights(dual)
+        difference = weights - own
         product = rows.decisions(weights)
-        offset = offsets_of_least_loss(problem, problem.linear - product, offset_between(low, high), rows.threads)
+        offset = offsets_of_least_loss(
+            problem, problem.linear - product, offset_between(low, high), rows.threads_for(problem.size)
+        )
         length, apart = float(weights @ weights), 0.5 * float(difference @ difference)
     decision = product + of_samples(problem, offset)
 

@@ -74,11 +74,12 @@ class Progress:
 class Solution:
     """A dual vector and how it came about.
 
-    `weights` are those of a linear machine, where its solver has better ones than the dual vector stands for.
+    `weights` are those of a linear machine, where its solver has better ones than the dual vector stands for; then the
+    gradient of the dual vector may be missing, which nobody needs and takes two passes over the data.
     """
 
     dual: Floats
-    gradient: Floats
+    gradient: Floats | None
     status: Status
     counters: Counters
     weights: Floats | None = None

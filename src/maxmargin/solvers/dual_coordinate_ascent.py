@@ -27,7 +27,15 @@ from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
 from maxmargin.problems.certificate import of_samples
 from maxmargin.problems.offsets import offsets_of_least_loss
-from maxmargin.solvers.linear_point import LinearPoint, dual_value, features_of, finite_norms, mended, primal_value
+from maxmargin.solvers.linear_point import (
+    LinearPoint,
+    dual_value,
+    features_of,
+    finite_norms,
+    inner,
+    mended,
+    primal_value,
+)
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
 
 #: Samples that stay neighbours when the order is shuffled: memory is read in longer stretches.
@@ -69,7 +77,7 @@ class DualCoordinateAscentSolver:
         run = AscentRun(problem, rows, point, monitor, self.seed)
         status = run.solve()
         assert status is not None
-        return run.point.solution(problem, rows, status, run.counters())
+        return run.point.solution(status, run.counters())
 
 
 class AscentRun:
@@ -177,7 +185,7 @@ class AscentRun:
             own = self.weights if np.array_equal(dual, self.dual) else rows.weights(dual)
             decisions = rows.decisions(self.weights)
             without = problem.linear - decisions
-            offset = offsets_of_least_loss(problem, without, self.offset, rows.threads)
+            offset = offsets_of_least_loss(problem, without, self.offset, rows.threads_for(problem.size))
             primal = primal_value(problem, self.weights, offset, without - of_samples(problem, offset))
             value = dual_value(problem, dual, own)
             better_weights, better_dual = primal < self.point.primal, value > self.point.value
@@ -211,8 +219,8 @@ class AscentRun:
         change, turn = self.dual - dual, self.weights - weights
         drift = problem.group_sums(change)
         excess = problem.group_sums(dual) - problem.total
-        bend = float(turn @ turn) + float((problem.ridge * change) @ change) + float((self._stiffness * drift) @ drift)
-        rise = float(problem.linear @ change) - float(weights @ turn) - float((problem.ridge * dual) @ change)
+        bend = inner(turn, turn) + inner(problem.ridge * change, change) + float((self._stiffness * drift) @ drift)
+        rise = inner(problem.linear, change) - inner(weights, turn) - inner(problem.ridge * dual, change)
         rise -= float((self.offset + self._stiffness * excess) @ drift)
         best = rise / bend if bend > 0 else 1.0
         if best < CAUTION:

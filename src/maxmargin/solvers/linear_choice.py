@@ -18,11 +18,14 @@ from maxmargin.problems import Counters, DualProblem, InfeasibleProblemError, So
 from maxmargin.solvers.dual_coordinate_ascent import AscentRun
 from maxmargin.solvers.linear_point import LinearPoint, features_of
 from maxmargin.solvers.newton_equations import EXACT
-from maxmargin.solvers.semismooth_newton import NewtonRun, near
+from maxmargin.solvers.semismooth_newton import Beginning, NewtonRun, near
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
 
 #: A sample of the samples has at least so many, and so many for each feature; and it is this part of all.
 FEWEST, FOR_EACH_FEATURE, PART = 1000, 20, 16
+
+#: A sample is worth it if there are so many times more samples than it needs.
+ENOUGH = 20
 
 #: The relative gap to which a sample is solved.
 ROUGH = 1e-2
@@ -57,30 +60,30 @@ class LinearSolver:
         rows = features_of(problem, "linear")
         monitor = Monitor(self.stopping, callback)
         point = LinearPoint.start(problem, rows, start, self.stopping)
-        begin, sigma, spent = point, None, Counters()
+        begin, spent = Beginning(point), Counters()
         if point.accepted(self.stopping):
-            return point.solution(problem, rows, Status.CONVERGED, spent)
+            return point.solution(Status.CONVERGED, spent)
         price = step_price(rows)
         if start is None and price <= CHEAP_STEP:
             weights, spent, ended = weights_of_a_sample(problem, rows, monitor, self.seed)
             if ended is not None:
-                return point.solution(problem, rows, ended, spent)
+                return point.solution(ended, spent)
             if weights is not None:
-                begin, sigma = near(problem, rows, weights, self.stopping)
+                begin = near(problem, rows, weights, self.stopping)
         elif start is not None and price <= CHEAP_STEP:
-            sigma = near(problem, rows, point.weights, self.stopping)[1]
+            begin = near(problem, rows, point.weights, self.stopping)._replace(point=point)
         else:
             ascent = AscentRun(problem, rows, point, monitor, self.seed)
             status = _ascend(ascent, price)
             point, spent = ascent.point, ascent.counters()
             if status is not None:
-                return point.solution(problem, rows, status, spent)
-            begin, sigma = near(problem, rows, ascent.weights, self.stopping)
-        run = NewtonRun(problem, rows, begin, monitor, sigma)
-        run.point = point.or_better(begin)
+                return point.solution(status, spent)
+            begin = near(problem, rows, ascent.weights, self.stopping)
+        run = NewtonRun(problem, rows, begin, monitor)
+        run.point = point.or_better(begin.point)
         run.iterations = spent.iterations
         status = run.solve()
-        return run.point.solution(problem, rows, status, replace(run.counters(), rounds=run.rounds + spent.rounds))
+        return run.point.solution(status, replace(run.counters(), rounds=run.rounds + spent.rounds))
 
 
 def step_price(rows: Features) -> float:
@@ -103,9 +106,10 @@ def weights_of_a_sample(
 
     Besides, what it cost, and how the whole fit ends if somebody or a limit ended it meanwhile.
     """
-    count = max(FEWEST, FOR_EACH_FEATURE * rows.dimension, problem.size // PART)
-    if 4 * count > problem.size:
+    least = max(FEWEST, FOR_EACH_FEATURE * rows.dimension)
+    if problem.size < ENOUGH * least:
         return None, Counters(), None
+    count = max(least, problem.size // PART)
     chosen = np.sort(np.random.default_rng(seed).choice(problem.size, count, replace=False))
     times = problem.size / count
     try:
@@ -125,10 +129,8 @@ def weights_of_a_sample(
     weights, spent, ended = weights_of_a_sample(some, few, monitor, seed + 1)
     if ended is not None:
         return None, spent, ended
-    point, sigma = LinearPoint.start(some, few, None, rule), None
-    if weights is not None:
-        point, sigma = near(some, few, weights, rule)
-    run = NewtonRun(some, few, point, Monitor(rule, monitor.callback), sigma)
+    begin = Beginning(LinearPoint.start(some, few, None, rule)) if weights is None else near(some, few, weights, rule)
+    run = NewtonRun(some, few, begin, Monitor(rule, monitor.callback))
     run.iterations = spent.iterations
     status = run.solve()
     ended = (

@@ -106,7 +106,7 @@ class LinearPoint:
         bounds = offset_bounds(problem, dual, gradient)
         offset = offset_between(*bounds)
         if rule.relative_gap is not None:  # then the weights are judged by themselves
-            offset = offsets_of_least_loss(problem, problem.linear - decisions, offset, rows.threads)
+            offset = offsets_of_least_loss(problem, problem.linear - decisions, offset, rows.threads_for(problem.size))
         slack = problem.linear - decisions - of_samples(problem, offset)
         value = dual_value(problem, dual, weights)
         loss = conjugate(problem, slack)
@@ -139,22 +139,24 @@ class LinearPoint:
         found = self if self.gradient is not None else LinearPoint.of_dual(problem, rows, self.dual, rule)
         return Status.CONVERGED if found.violation <= rule.violation else Status.PRECISION
 
-    def solution(self, problem: DualProblem, rows: Features, status: Status, counters: Counters) -> Solution:
+    def solution(self, status: Status, counters: Counters) -> Solution:
         """Return the point as a solver's answer."""
-        gradient = self.gradient
-        if gradient is not None:
-            return Solution(self.dual, gradient, status, counters)
-        gradient = problem.linear - rows.decisions(rows.weights(self.dual)) - problem.ridge * self.dual
-        return Solution(self.dual, gradient, status, counters, self.weights)
+        weights = self.weights if self.gradient is None else None
+        return Solution(self.dual, self.gradient, status, counters, weights)
+
+
+def inner(left: Floats, right: Floats) -> float:
+    """Return the product of two vectors on this thread: BLAS would wake up others for it, which takes longer."""
+    return float(np.einsum("i,i->", left, right))
 
 
 def dual_value(problem: DualProblem, dual: Floats, own_weights: Floats) -> float:
     """Return D(b), given Fᵀ b."""
-    squares = float(own_weights @ own_weights) + float((problem.ridge * dual) @ dual)
-    return float(problem.linear @ dual) - 0.5 * squares
+    squares = inner(own_weights, own_weights) + inner(problem.ridge * dual, dual)
+    return inner(problem.linear, dual) - 0.5 * squares
 
 
 def primal_value(problem: DualProblem, weights: Floats, offset: Floats, slack: Floats) -> float:
     """Return P(w, ρ), given linear − F w − ρ."""
     loss = float(conjugate(problem, slack).sum())
-    return 0.5 * float(weights @ weights) + loss + float(offset @ problem.total)
+    return 0.5 * inner(weights, weights) + loss + float(offset @ problem.total)

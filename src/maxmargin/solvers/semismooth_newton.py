@@ -14,17 +14,26 @@ The number of steps hardly depends on C, and each costs a few passes over the da
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from maxmargin import _native
 from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.features import Features
-from maxmargin.matrices.symmetric_matrix import Floats
+from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
 from maxmargin.problems.certificate import of_samples
 from maxmargin.problems.offsets import offsets_of_least_loss
-from maxmargin.solvers.linear_point import LinearPoint, dual_value, features_of, finite_norms, mended, primal_value
+from maxmargin.solvers.linear_point import (
+    LinearPoint,
+    dual_value,
+    features_of,
+    finite_norms,
+    inner,
+    mended,
+    primal_value,
+)
 from maxmargin.solvers.newton_equations import NewtonEquations
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
 
@@ -33,6 +42,9 @@ SOLVED = 0.05
 
 #: By how much σ shrinks from one rounded problem to the next.
 SHARPER = 0.2
+
+#: The first σ where there are no bounds to go by, relative to the squared length of a row.
+FIRST = 0.02
 
 #: The smallest σ, relative to the squared length of a row: below it rounding errors spoil the equations.
 SHARPEST = 1e-9
@@ -46,8 +58,11 @@ HARD = 40
 #: So many steps without a better point are the sign that rounding is all that is left.
 PATIENCE = 100
 
-#: So many samples for each feature are taken to be next to the edge of their loss when the weights are nearly right.
-NEAR = 3
+#: So many samples for each feature, and one in so many, are next to the edge of their loss when weights are nearly right.
+NEAR, NEAR_PART = 3, 20
+
+#: About how many rows tell how long rows are.
+LENGTHS = 1000
 
 #: Values are not told apart better than this, relatively.
 ROUNDING = 1e-14
@@ -73,19 +88,28 @@ class SemismoothNewtonSolver:
         rows = features_of(problem, "semismooth_newton")
         monitor = Monitor(self.stopping, callback)
         point = LinearPoint.start(problem, rows, start, self.stopping)
-        run = NewtonRun(problem, rows, point, monitor)
+        run = NewtonRun(problem, rows, Beginning(point), monitor)
         status = run.solve()
-        return run.point.solution(problem, rows, status, run.counters())
+        return run.point.solution(status, run.counters())
 
 
-def near(problem: DualProblem, rows: Features, weights: Floats, rule: StoppingRule) -> tuple[LinearPoint, float]:
-    """Return where to begin, and with which σ, if the weights are nearly right already.
+class Beginning(NamedTuple):
+    """Where a run begins: a point, σ, and F w of its weights; what is None is worked out."""
+
+    point: LinearPoint
+    sigma: float | None = None
+    image: Floats | None = None
+
+
+def near(problem: DualProblem, rows: Features, weights: Floats, rule: StoppingRule) -> Beginning:
+    """Return where to begin if the weights are nearly right already.
 
     The samples next to the edge of their loss, a few for each feature, are those that have to be told apart; all others
     are put on the bound that their slack points to.
     """
-    without = problem.linear - rows.decisions(weights)
-    offset = offsets_of_least_loss(problem, without, None, rows.threads)
+    image = rows.decisions(weights)
+    without = problem.linear - image
+    offset = offsets_of_least_loss(problem, without, None, rows.threads_for(problem.size))
     slack = without - of_samples(problem, offset)
     primal = primal_value(problem, weights, offset, slack)
     room = problem.upper - problem.lower
@@ -93,19 +117,27 @@ def near(problem: DualProblem, rows: Features, weights: Floats, rule: StoppingRu
     sigma, least = 0.0, float(problem.ridge.min())
     if bounded.any() and room[bounded].max() > 0:
         edge = np.abs(slack[bounded])
-        count = min(len(edge) - 1, NEAR * rows.dimension + len(edge) // 100)
+        count = min(len(edge) - 1, NEAR * rows.dimension + len(edge) // NEAR_PART)
         sigma = 2.0 * float(np.partition(edge, count)[count]) / float(np.median(room[bounded]))
     if sigma <= 0.1 * least:
         sigma = 0.0
     if sigma + least == 0.0:  # a hard margin, or every sample on the edge
-        sigma = float(np.mean(rows.squared_norms())) or 1.0
+        sigma = _squared_length(rows)
     with np.errstate(invalid="ignore"):
         middle = np.where(bounded, 0.5 * (problem.lower + problem.upper), 0.0)
     dual = np.clip((slack + sigma * middle) / (problem.ridge + sigma), problem.lower, problem.upper)
     dual = mended(problem, dual)
     value = dual_value(problem, dual, rows.weights(dual))
-    point = LinearPoint(dual, weights, offset, primal, value)
-    return (LinearPoint.of_dual(problem, rows, dual, rule) if rule.relative_gap is None else point), sigma
+    if rule.relative_gap is None:
+        return Beginning(LinearPoint.of_dual(problem, rows, dual, rule), sigma)
+    return Beginning(LinearPoint(dual, weights, offset, primal, value), sigma, image)
+
+
+def _squared_length(rows: Features) -> float:
+    """Return about the mean of the squared lengths of rows, 1 if they are 0."""
+    some = rows.take(np.arange(0, rows.size, max(1, rows.size // LENGTHS)))
+    mean = float(finite_norms(some).mean()) + rows.constant**2 if rows.size else 1.0
+    return mean if mean > 0 else 1.0
 
 
 class NewtonRun:
@@ -123,22 +155,22 @@ class NewtonRun:
         self,
         problem: DualProblem,
         rows: Features,
-        point: LinearPoint,
+        begin: Beginning,
         monitor: Monitor,
-        sigma: float | None = None,
     ) -> None:
+        point = begin.point
         self.problem, self.rows, self.point, self.monitor, self.rule = problem, rows, point, monitor, monitor.rule
         self.iterations = self.rounds = 0
         self.weights, self.offset, self.centre = point.weights, point.offset, point.dual
-        self._image = rows.decisions(point.weights)  # F w
-        self._lengths = float(np.mean(finite_norms(rows))) + rows.constant**2 if rows.size else 1.0
-        self._lengths = self._lengths if self._lengths > 0 else 1.0
-        self.sigma = self._first_sigma() if sigma is None else sigma
+        self._image = rows.decisions(point.weights) if begin.image is None else begin.image  # F w
+        self._lengths = _squared_length(rows)
+        self.sigma = self._first_sigma() if begin.sigma is None else begin.sigma
         enough = 0.0 if float(problem.ridge.min(initial=1.0)) > 0 else SHARP_ENOUGH * self.sigma
         self._sharpest = max(SHARPEST * self._lengths, enough)
         self._lowest, self._highest = np.inf, -np.inf  # primal and dual values seen, feasible or nearly so
         self._best_gap = self._best_violation = np.inf
         self._best_at = 0
+        self._foreseen: tuple[Floats, Floats] | None = None
 
     def counters(self) -> Counters:
         """Return what the run cost."""
@@ -170,7 +202,7 @@ class NewtonRun:
         """
         sigma = self.sigma * SHARPER ** (2 if steps <= 1 else -1 if steps >= HARD else 1)
         least = float(self.problem.ridge.min())
-        self.sigma = 0.0 if sigma <= 0.1 * least else max(sigma, self._sharpest)
+        self.sigma = 0.0 if sigma <= least else max(sigma, self._sharpest)
 
     def _first_sigma(self) -> float:
         """Return a σ with which most samples lie between their bounds, or 0 if a ridge does the same already."""
@@ -178,17 +210,20 @@ class NewtonRun:
         slack = np.abs(problem.linear - self._image - of_samples(problem, self.offset))
         room = problem.upper - problem.lower
         bounded = np.isfinite(room) & (room > 0)
-        sigma = self._lengths
+        sigma = FIRST * self._lengths
         if bounded.any():
             sigma = 2.0 * float(slack[bounded].mean()) / float(np.median(room[bounded]))
         least = float(problem.ridge.min()) if problem.size else 0.0
-        return 0.0 if 0.1 * sigma <= least else max(sigma, SHARPEST * self._lengths)
+        return 0.0 if FIRST * sigma <= 2 * least else max(sigma, SHARPEST * self._lengths)
 
     def _solve_rounded(self) -> Status | None:
         """Solve the problem with the present σ and centre; return how the whole run ends, if it does."""
         steps = 0
         while True:
             self._respond()
+            if self._judge_foreseen():
+                return Status.CONVERGED
+            self._look_uphill()
             if self._judge():
                 return Status.CONVERGED
             self._note()
@@ -205,52 +240,81 @@ class NewtonRun:
             steps += 1
 
     def _respond(self) -> None:
-        """Compute the responses of all samples, the gradient of the rounded primal, and both values."""
+        """Compute the responses of all samples and the primal value."""
         problem, n = self.problem, self.problem.size
         self._slack, self._response, sums = np.empty(n), np.empty(n), np.empty(problem.groups)
-        loss, linear, ridge, self._size = _native.respond(
+        loss, self._linear_part, self._ridge_part, self._size = _native.respond(
             problem.linear, self._image, problem.lower, problem.upper, problem.ridge, self.centre,
-            problem.group, self.offset, self.sigma, self._slack, self._response, sums, self.rows.threads,
+            problem.group, self.offset, self.sigma, self._slack, self._response, sums, self.rows.threads_for(n),
         )  # fmt: skip
+        self._lacking = problem.total - sums
+        self._primal = 0.5 * inner(self.weights, self.weights) + loss + float(self.offset @ problem.total)
+
+    def _look_uphill(self) -> None:
+        """Compute the gradient of the rounded primal and the dual value of the responses: a pass over the data."""
         self._own = self.rows.weights(self._response)
         if not np.isfinite(self._own).all():
             raise ValueError(NOT_FINITE)
         self._uphill = self.weights - self._own
-        self._lacking = problem.total - sums
-        self._apart = 0.5 * float(self._uphill @ self._uphill)
-        self._primal = 0.5 * float(self.weights @ self.weights) + loss + float(self.offset @ problem.total)
+        self._apart = 0.5 * inner(self._uphill, self._uphill)
         # Mending the sums costs about as much as the offset says.
         self._mending = float(np.abs(self._lacking) @ np.abs(self.offset))
-        self._value = linear - 0.5 * ridge - 0.5 * float(self._own @ self._own) - self._mending
+        self._value = self._linear_part - 0.5 * self._ridge_part - 0.5 * inner(self._own, self._own) - self._mending
 
     def _solved(self) -> bool:
         """Whether the rounded problem is solved well enough for the next one."""
         away = self._response - self.centre
-        whole = min(self._primal - self._value - self._mending, self.sigma * float(away @ away))
+        whole = min(self._primal - self._value - self._mending, self.sigma * inner(away, away))
         within = self._apart <= SOLVED * max(whole, 0.0) + ROUNDING * abs(self._value)
         return within and float(np.abs(self._lacking).sum()) <= 1e-2 * self._size
+
+    def _judge_foreseen(self) -> bool:
+        """Whether the run may end with the responses that the last step foresaw.
+
+        If no sample reaches a bound on the way, the step makes the weights and those of the responses equal. A few do;
+        with these put back to their bounds, the dual value is close to the primal one. That of the responses
+        themselves follows only a step later.
+        """
+        if self.rule.relative_gap is None or self._foreseen is None:
+            return False
+        self._keep_weights()
+        dual, own = self._foreseen
+        self._foreseen = None
+        lacking = self.problem.total - self.problem.group_sums(dual)
+        value = dual_value(self.problem, dual, own) - float(np.abs(lacking) @ np.abs(self.offset))
+        if value > self.point.value and self._promising(value):
+            self._keep_dual(dual, own)
+        return self.point.accepted(self.rule)
 
     def _judge(self) -> bool:
         """Whether the run may end here; keep the best point."""
         if self.rule.relative_gap is None:
             return self._judge_dual()
-        if self._primal < self.point.primal:
-            self._keep_weights(self.offset, self._primal)
-        if self._value > self.point.value and self._promising():
-            without = self.problem.linear - self._image
-            offset = offsets_of_least_loss(self.problem, without, self.offset, self.rows.threads)
-            slack = without - of_samples(self.problem, offset)
-            primal = primal_value(self.problem, self.weights, offset, slack)
-            if primal < self.point.primal:
-                self._keep_weights(offset, primal)
-            dual = mended(self.problem, self._response)
-            value = dual_value(self.problem, dual, self.rows.weights(dual))
-            if value > self.point.value:
-                self.point = LinearPoint(dual, self.point.weights, self.point.offset, self.point.primal, value)
+        self._keep_weights()
+        if self._value > self.point.value and (self._promising(self._value) or self._solved()):
+            self._keep_dual(self._response, self._own)
         return self.point.accepted(self.rule)
 
-    def _keep_weights(self, offset: Floats, primal: float) -> None:
-        self.point = LinearPoint(self.point.dual, self.weights, offset, primal, self.point.value)
+    def _keep_weights(self) -> None:
+        """Keep the weights if they are the best so far, with the offset that they have."""
+        if self._primal < self.point.primal:
+            point = self.point
+            self.point = LinearPoint(point.dual, self.weights, self.offset, self._primal, point.value)
+
+    def _keep_dual(self, dual: Floats, own: Floats) -> None:
+        """Keep a dual vector that is worth it, after its sums have been mended, and look for the best offset."""
+        problem = self.problem
+        if problem.groups:
+            without = problem.linear - self._image
+            offset = offsets_of_least_loss(problem, without, self.offset, self.rows.threads_for(problem.size))
+            primal = primal_value(problem, self.weights, offset, without - of_samples(problem, offset))
+            if primal < self.point.primal:
+                self.point = LinearPoint(self.point.dual, self.weights, offset, primal, self.point.value)
+            feasible = mended(problem, dual)
+            dual, own = feasible, own + self.rows.weights(feasible - dual)
+        value = dual_value(problem, dual, own)
+        if value > self.point.value:
+            self.point = LinearPoint(dual, self.point.weights, self.point.offset, self.point.primal, value)
 
     def _judge_dual(self) -> bool:
         """Judge the responses with their own weights: only worth a look when these are nearly the primal ones."""
@@ -262,10 +326,10 @@ class NewtonRun:
             self.point = found
         return found.accepted(self.rule)
 
-    def _promising(self) -> bool:
-        """Whether it is worth the time to look for the best offset and to mend the sums of the responses."""
-        gap = self.point.primal - self._value
-        return self._solved() or self.rule.accepts_gap(self._value + 0.5 * gap, self._value)
+    def _promising(self, value: float) -> bool:
+        """Whether it is worth the time to look for the best offset and to mend the sums of a dual vector."""
+        gap = self.point.primal - value
+        return self.rule.accepts_gap(value + 0.5 * gap, value)
 
     def _note(self) -> None:
         """Remember when it got better for the last time: the gap, or the violation where that is known."""
@@ -288,7 +352,9 @@ class NewtonRun:
         )
         along, shift = equations.solve(-self._uphill, -self._lacking)
         image = self.rows.decisions(along)
-        length = self._search(along, shift, image + of_samples(problem, shift))
+        fall = image + of_samples(problem, shift)
+        length = self._search(along, shift, fall)
+        self._foresee(free, along, fall, length)
         self.weights = self.weights + length * along
         self.offset = self.offset + length * shift
         self._image = self._image + length * image
@@ -296,11 +362,26 @@ class NewtonRun:
         if self.iterations % 20 == 0:
             self._image = self.rows.decisions(self.weights)  # without the rounding errors of the sums
 
+    def _foresee(self, free: Indices, along: Floats, fall: Floats, length: float) -> None:
+        """Work out the responses after a step, as if no sample reached a bound, then put those that do on theirs."""
+        if self.rule.relative_gap is None:
+            return
+        problem = self.problem
+        dual = self._response.copy()
+        wish = dual[free] - length * fall[free] / (problem.ridge[free] + self.sigma)
+        dual[free] = np.clip(wish, problem.lower[free], problem.upper[free])
+        own = self._own + length * (self.weights + along - self._own)
+        beyond = dual[free] - wish
+        few = np.flatnonzero(beyond)
+        if len(few):
+            own = own + self.rows.take(free[few]).weights(beyond[few])
+        self._foreseen = dual, own
+
     def _search(self, along: Floats, shift: Floats, fall: Floats) -> float:
         """Return the step length at which the slope of the rounded primal is nearly zero."""
-        problem, threads = self.problem, self.rows.threads
-        first = float(self.weights @ along) + float(problem.total @ shift)
-        bend = float(along @ along)
+        problem, threads = self.problem, self.rows.threads_for(self.problem.size)
+        first = inner(self.weights, along) + float(problem.total @ shift)
+        bend = inner(along, along)
         box = (self._slack, problem.lower, problem.upper, problem.ridge + self.sigma, fall)
 
         def slope(length: float) -> tuple[float, float]:
