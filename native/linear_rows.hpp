@@ -115,22 +115,51 @@ void squared_norms(const Rows& rows, const std::int64_t* picks, std::int64_t beg
   for (std::int64_t k = begin; k < end; ++k) out[k] = squared_norm(rows, picks ? picks[k] : k);
 }
 
-// square += Σ_k b_k row k rowᵀ k, the lower triangle of `stride` columns
+// square += Σ_k b_k (row k − mean)(row k − mean)ᵀ, the lower triangle of `stride` columns, b ≥ 0. Dense rows are taken
+// kSquareRows at a time into `room`, each scaled by √b; then every 4 × 2 vectors of the square are summed up over them in
+// registers. Compressed rows count from zero.
 template <class T>
 void add_squares(const DenseRows<T>& rows, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* b,
-                 double* square, std::int64_t stride) {
-  for (std::int64_t k = begin; k < end; ++k) {
-    const T* x = rows.values + (picks ? picks[k] : k) * rows.width;
-    for (std::int64_t i = 0; i < rows.width; ++i) {
-      const double factor = b[k] * static_cast<double>(x[i]);
-      for (std::int64_t j = 0; j <= i; ++j) square[i * stride + j] += factor * static_cast<double>(x[j]);
+                 const double* mean, double* room, double* square, std::int64_t stride) {
+  constexpr int step = kWidth<double>;
+  const std::int64_t d = rows.width, padded = (d + 2 * step - 1) / (2 * step) * (2 * step);
+  for (std::int64_t first = begin; first < end; first += kSquareRows) {
+    const std::int64_t count = end - first < kSquareRows ? end - first : kSquareRows;
+    for (std::int64_t r = 0; r < count; ++r) {
+      const T* x = rows.values + (picks ? picks[first + r] : first + r) * d;
+      const double root = __builtin_sqrt(b[first + r]);
+      double* y = room + r * padded;
+      if (mean)
+        for (std::int64_t k = 0; k < d; ++k) y[k] = root * (static_cast<double>(x[k]) - mean[k]);
+      else
+        for (std::int64_t k = 0; k < d; ++k) y[k] = root * static_cast<double>(x[k]);
+      for (std::int64_t k = d; k < padded; ++k) y[k] = 0.0;
     }
+    for (std::int64_t i = 0; i < d; i += 4)
+      for (std::int64_t j = 0; j < d && j <= i + 3; j += 2 * step) {
+        Vec<double> sum[4][2] = {};
+        for (std::int64_t r = 0; r < count; ++r) {
+          const double* y = room + r * padded;
+          const Vec<double> left = load_vector(y + j), right = load_vector(y + j + step);
+          for (int q = 0; q < 4; ++q) {  // beyond the last feature there is padding
+            const Vec<double> factor = repeat(y[i + q]);
+            sum[q][0] += factor * left;
+            sum[q][1] += factor * right;
+          }
+        }
+        for (int q = 0; q < 4 && i + q < d; ++q)
+          for (int v = 0; v < 2; ++v)
+            for (int l = 0; l < step; ++l) {
+              const std::int64_t column = j + v * step + l;
+              if (column <= i + q) square[(i + q) * stride + column] += sum[q][v][l];
+            }
+      }
   }
 }
 
 template <class T, class I>
 void add_squares(const CompressedRows<T, I>& rows, const std::int64_t* picks, std::int64_t begin, std::int64_t end,
-                 const double* b, double* square, std::int64_t stride) {
+                 const double* b, const double*, double*, double* square, std::int64_t stride) {
   for (std::int64_t k = begin; k < end; ++k) {
     const std::int64_t row = picks ? picks[k] : k;
     const std::int64_t first = rows.starts[row], last = rows.starts[row + 1];

@@ -143,6 +143,9 @@ struct WholeTask {
 
 // ---- linear machines --------------------------------------------------------------------------------------------
 
+constexpr std::int64_t kSquareRows = 128;    // dense rows whose products are summed up together
+constexpr std::int64_t kSquarePadding = 16;  // each takes up to so many values more than it has features
+
 template <class T> struct DenseRows {
   const T* values;
   std::int64_t width;
@@ -204,7 +207,7 @@ template <class Rows> struct RowLoops {
   void (*combine)(const Rows&, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* b, double* w);
   void (*squared_norms)(const Rows&, const std::int64_t* picks, std::int64_t begin, std::int64_t end, double* out);
   void (*add_squares)(const Rows&, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* b,
-                      double* square, std::int64_t stride);
+                      const double* mean, double* room, double* square, std::int64_t stride);
   AscentOutcome (*ascend)(const Rows&, AscentState&, std::int64_t* order, std::int64_t begin, std::int64_t end);
   void (*descend)(const Rows&, DescentState&, const std::int64_t* order, std::int64_t begin, std::int64_t end, std::int64_t batch) = nullptr;
 };

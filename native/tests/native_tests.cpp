@@ -374,7 +374,9 @@ template <class Rows> void test_rows(const Rows& rows, const RowLoops<Rows>& loo
   loops.decisions(rows, nullptr, 0, n, w.data(), decisions.data());
   loops.combine(rows, nullptr, 0, n, b.data(), combined.data());
   loops.squared_norms(rows, nullptr, 0, n, norms.data());
-  loops.add_squares(rows, nullptr, 0, n, b.data(), square.data(), d);
+  std::vector<double> sizes(n), room(kSquareRows * (d + kSquarePadding));
+  for (std::int64_t i = 0; i < n; ++i) sizes[i] = std::fabs(b[i]);
+  loops.add_squares(rows, nullptr, 0, n, sizes.data(), nullptr, room.data(), square.data(), d);
   for (std::int64_t i = 0; i < n; ++i) {
     double dot = 0.0, norm = 0.0;
     for (std::int64_t k = 0; k < d; ++k) dot += table[i * d + k] * w[k], norm += table[i * d + k] * table[i * d + k];
@@ -383,7 +385,7 @@ template <class Rows> void test_rows(const Rows& rows, const RowLoops<Rows>& loo
   for (std::int64_t k = 0; k < d; ++k)
     for (std::int64_t j = 0; j <= k; ++j) {
       double sum = 0.0, one = 0.0;
-      for (std::int64_t i = 0; i < n; ++i) sum += b[i] * table[i * d + k] * table[i * d + j], one += b[i] * table[i * d + k];
+      for (std::int64_t i = 0; i < n; ++i) sum += sizes[i] * table[i * d + k] * table[i * d + j], one += b[i] * table[i * d + k];
       check(std::fabs(sum - square[k * d + j]) < 1e-9 && std::fabs(one - combined[k]) < 1e-9, "combinations and squares of rows");
     }
   std::vector<double> dual(n, 0.0), weights(d + 1, 0.0), linear(n), lower(n), upper(n), ridge(n, 0.01);

@@ -182,6 +182,7 @@ def sum_squares(
     picks: _Longs,
     all: bool,
     factors: _Floats,
+    mean: _Floats,
     out: _Floats,
     threads: int,
 ) -> None: ...

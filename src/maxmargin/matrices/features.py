@@ -17,13 +17,11 @@ from scipy import sparse
 from maxmargin import _native
 from maxmargin.kernels.points import Floats, Indices, Points
 
-#: Multiplications that pay for one more thread: to start it takes as long as some hundred thousand.
-WORTH_A_THREAD = 2 * 10**6
-
-#: About how many values are converted to double precision together for a product of dense rows.
-PART_VALUES = 2**18
+#: Multiplications that pay for one more thread: to start it takes as long as some ten thousand.
+WORTH_A_THREAD = 2 * 10**5
 
 _NO_INTEGERS = np.empty(0, dtype=np.int64)
+_NO_FLOATS = np.empty(0)
 
 
 @dataclass(frozen=True)
@@ -107,21 +105,16 @@ class Features:
 
         With a `mean`, which must be that of the rows by these factors, they are counted from there.
         """
-        width = self.width
-        out = np.zeros((width + 1, width + 1))
-        if sparse.issparse(self.points.data):
-            square = np.empty((width, width))
-            factors = np.ascontiguousarray(factors, dtype=np.float64)
-            threads = self.threads_for(self.stored**2 // max(1, 2 * self.size))
-            _native.sum_squares(*self.arrays, self.picks, self._all, factors, square, threads)
-            out[:width, :width] = square if mean is None else square - factors.sum() * np.outer(mean[:-1], mean[:-1])
-        else:
-            step = max(1, PART_VALUES // max(1, width))
-            for start in range(0, self.size, step):
-                part = slice(start, start + step)
-                rows = self.points.data[part if self._all else self.points.index[part]]
-                rows = (rows if mean is None else rows - mean[:-1]) * np.sqrt(factors[part])[:, None]
-                out[:width, :width] += rows.T @ rows
+        width, dense = self.width, not sparse.issparse(self.points.data)
+        out, square = np.zeros((width + 1, width + 1)), np.empty((width, width))
+        factors = np.ascontiguousarray(factors, dtype=np.float64)
+        origin = _NO_FLOATS if mean is None or not dense else mean[:-1].copy()
+        per_row = self.stored // max(1, self.size)
+        threads = self.threads_for(self.stored * per_row // (16 if dense else 2))
+        _native.sum_squares(*self.arrays, self.picks, self._all, factors, origin, square, threads)
+        if mean is not None and not dense:
+            square -= factors.sum() * np.outer(mean[:-1], mean[:-1])
+        out[:width, :width] = square
         if self.constant and mean is None:
             out[width, :] = self.constant * self.weights(factors)
         return out

@@ -21,10 +21,11 @@ import numpy as np
 from maxmargin import _native
 from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.features import Features
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
+from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
 from maxmargin.problems.certificate import of_samples
 from maxmargin.problems.offsets import offsets_of_least_loss
+from maxmargin.resources import limited_blas
 from maxmargin.solvers.linear_point import (
     LinearPoint,
     dual_value,
@@ -58,7 +59,7 @@ HARD = 40
 #: So many steps without a better point are the sign that rounding is all that is left.
 PATIENCE = 100
 
-#: So many samples for each feature, and one in so many, are next to the edge of their loss when weights are nearly right.
+#: So many samples for each feature, and one in so many, are next to the edge of their loss if weights are nearly right.
 NEAR, NEAR_PART = 3, 20
 
 #: About how many rows tell how long rows are.
@@ -170,7 +171,6 @@ class NewtonRun:
         self._lowest, self._highest = np.inf, -np.inf  # primal and dual values seen, feasible or nearly so
         self._best_gap = self._best_violation = np.inf
         self._best_at = 0
-        self._foreseen: tuple[Floats, Floats] | None = None
 
     def counters(self) -> Counters:
         """Return what the run cost."""
@@ -179,7 +179,8 @@ class NewtonRun:
     def solve(self) -> Status:
         """Work until the point is good enough, a limit is reached or rounding is all that is left."""
         try:
-            return self._solve()
+            with limited_blas(1):  # its matrices are small, and threads that wait for the next would be in our way
+                return self._solve()
         except KeyboardInterrupt:
             return Status.INTERRUPTED
 
@@ -221,9 +222,6 @@ class NewtonRun:
         steps = 0
         while True:
             self._respond()
-            if self._judge_foreseen():
-                return Status.CONVERGED
-            self._look_uphill()
             if self._judge():
                 return Status.CONVERGED
             self._note()
@@ -240,18 +238,15 @@ class NewtonRun:
             steps += 1
 
     def _respond(self) -> None:
-        """Compute the responses of all samples and the primal value."""
+        """Compute the responses of all samples, the gradient of the rounded primal, and both values."""
         problem, n = self.problem, self.problem.size
         self._slack, self._response, sums = np.empty(n), np.empty(n), np.empty(problem.groups)
-        loss, self._linear_part, self._ridge_part, self._size = _native.respond(
+        loss, linear, ridge, self._size = _native.respond(
             problem.linear, self._image, problem.lower, problem.upper, problem.ridge, self.centre,
             problem.group, self.offset, self.sigma, self._slack, self._response, sums, self.rows.threads_for(n),
         )  # fmt: skip
         self._lacking = problem.total - sums
         self._primal = 0.5 * inner(self.weights, self.weights) + loss + float(self.offset @ problem.total)
-
-    def _look_uphill(self) -> None:
-        """Compute the gradient of the rounded primal and the dual value of the responses: a pass over the data."""
         self._own = self.rows.weights(self._response)
         if not np.isfinite(self._own).all():
             raise ValueError(NOT_FINITE)
@@ -259,7 +254,7 @@ class NewtonRun:
         self._apart = 0.5 * inner(self._uphill, self._uphill)
         # Mending the sums costs about as much as the offset says.
         self._mending = float(np.abs(self._lacking) @ np.abs(self.offset))
-        self._value = self._linear_part - 0.5 * self._ridge_part - 0.5 * inner(self._own, self._own) - self._mending
+        self._value = linear - 0.5 * ridge - 0.5 * inner(self._own, self._own) - self._mending
 
     def _solved(self) -> bool:
         """Whether the rounded problem is solved well enough for the next one."""
@@ -268,31 +263,13 @@ class NewtonRun:
         within = self._apart <= SOLVED * max(whole, 0.0) + ROUNDING * abs(self._value)
         return within and float(np.abs(self._lacking).sum()) <= 1e-2 * self._size
 
-    def _judge_foreseen(self) -> bool:
-        """Whether the run may end with the responses that the last step foresaw.
-
-        If no sample reaches a bound on the way, the step makes the weights and those of the responses equal. A few do;
-        with these put back to their bounds, the dual value is close to the primal one. That of the responses
-        themselves follows only a step later.
-        """
-        if self.rule.relative_gap is None or self._foreseen is None:
-            return False
-        self._keep_weights()
-        dual, own = self._foreseen
-        self._foreseen = None
-        lacking = self.problem.total - self.problem.group_sums(dual)
-        value = dual_value(self.problem, dual, own) - float(np.abs(lacking) @ np.abs(self.offset))
-        if value > self.point.value and self._promising(value):
-            self._keep_dual(dual, own)
-        return self.point.accepted(self.rule)
-
     def _judge(self) -> bool:
         """Whether the run may end here; keep the best point."""
         if self.rule.relative_gap is None:
             return self._judge_dual()
         self._keep_weights()
-        if self._value > self.point.value and (self._promising(self._value) or self._solved()):
-            self._keep_dual(self._response, self._own)
+        if self._value > self.point.value and (self._promising() or self._solved()):
+            self._keep_dual()
         return self.point.accepted(self.rule)
 
     def _keep_weights(self) -> None:
@@ -301,9 +278,9 @@ class NewtonRun:
             point = self.point
             self.point = LinearPoint(point.dual, self.weights, self.offset, self._primal, point.value)
 
-    def _keep_dual(self, dual: Floats, own: Floats) -> None:
-        """Keep a dual vector that is worth it, after its sums have been mended, and look for the best offset."""
-        problem = self.problem
+    def _keep_dual(self) -> None:
+        """Keep the responses as a dual vector, after their sums have been mended, and look for the best offset."""
+        problem, dual, own = self.problem, self._response, self._own
         if problem.groups:
             without = problem.linear - self._image
             offset = offsets_of_least_loss(problem, without, self.offset, self.rows.threads_for(problem.size))
@@ -326,10 +303,10 @@ class NewtonRun:
             self.point = found
         return found.accepted(self.rule)
 
-    def _promising(self, value: float) -> bool:
-        """Whether it is worth the time to look for the best offset and to mend the sums of a dual vector."""
-        gap = self.point.primal - value
-        return self.rule.accepts_gap(value + 0.5 * gap, value)
+    def _promising(self) -> bool:
+        """Whether it is worth the time to look for the best offset and to mend the sums of the responses."""
+        gap = self.point.primal - self._value
+        return self.rule.accepts_gap(self._value + 0.5 * gap, self._value)
 
     def _note(self) -> None:
         """Remember when it got better for the last time: the gap, or the violation where that is known."""
@@ -347,35 +324,18 @@ class NewtonRun:
             self.rows.take(free),
             1.0 / (problem.ridge[free] + self.sigma),
             problem.group[free],
-            problem.group_sums(1.0 / (problem.ridge + self.sigma)),
+            problem.group_sums(1.0 / (problem.ridge + self.sigma)) if problem.groups else np.zeros(0),
             lambda: problem.matrix.block(free, free),
         )
         along, shift = equations.solve(-self._uphill, -self._lacking)
         image = self.rows.decisions(along)
-        fall = image + of_samples(problem, shift)
-        length = self._search(along, shift, fall)
-        self._foresee(free, along, fall, length)
+        length = self._search(along, shift, image + of_samples(problem, shift) if len(shift) else image)
         self.weights = self.weights + length * along
         self.offset = self.offset + length * shift
         self._image = self._image + length * image
         self.iterations += 1
         if self.iterations % 20 == 0:
             self._image = self.rows.decisions(self.weights)  # without the rounding errors of the sums
-
-    def _foresee(self, free: Indices, along: Floats, fall: Floats, length: float) -> None:
-        """Work out the responses after a step, as if no sample reached a bound, then put those that do on theirs."""
-        if self.rule.relative_gap is None:
-            return
-        problem = self.problem
-        dual = self._response.copy()
-        wish = dual[free] - length * fall[free] / (problem.ridge[free] + self.sigma)
-        dual[free] = np.clip(wish, problem.lower[free], problem.upper[free])
-        own = self._own + length * (self.weights + along - self._own)
-        beyond = dual[free] - wish
-        few = np.flatnonzero(beyond)
-        if len(few):
-            own = own + self.rows.take(free[few]).weights(beyond[few])
-        self._foreseen = dual, own
 
     def _search(self, along: Floats, shift: Floats, fall: Floats) -> float:
         """Return the step length at which the slope of the rounded primal is nearly zero."""
