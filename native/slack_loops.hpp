@@ -35,25 +35,31 @@ static SlackSums respond(const Rounded& r, std::int64_t begin, std::int64_t end,
   return sums;
 }
 
-// Σ response(z − t d) d and Σ over those strictly between their bounds of d²/ridge: the slope of the loss along d and how it
-// bends. With ridge = 0 the response is the bound on the slack's side.
+// One sample, or several side by side: response(z − t d) d, and d²/ridge where it lies strictly between its bounds. A ridge of 0
+// makes the wish infinite, and the response the bound on the slack's side.
+template <class V> MAXMARGIN_INLINE void add_slope(V slack, V lower, V upper, V ridge, V d, double t, V& sum, V& bend) {
+  const V z = slack - t * d;
+  V wish = z / ridge;
+  wish = wish == wish ? wish : V{};  // 0/0
+  V answer = wish < lower ? lower : wish;
+  answer = answer > upper ? upper : answer;
+  sum += answer * d;
+  bend += ((answer == wish) & (ridge > 0)) ? d * d / ridge : V{};
+}
+
+// Σ response(z − t d) d and Σ over those strictly between their bounds of d²/ridge: the slope of the loss along d and how it bends.
 static Slope slope(const SlackArrays& s, const double* direction, double t, std::int64_t begin, std::int64_t end) {
+  constexpr int step = kWidth<double>;
+  Vec<double> sums{}, bends{};
+  const Vec<double> ones = repeat(1.0);
+  std::int64_t k = begin;
+  for (; k + step <= end; k += step)
+    add_slope<Vec<double>>(load_vector(s.slack + k), load_vector(s.lower + k), load_vector(s.upper + k), load_vector(s.ridge + k),
+                           direction ? load_vector(direction + k) : ones, t, sums, bends);
   Slope out;
-  double sum = 0.0, bend = 0.0;
-  for (std::int64_t k = begin; k < end; ++k) {
-    const double d = direction ? direction[k] : 1.0, z = s.slack[k] - t * d, r = s.ridge[k];
-    double answer;
-    if (r > 0.0) {
-      const double wish = z / r;
-      answer = clipped(wish, s.lower[k], s.upper[k]);
-      if (answer == wish) bend += d * d / r;
-    } else {
-      answer = z > 0.0 ? s.upper[k] : z < 0.0 ? s.lower[k] : clipped(0.0, s.lower[k], s.upper[k]);
-    }
-    sum += answer * d;
-  }
-  out.sum = sum;
-  out.bend = bend;
+  for (int l = 0; l < step; ++l) out.sum += sums[l], out.bend += bends[l];
+  for (; k < end; ++k)
+    add_slope<double>(s.slack[k], s.lower[k], s.upper[k], s.ridge[k], direction ? direction[k] : 1.0, t, out.sum, out.bend);
   return out;
 }
 

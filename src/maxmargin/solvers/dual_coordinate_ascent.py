@@ -45,7 +45,7 @@ NEIGHBOURS = 16
 STRETCH = 2 * 10**7
 
 #: Several threads share a stretch of at least so many multiplications, and so many for each weight that is copied.
-LEAST_SHARED, WORTH_COPIES = 2 * 10**6, 4
+LEAST_SHARED, WORTH_COPIES = 2 * 10**6, 50
 
 #: If the dual is highest at less than this part of what several threads did, they are held back from then on.
 CAUTION = 0.75
