@@ -418,7 +418,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("model", "sentence"), BAD, ids=names)
+@pytest.mark.parametrize(("model", "sentence"), BAD, ids=[sentence for _, sentence in BAD])
 def test_bad_parameters(model, sentence):
     X, y = iris()
     with pytest.raises(ValueError, match=sentence):

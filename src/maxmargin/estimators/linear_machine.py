@@ -37,7 +37,9 @@ from maxmargin.solvers import (
     PairwiseSolver,
     SemismoothNewtonSolver,
     SharedCallback,
+    StochasticSubgradientSolver,
     StoppingRule,
+    SubgradientSolver,
 )
 from maxmargin.training import Solver
 
@@ -46,6 +48,8 @@ LINEAR_SOLVERS: dict[str, Any] = {
     "auto": LinearSolver,
     "dual_coordinate_ascent": DualCoordinateAscentSolver,
     "semismooth_newton": SemismoothNewtonSolver,
+    "subgradient": SubgradientSolver,
+    "stochastic_subgradient": StochasticSubgradientSolver,
     "pairwise": PairwiseSolver,
 }
 

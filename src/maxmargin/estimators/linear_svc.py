@@ -14,6 +14,7 @@ from maxmargin.estimators.held_out import warn_of_limit
 from maxmargin.estimators.labels import Labels, lone_class, number_classes
 from maxmargin.estimators.linear_machine import ALL_IN_ONE, LINEAR_SOLVERS, LinearEstimator, Run
 from maxmargin.estimators.linear_probabilities import LinearProbabilities
+from maxmargin.estimators.linear_stream import StreamingClassifier
 from maxmargin.estimators.parameters import check_choice, check_flag
 from maxmargin.estimators.reports import reporting
 from maxmargin.estimators.svc import LOSSES
@@ -25,7 +26,7 @@ from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems import DualProblem, Status
 
 
-class LinearSVC(LinearProbabilities, ClassifierMixin, LinearEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
+class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, LinearEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
     """Classify with linear functions: minimise ½‖w‖² + C Σ max(0, 1 − y_i (w·x_i + b))².
 
     A drop-in for ``sklearn.svm.LinearSVC``, with ``certificate_``. Three things differ. The intercept is not
@@ -196,6 +197,10 @@ class LinearSVC(LinearProbabilities, ClassifierMixin, LinearEstimator):  # type:
         winners = decisions[:, 0] > 0 if decisions.shape[1] == 1 else np.argmax(decisions, axis=1)
         return self.classes_[winners.astype(np.intp)]
 
+    @property
+    def _formulation(self) -> Any:
+        return LOSSES[self.loss]
+
     def _check_parameters(self) -> float:
         """Return C, after all choices have been found to be there."""
         if check_choice("penalty", self.penalty, ("l1", "l2")) == "l1":
@@ -211,7 +216,7 @@ class LinearSVC(LinearProbabilities, ClassifierMixin, LinearEstimator):  # type:
         """Train a machine for each class against the rest, or the only one of two classes; then their sigmoids."""
         rows, several = labels.taking_part, len(labels.classes) > 2
         count = len(labels.classes) if several else 1
-        numbers, formulation = labels.numbers[rows], LOSSES[self.loss]
+        numbers, formulation = labels.numbers[rows], self._formulation
 
         def factors_of(number: int) -> Floats:
             of_class = np.where(numbers == number, factors[number], 1.0) if several else factors[numbers]
@@ -259,6 +264,7 @@ class LinearSVC(LinearProbabilities, ClassifierMixin, LinearEstimator):  # type:
         self.classes_ = labels.classes
         self.class_weight_ = factors
         self._sigmoids_ = None
+        self.__dict__.pop("_streams_", None)
 
     def _starts_of(self, labels: Labels, count: int, variables: int) -> list[Floats] | None:
         """Return the previous solutions as starts, if they are about the same classes."""
