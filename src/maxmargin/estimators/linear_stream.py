@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from maxmargin.estimators.weights import check_costs, check_sample_weights, class_factors
@@ -21,9 +22,17 @@ from maxmargin.solvers import StochasticSubgradientSolver
 from maxmargin.solvers.linear_point import mended
 
 
+def _can_stream(model: Any) -> bool:
+    """Whether the machine has a function for each class and no probabilities, or raise: those need all data at once."""
+    if model.multi_class != "ovr" or model.probability:
+        raise AttributeError("partial_fit needs multi_class='ovr' and probability=False")
+    return True
+
+
 class StreamingClassifier:
     """What a linear classifier needs to learn from batches, and to be judged on any data."""
 
+    @available_if(_can_stream)  # type: ignore[untyped-decorator]  # scikit-learn has no type hints
     def partial_fit(self: Any, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         """Take a step for each sample of a batch of a stream.
 
@@ -35,7 +44,8 @@ class StreamingClassifier:
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         classes : array-like, optional
-            All labels that will occur. Needed in the first call; in later ones it must be the same or left out.
+            All labels that will occur. Needed in the first call unless ``fit`` has seen them; later it must be the same
+            or left out.
         sample_weight : array-like of shape (n_samples,), optional
             Factors on C by sample; 0 or less leaves a row out.
 
@@ -45,8 +55,6 @@ class StreamingClassifier:
             The estimator, with the average of the weights so far. ``certify(X, y)`` says how good they are.
         """
         cost = self._check_parameters()
-        if self.multi_class != "ovr" or self.probability:
-            raise ValueError("partial_fit needs multi_class='ovr' and probability=False")
         if self.class_weight == "balanced":
             raise ValueError("class_weight='balanced' needs all labels at once; give partial_fit a dict of weights")
         streams = self.__dict__.get("_streams_")
@@ -94,6 +102,8 @@ class StreamingClassifier:
         if begun:
             if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
                 raise ValueError(f"classes must stay {self.classes_.tolist()}, as in the first call of partial_fit")
+            return self.classes_
+        if classes is None and hasattr(self, "classes_"):
             return self.classes_
         if classes is None:
             raise ValueError("the first call of partial_fit needs classes, all labels that will occur")
