@@ -27,6 +27,9 @@ from maxmargin.training import Solver
 #: How often the judge sends a point back, each time with a violation ten times smaller.
 REVIEWS = 10
 
+#: A small gap alone is enough where the values are at most so many times as large: the optimum may be 0.
+NEXT_TO_NOTHING = 1.0
+
 #: How often it does so for a solver that cannot go on.
 PATIENCE = 2
 
@@ -171,6 +174,7 @@ def _limited(solver: Solver, review: int, spent: int, deadline: float | None) ->
     limited = replace(
         rule,
         violation=rule.violation * 0.1**review,
+        gap=rule.gap if review == 0 else None,
         max_seconds=None if deadline is None else max(0.0, deadline - perf_counter()),
         max_iterations=None if rule.max_iterations is None else max(0, rule.max_iterations - spent),
     )
@@ -181,5 +185,8 @@ def _accepts(rule: StoppingRule, certificate: Certificate) -> bool:
     """Whether a gap is small enough, or, of a rule that has none, the violation."""
     if rule.gap is None and rule.relative_gap is None:
         return certificate.violation <= rule.violation
-    close = rule.gap is not None and certificate.gap <= rule.gap
+    if not np.isfinite(certificate.primal):
+        return False
+    size = max(abs(certificate.primal), abs(certificate.dual))
+    close = rule.gap is not None and certificate.gap <= rule.gap and size <= NEXT_TO_NOTHING * rule.gap
     return close or (rule.relative_gap is not None and certificate.relative_gap <= rule.relative_gap)

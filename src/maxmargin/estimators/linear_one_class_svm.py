@@ -20,7 +20,7 @@ from maxmargin.problems import DualProblem
 
 #: A gap that is this part of the largest possible objective, times the tolerance, is small enough: no half-space keeps
 #: away from the origin if that is among the samples, and the optimum is 0.
-NEAR_THE_ORIGIN = 1e-6
+NEAR_THE_ORIGIN = 1e-10
 
 
 class LinearOneClassSVM(NoveltyDetector, LinearEstimator):

@@ -7,11 +7,13 @@ one before. Nothing of the data is kept.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from maxmargin.estimators.weights import check_costs, check_sample_weights, class_factors
 from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
@@ -19,7 +21,7 @@ from maxmargin.problems import Certificate, DualProblem, certify
 from maxmargin.problems.certificate import of_samples, response
 from maxmargin.problems.offsets import offsets_of_least_loss
 from maxmargin.solvers import StochasticSubgradientSolver
-from maxmargin.solvers.linear_point import mended
+from maxmargin.solvers.linear_point import mended, primal_value
 
 
 def _can_stream(model: Any) -> bool:
@@ -82,12 +84,16 @@ class StreamingClassifier:
         loose, and always true.
         """
         cost = self._check_parameters()
-        X, y = self._check_samples(X), np.asarray(y)
+        if self.multi_class != "ovr":
+            raise ValueError("certify judges machines of one class against the rest: multi_class='ovr'")
+        X, y = self._check_samples(X), column_or_1d(y)
+        check_consistent_length(X, y)
         weights = check_sample_weights(sample_weight, X)
         problems = self._problems_of(X, _numbers(y, self.classes_), weights, self.classes_, cost)
         scaling = self._check_intercept()
         found = []
-        for problem, own, intercept in zip(problems, np.atleast_2d(self.coef_), self.intercept_, strict=True):
+        coefficients = self.coef_.toarray() if sparse.issparse(self.coef_) else np.atleast_2d(self.coef_)
+        for problem, own, intercept in zip(problems, coefficients, self.intercept_, strict=True):
             vector = np.append(own, intercept / scaling if scaling else 0.0)
             rows = problem.matrix.features()
             assert rows is not None
@@ -95,7 +101,12 @@ class StreamingClassifier:
             offset = offsets_of_least_loss(problem, slack)
             wanted = response(problem, slack - of_samples(problem, offset))
             dual = _highest(problem, mended(problem, wanted), rows.weights)
-            found.append(certify(problem, dual, vector))
+            proof = certify(problem, dual, vector)
+            if problem.groups:  # the model has an intercept of its own, which need not be the best
+                offset = np.array([intercept])
+                primal = primal_value(problem, vector, offset, slack - offset)
+                proof = replace(proof, primal=primal, gap=max(primal - proof.dual, 0.0), offset=offset)
+            found.append(proof)
         return found[0] if len(found) == 1 else found
 
     def _labels_of_stream(self: Any, classes: Any, begun: bool) -> Any:

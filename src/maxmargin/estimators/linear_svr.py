@@ -26,8 +26,9 @@ from maxmargin.models.calibration import noise_scale
 from maxmargin.problems import DualProblem, Status
 from maxmargin.problems.certificate import conjugate
 
-#: A gap that is this part of the loss without any function is rounding: targets may lie in a tube without slope.
-ROUNDING = 1e-15
+#: A gap that is this part of the loss without any function is rounding: targets may lie in a tube without slope. The
+#: second is for squared losses, of which errors are squares too.
+ROUNDING, SQUARED_ROUNDING = 1e-15, 1e-30
 
 
 class LinearSVR(NoiseIntervals, RegressorMixin, LinearEstimator):  # type: ignore[misc]  # scikit-learn has no hints
@@ -239,7 +240,8 @@ class LinearSVR(NoiseIntervals, RegressorMixin, LinearEstimator):  # type: ignor
 
 
 def _least_gap(problem: DualProblem) -> float:
-    return ROUNDING * float(conjugate(problem, problem.linear).sum())
+    part = SQUARED_ROUNDING if problem.ridge.any() else ROUNDING
+    return part * float(conjugate(problem, problem.linear).sum())
 
 
 def _moved(machine: LinearMachine, by: float) -> LinearMachine:

@@ -22,6 +22,9 @@ from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems.dual_problem import DualProblem
 from maxmargin.problems.offsets import offsets_of_least_loss
 
+#: What subtracting primal and dual value may lose, relative to them.
+CANCELLATION = 1e-8
+
 #: Up to so many groups, offsets are taken as parts of the decision function.
 FEW_GROUPS = 2
 
@@ -118,11 +121,16 @@ def certify(problem: DualProblem, dual: Floats, weights: Floats | None = None) -
     dual_value = float(problem.linear @ dual - 0.5 * squared_norm - 0.5 * (problem.ridge * dual) @ dual)
     primal = float(0.5 * scale**2 * length + loss.sum() + scale * offset @ problem.total)
     sums = problem.group_sums(dual)
+    # The sum of residuals equals primal − dual, without the cancellation of subtracting them. If the two are far apart,
+    # numbers have become too large for that, or the sums of the groups are wrong.
+    gap = float(residual.sum() + 0.5 * (scale - 1.0) ** 2 * squared_norm) + apart
+    plain = primal - dual_value
+    if not plain <= gap + CANCELLATION * (abs(primal) + abs(dual_value)):
+        gap = plain if np.isfinite(plain) else np.inf
     return Certificate(
         primal=primal,
         dual=dual_value,
-        # The sum of residuals equals primal − dual, without the cancellation of subtracting them.
-        gap=float(residual.sum() + 0.5 * (scale - 1.0) ** 2 * squared_norm) + apart,
+        gap=gap,
         violation=violation_of(problem, low, high, dual, gradient),
         infeasibility=max(
             0.0,
@@ -155,7 +163,7 @@ def conjugate(problem: DualProblem, slack: Floats) -> Floats:
         return wish * slack
     with np.errstate(invalid="ignore"):  # 0 · ∞ where a branch is not taken
         gain = np.where(slack == 0, 0.0, wish * slack)
-        return gain - np.where(problem.ridge > 0, 0.5 * problem.ridge * wish**2, 0.0)
+        return gain - np.where(problem.ridge > 0, 0.5 * (problem.ridge * wish) * wish, 0.0)
 
 
 def residuals(problem: DualProblem, dual: Floats, slack: Floats, loss: Floats | None = None) -> Floats:

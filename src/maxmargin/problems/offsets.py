@@ -45,7 +45,15 @@ def _zero_of_slope(
         answered, bend = _native.loss_slope(slack, lower, upper, ridge, _ALL, rho, threads)
         return total - answered, bend
 
-    lowest, highest = float(slack.min(initial=0.0)), float(slack.max(initial=0.0))
+    if not len(slack):
+        return guess
+    lowest, highest = float(slack.min()), float(slack.max())
+    if total == 0 or not ridge.any():
+        # Beyond the slacks nothing changes any more, or every response has the same sign.
+        least, most = lowest, highest
+        guess = min(max(guess, least), most)
+    else:
+        least, most = -np.inf, np.inf
     # From a good guess a small interval grows until the slope changes its sign within.
     width = max(1e-3 * (highest - lowest), 1e-9)
     rise = slope(guess)[0]
@@ -53,8 +61,8 @@ def _zero_of_slope(
         return guess
     towards, edge = -np.sign(rise), guess
     for _ in range(MOST_STEPS):
-        edge = guess + towards * width
-        if towards * slope(edge)[0] >= 0:
+        edge = min(max(guess + towards * width, least), most)
+        if towards * slope(edge)[0] >= 0 or edge in (least, most):
             break
         width *= 4.0
     low, high = min(guess, edge), max(guess, edge)

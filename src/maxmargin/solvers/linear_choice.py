@@ -66,10 +66,10 @@ class LinearSolver:
         price = step_price(rows)
         if start is None and price <= CHEAP_STEP:
             weights, spent, ended = weights_of_a_sample(problem, rows, monitor, self.seed)
-            if ended is not None:
-                return point.solution(ended, spent)
             if weights is not None:
                 begin = near(problem, rows, weights, self.stopping)
+            if ended is not None:
+                return point.or_better(begin.point).solution(ended, spent)
         elif start is not None and price <= CHEAP_STEP:
             begin = near(problem, rows, point.weights, self.stopping)._replace(point=point)
         else:
@@ -95,7 +95,9 @@ def step_price(rows: Features) -> float:
         return 4.0 + rows.size / BLAS_GAIN
     dense = per_row >= rows.width
     return (
-        4.0 + (rows.width / BLAS_GAIN if dense else 0.5 * per_row) + rows.dimension**3 / (3 * BLAS_GAIN * rows.stored)
+        4.0
+        + (rows.width / BLAS_GAIN if dense else 0.5 * per_row)
+        + rows.dimension**3 / (3 * BLAS_GAIN * max(1, rows.stored))
     )
 
 
@@ -128,7 +130,7 @@ def weights_of_a_sample(
     few = features_of(some, "linear")
     weights, spent, ended = weights_of_a_sample(some, few, monitor, seed + 1)
     if ended is not None:
-        return None, spent, ended
+        return weights, spent, ended
     begin = Beginning(LinearPoint.start(some, few, None, rule)) if weights is None else near(some, few, weights, rule)
     run = NewtonRun(some, few, begin, Monitor(rule, monitor.callback))
     run.iterations = spent.iterations

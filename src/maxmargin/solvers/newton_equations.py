@@ -16,6 +16,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import linalg
 
+from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.symmetric_matrix import Floats
 
@@ -27,6 +28,20 @@ LEAST_PART = 1e-12
 
 #: What conjugate gradients leave of the right-hand side, and how many steps they take at most.
 REMAINDER, MOST_STEPS = 0.03, 250
+
+
+def _factor(square: Floats) -> tuple[Floats, bool]:
+    """Return Cholesky's factor, of a square with a larger diagonal where rounding made it indefinite."""
+    more = np.finfo(float).eps * len(square)
+    while True:
+        try:
+            factor: tuple[Floats, bool] = linalg.cho_factor(square, lower=True, check_finite=False)
+            return factor
+        except linalg.LinAlgError:
+            if not (np.isfinite(square).all() and more < 1.0):
+                raise ValueError(NOT_FINITE) from None
+            square.flat[:: len(square) + 1] *= 1.0 + more
+            more *= 10.0
 
 
 class NewtonEquations:
@@ -58,12 +73,12 @@ class NewtonEquations:
         elif few_features:
             lower = rows.squares(factors, self._mean)
             lower.flat[:: rows.dimension + 1] += 1.0
-            factor = linalg.cho_factor(lower, lower=True, overwrite_a=True, check_finite=False)
+            factor = _factor(lower)
             self._inverse = lambda right: linalg.cho_solve(factor, right, check_finite=False)
         elif rows.size <= EXACT:
             inner = square()
             inner.flat[:: rows.size + 1] += 1.0 / factors
-            factor = linalg.cho_factor(inner, lower=True, overwrite_a=True, check_finite=False)
+            factor = _factor(inner)
             self._inverse = lambda right: (
                 right - rows.weights(linalg.cho_solve(factor, rows.decisions(right), check_finite=False))
             )

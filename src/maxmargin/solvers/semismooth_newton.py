@@ -48,7 +48,7 @@ SHARPER = 0.2
 FIRST = 0.02
 
 #: The smallest σ, relative to the squared length of a row: below it rounding errors spoil the equations.
-SHARPEST = 1e-9
+SHARPEST = 1e-13
 
 #: And relative to the first one: with less, problems become harder and not fewer.
 SHARP_ENOUGH = 1e-5
@@ -119,7 +119,8 @@ def near(problem: DualProblem, rows: Features, weights: Floats, rule: StoppingRu
     if bounded.any() and room[bounded].max() > 0:
         edge = np.abs(slack[bounded])
         count = min(len(edge) - 1, NEAR * rows.dimension + len(edge) // NEAR_PART)
-        sigma = 2.0 * float(np.partition(edge, count)[count]) / float(np.median(room[bounded]))
+        sigma = 2.0 * float(np.partition(edge, count)[count]) / float(room[bounded].mean())
+        sigma = max(sigma, SHARPEST * _squared_length(rows))
     if sigma <= 0.1 * least:
         sigma = 0.0
     if sigma + least == 0.0:  # a hard margin, or every sample on the edge
@@ -213,7 +214,7 @@ class NewtonRun:
         bounded = np.isfinite(room) & (room > 0)
         sigma = FIRST * self._lengths
         if bounded.any():
-            sigma = 2.0 * float(slack[bounded].mean()) / float(np.median(room[bounded]))
+            sigma = 2.0 * float(slack[bounded].mean()) / float(room[bounded].mean())
         least = float(problem.ridge.min()) if problem.size else 0.0
         return 0.0 if FIRST * sigma <= 2 * least else max(sigma, SHARPEST * self._lengths)
 
@@ -312,7 +313,7 @@ class NewtonRun:
         """Remember when it got better for the last time: the gap, or the violation where that is known."""
         self._lowest, self._highest = min(self._lowest, self._primal), max(self._highest, self._value)
         gap, violation = self._lowest - self._highest, self.point.violation
-        if gap < 0.99 * self._best_gap or violation < 0.99 * self._best_violation:
+        if gap < 0.9 * self._best_gap or violation < 0.9 * self._best_violation:
             self._best_gap, self._best_violation = min(gap, self._best_gap), min(violation, self._best_violation)
             self._best_at = self.iterations
 
