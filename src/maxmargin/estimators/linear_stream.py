@@ -132,12 +132,17 @@ class StreamingClassifier:
         factors = class_factors(self.class_weight, labels, numbers, weights[rows])
         matrix: SymmetricMatrix = self._divide(X, rows, 1)[1]
         problems = []
-        for number in range(len(labels)) if several else (1,):
-            of_class = np.where(numbers == number, factors[number], 1.0) if several else factors[numbers]
-            signs = np.where(numbers == number, 1.0, -1.0)
-            costs = check_costs(cost, weights[rows] * of_class)
+        for number in range(len(labels)) if several else (0,):
+            signs = np.where(numbers == (number if several else 1), 1.0, -1.0)
+            costs = check_costs(cost, factors_of(number, numbers, factors, weights[rows]))
             problems.append(formulation.pose(matrix, signs, costs, self._exact_intercept))
         return problems
+
+
+def factors_of(number: int, numbers: Indices, factors: Floats, weights: Floats) -> Floats:
+    """Return the factor on C of each sample in the machine of a class against the rest, or in the only one of two."""
+    of_class = np.where(numbers == number, factors[number], 1.0) if len(factors) > 2 else factors[numbers]
+    return np.asarray(weights * of_class)
 
 
 def _numbers(y: Any, labels: Any) -> Indices:

@@ -14,7 +14,7 @@ from maxmargin.estimators.held_out import warn_of_limit
 from maxmargin.estimators.labels import Labels, lone_class, number_classes
 from maxmargin.estimators.linear_machine import ALL_IN_ONE, LINEAR_SOLVERS, LinearEstimator, Run
 from maxmargin.estimators.linear_probabilities import LinearProbabilities
-from maxmargin.estimators.linear_stream import StreamingClassifier
+from maxmargin.estimators.linear_stream import StreamingClassifier, factors_of
 from maxmargin.estimators.parameters import check_choice, check_flag
 from maxmargin.estimators.reports import reporting
 from maxmargin.estimators.svc import LOSSES
@@ -218,13 +218,9 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, Linea
         count = len(labels.classes) if several else 1
         numbers, formulation = labels.numbers[rows], self._formulation
 
-        def factors_of(number: int) -> Floats:
-            of_class = np.where(numbers == number, factors[number], 1.0) if several else factors[numbers]
-            return np.asarray(weights[rows] * of_class)
-
         def pose(matrix: SymmetricMatrix, number: int) -> DualProblem:
             signs = np.where(numbers == (number if several else 1), 1.0, -1.0)
-            costs = check_costs(cost, factors_of(number))
+            costs = check_costs(cost, factors_of(number, numbers, factors, weights[rows]))
             problem: DualProblem = formulation.pose(matrix, signs, costs, self._exact_intercept)
             return problem
 
@@ -234,7 +230,11 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, Linea
             return Status.CONVERGED
         beside, matrix = self._divide(X, rows, count)
         return self._fit_sigmoids(
-            lambda number: (pose(matrix, number), factors_of(number)), labels, formulation, run, beside
+            lambda number: (pose(matrix, number), factors_of(number, numbers, factors, weights[rows])),
+            labels,
+            formulation,
+            run,
+            beside,
         )
 
     def _train_all_in_one(
