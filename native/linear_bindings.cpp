@@ -148,7 +148,7 @@ std::tuple<std::int64_t, std::int64_t, double, double> ascend(
     Vector<double> weights, Vector<const double> linear, Vector<const double> lower, Vector<const double> upper,
     Vector<const double> ridge, Vector<const double> squared_norm, Vector<const std::int32_t> group, Vector<double> offset,
     Vector<double> excess, Vector<const double> stiffness, double constant, Vector<std::int64_t> order, std::int64_t begin,
-    std::int64_t end, double leave_above, double leave_below, double ignore, double damping, int threads) {
+    std::int64_t end, double leave_above, double leave_below, double damping, int threads) {
   const std::int64_t width = static_cast<std::int64_t>(weights.shape(0)) - 1, n = dual.shape(0), groups = offset.shape(0);
   require(width >= 0, "weights must have room for the constant feature");
   for (const auto& array : {linear, lower, upper, ridge, squared_norm})
@@ -163,7 +163,7 @@ std::tuple<std::int64_t, std::int64_t, double, double> ascend(
     if (!all) require_within(of, count);
     AscentState state{dual.data(), weights.data(), linear.data(), lower.data(), upper.data(), ridge.data(),
                       squared_norm.data(), all ? nullptr : of.data(), groups ? group.data() : nullptr, offset.data(), excess.data(),
-                      stiffness.data(), width, constant, leave_above, leave_below, ignore, damping};
+                      stiffness.data(), width, constant, leave_above, leave_below, damping};
     if (threads <= 1) {
       nb::gil_scoped_release unlocked;
       const AscentOutcome out = loops.ascend(rows, state, order.data(), begin, end);
@@ -325,7 +325,7 @@ void define_linear(nb::module_& m) {
   m.def("ascend", &ascend, exact("values"), exact("starts"), exact("features"), exact("of"), nb::arg("all"), exact("dual"),
         exact("weights"), exact("linear"), exact("lower"), exact("upper"), exact("ridge"), exact("squared_norm"),
         exact("group"), exact("offset"), exact("excess"), exact("stiffness"), nb::arg("constant"), exact("order"),
-        nb::arg("begin"), nb::arg("end"), nb::arg("leave_above"), nb::arg("leave_below"), nb::arg("ignore"),
+        nb::arg("begin"), nb::arg("end"), nb::arg("leave_above"), nb::arg("leave_below"),
         nb::arg("damping"), nb::arg("threads"));
   m.def("descend", &descend, exact("values"), exact("starts"), exact("features"), exact("of"), nb::arg("all"), exact("direction"),
         exact("sums"), exact("offset"), exact("offset_sums"), exact("numbers"), nb::arg("steps"), exact("linear"), exact("lower"),

@@ -205,12 +205,10 @@ AscentOutcome ascend(const Rows& rows, AscentState& s, std::int64_t* order, std:
       }
       pull = gradient > 0.0 ? gradient : 0.0;
     }
-    const double size = pull < 0.0 ? -pull : pull;
-    if (size > out.largest) out.largest = size;
     if (pull > out.highest) out.highest = pull;
     if (pull < out.lowest) out.lowest = pull;
     ++out.steps;
-    if (size <= s.ignore) continue;
+    if (pull == 0.0) continue;
     const double curvature = s.damping * (s.squared_norm[i] + s.constant * s.constant + (g >= 0 ? s.stiffness[g] : 0.0)) + s.ridge[i];
     double after = curvature > 0.0 ? before + gradient / curvature : (gradient > 0.0 ? s.upper[i] : s.lower[i]);
     after = after > s.upper[i] ? s.upper[i] : after < s.lower[i] ? s.lower[i] : after;

@@ -170,13 +170,13 @@ struct AscentState {
   const double* stiffness;     // how much an excess adds to ρ
   std::int64_t width;
   double constant;             // one more feature that all rows have
-  double leave_above, leave_below, ignore;
+  double leave_above, leave_below;
   double damping;              // with several threads each takes the others to do the same as it does
 };
 
 struct AscentOutcome {
   std::int64_t steps = 0, left = 0;
-  double highest = 0.0, lowest = 0.0, largest = 0.0;  // the projected gradients that were seen
+  double highest = 0.0, lowest = 0.0;  // of the projected gradients that were seen
 };
 
 // The state of the stochastic subgradient method: w = scale · direction, the sum of past weights = factor · direction + sums.

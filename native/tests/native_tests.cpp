@@ -399,7 +399,7 @@ template <class Rows> void test_rows(const Rows& rows, const RowLoops<Rows>& loo
     order[i] = (i * 7) % n;
   }
   AscentState state{dual.data(), weights.data(), linear.data(), lower.data(), upper.data(), ridge.data(), norms.data(), nullptr,
-                    group.data(), offset.data(), excess.data(), stiffness.data(), d, 0.0, HUGE_VAL, HUGE_VAL, 0.0, 1.0};
+                    group.data(), offset.data(), excess.data(), stiffness.data(), d, 0.0, HUGE_VAL, HUGE_VAL, 1.0};
   std::int64_t left = n;
   for (int pass = 0; pass < 20; ++pass) {
     const AscentOutcome out = loops.ascend(rows, state, order.data(), 0, left);

@@ -209,7 +209,6 @@ def ascend(
     end: int,
     leave_above: float,
     leave_below: float,
-    ignore: float,
     damping: float,
     threads: int,
 ) -> tuple[int, int, float, float]: ...

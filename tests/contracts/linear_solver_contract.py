@@ -20,9 +20,20 @@ class LinearSolverContract:
     def make(self, stopping: StoppingRule):
         raise NotImplementedError("a subclass provides the solver")
 
+    def check_it_says_so(self, name):
+        """A run that is cut short says so, and what it proves is true."""
+        problem = LINEAR[name]()
+        solution = self.make(StoppingRule(violation=1e-12, max_iterations=50, relative_gap=1e-6)).solve(problem)
+        assert solution.status is Status.MAX_ITERATIONS
+        certificate = certify(problem, solution.dual, solution.weights)
+        value, _ = solve_quadratic_program(problem)
+        assert certificate.dual <= value + 1e-6 * (1 + abs(value))
+        assert certificate.primal >= value - 1e-6 * (1 + abs(value))
+
     @pytest.mark.parametrize("name", LINEAR)
     def test_certifies_the_dual_vector(self, name):
         if name in self.too_hard:
+            self.check_it_says_so(name)
             return
         problem = LINEAR[name]()
         solution = self.make(StoppingRule(violation=1e-5)).solve(problem)
@@ -36,12 +47,14 @@ class LinearSolverContract:
         value, _ = solve_quadratic_program(problem)
         assert certificate.dual == pytest.approx(value, rel=1e-4, abs=1e-6)
 
-    @pytest.mark.parametrize("name", LINEAR)
+    # A hard margin has no finite primal value before the end, so no gap; by the violation it is solved above.
+    @pytest.mark.parametrize("name", [name for name in LINEAR if name != "hard_margin"])
     @pytest.mark.parametrize("tolerance", [1e-2, 1e-6])
     def test_certifies_the_relative_gap(self, name, tolerance):
         problem = LINEAR[name]()
-        if name in self.too_hard or not problem.has_limit:
-            return  # without a limit on its bounds a problem has no finite primal before the end
+        if name in self.too_hard:
+            self.check_it_says_so(name)
+            return
         rule = StoppingRule(violation=1e-12, relative_gap=tolerance)
         solution = self.make(rule).solve(problem)
         assert solution.status is Status.CONVERGED, solution.status

@@ -156,7 +156,7 @@ def test_the_native_pass_takes_the_steps_of_the_pseudo_code(form, name, constant
         _, last, highest, lowest = _native.ascend(
             *rows.arrays, rows.picks, not len(rows.picks), own["dual"], own["weights"], problem.linear, problem.lower,
             problem.upper, problem.ridge, rows.squared_norms(), problem.group, own["offset"], own["excess"],
-            own["stiffness"], rows.constant, order, 0, len(order), *leave, 0.0, 1.0, 1,
+            own["stiffness"], rows.constant, order, 0, len(order), *leave, 1.0, 1,
         )  # fmt: skip
         np.testing.assert_array_equal(order[:last], expected)
         for key in ("dual", "weights", "excess"):

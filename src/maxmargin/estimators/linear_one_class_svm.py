@@ -43,8 +43,8 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
         Limit on the iterations of the solver for each problem: passes over the samples, or steps of Newton's method.
         None for none.
     solver : str or solver object, default="auto"
-        The algorithm: "dual_coordinate_ascent", "semismooth_newton", "pairwise", or "auto", which goes by cost. A
-        solver object brings its own tolerance and limits.
+        The algorithm: "dual_coordinate_ascent", "semismooth_newton", "subgradient", "stochastic_subgradient",
+        "pairwise", or "auto", which goes by cost. A solver object brings its own tolerance and limits.
     probability : bool, default=False
         Whether to learn probabilities for ``predict_proba``; that takes hardly any time.
     max_seconds : float, default=None

@@ -122,9 +122,7 @@ class AscentRun:
             return Status.CONVERGED
         best, best_at, next_look = self.point.value, self.iterations, self.iterations + 1
         while until is None or self.iterations < until:
-            if (stop := self.monitor.limit_reached(self.iterations)) is not None:
-                return stop
-            stop = self.take_pass()
+            stop = self.monitor.limit_reached(self.iterations) or self.take_pass()
             if stop is None and self.iterations < next_look:
                 continue
             next_look = self.iterations + max(1, self.iterations // 3)
@@ -155,7 +153,7 @@ class AscentRun:
             _, last, high, low = _native.ascend(
                 *rows.arrays, rows.picks, not len(rows.picks), self.dual, self.weights, problem.linear, problem.lower,
                 problem.upper, problem.ridge, self._norms, problem.group, self.offset, excess, self._stiffness,
-                rows.constant, order, begin, end, *self._leave, 0.0, self._damping if threads > 1 else 1.0, threads,
+                rows.constant, order, begin, end, *self._leave, self._damping if threads > 1 else 1.0, threads,
             )  # fmt: skip
             if before is not None:
                 self._hold_back(*before, threads)
