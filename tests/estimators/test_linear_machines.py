@@ -43,9 +43,12 @@ CALIBRATED = "the most probable class is not always the one that the decision fu
 
 
 def cannot_pass(estimator):
-    excused = dict.fromkeys(
-        ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"), EXACT
-    )
+    excused = {}
+    # Newton's last step on a squared loss is as good as exact, whatever the tolerance.
+    exact = str(estimator) in ("LinearSVC()", "LinearSVR(loss='squared_epsilon_insensitive', noise=True)")
+    if not exact:
+        for form in ("dense", "sparse"):
+            excused[f"check_sample_weight_equivalence_on_{form}_data"] = EXACT
     if getattr(estimator, "probability", False) is True:
         excused["check_classifiers_train"] = CALIBRATED
     return excused
