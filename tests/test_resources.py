@@ -6,10 +6,15 @@ import threading
 import joblib
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from maxmargin import SVC, resources
-from maxmargin.resources import default_cache_bytes, thread_count, usable_cores, usable_memory
+from maxmargin.resources import default_cache_bytes, limited_blas, thread_count, usable_cores, usable_memory
+
+
+def blas_threads():
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
 
 needs_cores = pytest.mark.skipif(usable_cores() < 2, reason="one core: there is nothing to crowd")
 
@@ -55,6 +60,32 @@ def test_environment_lowers_the_default(monkeypatch):
 def test_threadpoolctl_lowers_the_default():
     with threadpool_limits(1, user_api="blas"):
         assert thread_count(None) == 1
+
+
+def test_limits_in_threads_leave_nothing_behind():
+    usual = blas_threads()
+    first_in, first_out = threading.Event(), threading.Event()
+
+    def first():
+        with limited_blas(1):
+            first_in.set()
+            first_out.wait(10)
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    first_in.wait(10)
+    assert max(blas_threads()) == 1
+    assert thread_count(None) == thread_count(-1)  # what we limit ourselves is no limit of the surroundings
+    with limited_blas(1):
+        first_out.set()
+        thread.join()
+        assert max(blas_threads()) == 1
+    assert blas_threads() == usual
+
+
+def test_a_limit_is_never_more_than_the_surroundings_allow():
+    with threadpool_limits(1, user_api="blas"), limited_blas(8):
+        assert max(blas_threads()) == 1
 
 
 def test_quota_of_a_control_group(monkeypatch, tmp_path):

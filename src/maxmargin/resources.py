@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import os
 import sys
-from contextlib import AbstractContextManager, nullcontext
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from numbers import Integral
 from pathlib import Path
@@ -41,13 +43,48 @@ def thread_count(n_jobs: int | None) -> int:
     return min(int(n_jobs), MOST_THREADS) if n_jobs > 0 else max(1, usable_cores() + 1 + int(n_jobs))
 
 
-def limited_blas(threads: int) -> AbstractContextManager[Any]:
-    """Return a context in which BLAS uses at most so many threads, and never more than it would anyway."""
-    now = [library["num_threads"] for library in _controller().info() if library["user_api"] == "blas"]
-    if all(count <= threads for count in now):
-        return nullcontext()
-    limit: AbstractContextManager[Any] = _controller().limit(limits=threads, user_api="blas")
-    return limit
+@contextmanager
+def limited_blas(threads: int) -> Iterator[None]:
+    """Let BLAS use at most so many threads meanwhile, and never more than it would anyway."""
+    with _blas.lock:
+        _blas.limits.append(threads)
+        _blas.tighten()
+    try:
+        yield
+    finally:
+        with _blas.lock:
+            _blas.limits.remove(threads)
+            _blas.tighten()
+
+
+class _BlasLimits:
+    """The limits in force: BLAS has one number of threads for the whole process, and fits may run in several threads.
+
+    Each fit on its own would note the number it finds and set it back at the end, and what it finds may be the limit of
+    another fit that has ended by then. So the number is noted by the first to come and set back by the last to leave.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.limits: list[int] = []
+        self.before: list[int] = []
+
+    def usual(self) -> list[int]:
+        """Return the threads of each BLAS library where nobody here limits it."""
+        return self.before or [library.get_num_threads() for library in _blas_libraries()]
+
+    def tighten(self) -> None:
+        """Set what the limits in force ask for, or what was before the first of them."""
+        before = self.before = self.usual()
+        if not self.limits:
+            self.before = []
+        for library, usual in zip(_blas_libraries(), before, strict=True):
+            threads = min([usual, *self.limits])
+            if library.get_num_threads() != threads:
+                library.set_num_threads(threads)
+
+
+_blas = _BlasLimits()
 
 
 def usable_cores() -> int:
@@ -74,7 +111,8 @@ def usable_memory() -> int:
 
 def _limits_around() -> list[int]:
     """Return the limits that the surroundings set."""
-    limits = [library["num_threads"] for library in _controller().info() if library["user_api"] == "blas"]
+    with _blas.lock:
+        limits = _blas.usual()
     text = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
     if text.isdigit() and int(text) > 0:
         limits.append(int(text))
@@ -84,9 +122,9 @@ def _limits_around() -> list[int]:
 
 
 @cache
-def _controller() -> threadpoolctl.ThreadpoolController:
-    """Return what knows the BLAS libraries: looking for them takes longer than a small fit."""
-    return threadpoolctl.ThreadpoolController()
+def _blas_libraries() -> list[Any]:
+    """Return what sets the threads of BLAS, for each loaded one: looking for them takes longer than a small fit."""
+    return list(threadpoolctl.ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
 def _inside_joblib_thread() -> bool:
