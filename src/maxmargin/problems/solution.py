@@ -63,6 +63,8 @@ class Progress:
     dual: float
     active: int
     seconds: float
+    kernel_evaluations: int = 0
+    support_vectors: int = 0
 
     @property
     def gap(self) -> float:
@@ -75,7 +77,8 @@ class Solution:
     """A dual vector and how it came about.
 
     `weights` are those of a linear machine, where its solver has better ones than the dual vector stands for; then the
-    gradient of the dual vector may be missing, which nobody needs and takes two passes over the data.
+    gradient of the dual vector may be missing, which nobody needs and takes two passes over the data. `trace` is the
+    way there, if the callback was a `maxmargin.solvers.Trace`.
     """
 
     dual: Floats
@@ -83,3 +86,4 @@ class Solution:
     status: Status
     counters: Counters
     weights: Floats | None = None
+    trace: tuple[Progress, ...] = ()

@@ -8,7 +8,7 @@ from maxmargin.solvers.pairwise import PairwiseSolver
 from maxmargin.solvers.semismooth_newton import SemismoothNewtonSolver
 from maxmargin.solvers.step_sizes import StepSize
 from maxmargin.solvers.stochastic_subgradient import StochasticSubgradientSolver
-from maxmargin.solvers.stopping import Callback, SharedCallback, StoppingRule
+from maxmargin.solvers.stopping import Callback, SharedCallback, StoppingRule, Trace
 from maxmargin.solvers.subgradient import SubgradientSolver
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "StochasticSubgradientSolver",
     "StoppingRule",
     "SubgradientSolver",
+    "Trace",
 ]
 
 #: The solvers by name.

@@ -84,6 +84,7 @@ class PairwiseSolver:
                 cache_misses=state.rows.misses,
                 seconds=monitor.seconds,
             ),
+            trace=monitor.trace,
         )
 
     def _iterate(self, problem: DualProblem, state: WorkingState, rule: int, monitor: Monitor) -> Status:
@@ -162,4 +163,6 @@ class PairwiseSolver:
             dual=state.dual_value,
             active=state.active,
             seconds=monitor.seconds,
+            kernel_evaluations=state.rows.evaluations,
+            support_vectors=int(np.count_nonzero(state.point()[0])),
         )

@@ -76,6 +76,27 @@ class SharedCallback:
         return self.stopped.is_set()
 
 
+class Trace:
+    """A callback that keeps what it is told, for pictures and tables of the way that a solver took.
+
+    Parameters
+    ----------
+    interval : float
+        Seconds between two entries at least; with 0 a solver tells of every round.
+    callback : callable, optional
+        Is told the same, and may stop the solver.
+    """
+
+    def __init__(self, interval: float = 0.0, callback: Callback | None = None) -> None:
+        self.interval = interval
+        self.callback = callback
+        self.entries: list[Progress] = []
+
+    def __call__(self, progress: Progress) -> bool:
+        self.entries.append(progress)
+        return self.callback is not None and _says_stop(self.callback(progress))
+
+
 @dataclass
 class Monitor:
     """Watches one solve: the clock, the step count, and the callback's wishes."""
@@ -85,6 +106,15 @@ class Monitor:
     report_every: float = 0.1
     started: float = field(default_factory=time.perf_counter)
     _next_report: float = 0.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.callback, Trace):
+            self.report_every = self.callback.interval
+
+    @property
+    def trace(self) -> tuple[Progress, ...]:
+        """What a `Trace` was told so far; empty for other callbacks."""
+        return tuple(self.callback.entries) if isinstance(self.callback, Trace) else ()
 
     @property
     def seconds(self) -> float:
