@@ -115,29 +115,36 @@ void row_squared_norms(Any values, Any starts, Any features, std::int64_t width,
   });
 }
 
-// out = Σ_k factors[k] row k rowᵀ k, the lower triangle only; dense rows may be counted from their mean.
+// square = Σ_k factors[k] (row k − origin)(row k − origin)ᵀ, the lower triangle only, and sums = Σ_k factors[k] (row k − origin).
+// Compressed rows are counted from zero.
 void sum_squares(Any values, Any starts, Any features, Vector<const std::int64_t> picks, bool all,
-                 Vector<const double> factors, Vector<const double> mean, Table<double> out, int threads) {
-  const std::int64_t width = out.shape(0);
-  require(static_cast<std::int64_t>(out.shape(1)) == width, "the output must be square");
-  const bool centred = mean.shape(0) > 0, dense = values.ndim() == 2;
-  require(!centred || (dense && static_cast<std::int64_t>(mean.shape(0)) == width), "the mean has the wrong length");
+                 Vector<const double> factors, Vector<const double> origin, Vector<double> sums, Table<double> square, int threads) {
+  const std::int64_t width = square.shape(0), area = width * width;
+  require(static_cast<std::int64_t>(square.shape(1)) == width && static_cast<std::int64_t>(sums.shape(0)) == width,
+          "the output must be square, with as many sums");
+  const bool shifted = origin.shape(0) > 0, dense = values.ndim() == 2;
+  require(!shifted || (dense && static_cast<std::int64_t>(origin.shape(0)) == width), "the origin has the wrong length");
   for (std::size_t k = 0; k < factors.shape(0); ++k) require(factors.data()[k] >= 0.0, "factors must not be negative");
   with_rows({values, starts, features, width}, [&](auto rows, const auto& loops, std::int64_t count) {
     const Picks some = picks_of(picks, all, count);
     require(static_cast<std::int64_t>(factors.shape(0)) == some.count, "there must be one factor for every row");
     const int parts = some.count < 2 * kChunk ? 1 : std::max(1, threads);
-    std::vector<double> others(static_cast<std::size_t>(parts - 1) * width * width, 0.0);
+    std::vector<double> others(static_cast<std::size_t>(parts - 1) * (area + width), 0.0);
     const std::size_t room_size = dense ? kSquareRows * (width + kSquarePadding) : 0;
     std::vector<double> room(parts * room_size);
-    std::fill_n(out.data(), width * width, 0.0);
+    std::fill_n(square.data(), area, 0.0);
+    std::fill_n(sums.data(), width, 0.0);
     nb::gil_scoped_release unlocked;
     in_parts(parts, some.count, [&](std::int64_t begin, std::int64_t end, int part) {
-      loops.add_squares(rows, some.at, begin, end, factors.data(), centred ? mean.data() : nullptr,
-                        room.data() + part * room_size, part ? others.data() + (part - 1) * width * width : out.data(), width);
+      double* own = part ? others.data() + (part - 1) * (area + width) : nullptr;
+      loops.add_squares(rows, some.at, begin, end, factors.data(), shifted ? origin.data() : nullptr,
+                        room.data() + part * room_size, part ? own + area : sums.data(), part ? own : square.data(), width);
     });
-    for (int part = 1; part < parts; ++part)
-      for (std::int64_t k = 0; k < width * width; ++k) out.data()[k] += others[(part - 1) * width * width + k];
+    for (int part = 1; part < parts; ++part) {
+      const double* own = others.data() + (part - 1) * (area + width);
+      for (std::int64_t k = 0; k < area; ++k) square.data()[k] += own[k];
+      for (std::int64_t k = 0; k < width; ++k) sums.data()[k] += own[area + k];
+    }
   });
 }
 
@@ -321,7 +328,7 @@ void define_linear(nb::module_& m) {
   m.def("row_squared_norms", &row_squared_norms, exact("values"), exact("starts"), exact("features"), nb::arg("width"),
         exact("picks"), nb::arg("all"), exact("out"), nb::arg("threads"));
   m.def("sum_squares", &sum_squares, exact("values"), exact("starts"), exact("features"), exact("picks"), nb::arg("all"),
-        exact("factors"), exact("mean"), exact("out"), nb::arg("threads"));
+        exact("factors"), exact("origin"), exact("sums"), exact("square"), nb::arg("threads"));
   m.def("ascend", &ascend, exact("values"), exact("starts"), exact("features"), exact("of"), nb::arg("all"), exact("dual"),
         exact("weights"), exact("linear"), exact("lower"), exact("upper"), exact("ridge"), exact("squared_norm"),
         exact("group"), exact("offset"), exact("excess"), exact("stiffness"), nb::arg("constant"), exact("order"),

@@ -115,12 +115,12 @@ void squared_norms(const Rows& rows, const std::int64_t* picks, std::int64_t beg
   for (std::int64_t k = begin; k < end; ++k) out[k] = squared_norm(rows, picks ? picks[k] : k);
 }
 
-// square += Σ_k b_k (row k − mean)(row k − mean)ᵀ, the lower triangle of `stride` columns, b ≥ 0. Dense rows are taken
-// kSquareRows at a time into `room`, each scaled by √b; then every 4 × 2 vectors of the square are summed up over them in
-// registers. Compressed rows count from zero.
+// square += Σ_k b_k (row k − origin)(row k − origin)ᵀ, the lower triangle of `stride` columns, b ≥ 0; sums += Σ_k b_k (row k −
+// origin). Dense rows are taken kSquareRows at a time into `room`, each scaled by √b; then every 4 × 2 vectors of the square
+// are summed up over them in registers. Compressed rows count from zero.
 template <class T>
 void add_squares(const DenseRows<T>& rows, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* b,
-                 const double* mean, double* room, double* square, std::int64_t stride) {
+                 const double* origin, double* room, double* sums, double* square, std::int64_t stride) {
   constexpr int step = kWidth<double>;
   const std::int64_t d = rows.width, padded = (d + 2 * step - 1) / (2 * step) * (2 * step);
   for (std::int64_t first = begin; first < end; first += kSquareRows) {
@@ -129,11 +129,12 @@ void add_squares(const DenseRows<T>& rows, const std::int64_t* picks, std::int64
       const T* x = rows.values + (picks ? picks[first + r] : first + r) * d;
       const double root = __builtin_sqrt(b[first + r]);
       double* y = room + r * padded;
-      if (mean)
-        for (std::int64_t k = 0; k < d; ++k) y[k] = root * (static_cast<double>(x[k]) - mean[k]);
+      if (origin)
+        for (std::int64_t k = 0; k < d; ++k) y[k] = root * (static_cast<double>(x[k]) - origin[k]);
       else
         for (std::int64_t k = 0; k < d; ++k) y[k] = root * static_cast<double>(x[k]);
       for (std::int64_t k = d; k < padded; ++k) y[k] = 0.0;
+      for (std::int64_t k = 0; k < d; ++k) sums[k] += root * y[k];
     }
     for (std::int64_t i = 0; i < d; i += 4)
       for (std::int64_t j = 0; j < d && j <= i + 3; j += 2 * step) {
@@ -159,12 +160,13 @@ void add_squares(const DenseRows<T>& rows, const std::int64_t* picks, std::int64
 
 template <class T, class I>
 void add_squares(const CompressedRows<T, I>& rows, const std::int64_t* picks, std::int64_t begin, std::int64_t end,
-                 const double* b, const double*, double*, double* square, std::int64_t stride) {
+                 const double* b, const double*, double*, double* sums, double* square, std::int64_t stride) {
   for (std::int64_t k = begin; k < end; ++k) {
     const std::int64_t row = picks ? picks[k] : k;
     const std::int64_t first = rows.starts[row], last = rows.starts[row + 1];
     for (std::int64_t i = first; i < last; ++i) {
       const double factor = b[k] * static_cast<double>(rows.values[i]);
+      sums[rows.features[i]] += factor;
       double* line = square + static_cast<std::int64_t>(rows.features[i]) * stride;
       for (std::int64_t j = first; j <= i; ++j) line[rows.features[j]] += factor * static_cast<double>(rows.values[j]);
     }

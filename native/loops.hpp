@@ -207,7 +207,7 @@ template <class Rows> struct RowLoops {
   void (*combine)(const Rows&, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* b, double* w);
   void (*squared_norms)(const Rows&, const std::int64_t* picks, std::int64_t begin, std::int64_t end, double* out);
   void (*add_squares)(const Rows&, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* b,
-                      const double* mean, double* room, double* square, std::int64_t stride);
+                      const double* origin, double* room, double* sums, double* square, std::int64_t stride);
   AscentOutcome (*ascend)(const Rows&, AscentState&, std::int64_t* order, std::int64_t begin, std::int64_t end);
   void (*descend)(const Rows&, DescentState&, const std::int64_t* order, std::int64_t begin, std::int64_t end, std::int64_t batch) = nullptr;
 };

@@ -368,7 +368,7 @@ void test_whole_problem() {
 // Products of rows with plain formulas, then passes of coordinate ascent: the dual must rise and the weights stay true.
 template <class Rows> void test_rows(const Rows& rows, const RowLoops<Rows>& loops, const std::vector<double>& table,
                                      std::int64_t n, std::int64_t d, std::vector<double>& first) {
-  std::vector<double> w(d), b(n), decisions(n), combined(d, 0.0), norms(n), square(d * d, 0.0);
+  std::vector<double> w(d), b(n), decisions(n), combined(d, 0.0), norms(n), sums(d, 0.0), square(d * d, 0.0);
   for (std::int64_t k = 0; k < d; ++k) w[k] = std::cos(1.0 + k);
   for (std::int64_t i = 0; i < n; ++i) b[i] = i % 3 ? std::sin(2.0 + i) : 0.0;
   loops.decisions(rows, nullptr, 0, n, w.data(), decisions.data());
@@ -376,7 +376,7 @@ template <class Rows> void test_rows(const Rows& rows, const RowLoops<Rows>& loo
   loops.squared_norms(rows, nullptr, 0, n, norms.data());
   std::vector<double> sizes(n), room(kSquareRows * (d + kSquarePadding));
   for (std::int64_t i = 0; i < n; ++i) sizes[i] = std::fabs(b[i]);
-  loops.add_squares(rows, nullptr, 0, n, sizes.data(), nullptr, room.data(), square.data(), d);
+  loops.add_squares(rows, nullptr, 0, n, sizes.data(), nullptr, room.data(), sums.data(), square.data(), d);
   for (std::int64_t i = 0; i < n; ++i) {
     double dot = 0.0, norm = 0.0;
     for (std::int64_t k = 0; k < d; ++k) dot += table[i * d + k] * w[k], norm += table[i * d + k] * table[i * d + k];
@@ -384,9 +384,14 @@ template <class Rows> void test_rows(const Rows& rows, const RowLoops<Rows>& loo
   }
   for (std::int64_t k = 0; k < d; ++k)
     for (std::int64_t j = 0; j <= k; ++j) {
-      double sum = 0.0, one = 0.0;
-      for (std::int64_t i = 0; i < n; ++i) sum += sizes[i] * table[i * d + k] * table[i * d + j], one += b[i] * table[i * d + k];
-      check(std::fabs(sum - square[k * d + j]) < 1e-9 && std::fabs(one - combined[k]) < 1e-9, "combinations and squares of rows");
+      double sum = 0.0, one = 0.0, size = 0.0;
+      for (std::int64_t i = 0; i < n; ++i) {
+        sum += sizes[i] * table[i * d + k] * table[i * d + j];
+        one += b[i] * table[i * d + k];
+        size += sizes[i] * table[i * d + k];
+      }
+      check(std::fabs(sum - square[k * d + j]) < 1e-9 && std::fabs(one - combined[k]) < 1e-9 && std::fabs(size - sums[k]) < 1e-9,
+            "combinations and squares of rows");
     }
   std::vector<double> dual(n, 0.0), weights(d + 1, 0.0), linear(n), lower(n), upper(n), ridge(n, 0.01);
   std::vector<double> offset(1, 0.0), excess(1, 0.0), stiffness(1, 1.0);

@@ -182,8 +182,9 @@ def sum_squares(
     picks: _Longs,
     all: bool,
     factors: _Floats,
-    mean: _Floats,
-    out: _Floats,
+    origin: _Floats,
+    sums: _Floats,
+    square: _Floats,
     threads: int,
 ) -> None: ...
 def ascend(

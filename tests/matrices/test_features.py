@@ -52,18 +52,18 @@ def test_products(form, constant, threads, size):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("constant", [0.0, 2.5])
-def test_squares(form, constant):
+def test_moments(form):
     held, plain = data(form, 900, 20)
     factors = np.random.default_rng(1).uniform(size=900)
-    full = np.column_stack([plain, np.full(900, constant)])
-    found = Features(Points(held), constant, 2).squares(factors)
-    np.testing.assert_allclose(np.tril(found), np.tril(full.T @ (factors[:, None] * full)), atol=1e-10)
-    if not constant:
-        mean = factors @ full / factors.sum()
-        found = Features(Points(held), 0.0, 2).squares(factors, mean)
-        from_there = full - mean
-        np.testing.assert_allclose(np.tril(found), np.tril(from_there.T @ (factors[:, None] * from_there)), atol=1e-9)
+    for origin in [None, plain.mean(axis=0)] if "dense" in form else [None]:
+        total, sums, squares = Features(Points(held), 0.0, 2).moments(factors, origin)
+        counted = plain if origin is None else plain - origin
+        assert total == pytest.approx(factors.sum())
+        np.testing.assert_allclose(sums, factors @ counted, atol=1e-10)
+        np.testing.assert_allclose(np.tril(squares), np.tril(counted.T @ (factors[:, None] * counted)), atol=1e-10)
+    if "dense" not in form:
+        with pytest.raises(ValueError, match="from zero"):
+            Features(Points(held)).moments(factors, plain.mean(axis=0))
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -22,6 +22,24 @@ WORTH_A_THREAD = 2 * 10**5
 
 _NO_INTEGERS = np.empty(0, dtype=np.int64)
 _NO_FLOATS = np.empty(0)
+
+
+class Moments(NamedTuple):
+    """Σ c_i, Σ c_i f_i and the lower triangle of Σ c_i f_i f_iᵀ, without the constant feature."""
+
+    total: float
+    sums: Floats
+    squares: Floats
+
+    def plus(self, other: Moments, times: float = 1.0) -> Moments:
+        """Return the moments with so many times those of other rows."""
+        return Moments(
+            self.total + times * other.total, self.sums + times * other.sums, self.squares + times * other.squares
+        )
+
+    def times(self, factor: float) -> Moments:
+        """Return the moments for factors that are so many times larger."""
+        return Moments(factor * self.total, factor * self.sums, factor * self.squares)
 
 
 @dataclass(frozen=True)
@@ -100,24 +118,26 @@ class Features:
         """Return some of the rows."""
         return Features(self.points.take(rows), self.constant, self.threads)
 
-    def squares(self, factors: Floats, mean: Floats | None = None) -> Floats:
-        """Return the lower triangle of Σ factors_i f_i f_iᵀ, with a row and a column for the constant feature.
-
-        With a `mean`, which must be that of the rows by these factors, they are counted from there.
-        """
-        width, dense = self.width, not sparse.issparse(self.points.data)
-        out, square = np.zeros((width + 1, width + 1)), np.empty((width, width))
+    def moments(self, factors: Floats, origin: Floats | None = None) -> Moments:
+        """Return the sums of the rows and of their squares, counted from the `origin`; compressed rows from zero."""
+        dense = not sparse.issparse(self.points.data)
+        if origin is not None and not dense:
+            raise ValueError("compressed rows are counted from zero")
+        sums, squares = np.empty(self.width), np.empty((self.width, self.width))
         factors = np.ascontiguousarray(factors, dtype=np.float64)
-        origin = _NO_FLOATS if mean is None or not dense else mean[:-1].copy()
         per_row = self.stored // max(1, self.size)
         threads = self.threads_for(self.stored * per_row // (16 if dense else 2))
-        _native.sum_squares(*self.arrays, self.picks, self._all, factors, origin, square, threads)
-        if mean is not None and not dense:
-            square -= factors.sum() * np.outer(mean[:-1], mean[:-1])
-        out[:width, :width] = square
-        if self.constant and mean is None:
-            out[width, :] = self.constant * self.weights(factors)
-        return out
+        _native.sum_squares(
+            *self.arrays,
+            self.picks,
+            self._all,
+            factors,
+            _NO_FLOATS if origin is None else origin,
+            sums,
+            squares,
+            threads,
+        )
+        return Moments(float(factors.sum()), sums, squares)
 
     @cached_property
     def arrays(self) -> tuple[Any, Any, Any]:

@@ -48,11 +48,13 @@ def finite_norms(rows: Features) -> Floats:
 def mended(problem: DualProblem, dual: Floats) -> Floats:
     """Return the dual vector with the sums of its groups put right, if possible by those between their bounds alone.
 
-    A variable on its bound that is moved off it by next to nothing would spoil the optimality criterion.
+    A variable on its bound that is moved off it by next to nothing would spoil the optimality criterion. What a sum
+    lacks by rounding alone is left.
     """
     lacking = problem.total - problem.group_sums(dual)
+    rounding = 4 * np.finfo(float).eps * (problem.group_sums(np.abs(dual)) + np.abs(problem.total))
     dual = dual.copy()
-    for g in np.flatnonzero(lacking):
+    for g in np.flatnonzero(np.abs(lacking) > rounding):
         between = np.flatnonzero((problem.group == g) & (dual > problem.lower) & (dual < problem.upper))
         if not len(between):
             continue

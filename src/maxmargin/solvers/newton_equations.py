@@ -17,7 +17,7 @@ import numpy as np
 from scipy import linalg
 
 from maxmargin.matrices import NOT_FINITE
-from maxmargin.matrices.features import Features
+from maxmargin.matrices.features import Features, Moments
 from maxmargin.matrices.symmetric_matrix import Floats
 
 #: Up to so many features or samples the equations are solved exactly.
@@ -44,6 +44,46 @@ def _factor(square: Floats) -> tuple[Floats, bool]:
             more *= 10.0
 
 
+def by_features(rows: Features, between: int) -> bool:
+    """Whether the equations are solved by features, given how many samples are between their bounds."""
+    return between > 0 and rows.dimension <= EXACT and (rows.dimension <= between or between > EXACT)
+
+
+def step_by_features(
+    moments: Moments, origin: Floats, constant: float, right: Floats, bottom: Floats
+) -> tuple[Floats, Floats]:
+    """Return the steps of the weights and of the offset, with one group for all samples or none.
+
+    `moments` are those of the rows between their bounds, with the factors D, counted from the `origin`.
+    """
+    width = len(moments.sums)
+    if not len(bottom):
+        return _solved(_square(moments, constant), right), bottom
+    drift = moments.sums / moments.total
+    lower = _square(moments, 0.0)
+    lower[:width, :width] -= np.outer(moments.sums, drift)
+    mean = np.append(origin + drift, constant)
+    step = _solved(lower, right - mean * bottom[0])
+    return step, bottom / moments.total - float(mean @ step)
+
+
+def _square(moments: Moments, constant: float) -> Floats:
+    """Return I + Fᵀ D F, the lower triangle, with a row for the constant feature."""
+    width = len(moments.sums)
+    lower = np.zeros((width + 1, width + 1))
+    lower[:width, :width] = moments.squares
+    if constant:
+        lower[width, :width] = constant * moments.sums
+        lower[width, width] = constant**2 * moments.total
+    lower.flat[:: width + 2] += 1.0
+    return lower
+
+
+def _solved(lower: Floats, right: Floats) -> Floats:
+    solution: Floats = linalg.cho_solve(_factor(lower), right, check_finite=False)
+    return solution
+
+
 class NewtonEquations:
     """Equations of one step; `rows` are those between their bounds, with the factors D.
 
@@ -64,16 +104,10 @@ class NewtonEquations:
         self, rows: Features, factors: Floats, group: np.ndarray, largest: Floats, square: Callable[[], Floats]
     ) -> None:
         self.rows, self.factors, self.group, self.largest = rows, factors, group, largest
-        few_features = rows.dimension <= EXACT and (rows.dimension <= rows.size or rows.size > EXACT)
-        self._mean: Floats | None = None
-        if few_features and len(largest) == 1 and rows.size and (group == 0).all():
-            self._mean = rows.weights(factors) / factors.sum()
         if rows.size == 0:
             self._inverse: Callable[[Floats], Floats] = lambda right: right
-        elif few_features:
-            lower = rows.squares(factors, self._mean)
-            lower.flat[:: rows.dimension + 1] += 1.0
-            factor = _factor(lower)
+        elif by_features(rows, rows.size):
+            factor = _factor(_square(rows.moments(factors), rows.constant))
             self._inverse = lambda right: linalg.cho_solve(factor, right, check_finite=False)
         elif rows.size <= EXACT:
             inner = square()
@@ -87,9 +121,6 @@ class NewtonEquations:
 
     def solve(self, right: Floats, bottom: Floats) -> tuple[Floats, Floats]:
         """Return the steps of the weights and of the offsets."""
-        if self._mean is not None:
-            step = self._inverse(right - self._mean * bottom[0])
-            return step, bottom / self.factors.sum() - float(self._mean @ step)
         step = self._inverse(right)
         groups = len(bottom)
         if not groups:

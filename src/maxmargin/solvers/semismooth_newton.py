@@ -35,7 +35,8 @@ from maxmargin.solvers.linear_point import (
     mended,
     primal_value,
 )
-from maxmargin.solvers.newton_equations import NewtonEquations
+from maxmargin.solvers.newton_equations import NewtonEquations, by_features, step_by_features
+from maxmargin.solvers.running_moments import RunningMoments
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
 
 #: The rounded problem counts as solved when its own gap is this part of the whole gap.
@@ -172,6 +173,8 @@ class NewtonRun:
         self._lowest, self._highest = np.inf, -np.inf  # primal and dual values seen, feasible or nearly so
         self._best_gap = self._best_violation = np.inf
         self._best_at = 0
+        self._one_sum = problem.groups == 0 or (problem.groups == 1 and problem.singles == 0)
+        self._running = RunningMoments(rows, problem.ridge, centred=problem.groups == 1)
 
     def counters(self) -> Counters:
         """Return what the run cost."""
@@ -320,15 +323,7 @@ class NewtonRun:
     def _step(self) -> None:
         """Take Newton's step, as long as the rounded primal falls along it."""
         problem = self.problem
-        free = np.flatnonzero((self._response > problem.lower) & (self._response < problem.upper))
-        equations = NewtonEquations(
-            self.rows.take(free),
-            1.0 / (problem.ridge[free] + self.sigma),
-            problem.group[free],
-            problem.group_sums(1.0 / (problem.ridge + self.sigma)) if problem.groups else np.zeros(0),
-            lambda: problem.matrix.block(free, free),
-        )
-        along, shift = equations.solve(-self._uphill, -self._lacking)
+        along, shift = self._direction()
         image = self.rows.decisions(along)
         length = self._search(along, shift, image + of_samples(problem, shift) if len(shift) else image)
         self.weights = self.weights + length * along
@@ -337,6 +332,25 @@ class NewtonRun:
         self.iterations += 1
         if self.iterations % 20 == 0:
             self._image = self.rows.decisions(self.weights)  # without the rounding errors of the sums
+
+    def _direction(self) -> tuple[Floats, Floats]:
+        """Return Newton's step of the weights and of the offsets."""
+        problem = self.problem
+        between = (self._response > problem.lower) & (self._response < problem.upper)
+        count = int(np.count_nonzero(between))
+        if self._one_sum and by_features(self.rows, count):
+            moments = self._running.of(between, self.sigma)
+            return step_by_features(moments, self._running.origin, self.rows.constant, -self._uphill, -self._lacking)
+        free = np.flatnonzero(between)
+        factors = 1.0 / (problem.ridge + self.sigma)
+        equations = NewtonEquations(
+            self.rows.take(free),
+            factors[free],
+            problem.group[free],
+            problem.group_sums(factors),
+            lambda: problem.matrix.block(free, free),
+        )
+        return equations.solve(-self._uphill, -self._lacking)
 
     def _search(self, along: Floats, shift: Floats, fall: Floats) -> float:
         """Return the step length at which the slope of the rounded primal is nearly zero."""
