@@ -38,13 +38,26 @@ def number_classes(y: Any, weights: Floats, lone: Callable[[Any], str]) -> Label
     if not whole:  # numbers with a fraction are no labels, and objects are looked at
         check_classification_targets(y)
     taking_part = np.flatnonzero(weights > 0)
-    classes, codes = np.unique(y[taking_part], return_inverse=True)
+    classes, codes = _two_classes(y[taking_part]) or np.unique(y[taking_part], return_inverse=True)
     if len(classes) < 2:
         raise ValueError(lone(classes.tolist()[0]))
     members = [taking_part[codes == c] for c in range(len(classes))]
     numbers = np.full(len(y), -1)
     numbers[taking_part] = codes
     return Labels(classes, numbers, members, taking_part)
+
+
+def _two_classes(y: Any) -> tuple[Any, Any] | None:
+    """Return two classes and which one each label is, None if they are not two numbers: quicker than to sort them."""
+    if y.dtype.kind not in "biuf" or not len(y):
+        return None
+    differs = y != y[0]
+    other = int(differs.argmax())
+    if not differs[other] or not np.array_equal(differs, y == y[other]):
+        return None
+    if y[0] < y[other]:
+        return y[[0, other]], differs.astype(np.intp)
+    return y[[other, 0]], np.logical_not(differs).astype(np.intp)
 
 
 def lone_class(label: Any) -> str:

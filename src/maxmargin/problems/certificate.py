@@ -148,6 +148,8 @@ def certify(problem: DualProblem, dual: Floats, weights: Floats | None = None) -
 
 def response(problem: DualProblem, slack: Floats) -> Floats:
     """Return the β in [lower, upper] that maximises βz − ½ ridge β²: what the dual variable would like to be."""
+    if problem.ridged:
+        return np.clip(slack / problem.ridge, problem.lower, problem.upper)
     bound = np.where(slack > 0, problem.upper, np.where(slack < 0, problem.lower, 0.0))
     if not problem.ridge.any():
         return np.minimum(np.maximum(bound, problem.lower), problem.upper)
@@ -161,6 +163,8 @@ def conjugate(problem: DualProblem, slack: Floats) -> Floats:
     wish = response(problem, slack)
     if problem.bounded and not problem.ridge.any():
         return wish * slack
+    if problem.ridged:
+        return wish * (slack - 0.5 * problem.ridge * wish)
     with np.errstate(invalid="ignore"):  # 0 · ∞ where a branch is not taken
         gain = np.where(slack == 0, 0.0, wish * slack)
         return gain - np.where(problem.ridge > 0, 0.5 * (problem.ridge * wish) * wish, 0.0)
@@ -197,10 +201,13 @@ def violation_of(problem: DualProblem, low: Floats, high: Floats, dual: Floats, 
         return float("inf")
     worst = max(0.0, _largest(low - high))
     if problem.singles:
-        single = problem.group < 0
-        up = single & (dual < problem.upper)
-        down = single & (dual > problem.lower)
-        worst = max(worst, _largest(gradient[up]), _largest(-gradient[down]))
+        up, down = dual < problem.upper, dual > problem.lower
+        if problem.groups:
+            up &= problem.group < 0
+            down &= problem.group < 0
+        worst = max(
+            worst, _largest(np.where(up, gradient, 0.0)), -float(np.where(down, gradient, 0.0).min(initial=0.0))
+        )
     return worst
 
 

@@ -96,6 +96,11 @@ class DualProblem:
         return bool(np.isfinite(self.lower).all() and np.isfinite(self.upper).all())
 
     @cached_property
+    def ridged(self) -> bool:
+        """Whether every variable has a ridge."""
+        return bool((self.ridge > 0).all())
+
+    @cached_property
     def has_limit(self) -> bool:
         """Whether no variable can grow for ever: each has finite bounds, or a ridge that holds it back."""
         held = (np.isfinite(self.lower) & np.isfinite(self.upper)) | (self.ridge > 0)
