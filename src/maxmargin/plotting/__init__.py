@@ -1,5 +1,5 @@
 """Pictures, with matplotlib."""
 
-from maxmargin.plotting.decision_regions import plot_decision_regions
+from maxmargin.plotting.decision_regions import DecisionRegionsDisplay, plot_decision_regions
 
-__all__ = ["plot_decision_regions"]
+__all__ = ["DecisionRegionsDisplay", "plot_decision_regions"]

@@ -1,82 +1,225 @@
-"""A picture of a two-dimensional machine: regions, margins and the kinds of support vectors."""
+"""A picture of a machine on two features: its regions, its margins and where the samples lie."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.ndimage import gaussian_filter
 
-from maxmargin.estimators import SVC
+from maxmargin.matrices.symmetric_matrix import Floats, Indices
+from maxmargin.plotting.sides import (
+    Side,
+    class_numbers,
+    detected_sides,
+    is_detector,
+    is_training_data,
+    machine_of,
+    margins_of,
+    sides_of,
+)
+from maxmargin.plotting.style import GREY, INK, axes_for, colour, legend_below, marker
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
 
-COLOURS = ("#3b6fb6", "#d1603d", "#4a9d5f", "#8a5fb0", "#c9a227", "#5f6b7a")
+#: How each kind of sample is marked, beyond its colour: shape, size, what it is called.
+MARKS: dict[Side, tuple[str, float, str]] = {
+    Side.ON: ("o", 62.0, "on the margin"),
+    Side.INSIDE: ("D", 46.0, "inside the margin"),
+    Side.WRONG: ("x", 40.0, "on the wrong side"),
+}
+DETECTED = {Side.ON: "on the boundary", Side.WRONG: "outside"}
+
+#: With more samples than this, marks become smaller.
+ROOMY = 250
 
 
-def plot_decision_regions(model: SVC, X: Any, y: Any, ax: Axes | None = None, resolution: int = 240) -> Axes:
-    """Draw the decision regions of a fitted `SVC` on two features, with its samples.
+@dataclass
+class DecisionRegionsDisplay:
+    """Regions of a fitted classifier or novelty detector on two features, with margins and kinds of support vectors.
 
-    Filled circles are samples beyond the margin; open rings mark free support vectors (on the margin), crosses bounded
-    ones (inside it or on the wrong side). With two classes the solid line is the boundary, dashed lines are the margin.
+    A ring marks a support vector on the margin, a diamond one inside it, a cross one on the wrong side of the boundary;
+    samples beyond the margin are not marked. With two classes the solid line is the boundary f = 0, the dashed lines
+    are the edges of the margin, f = ±1. With more classes each pair or class has margins of its own, which are not
+    drawn, and a sample is marked by the machine in which it does worst. Of a novelty detector, which has no margin, the
+    line is the boundary, rings mark samples on it and crosses those outside.
 
-    Parameters
+    Make it with `from_estimator`.
+
+    Attributes
     ----------
-    model : SVC
-        Fitted on the two columns of `X`.
-    X : array of shape (n_samples, 2)
-    y : array of shape (n_samples,)
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-    resolution : int
-        Grid points along each side.
+    horizontal, vertical : float arrays
+        The grid.
+    regions : int array of shape (vertical, horizontal)
+        The number of the class at each point of the grid; of a detector 1 inside and 0 outside.
+    decision : float array of the same shape, or None
+        f at each point; None with more than two classes.
+    X : float array of shape (n_samples, 2)
+    numbers : int array
+        The number of each sample's class; of a detector all 1.
+    classes : list of str, or None of a detector
+    sides : int array
+        The `Side` of each sample: 0 beyond the margin, 1 on it, 2 inside, 3 on the wrong side.
+    support : bool
+        Whether `X` are the training samples of a kernel machine, so that those marked are its support vectors.
+    ax_, figure_
+        What `plot` drew on.
 
-    Returns
-    -------
-    matplotlib Axes
+    Examples
+    --------
+    >>> from maxmargin import SVC
+    >>> from maxmargin.datasets import chessboard
+    >>> from maxmargin.plotting import DecisionRegionsDisplay
+    >>> X, y = chessboard(200)
+    >>> display = DecisionRegionsDisplay.from_estimator(SVC(gamma=1.0).fit(X, y), X, y)
+    >>> display.ax_.get_title()
+    ''
     """
-    plt = _pyplot()
-    X = np.asarray(X, dtype=float)
-    if X.ndim != 2 or X.shape[1] != 2:
-        raise ValueError(f"a picture needs exactly two features, but X has shape {X.shape}")
-    if ax is None:
-        _, ax = plt.subplots(figsize=(7.5, 7), layout="constrained")
 
-    low, high = X.min(axis=0), X.max(axis=0)
-    border = 0.04 * (high - low) + 1e-9
-    first = np.linspace(low[0] - border[0], high[0] + border[0], resolution)
-    second = np.linspace(low[1] - border[1], high[1] + border[1], resolution)
-    grid = np.column_stack([axis.ravel() for axis in np.meshgrid(first, second)])
-    codes = np.searchsorted(model.classes_, model.predict(grid)).reshape(resolution, resolution)
-    count = len(model.classes_)
-    colours = [COLOURS[c % len(COLOURS)] for c in range(count)]
-    ax.contourf(first, second, codes, levels=np.arange(count + 1) - 0.5, colors=colours, alpha=0.18)
-    if count == 2:
-        decision = model.decision_function(grid).reshape(resolution, resolution)
-        ax.contour(first, second, decision, levels=[-1, 0, 1], colors="#30343a",
-                   linestyles=["--", "-", "--"], linewidths=[0.9, 1.6, 0.9])  # fmt: skip
-    else:
-        ax.contour(first, second, codes, levels=np.arange(count - 1) + 0.5, colors="#30343a", linewidths=1.2)
+    horizontal: Floats = field(repr=False)
+    vertical: Floats = field(repr=False)
+    regions: Indices = field(repr=False)
+    decision: Floats | None = field(repr=False)
+    X: Floats = field(repr=False)
+    numbers: Indices = field(repr=False)
+    classes: list[str] | None
+    sides: Indices = field(repr=False)
+    support: bool
+    labels: tuple[str, str] = ("", "")
+    ax_: Axes = field(init=False, repr=False)
+    figure_: FigureBase = field(init=False, repr=False)
 
-    geometries = model.geometry_ if isinstance(model.geometry_, list) else [model.geometry_]
-    free = np.unique(np.concatenate([geometry.free for geometry in geometries]))
-    bounded = np.setdiff1d(np.concatenate([geometry.bounded for geometry in geometries]), free)
-    for c, label in enumerate(model.classes_):
-        mine = np.asarray(y) == label
-        ax.scatter(X[mine, 0], X[mine, 1], s=9, color=colours[c], label=f"class {label}", linewidths=0)
-    ax.scatter(X[free, 0], X[free, 1], s=42, facecolors="none", edgecolors="#30343a", linewidths=1.0,
-               label=f"free support vectors ({len(free)})")  # fmt: skip
-    if len(bounded):
-        ax.scatter(X[bounded, 0], X[bounded, 1], s=34, marker="x", color="#30343a", linewidths=0.9,
-                   label=f"bounded support vectors ({len(bounded)})")  # fmt: skip
-    ax.set(xlim=(first[0], first[-1]), ylim=(second[0], second[-1]))
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.05), ncols=2, frameon=False, fontsize="small")
-    return ax
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any = None, *, resolution: int = 320, ax: Axes | None = None
+    ) -> DecisionRegionsDisplay:
+        """Draw a fitted estimator and samples, as a rule those that it was fitted on.
+
+        Parameters
+        ----------
+        estimator : classifier or novelty detector, or a pipeline that ends with one
+            Fitted on two features.
+        X : array-like of shape (n_samples, 2)
+        y : array-like of shape (n_samples,)
+            Their labels; a novelty detector needs none.
+        resolution : int
+            Grid points along each side.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        DecisionRegionsDisplay
+        """
+        table = X if hasattr(X, "shape") else np.asarray(X, dtype=float)
+        if len(table.shape) != 2 or table.shape[1] != 2:
+            raise ValueError(
+                f"a picture of regions needs exactly two features, but X has shape {tuple(table.shape)}; fit on two "
+                "columns, or on PCA(n_components=2).fit_transform(X)"
+            )
+        machine, seen = machine_of(estimator, table)
+        detector = is_detector(machine)
+        if not detector and y is None:
+            raise ValueError("y is missing: the samples of a classifier are drawn by their labels")
+        points = np.asarray(table, dtype=float)
+        horizontal, vertical = (_side(column, resolution) for column in points.T)
+        grid = np.column_stack([axis.ravel() for axis in np.meshgrid(horizontal, vertical)])
+        if hasattr(table, "iloc"):  # a data frame whose names the estimator knows
+            grid = type(table)(grid, columns=table.columns)
+        seen_grid = machine_of(estimator, grid)[1]
+        shape = (len(vertical), len(horizontal))
+        decision: Floats | None = None
+        if detector:
+            decision = np.asarray(machine.decision_function(seen_grid))
+            regions = (decision >= 0).astype(np.intp)
+            numbers, classes = np.ones(len(points), dtype=np.intp), None
+            sides = detected_sides(machine, seen, machine.decision_function(seen))
+        else:
+            if len(machine.classes_) == 2:
+                decision = np.asarray(machine.decision_function(seen_grid))
+                regions = (decision >= 0).astype(np.intp)
+            else:
+                regions = class_numbers(machine, machine.predict(seen_grid))
+            numbers, classes = class_numbers(machine, y), [str(label) for label in machine.classes_]
+            sides = sides_of(machine, seen, margins_of(machine, seen, numbers))
+        display = cls(
+            horizontal=horizontal,
+            vertical=vertical,
+            regions=regions.reshape(shape),
+            decision=None if decision is None else decision.reshape(shape),
+            X=points,
+            numbers=numbers,
+            classes=classes,
+            sides=sides,
+            support=is_training_data(machine, seen),
+            labels=tuple(str(name) for name in table.columns) if hasattr(table, "columns") else ("", ""),
+        )
+        return display.plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> DecisionRegionsDisplay:
+        """Draw on the given axes, or on new ones.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        self
+        """
+        ax = axes_for(ax, (6.0, 6.0))
+        self._draw_regions(ax)
+        self._draw_samples(ax)
+        ax.set(xlim=self.horizontal[[0, -1]], ylim=self.vertical[[0, -1]], xlabel=self.labels[0], ylabel=self.labels[1])
+        legend_below(ax, 2)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _draw_regions(self, ax: Axes) -> None:
+        grid = self.horizontal, self.vertical
+        count = 2 if self.classes is None else len(self.classes)
+        fills = [GREY, colour(0)] if self.classes is None else [colour(number) for number in range(count)]
+        values = self.regions - 0.5 if self.decision is None else self.decision
+        levels = np.arange(count + 1) - 1.0 if self.decision is None else [-np.inf, 0.0, np.inf]
+        ax.contourf(*grid, values, levels=levels, colors=fills, alpha=0.16)
+        if self.decision is None:
+            for number in range(count):  # each class by itself, its border smoothed within a step of the grid
+                border = gaussian_filter((self.regions == number).astype(float), 1.0)
+                ax.contour(*grid, border, levels=[0.5], colors=INK, linewidths=1.2)
+        elif self.classes is None:
+            ax.contour(*grid, self.decision, levels=[0.0], colors=INK, linewidths=1.6)
+        else:
+            ax.contour(*grid, self.decision, levels=[-1.0, 0.0, 1.0], colors=INK, linestyles=["--", "-", "--"],
+                       linewidths=[0.9, 1.7, 0.9])  # fmt: skip
+
+    def _draw_samples(self, ax: Axes) -> None:
+        scale = min(1.0, max(0.3, ROOMY / len(self.X)))
+        for number, name in enumerate(["", "sample"] if self.classes is None else self.classes):
+            mine = self.X[self.numbers == number]
+            if len(mine):
+                face = colour(0) if self.classes is None else colour(number)
+                label = f"samples ({len(mine)})" if self.classes is None else f"class {name} ({len(mine)})"
+                ax.scatter(*mine.T, s=20 * scale, color=face, marker=marker(number if self.classes else 0),
+                           linewidths=0, label=label)  # fmt: skip
+        for side, (shape, size, name) in MARKS.items():
+            marked = self.X[self.sides == side]
+            if self.classes is None:
+                name = DETECTED.get(side, name)
+            if len(marked):
+                face = {"color": INK} if shape == "x" else {"facecolors": "none", "edgecolors": INK}
+                label = f"support vectors {name} ({len(marked)})" if self.support else f"{name} ({len(marked)})"
+                ax.scatter(*marked.T, s=size * scale, marker=shape, linewidths=max(0.6, scale), label=label, **face)
 
 
-def _pyplot() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("pictures need matplotlib: pip install 'maxmargin[plot]'") from error
-    return plt
+def _side(values: Floats, resolution: int) -> Floats:
+    low, high = float(values.min()), float(values.max())
+    border = 0.05 * (high - low) or 1.0
+    return np.linspace(low - border, high + border, resolution)
+
+
+def plot_decision_regions(estimator: Any, X: Any, y: Any = None, ax: Axes | None = None) -> Axes:
+    """Draw the regions of a fitted estimator, and return the axes: `DecisionRegionsDisplay` in a word."""
+    return DecisionRegionsDisplay.from_estimator(estimator, X, y, ax=ax).ax_
