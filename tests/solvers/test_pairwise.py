@@ -10,8 +10,7 @@ from contracts.solver_contract import SolverContract
 from maxmargin.kernels import FunctionKernel, Gaussian, Linear, Points
 from maxmargin.matrices import CachedMatrix, KernelMatrix
 from maxmargin.problems import DualProblem, Status, certify, feasible_start
-from maxmargin.solvers import PairwiseSolver, StoppingRule
-from maxmargin.solvers.stopping import Monitor
+from maxmargin.solvers import PairwiseSolver, StoppingRule, Trace
 from maxmargin.solvers.working_set import SELECTION_RULES
 from maxmargin.solvers.working_state import WorkingState
 from reference import pairwise as reference
@@ -117,14 +116,13 @@ def test_rules_shrinking_and_cache_agree_on_the_optimum():
     np.testing.assert_allclose(values, values[0], rtol=1e-8)
 
 
-def test_shrinking_leaves_variables_out_and_brings_them_back(monkeypatch):
+def test_shrinking_leaves_variables_out_and_brings_them_back():
     problem = overlapping_cloud()
-    active = []
-    monkeypatch.setattr(Monitor, "report", lambda self, progress, now=False: active.append(progress().active))
     options = {"cache_bytes": 8 * 600 * 40, "finish_below": 0, "stopping": StoppingRule(violation=1e-6)}
-    plain = PairwiseSolver(shrinking=False, **options).solve(problem)
-    assert set(active) == {problem.size}
-    solution = PairwiseSolver(shrinking=True, **options).solve(problem)
+    plain = PairwiseSolver(shrinking=False, **options).solve(problem, callback=Trace())
+    assert {entry.active for entry in plain.trace} == {problem.size}
+    solution = PairwiseSolver(shrinking=True, **options).solve(problem, callback=Trace())
+    active = [entry.active for entry in solution.trace]
     assert min(active) < problem.size
     assert active[-1] == problem.size
     assert solution.counters.kernel_evaluations < plain.counters.kernel_evaluations

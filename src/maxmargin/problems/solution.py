@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from maxmargin.matrices.symmetric_matrix import Floats
@@ -54,7 +54,8 @@ class Counters:
 class Progress:
     """Where a solver stands; what a callback sees.
 
-    While variables are shrunk away, `primal` counts the samples in play and takes the others as settled.
+    While variables are shrunk away, `primal` counts the samples in play and takes the others as settled. `point` is the
+    dual vector, if the callback is a `maxmargin.solvers.Trace` that keeps points.
     """
 
     iteration: int
@@ -65,6 +66,7 @@ class Progress:
     seconds: float
     kernel_evaluations: int = 0
     support_vectors: int = 0
+    point: Floats | None = field(default=None, repr=False, compare=False)
 
     @property
     def gap(self) -> float:

@@ -18,10 +18,10 @@ import numpy as np
 
 from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
-from maxmargin.problems.certificate import of_samples, offsets_for, residuals
 from maxmargin.solvers.exact_finish import accelerate, exact_finish
 from maxmargin.solvers.hard_margin import grows_without_limit
 from maxmargin.solvers.shrinking import reconsider, shrink, unshrink
+from maxmargin.solvers.standing import known_gap, standing
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
 from maxmargin.solvers.working_set import selection_code
 from maxmargin.solvers.working_state import Reason, WorkingState
@@ -65,6 +65,7 @@ class PairwiseSolver:
         rule = selection_code(self.selection)
         state = WorkingState(problem, feasible_start(problem, start), self.cache_bytes, self.shrinking)
         try:
+            monitor.begin(lambda: self._progress(problem, state, monitor))
             status = self._iterate(problem, state, rule, monitor)
             unshrink(state)
             if status is Status.CONVERGED and state.iterations and state.violation <= self.stopping.violation:
@@ -100,6 +101,7 @@ class PairwiseSolver:
             steps = next_check - state.iterations
             if limit is not None:
                 steps = min(steps, limit - state.iterations)
+            steps = monitor.stretch(state.iterations, steps)
             outcome = state.steps(rule, tolerance, steps, monitor.time_slice())
             if outcome.reason is Reason.OPTIMAL:
                 if state.active == state.size:
@@ -116,7 +118,7 @@ class PairwiseSolver:
                 continue
             if (stop := monitor.limit_reached(state.iterations)) is not None:
                 return stop
-            if monitor.report(lambda: self._progress(problem, state, monitor)):
+            if monitor.report(lambda: self._progress(problem, state, monitor), iterations=state.iterations):
                 return Status.STOPPED
             if state.violation < 0.5 * least:
                 least, least_at = state.violation, state.iterations
@@ -141,28 +143,18 @@ class PairwiseSolver:
 
     def _gap_reached(self, problem: DualProblem, state: WorkingState) -> bool:
         """Whether the gap is small enough: first among the active variables, then, if so, among all."""
-        if self.stopping.gap is None or self._gap(problem, state) > self.stopping.gap:
+        if self.stopping.gap is None or known_gap(problem, *state.point()) > self.stopping.gap:
             return False
         unshrink(state)
-        return self._gap(problem, state) <= self.stopping.gap
-
-    def _gap(self, problem: DualProblem, state: WorkingState) -> float:
-        """Return the duality gap, taking shrunk variables as settled."""
-        dual, gradient = state.point()
-        known = np.isfinite(gradient)
-        offset = offsets_for(problem, dual, gradient)
-        slack = np.where(known, gradient, 0.0) + problem.ridge * dual - of_samples(problem, offset)
-        return float(residuals(problem, dual, slack)[known].sum())
+        return known_gap(problem, *state.point()) <= self.stopping.gap
 
     def _progress(self, problem: DualProblem, state: WorkingState, monitor: Monitor) -> Progress:
-        gap = self._gap(problem, state)
-        return Progress(
-            iteration=state.iterations,
-            violation=max(0.0, state.violation),
-            primal=state.dual_value + gap,
-            dual=state.dual_value,
-            active=state.active,
-            seconds=monitor.seconds,
-            kernel_evaluations=state.rows.evaluations,
-            support_vectors=int(np.count_nonzero(state.point()[0])),
+        return standing(
+            problem,
+            state.point(),
+            state.dual_value,
+            monitor,
+            state.iterations,
+            state.rows.evaluations,
+            state.active,
         )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from maxmargin.problems import Progress, Status
+from maxmargin.matrices.symmetric_matrix import Floats
+from maxmargin.problems import Counters, Progress, Status
 
 #: Called with the progress a few times a second; returning True stops the solver.
 Callback = Callable[[Progress], object]
@@ -79,21 +80,52 @@ class SharedCallback:
 class Trace:
     """A callback that keeps what it is told, for pictures and tables of the way that a solver took.
 
+    The clock of the solver stands still while a trace is told, so that the `seconds` of its entries, and a limit on
+    them, are those of the solver alone. A later solve with the same trace is counted on from its last entry. An entry
+    that only repeats the one before is left out.
+
     Parameters
     ----------
     interval : float
         Seconds between two entries at least; with 0 a solver tells of every round.
     callback : callable, optional
         Is told the same, and may stop the solver.
+    steps : int, optional
+        The most steps between two entries of a solver that takes many at a time: 1 tells of each pair of the pairwise
+        solver. By default a twentieth of the steps so far, so that entries are evenly spread on a logarithmic axis.
+    points : bool
+        Whether each entry keeps a copy of the dual vector as its `point`. The variables that a step has changed are
+        those where it differs from the one before.
     """
 
-    def __init__(self, interval: float = 0.0, callback: Callback | None = None) -> None:
-        self.interval = interval
-        self.callback = callback
+    def __init__(
+        self, interval: float = 0.0, callback: Callback | None = None, steps: int | None = None, points: bool = False
+    ) -> None:
+        if steps is not None and steps < 1:
+            raise ValueError(f"there must be at least 1 step between two entries, not {steps}")
+        self.interval, self.callback, self.steps, self.points = interval, callback, steps, points
         self.entries: list[Progress] = []
+        self._before = Counters()
+
+    def begin(self) -> None:
+        """Count a new solve on from the last entry."""
+        if self.entries:
+            last = self.entries[-1]
+            self._before = Counters(last.iteration, last.kernel_evaluations, seconds=last.seconds)
+
+    def next_entry(self, iterations: int) -> int:
+        """Return the number of steps at which the next entry is due."""
+        return iterations + (max(1, iterations // 20) if self.steps is None else self.steps)
 
     def __call__(self, progress: Progress) -> bool:
-        self.entries.append(progress)
+        progress = replace(
+            progress,
+            iteration=progress.iteration + self._before.iterations,
+            seconds=progress.seconds + self._before.seconds,
+            kernel_evaluations=progress.kernel_evaluations + self._before.kernel_evaluations,
+        )
+        if not self.entries or progress != replace(self.entries[-1], seconds=progress.seconds):
+            self.entries.append(progress)
         return self.callback is not None and _says_stop(self.callback(progress))
 
 
@@ -106,19 +138,29 @@ class Monitor:
     report_every: float = 0.1
     started: float = field(default_factory=time.perf_counter)
     _next_report: float = 0.0
+    _next_entry: int = 0
+    _stopped: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.callback, Trace):
-            self.report_every = self.callback.interval
+        listener = self.callback.callback if isinstance(self.callback, SharedCallback) else self.callback
+        self._trace = listener if isinstance(listener, Trace) else None
+        if self._trace is not None:
+            self.report_every = self._trace.interval
+            self._trace.begin()
 
     @property
     def trace(self) -> tuple[Progress, ...]:
         """What a `Trace` was told so far; empty for other callbacks."""
-        return tuple(self.callback.entries) if isinstance(self.callback, Trace) else ()
+        return () if self._trace is None else tuple(self._trace.entries)
+
+    @property
+    def listener(self) -> Callback | None:
+        """Who may listen to the solves of other problems on the way: the callback, but a `Trace` does not keep them."""
+        return self.callback if self._trace is None else self._trace.callback
 
     @property
     def seconds(self) -> float:
-        """Seconds since the start."""
+        """Seconds since the start, without those in which a `Trace` was told."""
         return time.perf_counter() - self.started
 
     def time_slice(self) -> float:
@@ -143,16 +185,49 @@ class Monitor:
             return Status.MAX_SECONDS
         return None
 
-    def report(self, progress: Callable[[], Progress], now: bool = False) -> bool:
-        """Tell the callback where the solver stands, at most ten times a second; return whether it wants to stop."""
-        if self.callback is None:
-            return False
+    def stretch(self, iterations: int, wanted: int) -> int:
+        """Return how many of the wanted steps to take at once: fewer if an entry of a `Trace` is due before."""
+        return wanted if self._trace is None else min(wanted, max(1, self._next_entry - iterations))
+
+    def copy_for_trace(self, dual: Floats) -> Floats | None:
+        """Return a copy of the dual vector if a `Trace` keeps points."""
+        return dual.copy() if self._trace is not None and self._trace.points else None
+
+    def begin(self, progress: Callable[[], Progress]) -> None:
+        """Tell a `Trace` of the first point; other callbacks are told of what a solver has done."""
+        if self._trace is not None:
+            self.report(progress, now=True)
+
+    def report(self, progress: Callable[[], Progress], now: bool = False, iterations: int | None = None) -> bool:
+        """Tell the callback where the solver stands, at most ten times a second; return whether it wants to stop.
+
+        With `iterations`, a `Trace` is told when an entry is due after so many steps.
+        """
+        if self.callback is None or self._stopped:
+            return self._stopped
         if isinstance(self.callback, SharedCallback) and self.callback.answers_already():
             return self.callback.stopped.is_set()
         if not now and self.seconds < self._next_report:
             return False
-        self._next_report = self.seconds + self.report_every
-        return _says_stop(self.callback(progress()))
+        if self._trace is None:
+            self._next_report = self.seconds + self.report_every
+            return _says_stop(self.callback(progress()))
+        if not now and iterations is not None and iterations < self._next_entry:
+            return False
+        return self._tell(self._trace, progress)
+
+    def _tell(self, trace: Trace, progress: Callable[[], Progress]) -> bool:
+        """Tell a `Trace` while the clock stands still."""
+        assert self.callback is not None
+        began = time.perf_counter()
+        self._next_report = began - self.started + self.report_every
+        try:
+            told = replace(progress(), seconds=began - self.started)
+            self._next_entry = trace.next_entry(told.iteration)
+            self._stopped = _says_stop(self.callback(told))
+        finally:
+            self.started += time.perf_counter() - began
+        return self._stopped
 
 
 def _says_stop(answer: object) -> bool:
