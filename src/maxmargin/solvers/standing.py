@@ -23,7 +23,8 @@ def known_gap(problem: DualProblem, dual: Floats, gradient: Floats) -> float:
 
 def known_violation(problem: DualProblem, dual: Floats, gradient: Floats) -> float:
     """Return the violation; a gradient that is not known is infinite on the side where it does not count."""
-    return violation_of(problem, *offset_bounds(problem, dual, gradient), dual, gradient)
+    with np.errstate(invalid="ignore"):  # ∞ − ∞ among those that do not count
+        return violation_of(problem, *offset_bounds(problem, dual, gradient), dual, gradient)
 
 
 def standing(
