@@ -24,6 +24,7 @@ from maxmargin.estimators import (
     QuantileSVR,
     RankSVC,
 )
+from maxmargin.estimators.fit_trace import FitTrace, trace
 from maxmargin.estimators.linear_path import LinearPath, linear_path
 from maxmargin.interchange import load, save
 from maxmargin.problems import Certificate, DualProblem, Progress, Solution, Status, certify
@@ -38,6 +39,7 @@ __all__ = [
     "SVR",
     "Certificate",
     "DualProblem",
+    "FitTrace",
     "KernelApproximationSVC",
     "LinearOneClassSVM",
     "LinearPath",
@@ -60,4 +62,5 @@ __all__ = [
     "load",
     "save",
     "solvers",
+    "trace",
 ]

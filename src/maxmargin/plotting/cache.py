@@ -33,7 +33,8 @@ class CacheDisplay:
     names : list of str
         Of the solves.
     computed, reused : int arrays
-        Rows in each solve.
+        Requests for a row that had to be computed, and for one that was at hand. (Where rows come cheaper together, a
+        request computes others along with its own.)
     ax_, figure_
         What `plot` drew on.
 
@@ -84,12 +85,9 @@ class CacheDisplay:
         """
         solver = PairwiseSolver() if solver is None else solver
         whole = 8 * problem.size**2
-        solved = {
-            f"{part:.0%}" if part >= 0.01 else f"{part:.1%}": replace(solver, cache_bytes=int(part * whole)).solve(problem)
-            for part in parts
-        }
+        solved = {f"{part:.4g}": replace(solver, cache_bytes=int(part * whole)).solve(problem) for part in parts}
         display = cls.from_solutions(solved, ax=ax)
-        display.ax_.set_xlabel("room for rows, as a part of the matrix")
+        display.ax_.set_xlabel("room in the cache, as a part of the matrix")
         return display
 
     @classmethod
@@ -133,12 +131,12 @@ class CacheDisplay:
         """
         ax = axes_for(ax, (6.0, 3.8))
         at = np.arange(len(self.names))
-        ax.bar(at, self.computed, width=0.7, color=COLOURS[1], label="computed")
-        ax.bar(at, self.reused, width=0.7, bottom=self.computed, color=COLOURS[5], label="reused, from the cache")
+        ax.bar(at, self.computed, width=0.7, color=COLOURS[1], label="had to be computed")
+        ax.bar(at, self.reused, width=0.7, bottom=self.computed, color=COLOURS[5], label="were in the cache")
         for position, rate, total in zip(at, self.hit_rates, self.computed + self.reused, strict=True):
             ax.annotate(f"{rate:.0%}", (position, total), xytext=(0, 2), textcoords="offset points", ha="center",
                         va="bottom", fontsize="small")  # fmt: skip
-        ax.set(ylabel="rows asked for", xticks=at, xticklabels=self.names)
+        ax.set(ylabel="requests for a row", xticks=at, xticklabels=self.names)
         ax.margins(y=0.12)
         bare(ax)
         ax.set_xlabel("solve")

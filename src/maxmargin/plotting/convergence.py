@@ -109,7 +109,7 @@ class ConvergenceDisplay:
                 height = self.values(name, quantity)
                 shown = np.isfinite(height) & (height > 0)  # the scale has no 0
                 ax.plot(across[shown], height[shown], color=colour(number) if name else INK, label=name,
-                        linestyle=LINES[number % len(LINES)], linewidth=1.8, **_dots(shown.sum()))  # fmt: skip
+                        linestyle=LINES[number % len(LINES)], **_stroke(int(shown.sum())))  # fmt: skip
         if quantity != "objective":
             ax.set_yscale("log")
         ax.grid(alpha=0.25)
@@ -126,9 +126,8 @@ class ConvergenceDisplay:
         above, below = (COLOURS[1], COLOURS[0]) if not name else (colour(number), colour(number))
         prefix = f"{name}: " if name else ""
         ax.fill_between(across, least, np.where(np.isfinite(best), best, least), color=above, alpha=0.1, linewidth=0)
-        ax.plot(across, primal, color=above, linewidth=1.8, label=f"{prefix}primal value", **_dots(len(across)))
-        ax.plot(across, dual, color=below, linewidth=1.8, linestyle="--", label=f"{prefix}dual value",
-                **_dots(len(across)))  # fmt: skip
+        ax.plot(across, primal, color=above, label=f"{prefix}primal value", **_stroke(len(across)))
+        ax.plot(across, dual, color=below, linestyle="--", label=f"{prefix}dual value", **_stroke(len(across)))
 
 
 def _entries(trace: Any, name: str) -> list[Progress]:
@@ -144,6 +143,6 @@ def _entries(trace: Any, name: str) -> list[Progress]:
     return entries
 
 
-def _dots(count: int) -> dict[str, Any]:
-    """Return how points are marked: few by dots, many not at all."""
-    return {"marker": "o", "markersize": 3.5} if count <= 30 else {}
+def _stroke(count: int) -> dict[str, Any]:
+    """Return how a line of so many points is drawn: few points are marked, many make a thin line."""
+    return {"marker": "o", "markersize": 3.5, "linewidth": 1.8} if count <= 30 else {"linewidth": 1.8 if count < 300 else 1.1}

@@ -52,9 +52,15 @@ def marker(number: int) -> str:
 
 
 def legend_below(ax: Axes, columns: int) -> None:
-    """Put the legend below the axes, where it covers nothing."""
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1 if not ax.get_xlabel() else -0.15), ncols=columns, frameon=False, fontsize="small",
-              handletextpad=0.5, columnspacing=1.4, borderaxespad=0.0)  # fmt: skip
+    """Put the legend below the axes and their labels, where it covers nothing."""
+    from matplotlib.transforms import ScaledTranslation
+
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    points = 24 + (15 if ax.get_xlabel() else 0)
+    place = ax.transAxes + ScaledTranslation(0, -points / 72, figure.dpi_scale_trans)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=place, ncols=columns, frameon=False,
+              fontsize="small", handletextpad=0.5, columnspacing=1.4, borderaxespad=0.0)  # fmt: skip
 
 
 def bare(ax: Axes) -> None:
