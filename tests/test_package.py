@@ -1,4 +1,4 @@
-"""The package as a whole: what it exports, what importing it loads, threads, progress, pictures."""
+"""The package as a whole: what it exports, what importing it loads, threads, progress."""
 
 import io
 import subprocess
@@ -10,7 +10,6 @@ from rich.console import Console
 
 import maxmargin
 from maxmargin.datasets import chessboard
-from maxmargin.plotting import plot_decision_regions
 from maxmargin.problems import Progress
 from maxmargin.progress import ProgressLine, describe
 from maxmargin.resources import thread_count
@@ -70,14 +69,3 @@ def test_chessboard():
     assert 0.1 < (noisy != y).mean() < 0.3
     with pytest.raises(ValueError, match="noise"):
         chessboard(10, noise=2.0)
-
-
-def test_pictures_of_two_and_three_classes():
-    X, y = chessboard(150)
-    ax = plot_decision_regions(maxmargin.SVC(gamma=1.0).fit(X, y), X, y, resolution=30)
-    texts = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert any("free support vectors" in text for text in texts)
-    three = np.digitize(X[:, 0], [1.3, 2.6])
-    plot_decision_regions(maxmargin.SVC(gamma=1.0).fit(X, three), X, three, resolution=30)
-    with pytest.raises(ValueError, match="exactly two features"):
-        plot_decision_regions(maxmargin.SVC(), np.ones((3, 3)), np.ones(3))

@@ -64,12 +64,10 @@ def run(options: argparse.Namespace) -> int:
         table.add_row(name, value)
     console.print(table)
     if not options.no_picture:
-        from maxmargin.plotting import plot_decision_regions
+        from maxmargin.plotting import DecisionRegionsDisplay
 
-        axes = plot_decision_regions(model, X, y)
-        figure = axes.get_figure(root=True)
-        assert figure is not None
-        axes.set_title(f"Chessboard, gaussian kernel: C = {options.C:g}, gamma = {options.gamma:g}")
-        figure.savefig(options.output, dpi=120)
+        display = DecisionRegionsDisplay.from_estimator(model, X, y)
+        display.ax_.set_title(f"Chessboard, gaussian kernel: C = {options.C:g}, gamma = {options.gamma:g}")
+        display.figure_.savefig(options.output, dpi=120)
         console.print(f"\nPicture: {options.output}")
     return 0

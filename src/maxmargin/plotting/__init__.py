@@ -11,7 +11,7 @@ from maxmargin.plotting.animation import FitAnimation, animate
 from maxmargin.plotting.cache import CacheDisplay
 from maxmargin.plotting.coefficient_path import CoefficientPathDisplay
 from maxmargin.plotting.convergence import ConvergenceDisplay
-from maxmargin.plotting.decision_regions import DecisionRegionsDisplay, plot_decision_regions
+from maxmargin.plotting.decision_regions import DecisionRegionsDisplay
 from maxmargin.plotting.kernel_matrix import KernelMatrixDisplay
 from maxmargin.plotting.slack_histogram import SlackHistogramDisplay
 
@@ -25,5 +25,4 @@ __all__ = [
     "KernelMatrixDisplay",
     "SlackHistogramDisplay",
     "animate",
-    "plot_decision_regions",
 ]

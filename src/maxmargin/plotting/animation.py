@@ -21,16 +21,16 @@ from maxmargin.plotting.style import COLOURS, INK, bare, colour, marker, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from PIL.Image import Image
+    from PIL.Image import Image as Picture
 
-#: Inches and points per inch: 720 x 360 points.
-SIZE, DPI = (7.2, 3.6), 100
+#: Inches and points per inch: 660 x 330 points.
+SIZE, DPI = (6.6, 3.3), 100
 
 #: Grid points along each side.
 RESOLUTION = 110
 
 #: Colours of a frame; few make small files.
-PALETTE = 64
+PALETTE = 40
 
 PLAYER = """<div style="max-width:{width}px;font:14px sans-serif">
 <img alt="a fit, step by step" style="width:100%" src="{first}">
@@ -38,7 +38,7 @@ PLAYER = """<div style="max-width:{width}px;font:14px sans-serif">
 <input type="range" min="0" max="{last}" value="0" style="flex:1"></div>
 <script>(function () {{
   const root = document.currentScript.parentElement, frames = {frames};
-  const picture = root.querySelector("img"), slider = root.querySelector("input"), button = root.querySelector("button");
+  const [picture, slider, button] = ["img", "input", "button"].map(name => root.querySelector(name));
   let playing = true;
   function show(number) {{ slider.value = number; picture.src = frames[number]; }}
   slider.oninput = function () {{ playing = false; button.textContent = "play"; show(+slider.value); }};
@@ -81,7 +81,7 @@ class FitAnimation:
         if path.suffix == ".gif":
             first, *others = self._images()
             duration = [self.milliseconds] * len(others) + [max(2000, self.milliseconds)]  # the last one stands longer
-            first.save(path, save_all=True, append_images=others, duration=duration, loop=0, optimize=False)
+            first.save(path, save_all=True, append_images=others, duration=duration, loop=0, optimize=True)
         elif path.suffix == ".html":
             page = f'<!DOCTYPE html><html><head><meta charset="utf-8"><title>A fit</title></head><body>{self.to_html()}'
             path.write_text(f"{page}</body></html>\n", encoding="utf-8")
@@ -98,24 +98,24 @@ class FitAnimation:
 
     _repr_html_ = to_html
 
-    def _images(self) -> list[Image]:
+    def _images(self) -> list[Picture]:
         """Return the frames in colours that all share, so that what stands still costs nothing."""
-        from PIL import Image as images
+        from PIL import Image
 
         frames = list(self._frames())
-        sample = images.new("RGB", (frames[0].width, 3 * frames[0].height))
+        sample = Image.new("RGB", (frames[0].width, 3 * frames[0].height))
         for number, at in enumerate((0, len(frames) // 2, len(frames) - 1)):
             sample.paste(frames[at], (0, number * frames[0].height))
-        palette = sample.quantize(PALETTE, dither=images.Dither.NONE)
-        return [frame.quantize(palette=palette, dither=images.Dither.NONE) for frame in frames]
+        palette = sample.quantize(PALETTE, dither=Image.Dither.NONE)
+        return [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
 
-    def _frames(self) -> Iterator[Image]:
+    def _frames(self) -> Iterator[Picture]:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-        from PIL import Image as images
+        from PIL import Image
 
         figure = Figure(figsize=SIZE, dpi=DPI, layout="constrained")  # not known to pyplot, so nobody must close it
-        canvas = FigureCanvasAgg(figure)
+        canvas: Any = FigureCanvasAgg(figure)
         left, right = figure.subplots(1, 2, width_ratios=[1.25, 1.0])
         horizontal, vertical, decision = _on_a_grid(self.trace, self.steps)
         curve = _Curve(right, self.trace)
@@ -126,7 +126,7 @@ class FitAnimation:
                 canvas.draw()
                 figure.set_layout_engine("none")  # axes stay where they are from now on
             canvas.draw()
-            yield images.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+            yield Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
 
 
 def animate(
@@ -184,26 +184,28 @@ def _on_a_grid(trace: FitTrace, steps: Indices) -> tuple[Floats, Floats, Floats]
     return horizontal, vertical, values.reshape(len(steps), RESOLUTION, RESOLUTION)
 
 
-def _draw_machine(
-    ax: Axes, trace: FitTrace, step: int, horizontal: Floats, vertical: Floats, decision: Floats
-) -> None:
+def _draw_machine(ax: Axes, trace: FitTrace, step: int, horizontal: Floats, vertical: Floats, decision: Floats) -> None:
     """Draw the machine after a step, and which samples the step was about."""
     ax.clear()
     X, dual, pair = np.asarray(trace.X), trace.duals[step], trace.working_sets[step]
-    ax.contourf(horizontal, vertical, decision, levels=[-np.inf, 0.0, np.inf], colors=[colour(0), colour(1)], alpha=0.16)
+    ax.contourf(
+        horizontal, vertical, decision, levels=[-np.inf, 0.0, np.inf], colors=[colour(0), colour(1)], alpha=0.16
+    )
     for level, line, width in ((-1.0, "--", 0.9), (0.0, "-", 1.7), (1.0, "--", 0.9)):
         if decision.min() < level < decision.max():
             ax.contour(horizontal, vertical, decision, levels=[level], colors=INK, linestyles=line, linewidths=width)
     largest = np.abs(trace.duals).max() or 1.0
     for number, sign in enumerate((-1.0, 1.0)):
         mine = trace.signs == sign
-        ax.scatter(*X[mine].T, s=12 + 48 * np.abs(dual[mine]) / largest, color=colour(number), marker=marker(number),
-                   alpha=0.85, linewidths=0)  # fmt: skip
+        ax.scatter(X[mine, 0], X[mine, 1], s=12 + 48 * np.abs(dual[mine]) / largest, color=colour(number),
+                   marker=marker(number), alpha=0.85, linewidths=0)  # fmt: skip
     if len(pair) == 2:
         ax.plot(*X[pair].T, color=INK, linewidth=0.9, linestyle=":")
-    ax.scatter(*X[pair].T, s=150, facecolors="none", edgecolors=INK, linewidths=1.6)
+    ax.scatter(X[pair, 0], X[pair, 1], s=150, facecolors="none", edgecolors=INK, linewidths=1.6)
     ax.set(xlim=horizontal[[0, -1]], ylim=vertical[[0, -1]], xticks=[], yticks=[])
-    ax.set_title(f"step {trace.entries[step].iteration} of {trace.entries[-1].iteration}", fontsize="medium", loc="left")
+    ax.set_title(
+        f"step {trace.entries[step].iteration} of {trace.entries[-1].iteration}", fontsize="medium", loc="left"
+    )
 
 
 class _Curve:
@@ -233,7 +235,7 @@ class _Curve:
         self.title.set_text(f"gap {ends[0] - ends[1]:.3g}, violation {self.violations[step]:.2g}")
 
 
-def _encoded(image: Image) -> str:
+def _encoded(image: Picture) -> str:
     buffer = io.BytesIO()
     image.save(buffer, "png", optimize=True)
     return base64.b64encode(buffer.getvalue()).decode("ascii")

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maxmargin.matrices.symmetric_matrix import Indices
-from maxmargin.plotting.style import COLOURS, axes_for, bare, legend_below
+from maxmargin.plotting.style import COLOURS, axes_for, bare, figure_of, legend_below
 from maxmargin.problems import Counters, DualProblem
 from maxmargin.solvers import PairwiseSolver
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import FigureBase
+    from matplotlib.figure import Figure
 
 
 @dataclass
@@ -56,7 +56,7 @@ class CacheDisplay:
     computed: Indices
     reused: Indices
     ax_: Axes = field(init=False, repr=False)
-    figure_: FigureBase = field(init=False, repr=False)
+    figure_: Figure = field(init=False, repr=False)
 
     @classmethod
     def from_problem(
@@ -141,5 +141,5 @@ class CacheDisplay:
         bare(ax)
         ax.set_xlabel("solve")
         legend_below(ax, 2)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.figure_ = ax, figure_of(ax)
         return self

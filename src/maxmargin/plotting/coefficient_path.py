@@ -10,11 +10,11 @@ import numpy as np
 
 from maxmargin.estimators.linear_path import LinearPath
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
-from maxmargin.plotting.style import GREY, INK, LINES, axes_for, bare, colour
+from maxmargin.plotting.style import GREY, INK, LINES, axes_for, bare, colour, figure_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import FigureBase
+    from matplotlib.figure import Figure
 
 #: How far apart the names of two lines are, in parts of the height.
 APART = 0.06
@@ -49,7 +49,7 @@ class CoefficientPathDisplay:
     coefficients: Floats = field(repr=False)
     names: list[str]
     ax_: Axes = field(init=False, repr=False)
-    figure_: FigureBase = field(init=False, repr=False)
+    figure_: Figure = field(init=False, repr=False)
 
     @classmethod
     def from_path(
@@ -83,7 +83,9 @@ class CoefficientPathDisplay:
         weights = path.coefs[order].reshape(len(order), -1, path.models[0].n_features_in_)
         functions = weights.shape[1]
         if output is None and functions > 1:
-            raise ValueError(f"these machines have {functions} functions; say which to draw, output=0 to {functions - 1}")
+            raise ValueError(
+                f"these machines have {functions} functions; say which to draw, output=0 to {functions - 1}"
+            )
         known = feature_names if feature_names is not None else getattr(path.models[0], "feature_names_in_", None)
         names = [str(name) for name in (range(weights.shape[2]) if known is None else known)]
         if len(names) != weights.shape[2]:
@@ -116,7 +118,7 @@ class CoefficientPathDisplay:
         ax.set(xlabel="cost C", ylabel="weight", xlim=self.Cs[[0, -1]] if len(self.Cs) > 1 else None)
         bare(ax)
         self._name_lines(ax, chosen)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
     def _name_lines(self, ax: Axes, chosen: Indices) -> None:
@@ -144,7 +146,9 @@ def spread(heights: Floats, apart: float) -> Floats:
             middle = (before * members + middle * count) / (members + count)
             count += members
         runs.append((middle, count))
-    placed = np.concatenate([middle + apart * (np.arange(n) - 0.5 * (n - 1)) for middle, n in runs]) if runs else heights
+    placed = (
+        np.concatenate([middle + apart * (np.arange(n) - 0.5 * (n - 1)) for middle, n in runs]) if runs else heights
+    )
     out = np.empty(len(heights))
     out[order] = placed
     return out

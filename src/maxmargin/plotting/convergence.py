@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from maxmargin.matrices.symmetric_matrix import Floats
-from maxmargin.plotting.style import COLOURS, INK, LINES, axes_for, bare, colour
+from maxmargin.plotting.style import COLOURS, INK, LINES, axes_for, bare, colour, figure_of
 from maxmargin.problems import Progress
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import FigureBase
+    from matplotlib.figure import Figure
 
 #: What is drawn, and what it is called.
 QUANTITIES = {"objective": "objective", "gap": "duality gap", "violation": "violation"}
@@ -51,7 +51,7 @@ class ConvergenceDisplay:
 
     traces: dict[str, list[Progress]] = field(repr=False)
     ax_: Axes = field(init=False, repr=False)
-    figure_: FigureBase = field(init=False, repr=False)
+    figure_: Figure = field(init=False, repr=False)
 
     @classmethod
     def from_trace(
@@ -117,7 +117,7 @@ class ConvergenceDisplay:
         bare(ax)
         if quantity == "objective" or any(self.traces):
             ax.legend(frameon=False, fontsize="small")
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
     def _draw_objective(self, ax: Axes, number: int, name: str, across: Floats) -> None:
@@ -145,4 +145,8 @@ def _entries(trace: Any, name: str) -> list[Progress]:
 
 def _stroke(count: int) -> dict[str, Any]:
     """Return how a line of so many points is drawn: few points are marked, many make a thin line."""
-    return {"marker": "o", "markersize": 3.5, "linewidth": 1.8} if count <= 30 else {"linewidth": 1.8 if count < 300 else 1.1}
+    return (
+        {"marker": "o", "markersize": 3.5, "linewidth": 1.8}
+        if count <= 30
+        else {"linewidth": 1.8 if count < 300 else 1.1}
+    )

@@ -19,11 +19,11 @@ from maxmargin.plotting.sides import (
     margins_of,
     sides_of,
 )
-from maxmargin.plotting.style import GREY, INK, axes_for, colour, legend_below, marker
+from maxmargin.plotting.style import GREY, INK, axes_for, colour, figure_of, legend_below, marker
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import FigureBase
+    from matplotlib.figure import Figure
 
 #: How each kind of sample is marked, beyond its colour: shape, size, what it is called.
 MARKS: dict[Side, tuple[str, float, str]] = {
@@ -31,7 +31,10 @@ MARKS: dict[Side, tuple[str, float, str]] = {
     Side.INSIDE: ("D", 46.0, "inside the margin"),
     Side.WRONG: ("x", 40.0, "on the wrong side"),
 }
-DETECTED = {Side.ON: "on the boundary", Side.WRONG: "outside"}
+DETECTED: dict[Side, tuple[str, float, str]] = {
+    Side.ON: ("o", 62.0, "on the boundary"),
+    Side.WRONG: ("x", 40.0, "outside"),
+}
 
 #: With more samples than this, marks become smaller.
 ROOMY = 250
@@ -65,6 +68,8 @@ class DecisionRegionsDisplay:
         The `Side` of each sample: 0 beyond the margin, 1 on it, 2 inside, 3 on the wrong side.
     support : bool
         Whether `X` are the training samples of a kernel machine, so that those marked are its support vectors.
+    labels : list of str
+        Names of the two features, empty if they have none.
     ax_, figure_
         What `plot` drew on.
 
@@ -88,9 +93,9 @@ class DecisionRegionsDisplay:
     classes: list[str] | None
     sides: Indices = field(repr=False)
     support: bool
-    labels: tuple[str, str] = ("", "")
+    labels: list[str] = field(default_factory=lambda: ["", ""])
     ax_: Axes = field(init=False, repr=False)
-    figure_: FigureBase = field(init=False, repr=False)
+    figure_: Figure = field(init=False, repr=False)
 
     @classmethod
     def from_estimator(
@@ -114,7 +119,7 @@ class DecisionRegionsDisplay:
         -------
         DecisionRegionsDisplay
         """
-        table = X if hasattr(X, "shape") else np.asarray(X, dtype=float)
+        table: Any = X if hasattr(X, "shape") else np.asarray(X, dtype=float)
         if len(table.shape) != 2 or table.shape[1] != 2:
             raise ValueError(
                 f"a picture of regions needs exactly two features, but X has shape {tuple(table.shape)}; fit on two "
@@ -126,38 +131,28 @@ class DecisionRegionsDisplay:
             raise ValueError("y is missing: the samples of a classifier are drawn by their labels")
         points = np.asarray(table, dtype=float)
         horizontal, vertical = (_side(column, resolution) for column in points.T)
-        grid = np.column_stack([axis.ravel() for axis in np.meshgrid(horizontal, vertical)])
-        if hasattr(table, "iloc"):  # a data frame whose names the estimator knows
+        grid: Any = np.column_stack([axis.ravel() for axis in np.meshgrid(horizontal, vertical)])
+        if hasattr(table, "iloc"):  # a data frame, whose names the estimator knows
             grid = type(table)(grid, columns=table.columns)
-        seen_grid = machine_of(estimator, grid)[1]
-        shape = (len(vertical), len(horizontal))
-        decision: Floats | None = None
+        decision, regions = _decide(machine, machine_of(estimator, grid)[1], detector)
         if detector:
-            decision = np.asarray(machine.decision_function(seen_grid))
-            regions = (decision >= 0).astype(np.intp)
-            numbers, classes = np.ones(len(points), dtype=np.intp), None
-            sides = detected_sides(machine, seen, machine.decision_function(seen))
+            numbers, sides = np.ones(len(points), dtype=np.intp), detected_sides(machine, seen)
         else:
-            if len(machine.classes_) == 2:
-                decision = np.asarray(machine.decision_function(seen_grid))
-                regions = (decision >= 0).astype(np.intp)
-            else:
-                regions = class_numbers(machine, machine.predict(seen_grid))
-            numbers, classes = class_numbers(machine, y), [str(label) for label in machine.classes_]
+            numbers = class_numbers(machine, y)
             sides = sides_of(machine, seen, margins_of(machine, seen, numbers))
-        display = cls(
+        shape = (resolution, resolution)
+        return cls(
             horizontal=horizontal,
             vertical=vertical,
             regions=regions.reshape(shape),
             decision=None if decision is None else decision.reshape(shape),
             X=points,
             numbers=numbers,
-            classes=classes,
+            classes=None if detector else [str(label) for label in machine.classes_],
             sides=sides,
             support=is_training_data(machine, seen),
-            labels=tuple(str(name) for name in table.columns) if hasattr(table, "columns") else ("", ""),
-        )
-        return display.plot(ax)
+            labels=[str(name) for name in getattr(table, "columns", ("", ""))],
+        ).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> DecisionRegionsDisplay:
         """Draw on the given axes, or on new ones.
@@ -175,7 +170,7 @@ class DecisionRegionsDisplay:
         self._draw_samples(ax)
         ax.set(xlim=self.horizontal[[0, -1]], ylim=self.vertical[[0, -1]], xlabel=self.labels[0], ylabel=self.labels[1])
         legend_below(ax, 2)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
     def _draw_regions(self, ax: Axes) -> None:
@@ -186,8 +181,8 @@ class DecisionRegionsDisplay:
         levels = np.arange(count + 1) - 1.0 if self.decision is None else [-np.inf, 0.0, np.inf]
         ax.contourf(*grid, values, levels=levels, colors=fills, alpha=0.16)
         if self.decision is None:
-            for number in range(count):  # each class by itself, its border smoothed within a step of the grid
-                border = gaussian_filter((self.regions == number).astype(float), 1.0)
+            for number in range(count):  # each class by itself, its border smoothed within two steps of the grid
+                border = gaussian_filter((self.regions == number).astype(float), 2.0)
                 ax.contour(*grid, border, levels=[0.5], colors=INK, linewidths=1.2)
         elif self.classes is None:
             ax.contour(*grid, self.decision, levels=[0.0], colors=INK, linewidths=1.6)
@@ -197,29 +192,30 @@ class DecisionRegionsDisplay:
 
     def _draw_samples(self, ax: Axes) -> None:
         scale = min(1.0, max(0.3, ROOMY / len(self.X)))
-        for number, name in enumerate(["", "sample"] if self.classes is None else self.classes):
+        for number in np.unique(self.numbers):
             mine = self.X[self.numbers == number]
-            if len(mine):
-                face = colour(0) if self.classes is None else colour(number)
-                label = f"samples ({len(mine)})" if self.classes is None else f"class {name} ({len(mine)})"
-                ax.scatter(*mine.T, s=20 * scale, color=face, marker=marker(number if self.classes else 0),
-                           linewidths=0, label=label)  # fmt: skip
-        for side, (shape, size, name) in MARKS.items():
+            name = "samples" if self.classes is None else f"class {self.classes[number]}"
+            kind = 0 if self.classes is None else int(number)
+            ax.scatter(mine[:, 0], mine[:, 1], s=20 * scale, color=colour(kind), marker=marker(kind), linewidths=0,
+                       label=f"{name} ({len(mine)})")  # fmt: skip
+        for side, (shape, size, name) in (MARKS if self.classes else DETECTED).items():
             marked = self.X[self.sides == side]
-            if self.classes is None:
-                name = DETECTED.get(side, name)
             if len(marked):
-                face = {"color": INK} if shape == "x" else {"facecolors": "none", "edgecolors": INK}
+                ink: dict[str, Any] = {"color": INK} if shape == "x" else {"facecolors": "none", "edgecolors": INK}
                 label = f"support vectors {name} ({len(marked)})" if self.support else f"{name} ({len(marked)})"
-                ax.scatter(*marked.T, s=size * scale, marker=shape, linewidths=max(0.6, scale), label=label, **face)
+                ax.scatter(marked[:, 0], marked[:, 1], s=size * scale, marker=shape, linewidths=max(0.6, scale),
+                           label=label, **ink)  # fmt: skip
+
+
+def _decide(machine: Any, grid: Any, detector: bool) -> tuple[Floats | None, Indices]:
+    """Return f on the grid, if there is only one function, and the number of the class at each point."""
+    if not detector and len(machine.classes_) > 2:
+        return None, class_numbers(machine, machine.predict(grid))
+    decision = np.asarray(machine.decision_function(grid))
+    return decision, (decision >= 0).astype(np.intp)
 
 
 def _side(values: Floats, resolution: int) -> Floats:
     low, high = float(values.min()), float(values.max())
     border = 0.05 * (high - low) or 1.0
     return np.linspace(low - border, high + border, resolution)
-
-
-def plot_decision_regions(estimator: Any, X: Any, y: Any = None, ax: Axes | None = None) -> Axes:
-    """Draw the regions of a fitted estimator, and return the axes: `DecisionRegionsDisplay` in a word."""
-    return DecisionRegionsDisplay.from_estimator(estimator, X, y, ax=ax).ax_

@@ -18,11 +18,11 @@ from maxmargin.estimators.samples import points_of
 from maxmargin.kernels import Kernel
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.plotting.sides import class_numbers, machine_of, margins_of
-from maxmargin.plotting.style import axes_for
+from maxmargin.plotting.style import axes_for, figure_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import FigureBase
+    from matplotlib.figure import Figure
 
 
 @dataclass
@@ -56,7 +56,7 @@ class KernelMatrixDisplay:
     classes: list[str]
     borders: Indices
     ax_: Axes = field(init=False, repr=False)
-    figure_: FigureBase = field(init=False, repr=False)
+    figure_: Figure = field(init=False, repr=False)
 
     @classmethod
     def from_estimator(
@@ -191,7 +191,7 @@ class KernelMatrixDisplay:
         if colorbar:
             scale = ax.figure.colorbar(image, ax=ax, shrink=0.85, label="kernel value")
             scale.outline.set_visible(False)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
 

@@ -103,9 +103,9 @@ def sides_of(machine: Any, X: Any, margins: Floats) -> Indices:
     return np.where(on_edge, Side.ON, sides)
 
 
-def detected_sides(machine: Any, X: Any, decision: Floats) -> Indices:
+def detected_sides(machine: Any, X: Any) -> Indices:
     """Return the `Side` of each sample of a novelty detector."""
-    sides = np.where(decision < 0, Side.WRONG, Side.BEYOND)
+    sides = np.where(machine.decision_function(X) < 0, Side.WRONG, Side.BEYOND)
     if is_training_data(machine, X):
         geometry = machine.geometry_
         sides[geometry.edge], sides[geometry.outside], sides[geometry.inside] = Side.ON, Side.WRONG, Side.BEYOND

@@ -13,11 +13,11 @@ import numpy as np
 
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.plotting.sides import Side, class_numbers, is_detector, machine_of, margins_of, sides_of
-from maxmargin.plotting.style import COLOURS, INK, axes_for, bare, legend_below
+from maxmargin.plotting.style import COLOURS, INK, axes_for, bare, figure_of, legend_below
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import FigureBase
+    from matplotlib.figure import Figure
 
 #: Colour and name of each part, from left to right.
 PARTS: dict[Side, tuple[str, str]] = {
@@ -58,7 +58,7 @@ class SlackHistogramDisplay:
     margins: Floats = field(repr=False)
     sides: Indices = field(repr=False)
     ax_: Axes = field(init=False, repr=False)
-    figure_: FigureBase = field(init=False, repr=False)
+    figure_: Figure = field(init=False, repr=False)
 
     @property
     def slacks(self) -> Floats:
@@ -105,6 +105,8 @@ class SlackHistogramDisplay:
         self
         """
         ax = axes_for(ax, (6.0, 3.8))
+        from matplotlib.ticker import MaxNLocator
+
         edges, width = _edges(self.margins, bins)
         for side, (colour, name) in PARTS.items():
             mine = self.margins[self.sides == side]
@@ -112,17 +114,17 @@ class SlackHistogramDisplay:
             if side is Side.ON:
                 ax.bar(1.0, len(mine), width=width / 3, color=colour, label=label, zorder=3)
             else:
-                ax.hist(mine, edges, color=colour, edgecolor="white", linewidth=0.5, label=label)
+                ax.hist(mine, edges.tolist(), color=colour, edgecolor="white", linewidth=0.5, label=label)
         ax.axvline(0.0, color=INK, linewidth=1.5, zorder=0)
         ax.axvline(1.0, color=INK, linewidth=0.9, linestyle="--", zorder=0)
         above = ax.get_xaxis_transform()
         for at, text in ((0.0, "boundary"), (1.0, "edge")):
             ax.text(at, 1.01, text, transform=above, ha="center", va="bottom", fontsize="small", color=INK)
         ax.set(xlabel="margin  y f(x)", ylabel="samples")
-        ax.yaxis.get_major_locator().set_params(integer=True)
+        ax.yaxis.set_major_locator(MaxNLocator(integer=True))
         bare(ax)
         legend_below(ax, 2)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
 

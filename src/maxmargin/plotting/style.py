@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 #: Blue, vermilion, green, purple, orange, sky blue.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -41,6 +42,13 @@ def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:
     return found
 
 
+def figure_of(ax: Axes) -> Figure:
+    """Return the figure that axes belong to, the whole one if they are in a part of it."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    return figure
+
+
 def colour(number: int) -> str:
     """Return the colour of the class or line of this number."""
     return COLOURS[number % len(COLOURS)]
@@ -55,10 +63,8 @@ def legend_below(ax: Axes, columns: int) -> None:
     """Put the legend below the axes and their labels, where it covers nothing."""
     from matplotlib.transforms import ScaledTranslation
 
-    figure = ax.get_figure(root=True)
-    assert figure is not None
     points = 24 + (15 if ax.get_xlabel() else 0)
-    place = ax.transAxes + ScaledTranslation(0, -points / 72, figure.dpi_scale_trans)
+    place = ax.transAxes + ScaledTranslation(0, -points / 72, figure_of(ax).dpi_scale_trans)
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=place, ncols=columns, frameon=False,
               fontsize="small", handletextpad=0.5, columnspacing=1.4, borderaxespad=0.0)  # fmt: skip
 
