@@ -165,13 +165,12 @@ def animate(
 
 def _choose(entries: int, every: int | None, max_frames: int) -> Indices:
     """Return which entries are shown; the last one always is."""
+    before = np.arange(0, entries - 1, every or 1)
     if every is not None:
-        chosen = np.arange(0, entries, every)[: max(0, max_frames - 1)]
-    elif entries <= max_frames:
-        chosen = np.arange(entries)
-    else:
-        chosen = np.geomspace(1, entries, max_frames).astype(np.intp) - 1
-    return np.unique(np.append(chosen, entries - 1))
+        before = before[: max_frames - 1]
+    elif len(before) > max_frames - 1:
+        before = np.unique(np.geomspace(1, len(before), max_frames - 1).astype(np.intp)) - 1
+    return np.append(before, entries - 1)
 
 
 def _on_a_grid(trace: FitTrace, steps: Indices) -> tuple[Floats, Floats, Floats]:

@@ -84,6 +84,8 @@ class CacheDisplay:
         CacheDisplay
         """
         solver = PairwiseSolver() if solver is None else solver
+        if not hasattr(solver, "cache_bytes"):
+            raise ValueError(f"{type(solver).__name__} keeps no rows; use a solver with a field cache_bytes")
         whole = 8 * problem.size**2
         solved = {f"{part:.4g}": replace(solver, cache_bytes=int(part * whole)).solve(problem) for part in parts}
         display = cls.from_solutions(solved, ax=ax)
