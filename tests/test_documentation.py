@@ -6,9 +6,11 @@ import io
 import re
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
 
 from maxmargin.estimators import (
+    fit_trace,
     kernel_approximation_svc,
     linear_one_class_svm,
     linear_path,
@@ -26,9 +28,23 @@ from maxmargin.estimators import (
     svr,
 )
 from maxmargin.feature_maps import distance_map, function_map, nystroem_map, polar_coordinates, polynomial_map
+from maxmargin.plotting import (
+    cache,
+    coefficient_path,
+    convergence,
+    decision_regions,
+    kernel_matrix,
+    slack_histogram,
+)
 
 ROOT = Path(__file__).parents[1]
 PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]
+
+
+@pytest.fixture(autouse=True)
+def pictures_closed_afterwards():
+    yield
+    plt.close("all")
 
 
 def test_readme_example_prints_what_it_says():
@@ -71,13 +87,16 @@ def test_code_of_a_page_runs(page, tmp_path, monkeypatch):
 
 
 ESTIMATORS = [svc, nu_svc, svr, nu_svr, one_class_svm, quantile_svr, svdd, lssvc, lssvr, rank_svc]
-ESTIMATORS += [linear_svc, linear_svr, linear_one_class_svm, linear_path, kernel_approximation_svc]
+ESTIMATORS += [linear_svc, linear_svr, linear_one_class_svm, linear_path, kernel_approximation_svc, fit_trace]
 
 
 FEATURE_MAPS = [distance_map, function_map, nystroem_map, polar_coordinates, polynomial_map]
 
 
-@pytest.mark.parametrize("module", [*ESTIMATORS, *FEATURE_MAPS], ids=lambda module: module.__name__)
+DISPLAYS = [cache, coefficient_path, convergence, decision_regions, kernel_matrix, slack_histogram]
+
+
+@pytest.mark.parametrize("module", [*ESTIMATORS, *FEATURE_MAPS, *DISPLAYS], ids=lambda module: module.__name__)
 def test_docstring_examples_run(module):
     found = doctest.testmod(module)
     assert found.attempted

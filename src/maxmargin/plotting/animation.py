@@ -142,7 +142,7 @@ def animate(
         Show every so manieth entry. By default all if there are at most `max_frames`; of more, the first ones and
         then fewer and fewer, as less and less happens.
     max_frames : int
-        How many frames at most.
+        How many frames at most; the last step is always among them.
     milliseconds : int
         How long each of them stands.
 

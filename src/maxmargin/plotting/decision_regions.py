@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 MARKS: dict[Side, tuple[str, float, str]] = {
     Side.ON: ("o", 62.0, "on the margin"),
     Side.INSIDE: ("D", 46.0, "inside the margin"),
-    Side.WRONG: ("x", 40.0, "on the wrong side"),
+    Side.WRONG: ("x", 80.0, "on the wrong side"),
 }
 DETECTED: dict[Side, tuple[str, float, str]] = {
     Side.ON: ("o", 62.0, "on the boundary"),
-    Side.WRONG: ("x", 40.0, "outside"),
+    Side.WRONG: ("x", 80.0, "outside"),
 }
 
 #: With more samples than this, marks become smaller.
@@ -79,9 +79,10 @@ class DecisionRegionsDisplay:
     >>> from maxmargin.datasets import chessboard
     >>> from maxmargin.plotting import DecisionRegionsDisplay
     >>> X, y = chessboard(200)
-    >>> display = DecisionRegionsDisplay.from_estimator(SVC(gamma=1.0).fit(X, y), X, y)
-    >>> display.ax_.get_title()
-    ''
+    >>> model = SVC(gamma=1.0).fit(X, y)
+    >>> display = DecisionRegionsDisplay.from_estimator(model, X, y)
+    >>> list(display.sides).count(1) == len(model.geometry_.free)
+    True
     """
 
     horizontal: Floats = field(repr=False)
@@ -197,14 +198,14 @@ class DecisionRegionsDisplay:
             name = "samples" if self.classes is None else f"class {self.classes[number]}"
             kind = 0 if self.classes is None else int(number)
             ax.scatter(mine[:, 0], mine[:, 1], s=20 * scale, color=colour(kind), marker=marker(kind), linewidths=0,
-                       label=f"{name} ({len(mine)})")  # fmt: skip
+                       label=f"{name} ({len(mine)})", zorder=3)  # fmt: skip
         for side, (shape, size, name) in (MARKS if self.classes else DETECTED).items():
             marked = self.X[self.sides == side]
             if len(marked):
                 ink: dict[str, Any] = {"color": INK} if shape == "x" else {"facecolors": "none", "edgecolors": INK}
                 label = f"support vectors {name} ({len(marked)})" if self.support else f"{name} ({len(marked)})"
                 ax.scatter(marked[:, 0], marked[:, 1], s=size * scale, marker=shape, linewidths=max(0.6, scale),
-                           label=label, **ink)  # fmt: skip
+                           label=label, zorder=2, **ink)  # fmt: skip
 
 
 def _decide(machine: Any, grid: Any, detector: bool) -> tuple[Floats | None, Indices]:
