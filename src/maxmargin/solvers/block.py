@@ -23,7 +23,6 @@ import numpy as np
 from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
-from maxmargin.problems.certificate import of_samples, offsets_for, residuals
 from maxmargin.problems.dual_problem import InfeasibleProblemError
 from maxmargin.solvers.block_choice import choose
 from maxmargin.solvers.block_state import BlockState
@@ -32,6 +31,7 @@ from maxmargin.solvers.hard_margin import grows_without_limit
 from maxmargin.solvers.nested_start import can_start, nested_samples, place, pose_sample, worth_it
 from maxmargin.solvers.pairwise import PairwiseSolver
 from maxmargin.solvers.shrinking import can_matter, violations
+from maxmargin.solvers.standing import known_gap, standing
 from maxmargin.solvers.stopping import Callback, Monitor, SharedCallback, StoppingRule
 from maxmargin.solvers.tile import Tally, Tile
 from maxmargin.solvers.working_state import Reason
@@ -117,6 +117,7 @@ class BlockSolver:
         state = BlockState(problem, self.cache_bytes, self.threads)
         try:
             state.place(feasible_start(problem, start))
+            monitor.begin(lambda: _progress(state, monitor))
             status = None
             if start is None and problem.size > self.nested_above and can_start(problem):
                 status = self._start_nested(state, monitor)
@@ -137,7 +138,7 @@ class BlockSolver:
         if status is Status.PRECISION:
             del state  # its rows make room for others
             return self._polish(problem, dual, counters, monitor, callback)
-        return Solution(dual, gradient, status, counters)
+        return Solution(dual, gradient, status, counters, trace=monitor.trace)
 
     def _start_nested(self, state: BlockState, monitor: Monitor) -> Status | None:
         """Move to a start from ever larger samples, if they show that most variables will rest on a bound.
@@ -145,7 +146,7 @@ class BlockSolver:
         Return how it ended if the whole solve ends here.
         """
         problem = state.problem
-        watch = SharedCallback(monitor.callback)
+        watch = SharedCallback(monitor.listener)
         solver = replace(self, nested_above=problem.size)
         sample, dual = np.empty(0, dtype=np.int64), np.empty(0)
         for larger in nested_samples(problem.size):
@@ -182,7 +183,7 @@ class BlockSolver:
         limited = StoppingRule(rule.violation, rule.gap, monitor.steps_left(spent.iterations), monitor.time_left())
         solver = PairwiseSolver(shrinking=self.shrinking, cache_bytes=self.cache_bytes, stopping=limited)
         solution = solver.solve(problem, dual, callback)
-        return Solution(solution.dual, solution.gradient, solution.status, spent + solution.counters)
+        return replace(solution, counters=spent + solution.counters)
 
 
 class _EndedError(Exception):
@@ -247,6 +248,7 @@ class _Run:
                 return
             patience.check(state.violation, state.tally)
             self._round(up, down)
+            self._tell()
             if grows_without_limit(state):
                 raise _EndedError(Status.UNBOUNDED)
 
@@ -289,12 +291,11 @@ class _Run:
             reason = tile.steps(target, self._steps(due - tally.iterations), self.monitor.time_slice())
             if reason is not Reason.PAUSED or tally.iterations >= most:
                 return reason
-            if self.monitor.report(lambda: _progress(state, self.monitor)):
-                raise _EndedError(Status.STOPPED)
+            self._tell()
             if tally.iterations < due:
                 continue
             patience.check(tile.violation, tally)
-            if self.rule.gap is not None and _gap(state) <= self.rule.gap:
+            if self.rule.gap is not None and known_gap(state.problem, *state.point()) <= self.rule.gap:
                 return reason  # so far it is that of the tile alone
             self._shrink(tile, target)
             stretches += 1
@@ -341,34 +342,41 @@ class _Run:
         return False
 
     def _gap_reached(self) -> bool:
-        return self.rule.gap is not None and _gap(self.state) <= self.rule.gap
+        return self.rule.gap is not None and known_gap(self.state.problem, *self.state.point()) <= self.rule.gap
 
     def _check_limits(self) -> None:
         if (status := self.monitor.limit_reached(self.state.tally.iterations)) is not None:
             raise _EndedError(status)
 
+    def _tell(self) -> None:
+        iterations = self.state.tally.iterations
+        if self.monitor.report(lambda: _progress(self.state, self.monitor), iterations=iterations):
+            raise _EndedError(Status.STOPPED)
+
     def _steps(self, wanted: int) -> int:
-        left = self.monitor.steps_left(self.state.tally.iterations)
-        return wanted if left is None else min(wanted, left)
-
-
-def _gap(state: BlockState) -> float:
-    """Return the duality gap, taking what is left out as settled."""
-    problem = state.problem
-    dual, gradient = state.point()
-    known = np.isfinite(gradient)
-    offset = offsets_for(problem, dual, gradient)
-    slack = np.where(known, gradient, 0.0) + problem.ridge * dual - of_samples(problem, offset)
-    return float(residuals(problem, dual, slack)[known].sum())
+        iterations = self.state.tally.iterations
+        left = self.monitor.steps_left(iterations)
+        return self.monitor.stretch(iterations, wanted if left is None else min(wanted, left))
 
 
 def _progress(state: BlockState, monitor: Monitor) -> Progress:
-    tile = state.open_tiles[-1] if state.open_tiles else None
-    return Progress(
-        iteration=state.tally.iterations,
-        violation=max(0.0, state.violation if tile is None else tile.violation),
-        primal=state.dual_value + _gap(state),
-        dual=state.dual_value,
-        active=state.active if tile is None else tile.active,
-        seconds=monitor.seconds,
+    """Return where the solver stands.
+
+    Within a round only the gradients of the working set are known; then primal value and violation are those of the
+    point before, whose primal value bounds the optimum all the same.
+    """
+    problem, open_tiles = state.problem, state.open_tiles
+    progress = standing(
+        problem,
+        state.point(),
+        state.dual_value,
+        monitor,
+        state.tally.iterations,
+        state.rows.evaluations,
+        open_tiles[-1].active if open_tiles else state.active,
     )
+    if not open_tiles or open_tiles[0].active == state.active:
+        return progress
+    before = 0.5 * float(state.dual @ (state.linear + state.gradient))
+    primal = before + known_gap(problem, state.dual, state.gradient)
+    return replace(progress, primal=primal, violation=max(0.0, state.violation))

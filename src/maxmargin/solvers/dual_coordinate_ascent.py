@@ -77,7 +77,7 @@ class DualCoordinateAscentSolver:
         run = AscentRun(problem, rows, point, monitor, self.seed)
         status = run.solve()
         assert status is not None
-        return run.point.solution(status, run.counters())
+        return run.point.solution(status, run.counters(), monitor)
 
 
 class AscentRun:
@@ -118,6 +118,7 @@ class AscentRun:
             return Status.INTERRUPTED
 
     def _solve(self, until: int | None) -> Status | None:
+        self.monitor.begin(self._progress)
         if self.point.accepted(self.rule):
             return Status.CONVERGED
         best, best_at, next_look = self.point.value, self.iterations, self.iterations + 1
@@ -131,6 +132,8 @@ class AscentRun:
                 return Status.CONVERGED
             if stop is not None:
                 return stop
+            if self.monitor.report(self._progress):
+                return Status.STOPPED
             if self.point.value > best + ROUNDING * abs(best):
                 best, best_at = self.point.value, self.iterations
             elif self.iterations - best_at > PATIENCE:
@@ -233,7 +236,4 @@ class AscentRun:
         return Status.STOPPED if self.monitor.report(self._progress) else None
 
     def _progress(self) -> Progress:
-        point = self.point
-        return Progress(
-            self.iterations, point.violation, point.primal, point.value, len(self._order), self.monitor.seconds
-        )
+        return self.point.progress(self.iterations, self.monitor, len(self._order))

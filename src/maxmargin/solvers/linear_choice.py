@@ -62,14 +62,15 @@ class LinearSolver:
         point = LinearPoint.start(problem, rows, start, self.stopping)
         begin, spent = Beginning(point), Counters()
         if point.accepted(self.stopping):
-            return point.solution(Status.CONVERGED, spent)
+            return point.solution(Status.CONVERGED, spent, monitor)
+        monitor.begin(lambda: point.progress(0, monitor))
         price = step_price(rows)
         if start is None and price <= CHEAP_STEP:
             weights, spent, ended = weights_of_a_sample(problem, rows, monitor, self.seed)
             if weights is not None:
                 begin = near(problem, rows, weights, self.stopping)
             if ended is not None:
-                return point.or_better(begin.point).solution(ended, spent)
+                return point.or_better(begin.point).solution(ended, spent, monitor)
         elif start is not None and price <= CHEAP_STEP:
             begin = near(problem, rows, point.weights, self.stopping)._replace(point=point)
         else:
@@ -77,13 +78,13 @@ class LinearSolver:
             status = _ascend(ascent, price)
             point, spent = ascent.point, ascent.counters()
             if status is not None:
-                return point.solution(status, spent)
+                return point.solution(status, spent, monitor)
             begin = near(problem, rows, ascent.weights, self.stopping)
         run = NewtonRun(problem, rows, begin, monitor)
         run.point = point.or_better(begin.point)
         run.iterations = spent.iterations
         status = run.solve()
-        return run.point.solution(status, replace(run.counters(), rounds=run.rounds + spent.rounds))
+        return run.point.solution(status, replace(run.counters(), rounds=run.rounds + spent.rounds), monitor)
 
 
 def step_price(rows: Features) -> float:
@@ -132,7 +133,7 @@ def weights_of_a_sample(
     if ended is not None:
         return weights, spent, ended
     begin = Beginning(LinearPoint.start(some, few, None, rule)) if weights is None else near(some, few, weights, rule)
-    run = NewtonRun(some, few, begin, Monitor(rule, monitor.callback))
+    run = NewtonRun(some, few, begin, Monitor(rule, monitor.listener))
     run.iterations = spent.iterations
     status = run.solve()
     ended = (

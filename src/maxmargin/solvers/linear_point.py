@@ -13,7 +13,7 @@ import numpy as np
 from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.symmetric_matrix import Floats
-from maxmargin.problems import Counters, DualProblem, Solution, Status, feasible_start
+from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.problems.certificate import (
     conjugate,
     of_samples,
@@ -23,7 +23,7 @@ from maxmargin.problems.certificate import (
     violation_of,
 )
 from maxmargin.problems.offsets import offsets_of_least_loss
-from maxmargin.solvers.stopping import StoppingRule
+from maxmargin.solvers.stopping import Monitor, StoppingRule
 
 
 def features_of(problem: DualProblem, name: str) -> Features:
@@ -141,10 +141,27 @@ class LinearPoint:
         found = self if self.gradient is not None else LinearPoint.of_dual(problem, rows, self.dual, rule)
         return Status.CONVERGED if found.violation <= rule.violation else Status.PRECISION
 
-    def solution(self, status: Status, counters: Counters) -> Solution:
-        """Return the point as a solver's answer."""
+    def progress(self, iterations: int, monitor: Monitor, active: int | None = None) -> Progress:
+        """Return the point as what a callback sees."""
+        return Progress(
+            iteration=iterations,
+            violation=self.violation,
+            primal=self.primal,
+            dual=self.value,
+            active=len(self.dual) if active is None else active,
+            seconds=monitor.seconds,
+            support_vectors=int(np.count_nonzero(self.dual)),
+            point=monitor.copy_for_trace(self.dual),
+        )
+
+    def solution(self, status: Status, counters: Counters, monitor: Monitor) -> Solution:
+        """Tell the callback of the point and return it as a solver's answer."""
         weights = self.weights if self.gradient is None else None
-        return Solution(self.dual, self.gradient, status, counters, weights)
+        try:
+            monitor.report(lambda: self.progress(counters.iterations, monitor), now=True)
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        return Solution(self.dual, self.gradient, status, counters, weights, trace=monitor.trace)
 
 
 def inner(left: Floats, right: Floats) -> float:

@@ -24,8 +24,9 @@ import numpy as np
 from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
-from maxmargin.problems.certificate import of_samples, offset_between, offset_bounds, residuals, violation_of
+from maxmargin.problems.certificate import of_samples
 from maxmargin.solvers.factors import Factor, partial_factor, whole_factor
+from maxmargin.solvers.standing import known_gap, known_violation, standing
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
 
 #: In single precision, the part of the violation at which the gradient is computed afresh.
@@ -88,7 +89,7 @@ class LinearSystemSolver:
             status = Status.INTERRUPTED
         dual, gradient = run.point
         counters = Counters(run.iterations, run.evaluations, rounds=run.rounds, seconds=monitor.seconds)
-        return Solution(dual, gradient, status, counters)
+        return Solution(dual, gradient, status, counters, trace=monitor.trace)
 
 
 class _EndedError(Exception):
@@ -127,8 +128,7 @@ class _Run:
         """Return where the solver stands."""
         dual, gradient = self.point
         value = 0.5 * float(dual @ (self.problem.linear + gradient))
-        gap = self._gap()
-        return Progress(self.iterations, self._violation(), value + gap, value, len(dual), self.monitor.seconds)
+        return standing(self.problem, self.point, value, self.monitor, self.iterations, self.evaluations)
 
     def _refine(self) -> Status:
         """Solve the equations for what the gradient computed afresh still lacks, again and again."""
@@ -232,17 +232,10 @@ class _Run:
             raise _EndedError(Status.STOPPED)
 
     def _violation(self) -> float:
-        low, high = offset_bounds(self.problem, *self.point)
-        return violation_of(self.problem, low, high, *self.point)
+        return known_violation(self.problem, *self.point)
 
     def _gap_reached(self) -> bool:
-        return self.rule.gap is not None and self._gap() <= self.rule.gap
-
-    def _gap(self) -> float:
-        dual, gradient = self.point
-        offset = offset_between(*offset_bounds(self.problem, dual, gradient))
-        slack = gradient + self.problem.ridge * dual - of_samples(self.problem, offset)
-        return float(residuals(self.problem, dual, slack).sum())
+        return self.rule.gap is not None and known_gap(self.problem, *self.point) <= self.rule.gap
 
 
 @dataclass(frozen=True)

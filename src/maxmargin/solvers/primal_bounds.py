@@ -103,12 +103,23 @@ class PrimalBounds:
 
     def progress(self, iteration: int, monitor: Monitor) -> Progress:
         """Return where the method stands, with the violation of the last look."""
-        return Progress(iteration, self.violation, self.primal, self.dual_value, self.problem.size, monitor.seconds)
+        return Progress(
+            iteration=iteration,
+            violation=self.violation,
+            primal=self.primal,
+            dual=self.dual_value,
+            active=self.problem.size,
+            seconds=monitor.seconds,
+            support_vectors=int(np.count_nonzero(self.dual)),
+            point=monitor.copy_for_trace(self.dual),
+        )
 
     def solution(self, status: Status, iterations: int, monitor: Monitor) -> Solution:
         """Return the best of both sides."""
         counters = Counters(iterations=iterations, seconds=monitor.seconds)
-        return Solution(self.dual, self.problem.gradient(self.dual), status, counters, self.weights)
+        return Solution(
+            self.dual, self.problem.gradient(self.dual), status, counters, self.weights, trace=monitor.trace
+        )
 
 
 def responses_with_sums(problem: DualProblem, slack: Floats) -> Floats:

@@ -60,6 +60,7 @@ def follow(
     run: Run | None = None
     try:
         met = bounds.look() <= rule.violation or bounds.reached(rule)
+        monitor.begin(lambda: bounds.progress(0, monitor))
         status = Status.CONVERGED if met else monitor.limit_reached(0)
         if status is None:
             run = begin(bounds)

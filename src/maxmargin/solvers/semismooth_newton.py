@@ -92,7 +92,7 @@ class SemismoothNewtonSolver:
         point = LinearPoint.start(problem, rows, start, self.stopping)
         run = NewtonRun(problem, rows, Beginning(point), monitor)
         status = run.solve()
-        return run.point.solution(status, run.counters())
+        return run.point.solution(status, run.counters(), monitor)
 
 
 class Beginning(NamedTuple):
@@ -189,6 +189,7 @@ class NewtonRun:
             return Status.INTERRUPTED
 
     def _solve(self) -> Status:
+        self.monitor.begin(self._progress)
         if self.point.accepted(self.rule):
             return Status.CONVERGED
         while True:
@@ -380,7 +381,4 @@ class NewtonRun:
         return length
 
     def _progress(self) -> Progress:
-        point = self.point
-        return Progress(
-            self.iterations, point.violation, point.primal, point.value, self.problem.size, self.monitor.seconds
-        )
+        return self.point.progress(self.iterations, self.monitor)
