@@ -8,6 +8,7 @@
 from importlib.metadata import version as _version
 
 from maxmargin import feature_maps, interchange, kernels, solvers
+from maxmargin.comparison import Comparison, compare
 from maxmargin.estimators import (
     LSSVC,
     LSSVR,
@@ -38,6 +39,7 @@ __all__ = [
     "SVDD",
     "SVR",
     "Certificate",
+    "Comparison",
     "DualProblem",
     "FitTrace",
     "KernelApproximationSVC",
@@ -55,6 +57,7 @@ __all__ = [
     "Status",
     "__version__",
     "certify",
+    "compare",
     "feature_maps",
     "interchange",
     "kernels",
