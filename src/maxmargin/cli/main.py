@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from maxmargin import __version__
-from maxmargin.cli import demo
+from maxmargin.cli import compare, demo
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -17,12 +17,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"maxmargin {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     demo.add_to(commands)
+    compare.add_to(commands)
     options = parser.parse_args(arguments)
     try:
         return int(options.run(options))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-    except (ValueError, OSError, ImportError) as error:
+    except (ValueError, OSError, ImportError, MemoryError) as error:
         print(f"maxmargin: {error}", file=sys.stderr)
         return 1

@@ -6,7 +6,7 @@ stopping rule. Times are those of `solve` alone, without posing the problem, tra
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,6 +30,10 @@ Pose = Callable[[], DualProblem]
 
 class Watch(Protocol):
     """Who watches a comparison while it runs."""
+
+    def begins(self, labels: Sequence[str]) -> None:
+        """Hear who takes part."""
+        ...
 
     def started(self, label: str) -> None:
         """Hear that a solver begins."""
@@ -112,6 +116,8 @@ def compare(
     pose, about = _posed(problem, machine, parameters, threads)
     cache_bytes = default_cache_bytes() if cache_size is None else int(cache_size * 2**20)
     taking_part = contestants(solvers, pose(), rule, cache_bytes, threads, seed)
+    if watch is not None:
+        watch.begins(tuple(taking_part))
     runs: list[Run] = []
     interrupted = False
     with limited_blas(threads):

@@ -8,7 +8,7 @@ from html import escape
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from maxmargin.comparison.picture import draw, title_of
+from maxmargin.comparison.picture import draw_off_screen, title_of
 from maxmargin.comparison.tables import HEADINGS, cells, remarks
 
 if TYPE_CHECKING:
@@ -64,13 +64,12 @@ a cross where a run ended before.</p>
 
 def _picture(comparison: Comparison) -> str:
     """Return the picture as an element of the page, without references to other documents."""
-    figure = draw(comparison)
-    from matplotlib import pyplot, rc_context
+    figure = draw_off_screen(comparison)
+    from matplotlib import rc_context
 
     written = io.StringIO()
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "maxmargin"}):
         figure.savefig(written, format="svg")
-    pyplot.close(figure)
     picture = written.getvalue()
     picture = picture[picture.index("<svg") :]
     return re.sub(r"\s*<metadata>.*?</metadata>", "", picture, flags=re.DOTALL)

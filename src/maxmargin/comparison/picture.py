@@ -7,6 +7,7 @@ judge has found.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 STYLES = ("-", "--", "-.", ":")
 
+#: In inches: legible at the width of a page.
+SIZE = (10.0, 7.6)
+
+#: The part of a time axis that is shown: more decades would be empty.
+TIME_SHOWN = 1e-3
+
 #: Relative gaps below this are drawn there: what is left is rounding.
 LEAST = 1e-10
 
@@ -36,11 +43,10 @@ MOST_POINTS = 400
 def draw(comparison: Comparison, figure: Figure | None = None) -> Figure:
     """Draw the four pictures."""
     if figure is None:
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise ImportError("pictures need matplotlib: pip install 'maxmargin[plot]'") from error
-        figure = plt.figure(figsize=(10, 7.6), layout="constrained")
+        require_matplotlib()
+        import matplotlib.pyplot as plt
+
+        figure = plt.figure(figsize=SIZE, layout="constrained")
     axes: Any = figure.subplots(2, 2)
     by_seconds, by_iterations, by_values, values = axes.ravel()
     optimum, scale = _optimum(comparison)
@@ -60,11 +66,29 @@ def draw(comparison: Comparison, figure: Figure | None = None) -> Figure:
     if not by_values.lines:
         by_values.text(0.5, 0.5, "no solver computed kernel values", ha="center", transform=by_values.transAxes)
     _finish_funnel(values)
+    longest = max((run.trace[-1].seconds for run in runs), default=0.0)
+    for axis in (by_seconds, values):
+        if longest > 0 and axis.get_xlim()[0] < TIME_SHOWN * longest:
+            axis.set_xlim(left=TIME_SHOWN * longest)
     handles, labels = by_seconds.get_legend_handles_labels()
     if labels:
         figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)), frameon=False)
     figure.suptitle(title_of(comparison))
     return figure
+
+
+def draw_off_screen(comparison: Comparison) -> Figure:
+    """Draw the four pictures into a figure that no window knows, to be saved."""
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    return draw(comparison, Figure(figsize=SIZE, layout="constrained"))
+
+
+def require_matplotlib() -> None:
+    """Raise if there is no matplotlib."""
+    if find_spec("matplotlib") is None:
+        raise ImportError("pictures need matplotlib: pip install 'maxmargin[plot]'")
 
 
 def title_of(comparison: Comparison) -> str:

@@ -19,7 +19,7 @@ def cells(run: Run) -> tuple[str, ...]:
         run.word,
         _number(record["seconds"], seconds_text),
         _number(record["iterations"], count_text),
-        _number(record["kernel_evaluations"] or None, count_text),
+        _number(record["kernel_evaluations"] or None, large_text),
         _number(record["gap"], value_text),
         _number(record["violation"], value_text),
         _number(record["support_vectors"], count_text),
@@ -33,7 +33,7 @@ def progress_cells(label: str, progress: Progress) -> tuple[str, ...]:
         "running",
         seconds_text(progress.seconds),
         count_text(progress.iteration),
-        _number(progress.kernel_evaluations or None, count_text),
+        _number(progress.kernel_evaluations or None, large_text),
         value_text(progress.gap),
         value_text(progress.violation),
         count_text(progress.support_vectors),
@@ -77,6 +77,14 @@ def seconds_text(seconds: float) -> str:
 def count_text(count: int) -> str:
     """Return a count."""
     return f"{count:,}"
+
+
+def large_text(count: int) -> str:
+    """Return a large count with three digits that count."""
+    for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
+        if count >= 0.9995 * size:
+            return f"{count / size:#.3g}".rstrip(".") + unit
+    return str(count)
 
 
 def value_text(value: float) -> str:
