@@ -33,10 +33,12 @@ class LiveTable:
     def begins(self, labels: Sequence[str]) -> None:
         """Show who takes part."""
         self._lines = {label: waiting_cells(label, "waiting") for label in labels}
+        self._refresh()
 
     def started(self, label: str) -> None:
         """Show who runs."""
         self._lines[label] = waiting_cells(label, "running")
+        self._refresh()
 
     def progressed(self, label: str, progress: Progress) -> None:
         """Show where a solver stands."""
@@ -45,6 +47,7 @@ class LiveTable:
     def finished(self, run: Run) -> None:
         """Show how a solver ended."""
         self._lines[run.label] = cells(run)
+        self._refresh()
 
     def __enter__(self) -> LiveTable:
         if self._live is not None:
@@ -56,6 +59,11 @@ class LiveTable:
     ) -> None:
         if self._live is not None:
             self._live.stop()
+
+    def _refresh(self) -> None:
+        """Draw at once what should be seen even if it is over before the next time."""
+        if self._live is not None:
+            self._live.refresh()
 
     def _draw(self) -> Table:
         return table_of(self._lines.values(), self._spinner)

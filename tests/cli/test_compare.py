@@ -1,0 +1,263 @@
+"""`maxmargin compare`: data of every kind, results of every kind, mistakes, a terminal, and Ctrl-C."""
+
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file
+
+from maxmargin.cli import data
+from maxmargin.cli.main import main
+from maxmargin.datasets import chessboard
+
+COMMAND = [sys.executable, "-c", "import sys; from maxmargin.cli.main import main; sys.exit(main())", "compare"]
+
+
+def three_classes():
+    X, y = chessboard(90, seed=3)
+    return X, y + (X[:, 0] > 3)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    X, y = chessboard(60)
+    np.savez(tmp_path / "board.npz", X=X, y=y)
+    dump_svmlight_file(X, y, str(tmp_path / "board.txt"))
+    lines = [f"{a!r},{b!r},{'black' if label else 'white'}" for (a, b), label in zip(X.tolist(), y, strict=True)]
+    (tmp_path / "board.csv").write_text("\n".join(["left,up,colour", *lines, ""]), encoding="utf-8")
+    first = [f"{label}\t{a!r}\t{b!r}" for (a, b), label in zip(X.tolist(), y, strict=True)]
+    (tmp_path / "board.tsv").write_text("\n".join(first), encoding="utf-8")
+    X, y = three_classes()
+    np.savez(tmp_path / "three.npz", X=X, y=y)
+    return tmp_path
+
+
+def run(capsys, *arguments):
+    """Run the command in this process; return its exit code and what it printed."""
+    code = main(["compare", *map(str, arguments)])
+    return code, *capsys.readouterr()
+
+
+def judged(capsys, *arguments):
+    code, out, err = run(capsys, *arguments, "--json", "--threads", 1)
+    assert (code, err) == (0, "")
+    return json.loads(out)
+
+
+class TestData:
+    def test_every_form_of_the_same_data_gives_the_same_optimum(self, folder, capsys):
+        options = ["-C", 10, "-g", 1, "--solvers", "pairwise", "--tol", "1e-8"]
+        names = ("board.npz", "board.txt", "board.csv")
+        found = [judged(capsys, folder / name, *options)["runs"][0]["dual"] for name in names]
+        found.append(judged(capsys, folder / "board.tsv", *options, "--label-column", "first")["runs"][0]["dual"])
+        found.append(judged(capsys, "chessboard", "--samples", 60, *options)["runs"][0]["dual"])
+        np.testing.assert_allclose(found, found[0], rtol=1e-6)
+
+    def test_some_samples_of_a_file(self, folder, capsys):
+        drawn = [judged(capsys, folder / "board.npz", "--samples", 30, "--seed", seed) for seed in (0, 0, 1)]
+        assert [found["about"]["variables"] for found in drawn] == [30] * 3
+        values = [found["runs"][0]["dual"] for found in drawn]
+        assert values[0] == values[1] != values[2]
+        assert judged(capsys, folder / "board.npz", "--samples", 1000)["about"]["variables"] == 60
+
+    def test_one_class_against_the_rest(self, folder, capsys):
+        found = judged(capsys, folder / "three.npz", "--positive", "2")
+        assert found["runs"][0]["status"] == "converged"
+        assert found["about"]["variables"] == 90
+
+    def test_labels_of_any_type(self):
+        assert list(data.two_classes(np.array(["a", "b", "c"]), "b")) == [False, True, False]
+        assert list(data.two_classes(np.array([1.0, 2.0, 1.0]), None)) == [1.0, 2.0, 1.0]
+        assert list(data.two_classes(np.array([0.5, 1.0]), "0.5")) == [True, False]
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            ("", "no lines of numbers"),
+            ("a,b\n", "no lines of numbers"),
+            ("1\n2\n", "no lines of numbers"),
+            ("1,2,a\n1,x,b\n", "line 2: could not convert string to float: 'x'"),
+            ("1,2,a\n1,b\n", "line 2: 2 columns, but lines before have 3"),
+            ("1,2,a\n1,nan,b\n", "NaN"),
+        ],
+    )
+    def test_bad_columns(self, content, message, tmp_path, capsys):
+        (tmp_path / "bad.csv").write_text(content, encoding="utf-8")
+        code, out, err = run(capsys, tmp_path / "bad.csv")
+        assert (code, out) == (1, "")
+        assert message in err
+
+    def test_bad_arrays(self, tmp_path, capsys):
+        np.savez(tmp_path / "a.npz", X=np.eye(3), labels=np.ones(3))
+        np.savez(tmp_path / "b.npz", X=np.eye(3), y=np.ones(2))
+        (tmp_path / "c.npz").write_bytes(b"no archive")
+        np.savez(tmp_path / "d.npz", X=np.eye(3), y=np.array([{}, {}, {}], dtype=object))
+        for name, message in (("a", "no array y, only X, labels"), ("b", "a label for each"), ("c", "must be a NumPy"),
+                              ("d", "must be a NumPy")):  # fmt: skip
+            code, _, err = run(capsys, tmp_path / f"{name}.npz")
+            assert code == 1
+            assert message in err
+            assert len(err.strip().splitlines()) == 1
+
+
+class TestResults:
+    def test_a_plain_table_where_there_is_no_terminal(self, capsys):
+        code, out, err = run(capsys, "chessboard", "--samples", 80, "-C", 10, "-g", 1)
+        assert (code, err) == (0, "")
+        lines = out.splitlines()
+        assert lines[0].split() == [
+            *("solver", "status", "seconds", "iterations"),
+            *("kernel", "values", "gap", "violation", "support", "vectors"),
+        ]
+        assert [line.split()[:2] for line in lines[1:]] == [["pairwise", "converged"], ["block", "converged"]]
+        assert "\x1b" not in out
+
+    def test_the_solvers_that_are_named(self, capsys):
+        code, out, _ = run(capsys, "chessboard", "--samples", 50, "--solvers", "block, linear ,")
+        assert code == 0
+        assert [line.split()[1] for line in out.splitlines()[1:3]] == ["converged", "failed"]
+        assert "linear: solver='linear' keeps the weights" in out
+        names = {found["solver"] for found in judged(capsys, "chessboard", "--samples", 40, "--solvers", "all",
+                                                     "--kernel", "linear", "--max-iter", 50)["runs"]}  # fmt: skip
+        assert {"pairwise", "linear", "subgradient"} <= names
+
+    def test_options_reach_the_machine(self, capsys):
+        found = judged(
+            capsys, "chessboard", "--samples", 50, "--kernel", "poly", "--degree", 2, "--coef0", 1, "--gamma", "auto",
+            "-C", 2, "--tol", "1e-5", "--gap", 3, "--max-seconds", 9, "--max-iter", 70, "--cache-size", 1,
+        )  # fmt: skip
+        assert found["about"]["kernel"] == "Polynomial(degree=2, gamma=0.5, coef0=1.0)"
+        assert "C=2.0" in found["about"]["machine"]
+        assert found["stopping"] == {
+            "violation": 1e-5, "gap": 3.0, "max_iterations": 70, "max_seconds": 9.0, "relative_gap": None,
+        }  # fmt: skip
+
+    def test_page_and_picture(self, tmp_path, capsys):
+        page, image = tmp_path / "page.html", tmp_path / "picture.png"
+        code, out, err = run(capsys, "chessboard", "--samples", 80, "--html", page, "--picture", image)
+        assert (code, err) == (0, "")
+        assert out.startswith("solver")
+        assert "gap against time" in page.read_text(encoding="utf-8")
+        assert image.read_bytes().startswith(b"\x89PNG")
+        assert image.stat().st_size > 20_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.txt"], "there is no file nowhere.txt, and the generators are chessboard"),
+        (["chessboard", "--solvers", "smo"], "unknown solver 'smo'; the names are pairwise, block"),
+        (["chessboard", "--solvers", ","], "at least one solver"),
+        (["chessboard", "--kernel", "rfb"], "unknown kernel 'rfb'"),
+        (["chessboard", "-C", "0"], "C must be a number above 0"),
+        (["chessboard", "-g", "wide"], "gamma must be"),
+        (["chessboard", "--samples", "0"], "at least one sample"),
+        (["chessboard", "--tol", "0"], "above 0"),
+        (["chessboard", "--threads", "0"], "n_jobs must not be 0"),
+        (["chessboard", "--html", "no/such/folder/page.html"], "there is no folder no/such/folder"),
+        (["chessboard", "--positive", "7"], "no label is 7; there are 0, 1"),
+        (["three.npz"], "3 classes (0, 1, 2): choose one with --positive LABEL"),
+        (["fractions.npz"], "regression"),
+        (["board.npz", "--samples", "1"], "at least 2 samples"),
+        (["notes.txt"], "no lines of LIBSVM text"),
+    ],
+)
+def test_mistakes_are_one_sentence(arguments, message, folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    np.savez("fractions.npz", X=np.eye(3), y=np.array([0.1, 0.2, 0.3]))
+    (folder / "notes.txt").write_text("some words\n", encoding="utf-8")
+    code, out, err = run(capsys, *arguments)
+    assert (code, out) == (1, "")
+    assert message in err
+    assert len(err.strip().splitlines()) == 1
+
+
+class Terminal:
+    """A command on a terminal of so many columns, and all that it writes there."""
+
+    def __init__(self, *arguments, columns=120):
+        pid, self.end = pty.fork()
+        if not pid:
+            size = {"COLUMNS": str(columns), "LINES": "40", "TERM": "xterm-256color"}
+            os.execve(COMMAND[0], [*COMMAND, *map(str, arguments)], {**os.environ, **size})
+        self.pid, self.written = pid, ""
+
+    def read(self, until=None, seconds=60.0):
+        """Read until the words appear, or to the end."""
+        deadline = time.monotonic() + seconds
+        while until is None or not re.search(until, self.written):
+            assert time.monotonic() < deadline, self.written
+            if not select.select([self.end], [], [], 1.0)[0]:
+                continue
+            try:
+                part = os.read(self.end, 65536)
+            except OSError:  # how Linux tells that nobody is on the other side any more
+                part = b""
+            if not part:
+                break
+            self.written += part.decode()
+        return self.written
+
+    def press(self, key):
+        os.write(self.end, key)
+
+    def code(self):
+        code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        os.close(self.end)
+        return code
+
+
+@pytest.fixture
+def slow(tmp_path):
+    """Noise that pair steps take very long for."""
+    random = np.random.default_rng(0)
+    np.savez(tmp_path / "noise.npz", X=random.normal(size=(3000, 4)), y=random.integers(0, 2, 3000))
+    return tmp_path / "noise.npz"
+
+
+def test_a_live_table_on_a_terminal():
+    terminal = Terminal("chessboard", "--samples", 300, "-C", 100, "-g", 1, "--solvers", "pairwise,block,linear")
+    written = terminal.read()
+    assert terminal.code() == 0
+    for words in ("waiting", "running"):
+        assert words in written  # while it ran
+    assert "\x1b[1A" in written  # and was drawn over
+    last = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written[written.rindex("solver ") :])
+    assert [line.split()[:2] for line in last.splitlines()[1:4]] == [
+        ["pairwise", "converged"],
+        ["block", "converged"],
+        ["linear", "failed"],
+    ]
+    assert "running" not in last
+
+
+def test_ctrl_c_ends_the_solver_and_keeps_what_there_is(slow):
+    terminal = Terminal(
+        slow, "-C", "1e6", "-g", "5", "--tol", "1e-12", "--solvers", "linear,pairwise,block", columns=80
+    )
+    terminal.read(until=r"running.*\d+\.\d{3} ")
+    terminal.press(b"\x03")
+    written = terminal.read()
+    assert terminal.code() == 130
+    last = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written[written.rindex("solver ") :])
+    assert [line.split()[:2] for line in last.splitlines()[1:4]] == [
+        ["linear", "failed"],
+        ["pairwise", "interrupted"],
+        ["block", "not"],
+    ]
+    assert "Traceback" not in written
+
+
+def test_nothing_but_json_where_there_is_no_terminal():
+    done = subprocess.run(
+        [*COMMAND, "chessboard", "--samples", "50", "--json"], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert json.loads(done.stdout)["runs"][0]["status"] == "converged"
+    assert done.stderr == ""
