@@ -11,7 +11,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
+from maxmargin.estimators.posing import problem_of
 from maxmargin.estimators.samples import points_of
 from maxmargin.estimators.svc import SVC
 from maxmargin.kernels import Kernel
@@ -27,7 +29,7 @@ class FitTrace:
 
     Attributes
     ----------
-    X : array of shape (n_samples, n_features)
+    X : array or sparse matrix of shape (n_samples, n_features)
     signs : float array
         +1 for samples of ``classes[1]``, −1 for those of ``classes[0]``.
     classes : array
@@ -120,23 +122,14 @@ def trace(X: Any, y: Any, *, solver: Any = "pairwise", steps: int = 1, **paramet
     (array([0., 2.]), array([40.,  2.]))
     """
     model = SVC(solver=solver, **parameters)
-    model._check_parameters()
-    data, _, weights = model._check_labelled_data(X, y, None)
-    if len(data.classes) != 2:
-        raise ValueError(
-            f"a walk is through the fit of one machine, of two classes, but y has {len(data.classes)}; "
-            "take the samples of two of them"
-        )
-    kernel = model._make_kernel(data.X, weights)
-    size = len(data.labels)
-    rows, cache_bytes = np.arange(size), model._cache_bytes(size)
-    matrix = model._make_matrix_of(kernel, data.X, rows, 0, threads=1)(rows)  # computed and counted on the way
-    signs = np.where(data.labels == 1, 1.0, -1.0)
-    problem = model._pose(matrix, signs, data.costs)
-    chosen = model._make_solver(size, data.bounded, cache_bytes, threads=1)
+    pose, kernel = problem_of(model, X, y)
+    problem = pose()
+    bounded = bool(np.isfinite(model.C))
+    chosen = model._make_solver(problem.size, bounded, model._cache_bytes(problem.size), threads=1)
     if isinstance(chosen, PairwiseSolver) and chosen is not solver:
         chosen = replace(chosen, finish_below=0)
     solution = chosen.solve(problem, callback=Trace(steps=steps, points=True))
     if any(entry.point is None for entry in solution.trace) or not solution.trace:
         raise ValueError(f"{type(chosen).__name__} does not tell of its points on the way; use solver='pairwise'")
-    return FitTrace(data.X, signs, data.classes, kernel, problem, solution, solution.trace)
+    samples = X if sparse.issparse(X) else np.asarray(X)
+    return FitTrace(samples, problem.linear, np.unique(np.asarray(y)), kernel, problem, solution, solution.trace)
