@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import io
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,12 +33,12 @@ RESOLUTION = 110
 #: Colours of a frame; few make small files.
 PALETTE = 40
 
-PLAYER = """<div style="max-width:{width}px;font:14px sans-serif">
+PLAYER = """<div id="{name}" style="max-width:{width}px;font:14px sans-serif">
 <img alt="a fit, step by step" style="width:100%" src="{first}">
 <div style="display:flex;gap:8px"><button type="button">pause</button>
 <input type="range" min="0" max="{last}" value="0" style="flex:1"></div>
 <script>(function () {{
-  const root = document.currentScript.parentElement, frames = {frames};
+  const root = document.getElementById("{name}"), frames = {frames};
   const [picture, slider, button] = ["img", "input", "button"].map(name => root.querySelector(name));
   let playing = true;
   function show(number) {{ slider.value = number; picture.src = frames[number]; }}
@@ -93,7 +94,8 @@ class FitAnimation:
         """Return the film as a piece of a page, with everything that it needs in it."""
         frames = [f"data:image/png;base64,{_encoded(image)}" for image in self._images()]
         listed = "[" + ",\n".join(f'"{frame}"' for frame in frames) + "]"
-        return PLAYER.format(width=int(SIZE[0] * DPI), first=frames[0], last=len(frames) - 1, frames=listed,
+        name = f"fit-{zlib.crc32(listed.encode()):08x}"  # notebooks do not tell a script where it stands
+        return PLAYER.format(name=name, width=int(SIZE[0] * DPI), first=frames[0], last=len(frames) - 1, frames=listed,
                              milliseconds=self.milliseconds)  # fmt: skip
 
     _repr_html_ = to_html
