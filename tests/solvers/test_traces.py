@@ -1,13 +1,15 @@
 """What a trace keeps of a solver's way: all solvers, from the first point to the last."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from contracts.named_problems import linear, overlapping
+from maxmargin.datasets import chessboard
 from maxmargin.formulations import c_classification, least_squares_classification
-from maxmargin.kernels import Gaussian, Points
+from maxmargin.kernels import Gaussian, Linear, Points
 from maxmargin.matrices import KernelMatrix
 from maxmargin.problems import Progress, Status, certify, feasible_start
 from maxmargin.solvers import SOLVERS, BlockSolver, LinearSolver, PairwiseSolver, SharedCallback, StoppingRule, Trace
@@ -109,6 +111,26 @@ def test_a_thousand_steps_make_about_a_hundred_entries():
     assert solution.counters.iterations > 500
     assert 60 < len(solution.trace) < 200
     assert all(entry.point is None for entry in solution.trace)
+
+
+@pytest.mark.parametrize("solver", [PairwiseSolver(finish_below=0), BlockSolver(), BlockSolver(working_set=300)])
+def test_shrunk_variables_count(solver):
+    X, y = chessboard(800)
+    matrix = KernelMatrix(Linear(), Points(X - 2.0))  # far from separable: variables are shrunk that come back
+    problem = c_classification.pose(matrix, np.where(y, 1.0, -1.0), np.full(800, 100.0))
+    solution = solver.solve(problem, callback=Trace(points=True))
+    assert min(entry.active for entry in solution.trace) < problem.size
+    optimum = certify(problem, solution.dual)
+    for entry in solution.trace:
+        assert entry.primal >= optimum.dual * (1 - 1e-6)
+    if isinstance(solver, PairwiseSolver):
+        for entry in solution.trace[:: len(solution.trace) // 10]:
+            judged = certify(problem, entry.point)
+            assert entry.primal == pytest.approx(judged.primal, rel=1e-6)
+            assert entry.violation == pytest.approx(judged.violation, abs=1e-9)
+    plain = solver.solve(problem)
+    np.testing.assert_array_equal(plain.dual, solution.dual)
+    assert replace(plain.counters, seconds=0.0) == replace(solution.counters, seconds=0.0)
 
 
 def test_a_round_keeps_the_bound_of_the_point_before_it():

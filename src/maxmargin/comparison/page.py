@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 66rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; width: 100%; }
-th, td { padding: .35rem .8rem; text-align: right; border-bottom: 1px solid #ddd; white-space: nowrap; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; }
+th, td { padding: .35rem .6rem; text-align: right; border-bottom: 1px solid #ddd; vertical-align: bottom; }
+td { white-space: nowrap; }
 th:nth-child(-n+2), td:nth-child(-n+2) { text-align: left; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1.5rem; }
 dt { color: #666; } dd { margin: 0; overflow-wrap: anywhere; }

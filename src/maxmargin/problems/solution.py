@@ -54,8 +54,8 @@ class Counters:
 class Progress:
     """Where a solver stands; what a callback sees.
 
-    While variables are shrunk away, `primal` counts the samples in play and takes the others as settled. `point` is the
-    dual vector, if the callback is a `maxmargin.solvers.Trace` that keeps points.
+    While variables are shrunk away, `primal` counts the samples in play and takes the others as settled, unless the
+    callback is a `maxmargin.solvers.Trace`. `point` is the dual vector, if it is one that keeps points.
     """
 
     iteration: int

@@ -362,20 +362,20 @@ class _Run:
 def _progress(state: BlockState, monitor: Monitor) -> Progress:
     """Return where the solver stands.
 
-    Within a round only the gradients of the working set are known; then primal value and violation are those of the
-    point before, whose primal value bounds the optimum all the same.
+    Within a round, if only the gradients of the working set are known, primal value and violation are those of the point
+    before, whose primal value bounds the optimum all the same.
     """
     problem, open_tiles = state.problem, state.open_tiles
     progress = standing(
         problem,
-        state.point(),
+        state.whole_point() if state.has_whole_point and monitor.traced else state.point(),
         state.dual_value,
         monitor,
         state.tally.iterations,
         state.rows.evaluations,
         open_tiles[-1].active if open_tiles else state.active,
     )
-    if not open_tiles or open_tiles[0].active == state.active:
+    if state.has_whole_point:
         return progress
     before = 0.5 * float(state.dual @ (state.linear + state.gradient))
     primal = before + known_gap(problem, state.dual, state.gradient)

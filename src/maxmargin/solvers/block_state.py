@@ -175,6 +175,23 @@ class BlockState:
             gradient[places] = self.open_tiles[-1].gradient
         return dual, gradient
 
+    @property
+    def has_whole_point(self) -> bool:
+        """Whether the gradient of all variables is at hand, or follows from values that are."""
+        if not self.open_tiles:
+            return True
+        outer = self.open_tiles[0]
+        return outer.active == self.active and (len(self.open_tiles) == 1 or not isinstance(outer, WideTile))
+
+    def whole_point(self) -> tuple[Floats, Floats]:
+        """Return dual and gradient of all variables, those included that smaller tiles leave out."""
+        dual, gradient = self.point()
+        if self.open_tiles:
+            tile = self.open_tiles[0]
+            gradient = np.empty_like(dual)
+            gradient[tile.variables] = tile.gradient_at(dual[tile.variables])
+        return dual, gradient
+
     def _fresh(self, variables: Indices, support: Indices) -> Floats:
         """Return gradients in double precision."""
         problem, dual = self.problem, self.dual

@@ -151,7 +151,7 @@ class PairwiseSolver:
     def _progress(self, problem: DualProblem, state: WorkingState, monitor: Monitor) -> Progress:
         return standing(
             problem,
-            state.point(),
+            state.whole_point() if monitor.traced else state.point(),
             state.dual_value,
             monitor,
             state.iterations,

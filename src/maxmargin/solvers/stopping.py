@@ -80,8 +80,9 @@ class SharedCallback:
 class Trace:
     """A callback that keeps what it is told, for pictures and tables of the way that a solver took.
 
-    The clock of the solver stands still while a trace is told, so that the `seconds` of its entries, and a limit on
-    them, are those of the solver alone. A later solve with the same trace is counted on from its last entry. An entry
+    Values in its entries are those of all variables, shrunk ones included. The clock of the solver stands still while
+    they are computed and the trace is told, so that the `seconds` of its entries, and a limit on them, are those of the
+    solver alone. A later solve with the same trace is counted on from its last entry. An entry
     that only repeats the one before is left out.
 
     Parameters
@@ -152,6 +153,11 @@ class Monitor:
     def trace(self) -> tuple[Progress, ...]:
         """What a `Trace` was told so far; empty for other callbacks."""
         return () if self._trace is None else tuple(self._trace.entries)
+
+    @property
+    def traced(self) -> bool:
+        """Whether the callback is a `Trace`: what it is told should be true of all variables, and may take its time."""
+        return self._trace is not None
 
     @property
     def listener(self) -> Callback | None:

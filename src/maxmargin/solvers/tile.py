@@ -118,6 +118,14 @@ class Tile:
         self.gradient, self.dual[at] = gradient, part.dual[moved]
         self._memory[:] = -1
 
+    def gradient_at(self, dual: Floats) -> Floats:
+        """Return the gradient at other values of the variables."""
+        change = dual - self.dual
+        moved = np.flatnonzero(change)
+        if not len(moved):
+            return self.gradient
+        return self.gradient - self._combine(moved, change[moved]) - self.ridge * change
+
     def block(self, positions: Indices) -> Floats:
         """Return the square block of the matrix at some positions: the values that the pair steps see, no better ones.
 

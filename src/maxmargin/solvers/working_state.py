@@ -117,6 +117,15 @@ class WorkingState:
         gradient[shrunk] = np.where(self.dual[self.active :] == self.upper[self.active :], np.inf, -np.inf)
         return dual, gradient
 
+    def whole_point(self) -> tuple[Floats, Floats]:
+        """Return dual and gradient with that of shrunk variables, for those who watch: it does not count as work."""
+        dual, gradient = self.point()
+        if self.active < self.size:
+            evaluations = self.rows.evaluations
+            gradient[self.order[self.active :]] = self._shrunk_gradient()
+            self.rows.evaluations = evaluations
+        return dual, gradient
+
     def radius(self) -> float:
         """Return the squared size of the data in feature space."""
         if self._radius is None:
@@ -128,17 +137,20 @@ class WorkingState:
         return np.where((self.dual == self.lower) | (self.dual == self.upper), self.dual, 0.0)
 
     def reconstruct_gradient(self) -> None:
-        """Bring the gradient of shrunk variables up to date (1.7.3).
+        """Bring the gradient of shrunk variables up to date (1.7.3)."""
+        if self.active < self.size:
+            self.gradient[self.active :] = self._shrunk_gradient()
+
+    def _shrunk_gradient(self) -> Floats:
+        """Return the gradient of shrunk variables.
 
         Bounded variables are in `bounded_part` already, so only the rows of free variables are needed; shrinking
         never removes those, and most are in the cache.
         """
-        start, n = self.active, self.size
-        if start == n:
-            return
+        start = self.active
         free = np.flatnonzero(self.dual - self.resting())
         product = self.bounded_part[start:] + self._product(free, self.dual[free], start)
-        self.gradient[start:] = self.linear[start:] - product - self.ridge[start:] * self.dual[start:]
+        return np.asarray(self.linear[start:] - product - self.ridge[start:] * self.dual[start:])
 
     def block(self, positions: Indices) -> Floats:
         """Return the square block of the matrix at these positions, from the cache where it can."""
