@@ -362,7 +362,7 @@ class _Run:
 def _progress(state: BlockState, monitor: Monitor) -> Progress:
     """Return where the solver stands.
 
-    Within a round, if only the gradients of the working set are known, primal value and violation are those of the point
+    Within a round, if only gradients of the working set are known, primal value and violation are those of the point
     before, whose primal value bounds the optimum all the same.
     """
     problem, open_tiles = state.problem, state.open_tiles
