@@ -68,6 +68,16 @@ def test_slacks_are_those_of_the_geometry():
     assert heights == {name: np.count_nonzero(display.sides == side) for name, side in names.items()}
 
 
+def test_rows_without_weight_go_by_their_margins():
+    X, y = make_moons(150, noise=0.25, random_state=0)
+    weights = np.where(np.arange(150) < 50, 0.0, 1.0)
+    model = SVC(gamma=1.0).fit(X, y, sample_weight=weights)
+    display = SlackHistogramDisplay.from_estimator(model, X, y)
+    wrong = model.predict(X) != y
+    assert wrong[:50].any()
+    np.testing.assert_array_equal(display.sides == Side.WRONG, wrong)
+
+
 @pytest.mark.parametrize("factor", [1e-3, 1.0, 300.0])
 def test_bars_end_at_the_boundary_and_the_edge_whatever_the_range(factor):
     margins = np.linspace(-1.0, 2.0, 50) * factor
@@ -266,6 +276,17 @@ def test_kernel_matrix_that_was_given_and_one_of_both_signs():
     assert display.figure_ is figure
     display.plot(colorbar=False)
     assert len(display.figure_.axes) == 1
+
+
+def test_kernel_matrix_of_words():
+    words, y = ["ab", "abab", "ba", "xy", "yx", "xyxy"], [0, 0, 0, 1, 1, 1]
+
+    def letters_in_common(X, Z):
+        return np.array([[float(sum(min(x.count(c), z.count(c)) for c in "abxy")) for z in Z] for x in X])
+
+    model = SVC(kernel=letters_in_common).fit(words, y)
+    display = KernelMatrixDisplay.from_estimator(model, words, y, within="given")
+    np.testing.assert_array_equal(display.matrix, letters_in_common(words, words))
 
 
 def test_kernel_matrix_says_what_is_wrong():

@@ -142,6 +142,6 @@ class CacheDisplay:
         ax.margins(y=0.12)
         bare(ax)
         ax.set_xlabel("solve")
-        legend_below(ax, 2)
+        legend_below(ax)
         self.ax_, self.figure_ = ax, figure_of(ax)
         return self

@@ -170,7 +170,7 @@ class DecisionRegionsDisplay:
         self._draw_regions(ax)
         self._draw_samples(ax)
         ax.set(xlim=self.horizontal[[0, -1]], ylim=self.vertical[[0, -1]], xlabel=self.labels[0], ylabel=self.labels[1])
-        legend_below(ax, 2)
+        legend_below(ax)
         self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 

@@ -91,16 +91,16 @@ def margins_of(machine: Any, X: Any, numbers: Indices) -> Floats:
 
 def sides_of(machine: Any, X: Any, margins: Floats) -> Indices:
     """Return the `Side` of each sample by its margin, and of training samples by their dual variables."""
-    inside_or_wrong = np.where(margins < 0, Side.WRONG, np.where(margins < 1, Side.INSIDE, Side.BEYOND))
+    by_margin = np.where(margins < 0, Side.WRONG, np.where(margins < 1, Side.INSIDE, Side.BEYOND))
     if not (is_training_data(machine, X) and hasattr(_geometries(machine)[0], "free")):
-        return np.where(np.abs(margins - 1) <= EDGE, Side.ON, inside_or_wrong)
+        return np.where(np.abs(margins - 1) <= EDGE, Side.ON, by_margin)
     geometries = _geometries(machine)
-    free, bounded = (_members(geometries, name, len(margins)) for name in ("free", "bounded"))
+    taking_part, free, bounded = (_members(geometries, name, len(margins)) for name in ("samples", "free", "bounded"))
     certificates = machine.certificate_ if isinstance(machine.certificate_, list) else [machine.certificate_]
     edge = max(LEAST_EDGE, *(2 * certificate.violation for certificate in certificates))
     on_edge = free & ~bounded & (np.abs(margins - 1) <= edge)
-    sides = np.where(free | bounded, np.where(margins < 0, Side.WRONG, Side.INSIDE), Side.BEYOND)
-    return np.where(on_edge, Side.ON, sides)
+    by_dual = np.where(free | bounded, np.where(margins < 0, Side.WRONG, Side.INSIDE), Side.BEYOND)
+    return np.where(on_edge, Side.ON, np.where(taking_part, by_dual, by_margin))  # some rows may have no weight
 
 
 def detected_sides(machine: Any, X: Any) -> Indices:

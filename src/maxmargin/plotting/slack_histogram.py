@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Colour and name of each part, from left to right.
-PARTS: dict[Side, tuple[str, str]] = {
-    Side.WRONG: (COLOURS[1], "wrong side"),
-    Side.INSIDE: (COLOURS[4], "inside the margin"),
-    Side.ON: (INK, "on the margin"),
-    Side.BEYOND: (COLOURS[5], "beyond the margin"),
+#: Colour and name of each part, from left to right, and between which margins it lies.
+PARTS: dict[Side, tuple[str, str, float, float]] = {
+    Side.WRONG: (COLOURS[1], "wrong side", -np.inf, np.nextafter(0.0, -1.0)),
+    Side.INSIDE: (COLOURS[4], "inside the margin", 0.0, np.nextafter(1.0, 0.0)),
+    Side.ON: (INK, "on the margin", 1.0, 1.0),
+    Side.BEYOND: (COLOURS[5], "beyond the margin", 1.0, np.inf),
 }
 
 
@@ -108,8 +108,8 @@ class SlackHistogramDisplay:
         from matplotlib.ticker import MaxNLocator
 
         edges, width = _edges(self.margins, bins)
-        for side, (colour, name) in PARTS.items():
-            mine = self.margins[self.sides == side]
+        for side, (colour, name, low, high) in PARTS.items():
+            mine = np.clip(self.margins[self.sides == side], low, high)  # rounding moves nobody to the other side
             label = f"{name} ({len(mine)})"
             if side is Side.ON:
                 ax.bar(1.0, len(mine), width=width / 3, color=colour, label=label, zorder=3)
@@ -118,12 +118,12 @@ class SlackHistogramDisplay:
         ax.axvline(0.0, color=INK, linewidth=1.5, zorder=0)
         ax.axvline(1.0, color=INK, linewidth=0.9, linestyle="--", zorder=0)
         above = ax.get_xaxis_transform()
-        for at, text in ((0.0, "boundary"), (1.0, "edge")):
-            ax.text(at, 1.01, text, transform=above, ha="center", va="bottom", fontsize="small", color=INK)
+        for at, text, side in ((0.0, "boundary ", "right"), (1.0, " edge", "left")):  # apart on any scale
+            ax.text(at, 1.01, text, transform=above, ha=side, va="bottom", fontsize="small", color=INK)
         ax.set(xlabel="margin  y f(x)", ylabel="samples")
         ax.yaxis.set_major_locator(MaxNLocator(integer=True))
         bare(ax)
-        legend_below(ax, 2)
+        legend_below(ax)
         self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 

@@ -59,10 +59,11 @@ def marker(number: int) -> str:
     return MARKERS[(number + number // len(COLOURS)) % len(MARKERS)]
 
 
-def legend_below(ax: Axes, columns: int) -> None:
-    """Put the legend below the axes and their labels, where it covers nothing."""
+def legend_below(ax: Axes) -> None:
+    """Put the legend below the axes and their labels, where it covers nothing, in two columns if they are wide."""
     from matplotlib.transforms import ScaledTranslation
 
+    columns = 2 if ax.get_position().width * figure_of(ax).get_figwidth() > 4.2 else 1
     points = 24 + (15 if ax.get_xlabel() else 0)
     place = ax.transAxes + ScaledTranslation(0, -points / 72, figure_of(ax).dpi_scale_trans)
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=place, ncols=columns, frameon=False,
