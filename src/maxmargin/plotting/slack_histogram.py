@@ -118,8 +118,10 @@ class SlackHistogramDisplay:
         ax.axvline(0.0, color=INK, linewidth=1.5, zorder=0)
         ax.axvline(1.0, color=INK, linewidth=0.9, linestyle="--", zorder=0)
         above = ax.get_xaxis_transform()
-        for at, text, side in ((0.0, "boundary ", "right"), (1.0, " edge", "left")):  # apart on any scale
-            ax.text(at, 1.01, text, transform=above, ha=side, va="bottom", fontsize="small", color=INK)
+        for at, text, towards in ((0.0, "boundary ", "right"), (1.0, " edge", "left")):  # apart on any scale
+            ax.text(
+                at, 1.01, text, transform=above, horizontalalignment=towards, va="bottom", fontsize="small", color=INK
+            )
         ax.set(xlabel="margin  y f(x)", ylabel="samples")
         ax.yaxis.set_major_locator(MaxNLocator(integer=True))
         bare(ax)
