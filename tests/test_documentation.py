@@ -9,6 +9,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pytest
 
+from maxmargin.comparison import comparing
 from maxmargin.estimators import (
     fit_trace,
     kernel_approximation_svc,
@@ -96,7 +97,7 @@ FEATURE_MAPS = [distance_map, function_map, nystroem_map, polar_coordinates, pol
 DISPLAYS = [cache, coefficient_path, convergence, decision_regions, kernel_matrix, slack_histogram]
 
 
-@pytest.mark.parametrize("module", [*ESTIMATORS, *FEATURE_MAPS, *DISPLAYS], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [*ESTIMATORS, *FEATURE_MAPS, *DISPLAYS, comparing], ids=lambda module: module.__name__)
 def test_docstring_examples_run(module):
     found = doctest.testmod(module)
     assert found.attempted
