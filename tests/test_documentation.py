@@ -97,7 +97,9 @@ FEATURE_MAPS = [distance_map, function_map, nystroem_map, polar_coordinates, pol
 DISPLAYS = [cache, coefficient_path, convergence, decision_regions, kernel_matrix, slack_histogram]
 
 
-@pytest.mark.parametrize("module", [*ESTIMATORS, *FEATURE_MAPS, *DISPLAYS, comparing], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [*ESTIMATORS, *FEATURE_MAPS, *DISPLAYS, comparing], ids=lambda module: module.__name__
+)
 def test_docstring_examples_run(module):
     found = doctest.testmod(module)
     assert found.attempted
