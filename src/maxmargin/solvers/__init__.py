@@ -2,6 +2,7 @@
 
 from maxmargin.solvers.block import BlockSolver
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscentSolver
+from maxmargin.solvers.gradient_projection import GradientProjectionSolver
 from maxmargin.solvers.linear_choice import LinearSolver
 from maxmargin.solvers.linear_system import LinearSystemSolver
 from maxmargin.solvers.pairwise import PairwiseSolver
@@ -16,6 +17,7 @@ __all__ = [
     "BlockSolver",
     "Callback",
     "DualCoordinateAscentSolver",
+    "GradientProjectionSolver",
     "LinearSolver",
     "LinearSystemSolver",
     "PairwiseSolver",
@@ -32,6 +34,7 @@ __all__ = [
 SOLVERS = {
     "pairwise": PairwiseSolver,
     "block": BlockSolver,
+    "gradient_projection": GradientProjectionSolver,
     "linear_system": LinearSystemSolver,  # for machines without bounds, such as `LSSVC`
     "linear": LinearSolver,  # the rest is for the linear kernel
     "dual_coordinate_ascent": DualCoordinateAscentSolver,
