@@ -1,5 +1,6 @@
 """Algorithms: a `DualProblem` in, a `Solution` out. A solver is an object whose fields are its options."""
 
+from maxmargin.solvers.active_set import ActiveSetSolver
 from maxmargin.solvers.block import BlockSolver
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscentSolver
 from maxmargin.solvers.gradient_projection import GradientProjectionSolver
@@ -14,6 +15,7 @@ from maxmargin.solvers.subgradient import SubgradientSolver
 
 __all__ = [
     "SOLVERS",
+    "ActiveSetSolver",
     "BlockSolver",
     "Callback",
     "DualCoordinateAscentSolver",
@@ -35,6 +37,7 @@ SOLVERS = {
     "pairwise": PairwiseSolver,
     "block": BlockSolver,
     "gradient_projection": GradientProjectionSolver,
+    "active_set": ActiveSetSolver,
     "linear_system": LinearSystemSolver,  # for machines without bounds, such as `LSSVC`
     "linear": LinearSolver,  # the rest is for the linear kernel
     "dual_coordinate_ascent": DualCoordinateAscentSolver,
