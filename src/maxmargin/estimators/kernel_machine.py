@@ -62,7 +62,7 @@ class KernelMachine(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit-l
     n_jobs: Any
 
     #: The names of solvers that can train this machine.
-    _solvers: tuple[str, ...] = ("pairwise", "block", "gradient_projection", "active_set")
+    _solvers: tuple[str, ...] = ("pairwise", "block", "platt", "gradient_projection", "active_set")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

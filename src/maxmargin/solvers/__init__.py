@@ -7,6 +7,7 @@ from maxmargin.solvers.gradient_projection import GradientProjectionSolver
 from maxmargin.solvers.linear_choice import LinearSolver
 from maxmargin.solvers.linear_system import LinearSystemSolver
 from maxmargin.solvers.pairwise import PairwiseSolver
+from maxmargin.solvers.platt import PlattSolver
 from maxmargin.solvers.semismooth_newton import SemismoothNewtonSolver
 from maxmargin.solvers.step_sizes import StepSize
 from maxmargin.solvers.stochastic_subgradient import StochasticSubgradientSolver
@@ -23,6 +24,7 @@ __all__ = [
     "LinearSolver",
     "LinearSystemSolver",
     "PairwiseSolver",
+    "PlattSolver",
     "SemismoothNewtonSolver",
     "SharedCallback",
     "StepSize",
@@ -36,6 +38,7 @@ __all__ = [
 SOLVERS = {
     "pairwise": PairwiseSolver,
     "block": BlockSolver,
+    "platt": PlattSolver,
     "gradient_projection": GradientProjectionSolver,
     "active_set": ActiveSetSolver,
     "linear_system": LinearSystemSolver,  # for machines without bounds, such as `LSSVC`

@@ -18,8 +18,9 @@ from maxmargin.resources import limited_blas
 from maxmargin.solvers.hard_margin import grows_without_limit, squared_radius
 from maxmargin.solvers.stopping import Monitor
 
-#: How often a gradient computed afresh may find the violation not halved since the last time.
-REFRESHES = 3
+#: How often a gradient computed afresh may find the violation not halved since the last time, and the dual not risen
+#: by more than this part of it either.
+REFRESHES, CREEPING = 3, 1e-10
 
 #: A value that close to a bound, relative to it, is on it; as in the native loops.
 ROUNDING = 1e-14
@@ -43,7 +44,7 @@ class Ascent:
         Is made feasible first.
     monitor : Monitor
     patience : int
-        So many steps must halve the violation; else rounding undoes what they do, and the gradient is computed afresh.
+        So many steps must halve the violation; else rounding may undo what they do, and the gradient is computed afresh.
 
     Attributes
     ----------
@@ -65,7 +66,7 @@ class Ascent:
         self._patience = patience
         self.box = Box(problem)
         self._fresh = True  # whether the gradient was just computed
-        self._refreshed = np.inf  # the violation after the last time
+        self._refreshed, self._value = np.inf, self.dual_value  # the violation after the last time, and D
         self._strikes = 0
         self._least, self._least_at = np.inf, 0
         self._radius: float | None = None
@@ -139,8 +140,9 @@ class Ascent:
             violation = self.violation()
         if self._reached(violation):
             return Status.CONVERGED
-        self._strikes += violation > 0.5 * self._refreshed
-        self._refreshed = min(violation, self._refreshed)
+        value = self.dual_value
+        self._strikes += violation > 0.5 * self._refreshed and value - self._value <= CREEPING * abs(value)
+        self._refreshed, self._value = min(violation, self._refreshed), value
         self._least, self._least_at = violation, self.iterations
         return Status.PRECISION if self._strikes > REFRESHES else None
 
