@@ -39,6 +39,9 @@ WORTH_THREADS = 1000
 #: How far a precomputed matrix may be from symmetric, relative to its largest value.
 ASYMMETRY = 1e-6
 
+#: Methods of the literature by name: they train every machine, for comparison.
+CLASSICAL = ("platt", "gradient_projection", "active_set")
+
 #: What helps most fits that run into their limit on steps.
 SCALE_THE_DATA = "Consider pre-processing your data with StandardScaler or MinMaxScaler."
 
@@ -62,7 +65,7 @@ class KernelMachine(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit-l
     n_jobs: Any
 
     #: The names of solvers that can train this machine.
-    _solvers: tuple[str, ...] = ("pairwise", "block", "platt", "gradient_projection", "active_set")
+    _solvers: tuple[str, ...] = ("pairwise", "block", *CLASSICAL)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from maxmargin.estimators.kernel_machine import KernelMachine
+from maxmargin.estimators.kernel_machine import CLASSICAL, KernelMachine
 from maxmargin.solvers import SOLVERS
 from maxmargin.training import Solver
 
@@ -10,7 +10,7 @@ from maxmargin.training import Solver
 class LeastSquaresMachine(KernelMachine):
     """Base of the least squares estimators: chooses their solver."""
 
-    _solvers = ("linear_system", "pairwise", "block")
+    _solvers = ("linear_system", "pairwise", "block", *CLASSICAL)
 
     def _make_solver(self, size: int, bounded: bool, cache_bytes: int, threads: int, few: int = 0) -> Solver:
         stopping, name = self._stopping_rule(), self._solver_name()

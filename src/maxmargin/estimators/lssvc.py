@@ -56,6 +56,7 @@ class LSSVC(LeastSquaresMachine, KernelClassifier):
     solver : {"auto", "linear_system", "pairwise", "block"} or solver object, default="auto"
         The algorithm: "auto" is "linear_system". The others arrive at the same machine, only later.
         A solver object brings its own options for tolerance, cache and limits.
+        "platt", "gradient_projection" and "active_set" are methods of the literature, to compare with.
     fit_intercept : bool, default=True
         Whether the decision function has an offset b.
     max_seconds : float, default=None

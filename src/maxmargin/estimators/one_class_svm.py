@@ -51,6 +51,7 @@ class OneClassSVM(NoveltyDetector, SingleMachine):
     solver : {"auto", "pairwise", "block"} or solver object, default="auto"
         The algorithm: "pairwise" for small data, else "block".
         A solver object brings its own options for tolerance, cache and limits.
+        "platt", "gradient_projection" and "active_set" are methods of the literature, to compare with.
     selection : {"second_order", "most_violating_pair", "maximum_gain"}, default="second_order"
         How the pairwise solver chooses its next pair.
     probability : bool, default=False

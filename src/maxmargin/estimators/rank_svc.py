@@ -60,6 +60,7 @@ class RankSVC(SingleMachine):
     solver : {"auto", "pairwise", "block"} or solver object, default="auto"
         The algorithm: "pairwise" for few pairs, else "block".
         A solver object brings its own options for tolerance, cache and limits.
+        "platt", "gradient_projection" and "active_set" are methods of the literature, to compare with.
     selection : {"second_order", "most_violating_pair", "maximum_gain"}, default="second_order"
         How the pairwise solver chooses what moves next.
     max_seconds : float, default=None

@@ -76,6 +76,7 @@ class SVC(KernelClassifier):
         many of them, and larger data, "block"; up to 500 samples (all-in-one: 2048 samples times classes) and for hard
         margins "pairwise".
         A solver object brings its own options for tolerance, cache and limits.
+        "platt", "gradient_projection" and "active_set" are methods of the literature, to compare with.
     selection : {"second_order", "most_violating_pair", "maximum_gain"}, default="second_order"
         How the pairwise solver chooses its next pair.
     fit_intercept : bool, default=True

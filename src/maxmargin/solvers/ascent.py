@@ -44,7 +44,7 @@ class Ascent:
         Is made feasible first.
     monitor : Monitor
     patience : int
-        So many steps must halve the violation; else rounding may undo what they do, and the gradient is computed afresh.
+        So many steps must halve the violation; else rounding may undo them, and the gradient is computed afresh.
 
     Attributes
     ----------

@@ -15,7 +15,8 @@ In the signed dual b = yα, errors are gradients counted from the offset, E = �
 
 That is L and H for equal and for opposite labels in one line (docs/mathematics.md §16), so it holds for every problem
 with groups: pairs come from one group, each group has its offset, and a variable in no group moves alone. The error
-cache holds all samples, where Platt, short of memory, kept those between their bounds.
+cache holds all samples, where Platt, short of memory, kept those between their bounds. And any change counts as one,
+where Platt asked for a thousandth of α: that would leave a small tolerance out of reach.
 
 Keerthi et al. (2001) showed that one offset, taken from the last step, misleads: Platt's tolerance holds for some
 offset if the violation (1.11) is at most twice as large, but the one at hand may be another. So the tolerance here is
