@@ -16,6 +16,7 @@ from maxmargin.comparison.contestants import Solvers, contestants
 from maxmargin.comparison.run import Run
 from maxmargin.estimators import SVC
 from maxmargin.estimators.kernel_classifier import KernelClassifier
+from maxmargin.estimators.parameters import check_number
 from maxmargin.estimators.posing import problem_of
 from maxmargin.problems import Counters, DualProblem, Progress, Status, certify
 from maxmargin.resources import default_cache_bytes, limited_blas, thread_count
@@ -76,7 +77,7 @@ def compare(
     solvers : str, list or dict, optional
         Names from `maxmargin.solvers.SOLVERS`, or "all" of them; solver objects, which keep all their options but
         `stopping`; or objects and names by the labels that they shall have. By default a few that suit the problem.
-    machine : SVC or NuSVC, optional
+    machine : SVC, NuSVC or LSSVC, optional
         An estimator, not fitted, that says which problem (X, y) make.
     tol : float, default=1e-3
         Largest violation of the optimality criterion that is accepted.
@@ -114,7 +115,9 @@ def compare(
     threads = thread_count(n_jobs)
     rule = StoppingRule(tol, gap, max_iter, max_seconds)
     pose, about = _posed(problem, machine, parameters, threads)
-    cache_bytes = default_cache_bytes() if cache_size is None else int(cache_size * 2**20)
+    cache_bytes = (
+        default_cache_bytes() if cache_size is None else int(check_number("cache_size", cache_size, above=0) * 2**20)
+    )
     taking_part = contestants(solvers, pose(), rule, cache_bytes, threads, seed)
     if watch is not None:
         watch.begins(tuple(taking_part))
@@ -147,7 +150,7 @@ def _posed(
         raise ValueError("give either a machine or its parameters, not both")
     machine = SVC(**parameters) if machine is None else machine
     if not isinstance(machine, KernelClassifier):
-        raise ValueError(f"a machine is an SVC or a NuSVC, not {machine!r}; for others pose a DualProblem yourself")
+        raise ValueError(f"a machine is an SVC, a NuSVC or an LSSVC, not {machine!r}; for others pose a DualProblem")
     X, y = problem
     pose, kernel = problem_of(machine, X, y, threads)
     first = pose()

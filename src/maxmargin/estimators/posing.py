@@ -28,6 +28,11 @@ def problem_of(
             f"the labels are of {len(data.classes)} classes, which are several problems; "
             "choose one class against the rest, for example with y == label"
         )
+    if classifier._name_strategy(data.classes) != "ovo":
+        raise ValueError(
+            f"multi_class={classifier.multi_class!r} poses a problem of its own even for two classes, which cannot be "
+            "had here; use multi_class='ovo'"
+        )
     kernel = classifier._make_kernel(data.X, weights)
     signs = np.where(data.labels == 0, -1.0, 1.0)  # the second class is the positive one, as in scikit-learn
 

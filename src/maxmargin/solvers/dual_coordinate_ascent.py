@@ -233,7 +233,8 @@ class AscentRun:
     def _interruption(self) -> Status | None:
         if self.rule.max_seconds is not None and self.monitor.seconds >= self.rule.max_seconds:
             return Status.MAX_SECONDS
-        return Status.STOPPED if self.monitor.report(self._progress) else None
+        told = self.monitor.report(self._progress, iterations=self.iterations)
+        return Status.STOPPED if told else None
 
     def _progress(self) -> Progress:
         return self.point.progress(self.iterations, self.monitor, len(self._order))

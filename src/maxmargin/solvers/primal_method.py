@@ -91,7 +91,7 @@ def _advance(run: Run, monitor: Monitor) -> Status:
         if (stop := monitor.limit_reached(run.iterations)) is not None:
             _settle(run)
             return Status.CONVERGED if bounds.reached(rule) else stop
-        if monitor.report(lambda: bounds.progress(run.iterations, monitor)):
+        if monitor.report(lambda: bounds.progress(run.iterations, monitor), iterations=run.iterations):
             _settle(run)
             return Status.STOPPED
 
