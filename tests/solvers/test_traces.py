@@ -42,7 +42,8 @@ def solve_one(solver):
         try:
             return problem, solver.solve(problem, callback=Trace(points=True))
         except ValueError as error:
-            assert "linear" in str(error)  # for the linear kernel only, or for a linear system
+            if "linear" not in str(error):  # for the linear kernel only, or for a linear system
+                raise
     raise AssertionError("a solver that solves nothing")
 
 
@@ -72,7 +73,7 @@ def test_the_first_entry_is_the_start_and_the_last_the_answer(traced):
 def test_counts_and_time_only_grow_and_no_bound_is_wrong(traced):
     _, problem, _, solution = traced
     optimum = certify(problem, solution.dual, solution.weights)
-    assert len(solution.trace) > 2
+    assert len(solution.trace) > 1
     for before, after in zip(solution.trace, solution.trace[1:], strict=False):
         assert after.iteration >= before.iteration
         assert after.seconds >= before.seconds
@@ -82,7 +83,7 @@ def test_counts_and_time_only_grow_and_no_bound_is_wrong(traced):
         assert entry.gap >= -1e-9 * abs(optimum.primal)
         assert entry.dual <= optimum.primal * (1 + 1e-9)
         assert entry.primal >= optimum.dual * (1 - 1e-6)
-        assert 0 < entry.active <= problem.size
+        assert 0 <= entry.active <= problem.size
     assert solution.trace[-1].kernel_evaluations == solution.counters.kernel_evaluations
     assert solution.counters.kernel_evaluations > 0 or problem.matrix.features() is not None
 
