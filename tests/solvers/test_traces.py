@@ -17,7 +17,7 @@ from maxmargin.solvers.stopping import Monitor
 
 #: Whose entries have points, if the trace keeps them.
 WITH_POINTS = {
-    "pairwise", "block", "linear_system",
+    "pairwise", "block", "linear_system", "platt", "gradient_projection", "active_set",
     "linear", "dual_coordinate_ascent", "semismooth_newton", "subgradient", "stochastic_subgradient",
 }  # fmt: skip
 

@@ -13,9 +13,9 @@ import numpy as np
 from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
-from maxmargin.problems.certificate import of_samples, offset_bounds, offsets_for, residuals, violation_of
 from maxmargin.resources import limited_blas
 from maxmargin.solvers.hard_margin import grows_without_limit, squared_radius
+from maxmargin.solvers.standing import known_gap, known_violation, standing
 from maxmargin.solvers.stopping import Monitor
 
 #: How often a gradient computed afresh may find the violation not halved since the last time, and the dual not risen
@@ -117,7 +117,7 @@ class Ascent:
         """Tell the callback, and end the run if it says so or a limit is reached."""
         if (stop := self.monitor.limit_reached(self.iterations)) is not None:
             raise EndedError(stop)
-        if self.monitor.report(self.progress):
+        if self.monitor.report(self.progress, iterations=self.iterations):
             raise EndedError(Status.STOPPED)
 
     def step_to(self, dual: Floats, gradient: Floats) -> None:
@@ -162,14 +162,7 @@ class Ascent:
 
     def violation(self) -> float:
         """Return the violation of the optimality criterion (1.11)."""
-        low, high = offset_bounds(self.problem, *self.point)
-        return violation_of(self.problem, low, high, *self.point)
-
-    def gap(self) -> float:
-        """Return the duality gap."""
-        dual, gradient = self.point
-        offset = of_samples(self.problem, offsets_for(self.problem, dual, gradient))
-        return float(residuals(self.problem, dual, gradient + self.problem.ridge * dual - offset).sum())
+        return known_violation(self.problem, *self.point)
 
     def radius(self) -> float:
         """Return the squared size of the data in feature space."""
@@ -179,16 +172,9 @@ class Ascent:
 
     def progress(self) -> Progress:
         """Return where the run stands."""
-        value, gap = self.dual_value, self.gap()
-        return Progress(
-            iteration=self.iterations,
-            violation=self.violation(),
-            primal=value + gap,
-            dual=value,
-            active=self.active,
-            seconds=self.monitor.seconds,
-            kernel_evaluations=self.counters().kernel_evaluations,
-            support_vectors=int(np.count_nonzero(self.dual)),
+        evaluations = self.counters().kernel_evaluations
+        return standing(
+            self.problem, self.point, self.dual_value, self.monitor, self.iterations, evaluations, self.active
         )
 
     def _reached(self, violation: float) -> bool:
@@ -197,7 +183,7 @@ class Ascent:
         if self.rule.gap is None and self.rule.relative_gap is None:
             return False
         value = self.dual_value
-        return self.rule.accepts_gap(value + self.gap(), value)
+        return self.rule.accepts_gap(value + known_gap(self.problem, *self.point), value)
 
     def _gradient_of(self, dual: Floats) -> Floats:
         gradient = self.problem.gradient(dual)
