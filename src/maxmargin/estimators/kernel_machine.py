@@ -23,7 +23,7 @@ from maxmargin.models import ComputedBlocks, GivenBlocks, KernelBlocks
 from maxmargin.models.kernel_blocks import WORTH_A_THREAD
 from maxmargin.problems import Status
 from maxmargin.resources import default_cache_bytes, thread_count
-from maxmargin.solvers import BlockSolver, PairwiseSolver, StoppingRule
+from maxmargin.solvers import BlockSolver, PairwiseSolver, StoppingRule, make_solver
 from maxmargin.solvers.working_set import selection_code
 from maxmargin.training import Machine, Solver
 
@@ -62,7 +62,11 @@ class KernelMachine(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit-l
     n_jobs: Any
 
     #: The names of solvers that can train this machine.
-    _solvers: tuple[str, ...] = ("pairwise", "block")
+    _solvers: tuple[str, ...] = (
+        "pairwise",
+        "block",
+        "quadratic_program",
+    )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -218,6 +222,8 @@ class KernelMachine(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit-l
             name = "pairwise" if pairwise else "block"
         if name == "pairwise":
             return PairwiseSolver(self.selection, shrinking, cache_bytes, stopping)
+        if name != "block":
+            return cast(Solver, make_solver(name, cache_bytes=cache_bytes, stopping=stopping))
         return BlockSolver(shrinking=shrinking, cache_bytes=cache_bytes, stopping=stopping, threads=threads)
 
     def _stopping_rule(self) -> StoppingRule:

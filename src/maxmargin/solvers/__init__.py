@@ -1,10 +1,14 @@
 """Algorithms: a `DualProblem` in, a `Solution` out. A solver is an object whose fields are its options."""
 
+from dataclasses import fields
+from typing import Any
+
 from maxmargin.solvers.block import BlockSolver
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscentSolver
 from maxmargin.solvers.linear_choice import LinearSolver
 from maxmargin.solvers.linear_system import LinearSystemSolver
 from maxmargin.solvers.pairwise import PairwiseSolver
+from maxmargin.solvers.quadratic_program import QuadraticProgramSolver
 from maxmargin.solvers.semismooth_newton import SemismoothNewtonSolver
 from maxmargin.solvers.step_sizes import StepSize
 from maxmargin.solvers.stochastic_subgradient import StochasticSubgradientSolver
@@ -19,6 +23,7 @@ __all__ = [
     "LinearSolver",
     "LinearSystemSolver",
     "PairwiseSolver",
+    "QuadraticProgramSolver",
     "SemismoothNewtonSolver",
     "SharedCallback",
     "StepSize",
@@ -26,6 +31,7 @@ __all__ = [
     "StoppingRule",
     "SubgradientSolver",
     "Trace",
+    "make_solver",
 ]
 
 #: The solvers by name.
@@ -33,9 +39,17 @@ SOLVERS = {
     "pairwise": PairwiseSolver,
     "block": BlockSolver,
     "linear_system": LinearSystemSolver,  # for machines without bounds, such as `LSSVC`
+    "quadratic_program": QuadraticProgramSolver,
     "linear": LinearSolver,  # the rest is for the linear kernel
     "dual_coordinate_ascent": DualCoordinateAscentSolver,
     "semismooth_newton": SemismoothNewtonSolver,
     "subgradient": SubgradientSolver,
     "stochastic_subgradient": StochasticSubgradientSolver,
 }
+
+
+def make_solver(name: str, **options: Any) -> Any:
+    """Return a solver by name, with those of the options that it has."""
+    kind: Any = SOLVERS[name]
+    known = {field.name for field in fields(kind)}
+    return kind(**{key: value for key, value in options.items() if key in known})

@@ -1,0 +1,244 @@
+"""The whole dual handed to a generic solver of quadratic programs: how support vector machines began (1.5, H.-T. Lin).
+
+    minimise    ½ bᵀ (M + diag(ridge)) b − linear·b
+    subject to  Σ_{i in group g} b_i = total_g,   lower ≤ b ≤ upper
+
+with the sums passed as equations and the box as bounds, which such solvers treat especially. The matrix is dense: 8 n²
+bytes, several times as much inside the backend, and n³ multiplications in each of its iterations. That is why the field
+moved on to methods that look at a few rows at a time.
+
+Two things are done to the program before it leaves, neither of which changes its solution. Since every group has a
+fixed sum, M may be counted from the mean of each group: bᵀ M b = (b − m)ᵀ M (b − m) + 2 (M m)·b − mᵀ M m for any m with
+the sums of b, and only differences within groups are left, which are far better conditioned. Variables are measured in
+the width of the box, where that is small: backends have absolute tolerances.
+
+The answer is put on its bounds and finished by a crossover, see `maxmargin.solvers.crossover`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import eigvalsh
+from scipy.linalg.lapack import dpotrf
+
+from maxmargin.matrices import PrecomputedMatrix
+from maxmargin.matrices.symmetric_matrix import Floats
+from maxmargin.matrices.values import check_finite
+from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
+from maxmargin.resources import usable_memory
+from maxmargin.solvers.crossover import Crossover, put_on_bounds
+from maxmargin.solvers.dual_point import DualPoint
+from maxmargin.solvers.quadratic_backends import BACKENDS, TIGHT, Answer, Demand, QuadraticProgram
+from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
+
+#: Bytes for each value of the matrix, with all copies: ours, and what a backend was measured to take.
+BYTES_PER_VALUE = {"clarabel": 80, "osqp": 56, "highs": 80, "piqp": 56, "proxqp": 72}
+
+#: Tolerances that are tried first where a gap is good enough.
+ROUGH = (1e-3, 1e-6)
+
+#: An eigenvalue below minus so much, relative to the largest value on the diagonal, is no rounding error.
+INDEFINITE = 1e-9
+
+
+@dataclass(frozen=True)
+class QuadraticProgramSolver:
+    """A generic solver of quadratic programs, and a crossover to the exact optimum.
+
+    Parameters
+    ----------
+    backend : {"clarabel", "osqp", "highs", "piqp", "proxqp"}
+        Who solves it; each is a package of its own, installed by ``pip install 'maxmargin[qp]'``. Clarabel hears the
+        callback, Ctrl-C and limits on the way, OSQP and HiGHS limits alone, PIQP and ProxQP the limit on iterations;
+        else they are heard when it has come back.
+    crossover : int
+        The most rounds of crossover after the backend has answered, each one solution of the linear equations of the
+        free variables and at most as many pair steps as there are variables. 0 takes the answer as it is, on its
+        bounds.
+        ``Solution.counters.rounds`` says how many there were, and ``iterations`` counts pair steps beside the
+        iterations of the backend.
+    memory_bytes : int, optional
+        The most memory; by default all that the process may use. It is an error if the dense matrix takes more.
+    stopping : StoppingRule
+        When to stop. The backend is asked for the best it can do, or for less if a gap is good enough.
+    """
+
+    backend: str = "clarabel"
+    crossover: int = 20
+    memory_bytes: int | None = None
+    stopping: StoppingRule = field(default_factory=StoppingRule)
+    audited: ClassVar[bool] = False
+
+    def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
+        """Return a solution of the problem. A `start` is returned if it is optimal; backends cannot start anywhere."""
+        backend = backend_of(self.backend)
+        self._check_memory(problem.size)
+        monitor = Monitor(self.stopping, callback)
+        run = _Run(problem, feasible_start(problem, start), monitor)
+        try:
+            status = run.solve(backend, self.crossover)
+            monitor.report(run.progress, now=True)
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        dual, gradient = run.point.dual, run.point.gradient
+        return Solution(dual, gradient, status, run.counters, trace=monitor.trace)
+
+    def _check_memory(self, size: int) -> None:
+        budget = usable_memory() if self.memory_bytes is None else self.memory_bytes
+        needed = BYTES_PER_VALUE[self.backend] * size**2
+        if needed > budget:
+            raise MemoryError(
+                f"a quadratic program of {size} variables takes about {needed / 2**30:.3g} GiB with the backend "
+                f"{self.backend!r}, and {budget / 2**30:.3g} GiB may be used; the solvers 'block', 'pairwise', "
+                "'decomposition' and 'chunking' do with a part of the matrix"
+            )
+
+
+def backend_of(name: str) -> Callable[[QuadraticProgram, Demand], Answer]:
+    """Return the function that calls a backend, or say which names exist."""
+    if not isinstance(name, str) or name not in BACKENDS:
+        raise ValueError(f"unknown backend {name!r}; the backends are {', '.join(map(repr, BACKENDS))}")
+    return BACKENDS[name]
+
+
+def pose_program(problem: DualProblem, values: Floats) -> tuple[QuadraticProgram, float]:
+    """Return the program for a problem whose matrix has these values, and the unit of its variables."""
+    members = (problem.group[:, None] == np.arange(problem.groups)).astype(np.float64)
+    means = members / np.maximum(members.sum(axis=0), 1.0)
+    images = values @ means  # M m for m = means · total
+    quadratic = values - images @ members.T
+    quadratic -= members @ images.T
+    quadratic += members @ (means.T @ images) @ members.T
+    quadratic += quadratic.T.copy()
+    quadratic *= 0.5
+    quadratic.ravel()[:: problem.size + 1] += problem.ridge
+    linear = problem.linear - images @ problem.total
+    width = float((problem.upper - problem.lower).max(initial=0.0))
+    unit = width if 0 < width < 1 else 1.0
+    slope = float(np.abs(linear).max(initial=0.0)) or unit * float(np.abs(quadratic).max(initial=0.0)) or 1.0
+    quadratic *= unit / slope
+    program = QuadraticProgram(
+        quadratic=quadratic,
+        linear=-linear / slope,
+        rows=sparse.csr_array(members.T),
+        least=problem.total / unit,
+        most=problem.total / unit,
+        lower=problem.lower / unit,
+        upper=problem.upper / unit,
+    )
+    return program, unit
+
+
+def check_convex(quadratic: Floats) -> None:
+    """Raise if the matrix has an eigenvalue that is negative beyond rounding."""
+    largest = float(quadratic.diagonal().max(initial=0.0))
+    shifted = quadratic.copy()
+    shifted.ravel()[:: len(quadratic) + 1] += INDEFINITE * (largest or float(np.abs(quadratic).max(initial=0.0)) or 1.0)
+    if dpotrf(shifted, lower=1, overwrite_a=True)[1] == 0:
+        return
+    least = eigvalsh(quadratic, subset_by_index=[0, 0])[0] / np.abs(quadratic).max()
+    raise ValueError(
+        f"the kernel is indefinite (its smallest eigenvalue is {least:.2g} of its largest value), and solvers of "
+        "convex quadratic programs do not take it; 'pairwise' and 'block' end at a stationary point"
+    )
+
+
+class _InMemory(PrecomputedMatrix):
+    """All values, which are in memory whatever their number."""
+
+    def at_hand(self) -> Floats:
+        return np.asarray(self.values)
+
+
+class _Run:
+    """One run of the solver.
+
+    Attributes
+    ----------
+    point : DualPoint
+        The best so far.
+    iterations, evaluations : int
+        Of the backend; values of the matrix.
+    """
+
+    def __init__(self, problem: DualProblem, dual: Floats, monitor: Monitor) -> None:
+        self.problem, self.monitor, self.rule = problem, monitor, monitor.rule
+        self.iterations = 0
+        self.evaluations = problem.size * int(np.count_nonzero(dual))
+        self._crossover: Crossover | None = None
+        self._point = DualPoint.of(problem, dual)
+        self._ended: Status | None = None
+
+    @property
+    def point(self) -> DualPoint:
+        """The best point so far."""
+        return self._point if self._crossover is None else self._crossover.point
+
+    @property
+    def counters(self) -> Counters:
+        """What was spent so far."""
+        if self._crossover is not None:
+            return self._crossover.counters(self.monitor.seconds)
+        return Counters(self.iterations, self.evaluations, seconds=self.monitor.seconds)
+
+    def progress(self) -> Progress:
+        """Return where the solver stands."""
+        spent = self.counters
+        return self.point.progress(spent.iterations, spent.seconds, spent.kernel_evaluations)
+
+    def solve(self, backend: Callable[[QuadraticProgram, Demand], Answer], rounds: int) -> Status:
+        """Call the backend, then cross over."""
+        if self._point.meets(self.rule):
+            return Status.CONVERGED
+        if self._look(0):
+            assert self._ended is not None
+            return self._ended
+        everything = np.arange(self.problem.size)
+        values = np.ascontiguousarray(self.problem.matrix.block(everything, everything))
+        self.evaluations += values.size
+        check_finite(values)
+        program, unit = pose_program(self.problem, values)
+        check_convex(program.quadratic)
+        known = self.problem.with_matrix(_InMemory(values))
+        gap = self.rule.gap is not None or self.rule.relative_gap is not None
+        answered = False
+        for tolerance in (*ROUGH, TIGHT) if gap else (TIGHT,):
+            demand = Demand(tolerance, self.monitor.steps_left(self.iterations), self.monitor.time_left(), self._look)
+            answer = backend(program, demand)
+            self.iterations += answer.iterations
+            if answer.unbounded and not self.problem.has_limit:
+                return Status.UNBOUNDED
+            answered = self._take(known, answer, unit)
+            if self._point.meets(self.rule):
+                return Status.CONVERGED
+            if self._ended is not None or self._look(0):
+                assert self._ended is not None
+                return self._ended
+        if not rounds or not answered:
+            return Status.PRECISION
+        self._crossover = Crossover(known, self._point.dual, values.nbytes, self.counters)
+        return self._crossover.run(rounds, self.monitor)
+
+    def _take(self, known: DualProblem, answer: Answer, unit: float) -> bool:
+        """Move to the answer of the backend unless it is worse than what was there; return whether there is one."""
+        if answer.point is None or not np.isfinite(answer.point).all():
+            return False
+        point = DualPoint.of(known, put_on_bounds(known, unit * answer.point))
+        if point.value > self._point.value:
+            self._point = point
+        return True
+
+    def _look(self, iterations: int) -> bool:
+        """Whether to stop, after so many more iterations; what the backend calls."""
+        try:
+            self._ended = self.monitor.limit_reached(self.iterations + iterations)
+            if self._ended is None and self.monitor.report(self.progress):
+                self._ended = Status.STOPPED
+        except KeyboardInterrupt:  # nothing may be raised through a backend
+            self._ended = Status.INTERRUPTED
+        return self._ended is not None
