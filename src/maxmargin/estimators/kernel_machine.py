@@ -66,6 +66,9 @@ class KernelMachine(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit-l
         "pairwise",
         "block",
         "quadratic_program",
+        "chunking",
+        "decomposition",
+        "primal_quadratic_program",  # with the linear kernel
     )
 
     def __sklearn_tags__(self) -> Any:

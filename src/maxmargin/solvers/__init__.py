@@ -4,10 +4,13 @@ from dataclasses import fields
 from typing import Any
 
 from maxmargin.solvers.block import BlockSolver
+from maxmargin.solvers.chunking import ChunkingSolver
+from maxmargin.solvers.decomposition import DecompositionSolver
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscentSolver
 from maxmargin.solvers.linear_choice import LinearSolver
 from maxmargin.solvers.linear_system import LinearSystemSolver
 from maxmargin.solvers.pairwise import PairwiseSolver
+from maxmargin.solvers.primal_quadratic_program import PrimalQuadraticProgramSolver
 from maxmargin.solvers.quadratic_program import QuadraticProgramSolver
 from maxmargin.solvers.semismooth_newton import SemismoothNewtonSolver
 from maxmargin.solvers.step_sizes import StepSize
@@ -19,10 +22,13 @@ __all__ = [
     "SOLVERS",
     "BlockSolver",
     "Callback",
+    "ChunkingSolver",
+    "DecompositionSolver",
     "DualCoordinateAscentSolver",
     "LinearSolver",
     "LinearSystemSolver",
     "PairwiseSolver",
+    "PrimalQuadraticProgramSolver",
     "QuadraticProgramSolver",
     "SemismoothNewtonSolver",
     "SharedCallback",
@@ -40,11 +46,14 @@ SOLVERS = {
     "block": BlockSolver,
     "linear_system": LinearSystemSolver,  # for machines without bounds, such as `LSSVC`
     "quadratic_program": QuadraticProgramSolver,
+    "chunking": ChunkingSolver,
+    "decomposition": DecompositionSolver,
     "linear": LinearSolver,  # the rest is for the linear kernel
     "dual_coordinate_ascent": DualCoordinateAscentSolver,
     "semismooth_newton": SemismoothNewtonSolver,
     "subgradient": SubgradientSolver,
     "stochastic_subgradient": StochasticSubgradientSolver,
+    "primal_quadratic_program": PrimalQuadraticProgramSolver,
 }
 
 

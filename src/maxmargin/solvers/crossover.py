@@ -108,10 +108,13 @@ class Crossover:
             free = np.flatnonzero((state.lower < state.dual) & (state.dual < state.upper))
             if len(free):
                 solve_free(state, free)
-            if (end := self._pair_steps(monitor)) is not None:
-                return end
             if self.point.meets(monitor.rule):
                 return Status.CONVERGED
+            end = self._pair_steps(monitor)
+            if end in (None, Status.PRECISION) and self.point.meets(monitor.rule):
+                return Status.CONVERGED
+            if end is not None:
+                return end
             if grows_without_limit(state):
                 return Status.UNBOUNDED
         return Status.PRECISION

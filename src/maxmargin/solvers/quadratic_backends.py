@@ -57,7 +57,7 @@ class Answer(NamedTuple):
     Attributes
     ----------
     point : float array
-        x, or None if there is none.
+        x; not finite, or empty, if there is none.
     multipliers : float array
         y of the rows, positive at `most`: P x + q + Aᵀ y + (those of the bounds) = 0.
     iterations : int
@@ -65,7 +65,7 @@ class Answer(NamedTuple):
         What the backend claims about the program.
     """
 
-    point: Floats | None
+    point: Floats
     multipliers: Floats
     iterations: int
     infeasible: bool
@@ -193,7 +193,7 @@ def _highs(program: QuadraticProgram, demand: Demand) -> Answer:
     solver.run()
     status, solution = solver.getModelStatus(), solver.getSolution()
     return Answer(
-        point=np.array(solution.col_value) if solution.value_valid else None,
+        point=np.array(solution.col_value if solution.value_valid else []),
         multipliers=-np.array(solution.row_dual),
         iterations=max(0, int(solver.getInfo().qp_iteration_count)),
         infeasible=status == highspy.HighsModelStatus.kInfeasible,
@@ -280,3 +280,10 @@ BACKENDS: dict[str, Callable[[QuadraticProgram, Demand], Answer]] = {
     "piqp": _piqp,
     "proxqp": _proxqp,
 }
+
+
+def backend_of(name: str) -> Callable[[QuadraticProgram, Demand], Answer]:
+    """Return the function that calls a backend, or say which names exist."""
+    if not isinstance(name, str) or name not in BACKENDS:
+        raise ValueError(f"unknown backend {name!r}; the backends are {', '.join(map(repr, BACKENDS))}")
+    return BACKENDS[name]

@@ -17,7 +17,6 @@ The answer is put on its bounds and finished by a crossover, see `maxmargin.solv
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -29,20 +28,16 @@ from scipy.linalg.lapack import dpotrf
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.matrices.values import check_finite
-from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
+from maxmargin.problems import DualProblem, Solution
 from maxmargin.resources import usable_memory
-from maxmargin.solvers.crossover import Crossover, put_on_bounds
-from maxmargin.solvers.dual_point import DualPoint
-from maxmargin.solvers.quadratic_backends import BACKENDS, TIGHT, Answer, Demand, QuadraticProgram
+from maxmargin.solvers.program_run import PosedProgram, ProgramRun
+from maxmargin.solvers.quadratic_backends import QuadraticProgram, backend_of
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
 
 #: Bytes for each value of the matrix, with all copies: ours, and what a backend was measured to take.
 BYTES_PER_VALUE = {"clarabel": 80, "osqp": 56, "highs": 80, "piqp": 56, "proxqp": 72}
 
-#: Tolerances that are tried first where a gap is good enough.
-ROUGH = (1e-3, 1e-6)
-
-#: An eigenvalue below minus so much, relative to the largest value on the diagonal, is no rounding error.
+#: An eigenvalue below minus so much, relative to the largest value, is no rounding error.
 INDEFINITE = 1e-9
 
 
@@ -78,15 +73,8 @@ class QuadraticProgramSolver:
         """Return a solution of the problem. A `start` is returned if it is optimal; backends cannot start anywhere."""
         backend = backend_of(self.backend)
         self._check_memory(problem.size)
-        monitor = Monitor(self.stopping, callback)
-        run = _Run(problem, feasible_start(problem, start), monitor)
-        try:
-            status = run.solve(backend, self.crossover)
-            monitor.report(run.progress, now=True)
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-        dual, gradient = run.point.dual, run.point.gradient
-        return Solution(dual, gradient, status, run.counters, trace=monitor.trace)
+        run = ProgramRun(problem, start, Monitor(self.stopping, callback))
+        return run.solve(lambda: pose_dual(problem), backend, self.crossover)
 
     def _check_memory(self, size: int) -> None:
         budget = usable_memory() if self.memory_bytes is None else self.memory_bytes
@@ -99,15 +87,26 @@ class QuadraticProgramSolver:
             )
 
 
-def backend_of(name: str) -> Callable[[QuadraticProgram, Demand], Answer]:
-    """Return the function that calls a backend, or say which names exist."""
-    if not isinstance(name, str) or name not in BACKENDS:
-        raise ValueError(f"unknown backend {name!r}; the backends are {', '.join(map(repr, BACKENDS))}")
-    return BACKENDS[name]
+def pose_dual(problem: DualProblem) -> PosedProgram:
+    """Return the program of a problem; it is an error if that is not convex."""
+    everything = np.arange(problem.size)
+    values = np.ascontiguousarray(problem.matrix.block(everything, everything))
+    check_finite(values)
+    program, unit, scale = pose_program(problem, values)
+    rounding = np.finfo(float).eps * problem.size * float(np.abs(values).max(initial=0.0))
+    check_convex(program.quadratic, rounding * scale)
+    return PosedProgram(
+        program=program,
+        read=lambda answer: unit * answer.point,
+        no_limit=lambda answer: answer.unbounded,
+        problem=problem.with_matrix(_InMemory(values)),
+        evaluations=values.size,
+        cache_bytes=values.nbytes,
+    )
 
 
-def pose_program(problem: DualProblem, values: Floats) -> tuple[QuadraticProgram, float]:
-    """Return the program for a problem whose matrix has these values, and the unit of its variables."""
+def pose_program(problem: DualProblem, values: Floats) -> tuple[QuadraticProgram, float, float]:
+    """Return the program for a problem whose matrix has these values, its unit and by what the values were scaled."""
     members = (problem.group[:, None] == np.arange(problem.groups)).astype(np.float64)
     means = members / np.maximum(members.sum(axis=0), 1.0)
     images = values @ means  # M m for m = means · total
@@ -131,17 +130,17 @@ def pose_program(problem: DualProblem, values: Floats) -> tuple[QuadraticProgram
         lower=problem.lower / unit,
         upper=problem.upper / unit,
     )
-    return program, unit
+    return program, unit, unit / slope
 
 
-def check_convex(quadratic: Floats) -> None:
-    """Raise if the matrix has an eigenvalue that is negative beyond rounding."""
-    largest = float(quadratic.diagonal().max(initial=0.0))
+def check_convex(quadratic: Floats, rounding: float = 0.0) -> None:
+    """Raise if the matrix has an eigenvalue that is negative beyond the errors of its values."""
+    largest = float(np.abs(quadratic).max(initial=0.0))
     shifted = quadratic.copy()
-    shifted.ravel()[:: len(quadratic) + 1] += INDEFINITE * (largest or float(np.abs(quadratic).max(initial=0.0)) or 1.0)
+    shifted.ravel()[:: len(quadratic) + 1] += (INDEFINITE * largest or 1.0) + rounding
     if dpotrf(shifted, lower=1, overwrite_a=True)[1] == 0:
         return
-    least = eigvalsh(quadratic, subset_by_index=[0, 0])[0] / np.abs(quadratic).max()
+    least = eigvalsh(quadratic, subset_by_index=[0, 0])[0] / largest
     raise ValueError(
         f"the kernel is indefinite (its smallest eigenvalue is {least:.2g} of its largest value), and solvers of "
         "convex quadratic programs do not take it; 'pairwise' and 'block' end at a stationary point"
@@ -153,92 +152,3 @@ class _InMemory(PrecomputedMatrix):
 
     def at_hand(self) -> Floats:
         return np.asarray(self.values)
-
-
-class _Run:
-    """One run of the solver.
-
-    Attributes
-    ----------
-    point : DualPoint
-        The best so far.
-    iterations, evaluations : int
-        Of the backend; values of the matrix.
-    """
-
-    def __init__(self, problem: DualProblem, dual: Floats, monitor: Monitor) -> None:
-        self.problem, self.monitor, self.rule = problem, monitor, monitor.rule
-        self.iterations = 0
-        self.evaluations = problem.size * int(np.count_nonzero(dual))
-        self._crossover: Crossover | None = None
-        self._point = DualPoint.of(problem, dual)
-        self._ended: Status | None = None
-
-    @property
-    def point(self) -> DualPoint:
-        """The best point so far."""
-        return self._point if self._crossover is None else self._crossover.point
-
-    @property
-    def counters(self) -> Counters:
-        """What was spent so far."""
-        if self._crossover is not None:
-            return self._crossover.counters(self.monitor.seconds)
-        return Counters(self.iterations, self.evaluations, seconds=self.monitor.seconds)
-
-    def progress(self) -> Progress:
-        """Return where the solver stands."""
-        spent = self.counters
-        return self.point.progress(spent.iterations, spent.seconds, spent.kernel_evaluations)
-
-    def solve(self, backend: Callable[[QuadraticProgram, Demand], Answer], rounds: int) -> Status:
-        """Call the backend, then cross over."""
-        if self._point.meets(self.rule):
-            return Status.CONVERGED
-        if self._look(0):
-            assert self._ended is not None
-            return self._ended
-        everything = np.arange(self.problem.size)
-        values = np.ascontiguousarray(self.problem.matrix.block(everything, everything))
-        self.evaluations += values.size
-        check_finite(values)
-        program, unit = pose_program(self.problem, values)
-        check_convex(program.quadratic)
-        known = self.problem.with_matrix(_InMemory(values))
-        gap = self.rule.gap is not None or self.rule.relative_gap is not None
-        answered = False
-        for tolerance in (*ROUGH, TIGHT) if gap else (TIGHT,):
-            demand = Demand(tolerance, self.monitor.steps_left(self.iterations), self.monitor.time_left(), self._look)
-            answer = backend(program, demand)
-            self.iterations += answer.iterations
-            if answer.unbounded and not self.problem.has_limit:
-                return Status.UNBOUNDED
-            answered = self._take(known, answer, unit)
-            if self._point.meets(self.rule):
-                return Status.CONVERGED
-            if self._ended is not None or self._look(0):
-                assert self._ended is not None
-                return self._ended
-        if not rounds or not answered:
-            return Status.PRECISION
-        self._crossover = Crossover(known, self._point.dual, values.nbytes, self.counters)
-        return self._crossover.run(rounds, self.monitor)
-
-    def _take(self, known: DualProblem, answer: Answer, unit: float) -> bool:
-        """Move to the answer of the backend unless it is worse than what was there; return whether there is one."""
-        if answer.point is None or not np.isfinite(answer.point).all():
-            return False
-        point = DualPoint.of(known, put_on_bounds(known, unit * answer.point))
-        if point.value > self._point.value:
-            self._point = point
-        return True
-
-    def _look(self, iterations: int) -> bool:
-        """Whether to stop, after so many more iterations; what the backend calls."""
-        try:
-            self._ended = self.monitor.limit_reached(self.iterations + iterations)
-            if self._ended is None and self.monitor.report(self.progress):
-                self._ended = Status.STOPPED
-        except KeyboardInterrupt:  # nothing may be raised through a backend
-            self._ended = Status.INTERRUPTED
-        return self._ended is not None
