@@ -22,7 +22,7 @@ Y = np.array([0, 0, 1, 1])
         ({"kernel": "rfb"}, "unknown kernel 'rfb'; the names are 'chi_squared', 'gaussian'"),
         ({"kernel": 3}, "kernel must be a name, a Kernel object or a function"),
         ({"cache_size": "big"}, "cache_size must be a number of megabytes above 0, or 'auto', not 'big'"),
-        ({"solver": "smo"}, "solver must be one of 'auto', 'pairwise', 'block', not 'smo'"),
+        ({"solver": "smo"}, "solver must be one of 'auto', 'pairwise', 'block', .* not 'smo'"),
         ({"selection": "best"}, "unknown selection 'best'; the rules are 'most_violating_pair'"),
         ({"gamma": "wide"}, "gamma must be one of 'scale', 'auto', not 'wide'"),
         ({"gamma": -0.5}, "gamma must be a number of at least 0, not -0.5"),

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from maxmargin.estimators.kernel_machine import KernelMachine
-from maxmargin.solvers import SOLVERS
+from maxmargin.solvers import make_solver
 from maxmargin.training import Solver
 
 
 class LeastSquaresMachine(KernelMachine):
     """Base of the least squares estimators: chooses their solver."""
 
-    _solvers = ("linear_system", "pairwise", "block")
+    _solvers = (
+        "linear_system",
+        "pairwise",
+        "block",
+        "quadratic_program",
+        "chunking",
+        "decomposition",
+    )
 
     def _make_solver(self, size: int, bounded: bool, cache_bytes: int, threads: int, few: int = 0) -> Solver:
         stopping, name = self._stopping_rule(), self._solver_name()
         if not isinstance(name, str):
             return name
-        solver: Solver = SOLVERS["linear_system" if name == "auto" else name](
-            cache_bytes=cache_bytes, stopping=stopping
-        )
-        return solver
+        name = "linear_system" if name == "auto" else name
+        return cast(Solver, make_solver(name, cache_bytes=cache_bytes, stopping=stopping))

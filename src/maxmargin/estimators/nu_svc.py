@@ -63,8 +63,10 @@ class NuSVC(KernelClassifier):
     random_state : int, RandomState or None, default=None
         Which samples are held out together in cross-validation with ``probability=True``. None is always the same
         choice. Nothing else is random.
-    solver : {"auto", "pairwise", "block"} or solver object, default="auto"
+    solver : str or solver object, default="auto"
         The algorithm: "pairwise" for up to 500 samples, else "block".
+        Classical ones to compare with: "quadratic_program", "chunking", "decomposition", and with the linear kernel
+        "primal_quadratic_program".
         A solver object brings its own options for tolerance, cache and limits.
     selection : {"second_order", "most_violating_pair", "maximum_gain"}, default="second_order"
         How the pairwise solver chooses its next pair.

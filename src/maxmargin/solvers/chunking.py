@@ -86,5 +86,6 @@ class _Run(SubproblemRun):
         self._chosen[new] = True
         return np.flatnonzero(self._chosen)
 
-    def tolerance(self) -> float:
-        return INNER * self.monitor.rule.violation
+    def target(self) -> tuple[float, float | None]:
+        rule = self.monitor.rule
+        return INNER * rule.violation, None if rule.gap is None else INNER * rule.gap

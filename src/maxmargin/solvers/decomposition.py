@@ -82,8 +82,8 @@ class _Run(SubproblemRun):
     def choose(self) -> Indices:
         return violating_variables(self.problem, self.dual, self.point.gradient, self._size)
 
-    def tolerance(self) -> float:
-        return max(0.5 * self.monitor.rule.violation, INNER * self.point.violation)
+    def target(self) -> tuple[float, float | None]:
+        return max(0.5 * self.monitor.rule.violation, INNER * self.point.violation), None
 
     def subproblem(self, variables: Indices) -> DualProblem:
         block = self.rows.rows(variables)[:, variables]

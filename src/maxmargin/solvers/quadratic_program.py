@@ -35,7 +35,7 @@ from maxmargin.solvers.quadratic_backends import QuadraticProgram, backend_of
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
 
 #: Bytes for each value of the matrix, with all copies: ours, and what a backend was measured to take.
-BYTES_PER_VALUE = {"clarabel": 80, "osqp": 56, "highs": 80, "piqp": 56, "proxqp": 72}
+BYTES_PER_VALUE = {"clarabel": 88, "osqp": 64, "highs": 88, "piqp": 64, "proxqp": 128}
 
 #: An eigenvalue below minus so much, relative to the largest value, is no rounding error.
 INDEFINITE = 1e-9

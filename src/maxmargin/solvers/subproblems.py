@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -35,6 +35,7 @@ LISTEN_AFTER = 0.1
 PATIENCE, PATIENCE_PER_VARIABLE = 10_000, 1000
 
 
+@runtime_checkable
 class SubproblemSolver(Protocol):
     """Any solver: a dataclass with a stopping rule."""
 
@@ -79,8 +80,8 @@ class SubproblemRun(ABC):
         """Return the next working set."""
 
     @abstractmethod
-    def tolerance(self) -> float:
-        """Return how far a subproblem is to be solved."""
+    def target(self) -> tuple[float, float | None]:
+        """Return the violation, and the gap if it is one, to which a subproblem is to be solved."""
 
     def subproblem(self, variables: Indices) -> DualProblem:
         """Return the problem of a working set."""
@@ -136,10 +137,11 @@ class SubproblemRun(ABC):
         self.rounds += 1
         self.active = len(variables)
         part = self.subproblem(variables)
-        target = self.tolerance()
+        violation, gap = self.target()
         for _ in range(TIGHTER):
             rule = StoppingRule(
-                violation=target,
+                violation=violation,
+                gap=gap,
                 max_iterations=self.monitor.steps_left(self.iterations),
                 max_seconds=self.monitor.time_left(),
             )
@@ -152,7 +154,7 @@ class SubproblemRun(ABC):
                 return solution.status
             if moved:
                 return None
-            target *= 0.1
+            violation, gap = 0.1 * violation, None if gap is None else 0.1 * gap
         return Status.PRECISION
 
     def _computed(self, inside: Counters) -> int:

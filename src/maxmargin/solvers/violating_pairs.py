@@ -18,10 +18,14 @@ def violating_variables(problem: DualProblem, dual: Floats, gradient: Floats, mo
     """Return up to `most` variables, the worst pair first; none if there is no violation."""
     can_increase, can_decrease = dual < problem.upper, dual > problem.lower
     grouped = problem.group >= 0
-    up, up_key = _ranked(problem, can_increase & grouped, -gradient)
-    down, down_key = _ranked(problem, can_decrease & grouped, gradient)
-    _, of_up, of_down = np.intersect1d(up_key, down_key, assume_unique=True, return_indices=True)
-    first, second = up[of_up], down[of_down]
+    up, up_key = _ranked(problem, can_increase & grouped, -gradient, most)
+    down, down_key = _ranked(problem, can_decrease & grouped, gradient, most)
+    if problem.groups > 1:
+        _, of_up, of_down = np.intersect1d(up_key, down_key, assume_unique=True, return_indices=True)
+        first, second = up[of_up], down[of_down]
+    else:
+        pairs = min(len(up), len(down))
+        first, second = up[:pairs], down[:pairs]
     violation = gradient[first] - gradient[second]
     if problem.singles:
         alone = np.flatnonzero(~grouped & (np.where(gradient > 0, can_increase, can_decrease)))
@@ -34,10 +38,16 @@ def violating_variables(problem: DualProblem, dual: Floats, gradient: Floats, mo
     return np.asarray(sequence[np.sort(appearance)][:most])
 
 
-def _ranked(problem: DualProblem, chosen: np.ndarray, score: Floats) -> tuple[Indices, Indices]:
-    """Return the chosen variables by group and score, and a number for each that says its group and rank there."""
+def _ranked(problem: DualProblem, chosen: np.ndarray, score: Floats, most: int) -> tuple[Indices, Indices]:
+    """Return the chosen variables by group and score, and a number for each that says its group and rank there.
+
+    With one group, only those are ranked that are among the first `most`, or as good.
+    """
     members = np.flatnonzero(chosen)
-    if problem.groups == 1:
+    if problem.groups <= 1:
+        if len(members) > most:
+            scores = score[members]
+            members = members[scores <= np.partition(scores, most - 1)[most - 1]]
         order = members[np.argsort(score[members], kind="stable")]
         return order, np.arange(len(order))
     order = members[np.lexsort((score[members], problem.group[members]))]
