@@ -1,3 +1,4 @@
+import io
 import signal
 
 import numpy as np
@@ -6,6 +7,7 @@ import pytest
 from contracts.named_problems import CONVEX, classification, hard_to_finish, indefinite_sigmoid, overlapping, two_clouds
 from contracts.solver_contract import SolverContract
 from maxmargin import SVC, SVR, NuSVC, OneClassSVM
+from maxmargin.interchange import load, save
 from maxmargin.kernels import FunctionKernel, Gaussian, Linear, Points
 from maxmargin.matrices import KernelMatrix
 from maxmargin.problems import DualProblem, Status, certify
@@ -186,3 +188,12 @@ def test_machines_by_name(machine):
     assert ours.status_ is Status.CONVERGED
     assert ours.certificate_.violation <= 1e-5
     assert ours.certificate_.dual == pytest.approx(usual.certificate_.dual, rel=1e-4, abs=1e-6)
+
+
+def test_a_model_file_keeps_the_solver_inside():
+    X, signs = two_clouds(40, 2, 2.0)
+    model = SVC(solver=DecompositionSolver(8, QuadraticProgramSolver("piqp", crossover=3))).fit(X, signs)
+    file = io.BytesIO()
+    save(model, file)
+    file.seek(0)
+    assert load(file).solver == model.solver
