@@ -23,7 +23,7 @@ from maxmargin.models import ComputedBlocks, GivenBlocks, KernelBlocks
 from maxmargin.models.kernel_blocks import WORTH_A_THREAD
 from maxmargin.problems import Status
 from maxmargin.resources import default_cache_bytes, thread_count
-from maxmargin.solvers import SOLVERS, BlockSolver, PairwiseSolver, StoppingRule
+from maxmargin.solvers import BlockSolver, PairwiseSolver, StoppingRule, make_solver
 from maxmargin.solvers.working_set import selection_code
 from maxmargin.training import Machine, Solver
 
@@ -40,7 +40,7 @@ WORTH_THREADS = 1000
 ASYMMETRY = 1e-6
 
 #: Methods of the literature by name: they train every machine, for comparison.
-CLASSICAL = ("platt", "gradient_projection", "active_set")
+CLASSICAL = ("quadratic_program", "chunking", "decomposition", "gradient_projection", "active_set", "platt")
 
 #: What helps most fits that run into their limit on steps.
 SCALE_THE_DATA = "Consider pre-processing your data with StandardScaler or MinMaxScaler."
@@ -65,7 +65,7 @@ class KernelMachine(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit-l
     n_jobs: Any
 
     #: The names of solvers that can train this machine.
-    _solvers: tuple[str, ...] = ("pairwise", "block", *CLASSICAL)
+    _solvers: tuple[str, ...] = ("pairwise", "block", *CLASSICAL, "primal_quadratic_program")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -223,8 +223,7 @@ class KernelMachine(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit-l
             return PairwiseSolver(self.selection, shrinking, cache_bytes, stopping)
         if name == "block":
             return BlockSolver(shrinking=shrinking, cache_bytes=cache_bytes, stopping=stopping, threads=threads)
-        solver: Solver = SOLVERS[name](cache_bytes=cache_bytes, stopping=stopping)
-        return solver
+        return cast(Solver, make_solver(name, cache_bytes=cache_bytes, stopping=stopping))
 
     def _stopping_rule(self) -> StoppingRule:
         limit = check_count("max_iter", self.max_iter, -1)

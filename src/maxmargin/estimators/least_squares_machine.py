@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from maxmargin.estimators.kernel_machine import CLASSICAL, KernelMachine
-from maxmargin.solvers import SOLVERS
+from maxmargin.solvers import make_solver
 from maxmargin.training import Solver
 
 
@@ -16,7 +18,5 @@ class LeastSquaresMachine(KernelMachine):
         stopping, name = self._stopping_rule(), self._solver_name()
         if not isinstance(name, str):
             return name
-        solver: Solver = SOLVERS["linear_system" if name == "auto" else name](
-            cache_bytes=cache_bytes, stopping=stopping
-        )
-        return solver
+        name = "linear_system" if name == "auto" else name
+        return cast(Solver, make_solver(name, cache_bytes=cache_bytes, stopping=stopping))

@@ -35,6 +35,7 @@ from maxmargin.solvers import (
     DualCoordinateAscentSolver,
     LinearSolver,
     PairwiseSolver,
+    PrimalQuadraticProgramSolver,
     SemismoothNewtonSolver,
     SharedCallback,
     StochasticSubgradientSolver,
@@ -51,6 +52,7 @@ LINEAR_SOLVERS: dict[str, Any] = {
     "subgradient": SubgradientSolver,
     "stochastic_subgradient": StochasticSubgradientSolver,
     "pairwise": PairwiseSolver,
+    "primal_quadratic_program": PrimalQuadraticProgramSolver,
 }
 
 #: Those of a machine with a function for each class.

@@ -44,7 +44,8 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
         None for none.
     solver : str or solver object, default="auto"
         The algorithm: "dual_coordinate_ascent", "semismooth_newton", "subgradient", "stochastic_subgradient",
-        "pairwise", or "auto", which goes by cost. A solver object brings its own tolerance and limits.
+        "pairwise", "primal_quadratic_program", or "auto", which goes by cost. A solver object brings its own tolerance
+        and limits.
     probability : bool, default=False
         Whether to learn probabilities for ``predict_proba``; that takes hardly any time.
     max_seconds : float, default=None

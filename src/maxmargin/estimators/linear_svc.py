@@ -67,7 +67,8 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, Linea
         None for none.
     solver : str or solver object, default="auto"
         The algorithm: "dual_coordinate_ascent", "semismooth_newton", "subgradient", "stochastic_subgradient",
-        "pairwise", or "auto", which goes by cost. A solver object brings its own tolerance and limits.
+        "pairwise", "primal_quadratic_program", or "auto", which goes by cost. A solver object brings its own tolerance
+        and limits.
     probability : bool, default=False
         Whether to learn probabilities of the classes by cross-validation, for ``predict_proba``. ``predict`` then
         returns the most probable class. With ``multi_class="ovr"`` only.

@@ -65,7 +65,8 @@ class LinearSVR(NoiseIntervals, RegressorMixin, LinearEstimator):  # type: ignor
         None for none.
     solver : str or solver object, default="auto"
         The algorithm: "dual_coordinate_ascent", "semismooth_newton", "subgradient", "stochastic_subgradient",
-        "pairwise", or "auto", which goes by cost. A solver object brings its own tolerance and limits.
+        "pairwise", "primal_quadratic_program", or "auto", which goes by cost. A solver object brings its own tolerance
+        and limits.
     noise : bool, default=False
         Whether to estimate by cross-validation how far targets lie from the function, for ``predict_interval``.
     max_seconds : float, default=None

@@ -53,10 +53,10 @@ class LSSVC(LeastSquaresMachine, KernelClassifier):
         Shape of ``decision_function`` with more than two classes; training is one-versus-one always.
     break_ties : bool, default=False
         Let ``decision_function`` decide between classes with equal votes (with "ovr").
-    solver : {"auto", "linear_system", "pairwise", "block"} or solver object, default="auto"
-        The algorithm: "auto" is "linear_system". The others arrive at the same machine, only later.
+    solver : str or solver object, default="auto"
+        The algorithm: "auto" is "linear_system". The others, "pairwise", "block", "quadratic_program", "chunking" and
+        "decomposition", arrive at the same machine, only later.
         A solver object brings its own options for tolerance, cache and limits.
-        "platt", "gradient_projection" and "active_set" are methods of the literature, to compare with.
     fit_intercept : bool, default=True
         Whether the decision function has an offset b.
     max_seconds : float, default=None

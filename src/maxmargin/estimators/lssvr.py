@@ -45,10 +45,10 @@ class LSSVR(LeastSquaresMachine, KernelRegressor):
         Show a progress line on the terminal for fits longer than a second.
     max_iter : int, default=-1
         Limit on the steps of conjugate gradients, −1 for none.
-    solver : {"auto", "linear_system", "pairwise", "block"} or solver object, default="auto"
-        The algorithm: "auto" is "linear_system". The others arrive at the same machine, only later.
+    solver : str or solver object, default="auto"
+        The algorithm: "auto" is "linear_system". The others, "pairwise", "block", "quadratic_program", "chunking" and
+        "decomposition", arrive at the same machine, only later.
         A solver object brings its own options for tolerance, cache and limits.
-        "platt", "gradient_projection" and "active_set" are methods of the literature, to compare with.
     fit_intercept : bool, default=True
         Whether the function has an offset b.
     max_seconds : float, default=None

@@ -63,10 +63,11 @@ class NuSVC(KernelClassifier):
     random_state : int, RandomState or None, default=None
         Which samples are held out together in cross-validation with ``probability=True``. None is always the same
         choice. Nothing else is random.
-    solver : {"auto", "pairwise", "block"} or solver object, default="auto"
+    solver : str or solver object, default="auto"
         The algorithm: "pairwise" for up to 500 samples, else "block".
+        Classical ones to compare with: "quadratic_program", "chunking", "decomposition", "gradient_projection",
+        "active_set", "platt", and with the linear kernel "primal_quadratic_program".
         A solver object brings its own options for tolerance, cache and limits.
-        "platt", "gradient_projection" and "active_set" are methods of the literature, to compare with.
     selection : {"second_order", "most_violating_pair", "maximum_gain"}, default="second_order"
         How the pairwise solver chooses its next pair.
     fit_intercept : bool, default=True

@@ -48,10 +48,11 @@ class NuSVR(LaplaceNoise):
         Show a progress line on the terminal for fits longer than a second.
     max_iter : int, default=-1
         Limit on the steps, −1 for none.
-    solver : {"auto", "pairwise", "block"} or solver object, default="auto"
+    solver : str or solver object, default="auto"
         The algorithm: "pairwise" for small data, else "block".
+        Classical ones to compare with: "quadratic_program", "chunking", "decomposition", "gradient_projection",
+        "active_set", "platt", and with the linear kernel "primal_quadratic_program".
         A solver object brings its own options for tolerance, cache and limits.
-        "platt", "gradient_projection" and "active_set" are methods of the literature, to compare with.
     selection : {"second_order", "most_violating_pair", "maximum_gain"}, default="second_order"
         How the pairwise solver chooses its next pair.
     fit_intercept : bool, default=True

@@ -71,12 +71,13 @@ class SVC(KernelClassifier):
     random_state : int, RandomState or None, default=None
         Which samples are held out together in cross-validation with ``probability=True``. None is always the same
         choice. Nothing else is random.
-    solver : {"auto", "pairwise", "block"} or solver object, default="auto"
+    solver : str or solver object, default="auto"
         The algorithm. "auto": up to 2048 samples all pairs of classes in one native call of pair steps; what takes
         many of them, and larger data, "block"; up to 500 samples (all-in-one: 2048 samples times classes) and for hard
         margins "pairwise".
+        Classical ones to compare with: "quadratic_program", "chunking", "decomposition", "gradient_projection",
+        "active_set", "platt", and with the linear kernel "primal_quadratic_program".
         A solver object brings its own options for tolerance, cache and limits.
-        "platt", "gradient_projection" and "active_set" are methods of the literature, to compare with.
     selection : {"second_order", "most_violating_pair", "maximum_gain"}, default="second_order"
         How the pairwise solver chooses its next pair.
     fit_intercept : bool, default=True

@@ -34,10 +34,14 @@ from maxmargin.models.calibration import PlattSigmoid
 from maxmargin.problems import Certificate, Counters, Status
 from maxmargin.solvers import (
     BlockSolver,
+    ChunkingSolver,
+    DecompositionSolver,
     DualCoordinateAscentSolver,
     LinearSolver,
     LinearSystemSolver,
     PairwiseSolver,
+    PrimalQuadraticProgramSolver,
+    QuadraticProgramSolver,
     SemismoothNewtonSolver,
     StepSize,
     StochasticSubgradientSolver,
@@ -56,6 +60,10 @@ SOLVERS = (
     SemismoothNewtonSolver,
     SubgradientSolver,
     StochasticSubgradientSolver,
+    QuadraticProgramSolver,
+    ChunkingSolver,
+    DecompositionSolver,
+    PrimalQuadraticProgramSolver,
     StepSize,
     StoppingRule,
 )

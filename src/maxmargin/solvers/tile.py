@@ -60,7 +60,7 @@ class Tile:
     ) -> None:
         self.variables, self.values = variables, values
         self.dual, self.gradient, self.lower, self.upper, self.curvature, self.ridge = arrays
-        self.group, self.groups = (group, groups) if groups <= 1 else _renumbered(group)
+        self.group, self.groups = (group, groups) if groups <= 1 else renumbered(group)
         self.bounded = bounded
         self.tally, self.threads = tally, threads
         self.violation = np.inf
@@ -193,7 +193,7 @@ class WideTile(Tile):
         return most[score[most] > NEAR_END * self.violation]
 
 
-def _renumbered(group: np.ndarray) -> tuple[np.ndarray, int]:
+def renumbered(group: np.ndarray) -> tuple[np.ndarray, int]:
     """Return the groups of some variables by new numbers, and how many there are: selection looks at every group."""
     single = group < 0
     names, number = np.unique(group[~single], return_inverse=True)
