@@ -91,6 +91,8 @@ def draw(runs: list[Run]) -> Figure:
         right.plot(room, [run.seconds for run in part], **style)
     common.logarithmic(left, "room for rows / matrix", "kernel values / (n × S)", "Values computed")
     common.logarithmic(right, "room for rows / matrix", "seconds", "Time")
+    for axis in (left.xaxis, left.yaxis, right.xaxis, right.yaxis):
+        common.plain_ticks(axis)
     picture.legend(loc="outside lower center", ncols=2)
     return picture
 

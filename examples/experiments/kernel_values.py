@@ -43,10 +43,12 @@ class Run(NamedTuple):
 
 
 def problems(options: Options) -> list[Data]:
-    n = 300 if options.quick else 4000
+    n, many = (300, 600) if options.quick else (3000, 8000)
     X, y = chessboard(n, noise=0.1)
+    clean, colours = chessboard(many)
     sets = [
         Data(f"chessboard, 10% wrong, n = {n:,}", X, common.signs_of(y), 10.0, 1.0),
+        Data(f"chessboard, n = {many:,}", clean, common.signs_of(colours), 10.0, 1.0),
         Data(f"gaussians, 10-D, n = {n:,}", *common.gaussians(n, 0.1, 10), 1.0, 0.1),
         Data(f"gaussians, 200-D, n = {n:,}", *common.gaussians(n, 0.1, 200), 1.0, 0.005),
     ]
