@@ -22,13 +22,16 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from scipy.stats import norm
 from sklearn.datasets import load_svmlight_file
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 from maxmargin.formulations.c_classification import pose
 from maxmargin.kernels import Gaussian, Points
 from maxmargin.matrices import KernelMatrix
 from maxmargin.problems import DualProblem, Solution
 from maxmargin.problems.certificate import offsets_for
+from maxmargin.solvers import BlockSolver, PairwiseSolver
 
+Solver = PairwiseSolver | BlockSolver
 DOCS = Path(__file__).parents[2] / "docs" / "experiments"
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
@@ -99,6 +102,13 @@ def read(folder: Path, name: str, cost: float = 1.0, most: int = 4000) -> Data:
     return Data(f"{name.split('.')[0].removesuffix('_scale')}, n = {len(X):,}", X, signs_of(y), cost, 1 / X.shape[1])
 
 
+def solve(solver: Solver, problem: DualProblem) -> tuple[Solution, float]:
+    """Return the solution and the processor's seconds for it, which hardly depend on what else a machine does."""
+    started = time.process_time()
+    solution = solver.solve(problem)
+    return solution, time.process_time() - started
+
+
 def support(problem: DualProblem, dual: np.ndarray) -> tuple[int, int]:
     """Return how many support vectors there are, and how many of them are free."""
     free = (problem.lower < dual) & (dual < problem.upper) & (dual != 0)
@@ -160,7 +170,8 @@ def parse(description: str | None) -> Options:
 def run(experiment: ModuleType, options: Options) -> Any:
     """Measure, write table and picture, and return what was measured."""
     name, started = Path(str(experiment.__file__)).stem, time.perf_counter()
-    results = experiment.measure(options)
+    with threadpool_limits(1):
+        results = experiment.measure(options)
     options.output.mkdir(parents=True, exist_ok=True)
     experiment.draw(results).savefig(options.output / f"{name}.png", dpi=110)
     text = experiment.tables(results)

@@ -10,7 +10,7 @@ import sys
 from typing import NamedTuple
 
 from examples.experiments import common
-from examples.experiments.common import Data, Options
+from examples.experiments.common import Data, Options, Solver
 from matplotlib.figure import Figure
 
 from maxmargin.solvers import BlockSolver, PairwiseSolver
@@ -62,13 +62,13 @@ def measure(options: Options) -> Results:
     return Results(counting, timing)
 
 
-def fit(data: Data, error: float, regime: str, name: str, solver: PairwiseSolver | BlockSolver) -> Run:
+def fit(data: Data, error: float, regime: str, name: str, solver: Solver) -> Run:
     problem = data.pose()
-    solution = solver.solve(problem)
+    solution, seconds = common.solve(solver, problem)
     counters = solution.counters
     return Run(
         error, regime, name, problem.size, *common.support(problem, solution.dual),
-        counters.iterations, counters.kernel_evaluations, counters.seconds,
+        counters.iterations, counters.kernel_evaluations, seconds,
     )  # fmt: skip
 
 

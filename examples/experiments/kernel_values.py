@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from examples.experiments import common
-from examples.experiments.common import Data, Options
+from examples.experiments.common import Data, Options, Solver
 from matplotlib.figure import Figure
 
 from maxmargin.datasets import chessboard
@@ -69,20 +69,20 @@ def measure(options: Options) -> list[Run]:
 
 def whole_matrix(data: Data) -> float:
     """Return the seconds for all values of the matrix, a few rows at a time, in double precision."""
-    matrix, started = data.pose().matrix, time.perf_counter()
+    matrix, started = data.pose().matrix, time.process_time()
     for rows in np.array_split(np.arange(matrix.size), max(1, matrix.size // 64)):
         matrix.rows(rows)
-    return time.perf_counter() - started
+    return time.process_time() - started
 
 
 def fit(data: Data, solver: str, cache: str, whole: float) -> Run:
     problem = data.pose_row_by_row() if solver == "pairwise, row by row" else data.pose()
-    solution = make(solver, cache, problem).solve(problem)
+    solution, seconds = common.solve(make(solver, cache, problem), problem)
     counters, (count, _) = solution.counters, common.support(problem, solution.dual)
-    return Run(data.name, solver, cache, problem.size, count, counters.kernel_evaluations, counters.seconds, whole)
+    return Run(data.name, solver, cache, problem.size, count, counters.kernel_evaluations, seconds, whole)
 
 
-def make(solver: str, cache: str, problem: DualProblem) -> PairwiseSolver | BlockSolver:
+def make(solver: str, cache: str, problem: DualProblem) -> Solver:
     """Return a solver with room for a part of the matrix; pairwise rows are in double precision, others in single."""
     values = int(CACHES[cache] * problem.size**2)
     if solver == "block":

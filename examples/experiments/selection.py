@@ -67,10 +67,10 @@ def measure(options: Options) -> Results:
 def solve(data: Data, rule: str) -> Run:
     problem = data.pose_row_by_row()
     solver = PairwiseSolver(rule, stopping=StoppingRule(violation=TOLERANCE), finish_below=0)
-    solution = solver.solve(problem)
+    solution, seconds = common.solve(solver, problem)
     assert certify(problem, solution.dual).violation <= TOLERANCE + 1e-9
     counters = solution.counters
-    return Run(data.name, RULES[rule], counters.iterations, counters.kernel_evaluations, counters.seconds)
+    return Run(data.name, RULES[rule], counters.iterations, counters.kernel_evaluations, seconds)
 
 
 def exhaustive(data: Data) -> Run:

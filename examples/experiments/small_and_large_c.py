@@ -50,12 +50,12 @@ def measure(options: Options) -> list[Run]:
 
 def fit(data: Data, cost: float, name: str) -> Run:
     problem = data.pose(cost)
-    solution = SOLVERS[name].solve(problem)
+    solution, seconds = common.solve(SOLVERS[name], problem)
     X, y = chessboard(10_000, seed=1)
     wrong = np.mean(np.sign(common.decide(data, problem, solution, X)) != common.signs_of(y))
     counters, (count, free) = solution.counters, common.support(problem, solution.dual)
     done = solution.status is Status.CONVERGED
-    return Run(cost, name, counters.iterations, counters.seconds, count, free, float(wrong), done)
+    return Run(cost, name, counters.iterations, seconds, count, free, float(wrong), done)
 
 
 def tables(runs: list[Run]) -> str:
@@ -72,7 +72,7 @@ def tables(runs: list[Run]) -> str:
 
 
 def draw(runs: list[Run]) -> Figure:
-    picture, (left, right) = common.figure()
+    picture, (left, right) = common.figure(2, 4.7)
     styles = [(common.RED, "s--"), (common.BLUE, "o-"), (common.GREEN, "d-"), (common.ORANGE, "v:")]
     for name, (colour, style) in zip(SOLVERS, styles, strict=True):
         part = [run for run in runs if run.solver == name]
@@ -85,7 +85,7 @@ def draw(runs: list[Run]) -> Figure:
     left.text(COSTS[0], 1.15 * RULE.max_iterations, "limit: not done", color="0.3")
     common.logarithmic(left, "C", "steps", "Pair steps until the violation is 0.001")
     left.set_ylim(top=4 * RULE.max_iterations)
-    left.legend(fontsize="small", loc="lower right")
+    left.legend(ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.14))
     part = [run for run in runs if run.solver == "block" and run.done]
     costs = [run.cost for run in part]
     right.plot(costs, [run.support for run in part], "o-", color=common.BLUE, label="support vectors")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from examples.experiments import common
-from examples.experiments.common import Data, Options
+from examples.experiments.common import Data, Options, Solver
 from matplotlib.figure import Figure
 
 from maxmargin.datasets import chessboard
@@ -83,17 +83,17 @@ def pairwise(violation: float) -> PairwiseSolver:
     return PairwiseSolver(stopping=StoppingRule(violation), cache_bytes=2**30, finish_below=0)
 
 
-def excess(n: int, cost: float, solver: PairwiseSolver | BlockSolver, seed: int) -> tuple[float, float, int]:
+def excess(n: int, cost: float, solver: Solver, seed: int) -> tuple[float, float, int]:
     """Return the excess error of a fit, its seconds and its steps."""
     X, y = chessboard(n, noise=NOISE, seed=seed)
     data = Data("", X, common.signs_of(y), cost, GAMMA)
     problem = data.pose()
-    solution = solver.solve(problem)
+    solution, seconds = common.solve(solver, problem)
     side = (np.arange(100) + 0.5) / 25.0
     board = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     colours = np.where(np.floor(board).sum(axis=1) % 2, 1.0, -1.0)
     wrong = np.mean(np.sign(common.decide(data, problem, solution, board)) != colours)
-    return float((1 - 2 * NOISE) * wrong), solution.counters.seconds, solution.counters.iterations
+    return float((1 - 2 * NOISE) * wrong), seconds, solution.counters.iterations
 
 
 def at_budget(fits: list[Fit], tolerance: float, seconds: float) -> Fit | None:
