@@ -34,6 +34,7 @@ from maxmargin.models.calibration import PlattSigmoid
 from maxmargin.problems import Certificate, Counters, Status
 from maxmargin.solvers import (
     BlockSolver,
+    CoordinateDescentSolver,
     DualCoordinateAscentSolver,
     LinearSolver,
     LinearSystemSolver,
@@ -56,6 +57,7 @@ SOLVERS = (
     SemismoothNewtonSolver,
     SubgradientSolver,
     StochasticSubgradientSolver,
+    CoordinateDescentSolver,
     StepSize,
     StoppingRule,
 )

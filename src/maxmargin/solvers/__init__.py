@@ -1,6 +1,7 @@
 """Algorithms: a `DualProblem` in, a `Solution` out. A solver is an object whose fields are its options."""
 
 from maxmargin.solvers.block import BlockSolver
+from maxmargin.solvers.coordinate_descent import CoordinateDescentSolver
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscentSolver
 from maxmargin.solvers.linear_choice import LinearSolver
 from maxmargin.solvers.linear_system import LinearSystemSolver
@@ -15,6 +16,7 @@ __all__ = [
     "SOLVERS",
     "BlockSolver",
     "Callback",
+    "CoordinateDescentSolver",
     "DualCoordinateAscentSolver",
     "LinearSolver",
     "LinearSystemSolver",
