@@ -76,12 +76,13 @@ class Columns:
     def curvatures(self, factors: Floats) -> Floats:
         """Return Σ_i factors_i F_ij² of each column."""
         data = self._turned.points.data
-        if sparse.issparse(data):
-            squares = data.data.astype(np.float64) ** 2
-            return np.asarray(sparse.csr_array((squares, data.indices, data.indptr), shape=data.shape) @ factors)
-        out = np.empty(self.count)
-        for columns in _stretches(self.count, self.rows.size):
-            out[columns] = data[columns].astype(np.float64) ** 2 @ factors
+        with np.errstate(over="ignore"):  # too large is infinite, and for others to report
+            if sparse.issparse(data):
+                squares = data.data.astype(np.float64) ** 2
+                return np.asarray(sparse.csr_array((squares, data.indices, data.indptr), shape=data.shape) @ factors)
+            out = np.empty(self.count)
+            for columns in _stretches(self.count, self.rows.size):
+                out[columns] = data[columns].astype(np.float64) ** 2 @ factors
         return out
 
     def squares(self, picks: Indices, factors: Floats, mean: Floats | None = None) -> Floats:
