@@ -322,26 +322,32 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
         self.n_iter_ = max(machine.counters.iterations for machine in machines)
         self.fit_status_ = int(not all(machine.status.converged for machine in machines))
 
-    def _speak_up(self, rule: StoppingRule, each: str, stacklevel: int = 3) -> None:
-        """Raise after an interruption, warn of a limit that was hit; the model is in place by now."""
-        unfinished = [machine for machine in self._machines_ if not machine.status.converged]
-        if not unfinished:
-            return
-        if any(machine.status is Status.INTERRUPTED for machine in unfinished):
-            raise KeyboardInterrupt(
-                "fit was interrupted; the model so far is usable, see certificate_ for how good it is"
-            )
-        worst = max(unfinished, key=lambda machine: machine.certificate.relative_gap)
-        limited = worst.status in (Status.MAX_ITERATIONS, Status.MAX_SECONDS)
-        advice = f" {SCALE_THE_DATA}" if limited else ""
-        which = "" if len(self._machines_) == 1 else f" in {len(unfinished)} of {len(self._machines_)} {each}"
-        wanted = "" if rule.relative_gap is None else f" (tolerance {rule.relative_gap:g})"
-        warnings.warn(
-            f"{type(self).__name__} stopped before the tolerance{which}: {worst.status.value}. "
-            f"A duality gap of {worst.certificate.relative_gap:.2g} of the objective{wanted} remains.{advice}",
-            ConvergenceWarning,
-            stacklevel=stacklevel,
-        )
+    def _speak_up(self, rule: StoppingRule, each: str) -> None:
+        speak_up(self, rule, each, SCALE_THE_DATA, stacklevel=4)
+
+
+def speak_up(estimator: Any, rule: StoppingRule, each: str, advice: str = "", stacklevel: int = 3) -> None:
+    """Raise after an interruption, warn of a limit that was hit; the model is in place by now.
+
+    `advice` is given where more work would have helped.
+    """
+    machines: list[LinearMachine] = estimator._machines_
+    unfinished = [machine for machine in machines if not machine.status.converged]
+    if not unfinished:
+        return
+    if any(machine.status is Status.INTERRUPTED for machine in unfinished):
+        raise KeyboardInterrupt("fit was interrupted; the model so far is usable, see certificate_ for how good it is")
+    worst = max(unfinished, key=lambda machine: machine.certificate.relative_gap)
+    limited = worst.status in (Status.MAX_ITERATIONS, Status.MAX_SECONDS)
+    which = "" if len(machines) == 1 else f" in {len(unfinished)} of {len(machines)} {each}"
+    wanted = "" if rule.relative_gap is None else f" (tolerance {rule.relative_gap:g})"
+    warnings.warn(
+        f"{type(estimator).__name__} stopped before the tolerance{which}: {worst.status.value}. "
+        f"A duality gap of {worst.certificate.relative_gap:.2g} of the objective{wanted} remains."
+        + (f" {advice}" if limited and advice else ""),
+        ConvergenceWarning,
+        stacklevel=stacklevel,
+    )
 
 
 def _penalty_of(solver: Any) -> str:

@@ -24,6 +24,7 @@ from maxmargin.linear_training import LinearMachine, train_all_in_one
 from maxmargin.matrices import ShiftedMatrix, SymmetricMatrix
 from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems import DualProblem, Status
+from maxmargin.solvers import StoppingRule
 
 
 class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, LinearEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
@@ -170,6 +171,13 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, Linea
         self
             The fitted estimator.
         """
+        ended, rule = self._fit(X, y, sample_weight)
+        self._speak_up(rule, "classes")
+        warn_of_limit(self, ended, stacklevel=3)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> tuple[Status, StoppingRule]:
+        """Train, and return how the least finished cross-validation ended, and the rule that the fit stopped by."""
         started = perf_counter()
         cost = self._check_parameters()
         solver = self._make_solver(self._solvers)
@@ -181,10 +189,7 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, Linea
         with reporting(self) as report:
             run = Run.of(solver, report, started)
             train = self._train_all_in_one if self.multi_class == "crammer_singer" else self._train_classes
-            ended = train(X, labels, cost, factors, weights, run)
-        self._speak_up(solver.stopping, "classes")
-        warn_of_limit(self, ended, stacklevel=3)
-        return self
+            return train(X, labels, cost, factors, weights, run), solver.stopping
 
     def decision_function(self, X: Any) -> Floats:
         """Return a value for each sample, positive for ``classes_[1]``; of more than two classes a column each."""
