@@ -209,11 +209,17 @@ class DescentRun:
             self.point = self.point.or_better(found)
 
     def _settle(self, without: Floats) -> None:
-        """Take the best offset for slacks without one."""
+        """Take the best offset for slacks without one, and responses that sum up to 0.
+
+        What rounding leaves of the offset, multiplied by C, would be seen in them.
+        """
         problem, threads = self.rounded, self.rows.threads_for(self.problem.size)
         self.offset = offsets_of_least_loss(problem, without, self.offset, threads)
         self.slack = without - of_samples(problem, self.offset)
         self.response = response(problem, self.slack)
+        self._factors = np.where(self.response != 0, self._inverse, 0.0)
+        if problem.groups and self._factors.any():
+            self.response -= self._factors * (self.response.sum() / self._factors.sum())
 
     def _in_play(self) -> Indices:
         """Return the weights of a round: those that are not 0, and those that violate optimality most."""
@@ -265,9 +271,8 @@ class DescentRun:
     def _newton(self, picks: Indices) -> None:
         """Minimise the model of the loss around the present weights, and go there as long as the objective falls."""
         problem, response = self.rounded, self.response
-        between = (response > problem.lower) & (response < problem.upper)
-        factors = np.where(between, self._inverse, 0.0)
-        mean = self.columns.products(factors, picks) / factors.sum() if problem.groups and between.any() else None
+        factors = self._factors
+        mean = self.columns.products(factors, picks) / factors.sum() if problem.groups and factors.any() else None
         slope = -self.columns.products(response, picks)
         before = self.weights[picks]
         tolerance = SOLVED * float(violations(before, -slope).max(initial=0.0))
