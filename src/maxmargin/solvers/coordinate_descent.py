@@ -43,7 +43,7 @@ from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
 FEWEST, TIMES = 100, 2
 
 #: Newton's method has at most so many weights.
-EXACT = 2000
+EXACT = 2500
 
 #: Passes of a round at least and at most; in between, a third of what a Newton step costs.
 LEAST_PASSES, MOST_PASSES = 2, 20
@@ -234,9 +234,9 @@ class DescentRun:
     def _work(self, picks: Indices) -> Status | None:
         """Take passes and a Newton step on some weights; return a status if the run has to end."""
         per_column = self.columns.stored / max(1, self.columns.count)
-        exact, worst = len(picks) <= EXACT, float(self._violations[picks].max(initial=0.0))
-        price = len(picks) / BLAS_GAIN * self.problem.size / max(1.0, per_column)
-        passes = int(min(max(LEAST_PASSES, price / 3), MOST_PASSES)) if exact else MOST_PASSES
+        worst, used = float(self._violations[picks].max(initial=0.0)), np.count_nonzero(self.weights)
+        price = used / BLAS_GAIN * self.problem.size / max(1.0, per_column)
+        passes = int(min(max(LEAST_PASSES, price / 3), MOST_PASSES))
         for _ in range(passes):
             met, stop = self._take_pass(picks, per_column)
             if stop is not None:
@@ -244,11 +244,13 @@ class DescentRun:
             self._settle(self.slack + of_samples(self.problem, self.offset))
             if met <= ENOUGH * worst:
                 break
-        if not exact:
-            return None
         if (stop := self._limit()) is not None:
             return stop
-        self._newton(picks)
+        products = self.columns.products(self.response, picks)
+        moving = (self.weights[picks] != 0) | (np.abs(products) > 1.0)
+        if np.count_nonzero(moving) > EXACT:
+            return None
+        self._newton(picks[moving], -products[moving])
         return self._limit()
 
     def _take_pass(self, picks: Indices, per_column: float) -> tuple[float, Status | None]:
@@ -268,12 +270,10 @@ class DescentRun:
         self.iterations += 1
         return worst, None
 
-    def _newton(self, picks: Indices) -> None:
+    def _newton(self, picks: Indices, slope: Floats) -> None:
         """Minimise the model of the loss around the present weights, and go there as long as the objective falls."""
-        problem, response = self.rounded, self.response
-        factors = self._factors
+        problem, factors = self.rounded, self._factors
         mean = self.columns.products(factors, picks) / factors.sum() if problem.groups and factors.any() else None
-        slope = -self.columns.products(response, picks)
         before = self.weights[picks]
         tolerance = SOLVED * float(violations(before, -slope).max(initial=0.0))
         after = minimise_model(self.columns.squares(picks, factors, mean), before, slope, tolerance)
