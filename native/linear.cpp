@@ -2,6 +2,7 @@
 #include "linear_rows.hpp"
 #include "loops.hpp"
 #include "slack_loops.hpp"
+#include "sparse_weights.hpp"
 #include "stochastic_rows.hpp"
 
 namespace maxmargin::MAXMARGIN_LEVEL {
@@ -9,6 +10,7 @@ namespace maxmargin::MAXMARGIN_LEVEL {
 template <class Rows> constexpr RowLoops<Rows> all_loops() {
   RowLoops<Rows> loops = row_loops<Rows>();
   loops.descend = descend<Rows>;
+  loops.descend_columns = descend_columns<Rows>;
   return loops;
 }
 
@@ -20,6 +22,7 @@ const LinearLoops linear = {all_loops<DenseRows<float>>(),
                             all_loops<CompressedRows<float, std::int64_t>>(),
                             all_loops<CompressedRows<double, std::int64_t>>(),
                             respond,
-                            slope};
+                            slope,
+                            descend_model};
 
 }  // namespace maxmargin::MAXMARGIN_LEVEL

@@ -317,6 +317,34 @@ std::tuple<double, double> loss_slope(Vector<const double> slack, Vector<const d
   return {all.sum, all.bend};
 }
 
+// Steps along the weights order[begin … end) for the penalty Σ |w_j|; the rows are the columns of the data. Returns the largest
+// violation that was met.
+double descend_columns(Any values, Any starts, Any samples, Vector<double> weights, Vector<double> slack,
+                       Vector<const double> inverse, Vector<const double> lower, Vector<const double> upper,
+                       Vector<const double> curvature, Vector<const std::int64_t> order, std::int64_t begin, std::int64_t end) {
+  const std::int64_t n = slack.shape(0), count = weights.shape(0);
+  for (const auto& array : {inverse, lower, upper})
+    require(static_cast<std::int64_t>(array.shape(0)) == n, "the arrays of a problem must have one length");
+  require(static_cast<std::int64_t>(curvature.shape(0)) == count, "there must be a curvature for every weight");
+  require(0 <= begin && begin <= end && end <= static_cast<std::int64_t>(order.shape(0)), "the order is malformed");
+  for (std::int64_t k = begin; k < end; ++k) require(order.data()[k] >= 0 && order.data()[k] < count, "the order is malformed");
+  return with_rows({values, starts, samples, n}, [&](auto columns, const auto& loops, std::int64_t there) {
+    require(there == count, "there must be a weight for every column");
+    ColumnState state{weights.data(), slack.data(), inverse.data(), lower.data(), upper.data(), curvature.data()};
+    nb::gil_scoped_release unlocked;
+    return loops.descend_columns(columns, state, order.data(), begin, end);
+  });
+}
+
+// Passes over the weights of a quadratic model; returns the largest violation of the last.
+double descend_model(Table<const double> square, Vector<double> weights, Vector<double> slope, double tolerance, std::int64_t passes) {
+  const std::int64_t count = weights.shape(0);
+  require(static_cast<std::int64_t>(square.shape(0)) == count && static_cast<std::int64_t>(square.shape(1)) == count &&
+              static_cast<std::int64_t>(slope.shape(0)) == count, "the model is malformed");
+  nb::gil_scoped_release unlocked;
+  return level.linear->descend_model(square.data(), count, weights.data(), slope.data(), tolerance, passes);
+}
+
 }  // namespace
 
 void define_linear(nb::module_& m) {
@@ -344,6 +372,9 @@ void define_linear(nb::module_& m) {
         nb::arg("threads"));
   m.def("loss_slope", &loss_slope, exact("slack"), exact("lower"), exact("upper"), exact("ridge"), exact("direction"),
         nb::arg("t"), nb::arg("threads"));
+  m.def("descend_columns", &descend_columns, exact("values"), exact("starts"), exact("samples"), exact("weights"), exact("slack"),
+        exact("inverse"), exact("lower"), exact("upper"), exact("curvature"), exact("order"), nb::arg("begin"), nb::arg("end"));
+  m.def("descend_model", &descend_model, exact("square"), exact("weights"), exact("slope"), nb::arg("tolerance"), nb::arg("passes"));
 }
 
 }  // namespace maxmargin

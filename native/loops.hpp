@@ -202,6 +202,17 @@ struct DescentState {
   std::int64_t steps;
 };
 
+// The state of descent along weights: the weights and the slack of each sample, which are kept up to date.
+struct ColumnState {
+  double* weights;
+  double* slack;               // linear − F w − ρ
+  const double *inverse, *lower, *upper;  // 1 / ridge and the bounds of each sample
+  const double* curvature;     // Σ x²/ridge of each column: the largest that the loss can have along it
+};
+
+constexpr double kSufficient = 0.01;  // the part of what the slope promises that a step must bring
+constexpr int kHalvings = 30;
+
 template <class Rows> struct RowLoops {
   void (*decisions)(const Rows&, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* w, double* out);
   void (*combine)(const Rows&, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* b, double* w);
@@ -210,6 +221,7 @@ template <class Rows> struct RowLoops {
                       const double* origin, double* room, double* sums, double* square, std::int64_t stride);
   AscentOutcome (*ascend)(const Rows&, AscentState&, std::int64_t* order, std::int64_t begin, std::int64_t end);
   void (*descend)(const Rows&, DescentState&, const std::int64_t* order, std::int64_t begin, std::int64_t end, std::int64_t batch) = nullptr;
+  double (*descend_columns)(const Rows&, ColumnState&, const std::int64_t* order, std::int64_t begin, std::int64_t end) = nullptr;
 };
 
 struct SlackArrays {
@@ -243,6 +255,7 @@ struct LinearLoops {
   RowLoops<CompressedRows<double, std::int64_t>> long_double;
   SlackSums (*respond)(const Rounded&, std::int64_t begin, std::int64_t end, double* group_sums);
   Slope (*slope)(const SlackArrays&, const double* direction, double t, std::int64_t begin, std::int64_t end);
+  double (*descend_model)(const double* square, std::int64_t count, double* weights, double* slope, double tolerance, std::int64_t passes);
 };
 
 // ---- the table --------------------------------------------------------------------------------------------------

@@ -421,6 +421,62 @@ template <class Rows> void test_rows(const Rows& rows, const RowLoops<Rows>& loo
   for (std::int64_t k = 0; k < d; ++k) check(std::fabs(first[k] - weights[k]) < 1e-6, "levels and forms agree on coordinate steps");
 }
 
+// Descent along weights, each of which has one of the rows for its column: the objective never rises, the slacks stay those of the
+// weights, and levels and forms agree.
+template <class Rows>
+void test_columns(const Rows& columns, const RowLoops<Rows>& loops, const std::vector<double>& table, std::int64_t count,
+                  std::int64_t samples, std::vector<double>& first) {
+  std::vector<double> weights(count, 0.0), slack(samples), inverse(samples), lower(samples), upper(samples), curvature(count, 0.0);
+  std::vector<std::int64_t> order(count);
+  for (std::int64_t i = 0; i < samples; ++i) {
+    slack[i] = i % 2 ? 1.0 : -1.0;
+    inverse[i] = 3.0 + i % 5;
+    lower[i] = i % 2 ? 0.0 : -HUGE_VAL;
+    upper[i] = i % 2 ? HUGE_VAL : 0.0;
+  }
+  for (std::int64_t j = 0; j < count; ++j) {
+    order[j] = (j * 7) % count;
+    for (std::int64_t i = 0; i < samples; ++i) curvature[j] += table[j * samples + i] * table[j * samples + i] * inverse[i];
+  }
+  ColumnState state{weights.data(), slack.data(), inverse.data(), lower.data(), upper.data(), curvature.data()};
+  double value = HUGE_VAL;
+  for (int pass = 0; pass < 30; ++pass) {
+    loops.descend_columns(columns, state, order.data(), 0, count);
+    double now = 0.0;
+    for (double w : weights) now += std::fabs(w);
+    for (std::int64_t i = 0; i < samples; ++i) {
+      const double z = slack[i] > 0.0 ? (i % 2 ? slack[i] : 0.0) : (i % 2 ? 0.0 : -slack[i]);
+      now += 0.5 * inverse[i] * z * z;
+    }
+    check(now <= value * (1.0 + 1e-12), "a step along a weight never raises the objective");
+    value = now;
+  }
+  for (std::int64_t i = 0; i < samples; ++i) {
+    double expected = i % 2 ? 1.0 : -1.0;
+    for (std::int64_t j = 0; j < count; ++j) expected -= weights[j] * table[j * samples + i];
+    check(std::fabs(expected - slack[i]) < 1e-9, "the slacks stay those of the weights");
+  }
+  if (first.empty()) first.push_back(value);
+  check(std::fabs(first[0] - value) < 1e-6 * value, "levels and forms agree on steps along weights");
+}
+
+// The quadratic model: the slope stays that of the weights, and the passes come to an end.
+void test_model(const LinearLoops& loops, const std::vector<double>& table, std::int64_t count, std::int64_t samples) {
+  std::vector<double> square(count * count, 0.0), weights(count, 0.5), slope(count), begin(count);
+  for (std::int64_t j = 0; j < count; ++j) {
+    begin[j] = slope[j] = j % 3 ? 2.0 : -4.0;
+    for (std::int64_t k = 0; k < count; ++k)
+      for (std::int64_t i = 0; i < samples; ++i) square[j * count + k] += table[j * samples + i] * table[k * samples + i];
+    square[j * count + j] += 1.0;
+  }
+  const double worst = loops.descend_model(square.data(), count, weights.data(), slope.data(), 1e-9, 10000);
+  check(worst <= 1e-9, "the passes over a model come to an end");
+  for (std::int64_t j = 0; j < count; ++j) {
+    for (std::int64_t k = 0; k < count; ++k) begin[j] += square[j * count + k] * (weights[k] - 0.5);
+    check(std::fabs(begin[j] - slope[j]) < 1e-8, "the slope of a model stays that of the weights");
+  }
+}
+
 void test_linear(std::mt19937& random) {
   std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
   for (std::int64_t n : {7, 50})  // not a multiple of 7 where the order is made by it
@@ -430,7 +486,7 @@ void test_linear(std::mt19937& random) {
       std::vector<double> table(count * d), kept;
       std::vector<float> kept_single;
       std::vector<std::int32_t> starts(1, 0), features;
-      std::vector<double> first;
+      std::vector<double> first, objective;
       for (std::int64_t i = 0; i < count; ++i) {
         for (std::int64_t k = 0; k < d; ++k) {
           const float value = uniform(random);
@@ -447,14 +503,21 @@ void test_linear(std::mt19937& random) {
       const std::vector<std::int64_t> long_starts(starts.begin(), starts.end()), long_features(features.begin(), features.end());
       for (const Level& level : usable_levels()) {
         const LinearLoops& loops = *level.linear;
+        test_model(loops, table, count, d);
         test_rows(DenseRows<float>{single.data(), d}, loops.dense_single, table, count, d, first);
+        test_columns(DenseRows<float>{single.data(), d}, loops.dense_single, table, count, d, objective);
         test_rows(DenseRows<double>{table.data(), d}, loops.dense_double, table, count, d, first);
+        test_columns(DenseRows<double>{table.data(), d}, loops.dense_double, table, count, d, objective);
         using Short = std::int32_t;
         using Long = std::int64_t;
         test_rows(CompressedRows<float, Short>{starts.data(), features.data(), kept_single.data(), d}, loops.short_single, table, count, d, first);
+        test_columns(CompressedRows<float, Short>{starts.data(), features.data(), kept_single.data(), d}, loops.short_single, table, count, d, objective);
         test_rows(CompressedRows<double, Short>{starts.data(), features.data(), kept.data(), d}, loops.short_double, table, count, d, first);
+        test_columns(CompressedRows<double, Short>{starts.data(), features.data(), kept.data(), d}, loops.short_double, table, count, d, objective);
         test_rows(CompressedRows<float, Long>{long_starts.data(), long_features.data(), kept_single.data(), d}, loops.long_single, table, count, d, first);
+        test_columns(CompressedRows<float, Long>{long_starts.data(), long_features.data(), kept_single.data(), d}, loops.long_single, table, count, d, objective);
         test_rows(CompressedRows<double, Long>{long_starts.data(), long_features.data(), kept.data(), d}, loops.long_double, table, count, d, first);
+        test_columns(CompressedRows<double, Long>{long_starts.data(), long_features.data(), kept.data(), d}, loops.long_double, table, count, d, objective);
       }
     }
 }

@@ -264,3 +264,18 @@ def respond(
 def loss_slope(
     slack: _Floats, lower: _Floats, upper: _Floats, ridge: _Floats, direction: _Floats, t: float, threads: int
 ) -> tuple[float, float]: ...
+def descend_columns(
+    values: _Values,
+    starts: _Indices,
+    samples: _Indices,
+    weights: _Floats,
+    slack: _Floats,
+    inverse: _Floats,
+    lower: _Floats,
+    upper: _Floats,
+    curvature: _Floats,
+    order: _Longs,
+    begin: int,
+    end: int,
+) -> float: ...
+def descend_model(square: _Floats, weights: _Floats, slope: _Floats, tolerance: float, passes: int) -> float: ...

@@ -4,6 +4,9 @@ The function is w · x + b itself, and the judge needs two or three passes over 
 does not confirm goes back to the solver as a new start, and what is kept of a machine is its weights, its dual vector
 and the proof, without the data.
 
+The penalty is ½‖w‖², or Σ |w_j| where the solver says so (`TRAINING`). Of the second kind the proof is another, and a
+fit starts from weights in place of a dual vector, which does not tell them.
+
 The tolerance is a part of the optimum, (primal − dual) ≤ relative_gap · max(|primal|, |dual|). Solvers that only know a
 violation are asked for a smaller one each time.
 """
@@ -13,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from time import perf_counter
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +24,16 @@ from maxmargin.formulations.formulation import Expansion, Formulation
 from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
-from maxmargin.problems import Certificate, Counters, DualProblem, Solution, Status, certify, feasible_start
+from maxmargin.problems import (
+    Certificate,
+    Counters,
+    DualProblem,
+    Solution,
+    Status,
+    certify,
+    certify_sparse,
+    feasible_start,
+)
 from maxmargin.solvers import Callback, StoppingRule
 from maxmargin.training import Solver
 
@@ -93,6 +106,72 @@ def train_linear(
         status=solution.status,
         counters=solution.counters,
     )
+
+
+def train_sparse(
+    problem: DualProblem,
+    solver: Solver,
+    samples: Indices,
+    formulation: Formulation,
+    start: Floats | None = None,
+    callback: Callback | None = None,
+    deadline: float | None = None,
+) -> LinearMachine:
+    """Solve a problem whose penalty is Σ |w_j|, and have the solution judged.
+
+    `start` are the weights of another machine, and its offset. One of other features is not used.
+    """
+    rows = problem.matrix.features()
+    if rows is None:
+        raise ValueError("only a matrix that is a product of features makes a linear machine")
+    if start is not None:
+        last = float(start[-1]) / rows.constant if rows.constant else 0.0
+        start = np.append(start[:-1], last) if len(start) == rows.dimension else None
+    rule = solver.stopping
+    if deadline is None and rule.max_seconds is not None:
+        deadline = perf_counter() + rule.max_seconds
+    try:
+        solution = _limited(solver, 0, 0, deadline).solve(problem, start, callback)
+    except KeyboardInterrupt:  # before the first look of the solver; where it started is a model too
+        solution = Solution(np.zeros(problem.size), None, Status.INTERRUPTED, Counters(), start)
+    weights = np.zeros(rows.dimension) if solution.weights is None else solution.weights
+    certificate, status = certify_sparse(problem, solution.dual, weights), solution.status
+    if not np.isfinite(certificate.primal):
+        raise ValueError(NOT_FINITE)
+    if status in (Status.CONVERGED, Status.PRECISION):
+        status = Status.CONVERGED if _accepts(rule, certificate) else Status.PRECISION
+    offset = formulation.expand(problem, solution.dual, certificate.offset).offset
+    return LinearMachine(
+        weights=weights[:-1],
+        offset=offset + rows.constant * float(weights[-1]),
+        dual=solution.dual,
+        samples=samples,
+        certificate=certificate,
+        status=status,
+        counters=solution.counters,
+    )
+
+
+class Training(NamedTuple):
+    """How machines with a penalty are trained, and from what.
+
+    Attributes
+    ----------
+    train : callable
+        `train_linear`, or a function with the same arguments.
+    start : callable
+        From a machine and which variables are held at 0 in the next problem to where that starts.
+    """
+
+    train: Callable[..., LinearMachine]
+    start: Callable[[LinearMachine, Any], Floats]
+
+
+#: The kinds by the penalty that a solver is for; "l2" for those that do not say.
+TRAINING = {
+    "l2": Training(train_linear, lambda machine, held: np.where(held, 0.0, machine.dual)),
+    "l1": Training(train_sparse, lambda machine, held: np.append(machine.weights, machine.offset)),
+}
 
 
 def train_all_in_one(

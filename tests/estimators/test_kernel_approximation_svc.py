@@ -2,6 +2,7 @@
 
 import pickle
 import tracemalloc
+from io import BytesIO
 
 import numpy as np
 import pytest
@@ -10,10 +11,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from maxmargin import SVC, KernelApproximationSVC, LinearSVC
+from maxmargin import SVC, KernelApproximationSVC, LinearSVC, load, save
 from maxmargin.datasets import chessboard
 from maxmargin.feature_maps import NystroemMap
 from maxmargin.kernels import Gaussian, Linear
+from maxmargin.problems import Status
 from reference.data import iris, wine
 
 RANDOM = "landmarks are drawn from the rows, and repeated rows are drawn more often: other landmarks, another machine"
@@ -162,8 +164,10 @@ def test_prediction_holds_no_features():
 
 def test_limits_and_callbacks():
     X, y = chessboard(3000, noise=0.1)
-    with pytest.warns(ConvergenceWarning, match="stopped before the tolerance"):
+    with pytest.warns(ConvergenceWarning, match="KernelApproximationSVC stopped before the tolerance") as told:
         model = KernelApproximationSVC(1e4, gamma=2.0, n_components=200, max_seconds=0, random_state=0).fit(X, y)
+    assert told[0].filename == __file__
+    assert "Scaler" not in str(told[0].message)
     assert model.exact_primal_ == pytest.approx(model.certificate_.primal, rel=1e-2)
     assert model.predict(X).shape == y.shape
     told = []
@@ -174,13 +178,54 @@ def test_limits_and_callbacks():
     assert told
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_samples_whose_features_take_too_long_are_left_out(monkeypatch, classes):
+    monkeypatch.setattr("maxmargin.models.landmark_features.BLOCK_BYTES", 2**18)
+    X, y = chessboard(20_000, noise=0.05)
+    y = np.where(np.arange(len(y)) == 7, classes - 1, y)  # the only one of a third class
+    model = KernelApproximationSVC(gamma=2.0, n_components=100, max_seconds=1e-9, random_state=0)
+    with pytest.warns(ConvergenceWarning, match=r"features of [\d,]+ of 20,000 samples") as told:
+        model.fit(X, y)
+    assert len(told) == 1
+    assert told[0].filename == __file__
+    assert len(model.classes_) == classes
+    machines = model._machines_
+    assert all(machine.status is Status.MAX_SECONDS for machine in machines)
+    assert all(len(machine.dual) < 2000 for machine in machines)
+    primal = np.atleast_1d(model.exact_primal_)
+    np.testing.assert_allclose(primal, [machine.certificate.primal for machine in machines], rtol=1e-2)
+    at_zero = 20_000 * 1.0
+    assert (primal[:2] > 0.1 * at_zero).all()  # that of all samples: those that are there count for the others
+    whole = KernelApproximationSVC(gamma=2.0, n_components=100, max_seconds=1000, random_state=0).fit(X, y)
+    assert whole.fit_status_ == 0
+    assert whole.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("data", [iris, lambda: chessboard(600, noise=0.1)])
+def test_probabilities(data):
+    X, y = data()
+    model = KernelApproximationSVC(gamma=1.0, n_components=60, probability=True, random_state=0).fit(X, y)
+    probabilities = model.predict_proba(X)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.classes_[probabilities.argmax(axis=1)], model.predict(X))
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), probabilities)
+    nystroem = NystroemMap(gamma=1.0, n_components=60, random_state=0).fit(X)
+    linear = LinearSVC(loss="hinge", tol=1e-3, probability=True, random_state=0).fit(nystroem.transform(X), y)
+    np.testing.assert_allclose(probabilities, linear.predict_proba(nystroem.transform(X)), atol=0.02)
+    assert model.probA_.shape == linear.probA_.shape
+    assert not hasattr(KernelApproximationSVC(), "predict_proba")
+    file = BytesIO()
+    save(model, file)
+    np.testing.assert_array_equal(load(BytesIO(file.getvalue())).predict_proba(X), probabilities)
+
+
 def test_an_interrupted_machine_is_usable(monkeypatch):
-    def interrupted_at_the_end(self, *data, fit=LinearSVC.fit):
+    def interrupted_at_the_end(self, *data, fit=LinearSVC._fit):
         fit(self, *data)
         raise KeyboardInterrupt
 
     X, y = wine()
-    monkeypatch.setattr(LinearSVC, "fit", interrupted_at_the_end)
+    monkeypatch.setattr(LinearSVC, "_fit", interrupted_at_the_end)
     model = KernelApproximationSVC(n_components=50, random_state=0)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
@@ -197,6 +242,7 @@ def test_errors(monkeypatch):
         ({"n_components": 0}, "n_components must be"),
         ({"landmarks": "none"}, "landmarks must be"),
         ({"max_seconds": -1.0}, "max_seconds must be"),
+        ({"probability": 1}, "probability must be True or False"),
         ({"class_weight": "even"}, "class_weight must be"),
     ]:
         with pytest.raises(ValueError, match=words):

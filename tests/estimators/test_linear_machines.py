@@ -393,7 +393,6 @@ def test_a_solver_object_brings_its_own_rule():
 
 
 BAD = [
-    (LinearSVC(penalty="l1"), "penalty='l1' is not there yet; penalty='l2' is"),
     (LinearSVC(penalty="l3"), "penalty must be one of 'l1', 'l2'"),
     (LinearSVC(loss="logistic"), "loss must be one of 'hinge', 'squared_hinge'"),
     (LinearSVC(multi_class="ovo"), "multi_class must be one of 'ovr', 'crammer_singer'"),

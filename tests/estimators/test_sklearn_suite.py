@@ -39,7 +39,7 @@ SUITES = (
 
 INTERNAL = "changes a private array of scikit-learn's and looks what its C library makes of it"
 DEPRECATED = "wants warnings that probability and probA_ will be removed, which they will not be here"
-PENALTY = "is about penalty='l1', or the combinations with it that LIBLINEAR has and has not"
+PENALTY = "wants errors for combinations of loss and dual that LIBLINEAR has not, and that are there"
 INTERCEPT = "depends on an intercept that is regularised; with intercept_scaling=1 ours passes"
 ELSEWHERE = "runs below, with other arguments"
 SLOW = "takes seconds, and asks nothing that another test does not"
@@ -52,7 +52,6 @@ LEFT_OUT = {
         "test_bad_input": ELSEWHERE,
         "test_custom_kernel_not_array_input": ELSEWHERE,
         "test_libsvm_convergence_warnings": ELSEWHERE,
-        "test_linearsvc": PENALTY,
         "test_linearsvc_parameters": PENALTY,
         "test_dense_liblinear_intercept_handling": INTERCEPT,
         "test_linear_svm_convergence_warnings": ELSEWHERE,
@@ -181,6 +180,11 @@ def test_linearsvc_on_sparse_data():
 @pytest.mark.parametrize("dual", [True, False])
 def test_weights_of_0_leave_samples_out_of_linearsvc(loss, dual):
     parameters = {"penalty": "l2", "loss": loss, "dual": dual}
+    MODULES["test_svm"].test_linearsvm_liblinear_sample_weight(maxmargin.LinearSVC, parameters, 42)
+
+
+def test_weights_of_0_leave_samples_out_of_sparse_weights():
+    parameters = {"penalty": "l1", "loss": "squared_hinge", "dual": False}
     MODULES["test_svm"].test_linearsvm_liblinear_sample_weight(maxmargin.LinearSVC, parameters, 42)
 
 

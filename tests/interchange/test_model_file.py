@@ -170,6 +170,8 @@ def test_linear_estimators(name, form, sparsified):
     [
         LinearSVC(multi_class="crammer_singer"),
         LinearSVC(probability=True, class_weight="balanced"),
+        LinearSVC(penalty="l1", probability=True),
+        LinearSVC(penalty="l1", solver=solvers.CoordinateDescentSolver(solvers.StoppingRule(relative_gap=1e-3))),
         LinearSVR(noise=True),
         LinearOneClassSVM(probability=True),
     ],

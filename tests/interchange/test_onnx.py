@@ -125,6 +125,7 @@ def test_linear_machines(form):
             model = LinearSVC(multi_class=strategy).fit(rows, labels(X, classes))
             assert_agrees(model, samples(200, seed=1))
             assert_agrees(model.sparsify(), samples(200, seed=1))
+        assert_agrees(LinearSVC(penalty="l1").fit(rows, labels(X, classes)), samples(200, seed=1))
     assert_agrees(LinearSVR().fit(rows, X[:, 0] ** 2), samples(200, seed=1))
     assert_agrees(LinearSVR(intercept_scaling=1).fit(rows, X[:, :3] ** 2), samples(200, seed=1))
     assert_agrees(LinearOneClassSVM(nu=0.3).fit(rows), samples(200, seed=1))

@@ -11,15 +11,21 @@ the exact problem at the same w, and only a w outside of the span could be bette
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
+from maxmargin.estimators.held_out import warn_of_limit
 from maxmargin.estimators.labels import Labels, lone_class, number_classes
 from maxmargin.estimators.landmarks import draw, fit_landmarks
+from maxmargin.estimators.linear_machine import speak_up
+from maxmargin.estimators.linear_probabilities import LinearProbabilities
 from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.parameters import check_number
 from maxmargin.estimators.weights import check_sample_weights
@@ -28,6 +34,7 @@ from maxmargin.linear_training import LinearMachine
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models import ComputedBlocks, Expansions, LandmarkFeatures
 from maxmargin.models.kernel_blocks import WORTH_A_THREAD
+from maxmargin.problems import Status
 from maxmargin.resources import thread_count, usable_memory
 
 #: How many training samples the loss of the exact problem is estimated from.
@@ -37,7 +44,7 @@ ESTIMATED = 10_000
 TABLE = {"dtype": (np.float64, np.float32), "order": "C", "accept_sparse": "csr", "accept_large_sparse": True}
 
 
-class KernelApproximationSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
+class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
     """Classify 10⁵ to 10⁶ samples with a kernel: a linear machine on features that landmarks give (Nyström).
 
     Memory is 4 bytes · samples · landmarks, and a pass over the samples takes as long as reading that. More than two
@@ -67,12 +74,17 @@ class KernelApproximationSVC(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         Factors on C by class, as in `LinearSVC`.
     tol : float, default=1e-3
         The accepted duality gap of the linear machine as a part of its objective.
+    probability : bool, default=False
+        Whether to learn probabilities of the classes by cross-validation, for ``predict_proba``. ``predict`` then
+        returns the most probable class.
     max_seconds : float, optional
-        Limit on the time of the whole fit; the features are computed in any case.
+        Limit on the time of the whole fit. Features are computed for half of it, of samples in random order: if they do
+        not get through, those that did stand for all, and a warning says so. Landmarks are chosen in any case.
     n_jobs : int, optional
         Threads. None means all cores that the process may use, or fewer where BLAS is limited.
     random_state : int, RandomState or None
-        For the choice of landmarks, and of samples that errors are measured on.
+        For the choice of landmarks, of samples that errors are measured on, and of those held out together in
+        cross-validation.
     callback : callable, optional
         Called with the progress of the linear machine up to ten times a second; returning True stops it with a valid
         model.
@@ -99,7 +111,9 @@ class KernelApproximationSVC(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         of the certificate, plus what ½ aᵀ K_zz a differs from ½‖w‖², plus what the losses of up to 10,000 training
         samples differ (drawn at random, and scaled up to all). The optimum of the exact problem is at most that; by
         how much less is not known.
-    classes_, class_weight_, n_iter_, n_features_in_, feature_names_in_
+    probA_, probB_ : arrays with a number for each class, or one if there are two
+        With ``probability=True``: as in `LinearSVC`.
+    classes_, class_weight_, n_iter_, fit_status_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Examples
@@ -127,6 +141,7 @@ class KernelApproximationSVC(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         loss: Any = "hinge",
         class_weight: Any = None,
         tol: Any = 1e-3,
+        probability: Any = False,
         max_seconds: Any = None,
         n_jobs: Any = None,
         random_state: Any = None,
@@ -143,6 +158,7 @@ class KernelApproximationSVC(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.loss = loss
         self.class_weight = class_weight
         self.tol = tol
+        self.probability = probability
         self.max_seconds = max_seconds
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -180,19 +196,28 @@ class KernelApproximationSVC(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             labels = number_classes(y, weights, lone_class)
         linear = LinearSVC(loss=self.loss, tol=self.tol, C=self.C, class_weight=self.class_weight)
         linear.set_params(callback=self.callback, verbose=self.verbose, n_jobs=self.n_jobs)
+        linear.set_params(probability=self.probability, random_state=self.random_state)
         random = check_random_state(self.random_state)
         features, self.approximation_error_ = fit_landmarks(self, X, weights, random)
         _check_memory(X.shape[0], features.factor)
-        mapped = features(Points(X))
+        half = None if seconds is None else 0.5 * (seconds + started + perf_counter())
+        mapped, there = _features_until(half, features, X, labels, random)
         if seconds is not None:
             linear.set_params(max_seconds=max(0.0, seconds - (perf_counter() - started)))
         try:
-            linear.fit(mapped, y, weights)
+            ended, rule = linear._fit(mapped, y[there], weights[there] * (X.shape[0] / len(there)))
         finally:  # an interrupted machine is one too
             if hasattr(linear, "coef_"):
                 self._keep(features, linear)
-        rows = draw(X.shape[0], ESTIMATED, random)
-        self.exact_primal_ = self._estimate_primal(X, weights, labels, rows, linear.decision_function(mapped[rows]))
+        if all(machine.status is not Status.INTERRUPTED for machine in self._machines_):
+            rows = draw(len(there), ESTIMATED, random)
+            approximate = linear.decision_function(mapped[rows])
+            self.exact_primal_ = self._estimate_primal(X, weights, labels, there[rows], approximate)
+            if len(there) < X.shape[0]:
+                self._say_what_was_left_out(len(there), X.shape[0])
+                return self
+        speak_up(self, rule, "classes")
+        warn_of_limit(self, ended, stacklevel=3)
         return self
 
     def decision_function(self, X: Any) -> Floats:
@@ -200,12 +225,13 @@ class KernelApproximationSVC(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
         It is computed from kernel values with the landmarks, a block at a time: there are no features.
         """
-        check_is_fitted(self)
-        decisions = self._decide(validate_data(self, X, reset=False, **TABLE))
+        decisions = self._decide(X)
         return decisions.ravel() if decisions.shape[1] == 1 else decisions
 
     def predict(self, X: Any) -> Any:
-        """Return the class of each sample."""
+        """Return the class of each sample; with ``probability=True`` the one that is most probable."""
+        if self._knows_probabilities:
+            return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
         decisions = self.decision_function(X)
         winners = (decisions > 0).astype(np.intp) if decisions.ndim == 1 else np.argmax(decisions, axis=1)
         return self.classes_[winners]
@@ -237,8 +263,14 @@ class KernelApproximationSVC(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.dual_coef_, self.intercept_ = features.expand(linear.coef_), linear.intercept_
         self.classes_, self.class_weight_ = linear.classes_, linear.class_weight_
         self.n_iter_, self._machines_ = linear.n_iter_, linear._machines_
+        self.fit_status_, self._sigmoids_ = linear.fit_status_, linear._sigmoids_
 
     def _decide(self, X: Any) -> Floats:
+        """Return the value of each function for each sample."""
+        check_is_fitted(self)
+        return self._values(validate_data(self, X, reset=False, **TABLE))
+
+    def _values(self, X: Any) -> Floats:
         points = Points(X)
         self._kernel_.check(points)
         alone = not self._kernel_.vectorised or len(points) * self.dual_coef_.shape[1] < WORTH_A_THREAD
@@ -251,7 +283,7 @@ class KernelApproximationSVC(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         It is that of the linear machine, and what changes where kernel values in double precision take the place of
         features: in the norm, and in the loss of some rows, whose decisions by features are `approximate`.
         """
-        exact, numbers = self._decide(X[rows]), labels.numbers[rows]
+        exact, numbers = self._values(X[rows]), labels.numbers[rows]
         approximate = approximate.reshape(exact.shape)
         landmarks = Points(self.landmarks_)
         values = self._kernel_.evaluate(landmarks, landmarks)
@@ -269,9 +301,40 @@ class KernelApproximationSVC(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             primal.append(machine.certificate.primal + more_norm + float(costs @ more_loss))
         return self._per_machine(primal)
 
+    def _say_what_was_left_out(self, there: int, samples: int) -> None:
+        self._machines_ = [replace(machine, status=Status.MAX_SECONDS) for machine in self._machines_]
+        self.fit_status_ = 1
+        warnings.warn(
+            f"KernelApproximationSVC computed the features of {there:,} of {samples:,} samples in half of max_seconds, "
+            "and was trained on those; raise max_seconds or lower n_components to use all. A duality gap of "
+            f"{max(machine.certificate.relative_gap for machine in self._machines_):.2g} of their objective remains.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
     def _losses(self, margins: Floats) -> Floats:
         slack = np.maximum(0.0, 1.0 - margins)
         return slack if self.loss == "hinge" else slack**2
+
+
+def _features_until(
+    deadline: float | None, features: LandmarkFeatures, X: Any, labels: Labels, random: np.random.RandomState
+) -> tuple[Any, Indices]:
+    """Return the features of all samples, or of some chosen at random if time runs out; and which these are.
+
+    Every class has one that is among the first.
+    """
+    points = Points(X)
+    if deadline is None:
+        return features(points), np.arange(len(points))
+    first = np.array([members[0] for members in labels.members])
+    order = np.concatenate([first, random.permutation(np.setdiff1d(np.arange(len(points)), first))])
+    features.kernel.check(points)
+    out, done = np.empty((len(points), features.rank), dtype=features.factor.dtype), 0
+    for done in features.fill(points.take(order), out):  # a stretch at least
+        if done >= len(first) and perf_counter() >= deadline:
+            break
+    return out[:done], order[:done]
 
 
 def _check_memory(samples: int, factor: Any) -> None:

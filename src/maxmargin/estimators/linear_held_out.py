@@ -13,7 +13,7 @@ import numpy as np
 from maxmargin.estimators.held_out import LOOSER, hold_out
 from maxmargin.estimators.linear_machine import Run
 from maxmargin.formulations.formulation import Formulation
-from maxmargin.linear_training import LinearMachine, train_linear
+from maxmargin.linear_training import LinearMachine
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import DualProblem, Status
 from maxmargin.training import Solver
@@ -33,8 +33,10 @@ def held_out_values(
     for fold in np.unique(folds):
         held = of_variables == fold
         part = hold_out(problem, held, largest=np.inf)
-        start = np.where(held, 0.0, machine.dual)
-        trained = run.heard(train_linear(part, solver, machine.samples, formulation, start, run.watch, run.deadline))
+        train, start = run.training
+        trained = run.heard(
+            train(part, solver, machine.samples, formulation, start(machine, held), run.watch, run.deadline)
+        )
         if trained.status is Status.INTERRUPTED:
             return values, trained.status
         worst = worst if trained.status in (Status.CONVERGED, Status.PRECISION) else trained.status

@@ -23,7 +23,7 @@ from maxmargin.estimators.parameters import check_choice, check_count, check_fla
 from maxmargin.estimators.reports import Reporting
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.kernels import Linear, Points
-from maxmargin.linear_training import LinearMachine, train_linear
+from maxmargin.linear_training import TRAINING, LinearMachine, Training
 from maxmargin.matrices import KernelMatrix, ShiftedMatrix, SymmetricMatrix
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models import LinearFunctions
@@ -32,6 +32,7 @@ from maxmargin.resources import thread_count
 from maxmargin.solvers import (
     BlockSolver,
     Callback,
+    CoordinateDescentSolver,
     DualCoordinateAscentSolver,
     LinearSolver,
     PairwiseSolver,
@@ -54,6 +55,9 @@ LINEAR_SOLVERS: dict[str, Any] = {
     "pairwise": PairwiseSolver,
     "primal_quadratic_program": PrimalQuadraticProgramSolver,
 }
+
+#: Those for the penalty Σ |w_j|.
+SPARSE_SOLVERS: dict[str, Any] = {"auto": CoordinateDescentSolver, "coordinate_descent": CoordinateDescentSolver}
 
 #: Those of a machine with a function for each class.
 ALL_IN_ONE: dict[str, Any] = {"auto": BlockSolver, "pairwise": PairwiseSolver, "block": BlockSolver}
@@ -100,6 +104,11 @@ class Run:
         """Return a fit that started then."""
         return cls(solver, SharedCallback(report), deadline_of(solver, started))
 
+    @property
+    def training(self) -> Training:
+        """How its machines are trained."""
+        return TRAINING[_penalty_of(self.solver)]
+
     def heard(self, machine: LinearMachine) -> LinearMachine:
         """Return a machine, after others have been told if it was interrupted."""
         if machine.status is Status.INTERRUPTED:
@@ -120,6 +129,7 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
     warm_start: Any
     n_jobs: Any
     C: Any
+    penalty: Any = "l2"
     dual: Any = "auto"
     fit_intercept: Any = True
     intercept_scaling: Any = None
@@ -241,6 +251,10 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
         if hasattr(self.solver, "solve"):
             if not is_dataclass(self.solver) or not hasattr(self.solver, "stopping"):
                 raise ValueError("a solver object must be a dataclass with a field `stopping` and a method `solve`")
+            if _penalty_of(self.solver) != self.penalty:
+                raise ValueError(
+                    f"{type(self.solver).__name__} is for penalty={_penalty_of(self.solver)!r}, not {self.penalty!r}"
+                )
             return cast(Solver, self.solver)
         name = check_choice("solver", self.solver, tuple(solvers))
         kind = solvers[SOLVER_OF[self.dual] if name == "auto" and SOLVER_OF[self.dual] in solvers else name]
@@ -269,7 +283,8 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
             problem = pose(matrix, number)
             start = None if starts is None else starts[number]
             solver = self._fit_to(run.solver, problem, None if least_gap is None else least_gap(problem))
-            return run.heard(train_linear(problem, solver, rows, formulation, start, run.watch, run.deadline))
+            trained = run.training.train(problem, solver, rows, formulation, start, run.watch, run.deadline)
+            return run.heard(trained)
 
         machines, interrupted = side_by_side(train_one, count, run.watch, beside)
         if interrupted or any(machine.status is Status.INTERRUPTED for machine in machines):
@@ -299,7 +314,7 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
         if not self.warm_start or machines is None or len(machines) != count:
             return None
         same = len(machines[0].dual) == variables and np.array_equal(machines[0].samples, rows)
-        return [machine.dual for machine in machines] if same else None
+        return [TRAINING[self.penalty].start(machine, False) for machine in machines] if same else None
 
     def _keep(self, machines: list[LinearMachine]) -> None:
         """Take over what was trained."""
@@ -309,23 +324,35 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
         self.n_iter_ = max(machine.counters.iterations for machine in machines)
         self.fit_status_ = int(not all(machine.status.converged for machine in machines))
 
-    def _speak_up(self, rule: StoppingRule, each: str, stacklevel: int = 3) -> None:
-        """Raise after an interruption, warn of a limit that was hit; the model is in place by now."""
-        unfinished = [machine for machine in self._machines_ if not machine.status.converged]
-        if not unfinished:
-            return
-        if any(machine.status is Status.INTERRUPTED for machine in unfinished):
-            raise KeyboardInterrupt(
-                "fit was interrupted; the model so far is usable, see certificate_ for how good it is"
-            )
-        worst = max(unfinished, key=lambda machine: machine.certificate.relative_gap)
-        limited = worst.status in (Status.MAX_ITERATIONS, Status.MAX_SECONDS)
-        advice = f" {SCALE_THE_DATA}" if limited else ""
-        which = "" if len(self._machines_) == 1 else f" in {len(unfinished)} of {len(self._machines_)} {each}"
-        wanted = "" if rule.relative_gap is None else f" (tolerance {rule.relative_gap:g})"
-        warnings.warn(
-            f"{type(self).__name__} stopped before the tolerance{which}: {worst.status.value}. "
-            f"A duality gap of {worst.certificate.relative_gap:.2g} of the objective{wanted} remains.{advice}",
-            ConvergenceWarning,
-            stacklevel=stacklevel,
-        )
+    def _speak_up(self, rule: StoppingRule, each: str) -> None:
+        speak_up(self, rule, each, SCALE_THE_DATA, stacklevel=4)
+
+
+def speak_up(estimator: Any, rule: StoppingRule, each: str, advice: str = "", stacklevel: int = 3) -> None:
+    """Raise after an interruption, warn of a limit that was hit; the model is in place by now.
+
+    `advice` is given where more work would have helped.
+    """
+    machines: list[LinearMachine] = estimator._machines_
+    unfinished = [machine for machine in machines if not machine.status.converged]
+    if not unfinished:
+        return
+    if any(machine.status is Status.INTERRUPTED for machine in unfinished):
+        raise KeyboardInterrupt("fit was interrupted; the model so far is usable, see certificate_ for how good it is")
+    worst = max(unfinished, key=lambda machine: machine.certificate.relative_gap)
+    limited = worst.status in (Status.MAX_ITERATIONS, Status.MAX_SECONDS)
+    which = "" if len(machines) == 1 else f" in {len(unfinished)} of {len(machines)} {each}"
+    wanted = "" if rule.relative_gap is None else f" (tolerance {rule.relative_gap:g})"
+    warnings.warn(
+        f"{type(estimator).__name__} stopped before the tolerance{which}: {worst.status.value}. "
+        f"A duality gap of {worst.certificate.relative_gap:.2g} of the objective{wanted} remains."
+        + (f" {advice}" if limited and advice else ""),
+        ConvergenceWarning,
+        stacklevel=stacklevel,
+    )
+
+
+def _penalty_of(solver: Any) -> str:
+    """Return the penalty that a solver is for."""
+    penalty: str = getattr(solver, "penalty", "l2")
+    return penalty

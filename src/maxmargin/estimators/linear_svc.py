@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from maxmargin.estimators.held_out import warn_of_limit
 from maxmargin.estimators.labels import Labels, lone_class, number_classes
-from maxmargin.estimators.linear_machine import ALL_IN_ONE, LINEAR_SOLVERS, LinearEstimator, Run
+from maxmargin.estimators.linear_machine import ALL_IN_ONE, LINEAR_SOLVERS, SPARSE_SOLVERS, LinearEstimator, Run
 from maxmargin.estimators.linear_probabilities import LinearProbabilities
 from maxmargin.estimators.linear_stream import StreamingClassifier, factors_of
 from maxmargin.estimators.parameters import check_choice, check_flag
@@ -24,6 +24,7 @@ from maxmargin.linear_training import LinearMachine, train_all_in_one
 from maxmargin.matrices import ShiftedMatrix, SymmetricMatrix
 from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems import DualProblem, Status
+from maxmargin.solvers import StoppingRule
 
 
 class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, LinearEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
@@ -35,13 +36,14 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, Linea
 
     Parameters
     ----------
-    penalty : "l2", default="l2"
-        ½‖w‖². ("l1" is not there.)
+    penalty : {"l2", "l1"}, default="l2"
+        ½‖w‖², or Σ |w_j|, with which most weights are exactly 0: for ``loss="squared_hinge"`` and
+        ``multi_class="ovr"``. It takes a copy of `X` by columns.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
         Σ C ξ_i² or Σ C ξ_i; of no effect with ``multi_class="crammer_singer"``.
     dual : "auto" or bool, default="auto"
         Which solver it is where ``solver="auto"``: True stands for coordinate ascent on the dual, False for Newton's
-        method on the primal. Both solve both losses; "auto" goes by cost.
+        method on the primal. Both solve both losses; "auto" goes by cost. ``penalty="l1"`` knows the primal only.
     tol : float, default=1e-4
         The accepted duality gap as a part of the objective: primal − dual ≤ tol · the larger of the two.
     C : float, default=1.0
@@ -67,8 +69,8 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, Linea
         None for none.
     solver : str or solver object, default="auto"
         The algorithm: "dual_coordinate_ascent", "semismooth_newton", "subgradient", "stochastic_subgradient",
-        "pairwise", "primal_quadratic_program", or "auto", which goes by cost. A solver object brings its own tolerance
-        and limits.
+        "pairwise", "primal_quadratic_program", or "auto", which goes by cost; with ``penalty="l1"`` it is
+        "coordinate_descent". A solver object brings its own tolerance and limits.
     probability : bool, default=False
         Whether to learn probabilities of the classes by cross-validation, for ``predict_proba``. ``predict`` then
         returns the most probable class. With ``multi_class="ovr"`` only.
@@ -169,9 +171,16 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, Linea
         self
             The fitted estimator.
         """
+        ended, rule = self._fit(X, y, sample_weight)
+        self._speak_up(rule, "classes")
+        warn_of_limit(self, ended, stacklevel=3)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> tuple[Status, StoppingRule]:
+        """Train, and return how the least finished cross-validation ended, and the rule that the fit stopped by."""
         started = perf_counter()
         cost = self._check_parameters()
-        solver = self._make_solver(ALL_IN_ONE if self.multi_class == "crammer_singer" else LINEAR_SOLVERS)
+        solver = self._make_solver(self._solvers)
         X, y = validate_data(self, X, y, **self._table)
         weights = check_sample_weights(sample_weight, X)
         labels = number_classes(y, weights, lone_class)
@@ -180,10 +189,7 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, Linea
         with reporting(self) as report:
             run = Run.of(solver, report, started)
             train = self._train_all_in_one if self.multi_class == "crammer_singer" else self._train_classes
-            ended = train(X, labels, cost, factors, weights, run)
-        self._speak_up(solver.stopping, "classes")
-        warn_of_limit(self, ended, stacklevel=3)
-        return self
+            return train(X, labels, cost, factors, weights, run), solver.stopping
 
     def decision_function(self, X: Any) -> Floats:
         """Return a value for each sample, positive for ``classes_[1]``; of more than two classes a column each."""
@@ -202,12 +208,22 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, Linea
     def _formulation(self) -> Any:
         return LOSSES[self.loss]
 
+    @property
+    def _solvers(self) -> dict[str, Any]:
+        if self.penalty == "l1":
+            return SPARSE_SOLVERS
+        return ALL_IN_ONE if self.multi_class == "crammer_singer" else LINEAR_SOLVERS
+
     def _check_parameters(self) -> float:
         """Return C, after all choices have been found to be there."""
-        if check_choice("penalty", self.penalty, ("l1", "l2")) == "l1":
-            raise ValueError("penalty='l1' is not there yet; penalty='l2' is, with both losses")
+        check_choice("penalty", self.penalty, ("l1", "l2"))
         check_choice("loss", self.loss, tuple(LOSSES))
         check_choice("multi_class", self.multi_class, ("ovr", "crammer_singer"))
+        if self.penalty == "l1" and (self.loss != "squared_hinge" or self.multi_class != "ovr" or self.dual is True):
+            raise ValueError(
+                "penalty='l1' needs loss='squared_hinge', multi_class='ovr' and dual='auto' or False; the others are "
+                "there with penalty='l2'"
+            )
         if check_flag("probability", self.probability) and self.multi_class != "ovr":
             raise ValueError("probability=True needs a machine for each class: use multi_class='ovr'")
         self._check_intercept()

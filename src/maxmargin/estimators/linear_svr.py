@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 from maxmargin.estimators.held_out import deal, warn_of_limit
 from maxmargin.estimators.linear_held_out import held_out_values
 from maxmargin.estimators.linear_machine import LINEAR_SOLVERS, LinearEstimator, Run
+from maxmargin.estimators.linear_stream import StreamingRegressor
 from maxmargin.estimators.noise import NoiseIntervals
 from maxmargin.estimators.parameters import check_choice, check_flag, check_number
 from maxmargin.estimators.reports import reporting
@@ -31,7 +32,7 @@ from maxmargin.problems.certificate import conjugate
 ROUNDING, SQUARED_ROUNDING = 1e-15, 1e-30
 
 
-class LinearSVR(NoiseIntervals, RegressorMixin, LinearEstimator):  # type: ignore[misc]  # scikit-learn has no hints
+class LinearSVR(StreamingRegressor, NoiseIntervals, RegressorMixin, LinearEstimator):  # type: ignore[misc]  # scikit-learn has no hints
     """Fit a linear function with a tube: minimise ½‖w‖² + C Σ max(0, |y_i − w·x_i − b| − ε).
 
     A drop-in for ``sklearn.svm.LinearSVR``, with ``certificate_``. Three things differ. The intercept is not
@@ -166,12 +167,8 @@ class LinearSVR(NoiseIntervals, RegressorMixin, LinearEstimator):  # type: ignor
             The fitted estimator.
         """
         started = perf_counter()
-        cost = self._check_cost()
-        epsilon = check_number("epsilon", self.epsilon, least=0)
-        check_flag("noise", self.noise)
-        formulation = LOSSES[check_choice("loss", self.loss, tuple(LOSSES))]
-        self._check_intercept()
-        solver = self._make_solver(LINEAR_SOLVERS)
+        cost, epsilon = self._check_parameters()
+        formulation, solver = self._formulation, self._make_solver(LINEAR_SOLVERS)
         X, targets = self._check_targets(X, y)
         weights = check_sample_weights(sample_weight, X)
         costs, rows = check_costs(cost, weights), np.flatnonzero(weights > 0)
@@ -192,6 +189,7 @@ class LinearSVR(NoiseIntervals, RegressorMixin, LinearEstimator):  # type: ignor
             machines = self._train(X, rows, pose, count, formulation, run, starts, _least_gap)
             self._keep([_moved(machine, by) for machine, by in zip(machines, centre, strict=True)])
             self._outputs_ = None if targets.ndim == 1 else count
+            self.__dict__.pop("_streams_", None)
             if self._outputs_ is None:
                 self.coef_ = self.coef_.ravel()
             ended = self._estimate_noise(X, rows, pose, formulation, columns, weights[rows], run)
@@ -204,13 +202,24 @@ class LinearSVR(NoiseIntervals, RegressorMixin, LinearEstimator):  # type: ignor
         values = self._decide(X)
         return values.ravel() if self._outputs_ is None else values
 
-    def _check_targets(self, X: Any, y: Any) -> tuple[Any, Floats]:
+    @property
+    def _formulation(self) -> Any:
+        return LOSSES[self.loss]
+
+    def _check_parameters(self) -> tuple[float, float]:
+        """Return C and ε, after all choices have been found to be there."""
+        check_flag("noise", self.noise)
+        check_choice("loss", self.loss, tuple(LOSSES))
+        self._check_intercept()
+        return self._check_cost(), check_number("epsilon", self.epsilon, least=0)
+
+    def _check_targets(self, X: Any, y: Any, reset: bool = True) -> tuple[Any, Floats]:
         """Return samples and targets, checked: a vector, or a table if there are several outputs."""
         if sparse.issparse(y):
             raise TypeError("targets must be dense; convert them with .toarray()")
         shape = np.asarray(y).shape
         several = len(shape) == 2 and shape[1] > 1  # a single column is taken as a vector, with scikit-learn's warning
-        X, targets = validate_data(self, X, y, y_numeric=True, multi_output=several, **self._table)
+        X, targets = validate_data(self, X, y, y_numeric=True, multi_output=several, reset=reset, **self._table)
         return X, np.asarray(targets, dtype=np.float64)
 
     def _estimate_noise(

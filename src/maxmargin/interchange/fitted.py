@@ -211,7 +211,7 @@ def _linear_machines(value: Any, sizes: Sizes) -> bool:
 
 def _landmark_weights(value: Any, sizes: Sizes) -> bool:
     """Whether it has a line of coefficients for each class, or one for two; sets how many functions there are."""
-    sizes["functions"] = 1 if sizes["classes"] == 2 else sizes["classes"]
+    sizes["pairs"] = sizes["functions"] = 1 if sizes["classes"] == 2 else sizes["classes"]
     return floats("functions", "landmarks")(value, sizes)
 
 
@@ -288,7 +288,9 @@ DESCRIPTIONS: dict[type, dict[str, Check]] = {
         "approximation_error_": number,
         "exact_primal_": _objectives,
         "n_iter_": count(),
+        "fit_status_": count(),
         "_machines_": _machines_of_features,
+        "_sigmoids_": _sigmoids,
     },
     LinearSVR: {
         "_outputs_": _outputs,

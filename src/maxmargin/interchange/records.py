@@ -33,13 +33,17 @@ from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models.calibration import PlattSigmoid
 from maxmargin.problems import Certificate, Counters, Status
 from maxmargin.solvers import (
+    ActiveSetSolver,
     BlockSolver,
     ChunkingSolver,
+    CoordinateDescentSolver,
     DecompositionSolver,
     DualCoordinateAscentSolver,
+    GradientProjectionSolver,
     LinearSolver,
     LinearSystemSolver,
     PairwiseSolver,
+    PlattSolver,
     PrimalQuadraticProgramSolver,
     QuadraticProgramSolver,
     SemismoothNewtonSolver,
@@ -64,6 +68,10 @@ SOLVERS = (
     ChunkingSolver,
     DecompositionSolver,
     PrimalQuadraticProgramSolver,
+    CoordinateDescentSolver,
+    ActiveSetSolver,
+    GradientProjectionSolver,
+    PlattSolver,
     StepSize,
     StoppingRule,
 )

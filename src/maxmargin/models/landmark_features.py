@@ -14,6 +14,7 @@ A function of features is one of kernel values, w·φ(x) = Σ_j a_j k(z_j, x) wi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -89,10 +90,16 @@ class LandmarkFeatures:
         """Return φ(x) for every sample; beyond them only blocks of bounded size are held."""
         self.kernel.check(points)
         out = np.empty((len(points), self.rank), dtype=self.factor.dtype)
-        with limited_blas(self.threads):
-            for rows in self._stretches(points):
-                self._fill(points.take(rows), out[rows])
+        for _ in self.fill(points, out):
+            pass
         return out
+
+    def fill(self, points: Points, out: NDArray[Any]) -> Iterator[int]:
+        """Write φ(x) of one sample after the other, a stretch at a time, and yield how many are there after each."""
+        for rows in self._stretches(points):
+            with limited_blas(self.threads):
+                self._fill(points.take(rows), out[rows])
+            yield rows.stop
 
     def missing(self, points: Points) -> Floats:
         """Return k(x, x) − ‖φ(x)‖² for every sample: the squared distance of Φ(x) from the span of the landmarks."""

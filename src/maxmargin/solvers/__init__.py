@@ -6,6 +6,7 @@ from typing import Any
 from maxmargin.solvers.active_set import ActiveSetSolver
 from maxmargin.solvers.block import BlockSolver
 from maxmargin.solvers.chunking import ChunkingSolver
+from maxmargin.solvers.coordinate_descent import CoordinateDescentSolver
 from maxmargin.solvers.decomposition import DecompositionSolver
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscentSolver
 from maxmargin.solvers.gradient_projection import GradientProjectionSolver
@@ -27,6 +28,7 @@ __all__ = [
     "BlockSolver",
     "Callback",
     "ChunkingSolver",
+    "CoordinateDescentSolver",
     "DecompositionSolver",
     "DualCoordinateAscentSolver",
     "GradientProjectionSolver",
