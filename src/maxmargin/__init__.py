@@ -7,7 +7,7 @@
 
 from importlib.metadata import version as _version
 
-from maxmargin import feature_maps, interchange, kernels, solvers
+from maxmargin import feature_maps, interchange, kernels, online, solvers
 from maxmargin.estimators import (
     LSSVC,
     LSSVR,
@@ -24,6 +24,9 @@ from maxmargin.estimators import (
     QuantileSVR,
     RankSVC,
 )
+from maxmargin.estimators.active_learner import ActiveLearner
+from maxmargin.estimators.active_query import query
+from maxmargin.estimators.importance_weights import importance_weights
 from maxmargin.estimators.linear_path import LinearPath, linear_path
 from maxmargin.interchange import load, save
 from maxmargin.problems import Certificate, DualProblem, Progress, Solution, Status, certify
@@ -36,6 +39,7 @@ __all__ = [
     "SVC",
     "SVDD",
     "SVR",
+    "ActiveLearner",
     "Certificate",
     "DualProblem",
     "KernelApproximationSVC",
@@ -54,10 +58,13 @@ __all__ = [
     "__version__",
     "certify",
     "feature_maps",
+    "importance_weights",
     "interchange",
     "kernels",
     "linear_path",
     "load",
+    "online",
+    "query",
     "save",
     "solvers",
 ]
