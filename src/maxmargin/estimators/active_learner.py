@@ -51,8 +51,8 @@ class ActiveLearner:
         - "auto_active": LASVM's; looks at up to 100 random samples until 5 have a margin below 1, and takes the
           closest of those it saw (``AutoActive(n_candidates=100, enough=5)``).
         - "gradient": the largest violation max(0, 1 − y f(x)) among 50 random samples (``Gradient(n_candidates=50)``).
-          If the pool has known labels (``set_pool(X, y)``) it is theirs; if not, it is expected over the labels, each
-          as likely as exp(−violation), and with two classes asks for the smallest margin.
+          If the pool has known labels (``set_pool(X, y)``) it is theirs. If not, it is the violation that is certain
+          whatever the label is, 1 − margin: then this is "margin_of_candidates".
     learning : {"auto", "partial_fit", "fit"}, default="auto"
         "partial_fit" takes a step for each new label, "fit" trains anew on all labels so far. "auto": the former where
         the estimator has it.
@@ -73,7 +73,7 @@ class ActiveLearner:
         For a stream without `rate`: samples with a smaller margin are wanted.
     rate : float, optional
         For a stream: the share of the samples that is wanted, those that rank highest among the latest 1,000. Never
-        more than this share of the samples so far, rounded up. "random" and "gradient" need it.
+        more than this share of the samples so far, rounded up. "random" needs it.
     random_state : int, RandomState or None, default=None
         Of the candidates, and of the order among equals.
 
