@@ -6,9 +6,11 @@ covariate shift), then the risk on test data is the training risk with each samp
     β(x) = p_test(x) / p_train(x).
 
 The ratio is estimated directly, without the densities (Kremer, Gieseke, Steenstrup Pedersen and Igel 2015): in the
-smallest ball B around a training sample that holds k of the n training samples,
+smallest ball B around x that holds k of n training samples,
 
     β̂(x) = (test samples in B / m) / (training samples in B / n),       m test samples in all.
+
+At a training sample the n are the others: counted itself, it would always find one, and seem likelier than it is.
 
 A small k follows the ratio closely, a large one is steadier. It is chosen by cross-validation on what the squared
 error ½ ∫ (β̂ − β)² p_train is but for a constant: the mean over held-out training samples of ½ β̂² minus the mean over
@@ -44,8 +46,8 @@ def importance_weights(
     X_test : array-like of shape (n_test, n_features)
         Samples from where the machine will be used; they need no labels.
     n_neighbors : int, "auto" or sequence of int, default="auto"
-        How many training samples the ball around one holds, itself included. Of several the best is chosen by
-        cross-validation; "auto" tries 1, 2, 4, … up to half of the samples.
+        How many other training samples the ball around one holds. Of several the best is chosen by cross-validation;
+        "auto" tries 1, 2, 4, … up to half of the samples.
     random_state : int, RandomState or None, default=0
         Of the folds of the cross-validation.
 
@@ -57,15 +59,15 @@ def importance_weights(
     Examples
     --------
     >>> from maxmargin import importance_weights
-    >>> importance_weights([[0.0], [1.0], [2.0], [3.0]], [[2.1], [2.4], [2.9], [3.3]], n_neighbors=2)
-    array([0., 0., 1., 2.])
+    >>> importance_weights([[0.0], [1.0], [2.0], [3.0]], [[2.1], [2.4], [2.9], [3.3]], n_neighbors=1)
+    array([0.   , 0.   , 1.125, 3.   ])
     """
-    train = check_array(X_train, dtype=np.float64, input_name="X_train")
+    train = check_array(X_train, dtype=np.float64, ensure_min_samples=2, input_name="X_train")
     test = check_array(X_test, dtype=np.float64, input_name="X_test")
     if train.shape[1] != test.shape[1]:
         raise ValueError(f"X_train has {train.shape[1]} features, but X_test has {test.shape[1]}")
-    neighbors = _choose(train, test, _numbers(n_neighbors, len(train)), random_state)
-    weights = density_ratio(train, train, test, neighbors)
+    neighbors = _choose(train, test, _numbers(n_neighbors, len(train) - 1), random_state)
+    weights = density_ratio(train, train, test, neighbors, own=1)
     if not weights.any():
         raise ValueError(
             f"no test sample is among the {neighbors} nearest neighbours of a training sample: "
@@ -74,15 +76,18 @@ def importance_weights(
     return weights
 
 
-def density_ratio(points: Floats, train: Floats, test: Floats, neighbors: int) -> Floats:
-    """Return the estimated p_test / p_train at some points, from the ball that holds so many training samples."""
+def density_ratio(points: Floats, train: Floats, test: Floats, neighbors: int, own: int = 0) -> Floats:
+    """Return the estimated p_test / p_train at some points, from the ball that holds so many training samples.
+
+    `own` is how many training samples each point is itself, which do not count: 1 for the training samples, or 0.
+    """
     from sklearn.neighbors import KDTree  # takes time to import
 
     trees = KDTree(train), KDTree(test)
     # The square root may come out a little short of the sample that the ball is to hold.
-    radii = trees[0].query(points, neighbors)[0][:, -1] * (1.0 + 1e-12)
+    radii = trees[0].query(points, neighbors + own)[0][:, -1] * (1.0 + 1e-12)
     in_train, in_test = (tree.query_radius(points, radii, count_only=True) for tree in trees)
-    return np.asarray(in_test / len(test) / (in_train / len(train)))
+    return np.asarray(in_test / len(test) / ((in_train - own) / (len(train) - own)))
 
 
 def _numbers(n_neighbors: Any, count: int) -> list[int]:
@@ -90,11 +95,11 @@ def _numbers(n_neighbors: Any, count: int) -> list[int]:
     if isinstance(n_neighbors, str):
         if n_neighbors != "auto":
             raise ValueError(f"n_neighbors must be a whole number, several, or 'auto', not {n_neighbors!r}")
-        return [2**power for power in range(max(1, count).bit_length()) if 2**power <= max(1, count // 2)]
+        return [2**power for power in range(max(1, count // 2).bit_length())]
     several = n_neighbors if isinstance(n_neighbors, Sequence | np.ndarray) else [n_neighbors]
     numbers = [check_count("n_neighbors", number, 1) for number in several]
     if not numbers or max(numbers) > count:
-        raise ValueError(f"n_neighbors must be between 1 and the number of training samples, {count}")
+        raise ValueError(f"n_neighbors must be between 1 and the number of other training samples, {count}")
     return numbers
 
 
@@ -103,8 +108,8 @@ def _choose(train: Floats, test: Floats, numbers: list[int], random_state: Any) 
     if len(numbers) == 1:
         return numbers[0]
     random = check_random_state(random_state)
-    if min(len(train), len(test)) < 2:
-        raise ValueError("to choose n_neighbors there must be two samples of each kind; give one number")
+    if len(test) < 2:
+        raise ValueError("to choose n_neighbors there must be two test samples; give one number")
     folds = min(FOLDS, len(train), len(test))
     of_train, of_test = (random.permutation(np.arange(len(samples)) % folds) for samples in (train, test))
     errors = np.zeros(len(numbers))

@@ -1,8 +1,8 @@
 """Which samples of a stream get one of few labels, decided at once: those that rank high among the latest.
 
-A sample is taken if fewer than a share `rate` of the latest samples were wanted at least as much, and if then no more
-than ⌈rate · samples so far⌉ were taken. The first makes it choosy, the second is a promise. In a stream that repeats
-one sample nothing ranks high, and nothing is taken.
+A sample is taken if fewer than a share `rate` of the latest samples and itself were wanted as much, and if then no
+more than ⌈rate · samples so far⌉ were taken. The first makes it choosy, the second is a promise. In a stream that
+repeats one sample nothing ranks high, and nothing is taken.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class StreamRate:
         wanted = True
         if wish is not None:
             above = int(np.count_nonzero(np.array(self.latest) >= wish))
-            wanted = above < self.rate * max(1, len(self.latest))
+            wanted = above < self.rate * (len(self.latest) + 1)
             self.latest.append(wish)
         wanted = wanted and self.taken < ceil(self.rate * self.seen - ROUNDING)
         self.taken += wanted
