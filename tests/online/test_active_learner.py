@@ -417,8 +417,8 @@ def test_mistakes_get_a_sentence(clouds):
     learner.set_pool(X)
     learner.tell([0, 1], y[:2])
     cases = [
-        (lambda: learner.tell(0, 1), "told once"),
-        (lambda: learner.tell([5, 5], [1, 1]), "told once"),
+        (lambda: learner.tell(0, 1), "told or skipped once"),
+        (lambda: learner.tell([5, 5], [1, 1]), "told or skipped once"),
         (lambda: learner.tell(2, None), "missing"),
         (lambda: learner.tell(2, np.nan), "missing"),
         (lambda: learner.tell(2, "word"), "all strings or all numbers"),

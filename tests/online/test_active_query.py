@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from maxmargin import SVC, LinearSVC, query
+from maxmargin.estimators import active_query
 from maxmargin.estimators.class_values import class_values
 from maxmargin.online import STRATEGIES, Margin
 from maxmargin.online.selection import margins
@@ -59,6 +60,15 @@ def test_pairs_of_classes_count_by_the_closest_that_the_winner_is_in(wrap, class
     values = class_values(model, X)
     np.testing.assert_allclose(margins(values), expected, atol=1e-12)
     assert (np.argmax(values, axis=1) == model.predict(X)).mean() > 0.98  # but for cycles
+
+
+def test_many_samples_are_looked_at_in_parts(monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    model = SVC().fit(X, y)
+    whole = query(model, X, 10, random_state=0)
+    for together in (1, 7, 149, 150):
+        monkeypatch.setattr(active_query, "TOGETHER", together)
+        np.testing.assert_array_equal(whole, query(model, X, 10, random_state=0))
 
 
 def test_known_labels_ask_for_mistakes():

@@ -1,4 +1,4 @@
-"""A pool of samples without labels: which of them may be asked for, which are asked for, which are told.
+"""A pool of samples without labels: which of them may be asked for, which are asked for, which are settled.
 
 Rows that are equal are one sample. Once one of them was asked for or told the others are not asked for: they would
 cost a label to learn what is known.
@@ -14,7 +14,6 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_array
 
 from maxmargin.estimators.active_query import samples_of
-from maxmargin.estimators.parameters import check_count
 from maxmargin.estimators.pupil import count_rows
 from maxmargin.estimators.samples import is_table
 from maxmargin.kernels.points import rows_of
@@ -45,7 +44,7 @@ class Pool:
         if self.y is not None and self.y.shape != (self.size,):
             raise ValueError(f"y must have one label for each of the {self.size} samples of the pool")
         self.group = equal_rows(self.X)
-        self.told = np.zeros(self.size, dtype=bool)
+        self.settled = np.zeros(self.size, dtype=bool)
         self.open = np.zeros(self.size, dtype=bool)  # of equal rows the first alone
         self.open[np.unique(self.group, return_index=True)[1]] = True
         self.pending: list[int] = []
@@ -60,14 +59,14 @@ class Pool:
         return rows_of(self.X, index)
 
     def check(self, index: Any) -> Indices:
-        """Return rows as an array, or raise: each of them once, in the pool, and without a label so far."""
+        """Return rows as an array, or raise: each of them once, in the pool, and neither told nor skipped so far."""
         rows = np.atleast_1d(np.asarray(index))
         if rows.ndim != 1 or rows.dtype.kind not in "iu":
             raise ValueError(f"an index must be a whole number, or a list of them, not {index!r}")
         if len(rows) and not 0 <= rows.min() <= rows.max() < self.size:
             raise IndexError(f"the pool has the samples 0 to {self.size - 1}, not all of {rows.tolist()}")
-        if len(np.unique(rows)) < len(rows) or self.told[rows].any():
-            raise ValueError(f"a sample is told once, but {rows.tolist()} has one again")
+        if len(np.unique(rows)) < len(rows) or self.settled[rows].any():
+            raise ValueError(f"a sample is told or skipped once, but {rows.tolist()} has one again")
         return rows.astype(np.int64)
 
     def ask(self, rows: Indices) -> None:
@@ -77,7 +76,7 @@ class Pool:
 
     def close(self, rows: Indices) -> None:
         """Take rows out, and those that equal them: they are told, or will never be."""
-        self.told[rows] = True
+        self.settled[rows] = True
         gone = set(rows.tolist())
         self.pending = [row for row in self.pending if row not in gone]
         self.open[np.isin(self.group, self.group[rows])] = False
@@ -85,7 +84,7 @@ class Pool:
 
 def equal_rows(X: Any) -> Indices:
     """Return a number for each row of a table, the same for equal rows. Other samples are all taken to differ."""
-    count = check_count("samples", count_rows(X), 1)
+    count = count_rows(X)
     numbers: dict[bytes, int] = {}
     if sparse.issparse(X):
         X = X.copy()

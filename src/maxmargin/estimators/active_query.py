@@ -15,6 +15,9 @@ from maxmargin.kernels.points import rows_of
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.online.selection import STRATEGIES, Candidates, Strategy
 
+#: Of how many samples decision values are computed together: their rows are copied.
+TOGETHER = 2**15
+
 
 def query(
     estimator: Any, X: Any, n: int = 1, *, strategy: Any = "margin", y: Any = None, random_state: Any = None
@@ -82,7 +85,8 @@ def candidates_of(model: Any, X: Any, rows: Indices, y: Any = None) -> Candidate
     """Return some rows of `X` as candidates; `y` holds the labels of all rows, if they are known."""
 
     def decide(numbers: Indices) -> Floats:
-        return class_values(model, rows_of(X, rows[numbers]))
+        parts = np.array_split(rows[numbers], range(TOGETHER, len(numbers), TOGETHER))
+        return np.concatenate([class_values(model, rows_of(X, part)) for part in parts])
 
     return Candidates(len(rows), decide, None if y is None else _numbers_of(y, count_rows(X), model.classes_)[rows])
 
