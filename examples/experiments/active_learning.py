@@ -164,11 +164,11 @@ def draw(found: list[Curves]) -> plt.Figure:
             axes.fill_between(
                 curves.counts, 100 * (mean - spread), 100 * (mean + spread), color=colour, alpha=0.15, linewidth=0
             )
-        runs = len(curves.accuracy["random"])
-        axes.set(xlabel="labels", ylabel="accuracy on test data, %", title=f"{curves.case.title}, {runs} runs")
-        axes.set_ylim(bottom=100 * float(np.median(curves.accuracy["random"][:, 2])))
+        count = len(curves.accuracy["random"])
+        axes.set(xlabel="labels", ylabel="accuracy on test data, %", title=f"{curves.case.title}, {count} runs")
+        axes.set_ylim(bottom=100 * min(float(np.median(runs[:, 2])) for runs in curves.accuracy.values()))
         axes.grid(alpha=0.3)
-        axes.legend(loc="lower right")
+    np.atleast_1d(panels)[0].legend(loc="lower right")
     return figure
 
 
