@@ -43,10 +43,9 @@ class Pool:
         self.y = None if y is None else np.asarray(y)
         if self.y is not None and self.y.shape != (self.size,):
             raise ValueError(f"y must have one label for each of the {self.size} samples of the pool")
-        self.group = equal_rows(self.X)
+        self.first = first_equal_rows(self.X)
         self.settled = np.zeros(self.size, dtype=bool)
-        self.open = np.zeros(self.size, dtype=bool)  # of equal rows the first alone
-        self.open[np.unique(self.group, return_index=True)[1]] = True
+        self.open = self.first == np.arange(self.size)  # of equal rows the first alone is ever asked for
         self.pending: list[int] = []
 
     @property
@@ -79,13 +78,13 @@ class Pool:
         self.settled[rows] = True
         gone = set(rows.tolist())
         self.pending = [row for row in self.pending if row not in gone]
-        self.open[np.isin(self.group, self.group[rows])] = False
+        self.open[self.first[rows]] = False
 
 
-def equal_rows(X: Any) -> Indices:
-    """Return a number for each row of a table, the same for equal rows. Other samples are all taken to differ."""
+def first_equal_rows(X: Any) -> Indices:
+    """Return for each row of a table the first row that equals it. Other samples are all taken to differ."""
     count = count_rows(X)
-    numbers: dict[bytes, int] = {}
+    firsts: dict[bytes, int] = {}
     if sparse.issparse(X):
         X = X.copy()
         X.sum_duplicates()
@@ -96,4 +95,4 @@ def equal_rows(X: Any) -> Indices:
         keys = ((row + row.dtype.type(0)).tobytes() for row in X)  # −0.0 is 0.0
     else:
         return np.arange(count, dtype=np.int64)
-    return np.fromiter((numbers.setdefault(key, len(numbers)) for key in keys), dtype=np.int64, count=count)
+    return np.fromiter((firsts.setdefault(key, row) for row, key in enumerate(keys)), dtype=np.int64, count=count)
