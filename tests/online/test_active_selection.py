@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from maxmargin.online import STRATEGIES, AutoActive, Gradient, Margin, OutsideMargin, Random, SeldomWrong
 from maxmargin.online.auto_stop import Tally
-from maxmargin.online.selection import Candidates, known_violations, leads, margins
+from maxmargin.online.selection import Candidates, draw, known_violations, leads, margins
 from maxmargin.online.stream_rate import StreamRate
 
 TABLES = arrays(
@@ -53,6 +53,17 @@ def test_a_choice_has_no_repetition_and_repeats_with_the_seed(name, n):
     again = STRATEGIES[name].choose(candidates(values), n, np.random.RandomState(4))
     np.testing.assert_array_equal(first, again)
     assert len(set(first.tolist())) == len(first) == min(n, 200)
+
+
+@pytest.mark.parametrize("count", [1, 50, 20_000, 100_000, 200_000, None])
+def test_draws_from_many_samples_differ_and_favour_none(count):
+    many = Candidates(100_000, lambda numbers: pytest.fail("looked"))
+    drawn = draw(many, count, np.random.RandomState(0))
+    assert len(np.unique(drawn)) == len(drawn) == min(count or 100_000, 100_000)
+    np.testing.assert_array_equal(drawn, draw(many, count, np.random.RandomState(0)))
+    if len(drawn) == 20_000:  # evenly spread, and in no order
+        assert np.abs(np.histogram(drawn, 10, (0, 100_000))[0] - 2000).max() < 200
+        assert np.abs(np.corrcoef(drawn, np.arange(20_000))[0, 1]) < 0.03
 
 
 def test_the_margin_strategy_takes_the_smallest_margins():

@@ -91,9 +91,20 @@ class Strategy(Protocol):
         """Return how much each of the samples is wanted, which need not be all at hand: for streams."""
 
 
+#: Up to so many samples are shuffled to draw some of them; of more the draws are repeated until they differ.
+SHUFFLED = 2**16
+
+
 def draw(candidates: Candidates, count: int | None, random: np.random.RandomState) -> Indices:
     """Return `count` samples at random, all if it is None. Their order is random too: it decides between equals."""
-    return random.permutation(candidates.size)[:count].astype(np.int64)
+    size = candidates.size
+    if count is None or size < max(SHUFFLED, 4 * count):
+        return random.permutation(size)[:count].astype(np.int64)
+    drawn = np.empty(0, dtype=np.int64)
+    while len(drawn) < count:  # of twice as many draws from four times as many samples nearly always enough differ
+        drawn = np.append(drawn, random.randint(size, size=2 * count))
+        drawn = drawn[np.sort(np.unique(drawn, return_index=True)[1])]
+    return drawn[:count]
 
 
 def _check_positive(name: str, value: int | None) -> None:
