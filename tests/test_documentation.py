@@ -11,7 +11,10 @@ import pytest
 
 from maxmargin.comparison import comparing
 from maxmargin.estimators import (
+    active_learner,
+    active_query,
     fit_trace,
+    importance_weights,
     kernel_approximation_svc,
     linear_one_class_svm,
     linear_path,
@@ -70,7 +73,7 @@ def test_own_kernels_run():
     assert names["given"].score(names["K"], ["English"] * 4 + ["Italian"] * 4) == 1.0
 
 
-@pytest.mark.parametrize("page", ["machines.md", "linear_machines.md", "feature_maps.md"])
+@pytest.mark.parametrize("page", ["machines.md", "linear_machines.md", "feature_maps.md", "active_learning.md"])
 def test_examples_print_what_they_say(page):
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     examples = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", text, re.DOTALL)
@@ -93,6 +96,7 @@ def test_code_of_a_page_runs(page, tmp_path, monkeypatch):
 
 ESTIMATORS = [svc, nu_svc, svr, nu_svr, one_class_svm, quantile_svr, svdd, lssvc, lssvr, rank_svc]
 ESTIMATORS += [linear_svc, linear_svr, linear_one_class_svm, linear_path, kernel_approximation_svc, fit_trace]
+ESTIMATORS += [active_learner, active_query, importance_weights]
 
 
 FEATURE_MAPS = [distance_map, function_map, nystroem_map, polar_coordinates, polynomial_map]

@@ -7,7 +7,7 @@
 
 from importlib.metadata import version as _version
 
-from maxmargin import feature_maps, interchange, kernels, solvers
+from maxmargin import feature_maps, interchange, kernels, online, solvers
 from maxmargin.comparison import Comparison, compare
 from maxmargin.estimators import (
     LSSVC,
@@ -25,7 +25,10 @@ from maxmargin.estimators import (
     QuantileSVR,
     RankSVC,
 )
+from maxmargin.estimators.active_learner import ActiveLearner
+from maxmargin.estimators.active_query import query
 from maxmargin.estimators.fit_trace import FitTrace, trace
+from maxmargin.estimators.importance_weights import importance_weights
 from maxmargin.estimators.linear_path import LinearPath, linear_path
 from maxmargin.interchange import load, save
 from maxmargin.problems import Certificate, DualProblem, Progress, Solution, Status, certify
@@ -38,6 +41,7 @@ __all__ = [
     "SVC",
     "SVDD",
     "SVR",
+    "ActiveLearner",
     "Certificate",
     "Comparison",
     "DualProblem",
@@ -59,10 +63,13 @@ __all__ = [
     "certify",
     "compare",
     "feature_maps",
+    "importance_weights",
     "interchange",
     "kernels",
     "linear_path",
     "load",
+    "online",
+    "query",
     "save",
     "solvers",
     "trace",
