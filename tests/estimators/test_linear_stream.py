@@ -83,7 +83,7 @@ def test_fit_ends_the_stream_and_the_stream_the_proof_of_fit():
     model = LinearSVC().fit(X, y)
     proof = model.certify(X, y)
     assert proof.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
-    assert proof.dual <= model.certificate_.primal
+    assert proof.dual <= model.certificate_.primal * (1 + 1e-12)
     model.partial_fit(X, y)  # fit has seen the classes
     with pytest.raises(AttributeError, match="certificate_"):
         _ = model.certificate_
@@ -142,7 +142,7 @@ def test_the_proof_of_a_fitted_regression_is_that_of_any_weights():
     model = LinearSVR(C=0.1).fit(X, y)
     proof = model.certify(X, y)
     assert proof.primal == pytest.approx(model.certificate_.primal, rel=1e-6)
-    assert proof.dual <= model.certificate_.primal
+    assert proof.dual <= model.certificate_.primal * (1 + 1e-12)
     model.intercept_ = model.intercept_ + 1.0
     assert model.certify(X, y).primal == pytest.approx(
         0.5 * np.sum(model.coef_**2) + 0.1 * np.abs(y - model.predict(X)).sum()

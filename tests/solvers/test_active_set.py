@@ -104,7 +104,7 @@ def test_ties_and_dependencies_never_cycle(seed, size, cost, bias):
     """Small whole numbers: bounds are met by several variables at once, and samples depend on one another."""
     random = np.random.default_rng(seed)
     X, signs = random.integers(-1, 2, (size, 2)).astype(float), random.choice([-1.0, 1.0], size)
-    problem, trace = classification(X, signs, Linear(), cost, fit_intercept=bias), Trace()
+    problem, trace = classification(X, signs, Linear(), cost, fit_intercept=bias), Trace(steps=1)
     solution = ActiveSetSolver(stopping=StoppingRule(violation=1e-8, max_iterations=2000)).solve(
         problem, callback=trace
     )
@@ -137,7 +137,7 @@ def test_a_pair_step_helps_out_where_an_entering_variable_does_not_move(monkeypa
 
 
 def test_progress_counts_the_free_variables():
-    problem, trace = overlapping(), Trace()
+    problem, trace = overlapping(), Trace(steps=1)
     solution = ActiveSetSolver().solve(problem, callback=trace)
     free = np.count_nonzero((solution.dual > problem.lower) & (solution.dual < problem.upper))
     assert solution.trace[-1].active == free

@@ -130,7 +130,7 @@ def test_conjugate_directions_take_fewer_steps():
 
 
 def test_every_step_climbs_inside_the_box():
-    problem, trace = overlapping(), Trace()
+    problem, trace = overlapping(), Trace(steps=1)
     solution = GradientProjectionSolver(stopping=StoppingRule(violation=1e-8)).solve(problem, callback=trace)
     values = [entry.dual for entry in solution.trace]
     assert len(values) > 50

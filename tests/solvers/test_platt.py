@@ -183,7 +183,7 @@ def test_cache_size_changes_nothing():
 
 
 def test_every_step_climbs():
-    problem, trace = overlapping(), Trace()
+    problem, trace = overlapping(), Trace(steps=1)
     solution = PlattSolver(stopping=StoppingRule(violation=1e-4)).solve(problem, callback=trace)
     values = np.array([entry.dual for entry in solution.trace])
     assert len(values) > solution.counters.iterations
