@@ -21,6 +21,7 @@ from maxmargin.estimators import (
     NuSVC,
     NuSVR,
     OneClassSVM,
+    OnlineSVC,
     QuantileSVR,
     RankSVC,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
+    "OnlineSVC",
     "Progress",
     "QuantileSVR",
     "RankSVC",
