@@ -148,6 +148,8 @@ class OnlineMachine(KernelMachine):
         check_count("epochs", self.epochs, 1)
         if self.forget is not None:
             check_count("forget", self.forget, 1)
+            if self.epochs > 1:
+                raise ValueError("forget is for streams, in which every sample comes once: use epochs=1")
         check_choice("budget_strategy", self.budget_strategy, tuple(STRATEGIES))
         if self.budget is not None:
             check_count("budget", self.budget, 2)
@@ -209,11 +211,11 @@ class OnlineMachine(KernelMachine):
         """Observe rows of a table in random order, once in each epoch; return how many were taken."""
         taken = 0
         learner.next_identity = X.shape[0]
-        for _ in range(int(self.epochs)):
+        for epoch in range(int(self.epochs)):
             order = rows[random.permutation(len(rows))]
             for start in range(0, len(order), ROWS):
                 some = order[start : start + ROWS]
-                taken += learner.observe(X[some], labels[some], costs[some], some, watch)
+                taken += learner.observe(X[some], labels[some], costs[some], some, watch, again=epoch > 0)
                 if watch.status is not None:
                     return taken
         return taken

@@ -27,6 +27,9 @@ FEWEST_ROWS = 4
 #: Slots that there is room for at first.
 FIRST_WIDTH = 64
 
+#: When there is no room, so many slots are added and an eighth of all, or a half if that is less.
+GROWTH = 512
+
 #: About how many values are moved or computed together.
 TOGETHER = 2**22
 
@@ -81,7 +84,7 @@ class KernelTable:
         """Compute the rows of the samples that the table does not have, up to slot `last`."""
         first = self.count
         if last > self.width:
-            self._shape(self.dtype, last + last // 2)
+            self._shape(self.dtype, last + min(last // 2, GROWTH + last // 8))
         new = np.arange(first, last)
         rows = self._make_room(len(new))
         self._fill(store, new, rows, last, threads)

@@ -149,9 +149,9 @@ class OnlineLearner:
         n = self.count
         return np.flatnonzero((self.lower[:, :n] < self.upper[:, :n]).any(axis=0))
 
-    def row(self, slot: int) -> Any:
-        """Return the kernel values of a slot with all."""
-        return self.table.fetch(self.samples, int(slot), self.threads)
+    def row(self, slot: int) -> Floats:
+        """Return the kernel values of a slot with all, as a copy in double precision."""
+        return np.array(self.table.fetch(self.samples, int(slot), self.threads), dtype=np.float64)
 
     def offset(self, machine: int) -> float:
         """Return the bias of a machine: the middle of the interval that its gradients leave."""
@@ -229,17 +229,30 @@ class OnlineLearner:
             setattr(self, name, np.vstack([getattr(self, name), row[None]]))
         self.roles.append(role)
 
-    def observe(self, X: Any, labels: Indices, costs: Floats, identity: Indices, stop: Callable[[], bool]) -> int:
+    def observe(
+        self,
+        X: Any,
+        labels: Indices,
+        costs: Floats,
+        identity: Indices,
+        stop: Callable[[], bool],
+        again: bool = False,
+    ) -> int:
         """Show samples to the machines, one after the other; return how many were taken before `stop` said so.
 
-        A sample whose identity is in memory already is not taken in again.
+        A sample whose identity is in memory already is not taken in again. If samples come `again`, the sums of the
+        machines have counted them.
         """
         self._compute_what_is_missing()
         taken = 0
         while taken < len(labels) and (taken == 0 or not stop()):
             wanted = min(self._chunk, len(labels) - taken)
             part = slice(taken, taken + self.table.most_at_once(wanted))
-            taken += self._observe_chunk(X[part], labels[part], costs[part], identity[part], stop)
+            parts = [role.part(labels[part], costs[part]) for role in self.roles]
+            if again:
+                parts = [own._replace(start=np.zeros(len(own.start))) for own in parts]
+            about = Slots(labels[part], costs[part], identity[part], self.seen + np.arange(len(labels[part])))
+            taken += self._observe_chunk(X[part], about, parts, stop)
         return taken
 
     def load(self, X: Any, about: Slots, dual: Floats, gradient: Floats) -> None:
@@ -254,11 +267,11 @@ class OnlineLearner:
     def finish(self, stop: Callable[[], bool]) -> None:
         """Take steps within the memory until no pair violates optimality by more than the tolerance."""
         self._compute_what_is_missing()
-        nobody, no_part = np.full(SLICE, -1), Part(*np.zeros((4, SLICE)))
-        for machine in range(len(self.roles)):
-            while self.violation(machine) > self.tolerance and not stop():
-                if not self._run(machine, nobody, no_part, self.count, self.table.last_use):
-                    break  # rounding
+        while max(self.violation(m) for m in range(len(self.roles))) > self.tolerance and not stop():
+            before = self.steps
+            self._reprocess(SLICE)
+            if self.steps == before:
+                break  # rounding
         self.give_up_slots(self.count)
 
     @property
@@ -268,39 +281,43 @@ class OnlineLearner:
         limits += [self.budget.most] if self.budget is not None else []
         return max(1, min(CHUNK, *(limit // 8 for limit in limits))) if limits else CHUNK
 
-    def _observe_chunk(self, X: Any, labels: Indices, costs: Floats, identity: Indices, stop: Callable[[], bool]) -> int:
-        before, done = self.count, 0
-        arrivals = self._admit(X, labels, costs, identity)
-        parts = [role.part(labels, costs) for role in self.roles]
-        while done < len(labels) and (done == 0 or not stop()):
-            end = min(len(labels), done + SLICE)
+    def _observe_chunk(self, X: Any, about: Slots, parts: list[Part], stop: Callable[[], bool]) -> int:
+        total, done = len(about.label), 0
+        if self.count + total > self.table.width:
+            self.give_up_slots(0)  # before there is more room than needed
+        before = self.count
+        arrivals = self._admit(X, about)
+        while done < total and (done == 0 or not stop()):
+            end = min(total, done + SLICE)
             length = before + int((arrivals[:done] >= before).sum())
             self._show(arrivals[done:end], [Part(*(a[done:end] for a in part)) for part in parts], length)
             done = end
         self.seen += done
-        seen = before + int((arrivals[:done] >= before).sum())
-        if seen < self.count:
-            self._keep(np.arange(seen))
-        if self.forget is not None:
-            forget_the_old(self, self.forget, costs[:done])
+        shown = before + int((arrivals[:done] >= before).sum())
+        if shown < self.count:
+            self._keep(np.arange(shown))
+        left = 0 if self.forget is None else forget_the_old(self, self.forget, about.cost[:done])
         if self.budget is not None:
-            self.budget_loss += self.budget.apply(self)
+            gone, loss = self.budget.apply(self)
+            left, self.budget_loss = left + gone, self.budget_loss + loss
+        self._reprocess(left)  # a step for each that came, and one for each that left
         self.give_up_slots(before)
         return done
 
-    def _admit(self, X: Any, labels: Indices, costs: Floats, identity: Indices) -> Indices:
+    def _admit(self, X: Any, about: Slots) -> Indices:
         """Give a slot to every sample that has none; return the slots of all."""
-        arrivals, there = np.zeros(len(identity), dtype=np.int64), np.zeros(len(identity), dtype=bool)
-        if self.count and identity.min() <= self.slots.identity.max():
+        total = len(about.label)
+        arrivals, there = np.zeros(total, dtype=np.int64), np.zeros(total, dtype=bool)
+        if self.count and about.identity.min() <= self.slots.identity.max():
             known = np.argsort(self.slots.identity, kind="stable")
-            place = np.searchsorted(self.slots.identity, identity, sorter=known)
+            place = np.searchsorted(self.slots.identity, about.identity, sorter=known)
             arrivals = known[np.minimum(place, self.count - 1)]
-            there = self.slots.identity[arrivals] == identity
+            there = self.slots.identity[arrivals] == about.identity
         fresh = np.flatnonzero(~there)
         arrivals[fresh] = self.count + np.arange(len(fresh))
-        self.slots.arrived[arrivals[there]] = self.seen + np.flatnonzero(there)
-        about = Slots(labels[fresh], costs[fresh], identity[fresh], self.seen + fresh)
-        self.append(X if len(fresh) == len(labels) else X[fresh], about)
+        self.slots.arrived[arrivals[there]] = about.arrived[there]
+        if len(fresh):
+            self.append(X if len(fresh) == total else X[fresh], about.take(fresh))
         return arrivals
 
     def append(self, X: Any, about: Slots) -> None:
@@ -381,7 +398,13 @@ class OnlineLearner:
                 table.clock = clock
             if reason == DONE:
                 return taken
-            self.row(row)
+            table.fetch(self.samples, row, self.threads)
+
+    def _reprocess(self, times: int) -> None:
+        """Take up to so many steps within the memory of each machine."""
+        nobody, no_part = np.full(times, -1), Part(*np.zeros((4, times)))
+        for m in range(len(self.roles) if times else 0):
+            self.steps += self._run(m, nobody, no_part, self.count, self.table.last_use)
 
     # What goes.
 

@@ -4,7 +4,7 @@ A support vector that leaves takes its dual variable d along. With a bias the ot
 stays; whatever they do, D changes, and what a budget costs in dual value is counted. Three ways to make up for it:
 
     remove     d goes to the variables that gain most, or lose least, by it
-    project    d Φ(x) is replaced by its least-squares approximation from the most similar samples, within their boxes
+    project    d Φ(x) is replaced by a combination of the most similar samples, within their boxes
                (Orabona, Keshet & Caputo 2008; Wang, Crammer & Vucetic 2012)
     merge      two samples of one class become one between them, where d Φ(x) + d' Φ(x') is approximated best
                (Wang, Crammer & Vucetic 2012); gaussian kernels of dense samples
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from maxmargin import _native
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.online.roles import Novelty
 
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
     from maxmargin.online.learner import OnlineLearner
 
 #: The most samples that one is projected on.
-NEIGHBOURS = 64
+NEIGHBOURS = 32
 
-#: How often variables that would leave their box are fixed there and the others solved again.
-ROUNDS = 8
+#: The most pair steps among them.
+MOST_STEPS = 1000
 
-#: Added to the diagonal of a least-squares problem, relative to it: copies of samples make it singular.
-RIDGE = 1e-7
+#: Stands in for the square of a sample that is 0.
+TINY = 1e-300
 
 
 @dataclass(frozen=True)
@@ -41,18 +42,18 @@ class Budget:
     most: int
     strategy: str
 
-    def apply(self, learner: OnlineLearner) -> float:
-        """Make samples leave until the budget is kept; return what that cost in dual value."""
+    def apply(self, learner: OnlineLearner) -> tuple[int, float]:
+        """Make samples leave until the budget is kept; return how many did, and what that cost in dual value."""
         used = learner.used()
         excess = len(used) - self.most
         if excess <= 0:
-            return 0.0
+            return 0, 0.0
         idle = used[~learner.dual[:, used].any(axis=0)][:excess]  # they support nothing: the oldest go first
         clear(learner, idle)
-        value = learner.dual_value()
+        before = learner.dual_value()
         for _ in range(excess - len(idle)):
             STRATEGIES[self.strategy](learner, least_useful(learner))
-        return value - learner.dual_value()
+        return excess, before - learner.dual_value()
 
 
 def least_useful(learner: OnlineLearner) -> int:
@@ -67,31 +68,27 @@ def least_useful(learner: OnlineLearner) -> int:
 
 def remove(learner: OnlineLearner, slot: int) -> None:
     """Let a sample go; its dual variables go to those that gain most by it."""
+    bequeath(learner, slot)
     for m, d in enumerate(take_out(learner, slot)):
         absorb(learner, m, d)
 
 
 def project(learner: OnlineLearner, slot: int) -> None:
-    """Let a sample go; it is replaced by a combination of the samples that are most similar."""
-    row = np.array(learner.row(slot), dtype=np.float64)
+    """Let a sample go; the most similar ones move to where the dual value is highest, all others fixed.
+
+    Of samples between their bounds, with gradients that are all alike, that is the least-squares approximation.
+    """
     others = learner.used()
     others = others[others != slot]
-    nearest = others[np.argsort(-np.abs(row[others]) / np.sqrt(np.maximum(learner.table.diagonal[others], 1e-300)))]
-    nearest = np.sort(nearest[:NEIGHBOURS])
-    rows = np.array([learner.row(int(k)) for k in nearest], dtype=np.float64).reshape(len(nearest), learner.count)
-    square = rows[:, nearest]
-    square[np.diag_indices_from(square)] *= 1.0 + RIDGE
-    for m, d in enumerate(take_out(learner, slot)):
-        if d == 0.0:
-            continue
-        low = learner.lower[m, nearest] - learner.dual[m, nearest]
-        high = learner.upper[m, nearest] - learner.dual[m, nearest]
-        change = _least_squares(square, d * row[nearest], low, high, d if learner.bias else None)
+    similar = np.abs(learner.row(slot)[others]) / np.sqrt(np.maximum(learner.table.diagonal[others], TINY))
+    nearest = np.sort(others[np.argsort(-similar, kind="stable")[:NEIGHBOURS]])
+    rows = np.array([learner.row(int(k)) for k in nearest]).reshape(len(nearest), learner.count)
+    remove(learner, slot)
+    for m in range(len(learner.roles)):
         before = learner.dual[m, nearest]
-        after = np.clip(before + change, learner.lower[m, nearest], learner.upper[m, nearest])
+        after = _solve(learner, m, nearest, np.ascontiguousarray(rows[:, nearest]))
         learner.dual[m, nearest] = after
         learner.gradient[m, : learner.count] -= (after - before) @ rows
-        absorb(learner, m, d - float((after - before).sum()))
 
 
 def merge(learner: OnlineLearner, slot: int) -> None:
@@ -102,7 +99,7 @@ def merge(learner: OnlineLearner, slot: int) -> None:
     if merger is None:
         remove(learner, slot)
         return
-    lacking = take_out(learner, slot, inherited=False) + take_out(learner, merger.partner, inherited=False)
+    lacking = take_out(learner, slot) + take_out(learner, merger.partner)
     lacking -= put_in(learner, merger)
     for m, d in enumerate(lacking):
         absorb(learner, m, d)
@@ -112,8 +109,8 @@ def merge(learner: OnlineLearner, slot: int) -> None:
 STRATEGIES: dict[str, Callable[[OnlineLearner, int], None]] = {"remove": remove, "project": project, "merge": merge}
 
 
-def forget_the_old(learner: OnlineLearner, age: int, costs: Floats) -> None:
-    """Let samples go that were followed by `age` others; `costs` are those of the samples that came last.
+def forget_the_old(learner: OnlineLearner, age: int, costs: Floats) -> int:
+    """Let samples go that were followed by `age` others, and return how many; `costs` are those that came last.
 
     In novelty detection every sample has raised the sum of the dual variables by ν times its cost, whether it is still
     in memory or not: that is taken back.
@@ -121,10 +118,13 @@ def forget_the_old(learner: OnlineLearner, age: int, costs: Floats) -> None:
     everyone = np.concatenate([learner.recent, costs])
     learner.recent, expired = everyone[-age:], float(everyone[:-age].sum())
     lacking = np.array([-role.nu * expired if isinstance(role, Novelty) else 0.0 for role in learner.roles])
-    for slot in np.flatnonzero(learner.slots.arrived < learner.seen - age):
-        lacking += take_out(learner, int(slot), inherited=False)
+    used = learner.used()
+    old = used[learner.slots.arrived[used] < learner.seen - age]
+    for slot in old:
+        lacking += take_out(learner, int(slot))
     for m, d in enumerate(lacking):
         absorb(learner, m, d)
+    return len(old)
 
 
 def clear(learner: OnlineLearner, slots: Indices) -> None:
@@ -133,28 +133,38 @@ def clear(learner: OnlineLearner, slots: Indices) -> None:
         array[:, slots] = 0.0
 
 
-def take_out(learner: OnlineLearner, slot: int, inherited: bool = True) -> Floats:
-    """Set the dual variables of a sample to 0; return what they were, which without a bias nobody lacks.
-
-    In novelty detection its room goes to the most similar sample if it is `inherited`: else the sum would not fit into the
-    boxes of the others.
-    """
-    n, values = learner.count, learner.dual[:, slot].copy()
+def take_out(learner: OnlineLearner, slot: int) -> Floats:
+    """Set the dual variables of a sample to 0, and empty its boxes; return what they were."""
+    values = learner.dual[:, slot].copy()
     if values.any():
-        row = np.array(learner.row(slot), dtype=np.float64)
-        learner.gradient[:, :n] += values[:, None] * row
-        if inherited and isinstance(learner.roles[0], Novelty):
-            others = learner.used()
-            others = others[others != slot]
-            heir = int(others[np.argmax(row[others])])
-            learner.slots.cost[heir] += learner.slots.cost[slot]
-            learner.upper[:, heir] = learner.slots.cost[heir]
+        learner.gradient[:, : learner.count] += values[:, None] * learner.row(slot)
     clear(learner, np.array([slot]))
-    return values if learner.bias else np.zeros_like(values)
+    return values
+
+
+def bequeath(learner: OnlineLearner, slot: int) -> None:
+    """Give the cost of a sample to the most similar one of its class, which stands for both from now on.
+
+    Without that the boxes of few samples would soon be too small for the stream: the sum of novelty detection grows with it.
+    """
+    used = learner.used()
+    alike = used[(learner.slots.label[used] == learner.slots.label[slot]) & (used != slot)]
+    if not len(alike):
+        return
+    heir = alike[np.argmax(learner.row(slot)[alike])]
+    learner.slots.cost[heir] += learner.slots.cost[slot]
+    for m, role in enumerate(learner.roles):
+        part = role.part(learner.slots.label[[heir]], learner.slots.cost[[heir]])
+        learner.lower[m, heir], learner.upper[m, heir] = part.lower[0], part.upper[0]
 
 
 def absorb(learner: OnlineLearner, machine: int, amount: float) -> None:
-    """Add `amount` to the sum of a machine's dual variables, where that gains most or costs least."""
+    """Add `amount` to the sum of a machine's dual variables, where that gains most or costs least.
+
+    Without a bias nobody lacks it.
+    """
+    if not learner.bias:
+        return
     n, m = learner.count, machine
     b, g, diagonal = learner.dual[m, :n], learner.gradient[m, :n], learner.table.diagonal[:n]
     sign = 1.0 if amount > 0 else -1.0
@@ -173,26 +183,14 @@ def absorb(learner: OnlineLearner, machine: int, amount: float) -> None:
         rest -= step
 
 
-def _least_squares(square: Floats, target: Floats, low: Floats, high: Floats, total: float | None) -> Floats:
-    """Return the x in a box that minimises ½ xᵀ square x − target·x, with a given sum if there is one.
-
-    Variables that would leave their box are fixed on its edge and the others solved again: near enough for what follows.
-    """
-    x, free = np.zeros(len(target)), high > low
-    for _ in range(ROUNDS):
-        inside = np.flatnonzero(free)
-        if not len(inside):
-            break
-        right = target[inside] - square[np.ix_(inside, np.flatnonzero(~free))] @ x[~free]
-        matrix = square[np.ix_(inside, inside)]
-        if total is not None:
-            ones = np.ones((len(inside), 1))
-            matrix = np.block([[matrix, ones], [ones.T, np.zeros((1, 1))]])
-            right = np.append(right, total - x[~free].sum())
-        solved = np.linalg.lstsq(matrix, right, rcond=None)[0][: len(inside)]
-        x[inside] = np.clip(solved, low[inside], high[inside])
-        outside = x[inside] != solved
-        if not outside.any():
-            break
-        free[inside[outside]] = False
-    return x
+def _solve(learner: OnlineLearner, machine: int, slots: Indices, square: Floats) -> Floats:
+    """Return the best dual variables of some slots, all others fixed; `square` has their kernel values."""
+    dual = learner.dual[machine, slots]
+    linear = learner.gradient[machine, slots] + square @ dual
+    gradient, outcome = np.empty(len(slots)), np.array([[-1, 0, 0]])
+    _native.solve_whole_problems(
+        square, np.empty(0, dtype=np.int64), np.array([0, len(slots)]), linear, learner.lower[machine, slots],
+        learner.upper[machine, slots], np.zeros(len(slots)), learner.bias, dual, gradient, outcome, learner.tolerance,
+        MOST_STEPS, 0, np.inf, 1,
+    )  # fmt: skip
+    return dual

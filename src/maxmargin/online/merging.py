@@ -36,7 +36,7 @@ def best_merger(learner: OnlineLearner, slot: int) -> Merger | None:
     partners = used[(learner.slots.label[used] == learner.slots.label[slot]) & (used != slot)]
     if not len(partners):
         return None
-    kappa = np.clip(np.array(learner.row(slot), dtype=np.float64)[partners], 1e-300, 1.0)
+    kappa = np.clip(learner.row(slot)[partners], 1e-300, 1.0)
     own, other = learner.dual[:, slot][:, None], learner.dual[:, partners]
 
     def replaced(share: Floats) -> Floats:
@@ -56,7 +56,7 @@ def best_merger(learner: OnlineLearner, slot: int) -> Merger | None:
 
 
 def put_in(learner: OnlineLearner, merger: Merger) -> Floats:
-    """Put the point between two samples in a slot of its own; return its dual variables, or nothing without a bias."""
+    """Put the point between two samples in a slot of its own; return its dual variables."""
     from maxmargin.online.learner import Slots
 
     pair = np.array([merger.slot, merger.partner])
@@ -67,7 +67,7 @@ def put_in(learner: OnlineLearner, merger: Merger) -> Floats:
     nobody = np.array([-1])  # no sample that may come again
     learner.append(point, Slots(about.label[:1], cost, nobody, about.arrived[newest : newest + 1]))
     k = learner.count - 1
-    row = np.array(learner.row(k), dtype=np.float64)
+    row = learner.row(k)
     taken = np.zeros(len(learner.roles))
     for m, role in enumerate(learner.roles):
         part = role.part(about.label[:1], cost)
@@ -76,4 +76,4 @@ def put_in(learner: OnlineLearner, merger: Merger) -> Floats:
         taken[m] = np.clip(merger.dual[m], part.lower[0], part.upper[0])
         learner.dual[m, k] = taken[m]
         learner.gradient[m, : k + 1] -= taken[m] * row
-    return taken if learner.bias else np.zeros_like(taken)
+    return taken
