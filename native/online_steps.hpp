@@ -24,15 +24,11 @@ constexpr std::int64_t kSeeds = 8;  // so many samples wait for the first that c
 
 inline bool in_memory(const DualState& s, std::int64_t k) { return s.lower[k] < s.upper[k]; }
 
-// Σ b row, always in the same order: eight sums at a time, then their sum.
+// Σ b row, one term after the other. Slots that nobody uses add 0, so the sum does not depend on how many of them there are,
+// nor on how the stream was cut into batches: after an unclipped step two gradients are equal, and the last digit decides.
 template <class Value> inline double product(const double* dual, const Value* row, std::int64_t count) {
-  double lanes[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-  std::int64_t k = 0;
-  for (; k + 8 <= count; k += 8)
-    for (int l = 0; l < 8; ++l) lanes[l] += dual[k + l] * static_cast<double>(row[k + l]);
-  for (int l = 0; k < count; ++k, ++l) lanes[l] += dual[k] * static_cast<double>(row[k]);
   double sum = 0.0;
-  for (double lane : lanes) sum += lane;
+  for (std::int64_t k = 0; k < count; ++k) sum += dual[k] * static_cast<double>(row[k]);
   return sum;
 }
 

@@ -40,7 +40,7 @@ class OnlineTwin:
 
     def process(self, t: int) -> None:
         if t not in self.known:
-            self.g[t] = self.linear[t] - in_eight_lanes(self.b[self.known] * self.K[t, self.known])
+            self.g[t] = self.linear[t] - in_order(self.b[self.known] * self.K[t, self.known])
             self.known.append(t)
         others = list(self.memory)
         self.memory.append(t)
@@ -116,11 +116,12 @@ class OnlineTwin:
         self.path.append((i, j))
 
     def step_alone(self, k: int) -> None:
-        wish = self.g[k] / self.K[k, k] if self.K[k, k] > 0 else np.sign(self.g[k]) * np.inf
-        new = min(max(self.b[k] + wish, self.lower[k]), self.upper[k])
-        new = snapped(new, self.lower[k], self.upper[k])
-        self.g[self.known] -= (new - self.b[k]) * self.K[k, self.known]
-        self.b[k] = new
+        sign = 1.0 if self.g[k] > 0 else -1.0
+        room = self.upper[k] - self.b[k] if sign > 0 else self.b[k] - self.lower[k]
+        t = min(abs(self.g[k]) / self.K[k, k] if self.K[k, k] > 0 else np.inf, room)
+        bound = self.upper[k] if sign > 0 else self.lower[k]
+        self.b[k] = bound if t >= room else snapped(self.b[k] + sign * t, self.lower[k], self.upper[k])
+        self.g[self.known] -= sign * t * self.K[k, self.known]
         self.path.append((k, -1))
 
     def remove(self) -> None:
@@ -162,12 +163,9 @@ def snapped(value, lower, upper):
     return value
 
 
-def in_eight_lanes(terms):
-    """Return a sum in the order of the native loop: every eighth term first, then the eight sums."""
-    lanes = [0.0] * 8
-    for k, term in enumerate(terms):
-        lanes[k % 8] += term
+def in_order(terms):
+    """Return a sum, one term after the other."""
     total = 0.0
-    for lane in lanes:
-        total += lane
+    for term in terms:
+        total += term
     return total

@@ -44,13 +44,16 @@ class StreamClasses:
         return rank
 
     def unknown(self, labels: Any) -> Any:
-        """Return the labels that have not appeared yet, or raise if they are of another kind."""
-        labels = np.unique(labels)
+        """Return the labels that have not appeared yet, in order, or raise if they are of another kind."""
+        labels, first = np.unique(labels, return_index=True)
+        labels = labels[np.argsort(first)]
         if not len(self):
             return labels
         kinds = [array.dtype.kind in "OUS" for array in (labels, self.labels)]
         if kinds[0] != kinds[1]:
-            raise ValueError(f"labels must all be numbers or all be strings, but {labels[0]!r} follows {self.labels[0]!r}")
+            raise ValueError(
+                f"labels must all be numbers or all be strings, but {labels[0]!r} follows {self.labels[0]!r}"
+            )
         return labels[~np.isin(labels, self.labels)]
 
     def add(self, labels: Any, learner: OnlineLearner) -> None:

@@ -49,7 +49,13 @@ def finish(
         starts.append(by_row[own])
     with reporting(model) as report:
         trained = train_several(
-            lambda k: (problems[k], taking_part[k]), len(machines), solver, c_classification, starts, report, side_by_side
+            lambda k: (problems[k], taking_part[k]),
+            len(machines),
+            solver,
+            c_classification,
+            starts,
+            report,
+            side_by_side,
         )
     _load(model, X, numbers, costs, trained, problems)
     return trained

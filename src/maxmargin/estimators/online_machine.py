@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from maxmargin.estimators.kernel_machine import WORTH_THREADS, KernelMachine
+from maxmargin.estimators.kernel_machine import FEW, WORTH_THREADS, KernelMachine
 from maxmargin.estimators.parameters import check_choice, check_count, check_number
 from maxmargin.estimators.reports import reporting
 from maxmargin.estimators.samples import is_table
@@ -26,7 +26,8 @@ from maxmargin.online.learner import SELECTIONS
 from maxmargin.online.maintenance import STRATEGIES, Budget
 from maxmargin.problems import Progress, Status
 from maxmargin.resources import thread_count
-from maxmargin.solvers import Callback
+from maxmargin.solvers import BlockSolver, Callback, PairwiseSolver, StoppingRule
+from maxmargin.training import Solver
 
 #: Rows of a permuted table that are taken together.
 ROWS = 4096
@@ -90,12 +91,7 @@ class OnlineMachine(KernelMachine):
     callback: Any
     verbose: Any
 
-    # What the solver of the batch problem asks for.
-    shrinking = True
-    solver = "auto"
-    max_iter = -1
-    gap_tol = None
-
+    solver = "auto"  # of the batch problem
     _learner_: OnlineLearner
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -103,8 +99,13 @@ class OnlineMachine(KernelMachine):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise, tags.input_tags.sparse = False, True
+        tags.input_tags.pairwise = False
+        tags.input_tags.sparse = not self._merges
         return tags
+
+    @property
+    def _merges(self) -> bool:
+        return self.budget is not None and self.budget_strategy == "merge"
 
     @property
     def n_samples_seen_(self) -> int:
@@ -170,13 +171,11 @@ class OnlineMachine(KernelMachine):
         with np.errstate(over="ignore", invalid="ignore"):
             if not np.isfinite(kernel.diagonal(points)).all():
                 raise ValueError(NOT_FINITE)
-        sparse_data = not isinstance(points.data, np.ndarray)
-        if self.budget is not None and self.budget_strategy == "merge":
-            if not isinstance(kernel, Gaussian) or sparse_data:
-                raise ValueError(
-                    "budget_strategy='merge' needs a gaussian kernel and dense samples, between which there are "
-                    "others; use 'project' or 'remove'"
-                )
+        if self._merges and not (isinstance(kernel, Gaussian) and isinstance(points.data, np.ndarray)):
+            raise ValueError(
+                "budget_strategy='merge' needs a gaussian kernel and dense samples, between which there are others; "
+                "sparse ones are not supported: use 'project' or 'remove'"
+            )
 
     def _begin(self, kernel: Kernel, X: Any, bias: bool) -> OnlineLearner:
         """Return an empty memory."""
@@ -190,6 +189,13 @@ class OnlineMachine(KernelMachine):
             budget=None if self.budget is None else Budget(int(self.budget), self.budget_strategy),
             forget=None if self.forget is None else int(self.forget),
         )
+
+    def _make_solver(self, size: int, bounded: bool, cache_bytes: int, threads: int, few: int = FEW) -> Solver:
+        """Return the solver that ``finishing`` takes to the end."""
+        stopping = StoppingRule(violation=check_number("tol", self.tol, above=0))
+        if size <= few:
+            return PairwiseSolver(self.selection, cache_bytes=cache_bytes, stopping=stopping)
+        return BlockSolver(cache_bytes=cache_bytes, stopping=stopping, threads=threads)
 
     @contextmanager
     def _watching(self, learner: OnlineLearner) -> Iterator[Watch]:

@@ -12,13 +12,14 @@ from sklearn.utils.validation import validate_data
 
 from maxmargin.estimators.novelty import rounded
 from maxmargin.estimators.online_machine import OnlineMachine
+from maxmargin.estimators.online_proof import judge_memory
 from maxmargin.estimators.parameters import check_flag, check_part
 from maxmargin.estimators.weights import check_costs, check_sample_weights
 from maxmargin.kernels import Kernel
 from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.models import Expansions
 from maxmargin.online import Novelty, OnlineLearner
-from maxmargin.problems import Certificate, certify
+from maxmargin.problems import Certificate
 
 
 class OnlineOneClassSVM(OutlierMixin, OnlineMachine):  # type: ignore[misc]  # scikit-learn has no type hints
@@ -215,7 +216,7 @@ class OnlineOneClassSVM(OutlierMixin, OnlineMachine):  # type: ignore[misc]  # s
         """What is proved about the model with respect to the samples in memory."""
         learner = self._memory("certificate_")
         if self._certificate_ is None:
-            self._certificate_ = certify(*learner.problem(0))
+            self._certificate_ = judge_memory(learner, 0)
         return self._certificate_
 
     @property

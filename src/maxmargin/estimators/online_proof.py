@@ -19,7 +19,7 @@ from maxmargin.kernels.points import rows_of
 from maxmargin.matrices import KernelMatrix
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models import Expansions
-from maxmargin.problems import Certificate, certify, feasible_start
+from maxmargin.problems import Certificate, DualProblem, certify, feasible_start
 from maxmargin.problems.certificate import conjugate, residuals
 
 if TYPE_CHECKING:
@@ -48,24 +48,35 @@ def judge(model: OnlineSVC, X: Any, y: Any, weights: Floats) -> list[Certificate
         problem = c_classification.pose(
             KernelMatrix(kernel, points.take(own), threads), sign * part.linear[own], costs[own], model.fit_intercept
         )
-        dual = feasible_start(problem, wanted[own])
-        proof = certify(problem, dual)
         in_memory = KernelMatrix(kernel, points_of(model.support_vectors_), threads)
         squared_norm = float(coefficients[k] @ in_memory.matvec(coefficients[k]))
         slack = problem.linear - decisions[own, k]
-        primal = 0.5 * squared_norm + float(conjugate(problem, slack).sum())
         found.append(
-            replace(
-                proof,
-                primal=primal,
-                gap=max(primal - proof.dual, 0.0),
-                squared_norm=squared_norm,
-                offset=model.intercept_[k : k + 1] if problem.groups else proof.offset,
-                slack=slack,
-                residual=residuals(problem, dual, slack),
-            )
+            of_function(problem, feasible_start(problem, wanted[own]), slack, squared_norm, model.intercept_[k])
         )
     return found
+
+
+def judge_memory(learner: OnlineLearner, machine: int, sign: float = 1.0) -> Certificate:
+    """Return what is proved about a machine with respect to the samples in memory."""
+    problem, dual = learner.problem(machine, sign)
+    product, offset = problem.matrix.matvec(dual), sign * learner.offset(machine)
+    return of_function(problem, dual, problem.linear - product - offset, float(dual @ product), offset)
+
+
+def of_function(problem: DualProblem, dual: Floats, slack: Floats, squared_norm: float, offset: float) -> Certificate:
+    """Return the certificate of a dual vector and of a decision function that leaves these slacks."""
+    proof = certify(problem, dual)
+    primal = 0.5 * squared_norm + float(conjugate(problem, slack).sum()) + offset * float(problem.total.sum())
+    return replace(
+        proof,
+        primal=primal,
+        gap=max(primal - proof.dual, 0.0),
+        squared_norm=squared_norm,
+        offset=np.array([offset]) if problem.groups else proof.offset,
+        slack=slack,
+        residual=residuals(problem, dual, slack),
+    )
 
 
 def match(learner: OnlineLearner, X: Any, rows: Indices, numbers: Indices) -> Indices:

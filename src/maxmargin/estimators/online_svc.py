@@ -15,14 +15,14 @@ from maxmargin.estimators.labels import lone_class
 from maxmargin.estimators.online_classes import StreamClasses
 from maxmargin.estimators.online_finish import finish
 from maxmargin.estimators.online_machine import OnlineMachine
-from maxmargin.estimators.online_proof import judge
+from maxmargin.estimators.online_proof import judge, judge_memory
 from maxmargin.estimators.parameters import check_choice, check_flag, check_number
 from maxmargin.estimators.weights import check_costs, check_sample_weights, class_factors
 from maxmargin.kernels import Kernel
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models import OneVersusOne, OneVersusRest
 from maxmargin.online import OnlineLearner
-from maxmargin.problems import Certificate, certify
+from maxmargin.problems import Certificate
 from maxmargin.training import Machine
 
 
@@ -225,8 +225,7 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
         X, y, weights = self._check_batch(X, y, sample_weight, first)
         rows = np.flatnonzero(weights > 0)
         known = StreamClasses(self.multi_class) if first else self._classes_
-        given = y[rows] if classes is None else np.concatenate([column_or_1d(classes), y[rows]])
-        new = known.unknown(given)
+        new = known.unknown(y[rows] if classes is None else np.concatenate([np.unique(classes), y[rows]]))
         if classes is not None and not np.isin(y[rows], np.concatenate([known.labels, np.unique(classes)])).all():
             raise ValueError("y has a label that is not in classes; leave classes out to let them grow")
         labels = np.concatenate([known.labels, new]) if len(known) else new
@@ -289,8 +288,7 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
         if self._machines_ is not None:
             return self._per_machine([machine.certificate for machine in self._machines_])
         if "certificates" not in self._lazy_:
-            problems = [learner.problem(m, sign) for m, sign in self._classes_.machines(learner)]
-            self._lazy_["certificates"] = [certify(problem, dual) for problem, dual in problems]
+            self._lazy_["certificates"] = [judge_memory(learner, *one) for one in self._classes_.machines(learner)]
         return self._per_machine(self._lazy_["certificates"])
 
     @property

@@ -77,14 +77,14 @@ class KernelTable:
 
     def most_at_once(self, wanted: int) -> int:
         """Return how many of `wanted` samples may come as one chunk: their rows and two others are needed."""
-        rows = self._rows_for(self.count + wanted, self.dtype)
+        rows = self._rows_for(self._width_for(self.count + wanted), self.dtype)
         return max(1, min(wanted, rows - 2))
 
     def append(self, store: SampleStore, last: int, threads: int) -> None:
         """Compute the rows of the samples that the table does not have, up to slot `last`."""
         first = self.count
         if last > self.width:
-            self._shape(self.dtype, last + min(last // 2, GROWTH + last // 8))
+            self._shape(self.dtype, self._width_for(last))
         new = np.arange(first, last)
         rows = self._make_room(len(new))
         self._fill(store, new, rows, last, threads)
@@ -166,6 +166,9 @@ class KernelTable:
         if self._shift is None:
             self._shift = points.data[0].astype(np.float64)
         return self._shift
+
+    def _width_for(self, slots: int) -> int:
+        return self.width if slots <= self.width else slots + min(slots // 2, GROWTH + slots // 8)
 
     def _rows_for(self, width: int, dtype: np.dtype[Any]) -> int:
         return int(min(width, max(FEWEST_ROWS, self.budget // (dtype.itemsize * max(1, width)))))

@@ -154,11 +154,29 @@ class OnlineLearner:
         return np.array(self.table.fetch(self.samples, int(slot), self.threads), dtype=np.float64)
 
     def offset(self, machine: int) -> float:
-        """Return the bias of a machine: the middle of the interval that its gradients leave."""
+        """Return the bias of a machine.
+
+        In the middle of a stream the two ends of the interval that gradients leave are outliers that have just come. So a
+        classifier takes the bias of the least loss in memory: from the largest gradient down, so many variables take
+        their upper bounds until the sum is 0. In novelty detection, whose memory has seen all but the inside, it is the
+        middle between the ends.
+        """
         if not self.bias:
             return 0.0
-        low, high = self._ends(machine)
-        return float(offset_between(np.array([low]), np.array([high]))[0])
+        if isinstance(self.roles[machine], Novelty):
+            low, high = self._ends(machine)
+            return float(offset_between(np.array([low]), np.array([high]))[0])
+        lower, upper = self.lower[machine, : self.count], self.upper[machine, : self.count]
+        inside = np.flatnonzero(lower < upper)
+        if not len(inside):
+            return 0.0
+        order = inside[np.argsort(-self.gradient[machine, inside], kind="stable")]
+        level, reached = self.gradient[machine, order], np.cumsum(upper[order] - lower[order])
+        wanted = -float(lower[inside].sum())
+        last = min(int(np.searchsorted(reached, wanted * (1.0 - 1e-12))), len(order) - 1)
+        if wanted > 0 and reached[last] <= wanted * (1.0 + 1e-12) and last + 1 < len(order):
+            return 0.5 * float(level[last] + level[last + 1])  # all between the two are equally good
+        return float(level[last])
 
     def violation(self, machine: int) -> float:
         """Return the largest violation in the memory of a machine."""
