@@ -149,6 +149,7 @@ struct OnlineArrays {
   const double *diagonal, *ridge;  // the latter all zeros
   const std::int32_t* group;       // all 0, or all −1 without a group
   bool grouped;
+  bool selective;                  // whether samples leave that are of no use; otherwise all stay that came
 };
 
 // What arrives: a slot, −1 for nothing but a step within the memory, and what the machine makes of the sample in it.

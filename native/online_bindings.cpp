@@ -12,7 +12,7 @@ namespace {
 template <class Value>
 std::tuple<int, std::int64_t, std::int64_t, double, double, std::int64_t> online_steps(
     Vector<double> dual, Vector<double> gradient, Vector<double> lower, Vector<double> upper, Vector<const double> diagonal,
-    bool grouped, Table<const Value> storage, Vector<const std::int64_t> slot, Vector<std::int64_t> last_use,
+    bool grouped, bool selective, Table<const Value> storage, Vector<const std::int64_t> slot, Vector<std::int64_t> last_use,
     std::int64_t clock, Vector<const std::int64_t> arrivals, Vector<const double> new_linear, Vector<const double> new_lower,
     Vector<const double> new_upper, Vector<const double> start, int rule, Vector<std::int64_t> progress, double tolerance,
     double max_seconds) {
@@ -46,7 +46,7 @@ std::tuple<int, std::int64_t, std::int64_t, double, double, std::int64_t> online
   rows.length = whole.data();
   {
     nb::gil_scoped_release unlocked;
-    const OnlineArrays machine{dual.data(), gradient.data(), lower.data(), upper.data(), diagonal.data(), no_ridge.data(), group.data(), grouped};
+    const OnlineArrays machine{dual.data(), gradient.data(), lower.data(), upper.data(), diagonal.data(), no_ridge.data(), group.data(), grouped, selective};
     const Arrivals stream{arrivals.data(), new_linear.data(), new_lower.data(), new_upper.data(), start.data(), count};
     OnlineProgress at{p[0], p[1], p[2]};
     if constexpr (sizeof(Value) == 4)
@@ -66,7 +66,7 @@ void define_online(nb::module_& m) {
   const auto exact = [](const char* name) { return nb::arg(name).noconvert(); };
   const auto define = [&](auto steps) {
     m.def("online_steps", steps, exact("dual"), exact("gradient"), exact("lower"), exact("upper"), exact("diagonal"),
-          nb::arg("grouped"), exact("storage"), exact("slot"), exact("last_use"), nb::arg("clock"), exact("arrivals"),
+          nb::arg("grouped"), nb::arg("selective"), exact("storage"), exact("slot"), exact("last_use"), nb::arg("clock"), exact("arrivals"),
           exact("new_linear"), exact("new_lower"), exact("new_upper"), exact("start"), nb::arg("rule"), exact("progress"),
           nb::arg("tolerance"), nb::arg("max_seconds"));
   };

@@ -2,7 +2,7 @@
 //
 //   PROCESS     a pair step of the newcomer and a partner in the memory
 //   REPROCESS   a pair step within the memory
-//   remove      after each step, who has b = 0 and could not be part of a violating pair
+//   remove      after each step, who has b = 0 and could not be part of a violating pair, unless all are to stay
 //
 // Slots hold samples in the order of arrival. Those before `length` have gradients that are kept up to date; a slot whose
 // two bounds are equal is not in the memory of this machine. Without a group a step moves one variable.
@@ -156,7 +156,7 @@ template <class Value> class OnlineMachine {
     }
     if (violates) {
       if (!step(up, down)) return false;
-    } else if (stream.start[at.next] == 0.0 && (partners || waiting() > kSeeds)) {
+    } else if (m.selective && stream.start[at.next] == 0.0 && (partners || waiting() > kSeeds)) {
       m.lower[k] = m.upper[k] = 0.0;  // it would change nothing
     }
     at.phase = 2;
@@ -176,6 +176,7 @@ template <class Value> class OnlineMachine {
   // A step, and who leaves after it. A step that rounding swallows is none.
   bool step(std::int64_t up, std::int64_t down) {
     if (!pair_step(s, rows, up, down, out)) return out.reason == Reason::precision;
+    if (!m.selective) return true;
     const Extreme ends = m.grouped ? extremes_of_one_group(s) : Extreme{0.0, 0.0, -1, -1};
     for (std::int64_t k = 0; k < at.length; ++k) {
       const bool useful = m.dual[k] != 0.0 || (m.upper[k] > 0.0 && m.gradient[k] > ends.low) ||

@@ -567,7 +567,7 @@ std::vector<double> stream(Loop loop, std::int64_t n, bool grouped, bool novelty
   std::vector<std::int64_t> arrivals(n + 4, -1), slot(n, -1), length(held, n), last_use(held, 0), owner(held, -1);
   for (std::int64_t i = 0; i < n; ++i) arrivals[i] = i;
   for (auto* array : {&linear, &lower, &upper, &start}) array->resize(n + 4, 0.0);
-  const OnlineArrays machine{dual.data(), gradient.data(), low.data(), high.data(), diagonal.data(), ridge.data(), group.data(), grouped};
+  const OnlineArrays machine{dual.data(), gradient.data(), low.data(), high.data(), diagonal.data(), ridge.data(), group.data(), grouped, n % 2 == 1 || !novelty};
   const Arrivals samples{arrivals.data(), linear.data(), lower.data(), upper.data(), start.data(), n + 4};
   RowStore<Value> rows{storage.data(), n + 3, slot.data(), length.data(), last_use.data(), 0, 0};
   OnlineProgress progress{0, 0, 0};

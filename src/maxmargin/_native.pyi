@@ -152,6 +152,7 @@ def online_steps(
     upper: _Floats,
     diagonal: _Floats,
     grouped: bool,
+    selective: bool,
     storage: _Values,
     slot: _Longs,
     last_use: _Longs,

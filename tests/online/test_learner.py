@@ -80,12 +80,12 @@ def streams(seed, n=160):
 class TestTheNativeLoop:
     @pytest.mark.parametrize("bias", [True, False])
     @pytest.mark.parametrize("selection", RULES)
-    @pytest.mark.parametrize("cost", [0.5, 50.0, 1e5])
-    def test_takes_the_path_of_its_twin(self, bias, selection, cost):
+    @pytest.mark.parametrize(("cost", "forget"), [(0.5, None), (50.0, None), (1e5, None), (5.0, 10**6)])
+    def test_takes_the_path_of_its_twin(self, bias, selection, cost, forget):
         X, y = streams(3)
         costs = cost * np.random.default_rng(0).uniform(0.5, 2.0, len(y))
         costs[::17] = 0.0
-        learner = learner_for(X, [Contrast(1)], bias=bias, selection=selection)
+        learner = learner_for(X, [Contrast(1)], bias=bias, selection=selection, forget=forget)
         show(learner, X, y, costs)
         assert learner.table.dtype == (np.float64 if cost == 1e5 else np.float32)
         table = KernelTable(Gaussian(1.0), 2**26)
@@ -96,7 +96,8 @@ class TestTheNativeLoop:
             table.restart(store, np.float64, 1)
         K = np.array([table.fetch(store, k, 1) for k in range(len(y))], dtype=np.float64)
         part = Contrast(1).part(y, costs)
-        twin = OnlineTwin(K, part.linear, part.lower, part.upper, bias=bias, selection=selection)
+        options = {"bias": bias, "selection": selection, "selective": forget is None}
+        twin = OnlineTwin(K, part.linear, part.lower, part.upper, **options)
         for t in range(len(y)):
             twin.observe(t)
         assert learner.steps == len(twin.path)
@@ -151,26 +152,26 @@ class TestTheNativeLoop:
 
     def test_checks_its_arguments(self):
         floats, longs, one = np.zeros(3), np.zeros(3, dtype=np.int64), np.zeros(1)
-        good = [floats.copy(), floats.copy(), floats.copy(), floats.copy(), floats, True, np.zeros((2, 3)), longs,
+        good = [floats.copy(), floats.copy(), floats.copy(), floats.copy(), floats, True, True, np.zeros((2, 3)), longs,
                 np.zeros(2, dtype=np.int64), 0, np.zeros(1, dtype=np.int64), one, one, one, one, 1,
                 np.array([0, 0, 1]), 1e-3, 1.0]  # fmt: skip
         _native.online_steps(*good)
         for position, value in (
             (1, np.zeros(4)),
             (4, np.zeros(2)),
-            (6, np.zeros((2, 2))),
-            (7, np.array([0, 0, 5])),
-            (8, longs),
-            (10, np.array([3])),
-            (10, np.array([2])),
-            (12, floats),
-            (15, 2),
-            (16, np.array([0, 0])),
-            (16, np.array([2, 0, 0])),
-            (16, np.array([0, 3, 0])),
-            (16, np.array([1, 1, 1])),
+            (7, np.zeros((2, 2))),
+            (8, np.array([0, 0, 5])),
+            (9, longs),
+            (11, np.array([3])),
+            (11, np.array([2])),
+            (13, floats),
+            (16, 2),
+            (17, np.array([0, 0])),
+            (17, np.array([2, 0, 0])),
+            (17, np.array([0, 3, 0])),
+            (17, np.array([1, 1, 1])),
         ):
-            bad = [*good[:16], np.array([0, 0, 1]), *good[17:]]
+            bad = [*good[:17], np.array([0, 0, 1]), *good[18:]]
             bad[position] = value
             with pytest.raises(ValueError, match=r"must|malformed|out of range|unknown|progress"):
                 _native.online_steps(*bad)

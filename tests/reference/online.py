@@ -20,9 +20,11 @@ SEEDS = 8
 class OnlineTwin:
     """One machine on samples whose kernel values are all known."""
 
-    def __init__(self, K, linear, lower, upper, start=None, bias=True, selection="second_order", tolerance=1e-3):
+    def __init__(
+        self, K, linear, lower, upper, start=None, bias=True, selection="second_order", tolerance=1e-3, selective=True
+    ):
         self.K, self.bias, self.selection, self.tolerance = K, bias, selection, tolerance
-        self.linear, self.lower, self.upper = linear, lower, upper
+        self.linear, self.lower, self.upper, self.selective = linear, lower, upper, selective
         self.start = np.zeros(len(linear)) if start is None else start
         self.b = np.zeros(len(linear))
         self.g = np.zeros(len(linear))
@@ -65,7 +67,7 @@ class OnlineTwin:
                 self.step(*pair)
         if violating:
             self.remove()
-        elif self.start[t] == 0.0 and not (self.bias and self.waits(t, others)):
+        elif self.selective and self.start[t] == 0.0 and not (self.bias and self.waits(t, others)):
             self.memory.remove(t)
 
     def waits(self, t: int, others: list[int]) -> bool:
@@ -125,7 +127,9 @@ class OnlineTwin:
         self.path.append((k, -1))
 
     def remove(self) -> None:
-        """Remove from the memory who supports nothing and violates nothing."""
+        """Remove from the memory who supports nothing and violates nothing, unless all are to stay."""
+        if not self.selective:
+            return
         if self.bias:
             high = max((self.g[k] for k in self.increasing(self.memory)), default=-np.inf)
             low = min((self.g[k] for k in self.decreasing(self.memory)), default=np.inf)

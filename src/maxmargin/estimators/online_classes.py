@@ -1,7 +1,8 @@
 """The classes of a stream and their machines: which there are, and how they are laid out as in scikit-learn.
 
-Classes are numbered as they appear. One-versus-rest has a machine for each class, of which two share one; one-versus-one has
-a machine for each pair. When a class appears late, new machines start from the memory: its samples are of other classes.
+Classes are numbered as they appear. One-versus-rest has a machine for each class, of which two share one;
+one-versus-one has a machine for each pair. When a class appears late, new machines start from the memory: its samples
+are of other classes.
 """
 
 from __future__ import annotations

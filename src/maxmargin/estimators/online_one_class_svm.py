@@ -44,8 +44,7 @@ class OnlineOneClassSVM(OutlierMixin, OnlineMachine):  # type: ignore[misc]  # s
     selection : {"second_order", "most_violating_pair"}, default="second_order"
         How a sample's partner and the pairs within the memory are chosen: by gain, or by violation.
     epochs : int, default=1
-        Passes over the data that ``fit`` makes. From the second on, samples in memory are not taken in again, and others
-        are not either: each counts once.
+        Passes over the data that ``fit`` makes; a sample counts once, however often it comes.
     finishing : bool, default=False
         Whether ``fit`` and ``partial_fit`` go on to the optimum of the samples in memory, up to ``tol``.
     budget : int, default=None
@@ -53,7 +52,8 @@ class OnlineOneClassSVM(OutlierMixin, OnlineMachine):  # type: ignore[misc]  # s
     budget_strategy : {"remove", "project", "merge"}, default="project"
         What becomes of a sample that leaves; see ``OnlineSVC``.
     forget : int, default=None
-        Samples leave when so many others have followed: for streams that drift.
+        Samples leave when so many others have followed: for streams that drift. Until then all of them stay; with
+        ``finishing`` the model is that of ``OneClassSVM`` for the last so many samples.
     tol : float, default=1e-3
         The violation of optimality from which on a pair takes a step.
     cache_size : float or "auto", default="auto"
@@ -84,7 +84,7 @@ class OnlineOneClassSVM(OutlierMixin, OnlineMachine):  # type: ignore[misc]  # s
     >>> import numpy as np
     >>> from maxmargin import OnlineOneClassSVM
     >>> stream = np.random.default_rng(0).normal(size=(1000, 2))
-    >>> model = OnlineOneClassSVM(nu=0.1, gamma=0.5, forget=500)
+    >>> model = OnlineOneClassSVM(nu=0.2, gamma=0.2, forget=500)
     >>> for start in range(0, 1000, 50):
     ...     model = model.partial_fit(stream[start : start + 50])
     >>> model.predict([[0.0, 0.0], [6.0, 6.0]])
@@ -215,9 +215,9 @@ class OnlineOneClassSVM(OutlierMixin, OnlineMachine):  # type: ignore[misc]  # s
     def certificate_(self) -> Certificate:
         """What is proved about the model with respect to the samples in memory."""
         learner = self._memory("certificate_")
-        if self._certificate_ is None:
-            self._certificate_ = judge_memory(learner, 0)
-        return self._certificate_
+        if not self._certificates_:
+            self._certificates_.append(judge_memory(learner, 0))
+        return self._certificates_[0]
 
     @property
     def intercept_(self) -> Floats:
@@ -262,4 +262,4 @@ class OnlineOneClassSVM(OutlierMixin, OnlineMachine):  # type: ignore[misc]  # s
 
     def _keep(self, learner: OnlineLearner) -> None:
         self._learner_, self._kernel_ = learner, learner.kernel
-        self._certificate_: Certificate | None = None
+        self._certificates_: list[Certificate] = []  # once it is asked for

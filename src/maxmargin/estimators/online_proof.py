@@ -1,8 +1,8 @@
 """What is proved about a model from a stream with respect to any data set.
 
-Weak duality holds between the decision function as it is (primal) and any feasible dual vector. The one that is tried here
-has the dual variables of those samples in memory that are rows of the data; what the others take away from the sums is
-repaired.
+Weak duality holds between the decision function as it is (primal) and any feasible dual vector. The one that is tried
+here has the dual variables of those samples in memory that are rows of the data; what the others take away from the
+sums is repaired.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def of_function(problem: DualProblem, dual: Floats, slack: Floats, squared_norm:
 
 
 def match(learner: OnlineLearner, X: Any, rows: Indices, numbers: Indices) -> Indices:
-    """Return, for each sample in memory, a row of the data that is equal to it and of its class, −1 if there is none."""
+    """Return, for each sample in memory, a row of the data that equals it and is of its class, −1 if there is none."""
     waiting: dict[Any, list[int]] = {}
     slots = np.flatnonzero(learner.dual[:, : learner.count].any(axis=0))
     keys = _keys(rows_of(learner.samples.points.data, slots))

@@ -29,9 +29,9 @@ from maxmargin.training import Machine
 class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit-learn has no type hints
     """Classify with a wide margin, learned from a stream: one look at each sample, memory of the support vectors.
 
-    LASVM (Bordes et al. 2005) with second-order steps (Glasmachers & Igel 2008). ``partial_fit`` takes batches of any size
-    down to one sample; ``fit`` makes passes over a table. The objective is that of ``SVC``, and ``certificate_`` says how
-    far from its optimum the model is.
+    LASVM (Bordes et al. 2005) with second-order steps (Glasmachers & Igel 2008). ``partial_fit`` takes batches of any
+    size down to one sample; ``fit`` makes passes over a table. The objective is that of ``SVC``, and ``certificate_``
+    says how far from its optimum the model is.
 
     Parameters
     ----------
@@ -56,14 +56,16 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
     fit_intercept : bool, default=True
         Whether the decision function has a bias.
     multi_class : {"ovr", "ovo"}, default="ovr"
-        A machine for each class against the rest, or for each pair of classes. They share support vectors and kernel values.
+        A machine for each class against the rest, or for each pair of classes. They share support vectors and kernel
+        values.
     budget : int, default=None
         The most samples in memory. The least useful leave; what that costs in dual value is ``budget_loss_``.
     budget_strategy : {"remove", "project", "merge"}, default="project"
         What becomes of a sample that leaves: its dual variable goes to others, it is projected on the most similar
         samples, or it is merged with one of its class (gaussian kernel, dense data).
     forget : int, default=None
-        Samples leave when so many others have followed: for streams that drift.
+        Samples leave when so many others have followed: for streams that drift. Until then all of them stay, because
+        one of no use today may be needed when others leave: the memory is that of so many samples.
     tol : float, default=1e-3
         The violation of optimality from which on a pair takes a step.
     cache_size : float or "auto", default="auto"
@@ -279,7 +281,8 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
         weights = check_sample_weights(sample_weight, X)
         if len(self._classes_.unknown(y[weights > 0])):
             raise ValueError(f"y has labels that are not in classes_, {self.classes_.tolist()}")
-        return self._per_machine(judge(self, X, y, weights))
+        found = judge(self, X, y, weights)
+        return found[0] if len(found) == 1 else found
 
     @property
     def certificate_(self) -> Any:
@@ -326,7 +329,7 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
         check_flag("fit_intercept", self.fit_intercept)
         check_flag("finishing", self.finishing)
         check_choice("multi_class", self.multi_class, ("ovr", "ovo"))
-        if isinstance(self.C, float) and self.C == np.inf:
+        if isinstance(self.C, float) and np.isposinf(self.C):
             raise ValueError("a stream has no hard margin (C=inf): one step would have no end; use SVC, or a finite C")
         check_number("C", self.C, above=0)
 

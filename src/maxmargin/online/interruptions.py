@@ -1,8 +1,8 @@
 """Ctrl-C that waits for a moment when the state is whole.
 
-Python delivers an interruption between any two of its instructions: also between two halves of a change. A memory that is
-changed in place must not be left like that, so Ctrl-C is noted, and whoever works looks at the note. Pressed a second time it
-acts at once, in case nobody looks.
+Python delivers an interruption between any two of its instructions: also between two halves of a change. A memory that
+is changed in place must not be left like that, so Ctrl-C is noted, and whoever works looks at the note. Pressed a
+second time it acts at once, in case nobody looks.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Kernel values between the samples in memory: rows over slots, within a budget of bytes.
 
-A stored row is valid for all slots there are. Samples come in chunks: the rows of a chunk are computed at once, and their
-values are the new columns of the rows that are stored. If memory is short, the row that was not used for the longest time
-makes room, and is computed again when it is wanted.
+A stored row is valid for all slots there are. Samples come in chunks: the rows of a chunk are computed at once, and
+their values are the new columns of the rows that are stored. If memory is short, the row that was not used for the
+longest time makes room, and is computed again when it is wanted.
 
 Values are in single precision, unless costs are so large that their errors would count.
 """
@@ -57,18 +57,24 @@ class KernelTable:
     def __init__(self, kernel: Kernel, budget: int) -> None:
         self.kernel, self.budget = kernel, budget
         self.count = self.clock = self.evaluations = 0
+        self.storage: NDArray[Any]
+        self.row_of: Indices
+        self._owner: Indices
+        self.last_use: Indices
+        self.diagonal: Floats
         self._shift: Floats | None = None
         self._shape(np.dtype(np.float32), FIRST_WIDTH)
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The precision of the values."""
-        return self.storage.dtype
+        dtype: np.dtype[Any] = self.storage.dtype
+        return dtype
 
     @property
     def width(self) -> int:
         """For how many slots there is room."""
-        return self.storage.shape[1]
+        return int(self.storage.shape[1])
 
     @property
     def complete(self) -> bool:

@@ -5,9 +5,9 @@
         REPROCESS   the same with a pair within the memory
         remove      after each step, who supports nothing and could not be part of a violating pair
 
-The memory holds *slots*, a sample in each, in the order of arrival. One or several machines share slots and kernel values;
-each has a dual variable, its gradient and a box for every slot. An empty box means that the machine has no use for the
-sample; a slot that no machine uses is given up. Memory is that of the support vectors, however long the stream.
+The memory holds *slots*, a sample in each, in the order of arrival. One or several machines share slots and kernel
+values; each has a dual variable, its gradient and a box for every slot. An empty box means that the machine has no use
+for the sample; a slot that no machine uses is given up. Memory is that of the support vectors, however long the stream.
 
 The steps are native (`native/online_steps.hpp`); here are the chunks of samples, the rows of kernel values, and what
 comes and goes. `maintenance` has what else makes samples leave: age, and a budget.
@@ -97,7 +97,8 @@ class OnlineLearner:
     budget : Budget, optional
         How many samples are kept at most, and what happens to the others.
     forget : int, optional
-        The age at which samples leave.
+        The age at which samples leave. Until then all stay: one that is of no use today may be needed when others
+        leave.
 
     Attributes
     ----------
@@ -151,13 +152,13 @@ class OnlineLearner:
 
     def row(self, slot: int) -> Floats:
         """Return the kernel values of a slot with all, as a copy in double precision."""
-        return np.array(self.table.fetch(self.samples, int(slot), self.threads), dtype=np.float64)
+        return np.array(self.table.fetch(self.samples, slot, self.threads), dtype=np.float64)
 
     def offset(self, machine: int) -> float:
         """Return the bias of a machine.
 
-        In the middle of a stream the two ends of the interval that gradients leave are outliers that have just come. So a
-        classifier takes the bias of the least loss in memory: from the largest gradient down, so many variables take
+        In the middle of a stream the two ends of the interval that gradients leave are outliers that have just come. So
+        a classifier takes the bias of the least loss in memory: from the largest gradient down, so many variables take
         their upper bounds until the sum is 0. In novelty detection, whose memory has seen all but the inside, it is the
         middle between the ends.
         """
@@ -236,13 +237,11 @@ class OnlineLearner:
         """Add a machine. It knows the memory, with dual variables of 0; or it is the opposite of another machine."""
         self.give_up_slots(0)
         n, m = self.count, opposite_of
+        rows = np.zeros((4, self.dual.shape[1]))
         if m is not None:
-            rows = -self.dual[m], -self.gradient[m], -self.upper[m], -self.lower[m]
+            rows[:] = -self.dual[m], -self.gradient[m], -self.upper[m], -self.lower[m]
         else:
-            part = role.part(self.slots.label, self.slots.cost)
-            rows = tuple(np.zeros((4, self.table.width)))
-            for row, values in zip(rows[1:], part[:3], strict=True):
-                row[:n] = values
+            rows[1:, :n] = role.part(self.slots.label, self.slots.cost)[:3]
         for name, row in zip(STATE, rows, strict=True):
             setattr(self, name, np.vstack([getattr(self, name), row[None]]))
         self.roles.append(role)
@@ -339,7 +338,7 @@ class OnlineLearner:
         return arrivals
 
     def append(self, X: Any, about: Slots) -> None:
-        """Put samples into new slots, with no part in any machine so far; raise if their kernel values are no numbers."""
+        """Put samples into new slots, with no part in any machine so far, or raise if kernel values are no numbers."""
         before = self.count
         self.samples.append(X)
         try:
@@ -369,7 +368,7 @@ class OnlineLearner:
         for m in range(len(self.roles)):  # double precision all the way
             gradient = self.linear(m)
             for slot in np.flatnonzero(self.dual[m, :known]):
-                gradient -= self.dual[m, slot] * self.row(slot)[:known]
+                gradient -= self.dual[m, slot] * self.row(int(slot))[:known]
             self.gradient[m, :known] = gradient
 
     def _compute_what_is_missing(self) -> None:
@@ -408,7 +407,7 @@ class OnlineLearner:
         while True:
             reason, steps, row, _, _, clock = _native.online_steps(
                 self.dual[m, :n], self.gradient[m, :n], self.lower[m, :n], self.upper[m, :n], table.diagonal[:n],
-                self.bias, table.storage, table.row_of[:n], last_use, table.clock, arrivals, *part,
+                self.bias, self.forget is None, table.storage, table.row_of[:n], last_use, table.clock, arrivals, *part,
                 SELECTIONS[self.selection], progress, self.tolerance, np.inf,
             )  # fmt: skip
             taken += steps

@@ -57,7 +57,7 @@ class Budget:
 
 
 def least_useful(learner: OnlineLearner) -> int:
-    """Return the slot whose dual variables would cost least in dual value if they became 0 at the price of the offset."""
+    """Return the slot whose dual variables cost least in dual value if the offset is their price."""
     used = learner.used()
     cost = np.zeros(len(used))
     for m in range(len(learner.roles)):
@@ -145,7 +145,8 @@ def take_out(learner: OnlineLearner, slot: int) -> Floats:
 def bequeath(learner: OnlineLearner, slot: int) -> None:
     """Give the cost of a sample to the most similar one of its class, which stands for both from now on.
 
-    Without that the boxes of few samples would soon be too small for the stream: the sum of novelty detection grows with it.
+    Without that the boxes of few samples would soon be too small for the stream: the sum of novelty detection grows
+    with it.
     """
     used = learner.used()
     alike = used[(learner.slots.label[used] == learner.slots.label[slot]) & (used != slot)]
@@ -185,7 +186,7 @@ def absorb(learner: OnlineLearner, machine: int, amount: float) -> None:
 
 def _solve(learner: OnlineLearner, machine: int, slots: Indices, square: Floats) -> Floats:
     """Return the best dual variables of some slots, all others fixed; `square` has their kernel values."""
-    dual = learner.dual[machine, slots]
+    dual: Floats = learner.dual[machine, slots]
     linear = learner.gradient[machine, slots] + square @ dual
     gradient, outcome = np.empty(len(slots)), np.array([[-1, 0, 0]])
     _native.solve_whole_problems(

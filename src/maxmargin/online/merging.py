@@ -1,9 +1,9 @@
 """Two samples of one class become one: the point between them where their images are approximated best.
 
-For a gaussian kernel with κ = k(x, x'), the point z = h x + (1 − h) x' has k(x, z) = κ^((1−h)²) and k(x', z) = κ^(h²). The
-best multiple of Φ(z) for d Φ(x) + d' Φ(x') is d k(x, z) + d' k(x', z), and what it leaves is
-d² + d'² + 2 d d' κ − (d k(x, z) + d' k(x', z))² (Wang, Crammer & Vucetic 2012). The new sample stands for both: its
-cost is the sum of theirs.
+For a gaussian kernel with κ = k(x, x'), the point z = h x + (1 − h) x' has k(x, z) = κ^((1−h)²) and k(x', z) = κ^(h²).
+The best multiple of Φ(z) for d Φ(x) + d' Φ(x') is d k(x, z) + d' k(x', z), and what it leaves is d² + d'² + 2 d d' κ −
+(d k(x, z) + d' k(x', z))² (Wang, Crammer & Vucetic 2012). The new sample stands for both: its cost is the sum of
+theirs.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     one class against another, or against the rest     linear = ±1,  [0, C_i] or [−C_i, 0],  starts at 0
     novelty detection                                  linear = 0,   [0, c_i],               starts at ν c_i
 
-With a bias the variables of a machine sum to a constant, which a newcomer raises by the value it starts with. So the sum
-of novelty detection is ν Σ c_i over all samples seen, as in the batch problem (`formulations.one_class`).
+With a bias the variables of a machine sum to a constant, which a newcomer raises by the value it starts with. So the
+sum of novelty detection is ν Σ c_i over all samples seen, as in the batch problem (`formulations.one_class`).
 """
 
 from __future__ import annotations
