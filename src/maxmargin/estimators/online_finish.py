@@ -12,7 +12,7 @@ from maxmargin.estimators.pairs import train_several
 from maxmargin.estimators.reports import reporting
 from maxmargin.formulations import c_classification
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
-from maxmargin.online.learner import Slots
+from maxmargin.online.slots import Slots
 from maxmargin.problems import DualProblem
 from maxmargin.training import Machine
 

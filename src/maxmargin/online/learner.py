@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from maxmargin.online.kernel_table import KernelTable
 from maxmargin.online.maintenance import Budget, forget_the_old
 from maxmargin.online.roles import Novelty, Part, Role
 from maxmargin.online.sample_store import SampleStore
+from maxmargin.online.slots import Slots
 from maxmargin.problems import DualProblem
 from maxmargin.problems.certificate import offset_between
 
@@ -53,30 +53,6 @@ DONE = 0
 
 #: The arrays of each machine and slot.
 STATE = ("dual", "gradient", "lower", "upper")
-
-
-@dataclass
-class Slots:
-    """What is known of the sample in each slot."""
-
-    label: Indices
-    cost: Floats
-    identity: Indices
-    arrived: Indices
-
-    @classmethod
-    def empty(cls) -> Slots:
-        """Return room for nothing."""
-        return cls(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-
-    def take(self, slots: Indices) -> Slots:
-        """Return some of them."""
-        return Slots(self.label[slots], self.cost[slots], self.identity[slots], self.arrived[slots])
-
-    def extended(self, more: Slots) -> Slots:
-        """Return these and more."""
-        pairs = zip(vars(self).values(), vars(more).values(), strict=True)
-        return Slots(*(np.concatenate(pair) for pair in pairs))
 
 
 class OnlineLearner:

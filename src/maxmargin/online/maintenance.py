@@ -20,6 +20,7 @@ import numpy as np
 
 from maxmargin import _native
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
+from maxmargin.online.merging import best_merger, put_in
 from maxmargin.online.roles import Novelty
 
 if TYPE_CHECKING:
@@ -93,8 +94,6 @@ def project(learner: OnlineLearner, slot: int) -> None:
 
 def merge(learner: OnlineLearner, slot: int) -> None:
     """Let a sample and one of its class become a single one between them; without any other of its class, let it go."""
-    from maxmargin.online.merging import best_merger, put_in
-
     merger = best_merger(learner, slot)
     if merger is None:
         remove(learner, slot)

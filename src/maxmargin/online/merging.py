@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from maxmargin.matrices.symmetric_matrix import Floats
+from maxmargin.online.slots import Slots
 
 if TYPE_CHECKING:
     from maxmargin.online.learner import OnlineLearner
@@ -57,8 +58,6 @@ def best_merger(learner: OnlineLearner, slot: int) -> Merger | None:
 
 def put_in(learner: OnlineLearner, merger: Merger) -> Floats:
     """Put the point between two samples in a slot of its own; return its dual variables."""
-    from maxmargin.online.learner import Slots
-
     pair = np.array([merger.slot, merger.partner])
     values = learner.samples.points.take(pair).values()
     point = merger.share * values[:1] + (1.0 - merger.share) * values[1:]
