@@ -280,4 +280,5 @@ NB_MODULE(_native, m) {
         nb::arg("features").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"));
   define_solvers(m);
   define_linear(m);
+  define_online(m);
 }

@@ -141,6 +141,31 @@ struct WholeTask {
   std::int64_t most_free;      // limit
 };
 
+// ---- streams ----------------------------------------------------------------------------------------------------
+
+// One machine that learns from a stream: arrays over slots, each of which holds a sample.
+struct OnlineArrays {
+  double *dual, *gradient, *lower, *upper;
+  const double *diagonal, *ridge;  // the latter all zeros
+  const std::int32_t* group;       // all 0, or all −1 without a group
+  bool grouped;
+  bool selective;                  // whether samples leave that are of no use; otherwise all stay that came
+};
+
+// What arrives: a slot, −1 for nothing but a step within the memory, and what the machine makes of the sample in it.
+struct Arrivals {
+  const std::int64_t* slot;
+  const double *linear, *lower, *upper;
+  const double* start;  // the value that its dual variable has from the beginning
+  std::int64_t count;
+};
+
+struct OnlineProgress {
+  std::int64_t next;    // the first arrival that is not finished
+  std::int64_t phase;   // how far it is
+  std::int64_t length;  // slots with gradients
+};
+
 // ---- linear machines --------------------------------------------------------------------------------------------
 
 constexpr std::int64_t kSquareRows = 128;    // dense rows whose products are summed up together
@@ -269,6 +294,10 @@ struct SolverLoops {
   Outcome (*one_group)(DualState&, RowStore<float>&, float* room, double tolerance, std::int64_t max_steps, double max_seconds);
   // Second order, one group or none; `row` of the outcome counts requests for rows.
   Outcome (*whole_problem)(DualState&, const WholeTask&, double tolerance, std::int64_t max_steps);
+  Outcome (*online)(const OnlineArrays&, RowStore<double>&, const Arrivals&, Rule, OnlineProgress&, double tolerance,
+                    double max_seconds);
+  Outcome (*online_single)(const OnlineArrays&, RowStore<float>&, const Arrivals&, Rule, OnlineProgress&, double tolerance,
+                           double max_seconds);
 };
 
 #if defined(__x86_64__)

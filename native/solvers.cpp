@@ -1,6 +1,7 @@
 // Compiled once per instruction set, never with fused multiply-add; MAXMARGIN_LEVEL names the namespace.
 #include "loops.hpp"
 #include "one_group.hpp"
+#include "online_steps.hpp"
 #include "pairwise.hpp"
 #include "whole_problem.hpp"
 
@@ -20,6 +21,7 @@ static Outcome whole_problem(DualState& s, const WholeTask& task, double toleran
 }
 
 extern const SolverLoops solvers;
-const SolverLoops solvers = {run_pairwise<double>, run_pairwise<float>, one_group, whole_problem};
+const SolverLoops solvers = {run_pairwise<double>, run_pairwise<float>, one_group, whole_problem,
+                             run_online<double>, run_online<float>};
 
 }  // namespace maxmargin::MAXMARGIN_LEVEL

@@ -25,6 +25,8 @@ from maxmargin.estimators import (
     nu_svc,
     nu_svr,
     one_class_svm,
+    online_one_class_svm,
+    online_svc,
     quantile_svr,
     rank_svc,
     svc,
@@ -73,7 +75,10 @@ def test_own_kernels_run():
     assert names["given"].score(names["K"], ["English"] * 4 + ["Italian"] * 4) == 1.0
 
 
-@pytest.mark.parametrize("page", ["machines.md", "linear_machines.md", "feature_maps.md", "active_learning.md"])
+PRINTING = ["machines.md", "linear_machines.md", "feature_maps.md", "active_learning.md", "online.md"]
+
+
+@pytest.mark.parametrize("page", PRINTING)
 def test_examples_print_what_they_say(page):
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     examples = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", text, re.DOTALL)
@@ -97,6 +102,7 @@ def test_code_of_a_page_runs(page, tmp_path, monkeypatch):
 ESTIMATORS = [svc, nu_svc, svr, nu_svr, one_class_svm, quantile_svr, svdd, lssvc, lssvr, rank_svc]
 ESTIMATORS += [linear_svc, linear_svr, linear_one_class_svm, linear_path, kernel_approximation_svc, fit_trace]
 ESTIMATORS += [active_learner, active_query, importance_weights]
+ESTIMATORS += [online_svc, online_one_class_svm]
 
 
 FEATURE_MAPS = [distance_map, function_map, nystroem_map, polar_coordinates, polynomial_map]
@@ -122,6 +128,6 @@ def test_links_and_files_exist(page):
     for path in re.findall(r"`((?:native|tests|benchmarks|docs|examples)/[\w/.-]+)`", text):
         assert (ROOT / path).exists(), path
     for module in re.findall(
-        r"`((?:feature_maps|kernels|matrices|problems|formulations|solvers|models)/\w+\.py)", text
+        r"`((?:feature_maps|kernels|matrices|problems|formulations|solvers|models|online)/\w+\.py)", text
     ):
         assert "mine" in module or (ROOT / "src/maxmargin" / module).exists(), module

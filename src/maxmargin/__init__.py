@@ -22,6 +22,8 @@ from maxmargin.estimators import (
     NuSVC,
     NuSVR,
     OneClassSVM,
+    OnlineOneClassSVM,
+    OnlineSVC,
     QuantileSVR,
     RankSVC,
 )
@@ -54,6 +56,8 @@ __all__ = [
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
+    "OnlineOneClassSVM",
+    "OnlineSVC",
     "Progress",
     "QuantileSVR",
     "RankSVC",

@@ -145,6 +145,28 @@ def solve_whole_problems(
     max_seconds: float,
     threads: int,
 ) -> None: ...
+def online_steps(
+    dual: _Floats,
+    gradient: _Floats,
+    lower: _Floats,
+    upper: _Floats,
+    diagonal: _Floats,
+    grouped: bool,
+    selective: bool,
+    storage: _Values,
+    slot: _Longs,
+    last_use: _Longs,
+    clock: int,
+    arrivals: _Longs,
+    new_linear: _Floats,
+    new_lower: _Floats,
+    new_upper: _Floats,
+    start: _Floats,
+    rule: int,
+    progress: _Longs,
+    tolerance: float,
+    max_seconds: float,
+) -> tuple[int, int, int, float, float, int]: ...
 def row_decisions(
     values: _Values,
     starts: _Indices,

@@ -9,6 +9,8 @@ from maxmargin.estimators.lssvr import LSSVR
 from maxmargin.estimators.nu_svc import NuSVC
 from maxmargin.estimators.nu_svr import NuSVR
 from maxmargin.estimators.one_class_svm import OneClassSVM
+from maxmargin.estimators.online_one_class_svm import OnlineOneClassSVM
+from maxmargin.estimators.online_svc import OnlineSVC
 from maxmargin.estimators.quantile_svr import QuantileSVR
 from maxmargin.estimators.rank_svc import RankSVC
 from maxmargin.estimators.svc import SVC
@@ -28,6 +30,8 @@ __all__ = [
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
+    "OnlineOneClassSVM",
+    "OnlineSVC",
     "QuantileSVR",
     "RankSVC",
 ]

@@ -33,6 +33,7 @@ from maxmargin.estimators.kernel_classifier import STRATEGIES, KernelClassifier
 from maxmargin.estimators.kernel_machine import KernelMachine
 from maxmargin.estimators.linear_machine import LinearEstimator
 from maxmargin.estimators.noise import LaplaceNoise
+from maxmargin.estimators.online_machine import OnlineMachine
 from maxmargin.estimators.single_machine import SingleMachine
 from maxmargin.interchange.errors import ModelFileError
 from maxmargin.interchange.records import GEOMETRIES
@@ -42,8 +43,12 @@ from maxmargin.models.calibration import BINS, PlattSigmoid
 from maxmargin.problems import Certificate
 from maxmargin.training import Machine
 
-#: The estimators that a file may name.
-ESTIMATORS: dict[str, type[Any]] = {name: getattr(estimators, name) for name in estimators.__all__}
+#: The estimators that a file may name; those that learn from a stream go on, and what they go on with is for pickle.
+ESTIMATORS: dict[str, type[Any]] = {
+    name: getattr(estimators, name)
+    for name in estimators.__all__
+    if not issubclass(getattr(estimators, name), OnlineMachine)
+}
 
 #: The parameters of each.
 PARAMETERS: dict[type[Any], frozenset[str]] = {kind: frozenset(kind._get_param_names()) for kind in ESTIMATORS.values()}

@@ -79,7 +79,8 @@ def save(model: Any, file: str | os.PathLike[str] | BinaryIO) -> None:
     """
     name = type(model).__name__
     if ESTIMATORS.get(name) is not type(model):
-        raise ModelFileError(f"{name} is no estimator that model files know; those are {', '.join(ESTIMATORS)}")
+        known = ", ".join(ESTIMATORS)
+        raise ModelFileError(f"{name} is no estimator that model files know; those are {known}. Pickle keeps others")
     fitted = fitted_attributes(model)
     if not fitted:
         raise ModelFileError(f"this {name} is not fitted yet; only fitted models have files")

@@ -1,0 +1,241 @@
+"""Kernel values between the samples in memory: rows over slots, within a budget of bytes.
+
+A stored row is valid for all slots there are. Samples come in chunks: the rows of a chunk are computed at once, and
+their values are the new columns of the rows that are stored. If memory is short, the row that was not used for the
+longest time makes room, and is computed again when it is wanted.
+
+Values are in single precision, unless costs are so large that their errors would count.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.kernels import FormulaKernel, Kernel, Points
+from maxmargin.kernels.formula import Term
+from maxmargin.kernels.fused_columns import fused_columns
+from maxmargin.matrices import NOT_FINITE
+from maxmargin.matrices.symmetric_matrix import Floats, Indices
+from maxmargin.online.sample_store import SampleStore
+
+#: Rows that are there at least, whatever the budget: those of a pair, and of a chunk of two.
+FEWEST_ROWS = 4
+
+#: Slots that there is room for at first.
+FIRST_WIDTH = 64
+
+#: When there is no room, so many slots are added and an eighth of all, or a half if that is less.
+GROWTH = 512
+
+#: About how many values are moved or computed together.
+TOGETHER = 2**22
+
+#: A cost times a kernel value from which on values are in double precision: the gradient errs by about 1e-7 of that.
+PRECISE_ABOVE = 1e3
+
+
+class KernelTable:
+    """Rows of kernel values.
+
+    Attributes
+    ----------
+    storage : float array of shape (rows, width)
+        The values.
+    row_of : int array
+        Where the row of each slot is stored, −1 if it is not.
+    diagonal : float array
+        The value of each slot with itself, as the table has it: copies of a sample have no curvature between them.
+    last_use : int array
+        By row, readings of `clock`.
+    evaluations : int
+        How many values were computed.
+    """
+
+    def __init__(self, kernel: Kernel, budget: int) -> None:
+        self.kernel, self.budget = kernel, budget
+        self.count = self.clock = self.evaluations = 0
+        self.storage: NDArray[Any]
+        self.row_of: Indices
+        self._owner: Indices
+        self.last_use: Indices
+        self.diagonal: Floats
+        self._shift: Floats | None = None
+        self._shape(np.dtype(np.float32), FIRST_WIDTH)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The precision of the values."""
+        dtype: np.dtype[Any] = self.storage.dtype
+        return dtype
+
+    @property
+    def width(self) -> int:
+        """For how many slots there is room."""
+        return int(self.storage.shape[1])
+
+    @property
+    def complete(self) -> bool:
+        """Whether the rows of all slots are stored."""
+        return bool((self.row_of[: self.count] >= 0).all())
+
+    def most_at_once(self, wanted: int) -> int:
+        """Return how many of `wanted` samples may come as one chunk: their rows and two others are needed."""
+        rows = self._rows_for(self._width_for(self.count + wanted), self.dtype)
+        return max(1, min(wanted, rows - 2))
+
+    def append(self, store: SampleStore, last: int, threads: int) -> None:
+        """Compute the rows of the samples that the table does not have, up to slot `last`."""
+        first = self.count
+        if last > self.width:
+            self._shape(self.dtype, self._width_for(last))
+        new = np.arange(first, last)
+        rows = self._make_room(len(new))
+        self._fill(store, new, rows, last, threads)
+        old = np.flatnonzero(self.row_of[:first] >= 0)
+        fresh = self.storage[rows, :first]
+        step = max(1, TOGETHER // max(1, len(new)))
+        for start in range(0, len(old), step):
+            part = old[start : start + step]
+            self.storage[self.row_of[part], first:last] = fresh[:, part].T
+        self._take(new, rows)
+        self.diagonal[new] = self.storage[rows, new]
+        self.count = last
+
+    def fetch(self, store: SampleStore, slot: int, threads: int) -> NDArray[Any]:
+        """Return the row of a slot, computed if it is not stored. The last two that were fetched are there."""
+        if self.row_of[slot] < 0:
+            rows = self._make_room(1)
+            self._fill(store, np.array([slot]), rows, self.count, threads)
+            self._take(np.array([slot]), rows)
+        row = int(self.row_of[slot])
+        self.clock += 1
+        self.last_use[row] = self.clock
+        return self.storage[row, : self.count]
+
+    def keep(self, slots: Indices) -> None:
+        """Keep some slots, in order; the others' rows and columns are gone."""
+        leaving = np.ones(self.count, dtype=bool)
+        leaving[slots] = False
+        gone = self.row_of[: self.count][leaving]
+        self._owner[gone[gone >= 0]] = -1
+        moved = slots != np.arange(len(slots))
+        first = int(moved.argmax()) if moved.any() else len(slots)
+        stored, source = np.flatnonzero(self._owner >= 0), slots[first:]
+        step = max(1, TOGETHER // max(1, len(source)))
+        for start in range(0, len(stored) if len(source) else 0, step):
+            part = stored[start : start + step]
+            self.storage[part, first : len(slots)] = self.storage[part[:, None], source]
+        self.row_of[: len(slots)] = self.row_of[slots]
+        self.row_of[len(slots) :] = -1
+        self.diagonal[: len(slots)] = self.diagonal[slots]
+        owners = np.flatnonzero(self.row_of >= 0)
+        self._owner[self.row_of[owners]] = owners
+        self.count = len(slots)
+
+    def append_all(self, store: SampleStore, threads: int) -> None:
+        """Compute the rows of all samples that the table does not have, as many as there is room for."""
+        at_once = max(1, TOGETHER // max(1, store.count))
+        while self.count < store.count:
+            self.append(store, self.count + self.most_at_once(min(at_once, store.count - self.count)), threads)
+
+    def restart(self, store: SampleStore, dtype: Any, threads: int) -> None:
+        """Compute all values afresh."""
+        self.count = 0
+        self._shape(np.dtype(dtype), max(self.width, store.count))
+        self.append_all(store, threads)
+
+    def wants_precision(self, scale: float) -> bool:
+        """Whether single precision does no longer serve costs times kernel values of this size."""
+        return self.dtype == np.float32 and not scale <= PRECISE_ABOVE
+
+    def _fill(self, store: SampleStore, slots: Indices, rows: Indices, last: int, threads: int) -> None:
+        """Compute the values of some slots with all up to `last`, into rows that nobody owns meanwhile."""
+        points = store.points.take(slice(0, last))
+        self.evaluations += len(slots) * last
+        if isinstance(self.kernel, FormulaKernel):
+            formula = self.kernel.formula
+            shift = self._shift_for(points) if formula.term in (Term.SQUARED, Term.ABSOLUTE) else None
+            fused_columns(formula, points, self.dtype, threads, shift).fill(points.take(slots), self.storage, rows)
+        else:
+            with np.errstate(over="ignore"):
+                self.storage[rows, :last] = self.kernel.evaluate(points.take(slots), points)
+        if not np.isfinite(self.storage[rows, :last]).all():
+            raise ValueError(NOT_FINITE)
+
+    def _shift_for(self, points: Points) -> Floats | None:
+        """Return what is taken off all samples, so that a common offset costs no digits: the first sample of all."""
+        if self.dtype != np.float32 or not isinstance(points.data, np.ndarray):
+            return None
+        if self._shift is None:
+            self._shift = points.data[0].astype(np.float64)
+        return self._shift
+
+    def _width_for(self, slots: int) -> int:
+        return self.width if slots <= self.width else slots + min(slots // 2, GROWTH + slots // 8)
+
+    def _rows_for(self, width: int, dtype: np.dtype[Any]) -> int:
+        return int(min(width, max(FEWEST_ROWS, self.budget // (dtype.itemsize * max(1, width)))))
+
+    def _shape(self, dtype: np.dtype[Any], width: int) -> None:
+        """Make room for so many slots; rows that do not fit any more are let go, the longest unused first."""
+        rows = self._rows_for(width, dtype)
+        storage = np.empty((rows, width), dtype=dtype)  # untouched pages of an empty array are free
+        row_of, owner = np.full(width, -1), np.full(rows, -1)
+        last_use, diagonal = np.zeros(rows, dtype=np.int64), np.zeros(width)
+        if self.count:
+            slots = np.flatnonzero(self.row_of[: self.count] >= 0)
+            order = np.argsort(self.last_use[self.row_of[slots]], kind="stable")
+            slots = np.sort(slots[order[max(0, len(slots) - rows) :]])
+            for row, slot in enumerate(slots):
+                storage[row, : self.count] = self.storage[self.row_of[slot], : self.count]
+            row_of[slots], owner[: len(slots)] = np.arange(len(slots)), slots
+            last_use[: len(slots)] = self.last_use[self.row_of[slots]]
+            diagonal[: self.count] = self.diagonal[: self.count]
+        self.storage, self.row_of, self._owner, self.last_use, self.diagonal = (
+            storage, row_of, owner, last_use, diagonal,
+        )  # fmt: skip
+
+    def _make_room(self, wanted: int) -> Indices:
+        """Return rows that may be written to: free ones, then those that were not used for the longest time."""
+        free = np.flatnonzero(self._owner < 0)[:wanted]
+        if len(free) < wanted:
+            held = np.flatnonzero(self._owner >= 0)
+            oldest = held[np.argsort(self.last_use[held], kind="stable")][: wanted - len(free)]
+            self.row_of[self._owner[oldest]] = -1
+            self._owner[oldest] = -1
+            free = np.concatenate([free, oldest])
+        return free
+
+    def _take(self, slots: Indices, rows: Indices) -> None:
+        self.clock += 1
+        self._owner[rows], self.row_of[slots], self.last_use[rows] = slots, rows, self.clock
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Values that can be computed again to the last bit are not stored; those of a user's function are.
+        state = {**self.__dict__, "_shape_before": (self.storage.shape, self.dtype), "_held": None}
+        state.pop("storage")
+        if not isinstance(self.kernel, FormulaKernel):
+            state["_held"] = self.storage[self._owner >= 0, : self.count].copy()
+        return state
+
+    def revive(self, store: SampleStore, threads: int) -> None:
+        """Bring back the rows of a table that was stored."""
+        if "storage" in self.__dict__:
+            return
+        shape, dtype = self.__dict__.pop("_shape_before")
+        held = self.__dict__.pop("_held")
+        storage = np.empty(shape, dtype=dtype)
+        rows = np.flatnonzero(self._owner >= 0)
+        if held is not None:
+            storage[rows, : self.count] = held
+        self.storage = storage
+        if held is None and len(rows):
+            before = self.evaluations
+            step = max(1, TOGETHER // max(1, self.count))
+            for start in range(0, len(rows), step):
+                part = rows[start : start + step]
+                self._fill(store, self._owner[part], part, self.count, threads)
+            self.evaluations = before  # of the machine's life, these are not new

@@ -1,0 +1,92 @@
+"""The samples in memory: copies of rows, dense or compressed, in arrays that grow by half when they are full."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from maxmargin.kernels import Points
+from maxmargin.matrices.symmetric_matrix import Indices
+
+
+class SampleStore:
+    """Rows of a table in slots 0, 1, …; dense or sparse as the first of them were.
+
+    Parameters
+    ----------
+    like : array or CSR matrix
+        Samples like those to come.
+    """
+
+    def __init__(self, like: Any) -> None:
+        self.sparse = sparse.issparse(like)
+        self.features = int(like.shape[1])
+        self.count = 0
+        self._values: NDArray[Any] = np.empty((0,) if self.sparse else (0, self.features), dtype=like.dtype)
+        self._indices: NDArray[np.int32] = np.empty(0, dtype=np.int32)
+        self._starts: Indices = np.zeros(1, dtype=np.int64)
+
+    @property
+    def points(self) -> Points:
+        """All samples, as a view; valid until the store changes."""
+        if not self.sparse:
+            return Points(self._values[: self.count], np.arange(self.count))
+        starts = self._starts[: self.count + 1]
+        stored = int(starts[-1])
+        shape = self.count, self.features
+        return Points.of_compressed(starts, self._indices[:stored], self._values[:stored], shape)
+
+    def append(self, rows: Any) -> None:
+        """Copy rows to the end."""
+        dtype = np.promote_types(self._values.dtype, rows.dtype)
+        if dtype != self._values.dtype:  # double precision after single: none of its digits is lost
+            self._values = self._values.astype(dtype)
+        if self.sparse:
+            rows = Points(rows if sparse.issparse(rows) else sparse.csr_array(rows)).data
+            begin = int(self._starts[self.count])
+            self._values = _extended(self._values, begin, rows.data)
+            self._indices = _extended(self._indices, begin, rows.indices)
+            self._starts = _extended(self._starts, self.count + 1, begin + rows.indptr[1:])
+        else:
+            self._values = _extended(self._values, self.count, rows.toarray() if sparse.issparse(rows) else rows)
+        self.count += int(rows.shape[0])
+
+    def keep(self, slots: Indices) -> None:
+        """Keep the samples in some slots, which must be in order."""
+        if self.sparse:
+            kept = self.points.data[slots]
+            self._values[: kept.nnz], self._indices[: kept.nnz] = kept.data, kept.indices
+            self._starts[: len(slots) + 1] = kept.indptr
+        else:
+            first = _first_moved(slots)
+            self._values[first : len(slots)] = self._values[slots[first:]]
+        self.count = len(slots)
+
+    def __getstate__(self) -> dict[str, Any]:
+        stored = int(self._starts[self.count]) if self.sparse else self.count
+        return {
+            **self.__dict__,
+            "_values": self._values[:stored].copy(),
+            "_indices": self._indices[:stored].copy(),
+            "_starts": self._starts[: self.count + 1].copy() if self.sparse else self._starts,
+        }
+
+
+def _extended(array: NDArray[Any], count: int, more: Any) -> NDArray[Any]:
+    """Return the first `count` entries of an array and `more`, with room for others if there was none."""
+    needed = count + len(more)
+    if needed > len(array):
+        room = np.empty((needed + needed // 2, *array.shape[1:]), dtype=array.dtype)
+        room[:count] = array[:count]
+        array = room
+    array[count:needed] = more
+    return array
+
+
+def _first_moved(slots: Indices) -> int:
+    """Return the first position that is not its own slot."""
+    moved = slots != np.arange(len(slots))
+    return int(moved.argmax()) if moved.any() else len(slots)

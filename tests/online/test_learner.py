@@ -1,0 +1,384 @@
+"""The online engine: the native loop against its twin, and what holds of the memory whatever comes."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from maxmargin import _native
+from maxmargin.datasets import chessboard
+from maxmargin.kernels import FunctionKernel, Gaussian, Linear, Polynomial
+from maxmargin.online import Contrast, Novelty, OnlineLearner
+from maxmargin.online.kernel_table import KernelTable
+from maxmargin.online.maintenance import Budget
+from maxmargin.online.sample_store import SampleStore
+from reference.online import OnlineTwin
+
+RULES = ["second_order", "most_violating_pair"]
+
+
+def never():
+    return False
+
+
+def learner_for(X, roles, kernel=None, *, bias=True, selection="second_order", cache=2**26, tolerance=1e-3, **others):
+    options = {"bias": bias, "selection": selection, "tolerance": tolerance, "cache_bytes": cache, **others}
+    learner = OnlineLearner(kernel or Gaussian(1.0), X, **options)
+    for role in roles:
+        learner.add_role(role)
+    return learner
+
+
+def show(learner, X, labels, costs, first=0, **options):
+    identity = first + np.arange(len(labels))
+    return learner.observe(X, np.asarray(labels, dtype=np.int64), np.asarray(costs), identity, never, **options)
+
+
+def dual_of(learner, machine, size):
+    dual = np.zeros(size)
+    used = learner.used()
+    dual[learner.slots.identity[used]] = learner.dual[machine, used]
+    return dual
+
+
+def fresh_gradient(learner, machine):
+    """The gradient by the kernel in double precision."""
+    K = learner.kernel(learner.samples.points.values())
+    return learner.linear(machine) - K @ learner.dual[machine, : learner.count]
+
+
+def assert_valid(learner, accuracy=1e-5):
+    used = learner.used()
+    for m, role in enumerate(learner.roles):
+        b = learner.dual[m, : learner.count]
+        assert (b >= learner.lower[m, : learner.count]).all()
+        assert (b <= learner.upper[m, : learner.count]).all()
+        assert not b[np.setdiff1d(np.arange(learner.count), used)].any()
+        size = 1.0 + np.abs(b).sum()
+        if learner.bias and isinstance(role, Contrast):
+            assert abs(b.sum()) <= 1e-12 * size
+        part = role.part(learner.slots.label[used], learner.slots.cost[used])
+        takes_part = used[part.lower < part.upper]
+        np.testing.assert_allclose(
+            learner.gradient[m, takes_part], fresh_gradient(learner, m)[takes_part], atol=accuracy * size
+        )
+
+
+def streams(seed, n=160):
+    """Samples with copies under equal and opposite labels."""
+    X, y = chessboard(n, noise=0.1, seed=seed)
+    X[n // 2 : n // 2 + 10] = X[:10]
+    y[n // 2 : n // 2 + 5] = 1 - y[:5]
+    return X, y.astype(np.int64)
+
+
+class TestTheNativeLoop:
+    @pytest.mark.parametrize("bias", [True, False])
+    @pytest.mark.parametrize("selection", RULES)
+    @pytest.mark.parametrize(("cost", "forget"), [(0.5, None), (50.0, None), (1e5, None), (5.0, 10**6)])
+    def test_takes_the_path_of_its_twin(self, bias, selection, cost, forget):
+        X, y = streams(3)
+        costs = cost * np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+        costs[::17] = 0.0
+        learner = learner_for(X, [Contrast(1)], bias=bias, selection=selection, forget=forget)
+        show(learner, X, y, costs)
+        assert learner.table.dtype == (np.float64 if cost == 1e5 else np.float32)
+        table = KernelTable(Gaussian(1.0), 2**26)
+        store = SampleStore(X)
+        store.append(X)
+        table.append_all(store, 1)
+        if cost == 1e5:
+            table.restart(store, np.float64, 1)
+        K = np.array([table.fetch(store, k, 1) for k in range(len(y))], dtype=np.float64)
+        part = Contrast(1).part(y, costs)
+        options = {"bias": bias, "selection": selection, "selective": forget is None}
+        twin = OnlineTwin(K, part.linear, part.lower, part.upper, **options)
+        for t in range(len(y)):
+            twin.observe(t)
+        assert learner.steps == len(twin.path)
+        assert sorted(learner.slots.identity[learner.used()]) == sorted(twin.memory)
+        np.testing.assert_array_equal(dual_of(learner, 0, len(y)), twin.b)
+
+    @pytest.mark.parametrize("selection", RULES)
+    def test_takes_the_path_of_its_twin_in_novelty_detection(self, selection):
+        X = np.random.default_rng(1).normal(size=(200, 2))
+        weights = np.random.default_rng(2).uniform(0.5, 2.0, 200)
+        learner = learner_for(X, [Novelty(0.2)], selection=selection)
+        show(learner, X, np.zeros(200), weights)
+        K = Gaussian(1.0)(X)
+        part = Novelty(0.2).part(np.zeros(200), weights)
+        twin = OnlineTwin(K, part.linear, part.lower, part.upper, part.start, selection=selection)
+        for t in range(200):
+            twin.observe(t)
+        assert learner.steps == pytest.approx(len(twin.path), abs=3)  # ties of the last digit of single precision
+        np.testing.assert_allclose(learner.dual.sum(), 0.2 * weights.sum())
+        learner.finish(never)
+        while twin.reprocess() > 1e-3:
+            pass
+        np.testing.assert_allclose(learner.dual_value(), 0.5 * twin.b @ twin.g, rtol=1e-3)
+
+    @pytest.mark.parametrize("bias", [True, False])
+    @pytest.mark.parametrize(
+        "kernel", [Gaussian(1.0), FunctionKernel(lambda A, B: np.exp(-((A[:, None] - B) ** 2).sum(2)))]
+    )
+    def test_does_not_depend_on_the_memory_for_rows(self, bias, kernel):
+        X, y = streams(5, 400)
+        results = []
+        for cache in (2**26, 60_000, 1):
+            learner = learner_for(X, [Contrast(1), Contrast(0)], kernel, bias=bias, cache=cache)
+            show(learner, X, y, np.full(400, 10.0))
+            assert learner.table.complete == (cache == 2**26)
+            assert_valid(learner)
+            results.append(np.array([dual_of(learner, m, 400) for m in range(2)]))
+        np.testing.assert_array_equal(results[1], results[0])
+        np.testing.assert_array_equal(results[2], results[0])
+
+    def test_machines_side_by_side_are_the_same(self, monkeypatch):
+        monkeypatch.setattr("maxmargin.online.learner.WORTH_A_THREAD", 0)
+        X, y = streams(5, 400)
+        results = []
+        for threads in (1, 3):
+            learner = learner_for(X, [Contrast(0), Contrast(1), Contrast(1, 0)])
+            learner.threads = threads
+            show(learner, X, y, np.full(400, 10.0))
+            results.append((learner.dual[:, : learner.count].copy(), learner.steps))
+        np.testing.assert_array_equal(results[0][0], results[1][0])
+        assert results[0][1] == results[1][1]
+
+    def test_checks_its_arguments(self):
+        floats, longs, one = np.zeros(3), np.zeros(3, dtype=np.int64), np.zeros(1)
+        good = [floats.copy(), floats.copy(), floats.copy(), floats.copy(), floats, True, True, np.zeros((2, 3)), longs,
+                np.zeros(2, dtype=np.int64), 0, np.zeros(1, dtype=np.int64), one, one, one, one, 1,
+                np.array([0, 0, 1]), 1e-3, 1.0]  # fmt: skip
+        _native.online_steps(*good)
+        for position, value in (
+            (1, np.zeros(4)),
+            (4, np.zeros(2)),
+            (7, np.zeros((2, 2))),
+            (8, np.array([0, 0, 5])),
+            (9, longs),
+            (11, np.array([3])),
+            (11, np.array([2])),
+            (13, floats),
+            (16, 2),
+            (17, np.array([0, 0])),
+            (17, np.array([2, 0, 0])),
+            (17, np.array([0, 3, 0])),
+            (17, np.array([1, 1, 1])),
+        ):
+            bad = [*good[:17], np.array([0, 0, 1]), *good[18:]]
+            bad[position] = value
+            with pytest.raises(ValueError, match=r"must|malformed|out of range|unknown|progress"):
+                _native.online_steps(*bad)
+        with pytest.raises(TypeError):
+            _native.online_steps(floats.astype(np.float32), *good[1:])
+
+
+class TestTheMemory:
+    @settings(max_examples=40, deadline=None)
+    @given(
+        st.integers(0, 10**6),
+        st.integers(1, 90),
+        st.booleans(),
+        st.sampled_from(RULES),
+        st.floats(-2, 4).map(lambda e: 10.0**e),
+        st.integers(1, 40),
+    )
+    def test_stays_valid_and_the_dual_value_rises(self, seed, n, bias, selection, cost, batch):
+        random = np.random.default_rng(seed)
+        X = random.integers(-2, 3, (n, 2)) * 10.0 ** random.uniform(-2, 1)
+        y = random.integers(0, 3, n)
+        costs = cost * random.choice([0.1, 1.0, 3.0], n)
+        learner = learner_for(X, [Contrast(0), Contrast(1), Contrast(0, 2)], bias=bias, selection=selection)
+        value = 0.0
+        for start in range(0, n, batch):
+            part = slice(start, start + batch)
+            show(learner, X[part], y[part], costs[part], first=start)
+            assert_valid(learner)
+            assert learner.dual_value() >= value - 1e-6 * (1.0 + abs(value))
+            value = learner.dual_value()
+        assert learner.seen == n
+
+    @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+    @pytest.mark.parametrize("batch", [1, 7, 300])
+    def test_does_not_depend_on_how_the_stream_is_cut(self, form, batch):
+        X, y = streams(2, 500)
+        X = form(X)
+        whole, cut = learner_for(X, [Contrast(1)]), learner_for(X, [Contrast(1)])
+        show(whole, X, y, np.full(500, 10.0))
+        for start in range(0, 500, batch):
+            part = slice(start, start + batch)
+            show(cut, X[part], y[part], np.full(500, 10.0)[part], first=start)
+        np.testing.assert_array_equal(dual_of(cut, 0, 500), dual_of(whole, 0, 500))
+
+    def test_finish_reaches_the_tolerance(self):
+        X, y = streams(4, 300)
+        learner = learner_for(X, [Contrast(1), Contrast(0)])
+        show(learner, X, y, np.full(300, 100.0))
+        assert max(learner.violation(m) for m in range(2)) > 1e-3
+        learner.finish(never)
+        assert max(learner.violation(m) for m in range(2)) <= 1e-3
+        assert_valid(learner)
+
+    def test_samples_that_come_again_are_not_taken_in_twice(self):
+        X, y = streams(4, 300)
+        learner = learner_for(X, [Contrast(1)])
+        for _ in range(15):
+            show(learner, X, y, np.full(300, 10.0), again=True)
+        used = learner.used()
+        assert len(np.unique(learner.slots.identity[used])) == len(used)
+        assert learner.violation(0) <= 0.1
+        assert_valid(learner)
+
+    def test_of_one_class_waits_for_the_other(self):
+        X, y = streams(4, 300)
+        learner = learner_for(X, [Contrast(1)])
+        show(learner, X[y == 1], y[y == 1], np.full((y == 1).sum(), 10.0))
+        assert 0 < len(learner.used()) <= 10
+        assert learner.offset(0) == 1.0
+        show(learner, X[y == 0], y[y == 0], np.full((y == 0).sum(), 10.0), first=1000)
+        assert learner.dual[0].max() > 0
+        assert_valid(learner)
+
+    def test_a_machine_and_its_opposite(self):
+        X, y = chessboard(300, noise=0.1)
+        learner = learner_for(X, [Contrast(1)], selection="most_violating_pair")
+        show(learner, X[:150], y[:150], np.full(150, 10.0))
+        learner.add_role(Contrast(0), opposite_of=0)
+        assert_valid(learner)
+        show(learner, X[150:], y[150:], np.full(150, 10.0), first=150)
+        assert_valid(learner)
+        np.testing.assert_allclose(learner.dual[0], -learner.dual[1], atol=1e-6)
+
+    def test_single_precision_gives_way_where_it_does_not_serve(self):
+        X, y = streams(4, 200)
+        learner = learner_for(X, [Contrast(1)], Polynomial(3, 1.0, 1.0))
+        show(learner, X[:100] / 100, y[:100], np.full(100, 1.0))
+        assert learner.table.dtype == np.float32
+        show(learner, X[100:] * 100, y[100:], np.full(100, 1.0), first=100)
+        assert learner.table.dtype == np.float64
+        assert_valid(learner, accuracy=1e-2)
+        huge = learner_for(X, [Contrast(1)], Linear())
+        show(huge, np.where(X > 2, 1e20, X), y, np.full(200, 1.0))  # squares beyond single precision
+        assert huge.table.dtype == np.float64
+
+    def test_common_offsets_cost_no_digits(self):
+        X, y = chessboard(200, noise=0.1, seed=4)
+        X = np.round(X * 2**10) / 2**10  # no digit is lost by the sum
+        near, far = learner_for(X, [Contrast(1)]), learner_for(X, [Contrast(1)])
+        show(near, X, y, np.full(200, 10.0))
+        show(far, X + 2**20, y, np.full(200, 10.0))
+        np.testing.assert_allclose(dual_of(far, 0, 200), dual_of(near, 0, 200), atol=1e-3)
+        assert far.table.dtype == np.float32
+
+    def test_an_error_of_the_kernel_changes_nothing(self):
+        def kernel(A, B):
+            return np.where((A[:, :1] > 1e6) | (B[:, :1].T > 1e6), np.nan, A @ B.T)
+
+        X, y = streams(4, 200)
+        learner = learner_for(X, [Contrast(1)], FunctionKernel(kernel))
+        show(learner, X[:100], y[:100], np.full(100, 1.0))
+        before = learner.dual.copy(), learner.count, learner.seen
+        X[150, 0] = 1e7
+        with pytest.raises(ValueError, match="finite"):
+            show(learner, X[100:], y[100:], np.full(100, 1.0), first=100)
+        assert (learner.count, learner.seen) == before[1:]
+        np.testing.assert_array_equal(learner.dual[:, : learner.count], before[0][:, : learner.count])
+        assert_valid(learner)
+        show(learner, X[:100], y[:100], np.full(100, 1.0), first=300)
+        assert_valid(learner)
+
+
+class TestLeaving:
+    @settings(max_examples=25, deadline=None)
+    @given(
+        st.integers(0, 10**6),
+        st.sampled_from(["remove", "project", "merge"]),
+        st.booleans(),
+        st.integers(2, 40),
+        st.sampled_from([None, 1, 30]),
+    )
+    def test_leaves_a_valid_memory(self, seed, strategy, bias, most, forget):
+        random = np.random.default_rng(seed)
+        X, y = random.normal(size=(120, 2)), random.integers(0, 3, 120)
+        X[60:70] = X[:10]
+        costs = random.choice([0.3, 10.0], 120)
+        learner = learner_for(
+            X, [Contrast(0), Contrast(1), Contrast(2)], bias=bias, budget=Budget(most, strategy), forget=forget
+        )
+        for start in range(0, 120, 24):
+            part = slice(start, start + 24)
+            show(learner, X[part], y[part], costs[part], first=start)
+            used = learner.used()
+            assert len(used) <= most
+            assert forget is None or (learner.slots.arrived[used] >= learner.seen - forget).all()
+            assert_valid(learner)
+
+    @pytest.mark.parametrize("strategy", ["remove", "project", "merge"])
+    def test_keeps_the_sum_of_novelty_detection(self, strategy):
+        X = np.random.default_rng(0).normal(size=(600, 2))
+        learner = learner_for(X, [Novelty(0.3)], budget=Budget(40, strategy))
+        show(learner, X, np.zeros(600), np.ones(600))
+        assert len(learner.used()) <= 40
+        assert learner.dual.sum() == pytest.approx(180.0)
+        assert_valid(learner)
+        old = learner_for(X, [Novelty(0.3)], forget=100)
+        show(old, X, np.zeros(600), np.ones(600))
+        assert old.dual.sum() == pytest.approx(30.0)
+        assert_valid(old)
+
+    def test_projection_costs_less_than_removal(self):
+        X, y = streams(6, 1000)
+        losses = {}
+        for strategy in ("remove", "project"):
+            learner = learner_for(X, [Contrast(1)], budget=Budget(60, strategy))
+            show(learner, X, y, np.full(1000, 10.0))
+            losses[strategy] = learner.budget_loss
+        assert losses["project"] < losses["remove"]
+        assert losses["remove"] > 0
+
+
+class TestStoring:
+    @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+    @pytest.mark.parametrize("cache", [2**26, 20_000])
+    @pytest.mark.parametrize("kernel", [Gaussian(1.0), Gaussian(1.0) + Linear(), Polynomial(2, 1.0, 1.0)])
+    def test_resumes_bit_for_bit(self, form, cache, kernel):
+        X, y = streams(7, 300)
+        X = form(X)
+        one = learner_for(X, [Contrast(1), Contrast(0)], kernel, cache=cache)
+        other = one
+        for start in range(0, 300, 60):
+            part = slice(start, start + 60)
+            show(one, X[part], y[part], np.full(60, 10.0), first=start)
+            if other is not one:
+                show(other, X[part], y[part], np.full(60, 10.0), first=start)
+            other = pickle.loads(pickle.dumps(other))
+        np.testing.assert_array_equal(one.dual[:, : one.count], other.dual[:, : other.count])
+        np.testing.assert_array_equal(one.gradient[:, : one.count], other.gradient[:, : other.count])
+
+    def test_kernel_values_are_not_stored(self):
+        X, y = chessboard(3000, noise=0.3)
+        learner = learner_for(X, [Contrast(1)])
+        show(learner, X, y, np.full(3000, 1.0))
+        assert len(pickle.dumps(learner)) < 0.2 * learner.table.storage.nbytes
+
+    @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_samples_come_and_go(self, form, dtype):
+        random = np.random.default_rng(0)
+        X = (random.normal(size=(50, 6)) * (random.random((50, 6)) < 0.5)).astype(dtype)
+        store = SampleStore(form(X[:3]))
+        store.append(form(X[:20]))
+        store.append(np.asarray(X[20:40]))  # of the other form
+        keep = np.sort(random.choice(40, 15, replace=False))
+        store.keep(keep)
+        store.append(sparse.csr_array(X[40:].astype(np.float64)))
+        values = store.points.values()
+        assert sparse.issparse(values) == (form is not np.asarray)
+        dense = values.toarray() if sparse.issparse(values) else values
+        np.testing.assert_array_equal(dense, np.concatenate([X[keep], X[40:]]))
