@@ -12,6 +12,7 @@ NAMES = [
     "small_and_large_c",
     "three_errors",
     "duality",
+    "online_learning",
 ]
 
 if __name__ == "__main__":

@@ -116,6 +116,18 @@ def test_primal_and_dual_close_in(folder):
         assert way.trace[-1].gap < 2e-4 * way.optimum
 
 
+def test_second_order_makes_more_of_one_pass(folder):
+    results = measured("online_learning", folder)
+    first, second, batch = results.rows
+    assert second.support_vectors < 0.6 * first.support_vectors
+    assert second.rate > first.rate
+    assert second.primal < first.primal
+    assert first.dual < second.dual < batch.dual * (1 + 1e-9)
+    for way in results.ways:
+        assert all(primal >= way.optimum * (1 - 1e-6) for primal in way.primal)
+        assert all(dual <= way.optimum * (1 + 1e-6) for dual in way.dual)
+
+
 def test_a_page_keeps_what_is_written_by_hand(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(f"# Claim\n\n{BEGIN}\nold\n{END}\n\nComment.\n")

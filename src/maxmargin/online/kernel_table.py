@@ -27,11 +27,15 @@ FEWEST_ROWS = 4
 #: Slots that there is room for at first.
 FIRST_WIDTH = 64
 
-#: When there is no room, so many slots are added and an eighth of all, or a half if that is less.
+#: When there is no room for more slots, there will be for twice as many if the budget allows for all their rows.
+#: Otherwise so many are added and an eighth of all, or a half if that is less.
 GROWTH = 512
 
 #: About how many values are moved or computed together.
 TOGETHER = 2**22
+
+#: Values of a row that is moved by itself.
+SHORT = 2**12
 
 #: A cost times a kernel value from which on values are in double precision: the gradient errs by about 1e-7 of that.
 PRECISE_ABOVE = 1e3
@@ -124,10 +128,12 @@ class KernelTable:
         moved = slots != np.arange(len(slots))
         first = int(moved.argmax()) if moved.any() else len(slots)
         stored, source = np.flatnonzero(self._owner >= 0), slots[first:]
-        step = max(1, TOGETHER // max(1, len(source)))
+        # A long row is in cache while its values are picked; of short ones many are moved together.
+        step = max(1, SHORT // max(1, len(source)))
         for start in range(0, len(stored) if len(source) else 0, step):
             part = stored[start : start + step]
-            self.storage[part, first : len(slots)] = self.storage[part[:, None], source]
+            rows = part[0] if len(part) == 1 else part
+            self.storage[rows, first : len(slots)] = self.storage[rows, source[0] :].take(source - source[0], axis=-1)
         self.row_of[: len(slots)] = self.row_of[slots]
         self.row_of[len(slots) :] = -1
         self.diagonal[: len(slots)] = self.diagonal[slots]
@@ -174,7 +180,11 @@ class KernelTable:
         return self._shift
 
     def _width_for(self, slots: int) -> int:
-        return self.width if slots <= self.width else slots + min(slots // 2, GROWTH + slots // 8)
+        if slots <= self.width:
+            return self.width
+        if self.dtype.itemsize * (2 * slots) ** 2 <= self.budget:
+            return 2 * slots
+        return slots + min(slots // 2, GROWTH + slots // 8)
 
     def _rows_for(self, width: int, dtype: np.dtype[Any]) -> int:
         return int(min(width, max(FEWEST_ROWS, self.budget // (dtype.itemsize * max(1, width)))))
