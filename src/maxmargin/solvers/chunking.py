@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
-from maxmargin.problems import DualProblem, Solution, Status, feasible_start
+from maxmargin.problems import DualProblem, Solution, feasible_start
 from maxmargin.solvers.pairwise import PairwiseSolver
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
 from maxmargin.solvers.subproblems import SubproblemRun, SubproblemSolver, check_subproblem_solver
@@ -57,14 +57,7 @@ class ChunkingSolver:
 
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of the problem, from `start` (made feasible) or from the simplest feasible point."""
-        monitor = Monitor(self.stopping, callback)
-        run = _Run(problem, feasible_start(problem, start), self, monitor)
-        try:
-            status = run.solve()
-            monitor.report(run.progress, now=True)
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-        return Solution(run.dual, run.point.gradient, status, run.counters, trace=monitor.trace)
+        return _Run(problem, feasible_start(problem, start), self, Monitor(self.stopping, callback)).solution()
 
 
 class _Run(SubproblemRun):

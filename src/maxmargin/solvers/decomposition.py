@@ -19,7 +19,7 @@ import numpy as np
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.matrices.values import check_finite
-from maxmargin.problems import Counters, DualProblem, Solution, Status, feasible_start
+from maxmargin.problems import Counters, DualProblem, Solution, feasible_start
 from maxmargin.solvers.pairwise import PairwiseSolver
 from maxmargin.solvers.restriction import restrict
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
@@ -61,14 +61,7 @@ class DecompositionSolver:
 
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of the problem, from `start` (made feasible) or from the simplest feasible point."""
-        monitor = Monitor(self.stopping, callback)
-        run = _Run(problem, feasible_start(problem, start), self, monitor)
-        try:
-            status = run.solve()
-            monitor.report(run.progress, now=True)
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-        return Solution(run.dual, run.point.gradient, status, run.counters, trace=monitor.trace)
+        return _Run(problem, feasible_start(problem, start), self, Monitor(self.stopping, callback)).solution()
 
 
 class _Run(SubproblemRun):

@@ -113,6 +113,15 @@ class SubproblemRun(ABC):
         """Return where the solver stands."""
         return self.point.progress(self.monitor, self.iterations, self.rows.evaluations, self.active)
 
+    def solution(self) -> Solution:
+        """Work, and return how it ended, with the point so far if it was interrupted."""
+        try:
+            status = self.solve()
+            self.monitor.report(self.progress, now=True)
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        return Solution(self.dual, self.point.gradient, status, self.counters, trace=self.monitor.trace)
+
     def solve(self) -> Status:
         """Work until the point is optimal or a limit is reached."""
         least, least_at = np.inf, 0  # the smallest violation so far, by halves, and after how many rounds
