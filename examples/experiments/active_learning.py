@@ -9,12 +9,11 @@ digits that come with scikit-learn, and a chessboard.
 are dear, and drawn with dots for that reason. Without labels it is "margin among 50". All strategies begin with the
 same 20 random labels and train anew after every 10. Writes a picture and a table:
 
-    python examples/experiments/active_learning.py [--data DIR] [--quick] [--output DIR]
+    python -m examples.experiments.active_learning [--data DIR] [--quick --output DIR]
 """
 
 from __future__ import annotations
 
-import argparse
 import io
 import lzma
 from collections.abc import Iterator
@@ -23,13 +22,13 @@ from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
+from examples.experiments import common
 from sklearn.datasets import load_digits, load_svmlight_file
 from sklearn.preprocessing import StandardScaler
 
 from maxmargin import SVC, ActiveLearner
 from maxmargin.datasets import chessboard
 
-DOCS = Path(__file__).parents[2] / "docs" / "experiments"
 BEGINNING, BATCH = 20, 10
 
 #: Title, colour (Okabe and Ito) and line of each strategy.
@@ -173,11 +172,7 @@ def draw(found: list[Curves]) -> plt.Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="accuracy against labels for all strategies of active selection")
-    parser.add_argument("--data", type=Path, help="folder with usps and covtype; without it small data are used")
-    parser.add_argument("--quick", action="store_true", help="two runs, few labels")
-    parser.add_argument("--output", type=Path, default=DOCS, help="folder for the picture and the table")
-    options = parser.parse_args()
+    options = common.parse(__doc__)
     runs, most = (2, 100) if options.quick else (10, 10_000)
     if options.data is None:
         cases = [digits(runs, min(300, most)), board(runs, min(400, most))]
@@ -186,9 +181,9 @@ def main() -> None:
     found = [measure(case) for case in cases]
     options.output.mkdir(parents=True, exist_ok=True)
     draw(found).savefig(options.output / "active_learning.png", dpi=120)
-    parts = [f"## {curves.case.title}\n\n`{curves.case.model!r}`\n\n{table(curves)}\n" for curves in found]
-    text = "\n".join(["# Accuracy against labels\n\n![Accuracy against labels](active_learning.png)\n", *parts])
-    (options.output / "active_learning.md").write_text(text, encoding="utf-8")
+    parts = [f"## {curves.case.title}\n\n`{curves.case.model!r}`\n\n{table(curves)}" for curves in found]
+    text = "\n\n".join(parts)
+    common.write_part(options.output / "active_learning.md", "active_learning", text)
     print(text)
 
 

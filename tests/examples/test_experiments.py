@@ -138,7 +138,14 @@ def test_a_page_keeps_what_is_written_by_hand(tmp_path):
         write_part(page, "page", "new")
 
 
-@pytest.mark.parametrize("name", NAMES)
+def test_active_learning_writes_its_table_and_picture(tmp_path):
+    command = [sys.executable, "-m", "examples.experiments.active_learning", "--quick", "--output", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "margin among 50" in (tmp_path / "active_learning.md").read_text(encoding="utf-8")
+    assert (tmp_path / "active_learning.png").exists()
+
+
+@pytest.mark.parametrize("name", [*NAMES, "active_learning"])
 def test_every_experiment_has_a_page(name):
     page = (DOCS / f"{name}.md").read_text(encoding="utf-8")
     assert f"python -m examples.experiments.{name}" in page
