@@ -7,74 +7,10 @@
 
 from importlib.metadata import version as _version
 
-from maxmargin import feature_maps, interchange, kernels, online, solvers
-from maxmargin.comparison import Comparison, compare
-from maxmargin.estimators import (
-    LSSVC,
-    LSSVR,
-    SVC,
-    SVDD,
-    SVR,
-    KernelApproximationSVC,
-    LinearOneClassSVM,
-    LinearSVC,
-    LinearSVR,
-    NuSVC,
-    NuSVR,
-    OneClassSVM,
-    OnlineOneClassSVM,
-    OnlineSVC,
-    QuantileSVR,
-    RankSVC,
-)
-from maxmargin.estimators.active_learner import ActiveLearner
-from maxmargin.estimators.active_query import query
-from maxmargin.estimators.fit_trace import FitTrace, trace
-from maxmargin.estimators.importance_weights import importance_weights
-from maxmargin.estimators.linear_path import LinearPath, linear_path
-from maxmargin.interchange import load, save
-from maxmargin.problems import Certificate, DualProblem, Progress, Solution, Status, certify
+import lazy_loader as _lazy
 
 __version__ = _version("maxmargin")
 
-__all__ = [
-    "LSSVC",
-    "LSSVR",
-    "SVC",
-    "SVDD",
-    "SVR",
-    "ActiveLearner",
-    "Certificate",
-    "Comparison",
-    "DualProblem",
-    "FitTrace",
-    "KernelApproximationSVC",
-    "LinearOneClassSVM",
-    "LinearPath",
-    "LinearSVC",
-    "LinearSVR",
-    "NuSVC",
-    "NuSVR",
-    "OneClassSVM",
-    "OnlineOneClassSVM",
-    "OnlineSVC",
-    "Progress",
-    "QuantileSVR",
-    "RankSVC",
-    "Solution",
-    "Status",
-    "__version__",
-    "certify",
-    "compare",
-    "feature_maps",
-    "importance_weights",
-    "interchange",
-    "kernels",
-    "linear_path",
-    "load",
-    "online",
-    "query",
-    "save",
-    "solvers",
-    "trace",
-]
+# The public names stand in __init__.pyi and are imported when they are first asked for: a command that only reads or
+# scales data need not wait for scikit-learn.
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

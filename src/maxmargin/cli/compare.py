@@ -19,13 +19,8 @@ from maxmargin.solvers import SOLVERS
 INTERRUPTED = 130
 
 
-def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command and its options to the parser."""
-    parser = commands.add_parser(
-        "compare",
-        help="run several solvers on the same data and compare their ways to the optimum",
-        description="Run several solvers on the same data, each judged by the same certificate.",
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser."""
     parser.add_argument(
         "data",
         metavar="DATA",
@@ -67,7 +62,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     output.add_argument("--json", action="store_true", help="print everything as JSON in place of the table")
     output.add_argument("--html", type=Path, metavar="FILE", help="write one page with table and pictures")
     output.add_argument("--picture", type=Path, metavar="FILE", help="write the pictures: .png, .svg or .pdf")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

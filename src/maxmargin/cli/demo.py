@@ -14,21 +14,19 @@ from maxmargin.datasets import chessboard
 from maxmargin.progress import ProgressLine
 
 
-def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command and its options to the parser."""
-    parser = commands.add_parser(
-        "demo",
-        help="train on a generated chessboard, print the certificate, save a picture",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser."""
+    parser.add_argument("-n", "--samples", type=int, default=2000, help="training samples [%(default)s]")
+    parser.add_argument("-C", type=float, default=100.0, help="cost of slack [%(default)s]")
+    parser.add_argument(
+        "-g", "--gamma", type=float, default=1.0, help="width parameter of the gaussian kernel [%(default)s]"
     )
-    parser.add_argument("-n", "--samples", type=int, default=2000, help="training samples")
-    parser.add_argument("-C", type=float, default=100.0, help="cost of slack")
-    parser.add_argument("-g", "--gamma", type=float, default=1.0, help="width parameter of the gaussian kernel")
-    parser.add_argument("--noise", type=float, default=0.02, help="share of wrong labels")
-    parser.add_argument("--seed", type=int, default=0, help="of the data")
-    parser.add_argument("-o", "--output", type=Path, default=Path("maxmargin-demo.png"), help="where the picture goes")
+    parser.add_argument("--noise", type=float, default=0.02, help="share of wrong labels [%(default)s]")
+    parser.add_argument("--seed", type=int, default=0, help="of the data [%(default)s]")
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("maxmargin-demo.png"), help="where the picture goes [%(default)s]"
+    )
     parser.add_argument("--no-picture", action="store_true", help="leave the picture out")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,29 +1,79 @@
-"""The `maxmargin` command."""
+"""The `maxmargin` command: finds the command that is meant, and answers for what goes wrong.
+
+Only the module of that command is imported, so that quick commands stay quick; a module imports what is heavy where it
+needs it.
+
+Exit codes: 0 for success, 1 for an error, 2 for a command line that makes no sense, 3 for work that a limit has ended
+(what there was is kept), 130 after Ctrl-C.
+"""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
 
 from maxmargin import __version__
-from maxmargin.cli import compare, demo
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command and return its exit code: 0 for success, 1 for an error, 130 after Ctrl-C."""
+class Command(NamedTuple):
+    """Where a command lives, and what it does in one line."""
+
+    module: str
+    help: str
+
+
+#: Commands with options of our kind: a module has `add_options(parser)` and `run(options) -> int`.
+COMMANDS: dict[str, Command] = {
+    "demo": Command("demo", "train on a generated chessboard, print the certificate, save a picture"),
+    "compare": Command("compare", "run several solvers on the same data and compare their ways to the optimum"),
+}
+
+#: Commands that speak another program's language: a module has `main(arguments) -> int`.
+DROP_INS: dict[str, Command] = {}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        if words and words[0] in DROP_INS:
+            return int(_module(DROP_INS[words[0]]).main(words[1:]))
+        options = make_parser([word for word in words[:1] if word in COMMANDS]).parse_args(words)
+        return int(options.run(options))
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except (ValueError, OSError, ImportError, MemoryError) as error:
+        print(f"maxmargin: {error}", file=sys.stderr)
+        return 1
+
+
+def make_parser(whole: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
+    """Return the parser of all commands, with the options of some."""
     parser = argparse.ArgumentParser(
         prog="maxmargin", description="Support vector machines with a proof of optimality."
     )
     parser.add_argument("--version", action="version", version=f"maxmargin {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    demo.add_to(commands)
-    compare.add_to(commands)
-    options = parser.parse_args(arguments)
-    try:
-        return int(options.run(options))
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
-    except (ValueError, OSError, ImportError, MemoryError) as error:
-        print(f"maxmargin: {error}", file=sys.stderr)
-        return 1
+    for name, command in COMMANDS.items():
+        added = commands.add_parser(
+            name, help=command.help, description=f"{command.help[0].upper()}{command.help[1:]}."
+        )
+        if name in whole:
+            module = _module(command)
+            module.add_options(added)
+            added.set_defaults(run=module.run)
+    for name, command in DROP_INS.items():
+        commands.add_parser(name, help=command.help, add_help=False)
+    return parser
+
+
+def _module(command: Command) -> Any:
+    return import_module(f"maxmargin.cli.{command.module}")

@@ -1,0 +1,72 @@
+from . import datasets, feature_maps, interchange, kernels, online, solvers
+from .comparison import Comparison, compare
+from .estimators import (
+    LSSVC,
+    LSSVR,
+    SVC,
+    SVDD,
+    SVR,
+    KernelApproximationSVC,
+    LinearOneClassSVM,
+    LinearSVC,
+    LinearSVR,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    OnlineOneClassSVM,
+    OnlineSVC,
+    QuantileSVR,
+    RankSVC,
+)
+from .estimators.active_learner import ActiveLearner
+from .estimators.active_query import query
+from .estimators.fit_trace import FitTrace, trace
+from .estimators.importance_weights import importance_weights
+from .estimators.linear_path import LinearPath, linear_path
+from .interchange import load, save
+from .problems import Certificate, DualProblem, Progress, Solution, Status, certify
+
+__version__: str
+
+__all__ = [
+    "LSSVC",
+    "LSSVR",
+    "SVC",
+    "SVDD",
+    "SVR",
+    "ActiveLearner",
+    "Certificate",
+    "Comparison",
+    "DualProblem",
+    "FitTrace",
+    "KernelApproximationSVC",
+    "LinearOneClassSVM",
+    "LinearPath",
+    "LinearSVC",
+    "LinearSVR",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
+    "OnlineOneClassSVM",
+    "OnlineSVC",
+    "Progress",
+    "QuantileSVR",
+    "RankSVC",
+    "Solution",
+    "Status",
+    "__version__",
+    "certify",
+    "compare",
+    "datasets",
+    "feature_maps",
+    "importance_weights",
+    "interchange",
+    "kernels",
+    "linear_path",
+    "load",
+    "online",
+    "query",
+    "save",
+    "solvers",
+    "trace",
+]

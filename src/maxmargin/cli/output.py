@@ -1,0 +1,87 @@
+"""What a command says: tables for people, plain lines for pipes, JSON for programs.
+
+On a terminal there are rich tables. In a pipe there are lines that other tools cut: "name<tab>value", or columns with
+tabs between them, never wrapped. With ``--json`` there is one JSON object on standard output and nothing else.
+Remarks, warnings and progress go to standard error and never into the result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+
+def add_output_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how a command speaks."""
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
+    parser.add_argument(
+        "-q", "--quiet", action="store_true", help="print results and errors alone: no remarks, no progress"
+    )
+
+
+class Output:
+    """The voice of a command, as its options ask for."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.as_json: bool = options.json
+        self.quiet: bool = options.quiet
+        self.console = Console(highlight=False)
+        self.errors = Console(stderr=True, highlight=False)
+
+    def facts(self, facts: Mapping[str, Any], title: str | None = None) -> None:
+        """Print names and values, one pair a line."""
+        if self.as_json:
+            return
+        if not self.console.is_terminal:
+            for name, value in facts.items():
+                print(f"{name}\t{value}")
+            return
+        table = Table(show_header=False, box=None, padding=(0, 2, 0, 0), title=title, title_justify="left")
+        for name, value in facts.items():
+            table.add_row(name, str(value))
+        self.console.print(table)
+
+    def table(self, headings: Sequence[str], rows: Sequence[Sequence[Any]], title: str | None = None) -> None:
+        """Print columns: the first aligned to the left, the others to the right."""
+        if self.as_json:
+            return
+        if not self.console.is_terminal:
+            for cells in (headings, *rows):
+                print("\t".join(str(cell) for cell in cells))
+            return
+        table = Table(title=title, title_justify="left")
+        for position, heading in enumerate(headings):
+            table.add_column(heading, justify="right" if position else "left")
+        for cells in rows:
+            table.add_row(*(str(cell) for cell in cells))
+        self.console.print(table)
+
+    def line(self, text: str) -> None:
+        """Print a line of the result."""
+        if not self.as_json:
+            self.console.print(text, markup=False, soft_wrap=True)
+
+    def remark(self, text: str) -> None:
+        """Print a line beside the result, on standard error."""
+        if not self.quiet:
+            self.errors.print(text, markup=False, soft_wrap=True)
+
+    def result(self, data: Mapping[str, Any]) -> None:
+        """Print everything as JSON, if that was asked for."""
+        if self.as_json:
+            json.dump(data, sys.stdout, default=_plain, allow_nan=False, ensure_ascii=False, indent=2)
+            print()
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that JSON knows."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    return str(value)
