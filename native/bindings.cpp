@@ -281,4 +281,5 @@ NB_MODULE(_native, m) {
   define_solvers(m);
   define_linear(m);
   define_online(m);
+  define_text(m);
 }

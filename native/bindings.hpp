@@ -36,6 +36,7 @@ extern const Level level;  // the instruction set in use, chosen once at import
 void define_solvers(nb::module_& m);
 void define_linear(nb::module_& m);
 void define_online(nb::module_& m);
+void define_text(nb::module_& m);
 
 // Hand out [0, count) in chunks to `threads` threads. Whoever is free takes the next one; the results do not depend on
 // who took which.

@@ -301,3 +301,44 @@ def descend_columns(
     end: int,
 ) -> float: ...
 def descend_model(square: _Floats, weights: _Floats, slope: _Floats, tolerance: float, passes: int) -> float: ...
+
+text_margin: int
+
+def count_text(text: NDArray[np.uint8], length: int, chunks: _Longs, threads: int) -> int: ...
+def first_query(text: NDArray[np.uint8], length: int) -> int: ...
+def odd_lines(
+    text: NDArray[np.uint8],
+    length: int,
+    begin: int,
+    has_queries: bool,
+    returns: bool,
+    comments: bool,
+    odd: _Longs,
+) -> tuple[int, int, int, int, int]: ...
+def read_text(
+    text: NDArray[np.uint8],
+    length: int,
+    chunks: _Longs,
+    base: int,
+    zero_allowed: bool,
+    limit: int,
+    has_queries: bool,
+    labels: _Floats,
+    starts: _Longs,
+    queries: _Longs,
+    features: _Indices,
+    values: _Values,
+    row: int,
+    stored: int,
+    threads: int,
+) -> tuple[int, int, int, int, int, int, int]: ...
+def write_text(
+    labels: _Floats,
+    starts: _Longs,
+    features: _Indices,
+    values: _Floats,
+    queries: _Longs,
+    base: int,
+    digits: int,
+    threads: int,
+) -> bytes: ...

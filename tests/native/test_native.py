@@ -23,9 +23,10 @@ def test_loops_are_clean_under_sanitisers(tmp_path):
     for command in (configure, [cmake, "--build", str(tmp_path)]):
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         assert result.returncode == 0, result.stdout + result.stderr
-    result = subprocess.run([tmp_path / "native_tests"], capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert "passed" in result.stdout
+    for program in ("native_tests", "text_tests"):
+        result = subprocess.run([tmp_path / program], capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stdout + result.stderr
+        assert "passed" in result.stdout
 
 
 def test_levels_give_the_same_answer():
@@ -98,3 +99,58 @@ def test_native_loop_checks_its_arguments():
             _native.pairwise_steps(*bad)
     with pytest.raises(TypeError):
         _native.pairwise_steps(*[good[0].astype(np.float32), *good[1:]])
+
+
+def test_text_loops_check_their_arguments():
+    text = np.frombuffer(b"1 1:2\n" + b"\n" * _native.text_margin, np.uint8)
+    chunks, floats, longs = np.zeros((4, 3), np.int64), np.zeros(4), np.zeros(4, np.int64)
+    assert _native.count_text(text, 6, chunks, 1) == 1
+    assert chunks[0].tolist() == [6, 1, 1]
+    good = [
+        text,
+        6,
+        chunks[:1],
+        1,
+        True,
+        9,
+        False,
+        floats,
+        longs,
+        longs[:0],
+        np.zeros(4, np.int32),
+        np.zeros(4),
+        0,
+        0,
+        1,
+    ]
+    assert _native.read_text(*good)[:4] == (0, -1, 1, 1)
+    for position, value in (
+        (0, text[:-1]),
+        (1, 5),
+        (1, -1),
+        (2, chunks[:, :2].copy()),
+        (2, np.array([[9, 1, 1]])),
+        (2, np.array([[3, 1, 1]])),
+        (2, np.array([[6, 1, -1]])),
+        (2, np.array([[6, 9, 1]])),
+        (2, np.array([[6, 1, 9]])),
+        (3, 2),
+        (12, 4),
+        (13, 4),
+    ):
+        bad = list(good)
+        bad[position] = value
+        with pytest.raises(ValueError, match=r"text|malformed|room"):
+            _native.read_text(*bad)
+    short = list(good)
+    short[2] = np.array([[6, 0, 0]])  # counted wrongly: nothing is written where there is no room
+    assert _native.read_text(*short)[0] == 1
+    with pytest.raises(ValueError, match="out of range"):
+        _native.odd_lines(text, 6, 7, False, False, False, longs)
+    rows = [np.ones(1), np.array([0, 1]), np.zeros(1, np.int32), np.full(1, 0.5), longs[:0], 1, 17, 1]
+    assert _native.write_text(*rows) == b"1 1:0.5\n"
+    for position, value in ((0, floats), (1, np.array([0, 2])), (1, np.array([1, 0])), (5, 2), (6, 18), (4, longs)):
+        bad = list(rows)
+        bad[position] = value
+        with pytest.raises(ValueError, match=r"malformed|ascend"):
+            _native.write_text(*bad)

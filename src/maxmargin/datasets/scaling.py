@@ -1,0 +1,302 @@
+"""Features brought to a common range, as LIBSVM's svm-scale does, and its file of ranges.
+
+    x'  =  lower + (upper − lower) (x − minimum) / (maximum − minimum)      for each feature
+
+The smallest and the largest value become exactly `lower` and `upper`. A feature that is constant tells nothing and
+becomes 0; so does one that was not there when the ranges were found. Values beyond the range go beyond the limits. The
+same ranges must be used for the training data and for all that comes later (Hsu, Chang and Lin, *A practical guide to
+support vector classification*), which is what the file is for:
+
+    y                       (only if targets are scaled)
+    lower upper             their limits
+    minimum maximum         their range
+    x
+    lower upper
+    index minimum maximum   for each feature that is not constant, counted from 1
+
+Standardising (mean 0, deviation 1) is the same map with limits −1 and 1 and the range mean ± deviation, so LIBSVM reads
+that file too.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from scipy import sparse
+
+from maxmargin.datasets.errors import DataFileError
+from maxmargin.matrices.symmetric_matrix import Floats
+from maxmargin.resources import usable_memory
+
+#: Rows of a sparse matrix that are scaled at once if zeros do not stay zeros.
+BLOCK_VALUES = 1 << 22
+
+#: The largest index that a file may have: LIBSVM's are of 32 bits.
+LARGEST_INDEX = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class TargetRange:
+    """The range of targets and the limits that it is brought to."""
+
+    minimum: float
+    maximum: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """The ranges of features, and the limits that they are brought to.
+
+    Attributes
+    ----------
+    columns : int array of shape (n_scaled,)
+        The features that are not constant, ascending.
+    minimum, maximum : float arrays of shape (n_scaled,)
+        The range of each.
+    lower, upper : float
+        The limits.
+    target : TargetRange or None
+        The same for targets, if they are scaled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.datasets import Scaling
+    >>> scaling = Scaling.fit(np.array([[1.0, 7.0, 10.0], [3.0, 7.0, 20.0]]))
+    >>> scaling.apply(np.array([[2.0, 7.0, 40.0]]))
+    array([[0., 0., 5.]])
+    """
+
+    columns: np.ndarray[Any, np.dtype[np.int64]]
+    minimum: Floats
+    maximum: Floats
+    lower: float = -1.0
+    upper: float = 1.0
+    target: TargetRange | None = None
+
+    def __post_init__(self) -> None:
+        _check_limits(self.lower, self.upper)
+
+    @classmethod
+    def fit(cls, X: Any, lower: float = -1.0, upper: float = 1.0) -> Scaling:
+        """Return the scaling that brings the range of each feature to the limits."""
+        low, high = (_row(X.min(axis=0)), _row(X.max(axis=0))) if X.shape[0] else (np.zeros(0), np.zeros(0))
+        columns = np.flatnonzero(low != high)
+        return cls(columns, low[columns], high[columns], float(lower), float(upper))
+
+    @classmethod
+    def standardise(cls, X: Any) -> Scaling:
+        """Return the scaling that gives each feature the mean 0 and the deviation 1."""
+        varied = cls.fit(X)
+        mean = _row(X.mean(axis=0))[varied.columns]
+        if sparse.issparse(X):
+            part = X.tocsc()[:, varied.columns]
+            # Σ (x − m)² = Σ over stored values (x − m)² + (number of zeros) m²
+            stored = np.diff(part.indptr)
+            away = part.data - np.repeat(mean, stored)
+            squares = np.add.reduceat(np.append(away**2, 0.0), part.indptr[:-1]) * (stored > 0)
+            squares += (X.shape[0] - stored) * mean**2
+            deviation = np.sqrt(squares / X.shape[0])
+        else:
+            deviation = X[:, varied.columns].std(axis=0)
+        low, high = mean - deviation, mean + deviation
+        told_apart = low < high
+        return cls(varied.columns[told_apart], low[told_apart], high[told_apart])
+
+    def with_target(self, y: Floats, lower: float, upper: float) -> Scaling:
+        """Return the same scaling for features, and one for targets as these."""
+        _check_limits(lower, upper)
+        low, high = float(np.min(y)), float(np.max(y))
+        if not low < high:
+            raise ValueError(f"all targets are {low:g}, so they cannot be scaled")
+        return replace(self, target=TargetRange(low, high, float(lower), float(upper)))
+
+    def apply(self, X: Any) -> Any:
+        """Return scaled features: an array for an array, a CSR matrix for a sparse matrix.
+
+        The result has a column for each feature of X and of the scaling; those that are only in X are 0. A sparse
+        matrix stays as sparse as it is where 0 becomes 0, that is with ``lower=0`` and no negative values.
+        """
+        width = max(X.shape[1], int(self.columns[-1]) + 1 if len(self.columns) else 0)
+        if not sparse.issparse(X) and 16 * X.shape[0] * width > max(usable_memory(), 32 * X.size):
+            raise MemoryError(f"the ranges go up to feature {width}, and {X.shape[0]} samples with so many do not fit")
+        scaled = self._apply_sparse(X.tocsr(), width) if sparse.issparse(X) else self._apply_dense(X, width)
+        if not np.isfinite(scaled.data if sparse.issparse(scaled) else scaled).all():
+            raise ValueError("a scaled value is too large for a number; some feature has a range that is too small")
+        return scaled
+
+    def apply_to_target(self, y: Floats) -> Floats:
+        """Return scaled targets, or the same if targets are not scaled."""
+        if self.target is None:
+            return y
+        found = self.target
+        return _scaled(y, found.minimum, found.maximum, found.lower, found.upper)
+
+    def restore_target(self, y: Floats) -> Floats:
+        """Return targets that were scaled, or predictions of such, in their own range."""
+        if self.target is None:
+            return y
+        found = self.target
+        return _scaled(y, found.lower, found.upper, found.minimum, found.maximum)
+
+    def unseen(self, X: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return the columns that vary in X but have no range here: they become 0."""
+        return np.setdiff1d(Scaling.fit(X).columns, self.columns)
+
+    def write(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
+        """Write LIBSVM's file of ranges; all numbers are exact."""
+        lines = []
+        if self.target is not None:
+            found = self.target
+            lines += ["y", f"{found.lower:.17g} {found.upper:.17g}", f"{found.minimum:.17g} {found.maximum:.17g}"]
+        lines += ["x", f"{self.lower:.17g} {self.upper:.17g}"]
+        ranges = zip(self.columns.tolist(), self.minimum.tolist(), self.maximum.tolist(), strict=True)
+        lines += [f"{column + 1} {low:.17g} {high:.17g}" for column, low, high in ranges]
+        text = "".join(f"{line}\n" for line in lines).encode("ascii")
+        if isinstance(target, str | os.PathLike):
+            Path(target).write_bytes(text)
+        else:
+            target.write(text)
+
+    @classmethod
+    def read(cls, source: str | os.PathLike[str] | IO[bytes]) -> Scaling:
+        """Read LIBSVM's file of ranges; whatever is wrong with it is an error that names the line."""
+        if isinstance(source, str | os.PathLike):
+            with open(source, "rb") as stream:
+                return _RangeFile(stream, os.fspath(source)).read()
+        return _RangeFile(source, str(getattr(source, "name", "ranges"))).read()
+
+    def _apply_dense(self, X: Floats, width: int) -> Floats:
+        there = self.columns[self.columns < X.shape[1]]
+        values = np.zeros((X.shape[0], len(self.columns)))
+        values[:, : len(there)] = X[:, there]
+        scaled = np.zeros((X.shape[0], width))
+        scaled[:, self.columns] = _scaled(values, self.minimum, self.maximum, self.lower, self.upper)
+        return scaled
+
+    def _apply_sparse(self, X: Any, width: int) -> Any:
+        from_zero = _scaled(np.zeros(len(self.columns)), self.minimum, self.maximum, self.lower, self.upper)
+        grown = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
+        if from_zero.any():
+            return self._apply_to_zeros(grown, int(np.count_nonzero(from_zero)))
+        place = np.searchsorted(self.columns, X.indices)
+        place[place == len(self.columns)] = 0
+        kept = self.columns[place] == X.indices if len(self.columns) else np.zeros(len(X.indices), dtype=bool)
+        data = np.zeros(len(X.data))
+        at = place[kept]
+        data[kept] = _scaled(X.data[kept], self.minimum[at], self.maximum[at], self.lower, self.upper)
+        scaled = sparse.csr_matrix((data, X.indices.copy(), X.indptr.copy()), shape=(X.shape[0], width))
+        scaled.eliminate_zeros()
+        return scaled
+
+    def _apply_to_zeros(self, X: Any, filled: int) -> Any:
+        """Scale a sparse matrix whose zeros become something else, some rows at a time."""
+        needed = 12 * X.shape[0] * filled
+        if needed > usable_memory() or X.shape[1] > BLOCK_VALUES:
+            raise MemoryError(
+                f"scaled like that, zeros are zeros no more and the data take {needed / 1e9:.1f} GB; with lower=0 "
+                "(--lower 0) features that are never negative stay sparse"
+            )
+        step = max(1, BLOCK_VALUES // X.shape[1])
+        blocks = [
+            sparse.csr_matrix(self._apply_dense(X[start : start + step].toarray(), X.shape[1]))
+            for start in range(0, X.shape[0], step)
+        ]
+        return sparse.vstack(blocks, format="csr") if blocks else X
+
+
+class _RangeFile:
+    """A file of ranges, of which nothing is believed."""
+
+    def __init__(self, stream: IO[bytes], name: str) -> None:
+        self.name = name
+        self.line = 0
+        self.lines = self._read_lines(io.BufferedReader(stream) if isinstance(stream, io.RawIOBase) else stream)
+
+    def read(self) -> Scaling:
+        target = None
+        heading = next(self.lines, None)
+        if heading == [b"y"]:
+            lower, upper = self._limits()
+            low, high = self._numbers(next(self.lines, None), "minimum maximum")
+            if not low < high:
+                raise self._error(f"the largest target ({high:g}) must be above the smallest ({low:g})")
+            target = TargetRange(low, high, lower, upper)
+            heading = next(self.lines, None)
+        if heading != [b"x"]:
+            raise self._error("a file of ranges begins with a line 'x', or with 'y' and two lines of numbers before it")
+        lower, upper = self._limits()
+        columns: list[int] = []
+        ranges: list[tuple[float, float]] = []
+        for words in self.lines:
+            columns.append(self._index(words[0], columns[-1] if columns else -1))
+            ranges.append(self._numbers(words[1:], "index minimum maximum"))
+            if not ranges[-1][0] < ranges[-1][1]:
+                raise self._error(f"the maximum ({ranges[-1][1]:g}) must be above the minimum ({ranges[-1][0]:g})")
+        low_high = np.array(ranges, dtype=np.float64).reshape(-1, 2)
+        return Scaling(
+            np.array(columns, dtype=np.int64), low_high[:, 0].copy(), low_high[:, 1].copy(), lower, upper, target
+        )
+
+    def _read_lines(self, stream: Any) -> Iterator[list[bytes]]:
+        for line in stream:
+            self.line += 1
+            words = line.split()
+            if words:
+                yield words
+
+    def _limits(self) -> tuple[float, float]:
+        lower, upper = self._numbers(next(self.lines, None), "lower upper")
+        if not lower < upper:
+            raise self._error(f"the upper limit ({upper:g}) must be above the lower ({lower:g})")
+        return lower, upper
+
+    def _numbers(self, words: list[bytes] | None, meaning: str) -> tuple[float, float]:
+        """Return two finite numbers."""
+        try:
+            low, high = (math.nan if b"_" in word else float(word) for word in words or ())
+        except ValueError:
+            low = high = math.nan
+        if not (math.isfinite(low) and math.isfinite(high)):
+            raise self._error(f"there should be the numbers '{meaning}'")
+        return low, high
+
+    def _index(self, word: bytes, last: int) -> int:
+        """Return a column, counted from 0."""
+        if not word.isdigit() or len(word) > 10 or not 1 <= int(word) <= LARGEST_INDEX:
+            raise self._error(f"{word[:20]!r} is no index of a feature, counted from 1")
+        if int(word) - 1 <= last:
+            raise self._error(f"the index {int(word)} comes after {last + 1}; indices must ascend")
+        return int(word) - 1
+
+    def _error(self, message: str) -> DataFileError:
+        return DataFileError(self.name, message, max(1, self.line))
+
+
+def _scaled(values: Floats, minimum: Any, maximum: Any, lower: float, upper: float) -> Floats:
+    """Return values brought to the limits, rounded as LIBSVM rounds."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = lower + (upper - lower) * (values - minimum) / (maximum - minimum)
+    scaled = np.where(values == maximum, upper, scaled)
+    found: Floats = np.where(values == minimum, lower, scaled)
+    return found
+
+
+def _row(values: Any) -> Floats:
+    """Return a row of a matrix of any kind as an array."""
+    dense = values.toarray() if sparse.issparse(values) else values
+    return np.asarray(dense, dtype=np.float64).ravel()
+
+
+def _check_limits(lower: float, upper: float) -> None:
+    if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
+        raise ValueError(f"the upper limit must be above the lower, not {lower:g} and {upper:g}")

@@ -1,0 +1,300 @@
+"""Tables as text: which column is what, headings, words, and mistakes with the line they are on."""
+
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maxmargin.datasets import DataFileError, read_samples, table_lines, table_text
+from maxmargin.datasets.column_roles import ColumnChoice
+from maxmargin.datasets.table_lines import plain_rows
+from maxmargin.datasets.table_text import BLOCK, find_table_problems
+from maxmargin.datasets.word_columns import MOST_WORDS
+
+
+def read(text, **options):
+    data = text if isinstance(text, bytes) else text.encode()
+    return read_samples(io.BytesIO(data), format="csv", **options)
+
+
+PEOPLE = "height,sex,weight,class\n1.8,m,80,b\n1.6,f,60,a\n1.7,f,65,b\n"
+
+
+class TestRoles:
+    @pytest.mark.parametrize(
+        ("label", "expected", "features"),
+        [
+            ("auto", [3, 6], ("a", "b")),
+            ("last", [3, 6], ("a", "b")),
+            ("first", [1, 4], ("b", "c")),
+            ("b", [2, 5], ("a", "c")),
+            (1, [2, 5], ("a", "c")),
+            (-2, [2, 5], ("a", "c")),
+            (None, None, ("a", "b", "c")),
+        ],
+    )
+    def test_label(self, label, expected, features):
+        found = read("a,b,c\n1,2,3\n4,5,6\n", label=label)
+        assert (found.y if expected is None else found.y.tolist()) == expected
+        assert found.feature_names == features
+
+    @pytest.mark.parametrize(
+        ("heading", "label"),
+        [("label,b,c", "label"), ("a,Target,c", "Target"), ("class,label,x", "label"), ("x,y,z", "z")],
+    )
+    def test_label_by_the_usual_names(self, heading, label):
+        assert read(f"{heading}\n1,2,3\n4,5,6\n").label_name == label
+
+    def test_as_many_columns_as_features_have_no_label(self):
+        assert read("a,b,c\n1,2,3\n", n_features=3).y is None
+        assert read("a,b,c\n1,2,3\n", n_features=2).y.tolist() == [3.0]
+        with pytest.raises(DataFileError, match="2 features, but 5 are needed"):
+            read("a,b,c\n1,2,3\n", n_features=5)
+
+    def test_ignored_and_query(self):
+        found = read("id,q,a,b,y\nx,1,2,3,4\nz,1,5,6,7\n", ignore=["id"], query="q")
+        assert found.feature_names == ("a", "b")
+        assert found.query.tolist() == [1.0, 1.0]
+        assert read("id,q,a,b,y\nx,1,2,3,4\nz,1,5,6,7\n", ignore=["id", 1], n_features=3).y is None
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"label": "d"}, "no column is called 'd'; there are a, b, c"),
+            ({"label": 3}, "no column at position 3; there are 3"),
+            ({"ignore": ["c"], "label": "c"}, "cannot be the label and something else"),
+            ({"ignore": ["a", "b"]}, "no column of features"),
+        ],
+    )
+    def test_no_such_column(self, options, message):
+        with pytest.raises(DataFileError, match=message):
+            read("a,b,c\n1,2,3\n", **options)
+
+    def test_two_columns_of_the_same_name(self):
+        assert read("a,a,b\n1,2,3\n").X.tolist() == [[1.0, 2.0]]
+        with pytest.raises(DataFileError, match="two columns are called 'a'"):
+            read("a,a,b\n1,2,3\n", label="b")
+
+
+class TestHeadings:
+    @pytest.mark.parametrize(
+        ("text", "names", "samples"),
+        [
+            ("1,2\n3,4\n", None, 2),
+            ("a,b\n3,4\n", ("a",), 1),
+            ("1,label\n3,4\n", ("1",), 1),
+            ("1,x\n3,y\n", None, 2),
+            ("\ufeffa,b\n3,4\n", ("a",), 1),
+            ("\n\na,b\n\n3,4\n\n", ("a",), 1),
+            ("a,b\r\n3,4\r\n5,6", ("a",), 2),
+            ('"a, or b",c\n"3",4\n', ("a, or b",), 1),
+            ("a;b\n1;2\n", ("a",), 1),
+            ("a\tb\n1\t2\n", ("a",), 1),
+        ],
+    )
+    def test_found(self, text, names, samples):
+        found = read(text)
+        assert (found.feature_names, len(found)) == (names, samples)
+
+    def test_said(self):
+        assert len(read("1,2\n3,4\n", header=True)) == 1
+        assert read("1,2\n3,4\n", header=True).feature_names == ("1",)
+        assert len(read("a,b\nc,d\n", header=False, words="one-hot")) == 2
+        with pytest.raises(ValueError, match="header must be"):
+            read("1,2\n", header="yes")
+
+    def test_words_alone_tell_nothing(self):
+        with pytest.raises(DataFileError, match="may be a heading or not"):
+            read("a,b\nc,d\n")
+
+
+class TestWords:
+    def test_refused_with_advice(self):
+        with pytest.raises(DataFileError, match=r"column 'sex' \(f, m\); .*one-hot.*--ignore"):
+            read(PEOPLE)
+
+    def test_a_column_for_each(self):
+        found = read(PEOPLE, words="one-hot")
+        assert found.feature_names == ("height", "sex=f", "sex=m", "weight")
+        assert found.X.tolist() == [[1.8, 0, 1, 80], [1.6, 1, 0, 60], [1.7, 1, 0, 65]]
+        assert found.categories == {"sex": ("f", "m")}
+
+    def test_the_same_columns_for_other_data(self):
+        words = read(PEOPLE, words="one-hot").categories
+        found = read("height,sex,weight\n1.5,m,50\n", words=words, n_features=4)
+        assert found.X.tolist() == [[1.5, 0, 1, 50]]
+        assert found.y is None
+        with pytest.raises(DataFileError, match="line 3: 'x' is none of the words of column 'sex': f, m"):
+            read("height,sex,weight,class\n1.5,m,50,a\n1.5,x,50,a\n", words=words)
+        with pytest.raises(DataFileError, match="no column is called 'sex'"):
+            read("height,weight,class\n1.5,50,a\n", words=words)
+        with pytest.raises(DataFileError, match="column 'weight'"):
+            read("height,sex,weight,class\n1.5,m,much,a\n", words=words)
+
+    def test_numbers_that_are_known_as_words(self):
+        assert read("a,b\n1,2\n3,4\n", words={"a": ("1", "3")}).X.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+    def test_too_many(self):
+        rows = "".join(f"w{row},1\n" for row in range(MOST_WORDS + 1))
+        with pytest.raises(DataFileError, match="too many for categories"):
+            read("a,b\n" + rows, words="one-hot")
+
+    def test_labels(self):
+        assert read("1,a\n2, a b \n").y.tolist() == ["a", "a b"]
+        assert read("1,1e1\n2,-3\n").y.tolist() == [10.0, -3.0]
+        assert read("1,3\n2,3+\n").y.tolist() == ["3", "3+"]
+        assert read("1,NA\n2,US\n").y.tolist() == ["NA", "US"]
+        assert read("1,é\n2,β\n").y.tolist() == ["é", "β"]
+
+
+MISTAKES = [
+    ("a,b\n", None, "no sample below it"),
+    ("a,b,c\n1,2,3\n1,,3\n", 3, "the cell of column 'b' is missing"),
+    ("a,b,c\n1,2,3\n1,NaN,3\n", 3, "the cell of column 'b' is missing"),
+    ("a,b,c\n1,?,3\n", 2, "the cell of column 'b' is missing"),
+    ("a,b,c\n1,2,3\n1,inf,3\n", 3, "'inf' in column 'b' is not finite"),
+    ("a,b,c\n1,2,3\n1,1e999,3\n", 3, "'1e999' in column 'b' is not finite"),
+    ("1,2,3\n1,x,3\n", 2, "'x' in column '2' is no number"),
+    ("1,2,3\n1,1_0,3\n", 2, "'1_0' in column '2' is no number"),
+    ("1,2,3\n1,2,3\n1,2\n", 3, "2 columns, but the first line has 3"),
+    ("1,2,3\n1,2,3,4\n", 2, "4 columns, but the first line has 3"),
+    ('1,2,3\n\n1,"2,3\n', 3, "not quoted as CSV asks for"),
+    ('1,2,3\n1,"2"2,3\n', 2, "not quoted as CSV asks for"),
+    ("1,2,3\n1,2,\n", 2, "the cell of column '3' is missing"),
+    ("1,2,3\n1,2,NA\n", 2, "'NA' in column '3' is no finite number"),
+    ("1,2,3\n1,2,inf\n", 2, "'inf' in column '3' is no finite number"),
+    (b"1,2,a\n1,2,\xff\n", 2, "bytes that are no UTF-8"),
+    (b"1,2,a\n1,\xff,b\n", 2, "is no number"),
+    ("a,b\n1,2\n".encode("utf-16"), 1, "save it as UTF-8"),
+    ('a,b,c\n"1\n",2,3\n1,x,3\n', 4, "'x' in column 'b'"),
+    ("1\n2\n", None, "no column of features"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "message"), MISTAKES)
+def test_mistakes_have_a_line(text, line, message):
+    with pytest.raises(DataFileError, match=message) as caught:
+        read(text)
+    assert caught.value.line == line
+    assert problems(text)[0] == (line, caught.value.message)
+
+
+def problems(text, limit=100, **choice):
+    data = text if isinstance(text, bytes) else text.encode()
+    found = find_table_problems(io.BytesIO(data), "data", ColumnChoice(**choice), limit=limit)
+    return [(problem.line, problem.message) for problem in found]
+
+
+class TestProblems:
+    def test_every_line(self):
+        rows = [f"{row},{row}" for row in range(3 * BLOCK)]
+        for place, row in ((5, "x,1"), (BLOCK - 2, ",1"), (BLOCK + 7, "1"), (2 * BLOCK, "1,inf")):
+            rows[place] = row
+        found = problems("a,b\n" + "\n".join(rows) + '\n1,"\n')
+        assert [line for line, _ in found] == [7, BLOCK, BLOCK + 9, 3 * BLOCK + 2, 2 * BLOCK + 2]
+        assert len(problems("a,b\n" + "\n".join(rows), limit=2)) == 2
+
+    def test_none(self):
+        assert problems("a,b\n1,2\n3,4\n") == []
+        assert problems(PEOPLE, words="one-hot") == []
+
+    def test_words_and_lines(self):
+        found = problems(PEOPLE + "1,x\n,f,3,a\n")
+        assert [line for line, _ in found] == [None, 5, 6]
+        assert "column 'sex'" in found[0][1]
+
+    def test_nothing_good(self):
+        assert [line for line, _ in problems("a,b\n1\n2\n")] == [2, 3]
+
+
+#: Cells that are no numbers; the first seven are no labels either.
+UNUSUAL = ["", " ", "1,2", '"1', "\xff", "nan", "1e999", "x", "1_0", "1#2", "1 2", "1 2:3", "0x10"]
+
+
+class TestManyLines:
+    """Long tables take another way, where nothing is unusual."""
+
+    @staticmethod
+    def lines(change=lambda cells, row: cells, columns=5, count=500):
+        values = np.random.default_rng(0).normal(size=(count, columns)).tolist()
+        return [change([*map(repr, row), "ab"[at % 2]], at) for at, row in enumerate(values)]
+
+    @pytest.mark.parametrize(
+        ("change", "options"),
+        [
+            (lambda row, at: row, {}),
+            (lambda row, at: row[-1:] + row[:-1], {"label": "first"}),
+            (lambda row, at: [row[0], row[-1], *row[1:-1]], {"label": 1}),
+            (lambda row, at: [*row[:-1], f'"{row[-1]}"'], {}),
+            (lambda row, at: [*row[:-1], f'"{row[-1]}, or"'], {}),
+            (lambda row, at: [f'"{row[0]}"', *row[1:]], {}),
+            (lambda row, at: [f" {row[0]} ", *row[1:]], {}),
+            (lambda row, at: [*row[:-1], row[-1] + "#"], {}),
+            (lambda row, at: [*row[:-1], row[-1] + 'x"x'], {}),
+            (lambda row, at: [*row[:-1], row[-1] + "β"], {}),
+            (lambda row, at: [*row[:-1], str(at % 3)], {}),
+            (lambda row, at: ["id:" + row[-1], *row], {"ignore": [0]}),
+            (lambda row, at: [row[-1] + "x", *row], {"words": "one-hot"}),
+            (lambda row, at: [*row[:2], row[-1], *row[2:]], {"words": "one-hot"}),
+            (lambda row, at: ["\n", *row] if at % 100 == 99 else row, {"blank": True}),
+            (lambda row, at: [*row[:-1], f'"{row[-1]}\nx"' if at > 300 else row[-1]], {}),
+        ],
+    )
+    @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+    def test_both_ways_agree(self, change, options, end, monkeypatch):
+        cells = self.lines(change)
+        blank = {key: value for key, value in options.items() if key != "blank"}
+        text = end.join(",".join(row).replace("\n,", end) for row in cells) + end
+        monkeypatch.setattr(table_lines, "BLOCK_BYTES", 5000)
+        found = read(text, header=False, **blank)
+        monkeypatch.setattr(table_text, "plain_rows", lambda *arguments: None)
+        expected = read(text, header=False, **blank)
+        assert np.array_equal(found.X, expected.X)
+        assert np.array_equal(found.y, expected.y)
+        assert len(found) == 500
+
+    @pytest.mark.parametrize("cell", UNUSUAL)
+    @pytest.mark.parametrize("place", [0, 4, 5])
+    def test_mistakes_are_found_where_they_are(self, cell, place, monkeypatch):
+        cells = self.lines()
+        cells[321][place] = cell
+        text = "\n".join(",".join(row) for row in cells).encode("latin-1") + b"\n"
+        monkeypatch.setattr(table_lines, "BLOCK_BYTES", 3000)
+        if place == 5 and cell in UNUSUAL[7:]:
+            assert read(text).y[321] == cell
+            return
+        with pytest.raises(DataFileError) as caught:
+            read(text)
+        assert caught.value.line == (500 if cell == '"1' else 322)
+
+    def test_it_is_taken_where_nothing_is_unusual(self, monkeypatch):
+        cells = self.lines()
+        taken = []
+        monkeypatch.setattr(table_text, "plain_rows", lambda *given: taken.append(plain_rows(*given)) or taken[-1])
+        read("\n".join(",".join(row) for row in cells))
+        assert sum(len(found.numbers) for found in taken) == 500 - table_text.FIRST_LINES
+
+
+def test_rounding_is_pythons():
+    random = np.random.default_rng(0)
+    values = random.integers(0, 2**64, 3 * BLOCK + 5, dtype=np.uint64).view(np.float64)
+    values = values[np.isfinite(values)]
+    text = "".join(f"{value!r},{value:.25e}\n" for value in values.tolist())
+    found = read(text)
+    assert np.array_equal(found.X[:, 0], values)
+    assert np.array_equal(found.y, values)
+
+
+@given(st.binary(max_size=60), st.sampled_from([b",", b"\n", b'"', b"1", b"\r", b";"]))
+@settings(max_examples=300, deadline=None)
+def test_any_bytes_are_samples_or_one_error(noise, more):
+    text = b"a,b,c\n1,2,3\n" + noise.replace(b"\x00", more) + more
+    try:
+        found = read(text, words="one-hot")
+    except DataFileError:
+        assert problems(text, words="one-hot")
+    else:
+        assert np.isfinite(found.X).all()
+        assert problems(text, words="one-hot") == []
