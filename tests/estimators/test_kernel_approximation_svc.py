@@ -231,6 +231,9 @@ def test_an_interrupted_machine_is_usable(monkeypatch):
         model.fit(X, y)
     assert model.score(X, y) > 0.9
     assert len(model.certificate_) == 3
+    file = BytesIO()
+    save(model, file)
+    np.testing.assert_array_equal(load(BytesIO(file.getvalue())).predict(X), model.predict(X))
 
 
 def test_errors(monkeypatch):

@@ -286,6 +286,12 @@ class TestWhatMachinesShare:
                 model.fit(X, y)
             assert model.status_ is Status.INTERRUPTED
             assert np.isfinite(model.predict(X)).all()
+        for model in (OneClassSVM(solver="pairwise", callback=interrupt), SVDD(solver="pairwise", callback=interrupt)):
+            with pytest.raises(KeyboardInterrupt):
+                model.fit(X)
+            assert model.status_ is Status.INTERRUPTED
+            assert np.isfinite(model.score_samples(X)).all()
+            assert set(model.predict(X)) <= {-1, 1}
 
     def test_a_wish_to_stop_in_a_nested_start_is_heard(self):
         calls = []

@@ -12,15 +12,20 @@ import numpy as np
 import pytest
 
 from maxmargin import SVC, estimators
-from maxmargin.interchange import model_file, onnx_export, save
+from maxmargin.interchange import liblinear_model, model_file, onnx_export, save, sklearn_models
 from maxmargin.interchange.array_table import DTYPES
+from maxmargin.interchange.libsvm import estimators as libsvm_estimators
 from maxmargin.interchange.model_file import JSON_DEPTH
 from maxmargin.interchange.records import RECORDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "model_file.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("module", [model_file, onnx_export], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module",
+    [model_file, onnx_export, sklearn_models, liblinear_model, libsvm_estimators],
+    ids=lambda module: module.__name__,
+)
 def test_docstring_examples_run(module):
     found = doctest.testmod(module)
     assert found.attempted
@@ -30,11 +35,13 @@ def test_docstring_examples_run(module):
 def test_examples_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     for block in blocks:
         exec(compile(block, "model_file.md", "exec"), {})
-    assert capsys.readouterr().out.startswith("['yes'] primal")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.mxm", "model.onnx"]
+    output = capsys.readouterr().out
+    assert output.startswith("['yes'] primal")
+    assert output.endswith("[1]\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.mxm", "model.onnx", "small.model"]
 
 
 def test_lists_are_complete():

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, validate_data
 
 from maxmargin.estimators.parameters import check_choice, check_count, check_flag, check_number
-from maxmargin.estimators.reports import Reporting
+from maxmargin.estimators.reports import Reporting, trained_elsewhere
 from maxmargin.estimators.samples import as_objects, is_table, points_of, resolve_gamma
 from maxmargin.kernels import FunctionKernel, Kernel, Linear, make_kernel
 from maxmargin.matrices import KernelMatrix, PrecomputedMatrix, SharedRows, SymmetricMatrix, WholeKernel
@@ -272,10 +272,16 @@ class KernelMachine(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit-l
         )
 
     def _trained(self, attribute: str) -> list[Machine]:
+        """Return the machines, if `fit` has trained any."""
+        self._check_fitted(attribute)
         if "_machines_" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {attribute!r} before fit")
+            raise AttributeError(trained_elsewhere(self, attribute))
         machines: list[Machine] = self._machines_
         return machines
+
+    def _check_fitted(self, attribute: str) -> None:
+        if "support_" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {attribute!r} before fit")
 
     @property
     def _is_linear(self) -> bool:

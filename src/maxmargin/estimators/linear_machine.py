@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from maxmargin.estimators.held_out import deadline_of
 from maxmargin.estimators.pairs import side_by_side
 from maxmargin.estimators.parameters import check_choice, check_count, check_flag, check_number
-from maxmargin.estimators.reports import Reporting
+from maxmargin.estimators.reports import Reporting, trained_elsewhere
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.kernels import Linear, Points
 from maxmargin.linear_training import TRAINING, LinearMachine, Training
@@ -172,8 +172,10 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
     # What happens inside.
 
     def _trained(self, attribute: str) -> list[LinearMachine]:
-        if "_machines_" not in self.__dict__:
+        if "coef_" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {attribute!r} before fit")
+        if "_machines_" not in self.__dict__:
+            raise AttributeError(trained_elsewhere(self, attribute))
         return self._machines_
 
     def _per_machine(self, attribute: str, values: list[Any]) -> Any:

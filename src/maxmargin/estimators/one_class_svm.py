@@ -14,6 +14,7 @@ from maxmargin.matrices import SymmetricMatrix
 from maxmargin.matrices.symmetric_matrix import Indices
 from maxmargin.models.calibration import density_marks
 from maxmargin.problems import DualProblem, Status
+from maxmargin.training import Machine
 
 
 class OneClassSVM(NoveltyDetector, SingleMachine):
@@ -169,5 +170,8 @@ class OneClassSVM(NoveltyDetector, SingleMachine):
             return Status.CONVERGED
 
         self._fit_single(X, weights, pose, one_class, variables=1, afterwards=afterwards)
-        self.offset_ = -self.intercept_
         return self
+
+    def _collect(self, X: Any, machines: list[Machine]) -> None:
+        super()._collect(X, machines)
+        self.offset_ = -self.intercept_

@@ -67,11 +67,18 @@ def side_by_side(
     task: Callable[[int], Result], count: int, watch: SharedCallback, threads: int
 ) -> tuple[list[Result], bool]:
     """Return what a task makes of 0, 1, … on some threads, and whether it was interrupted; tasks look at the watch."""
+    watch.begin(count)
+
+    def count_task(position: int) -> Result:
+        result = task(position)
+        watch.finish_one()
+        return result
+
     if threads == 1 or count == 1:
-        return [task(position) for position in range(count)], False
+        return [count_task(position) for position in range(count)], False
     interrupted = False
     with ThreadPoolExecutor(min(threads, count)) as pool:
-        futures = [pool.submit(task, position) for position in range(count)]
+        futures = [pool.submit(count_task, position) for position in range(count)]
         while True:
             try:
                 wait(futures, return_when=FIRST_EXCEPTION)

@@ -80,3 +80,14 @@ def _as_tasks(estimator: Any, stack: ExitStack) -> Callback:
         return bool(task.call_on_fit_task_end(estimator=estimator, metadata={"progress": progress}))
 
     return report
+
+
+def trained_elsewhere(estimator: Any, attribute: str) -> str:
+    """Return the sentence about a model that predicts, but was not trained by `fit`."""
+    name = type(estimator).__name__
+    judge = "; certify(X, y) judges it on any data" if hasattr(estimator, "certify") else ""
+    return (
+        f"this {name!r} object has no attribute {attribute!r}: it was not trained by fit (it comes from another "
+        f"program, or from partial_fit), and a proof needs the training data and the dual variables. Calling fit with "
+        f"the training data makes one{judge}"
+    )

@@ -58,7 +58,7 @@ class SingleMachine(KernelMachine):
     @property
     def coef_(self) -> Any:
         """The weight vector w of each output; only for a linear kernel."""
-        self._trained("coef_")
+        self._check_fitted("coef_")
         if not self._is_linear:
             raise AttributeError("coef_ is only available with a linear kernel")
         weights = self._model().weights(self.support_vectors_)

@@ -16,6 +16,7 @@ from maxmargin.formulations import data_description
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import DualProblem
+from maxmargin.training import Machine
 
 #: A decision value that small, relative to its terms, is a rounding error: the sample lies on the surface.
 ROUNDING = 1e-10
@@ -164,9 +165,6 @@ class SVDD(OutlierMixin, SingleMachine):  # type: ignore[misc]  # scikit-learn h
             return data_description.pose(matrix, weights[rows], nu)
 
         self._fit_single(X, weights, pose, data_description, variables=1)
-        coefficients = self.dual_coef_.toarray()[0] if sparse.issparse(self.dual_coef_) else self.dual_coef_[0]
-        centre = 0.25 * float(coefficients @ (self._expand(self.support_vectors_) - self.intercept_[0]))  # ‖a‖²
-        self.offset_ = -(self.intercept_[0] + centre)  # −R²
         return self
 
     def decision_function(self, X: Any) -> Floats:
@@ -185,3 +183,9 @@ class SVDD(OutlierMixin, SingleMachine):  # type: ignore[misc]  # scikit-learn h
     def predict(self, X: Any) -> Any:
         """Return 1 for samples inside, −1 for those outside."""
         return np.where(self.decision_function(X) >= 0, 1, -1)
+
+    def _collect(self, X: Any, machines: list[Machine]) -> None:
+        super()._collect(X, machines)
+        coefficients = self.dual_coef_.toarray()[0] if sparse.issparse(self.dual_coef_) else self.dual_coef_[0]
+        centre = 0.25 * float(coefficients @ (self._expand(self.support_vectors_) - self.intercept_[0]))  # ‖a‖²
+        self.offset_ = -(self.intercept_[0] + centre)  # −R²

@@ -54,7 +54,10 @@ ESTIMATORS: dict[str, type[Any]] = {
 PARAMETERS: dict[type[Any], frozenset[str]] = {kind: frozenset(kind._get_param_names()) for kind in ESTIMATORS.values()}
 
 #: Attributes that only some fitted models have.
-OPTIONAL = frozenset(["feature_names_in_", "n_pairs_", "noise_scale_", "density_marks_"])
+OPTIONAL = frozenset(["feature_names_in_", "n_pairs_", "noise_scale_", "density_marks_", "exact_primal_"])
+
+#: Attributes that tell of the training; a model that was trained elsewhere has no machines and may lack the others.
+OF_TRAINING = frozenset(["_machines_", "shape_fit_", "fit_status_", "n_iter_", "class_weight_"])
 
 
 class Sizes(dict[str, int]):
@@ -91,7 +94,7 @@ def whole(*names: str | int, below: str | None = None) -> Check:
 
     def check(value: Any, sizes: Sizes) -> bool:
         good = isinstance(value, np.ndarray) and value.dtype == np.int32 and sizes.agree(names, value.shape)
-        return good and _is_within(value, 2**31 if below is None else sizes[below])
+        return good and _is_within(value, 2**31 if below is None else sizes.get(below, 2**31))
 
     return check
 
@@ -330,10 +333,11 @@ def check_fitted(model: Any) -> None:
                 "it can be kept beside the file, or with pickle"
             )
     sizes = Sizes()
+    missing = OPTIONAL if "_machines_" in fitted else OPTIONAL | OF_TRAINING
     for attribute, check in descriptions.items():
         if attribute in fitted and not check(fitted[attribute], sizes):
             raise ModelFileError(f"{name}: {attribute} has the wrong type, or does not fit the rest of the model")
-        if attribute not in fitted and attribute not in OPTIONAL:
+        if attribute not in fitted and attribute not in missing:
             raise ModelFileError(f"{name} has no {attribute}; only fitted models have files")
     for kind, relations in RELATIONS.items():
         if isinstance(model, kind):
@@ -351,7 +355,9 @@ def _check_kernel_machine(model: KernelMachine, sizes: Sizes) -> None:
     _require(precomputed == (model._kernel_ is None), "the kernel is not the one that was fitted")
     expected = (0, 0) if precomputed else (sizes["support"], sizes["features"])
     _require((sizes["vectors"], sizes["width"]) == expected, "support_vectors_ does not fit the rest of the model")
-    _require(not precomputed or sizes["features"] == sizes["samples"], "a precomputed matrix must be square")
+    samples = sizes.setdefault("samples", sizes["features"]) if precomputed else 0
+    _require(not precomputed or sizes["features"] == samples, "a precomputed matrix must be square")
+    _require(not precomputed or _is_within(model.support_, samples), "support_ lies outside of the training samples")
     _check_common(model, sizes)
 
 

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import secrets
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxmargin.interchange.array_table import aligned, read_arrays
 from maxmargin.interchange.errors import ModelFileError
@@ -40,6 +42,9 @@ PREFIX_BYTES = 64
 #: How deep JSON may be nested: an object with a name takes two levels for each of ours.
 JSON_DEPTH = 2 * DEPTH + 8
 
+#: What every header has; it may have "notes" too.
+PARTS = frozenset(["maxmargin", "estimator", "parameters", "fitted", "arrays"])
+
 #: What to do about parameters that a file cannot hold.
 ADVICE = {
     "kernel": "fit with a kernel by its name or with an object of maxmargin.kernels",
@@ -48,7 +53,9 @@ ADVICE = {
 }
 
 
-def save(model: Any, file: str | os.PathLike[str] | BinaryIO) -> None:
+def save(
+    model: Any, file: str | os.PathLike[str] | BinaryIO, notes: Mapping[str, str | int | float] | None = None
+) -> None:
     """Write a fitted model to a file that `load` reads.
 
     The file holds numbers, strings and arrays, no code. It keeps everything that prediction, the certificate and a warm
@@ -60,6 +67,8 @@ def save(model: Any, file: str | os.PathLike[str] | BinaryIO) -> None:
         A fitted estimator of this package.
     file : path or binary file
         A path is written beside its place and moved there when it is complete, so that there is never half a model.
+    notes : mapping, optional
+        Words and numbers that stay with the model, for `read_notes`: where its data came from, for example.
 
     Raises
     ------
@@ -92,6 +101,8 @@ def save(model: Any, file: str | os.PathLike[str] | BinaryIO) -> None:
         "fitted": _encode_all(encoder, name, fitted),
     }
     check_fitted(model)
+    if notes:
+        header["notes"] = _checked_notes(dict(notes))
     header["arrays"] = encoder.arrays.table()
     text = json.dumps(header, allow_nan=False, separators=(",", ":")).encode("ascii")
     text += b" " * (aligned(len(text)) - len(text))
@@ -121,10 +132,14 @@ def load(file: str | os.PathLike[str] | BinaryIO) -> Any:
     ModelFileError
         With a sentence that says what is wrong with the file.
     """
-    if not isinstance(file, str | os.PathLike):
-        return _load(file)
-    with open(file, "rb") as opened:
-        return _load(opened)
+    header, arrays = _read(file)
+    return _restore(header, Decoder(arrays))
+
+
+def read_notes(file: str | os.PathLike[str] | BinaryIO) -> dict[str, str | int | float]:
+    """Return the notes that `save` has put beside a model; none are an empty dict."""
+    notes: dict[str, str | int | float] = _read(file)[0].get("notes", {})
+    return notes
 
 
 def write_whole(file: str | os.PathLike[str] | BinaryIO, pieces: Iterable[bytes | memoryview]) -> None:
@@ -158,7 +173,11 @@ def _encode_all(encoder: Encoder, name: str, values: dict[str, Any]) -> dict[str
     return encoded
 
 
-def _load(file: BinaryIO) -> Any:
+def _read(file: str | os.PathLike[str] | BinaryIO) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+    """Return the header of a file and its arrays."""
+    if isinstance(file, str | os.PathLike):
+        with open(file, "rb") as opened:
+            return _read(opened)
     start = file.read(PREFIX_BYTES)
     if not isinstance(start, bytes):
         raise ModelFileError("a model file must be opened in binary mode, for example open(path, 'rb')")
@@ -169,8 +188,7 @@ def _load(file: BinaryIO) -> Any:
     if _checksum([start[: PREFIX.size], rest]) != start[PREFIX.size :]:
         raise ModelFileError("the model file is damaged: its checksum does not match its contents")
     header = _parse(bytes(rest[:header_bytes]))
-    decoder = Decoder(read_arrays(header["arrays"], rest[header_bytes:]))
-    return _restore(header, decoder)
+    return header, read_arrays(header["arrays"], rest[header_bytes:])
 
 
 def _check_prefix(start: bytes) -> int:
@@ -198,9 +216,23 @@ def _parse(text: bytes) -> dict[str, Any]:
         header = json.loads(text, object_pairs_hook=_without_repetition, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"the header of the model file cannot be read: {error}") from error
-    if not isinstance(header, dict) or header.keys() != {"maxmargin", "estimator", "parameters", "fitted", "arrays"}:
+    if not isinstance(header, dict) or header.keys() - {"notes"} != PARTS:
         raise ModelFileError("the header of the model file lacks a part or has one too many")
+    if "notes" in header:
+        _checked_notes(header["notes"])
     return header
+
+
+def _checked_notes(notes: Any) -> dict[str, Any]:
+    """Return notes if they are words and finite numbers by name."""
+    good = isinstance(notes, dict) and all(
+        isinstance(name, str) and (type(value) in (str, int) or (type(value) is float and math.isfinite(value)))
+        for name, value in notes.items()
+    )
+    if not good:
+        raise ModelFileError("the notes of a model file must be strings and finite numbers by name")
+    found: dict[str, Any] = notes
+    return found
 
 
 def _depth(text: bytes) -> int:

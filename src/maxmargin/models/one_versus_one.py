@@ -39,6 +39,8 @@ class OneVersusOne:
     def decide(self, blocks: KernelBlocks, threads: int) -> Floats:
         """Return the decision value of every pair of classes for every sample."""
         pairs = list(combinations(range(self.classes), 2))
+        if not self.coefficients.shape[1]:
+            return np.tile(self.offsets, (len(blocks), 1))
         if len(pairs) == 1:
             return blocks.combine(self.coefficients[0], threads)[:, None] + self.offsets
         edges = np.concatenate([[0], np.cumsum(self.counts)])

@@ -55,7 +55,8 @@ class Progress:
     """Where a solver stands; what a callback sees.
 
     While variables are shrunk away, `primal` counts the samples in play and takes the others as settled, unless the
-    callback is a `maxmargin.solvers.Trace`. `point` is the dual vector, if it is one that keeps points.
+    callback is a `maxmargin.solvers.Trace`. `point` is the dual vector, if it is one that keeps points. A solve may be
+    one of several `machines`, some of which have `finished`.
     """
 
     iteration: int
@@ -67,6 +68,8 @@ class Progress:
     kernel_evaluations: int = 0
     support_vectors: int = 0
     point: Floats | None = field(default=None, repr=False, compare=False)
+    finished: int = 0
+    machines: int = 1
 
     @property
     def gap(self) -> float:

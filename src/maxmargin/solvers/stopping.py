@@ -63,7 +63,17 @@ class SharedCallback:
     def __init__(self, callback: Callback | None) -> None:
         self.callback = callback
         self.stopped = threading.Event()
+        self.finished, self.machines = 0, 1  # of the solves that share it
         self._lock = threading.Lock()
+
+    def begin(self, machines: int) -> None:
+        """Tell of so many solves from now on."""
+        self.finished, self.machines = 0, machines
+
+    def finish_one(self) -> None:
+        """Count a solve that has ended."""
+        with self._lock:
+            self.finished += 1
 
     def answers_already(self) -> bool:
         """Whether the answer is known without a report: somebody stopped, or nobody listens."""
@@ -72,6 +82,8 @@ class SharedCallback:
     def __call__(self, progress: Progress) -> bool:
         if self.callback is not None:
             with self._lock:
+                if self.machines > 1:
+                    progress = replace(progress, finished=self.finished, machines=self.machines)
                 if _says_stop(self.callback(progress)):
                     self.stopped.set()
         return self.stopped.is_set()
