@@ -1,4 +1,4 @@
-from . import datasets, feature_maps, interchange, kernels, online, solvers
+from . import datasets, feature_maps, interchange, kernels, online, search, solvers
 from .comparison import Comparison, compare
 from .estimators import (
     LSSVC,
@@ -25,6 +25,7 @@ from .estimators.importance_weights import importance_weights
 from .estimators.linear_path import LinearPath, linear_path
 from .interchange import load, save
 from .problems import Certificate, DualProblem, Progress, Solution, Status, certify
+from .search import GridSearch, grid_search
 
 __version__: str
 
@@ -39,6 +40,7 @@ __all__ = [
     "Comparison",
     "DualProblem",
     "FitTrace",
+    "GridSearch",
     "KernelApproximationSVC",
     "LinearOneClassSVM",
     "LinearPath",
@@ -59,6 +61,7 @@ __all__ = [
     "compare",
     "datasets",
     "feature_maps",
+    "grid_search",
     "importance_weights",
     "interchange",
     "kernels",
@@ -67,6 +70,7 @@ __all__ = [
     "online",
     "query",
     "save",
+    "search",
     "solvers",
     "trace",
 ]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: What is told of each entry of a trace.
-ENTRY = tuple(field.name for field in fields(Progress) if field.name != "point")
+ENTRY = tuple(field.name for field in fields(Progress) if field.name not in ("point", "finished", "machines"))
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
-import re
 from html import escape
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from maxmargin.comparison.picture import draw_off_screen, title_of
 from maxmargin.comparison.tables import HEADINGS, cells, remarks
+from maxmargin.plotting.embedding import svg_of
 
 if TYPE_CHECKING:
     from maxmargin.comparison.comparison import Comparison
@@ -53,7 +52,7 @@ a cross where a run ended before.</p>
 {lines}
 </tbody></table></div>
 <ul>{notes}</ul>
-{_picture(comparison)}
+{svg_of(draw_off_screen(comparison))}
 <h2>The problem</h2>
 <dl>
 {terms}
@@ -62,16 +61,3 @@ a cross where a run ended before.</p>
 </body>
 </html>
 """
-
-
-def _picture(comparison: Comparison) -> str:
-    """Return the picture as an element of the page, without references to other documents."""
-    figure = draw_off_screen(comparison)
-    from matplotlib import rc_context
-
-    written = io.StringIO()
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "maxmargin"}):
-        figure.savefig(written, format="svg")
-    picture = written.getvalue()
-    picture = picture[picture.index("<svg") :]
-    return re.sub(r"\s*<metadata>.*?</metadata>", "", picture, flags=re.DOTALL)

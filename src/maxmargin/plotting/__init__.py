@@ -13,6 +13,7 @@ from maxmargin.plotting.coefficient_path import CoefficientPathDisplay
 from maxmargin.plotting.convergence import ConvergenceDisplay
 from maxmargin.plotting.decision_regions import DecisionRegionsDisplay
 from maxmargin.plotting.kernel_matrix import KernelMatrixDisplay
+from maxmargin.plotting.score_grid import ScoreGridDisplay
 from maxmargin.plotting.slack_histogram import SlackHistogramDisplay
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "DecisionRegionsDisplay",
     "FitAnimation",
     "KernelMatrixDisplay",
+    "ScoreGridDisplay",
     "SlackHistogramDisplay",
     "animate",
 ]

@@ -1,0 +1,94 @@
+"""The map of a search: a cell for each point, the best marked; a line where there is no gamma."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.colors import same_color
+from matplotlib.patches import Rectangle
+
+from maxmargin import SVC
+from maxmargin.plotting import ScoreGridDisplay
+from maxmargin.plotting.style import GREY
+from maxmargin.search import Point
+from maxmargin.search.grid_search import GridSearch
+from maxmargin.search.journal import Trial
+from maxmargin.search.shades import ink_on, limits, shade, words
+
+
+def searched(points, refined=(), scoring="accuracy", unknown=()):
+    """Return a search whose scores rise with C."""
+    trials = [
+        Trial(point, fold, 0.5 + 0.01 * np.log2(point.C) + 0.001 * fold, 0.1)
+        for point in (*points, *refined)
+        if point not in unknown
+        for fold in range(2)
+    ]
+    rounds = (tuple(points), tuple(refined)) if refined else (tuple(points),)
+    return GridSearch(SVC(), scoring, 2, rounds, tuple(trials))
+
+
+GRID = [Point(c, g) for c in (1.0, 4.0, 16.0) for g in (0.25, 1.0)]
+
+
+def cells(ax):
+    return [patch for patch in ax.patches if isinstance(patch, Rectangle) and patch.get_fill()]
+
+
+def test_every_point_has_a_cell_of_its_steps():
+    display = ScoreGridDisplay.from_search(searched(GRID, [Point(8.0, 1.0), Point(32.0, 0.5)]))
+    found = cells(display.ax_)
+    assert [(cell.get_width(), cell.get_height()) for cell in found] == [(2.0, 2.0)] * 6 + [(1.0, 1.0)] * 2
+    frame = next(patch for patch in display.ax_.patches if not patch.get_fill())
+    assert (frame.get_x(), frame.get_y()) == (4.5, -1.5)  # the best is C = 2^5, gamma = 2^-1
+    assert "2^{5}" in display.ax_.get_title()
+    assert [label.get_text() for label in display.ax_.get_xticklabels()] == ["1", "4", "$2^{4}$"]
+    plt.close(display.figure_)
+
+
+def test_what_is_not_known_is_grey_and_has_no_score():
+    unknown = GRID[:1]
+    display = ScoreGridDisplay.from_search(searched(GRID, unknown=unknown))
+    assert len(display.ax_.texts) == 5
+    assert [same_color(cell.get_facecolor(), GREY) for cell in cells(display.ax_)] == [True] + [False] * 5
+    plt.close(display.figure_)
+
+
+def test_large_grids_have_no_scores_in_cells_and_few_labels():
+    points = [Point(2.0**c, 2.0**g) for c in range(30) for g in range(3)]
+    display = ScoreGridDisplay.from_search(searched(points))
+    assert not display.ax_.texts
+    assert len(display.ax_.get_xticks()) <= 14
+    plt.close(display.figure_)
+
+
+def test_a_line_where_there_is_no_gamma():
+    figure, ax = plt.subplots()
+    display = ScoreGridDisplay.from_search(searched([Point(c, None) for c in (4.0, 1.0, 2.0)], scoring="r2"), ax=ax)
+    assert display.ax_ is ax
+    np.testing.assert_allclose(ax.lines[0].get_xdata(), [1, 2, 4])
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), [0.5005, 0.5105, 0.5205])
+    assert ax.get_ylabel() == "r2 in cross-validation"
+    plt.close(figure)
+
+
+def test_nothing_to_draw():
+    with pytest.raises(ValueError, match="no point of the grid was finished"):
+        ScoreGridDisplay.from_search(searched(GRID, unknown=GRID))
+
+
+def test_shades_go_from_dark_to_bright():
+    means = np.array([[0.5, 0.6, 0.7], [0.8, 0.9, np.nan]])
+    low, high = limits(means)
+    assert 0.5 < low < high == 0.9
+    assert shade(0.5, low, high) == shade(low, low, high) == (0, 34, 78)
+    assert shade(0.9, low, high) == (254, 232, 56)
+    assert (ink_on(0.5, low, high), ink_on(0.9, low, high)) == ("white", "black")
+    assert shade(0.3, 0.3, 0.3) == (254, 232, 56)  # all are as good
+    assert limits(np.array([[np.nan]])) == (0.0, 1.0)
+
+
+def test_words():
+    assert words(0.96958, "accuracy") == "96.96 %"
+    assert words(0.96958, "accuracy", short=True) == "97.0"
+    assert words(0.5649, "r2") == "0.5649"
+    assert words(-1234.5, "neg_mean_squared_error", short=True) == "-1.23e+03"
