@@ -3,7 +3,7 @@ import re
 import pytest
 
 from maxmargin import __version__
-from maxmargin.cli.main import main
+from maxmargin.cli.main import COMMANDS, main
 
 
 def test_demo_prints_the_certificate_and_saves_a_picture(tmp_path, capsys):
@@ -42,6 +42,13 @@ def test_mistakes_are_one_sentence(arguments, message, capsys):
     error = capsys.readouterr().err
     assert message in error
     assert len(error.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command, capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main([command, "--help"])
+    assert COMMANDS[command].help[1:20] in " ".join(capsys.readouterr().out.split())
 
 
 def test_unknown_commands_and_version(capsys):

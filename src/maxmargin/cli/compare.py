@@ -21,11 +21,7 @@ INTERRUPTED = 130
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
-    parser.add_argument(
-        "data",
-        metavar="DATA",
-        help=f"a file (LIBSVM text, .csv, .tsv, or .npz with X and y), or a generator: {', '.join(data.generators())}",
-    )
+    parser.add_argument("data", metavar="DATA", help=f"{data.DATA_HELP}: {', '.join(data.generators())}")
     parser.add_argument(
         "--solvers",
         metavar="NAMES",
@@ -41,16 +37,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     machine.add_argument(
         "--coef0", type=float, default=0.0, help="of the polynomial and the sigmoid kernel [%(default)s]"
     )
-    samples = parser.add_argument_group("the data")
-    samples.add_argument("--samples", type=int, metavar="N", help="make so many, or draw so many of a file at random")
-    samples.add_argument("--positive", metavar="LABEL", help="tell this class from the rest; needed for more than two")
-    samples.add_argument(
-        "--label-column",
-        choices=data.LABEL_COLUMNS,
-        default="last",
-        help="of the label, in .csv and .tsv [%(default)s]",
-    )
-    samples.add_argument("--seed", type=int, default=0, help="of the data, and of solvers that draw [%(default)s]")
+    data.add_data_options(parser)
+    parser.add_argument("--positive", metavar="LABEL", help="tell this class from the rest; needed for more than two")
+    parser.add_argument("--seed", type=int, default=0, help="of the data, and of solvers that draw [%(default)s]")
     work = parser.add_argument_group("the work")
     work.add_argument("--tol", type=float, default=1e-3, help="largest violation that is accepted [%(default)s]")
     work.add_argument("--gap", type=float, help="duality gap that is accepted even if the violation is larger")
@@ -68,7 +57,8 @@ def run(options: argparse.Namespace) -> int:
     """Read the data, compare, report."""
     for target in (options.html, options.picture):
         _check_target(target)
-    given = data.read_data(options.data, options.label_column, options.samples, options.seed)
+    given = data.read_data(options, need_labels=True)
+    assert given.y is not None
     labels = data.two_classes(given.y, options.positive)
     with LiveTable(Console(stderr=True)) as watch:
         found = compare(

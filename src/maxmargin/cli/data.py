@@ -1,53 +1,117 @@
-"""Data for a command: a file of samples and labels, or the name of a generator.
+"""The word DATA of a command: a file of samples, standard input, or a generator.
 
-- chessboard, for one, is a generator of `maxmargin.datasets`
-- .npz has NumPy arrays X and y
-- .csv and .tsv have a line for each sample, with or without a heading; the label is the last column, or the first
-- any other file is LIBSVM text: label index:value index:value …
+- `heart_scale`, `iris.csv`, `a9a.npz`, `test.parquet.gz`: a file of any format that `maxmargin.datasets` reads
+- `-`: standard input, compressed or not
+- `chessboard`, `spirals:500`, `twonorm:2000,seed=3`: a generator of `maxmargin.datasets`, and what to pass to it
 """
 
 from __future__ import annotations
 
-import csv
+import argparse
+import ast
 import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from maxmargin import datasets
+from maxmargin.datasets import DataFileError, Samples, read_samples
+from maxmargin.datasets.sample_files import FORMATS
 
-#: Where the label of a line may be, and the position of its column.
-LABEL_COLUMNS = {"last": -1, "first": 0}
+#: What the options mean to `read_samples`.
+HEADERS: dict[str, bool | str] = {"auto": "auto", "yes": True, "no": False}
+FIRST_INDICES: dict[str, bool | Literal["auto"]] = {"auto": "auto", "0": True, "1": False}
 
 #: How many labels a message lists.
 LISTED = 10
 
-
-class Data(NamedTuple):
-    """Samples, their labels and what they are called."""
-
-    X: Any
-    y: np.ndarray
-    name: str
+#: What DATA may be, for the help of a command.
+DATA_HELP = "a file (LIBSVM text, CSV, TSV, npz, npy, Parquet, Arrow; also .gz, .bz2, .xz), - or a generator"
 
 
-def read_data(source: str, label_column: str, samples: int | None, seed: int) -> Data:
-    """Return the data that a word on the command line stands for, or so many samples of them."""
-    if source in generators():
-        asked = {} if samples is None else {"n_samples": samples}
-        X, y = getattr(datasets, source)(**asked, seed=seed)
-        return Data(X, y, source)
-    path = Path(source)
-    if not path.exists():
-        raise ValueError(f"there is no file {source}, and the generators are {', '.join(generators())}")
-    X, y = _read_file(path, label_column)
-    if samples is not None and samples < X.shape[0]:
-        if samples < 2:
-            raise ValueError(f"a comparison needs at least 2 samples, not {samples}")
-        picks = np.sort(np.random.default_rng(seed).choice(X.shape[0], samples, replace=False))
-        X, y = X[picks], y[picks]
-    return Data(X, y, path.name)
+def add_data_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how DATA is read; the argument itself is added by the command."""
+    group = parser.add_argument_group("the data")
+    group.add_argument("--format", choices=FORMATS, help="of the file; else told by its name or by what is in it")
+    group.add_argument(
+        "--label",
+        metavar="COLUMN",
+        type=_column,
+        default="auto",
+        help="of a table: its name, its number from 1, first, last, or none; "
+        "else the one called label, target or class, or the last",
+    )
+    group.add_argument("--query", metavar="COLUMN", type=_column, help="of a table: which samples belong together")
+    group.add_argument(
+        "--ignore",
+        metavar="COLUMNS",
+        type=_columns,
+        default=(),
+        help="of a table: leave these out (commas between them)",
+    )
+    group.add_argument(
+        "--one-hot",
+        metavar="FILE",
+        type=Path,
+        help="make a column of 0 and 1 for each word in columns of words; "
+        "the words are kept in FILE, and taken from it if it is there",
+    )
+    group.add_argument("--header", choices=HEADERS, default="auto", help="of CSV and TSV [%(default)s]")
+    group.add_argument(
+        "--first-index", choices=FIRST_INDICES, default="auto", help="of LIBSVM text; auto is 0 if one is 0"
+    )
+    group.add_argument("--samples", type=int, metavar="N", help="make so many, or draw so many of a file at random")
+
+
+def read_data(
+    options: argparse.Namespace,
+    source: str | None = None,
+    *,
+    n_features: int | None = None,
+    need_labels: bool = False,
+) -> Samples:
+    """Return the samples that a word on the command line stands for.
+
+    Parameters
+    ----------
+    options : Namespace
+        As `add_data_options` made it; `seed` and `threads` count if the command has them.
+    source : str or None
+        The word; None: `options.data`.
+    n_features : int or None
+        How many features a model has; a table with just so many columns has no labels.
+    need_labels : bool
+        Whether samples without labels are a mistake.
+    """
+    word = options.data if source is None else source
+    seed = getattr(options, "seed", None) or 0
+    name, _, details = word.partition(":")
+    if name in generators():
+        return generate(name, details, options.samples, seed)
+    if word != "-" and not Path(word).exists():
+        raise ValueError(f"there is no file {word}, and the generators are {', '.join(generators())}")
+    words = known_words(options.one_hot)
+    samples = read_samples(
+        word,
+        format=options.format,
+        label=options.label,
+        query=options.query,
+        ignore=options.ignore,
+        words=words,
+        header=HEADERS[options.header],
+        n_features=n_features,
+        zero_based=FIRST_INDICES[options.first_index],
+        n_jobs=getattr(options, "threads", None),
+    )
+    if words == "one-hot":
+        text = json.dumps(samples.categories, ensure_ascii=False, indent=1)
+        options.one_hot.write_text(text + "\n", encoding="utf-8")
+    if need_labels and samples.y is None:
+        raise DataFileError(samples.name, "there are no labels")
+    return _some(samples, options.samples, seed)
 
 
 def generators() -> list[str]:
@@ -56,14 +120,28 @@ def generators() -> list[str]:
     return [
         name
         for name, make in makers.items()
-        if callable(make) and {"n_samples", "seed"} <= set(inspect.signature(make).parameters)
+        if inspect.isfunction(make) and {"n_samples", "seed"} <= set(inspect.signature(make).parameters)
     ]
+
+
+def generate(name: str, details: str = "", samples: int | None = None, seed: int = 0) -> Samples:
+    """Return what a generator makes: `details` are its arguments, as in "500,noise=0.1"."""
+    make: Callable[..., Any] = getattr(datasets, name)
+    given = _arguments(name, details, inspect.signature(make))
+    asked = ({} if samples is None else {"n_samples": samples}) | {"seed": seed} | given
+    X, y, *query = make(**asked)
+    return Samples(
+        X,
+        y.astype(np.float64) if y.dtype.kind in "biu" else y,
+        query[0] if query else None,
+        name=f"{name}:{details}".rstrip(":"),
+    )
 
 
 def two_classes(y: np.ndarray, positive: str | None) -> np.ndarray:
     """Return labels of two classes: as they are, or one against the rest."""
     classes = np.unique(y)
-    names = [_name(label) for label in classes]
+    names = [label_name(label) for label in classes]
     listed = ", ".join(names[:LISTED]) + (", …" if len(names) > LISTED else "")
     if positive is not None:
         if positive not in names:
@@ -77,68 +155,65 @@ def two_classes(y: np.ndarray, positive: str | None) -> np.ndarray:
     return y
 
 
-def _name(label: Any) -> str:
+def label_name(label: Any) -> str:
+    """Return a label as a person writes it."""
     return f"{label:g}" if isinstance(label, float | np.floating) else str(label)
 
 
-def _read_file(path: Path, label_column: str) -> tuple[Any, np.ndarray]:
-    if path.suffix == ".npz":
-        return _read_arrays(path)
-    if path.suffix in (".csv", ".tsv"):
-        return _read_columns(path, "\t" if path.suffix == ".tsv" else ",", LABEL_COLUMNS[label_column])
-    from sklearn.datasets import load_svmlight_file
+def _some(samples: Samples, count: int | None, seed: int) -> Samples:
+    """Return some of the samples, drawn at random, in their order."""
+    if count is None or count >= len(samples):
+        return samples
+    if count < 2:
+        raise ValueError(f"at least 2 samples are needed, not {count}")
+    return samples.take(np.sort(np.random.default_rng(seed).choice(len(samples), count, replace=False)))
 
+
+def _arguments(name: str, details: str, signature: inspect.Signature) -> dict[str, Any]:
+    """Return the arguments of a generator: a number of samples first, and others by name."""
+    found = {}
+    for position, part in enumerate(part for part in details.split(",") if part):
+        key, equals, value = part.partition("=")
+        if not equals and position == 0:
+            key, value = "n_samples", part
+        if key not in signature.parameters:
+            raise ValueError(f"{name} has no {key!r}; it takes {', '.join(signature.parameters)}")
+        try:
+            found[key] = ast.literal_eval(value)
+        except (ValueError, SyntaxError) as error:
+            raise ValueError(f"{key} of {name} must be a number, not {value!r}") from error
+        if not isinstance(found[key], int | float) or (
+            key in ("n_samples", "seed") and not isinstance(found[key], int)
+        ):
+            raise ValueError(f"{key} of {name} must be a number, not {value!r}")
+    return found
+
+
+def _column(text: str) -> str | int | None:
+    """Return a column of a table: counted from 1 by people, from 0 here."""
+    if text == "none":
+        return None
+    return int(text) - 1 if text.isdecimal() and int(text) > 0 else text
+
+
+def _columns(text: str) -> Sequence[str | int]:
+    return tuple(column for part in text.split(",") if (column := _column(part)) is not None)
+
+
+def known_words(path: Path | None) -> str | Mapping[str, Sequence[str]]:
+    """Return what becomes of words: refused, encoded, or encoded as a file says."""
+    if path is None:
+        return "refuse"
+    if not path.exists():
+        return "one-hot"
     try:
-        X, y = load_svmlight_file(path)
+        found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ValueError(f"{path} has no lines of LIBSVM text 'label index:value …': {error}") from error
-    return X, y
-
-
-def _read_arrays(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            missing = [name for name in ("X", "y") if name not in arrays]
-            if missing:
-                raise ValueError(f"it has no array {missing[0]}, only {', '.join(arrays) or 'none'}")
-            X, y = arrays["X"], arrays["y"]
-    except Exception as error:
-        raise ValueError(f"{path} must be a NumPy file with arrays X and y: {error}") from error
-    if X.ndim != 2 or y.shape != (len(X),):
-        raise ValueError(f"{path}: X must be a table and y have a label for each line, not {X.shape} and {y.shape}")
-    return X, y
-
-
-def _read_columns(path: Path, delimiter: str, label_at: int) -> tuple[np.ndarray, np.ndarray]:
-    """Read numbers and a label from each line; a first line without numbers is a heading."""
-    rows: list[list[float]] = []
-    labels: list[str] = []
-    with path.open(newline="", encoding="utf-8-sig") as lines:
-        reader = csv.reader(lines, delimiter=delimiter)
-        for number, cells in enumerate(reader, 1):
-            if not any(cell.strip() for cell in cells):
-                continue
-            label = cells.pop(label_at)
-            try:
-                values = [float(cell) for cell in cells]
-            except ValueError as error:
-                if not rows and number == 1:
-                    continue
-                raise ValueError(f"{path}, line {number}: {error}; all columns but the label are numbers") from error
-            if rows and len(values) != len(rows[0]):
-                raise ValueError(
-                    f"{path}, line {number}: {len(cells) + 1} columns, but lines before have {len(rows[0]) + 1}"
-                )
-            rows.append(values)
-            labels.append(label.strip())
-    if not rows or not rows[0]:
-        raise ValueError(f"{path} has no lines of numbers and a label, separated by {delimiter!r}")
-    return np.array(rows), _as_numbers(labels)
-
-
-def _as_numbers(labels: list[str]) -> np.ndarray:
-    """Return labels as numbers if all are."""
-    try:
-        return np.array([float(label) for label in labels])
-    except ValueError:
-        return np.array(labels)
+        raise DataFileError(path, f"it must be JSON, words by column: {error}") from error
+    good = isinstance(found, dict) and all(
+        isinstance(words, list) and all(isinstance(word, str) for word in words) and len(set(words)) == len(words)
+        for words in found.values()
+    )
+    if not good:
+        raise DataFileError(path, "it must have a list of different words for each column")
+    return {column: tuple(words) for column, words in found.items()}

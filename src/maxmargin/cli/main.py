@@ -28,12 +28,29 @@ class Command(NamedTuple):
 
 #: Commands with options of our kind: a module has `add_options(parser)` and `run(options) -> int`.
 COMMANDS: dict[str, Command] = {
-    "demo": Command("demo", "train on a generated chessboard, print the certificate, save a picture"),
+    "easy": Command("easy", "scale, choose machine and parameters, train, test, and write a report"),
+    "train": Command("train", "train a machine on data, prove how good it is, write the model"),
+    "predict": Command("predict", "ask a model about new samples"),
+    "evaluate": Command("evaluate", "measure how good a model is on labelled data, or a machine by cross-validation"),
+    "grid": Command("grid", "search for C and gamma by cross-validation, with a map of the scores"),
+    "info": Command("info", "tell what is in a file of a model or of data"),
+    "check": Command("check", "find what is wrong with a file of samples, line by line"),
+    "scale": Command("scale", "bring features to a common range, and keep the ranges for other data"),
+    "convert": Command("convert", "write data or a model in another format"),
     "compare": Command("compare", "run several solvers on the same data and compare their ways to the optimum"),
+    "demo": Command("demo", "train on a generated chessboard, print the certificate, save a picture"),
+    "completion": Command("completion", "print what makes a shell complete the words of this command"),
 }
 
 #: Commands that speak another program's language: a module has `main(arguments) -> int`.
-DROP_INS: dict[str, Command] = {}
+DROP_INS: dict[str, Command] = {
+    "svm-train": Command("libsvm.svm_train", "LIBSVM's program that trains: its options, files and final lines"),
+    "svm-predict": Command("libsvm.svm_predict", "LIBSVM's program that predicts"),
+    "svm-scale": Command("libsvm.svm_scale", "LIBSVM's program that scales features"),
+    "svm-grid": Command("libsvm.svm_grid", "LIBSVM's search for C and gamma, grid.py"),
+    "liblinear-train": Command("libsvm.liblinear_train", "LIBLINEAR's program that trains linear machines"),
+    "liblinear-predict": Command("libsvm.liblinear_predict", "LIBLINEAR's program that predicts"),
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,7 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if words and words[0] in DROP_INS:
             return int(_module(DROP_INS[words[0]]).main(words[1:]))
-        options = make_parser([word for word in words[:1] if word in COMMANDS]).parse_args(words)
+        parser = make_parser([word for word in words[:1] if word in COMMANDS])
+        options = parser.parse_args(words, argparse.Namespace(words=words))
         return int(options.run(options))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

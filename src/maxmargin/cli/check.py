@@ -1,0 +1,105 @@
+"""`maxmargin check`: what is wrong with a file of samples, line by line.
+
+Exit code 0 if nothing is wrong, and 1 otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+from pathlib import Path
+from typing import NamedTuple
+
+from maxmargin.cli import data
+from maxmargin.cli.output import Output, add_output_options
+from maxmargin.datasets import DataFileError, find_libsvm_problems, read_samples
+from maxmargin.datasets.column_roles import ColumnChoice
+from maxmargin.datasets.compression import Source, open_bytes, source_name
+from maxmargin.datasets.sample_files import find_format, format_by_content
+from maxmargin.datasets.table_text import find_table_problems
+
+
+class Found(NamedTuple):
+    """A problem, and its line if there are lines."""
+
+    line: int | None
+    message: str
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser."""
+    parser.add_argument("data", metavar="DATA", help="a file, or - for standard input")
+    parser.add_argument("--limit", type=int, default=100, metavar="N", help="show at most so many [%(default)s]")
+    data.add_data_options(parser)
+    add_output_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Look through the file, report."""
+    output = Output(options)
+    if options.limit < 1:
+        raise ValueError(f"--limit must be at least 1, not {options.limit}")
+    if options.data != "-" and not Path(options.data).exists():
+        raise ValueError(f"there is no file {options.data}")
+    name, (found, problems) = source_name(options.data), find_problems(options)
+    if problems:
+        output.table(["line", "problem"], [["" if line is None else line, message] for line, message in problems])
+    count = f"{len(problems)} or more" if len(problems) == options.limit else str(len(problems))
+    output.remark(f"{name} ({found}): {count if problems else 'no'} problem{'' if count == '1' else 's'}")
+    output.result(
+        {
+            "file": name,
+            "format": found,
+            "problems": [problem._asdict() for problem in problems],
+            "complete": len(problems) < options.limit,
+        }
+    )
+    return 1 if problems else 0
+
+
+def find_problems(options: argparse.Namespace) -> tuple[str, list[Found]]:
+    """Return the format of the file, and what is wrong with it."""
+    source: Source = options.data
+    name = source_name(source)
+    try:
+        found = options.format or find_format(source)
+        if found is None:  # standard input, which is read once
+            with open_bytes(source) as stream:
+                source = io.BytesIO(stream.read())
+            found = format_by_content(source.getvalue(), name)
+    except DataFileError as error:
+        return options.format or "unknown", [Found(error.line, error.message)]
+    return found, _problems_of(source, name, found, options)
+
+
+def _problems_of(source: Source, name: str, found: str, options: argparse.Namespace) -> list[Found]:
+    try:
+        if found == "libsvm":
+            return [Found(line, message) for line, message in find_libsvm_problems(source, limit=options.limit)]
+        if found in ("csv", "tsv"):
+            return _problems_of_table(source, name, found, options)
+        read_samples(
+            source,
+            format=found,
+            label=options.label,
+            query=options.query,
+            ignore=options.ignore,
+            words=data.known_words(options.one_hot),
+        )
+    except DataFileError as error:
+        return [Found(error.line, error.message)]
+    return []
+
+
+def _problems_of_table(source: Source, name: str, found: str, options: argparse.Namespace) -> list[Found]:
+    choice = ColumnChoice(options.label, options.query, options.ignore, data.known_words(options.one_hot))
+    with open_bytes(source) as stream:
+        problems = find_table_problems(
+            stream,
+            name,
+            choice,
+            delimiter="\t" if found == "tsv" else None,
+            header=data.HEADERS[options.header],
+            limit=options.limit,
+        )
+    return [Found(problem.line, problem.message) for problem in problems]

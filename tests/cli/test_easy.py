@@ -1,0 +1,160 @@
+"""`maxmargin easy`: the story of LIBSVM's guide, words as labels, regression, pages, limits."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from cli.terminal import Terminal
+from maxmargin import SVC, load
+from maxmargin.cli.main import main
+from maxmargin.datasets import Scaling, dump_libsvm, read_samples
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def measured(rows, seed):
+    """Return samples in units as different as those of the guide's first example: only small columns tell."""
+    random = np.random.default_rng(seed)
+    y = random.integers(0, 2, rows)
+    near = np.where(y, 0.5, 1.0) + random.normal(scale=0.12, size=rows)
+    angle = random.uniform(0, 2 * np.pi, rows)
+    X = np.column_stack([near * np.cos(angle), near * np.sin(angle), random.normal(200, 60, rows)])
+    return X * [0.01, 0.01, 1.0], y.astype(float)
+
+
+@pytest.fixture
+def guide(folder):
+    dump_libsvm(*measured(300, 0), folder / "train")
+    dump_libsvm(*measured(500, 1), folder / "test")
+    return folder
+
+
+def run(capsys, *arguments):
+    """Run the command in this process; return its exit code and what it printed."""
+    code = main(["easy", *map(str, arguments)])
+    return code, *capsys.readouterr()
+
+
+class TestTheGuidesStory:
+    def test_scaled_and_searched_it_is_another_world(self, guide, capsys):
+        (X, y), (new, truth) = measured(300, 0), measured(500, 1)
+        unscaled = SVC(gamma="auto").fit(X, y).score(new, truth)
+        code, out, err = run(capsys, "train", "test", "--json")
+        found = json.loads(out)
+        assert code == 0
+        assert unscaled < 0.7 < 0.95 < found["test"]["accuracy"]
+        assert found["model"]["machine"] == "SVC"
+        assert found["model"]["relative_gap"] < 1e-3
+        assert any("scaled to [-1, 1]" in sentence for sentence in found["decisions"])
+        assert "2 classes: 0 (" in err
+
+    def test_the_files_do_on_new_data_what_was_told(self, guide, capsys):
+        found = json.loads(run(capsys, "train", "test", "--json", "-o", "mine")[1])
+        assert found["files"] == {"model": "mine.maxmargin", "ranges": "mine.range", "report": "mine.html"}
+        samples = read_samples("test")
+        scaled = Scaling.read("mine.range").apply(samples.X)
+        assert load("mine.maxmargin").score(scaled, samples.y) == found["test"]["accuracy"]
+
+    def test_the_page(self, guide, capsys):
+        run(capsys, "train", "test")
+        page = (guide / "train.html").read_text(encoding="utf-8")
+        for words in ("<svg", "duality gap", "taken for 1", "the gaussian kernel is better", "in cross-validation",
+                      "maxmargin scale NEW SCALED --restore train.range"):  # fmt: skip
+            assert words in page
+        assert not re.search(r'(src|href)="(?!#)', page)  # nothing to fetch from anywhere
+        assert page.count("<svg") == 2
+
+    def test_facts_in_a_pipe(self, guide, capsys):
+        code, out, err = run(capsys, "train", "test", "--no-report", "-q")
+        assert (code, err) == (0, "")
+        facts = dict(line.split("\t") for line in out.splitlines())
+        assert facts["tested on"] == "test"
+        assert re.fullmatch(r"9\d\.\d\d% \(4\d\d of 500\)", facts["accuracy"])
+        assert facts["model"] == "train.maxmargin"
+        assert not (guide / "train.html").exists()
+
+
+class TestOtherData:
+    def test_words_as_labels(self, folder, capsys):
+        X, y = load_iris(return_X_y=True)
+        names = np.array(["setosa", "versicolor", "virginica"])[y]
+        lines = [",".join([*map(str, row), name]) for row, name in zip(X.tolist(), names, strict=True)]
+        (folder / "iris.csv").write_text("\n".join(["a,b,c,d,species", *lines, ""]), encoding="utf-8")
+        found = json.loads(run(capsys, "iris.csv", "--folds", 3, "--json", "--no-report")[1])
+        assert found["cross_validation"]["mean"] > 0.95
+        assert found["test"] is None
+        model = load("iris.csv.maxmargin")
+        assert list(model.classes_) == ["setosa", "versicolor", "virginica"]
+
+    def test_a_regression(self, folder, capsys):
+        code, out, err = run(capsys, "sinc:150", "sinc:200,seed=5", "--folds", 3, "--json", "-o", "sinc")
+        found = json.loads(out)
+        assert code == 0
+        assert found["model"]["machine"] == "SVR"
+        assert found["test"]["r2"] > 0.8
+        assert "a regression" in err
+        assert "<svg" in (folder / "sinc.html").read_text(encoding="utf-8")
+
+    def test_sparse_data_stay_sparse(self, folder, capsys):
+        random = np.random.default_rng(0)
+        y = random.integers(0, 2, 120).astype(float)
+        X = np.where(random.random((120, 60)) < 0.05, random.uniform(0, 9, (120, 60)), 0.0)
+        X[np.arange(120), y.astype(int)] = 5.0
+        dump_libsvm(X, y, "train")
+        dump_libsvm(X[:50, :40], y[:50], "fewer")  # zeros at the end are not in the file
+        found = json.loads(run(capsys, "train", "fewer", "--json", "--no-report")[1])
+        assert any("zeros stay zeros" in sentence for sentence in found["decisions"])
+        assert found["test"]["samples"] == 50
+
+    def test_a_rare_class_is_told(self, capsys):
+        random = np.random.default_rng(0)
+        X = random.normal(size=(200, 2))
+        np.savez("rare.npz", X=X, y=(np.arange(200) < 6).astype(float))
+        _, _, err = run(capsys, "rare.npz", "--no-report", "--folds", 2)
+        assert "only 3.0% of the samples are of class 1" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere"], "there is no file nowhere"),
+        (["chessboard:50", "twonorm:50"], "has 20 features, but"),
+        (["chessboard:50", "--max-seconds", "0"], "--max-seconds must be above 0"),
+        (["chessboard:50", "-o", "no/folder/name"], "there is no folder"),
+        (["words.csv", "--task", "regression"], "the labels are words"),
+        (["one.csv"], "all 3 samples are of class"),
+    ],
+)
+def test_mistakes(arguments, message, folder, capsys):
+    (folder / "words.csv").write_text("x,label\n1,a\n2,b\n3,a\n", encoding="utf-8")
+    (folder / "one.csv").write_text("x,label\n1,a\n2,a\n3,a\n", encoding="utf-8")
+    code, out, err = run(capsys, *arguments, "-q", "--no-report")
+    assert (code, out) == (1, "")
+    assert message in err
+    assert not list(folder.glob("*.maxmargin"))
+
+
+def test_little_time_gives_a_model_all_the_same(capsys, folder):
+    code, out, _ = run(capsys, "chessboard:3000", "--max-seconds", 0.01, "--json", "--no-report")
+    found = json.loads(out)
+    assert code in (0, 3)
+    assert found["cross_validation"] is None or found["cross_validation"]["mean"] > 0
+    assert "too short" in found["decisions"][-1]
+    assert load("chessboard:3000.maxmargin").predict([[0.5, 0.5]]).shape == (1,)
+
+
+def test_on_a_terminal_with_ctrl_c(guide):
+    terminal = Terminal("easy", "chessboard:2500", "--no-report")
+    terminal.read(until=r"of \d+ trials")
+    terminal.press(b"\x03")
+    written = terminal.read()
+    assert terminal.code() == 130
+    assert "interrupted; the best machine so far:" in written
+    assert not list(guide.glob("*.maxmargin"))

@@ -1,0 +1,201 @@
+"""`maxmargin predict`: every form of data and of answers, blocks, models of other programs, and mistakes."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, make_regression
+
+from cli.terminal import call
+from maxmargin import SVC, SVR, LinearSVC, OneClassSVM, load, save
+from maxmargin.cli import model_data
+from maxmargin.cli.main import main
+from maxmargin.datasets import dump_libsvm
+from maxmargin.interchange import write_libsvm_model
+
+X, NUMBERS = load_iris(return_X_y=True)
+X, NUMBERS = X[::2], NUMBERS[::2].astype(float)
+WORDS = np.array(["setosa", "versicolor", "virginica"])[NUMBERS.astype(int)]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    dump_libsvm(X, NUMBERS, "iris.txt")
+    rows = [[*map(repr, x), word] for x, word in zip(X.tolist(), WORDS, strict=True)]
+    with open("iris.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([["a", "b", "c", "d", "species"], *rows])
+    save(SVC(C=10, probability=True).fit(X, NUMBERS), "numbers.maxmargin")
+    save(SVC(C=10).fit(X, WORDS), "words.maxmargin")
+    return tmp_path
+
+
+def run(capsys, *words, code=0):
+    ended = main(["predict", *map(str, words)])
+    out, err = capsys.readouterr()
+    assert ended == code, err
+    return out, err
+
+
+def numbers(text, first=0):
+    """Return the lines of a text from the first on as rows of numbers."""
+    return np.array([line.split() for line in text.splitlines()[first:]], dtype=float)
+
+
+class TestAnswers:
+    def test_a_line_for_each_sample(self, folder, capsys):
+        out, err = run(capsys, "iris.txt", "numbers.maxmargin")
+        predicted = load("numbers.maxmargin").predict(X)
+        assert out == "".join(f"{label:.0f}\n" for label in predicted)
+        right = int((predicted == NUMBERS).sum())
+        assert f"samples 75, accuracy {right / 75:.4%} ({right} of 75), seconds" in err
+
+    def test_probabilities_as_libsvm_writes_them(self, folder, capsys):
+        run(capsys, "iris.txt", "numbers.maxmargin", "out", "--probability")
+        text = (folder / "out").read_text(encoding="utf-8")
+        assert text.startswith("labels 0 1 2\n")
+        found = numbers(text, 1)
+        expected = load("numbers.maxmargin").predict_proba(X)
+        np.testing.assert_array_equal(found[:, 1:], expected)
+        np.testing.assert_array_equal(found[:, 0], np.argmax(expected, axis=1))
+
+    def test_columns_with_a_heading(self, folder, capsys):
+        out, err = run(capsys, "iris.csv", "words.maxmargin", "out.csv", "--decision-values")
+        assert out.startswith("samples\t75\naccuracy\t")
+        assert err == ""
+        with open("out.csv", newline="", encoding="utf-8") as file:
+            first, *rows = csv.reader(file)
+        assert first == ["prediction", "decision setosa", "decision versicolor", "decision virginica"]
+        model = load("words.maxmargin")
+        assert [row[0] for row in rows] == list(model.predict(X))
+        np.testing.assert_array_equal(np.array([row[1:] for row in rows], dtype=float), model.decision_function(X))
+
+    def test_words_with_separators_are_quoted(self, folder, capsys):
+        save(SVC().fit(X, np.char.add("of, ", WORDS)), "m")
+        run(capsys, "iris.csv", "m", "out.csv", "--label", "none", "--ignore", "species")
+        with open("out.csv", newline="", encoding="utf-8") as file:
+            assert {row[0] for row in csv.reader(file)} == {
+                "prediction",
+                "of, setosa",
+                "of, versicolor",
+                "of, virginica",
+            }
+
+    def test_json(self, folder, capsys):
+        found = json.loads(run(capsys, "iris.csv", "words.maxmargin", "--json", "-q")[0])
+        predicted = load("words.maxmargin").predict(X)
+        assert found["columns"]["prediction"] == list(predicted)
+        assert found["accuracy"] == np.mean(predicted == WORDS)
+        found = json.loads(run(capsys, "iris.csv", "words.maxmargin", "out", "--json")[0])
+        assert "columns" not in found
+        assert (folder / "out").read_text(encoding="utf-8").split() == list(predicted)
+
+    def test_no_labels_no_accuracy(self, folder, capsys):
+        out, _ = run(capsys, "iris.csv", "words.maxmargin", "out", "--label", "none", "--ignore", "species")
+        assert "accuracy" not in out
+        np.savetxt("plain.csv", X, delimiter=",", fmt="%.17g")  # just so many columns as the model has features
+        out, _ = run(capsys, "plain.csv", "words.maxmargin", "out2")
+        assert "accuracy" not in out
+        assert (folder / "out").read_bytes() == (folder / "out2").read_bytes()
+
+    def test_values_to_the_last_bit_and_intervals(self, folder, capsys):
+        data, y = make_regression(60, 3, noise=5.0, random_state=0)
+        dump_libsvm(data, y, "values.txt")
+        model = SVR(C=100, kernel="linear", noise=True).fit(data, y)
+        save(model, "m")
+        found = json.loads(run(capsys, "values.txt", "m", "out.tsv", "--probability", "--json")[0])
+        rows = np.loadtxt("out.tsv", skiprows=1)
+        np.testing.assert_allclose(rows[:, 0], model.predict(data), rtol=1e-12)
+        np.testing.assert_allclose(rows[:, 1:], model.predict_interval(data, 0.9), rtol=1e-12)
+        errors = rows[:, 0] - y
+        assert found["mean_squared_error"] == pytest.approx(np.mean(errors**2))
+        assert found["squared_correlation"] == pytest.approx(np.corrcoef(rows[:, 0], y)[0, 1] ** 2)
+
+    def test_novelties(self, folder, capsys):
+        save(OneClassSVM(nu=0.1, probability=True).fit(X), "m")
+        out, _ = run(capsys, "iris.txt", "m", "--probability", "--decision-values")
+        rows = numbers(out)
+        assert rows.shape == (75, 4)
+        np.testing.assert_array_equal(rows[:, 0], np.where(rows[:, 3] >= 0, 1, -1))
+
+
+class TestData:
+    def test_blocks_say_the_same_as_the_whole(self, folder, capsys, monkeypatch):
+        whole, _ = run(capsys, "iris.txt", "numbers.maxmargin", "--probability")
+        monkeypatch.setattr(model_data, "BLOCK", 200)
+        parts, err = run(capsys, "iris.txt", "numbers.maxmargin", "--probability")
+        assert parts.splitlines()[0] == whole.splitlines()[0] == "labels 0 1 2"
+        np.testing.assert_allclose(numbers(parts, 1), numbers(whole, 1), rtol=1e-9)
+        assert "samples 75, accuracy" in err
+
+    def test_fewer_features_and_more(self, folder, capsys):
+        (folder / "few.txt").write_text("0 1:5\n", encoding="utf-8")
+        (folder / "many.txt").write_text("0 1:5 9:3\n0 1:5 8:2\n", encoding="utf-8")
+        few, err = run(capsys, "few.txt", "numbers.maxmargin", "--decision-values")
+        assert "never seen" not in err
+        many, err = run(capsys, "many.txt", "numbers.maxmargin", "--decision-values")
+        np.testing.assert_allclose(numbers(many), np.repeat(numbers(few), 2, axis=0), rtol=1e-12)
+        assert err.count("features above 4 were never seen in training and are left out") == 1
+
+    def test_a_model_of_libsvm_counts_every_feature(self, folder, capsys, monkeypatch):
+        write_libsvm_model(SVC(gamma=0.1).fit(X[:, :2], NUMBERS), "m.model")
+        (folder / "wide.txt").write_text("0 1:5 2:3\n1 1:5 2:3 3:1\n", encoding="utf-8")
+        monkeypatch.setattr(model_data, "BLOCK", 10)
+        out, err = run(capsys, "wide.txt", "m.model", "--decision-values")
+        narrow, wide = (np.array(line.split()[1:], dtype=float) for line in out.splitlines())
+        assert np.abs(narrow - wide).max() > 1e-3
+        assert "never seen" not in err
+
+    def test_standard_input_and_output(self, folder):
+        text = (folder / "iris.txt").read_text(encoding="utf-8")
+        done = call("predict", "-", "numbers.maxmargin", "-q", input=text)
+        assert len(done.stdout.splitlines()) == 75
+        assert done.stderr == ""
+        streamed = call("predict", "-", "numbers.maxmargin", "-q", "--format", "libsvm", input=text)
+        assert streamed.stdout == done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["iris.txt", "nowhere"], "nowhere"),
+        (["nowhere", "words.maxmargin"], "there is no file nowhere"),
+        (["iris.txt", "iris.csv"], "no model of maxmargin, LIBSVM, LIBLINEAR or SVMlight"),
+        (
+            ["iris.txt", "words.maxmargin"],
+            "labels of iris.txt are numbers, and the classes of the model are setosa",
+        ),
+        (
+            ["iris.csv", "numbers.maxmargin"],
+            "labels of iris.csv are words, and the classes of the model are 0, 1, 2",
+        ),
+        (["iris.csv", "one-class"], "are words, and the answers of the model are numbers"),
+        (["iris.csv", "words.maxmargin", "--probability"], "the model knows no probabilities; train it with"),
+        (["values.npy", "regression", "--decision-values"], "a regression has no decision values"),
+        (["iris.csv", "words.maxmargin", "no/such/folder/out"], "no/such/folder"),
+        (["values.npy", "words.maxmargin"], "2 features"),
+    ],
+)
+def test_mistakes_are_one_sentence(words, message, folder, capsys):
+    save(SVR().fit(X[:, :2], NUMBERS), "regression")
+    save(OneClassSVM().fit(X), "one-class")
+    np.save("values.npy", np.column_stack([X[:, :2], NUMBERS]))
+    out, err = run(capsys, *words, code=1)
+    assert out == ""
+    assert message in err
+    assert len(err.strip().splitlines()) == 1
+    assert not list(folder.glob("*.part"))
+
+
+def test_an_answer_takes_its_place_when_it_is_complete(folder, capsys, monkeypatch):
+    (folder / "out").write_text("before", encoding="utf-8")
+
+    def predict(self, X):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(LinearSVC, "predict", predict)
+    save(LinearSVC().fit(X, NUMBERS), "m")
+    run(capsys, "iris.txt", "m", "out", code=130)
+    assert (folder / "out").read_text(encoding="utf-8") == "before"
+    assert not list(folder.glob("*.part"))

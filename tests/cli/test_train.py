@@ -1,0 +1,303 @@
+"""`maxmargin train`: machines and options, limits and Ctrl-C, going on, mistakes, and what a terminal shows."""
+
+import json
+import re
+import shlex
+
+import numpy as np
+import pytest
+
+from cli.terminal import Terminal, call
+from maxmargin import LSSVC, SVC, NuSVC, load
+from maxmargin.cli.machine_options import MACHINES
+from maxmargin.cli.main import main
+from maxmargin.datasets import chessboard
+from maxmargin.interchange import read_notes
+
+SAMPLES = 240
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Data for every purpose, in the folder where commands run."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(SAMPLES, 3))
+    values = X[:, 0] + np.sin(3 * X[:, 1])
+    np.savez(tmp_path / "three.npz", X=X, y=np.digitize(values + 0.5 * random.normal(size=SAMPLES), [-1, 1]))
+    np.savez(tmp_path / "values.npz", X=X, y=values + 0.1 * random.normal(size=SAMPLES))
+    np.savez(tmp_path / "orders.npz", X=X[:40], y=values[:40], query=np.arange(40) // 10)
+    board, colours = chessboard(SAMPLES, noise=0.1)
+    words = np.array(["black", "white"])[colours]
+    lines = [f"{a},{b},{word}\n" for (a, b), word in zip(board.tolist(), words, strict=True)]
+    (tmp_path / "board.csv").write_text("left,up,colour\n" + "".join(lines), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(capsys, *words):
+    """Run the command in this process; return its exit code and what it printed."""
+    code = main(["train", *map(str, words)])
+    return code, *capsys.readouterr()
+
+
+def told(capsys, *words, code=0):
+    """Return what the command says of itself as JSON."""
+    ended, out, err = run(capsys, *words, "--json")
+    assert ended == code, err
+    return json.loads(out)
+
+
+def data_for(machine):
+    return {"regression": "values.npz", "ranking": "orders.npz"}.get(MACHINES[machine].purpose, "three.npz")
+
+
+class TestModels:
+    def test_the_model_is_that_of_the_estimator(self, folder, capsys):
+        found = told(capsys, "board.csv", "m", "-C", 10, "-g", 1)
+        model = load("m")
+        X, y = chessboard(SAMPLES, noise=0.1)
+        expected = SVC(C=10, gamma=1, callback=lambda _: None).fit(X, np.array(["black", "white"])[y])
+        np.testing.assert_array_equal(model.dual_coef_, expected.dual_coef_)
+        assert found["dual"] == expected.certificate_.dual
+        assert found["violation"] == expected.certificate_.violation <= 1e-3
+        assert found["support_vectors"] == len(expected.support_)
+        assert (found["free"], found["bounded"]) == (
+            len(expected.geometry_.free),
+            len(expected.geometry_.bounded),
+        )
+        assert found["status"] == "finished"
+        assert found["resume"] is None
+        assert list(model.classes_) == ["black", "white"]
+        assert model.callback is None
+
+    def test_plain_lines_where_there_is_no_terminal(self, folder, capsys):
+        code, out, err = run(capsys, "board.csv", "-C", 10, "-g", 1)
+        assert code == 0
+        facts = dict(line.split("\t") for line in out.splitlines())
+        assert facts["data"] == "board.csv: 240 samples, 2 features"
+        assert (facts["machine"], facts["kernel"], facts["parameters"]) == (
+            "SVC",
+            "Gaussian(gamma=1.0)",
+            "C 10, gamma 1",
+        )
+        assert re.fullmatch(r"\d+ \(\d+ free, \d+ bounded\)", facts["support vectors"])
+        assert "of the optimum" in facts["duality gap"]
+        assert facts["model"].startswith("board.csv.maxmargin (")
+        assert err == "2 classes: training an svc; --machine names others\n"
+        assert run(capsys, "board.csv", "-q")[2] == ""
+
+    def test_notes_tell_where_a_model_comes_from(self, folder, capsys):
+        told(capsys, folder / "board.csv", "m.maxmargin")
+        notes = read_notes("m.maxmargin")
+        assert (notes["data"], notes["rows"], notes["columns"]) == ("board.csv", SAMPLES, 2)
+
+    @pytest.mark.parametrize("machine", MACHINES)
+    def test_every_machine_ends_by_a_limit_and_goes_on(self, machine, folder, capsys):
+        where = [data_for(machine), "m.maxmargin"]
+        limit = ["--max-seconds", 0] if machine == "approximate-svc" else ["--max-iter", 1]
+        tol = ["--tol", 1e-5]
+        limited = told(capsys, *where, "--machine", machine, *tol, *limit, code=0 if machine.startswith("ls-") else 3)
+        load("m.maxmargin").predict(np.zeros((2, 3)))
+        if machine == "approximate-svc":
+            code, _, err = run(capsys, *where, "--resume")
+            assert code == 1
+            assert "cannot go on from a model" in err
+            return
+        resumed = told(capsys, *where, "--resume")
+        whole = told(capsys, where[0], "whole.maxmargin", "--machine", machine, *tol)
+        assert resumed["status"] == whole["status"] == "finished"
+        assert resumed["machine"] == MACHINES[machine].estimator
+        assert limited["gap"] >= resumed["gap"] or limited["status"] == "finished"
+        assert abs(resumed["primal"] - whole["primal"]) <= 1e-4 * (abs(whole["primal"]) + 1e-4)
+        assert load("m.maxmargin").get_params() == load("whole.maxmargin").get_params()
+
+    def test_data_from_standard_input(self, folder):
+        text = "1 1:0.5\n-1 1:-0.5\n1 1:0.7\n-1 1:-0.2\n"
+        done = call("train", "-", "--json", input=text)
+        assert json.loads(done.stdout)["data"]["rows"] == 4
+        assert load("model.maxmargin").n_features_in_ == 1
+
+
+class TestChoice:
+    def test_labels_decide_what_nobody_chose(self, folder, capsys):
+        assert told(capsys, "board.csv")["machine"] == "SVC"
+        assert told(capsys, "three.npz")["machine"] == "SVC"
+        assert told(capsys, "values.npz")["machine"] == "SVR"
+        assert "svr" in run(capsys, "values.npz")[2]
+
+    def test_options_reach_the_machine(self, folder, capsys):
+        told(
+            capsys, "three.npz", "m", "--kernel", "poly", "--degree", 2, "--coef0", 1, "-C", 3, "--gamma", "auto",
+            "--tol", "1e-4", "--gap", 0.5, "--solver", "pairwise", "--multi-class", "ovr",
+            "--class-weight", "0=2,2=0.5", "--max-iter", 10**6,
+            "--max-seconds", 60, "--memory", 8, "--threads", 1, "--no-intercept", "--seed", 3,
+        )  # fmt: skip
+        expected = {
+            "kernel": "poly", "degree": 2, "coef0": 1.0, "C": 3.0, "gamma": "auto", "tol": 1e-4, "gap_tol": 0.5,
+            "solver": "pairwise", "multi_class": "ovr", "class_weight": {0.0: 2.0, 2.0: 0.5}, "max_iter": 10**6,
+            "max_seconds": 60.0, "cache_size": 8.0, "n_jobs": 1, "fit_intercept": False, "random_state": 3,
+        }  # fmt: skip
+        parameters = load("m").get_params()
+        assert {name: parameters[name] for name in expected} == expected
+
+    def test_weights_of_classes_that_are_words(self, folder, capsys):
+        told(capsys, "board.csv", "m", "--class-weight", "black=3")
+        assert list(load("m").class_weight_) == [3.0, 1.0]
+        told(capsys, "board.csv", "m", "--class-weight", "balanced", "--machine", "linear-svc", "--probability")
+        assert load("m").class_weight == "balanced"
+        assert load("m").predict_proba([[0.0, 0.0]]).shape == (1, 2)
+
+    def test_noise_of_a_regression(self, folder, capsys):
+        told(capsys, "values.npz", "m", "--probability")
+        assert load("m").predict_interval(np.zeros((1, 3))).shape == (1, 2)
+
+
+class TestGoingOn:
+    def test_it_starts_from_the_dual_variables(self, folder, capsys):
+        told(capsys, "board.csv", "m", "-C", 100, "-g", 1)
+        before = load("m")
+        told(capsys, "board.csv", "m", "--resume")
+        after = load("m")
+        assert before.n_iter_[0] > 20
+        assert after.n_iter_[0] == 0
+        np.testing.assert_array_equal(before.dual_coef_, after.dual_coef_)
+        assert not after.warm_start
+
+    def test_other_parameters_are_a_warm_start(self, folder, capsys):
+        told(capsys, "board.csv", "m", "-C", 100, "-g", 1)
+        told(capsys, "board.csv", "m", "--resume", "-C", 110)
+        model = load("m")
+        assert (model.C, model.gamma) == (110.0, 1.0)
+        told(capsys, "board.csv", "whole", "-C", 110, "-g", 1)
+        assert model.n_iter_[0] < load("whole").n_iter_[0]
+
+    def test_limits_are_not_remembered(self, folder, capsys):
+        found = told(capsys, "board.csv", "m", "-C", 100, "--max-iter", 5, code=3)
+        assert found["status"] == "limited"
+        assert shlex.split(found["resume"]) == [
+            "maxmargin", "train", "board.csv", "m", "-C", "100", "--max-iter", "5", "--json", "--resume",
+        ]  # fmt: skip
+        assert told(capsys, *shlex.split(found["resume"])[2:-2], "--resume", code=3)["status"] == "limited"
+        assert told(capsys, "board.csv", "m", "--resume")["status"] == "finished"
+
+    def test_the_seconds_of_all_runs_are_counted(self, folder, capsys):
+        told(capsys, "board.csv", "m", "-C", 100, "--max-iter", 5, code=3)
+        first = read_notes("m")["seconds"]
+        told(capsys, "board.csv", "m", "--resume")
+        assert read_notes("m")["seconds"] > first
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (["three.npz", "none"], "there is no none to go on from"),
+            (["three.npz", "m"], r"m was not trained on these data (board.csv, 240 x 2; here 240 x 3)"),
+            (["other.csv", "m"], "m was not trained on these data"),
+            (["board.csv", "m", "--machine", "nu-svc"], "m is of the machine svc"),
+            (["board.csv", "foreign"], "foreign was not trained on these data (unknown data"),
+            (["board.csv", "board.csv"], "board.csv is not of maxmargin's own format"),
+        ],
+    )
+    def test_what_cannot_go_on(self, words, message, folder, capsys):
+        told(capsys, "board.csv", "m")
+        text = (folder / "board.csv").read_text(encoding="utf-8")
+        (folder / "other.csv").write_text(text.replace("black", "white", 1), encoding="utf-8")
+        from maxmargin import save
+
+        save(SVC().fit([[0.0, 0.0], [1.0, 1.0]], ["black", "white"]), "foreign")
+        code, out, err = run(capsys, *words, "--resume")
+        assert (code, out) == (1, "")
+        assert message in err
+        assert len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["nowhere"], "there is no file nowhere"),
+        (["board.csv", "no/such/folder/m"], "there is no folder no/such/folder"),
+        (
+            ["board.csv", "--machine", "linear-svc", "--gamma", "1"],
+            "linear-svc has no --gamma; machines that have it",
+        ),
+        (["board.csv", "--nu", "0.1"], "svc has no --nu; machines that have it: nu-svc"),
+        (["board.csv", "--machine", "svr"], "the labels of board.csv are words, and svr needs numbers"),
+        (["board.csv", "-C", "0"], "C must be a number above 0"),
+        (["board.csv", "-g", "wide"], "gamma must be"),
+        (["board.csv", "--kernel", "rfb"], "unknown kernel 'rfb'"),
+        (["board.csv", "--threads", "0"], "n_jobs must not be 0"),
+        (["board.csv", "--class-weight", "black"], "LABEL=NUMBER"),
+        (["board.csv", "--class-weight", "black=much"], "LABEL=NUMBER"),
+        (["board.csv", "--class-weight", "red=2"], "names red, which is no label"),
+        (["same.npz"], "all labels are the same"),
+        (["board.csv", "--label", "none", "--ignore", "colour"], "there are no labels"),
+    ],
+)
+def test_mistakes_are_one_sentence(words, message, folder, capsys):
+    np.savez("same.npz", X=np.eye(3), y=np.ones(3))
+    code, out, err = run(capsys, *words, "-q")
+    assert (code, out) == (1, "")
+    assert message in err
+    assert len(err.strip().splitlines()) == 1
+    assert not list(folder.glob("*.maxmargin"))
+
+
+class TestInterruptions:
+    def test_before_there_is_a_model(self, folder, capsys, monkeypatch):
+        def fit(self, X, y):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(SVC, "fit", fit)
+        code, out, err = run(capsys, "board.csv", "-q")
+        assert (code, out, err) == (130, "", "interrupted\n")
+        assert not list(folder.glob("*.maxmargin"))
+
+    @pytest.mark.parametrize(("machine", "kind"), [("svc", SVC), ("nu-svc", NuSVC), ("ls-svc", LSSVC)])
+    def test_the_model_so_far_is_kept(self, machine, kind, folder, capsys, monkeypatch):
+        fit = kind.fit
+
+        def interrupted(self, X, y):
+            fit(self, X, y)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(kind, "fit", interrupted)
+        found = told(capsys, "three.npz", "m", "--machine", machine, code=130)
+        assert found["status"] == "interrupted"
+        assert found["resume"].endswith("--resume")
+        assert load("m").predict(np.zeros((1, 3))).shape == (1,)
+
+    def test_again_while_the_proof_is_computed(self, folder, capsys, monkeypatch):
+        def save(model, file, notes):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("maxmargin.interchange.save", save)
+        code, out, err = run(capsys, "board.csv", "m")
+        assert (code, out) == (130, "")
+        assert "interrupted again: m was not written" in err
+
+    def test_ctrl_c_on_a_terminal(self, folder):
+        random = np.random.default_rng(0)
+        np.savez("noise.npz", X=random.normal(size=(3000, 4)), y=random.integers(0, 2, 3000))
+        words = ["train", "noise.npz", "-C", "1e6", "-g", "5", "--tol", "1e-12", "--solver", "pairwise"]
+        terminal = Terminal(*words, columns=80)
+        terminal.read(until=r"left: ")
+        terminal.press(b"\x03")
+        written = terminal.read()
+        assert terminal.code() == 130
+        assert re.search(r"training ━.*━ violation \d\.\de[+-]\d\d  gap \d\.\de[+-]\d\d  0:0\d, left: \w+", written)
+        assert re.search(r"duality gap +\S+ \(\S+ of the optimum\)", written)
+        assert "interrupted: the model so far is written" in written
+        assert f"to go on:  maxmargin {shlex.join(words)} --resume" in written
+        assert "Traceback" not in written
+        drawn = re.split(r"\r|\n|\^C", written)  # the terminal shows the key
+        assert max(len(line) for line in drawn if line.startswith("training ━")) <= 80
+        assert not load("noise.npz.maxmargin").status_.converged
+        done = call(*words, "--resume", "--tol", "0.5", "--json")
+        assert json.loads(done.stdout)["violation"] <= 0.5
+
+
+def test_a_table_on_a_terminal(folder):
+    terminal = Terminal("train", "board.csv", "-C", 10)
+    written = terminal.read()
+    assert terminal.code() == 0
+    assert re.search(r"support vectors +\d+ \(\d+ free, \d+ bounded\) *\r\n", written)
+    assert "training ━" not in written  # it was over in no time
