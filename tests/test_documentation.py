@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 from maxmargin.comparison import comparing
+from maxmargin.datasets import sample_files, scaling
 from maxmargin.estimators import (
     active_learner,
     active_query,
@@ -75,11 +76,12 @@ def test_own_kernels_run():
     assert names["given"].score(names["K"], ["English"] * 4 + ["Italian"] * 4) == 1.0
 
 
-PRINTING = ["machines.md", "linear_machines.md", "feature_maps.md", "active_learning.md", "online.md"]
+PRINTING = ["data_files.md", "machines.md", "linear_machines.md", "feature_maps.md", "active_learning.md", "online.md"]
 
 
 @pytest.mark.parametrize("page", PRINTING)
-def test_examples_print_what_they_say(page):
+def test_examples_print_what_they_say(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some write files
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     examples = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", text, re.DOTALL)
     assert len(examples) == text.count("```python\n")
@@ -105,6 +107,9 @@ ESTIMATORS += [active_learner, active_query, importance_weights]
 ESTIMATORS += [online_svc, online_one_class_svm]
 
 
+DATASETS = [sample_files, scaling]
+
+
 FEATURE_MAPS = [distance_map, function_map, nystroem_map, polar_coordinates, polynomial_map]
 
 
@@ -112,7 +117,7 @@ DISPLAYS = [cache, coefficient_path, convergence, decision_regions, kernel_matri
 
 
 @pytest.mark.parametrize(
-    "module", [*ESTIMATORS, *FEATURE_MAPS, *DISPLAYS, comparing], ids=lambda module: module.__name__
+    "module", [*ESTIMATORS, *DATASETS, *FEATURE_MAPS, *DISPLAYS, comparing], ids=lambda module: module.__name__
 )
 def test_docstring_examples_run(module):
     found = doctest.testmod(module)

@@ -134,11 +134,11 @@ class Machine:
 
     @property
     def dual_value(self) -> float:
-        """D at the point, by the gradient of the last look."""
+        """D at the point: as it was proved, or by the gradient that the solver or the last look has left."""
         problem = self._posed()
-        assert problem is not None
-        assert self._gradient is not None
-        return 0.5 * float(self.dual @ (problem.linear + self._gradient))
+        if problem is None or "_judged" in self.__dict__:
+            return self.certificate.dual
+        return 0.5 * float(self.dual @ (problem.linear + self.gradient_for(problem)))
 
     def judge_later(self) -> None:
         """Put the judgement off until somebody asks; the data must not change until then, and are watched.
