@@ -8,7 +8,7 @@ from scipy import sparse
 
 from maxmargin import SVC, grid_search
 from maxmargin.datasets import chessboard
-from maxmargin.search.journal import checksum
+from maxmargin.datasets.samples import checksum
 
 X, Y = chessboard(100, noise=0.05, seed=1)
 GRID = {"Cs": [1, 10, 100], "gammas": [0.1, 1], "folds": 3}

@@ -69,8 +69,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except (ValueError, OSError, ImportError, MemoryError) as error:
-        print(f"maxmargin: {error}", file=sys.stderr)
+        print(f"maxmargin: {_sentence(error)}", file=sys.stderr)
         return 1
+
+
+def _sentence(error: Exception) -> str:
+    """Return what is wrong, and with which file if the system says so."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
 
 
 def make_parser(whole: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
@@ -82,7 +89,10 @@ def make_parser(whole: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentPars
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, command in COMMANDS.items():
         added = commands.add_parser(
-            name, help=command.help, description=f"{command.help[0].upper()}{command.help[1:]}."
+            name,
+            help=command.help,
+            description=f"{command.help[0].upper()}{command.help[1:]}.",
+            allow_abbrev=False,
         )
         if name in whole:
             module = _module(command)

@@ -7,13 +7,10 @@ goes on from its dual variables, if the data are still the same.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import shlex
 from pathlib import Path
 from time import perf_counter
 from typing import Any
-
-import numpy as np
 
 from maxmargin.cli import data
 from maxmargin.cli.info_model import describe
@@ -29,6 +26,7 @@ from maxmargin.cli.model_words import for_programs, in_words
 from maxmargin.cli.output import Output, add_output_options
 from maxmargin.cli.training_run import Ending, spinner, train_watched
 from maxmargin.datasets import Samples
+from maxmargin.datasets.samples import checksum
 
 #: Exit codes beside 0: a limit or Ctrl-C has ended the training, and the model so far is written.
 LIMITED, INTERRUPTED = 3, 130
@@ -63,10 +61,10 @@ def run(options: argparse.Namespace) -> int:
     began = perf_counter()
     with spinner(output.errors, f"reading {options.data}", not output.quiet):
         samples = data.read_data(options)
-        checksum = checksum_of(samples)
+        fingerprint = checksum(samples.X, samples.y, samples.query)
     reading, before = perf_counter() - began, 0.0
     if options.resume:
-        model, before = _continue(options, target, samples, checksum)
+        model, before = _continue(options, target, samples, fingerprint)
     else:
         name, why = choose_machine(options, samples.y)
         if why is not None:
@@ -76,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     if "warm_start" in model.get_params():
         model.set_params(warm_start=False)
     notes: dict[str, str | int | float] = {
-        "data": Path(samples.name).name, "rows": len(samples), "columns": samples.n_features, "checksum": checksum,
+        "data": Path(samples.name).name, "rows": len(samples), "columns": samples.n_features, "checksum": fingerprint,
         "seconds": round(before + ending.seconds, 3),
     }  # fmt: skip
     proving = perf_counter()
@@ -107,18 +105,7 @@ def default_model(source: str) -> str:
     return f"{name if name in data.generators() else Path(source).name}.maxmargin"
 
 
-def checksum_of(samples: Samples) -> str:
-    """Return what tells these data from others: every number and every label counts."""
-    digest = hashlib.blake2b(digest_size=16)
-    X = samples.X
-    for part in (*((X.indptr, X.indices, X.data) if samples.is_sparse else (X,)), samples.y, samples.query):
-        if part is not None:
-            numbers = part.dtype.kind in "biuf"
-            digest.update(np.ascontiguousarray(part).data if numbers else repr(part.tolist()).encode())
-    return digest.hexdigest()
-
-
-def _continue(options: argparse.Namespace, target: Path, samples: Samples, checksum: str) -> tuple[Any, float]:
+def _continue(options: argparse.Namespace, target: Path, samples: Samples, fingerprint: str) -> tuple[Any, float]:
     """Return the model of an earlier run, ready to go on, and the seconds it took so far."""
     from maxmargin.interchange import load, read_notes
 
@@ -132,7 +119,7 @@ def _continue(options: argparse.Namespace, target: Path, samples: Samples, check
         raise ValueError(f"{type(model).__name__} cannot go on from a model; leave --resume out to begin anew")
     if options.machine not in (None, name):
         raise ValueError(f"{target} is of the machine {name}: leave --machine out, or --resume")
-    if notes.get("checksum") != checksum:
+    if notes.get("checksum") != fingerprint:
         known = f"{notes['data']}, {notes['rows']:,} x {notes['columns']:,}" if "checksum" in notes else "unknown data"
         raise ValueError(
             f"{target} was not trained on these data ({known}; here {len(samples):,} x {samples.n_features:,}), "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,6 +26,17 @@ def are_classes(y: np.ndarray) -> bool:
     counts = np.unique(y, return_counts=True)[1]
     enough = len(y) >= SAMPLES_EACH * len(counts) and counts.min(initial=2) >= 2  # ages have lonely ends, letters none
     return len(counts) <= FEW_CLASSES or (len(counts) <= MANY_CLASSES and bool(enough))
+
+
+def checksum(*parts: Any) -> str:
+    """Return what tells these matrices and arrays from others: every number, every word and every shape counts."""
+    digest = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        for array in (part.data, part.indices, part.indptr) if sparse.issparse(part) else (np.asarray(part),):
+            digest.update(str((array.dtype.kind, array.shape)).encode())
+            words = array.dtype.kind in "OUS"
+            digest.update(repr(array.tolist()).encode() if words else np.ascontiguousarray(array).data)
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,11 @@ again must be about the same. A process that is killed may leave half a line at 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
-
-import numpy as np
-from scipy import sparse
 
 from maxmargin.search.grid import Point
 
@@ -103,15 +99,3 @@ class Journal:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-
-def checksum(X: Any, y: Any) -> str:
-    """Return a number that is another one for other samples or labels."""
-    digest = hashlib.blake2b(digest_size=16)
-    for array in (X.data, X.indices, X.indptr) if sparse.issparse(X) else (np.asarray(X),):
-        digest.update(str((array.dtype.str, array.shape)).encode())
-        digest.update(np.ascontiguousarray(array).data)
-    labels = np.asarray(y)
-    words = labels.dtype.kind in "OUS"
-    digest.update("\0".join(map(str, labels)).encode() if words else np.ascontiguousarray(labels).data)
-    return digest.hexdigest()

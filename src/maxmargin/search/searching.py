@@ -29,6 +29,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
 from sklearn.utils.metaestimators import _safe_split
 
+from maxmargin.datasets.samples import checksum
 from maxmargin.estimators import SVC
 from maxmargin.estimators.kernel_classifier import KernelClassifier
 from maxmargin.estimators.kernel_machine import SMALL
@@ -40,7 +41,7 @@ from maxmargin.search import grid
 from maxmargin.search.folds import deal_folds
 from maxmargin.search.grid import Point
 from maxmargin.search.grid_search import COMPLETE, INTERRUPTED, STOPPED, TIME_LIMIT, GridSearch
-from maxmargin.search.journal import Journal, Trial, checksum
+from maxmargin.search.journal import Journal, Trial
 
 #: Is told where the search stands after every trial; returning True ends it.
 Watch = Callable[[GridSearch], object]
