@@ -61,12 +61,15 @@ class TestTheGuidesStory:
         samples = read_samples("test")
         scaled = Scaling.read("mine.range").apply(samples.X)
         assert load("mine.maxmargin").score(scaled, samples.y) == found["test"]["accuracy"]
+        for command in ("predict", "evaluate"):
+            assert main([command, "test", "mine.maxmargin", "--ranges", "mine.range", "--json"]) == 0
+            assert json.loads(capsys.readouterr().out)["accuracy"] == found["test"]["accuracy"]
 
     def test_the_page(self, guide, capsys):
         run(capsys, "train", "test")
         page = (guide / "train.html").read_text(encoding="utf-8")
         for words in ("<svg", "duality gap", "taken for 1", "the gaussian kernel is better", "in cross-validation",
-                      "maxmargin scale NEW SCALED --restore train.range"):  # fmt: skip
+                      "maxmargin predict NEW train.maxmargin --ranges train.range"):  # fmt: skip
             assert words in page
         assert not re.search(r'(src|href)="(?!#)', page)  # nothing to fetch from anywhere
         assert page.count("<svg") == 2

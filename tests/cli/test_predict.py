@@ -138,6 +138,22 @@ class TestData:
         np.testing.assert_allclose(numbers(many), np.repeat(numbers(few), 2, axis=0), rtol=1e-12)
         assert err.count("features above 4 were never seen in training and are left out") == 1
 
+    def test_samples_scaled_by_kept_ranges(self, folder, capsys):
+        main(["scale", "iris.txt", "scaled.txt", "--save", "iris.range"])
+        main(["train", "scaled.txt", "scaled.maxmargin", "-q"])
+        out, _ = run(capsys, "scaled.txt", "scaled.maxmargin")
+        answers = out.splitlines()[-len(X) :]
+        out, err = run(capsys, "iris.txt", "scaled.maxmargin", "--ranges", "iris.range")
+        assert out.splitlines() == answers
+        assert "become 0" not in err
+        dump_libsvm(np.column_stack([X, X]), NUMBERS, "wide.txt")
+        out, err = run(capsys, "wide.txt", "scaled.maxmargin", "--ranges", "iris.range")
+        assert out.splitlines() == answers
+        assert "features that have no range in iris.range become 0" in err
+        (folder / "targets.range").write_text("y\n0 1\n0 2\nx\n-1 1\n1 4 8\n")
+        _, err = run(capsys, "iris.txt", "scaled.maxmargin", "--ranges", "targets.range", code=1)
+        assert "scales labels too" in err
+
     def test_a_model_of_libsvm_counts_every_feature(self, folder, capsys, monkeypatch):
         write_libsvm_model(SVC(gamma=0.1).fit(X[:, :2], NUMBERS), "m.model")
         (folder / "wide.txt").write_text("0 1:5 2:3\n1 1:5 2:3 3:1\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What docs/command_line.md shows of these commands is what they print."""
+"""What docs/command_line.md and the README show of these commands is what they print."""
 
 import re
 import shlex
@@ -9,16 +9,18 @@ from sklearn.datasets import load_iris
 
 from maxmargin.cli.main import main
 
-PAGE = Path(__file__).parents[2] / "docs/command_line.md"
+ROOT = Path(__file__).parents[2]
+PAGE, README = ROOT / "docs/command_line.md", ROOT / "README.md"
 SECTIONS = ("train", "predict", "evaluate", "info", "grid", "easy")
 LIMITED = "ended by a limit"
 
 
 def sessions():
     """Return the commands of each section and the lines that are shown after them."""
+    pages = [(PAGE, section) for section in SECTIONS] + [(README, "From the shell")]
     found = []
-    for section in SECTIONS:
-        text = re.search(rf"^## {section}\n(.*?)(?=^## )", PAGE.read_text(encoding="utf-8"), re.M | re.S)[1]
+    for page, section in pages:
+        text = re.search(rf"^## {section}\n(.*?)(?=^## )", page.read_text(encoding="utf-8"), re.M | re.S)[1]
         for block in re.findall(r"^```\n(\$ .*?)^```", text, re.M | re.S):
             for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
                 command, *shown = part.splitlines()

@@ -287,14 +287,10 @@ def _write(work: Work, files: dict[str, Path], scaling: Scaling | None) -> None:
         files["report"].write_text(page(work), encoding="utf-8")
 
 
-def usage(work: Work) -> list[str]:
-    """Return the command lines that use the model on new data."""
-    if "ranges" not in work.files:
-        return [shlex.join(["maxmargin", "predict", "NEW", str(work.files["model"]), *work.reading])]
-    return [
-        shlex.join(["maxmargin", "scale", "NEW", "SCALED", "--restore", str(work.files["ranges"]), *work.reading]),
-        shlex.join(["maxmargin", "predict", "SCALED", str(work.files["model"])]),
-    ]
+def usage(work: Work) -> str:
+    """Return the command line that uses the model on new data."""
+    scaled = ["--ranges", str(work.files["ranges"])] if "ranges" in work.files else []
+    return shlex.join(["maxmargin", "predict", "NEW", str(work.files["model"]), *scaled, *work.reading])
 
 
 def summary(work: Work) -> dict[str, str]:
@@ -312,8 +308,7 @@ def _tell(work: Work, output: Output) -> None:
     words = in_words(work.facts)
     kept = {name: text for name, text in words.items() if name in ("support vectors", "duality gap", "ended")}
     output.facts({**summary(work), **kept, **{name: str(path) for name, path in work.files.items()}})
-    for line in usage(work):
-        output.remark(f"to use it:  {line}")
+    output.remark(f"to use it:  {usage(work)}")
     score = work.choice.score
     output.result(
         {

@@ -40,7 +40,7 @@ def page(work: Work) -> str:
     title = escape(f"{work.name}: {type(work.model).__name__}")
     decisions = "".join(f"<li>{escape(sentence)}</li>" for sentence in work.decisions)
     files = {name: path.name for name, path in work.files.items() if name != "report"}
-    commands = escape("\n".join(easy.usage(work)))
+    commands = escape(easy.usage(work))
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>

@@ -10,7 +10,7 @@ import numpy as np
 
 from maxmargin.cli import data, measures
 from maxmargin.cli.machine_options import add_machine_options, choose_machine, make_machine, purpose_of
-from maxmargin.cli.model_data import GivenModel
+from maxmargin.cli.model_data import GivenModel, add_ranges_option
 from maxmargin.cli.output import Output, add_output_options
 from maxmargin.cli.training_run import spinner, train_watched
 
@@ -46,6 +46,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--roc", type=Path, metavar="FILE", help="draw ROC curves: .png, .svg or .pdf")
     add_machine_options(parser)
+    add_ranges_option(parser)
     data.add_data_options(parser)
     add_output_options(parser)
 
@@ -64,6 +65,8 @@ def run(options: argparse.Namespace) -> int:
         with spinner(output.errors, "predicting", not output.quiet):
             found = predict(model, samples.X)
     else:
+        if options.ranges is not None:
+            raise ValueError("--ranges belongs to a MODEL; scale data for cross-validation with maxmargin scale")
         samples = data.read_data(options)
         name, why = choose_machine(options, samples.y)
         if why is not None:

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from maxmargin.cli import data
 from maxmargin.cli.model_files import model_format, read_model
-from maxmargin.datasets import Samples, iterate_libsvm
+from maxmargin.datasets import Samples, Scaling, iterate_libsvm
 from maxmargin.datasets.sample_files import find_format
 
 #: Bytes of text in a block: with its numbers and answers it takes ten times as many.
@@ -27,12 +27,18 @@ BLOCK = 2**24
 Remark = Callable[[str], None]
 
 
+def add_ranges_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option that scales the samples a model is asked about."""
+    parser.add_argument("--ranges", metavar="FILE", help="scale DATA first, by ranges that scale or easy has kept")
+
+
 class GivenModel:
     """A model that a command was given, and its way to read DATA."""
 
     def __init__(self, options: argparse.Namespace, remark: Remark) -> None:
         self.options, self.remark = options, remark
         self.own = model_format(options.model) == "maxmargin"
+        self.scaling = None if options.ranges is None else Scaling.read(options.ranges)
         self.model: Any = None
         self._said: set[str] = set()
         self._read(0)
@@ -68,6 +74,8 @@ class GivenModel:
 
     def _fitted(self, samples: Samples) -> Samples:
         """Return samples in the form that the model takes."""
+        if self.scaling is not None:
+            samples = self._scaled(samples, self.scaling)
         X, width = samples.X, samples.n_features
         if width > self.model.n_features_in_ and not self.own:
             self._read(width)
@@ -87,6 +95,13 @@ class GivenModel:
         if samples.y is not None:
             self._check_labels(samples)
         return replace(samples, X=X, feature_names=None)
+
+    def _scaled(self, samples: Samples, scaling: Scaling) -> Samples:
+        if scaling.target is not None:
+            raise ValueError(f"{self.options.ranges} scales labels too, which a model cannot undo; use maxmargin scale")
+        if len(scaling.unseen(samples.X)):
+            self._say(f"features that have no range in {self.options.ranges} become 0")
+        return replace(samples, X=scaling.apply(samples.X), feature_names=None)
 
     def _check_labels(self, samples: Samples) -> None:
         """Raise if the labels are words and the classes numbers, or the other way round."""

@@ -19,7 +19,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from maxmargin.cli import data
-from maxmargin.cli.model_data import GivenModel
+from maxmargin.cli.model_data import GivenModel, add_ranges_option
 from maxmargin.cli.output import Output, add_output_options
 
 #: What stands between the columns of an answer, by the suffix of its file; a blank elsewhere, as LIBSVM has it.
@@ -41,6 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--decision-values", action="store_true", help="decision values as well")
     parser.add_argument("--threads", type=int, metavar="N", help="[all cores]")
+    add_ranges_option(parser)
     data.add_data_options(parser)
     add_output_options(parser)
 

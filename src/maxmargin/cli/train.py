@@ -145,7 +145,7 @@ def _tell(
     words = {
         "data": f"{samples.name}: {len(samples):,} samples, {samples.n_features:,} features",
         **in_words(facts),
-        **{name: f"{value:.4f}" for name, value in score.items()},
+        **{name: f"{value:.2%}" if "accuracy" in name else f"{value:.4f}" for name, value in score.items()},
         "seconds": ", ".join(f"{name} {value:.2f}" for name, value in seconds.items()),
         "model": f"{target} ({target.stat().st_size:,} bytes)",
     }
