@@ -59,7 +59,7 @@ def test_a_picture_and_the_rest_of_a_search(folder, capsys):
     assert (folder / "map.png").read_bytes().startswith(b"\x89PNG")
     lines = (folder / "rates").read_text().splitlines(keepends=True)
     assert len(lines) == 9
-    (folder / "rates").write_text("".join(lines[:4]) + "log2c=1 rate=-.e\n")  # the last line was cut
+    (folder / "rates").write_text("".join(lines[:4]) + "log2c=1 ra")  # the last line was cut
     code, again, err = ours(capsys, "svm-grid", *words, "-gnuplot", "null", "-resume", "rates", "iris")
     assert (code, err) == (0, "")
     assert again.splitlines()[-1] == out.splitlines()[-1]
@@ -87,6 +87,7 @@ def test_mistakes_have_the_same_line_and_exit_code(options, folder, capsys):
     ("options", "message"),
     [("-log2c 1", "a range is begin,end,step or null, not 1"), ("-log2c 1,2,0", "a range needs a step"),
      ("-log2c 0,1e9,1", "a range needs a step"), ("-log2c 3,1,1", "a range needs"),
+     ("-log2c 0,5000,100", "2 to the power of"),
      ("-v 1", "n-fold cross validation: n must >= 2"),
      ("-x 1", "Unknown option: -x"), ("-log2g", "-log2g needs a value"), ("stray", "stray is no option"),
      ("-t 9", "ERROR: unknown kernel type"), ("-out no/where", "can't open output file no/where")],

@@ -10,6 +10,9 @@ from pathlib import Path
 #: A logarithm to base 2 on the grid; None where that parameter is not searched for.
 Exponent = float | None
 
+#: Powers of 2 beyond this are no numbers.
+LARGEST = 1000
+
 #: Logarithms of C and gamma.
 Point = tuple[Exponent, Exponent]
 
@@ -33,6 +36,8 @@ class Range:
             raise ValueError(f"a range is begin,end,step or null, not {text}") from None
         if not step or not 0 <= (end - begin) / step < 1e6:
             raise ValueError(f"a range needs a step that leads from begin to end, not {text}")
+        if max(abs(begin), abs(end)) > LARGEST:
+            raise ValueError(f"2 to the power of {text} is no number to search for")
         return cls(begin, end, step)
 
     def values(self) -> list[float]:

@@ -20,7 +20,8 @@ from maxmargin.cli.libsvm.grid_picture import draw
 from maxmargin.cli.libsvm.grid_plan import Exponent, Point, Range, plan, read_rates
 from maxmargin.cli.libsvm.option_words import ProgramError, UsageError, answer, split_options
 from maxmargin.cli.libsvm.parameters import TAKES, Parameters, read_parameters
-from maxmargin.cli.libsvm.training import Work
+from maxmargin.cli.libsvm.training import SMALL, Work
+from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems import Progress
 from maxmargin.resources import thread_count
 
@@ -39,9 +40,6 @@ grid_options :
 
 svm_options : options of svm-train, but -c and -g
 """
-
-#: Up to so many samples a fit is not interrupted.
-SMALL = 2048
 
 #: Options of the search that have a value.
 OWN = ("-log2c", "-log2g", "-v", "-svmtrain", "-gnuplot", "-out", "-png")
@@ -150,8 +148,10 @@ def run(search: Search) -> int:
         print(line_of("resumed", point, rate, best), flush=True)
     points = list(plan(search.costs, search.gammas))
     rates = dict(known)
+    rows, y = training.read_problem(search.data, search.parameters)
+    left = [point for point in points if point not in known]
     with _journal(search) as journal:
-        for point, rate in cross_validated(search, [point for point in points if point not in known]):
+        for point, rate in cross_validated(rows, y, search.parameters, left):
             best.look_at(point, rate)
             rates[point] = rate
             print(line_of("local", point, rate, best), flush=True)
@@ -164,17 +164,17 @@ def run(search: Search) -> int:
     return 0
 
 
-def cross_validated(search: Search, points: list[Point]) -> Iterator[tuple[Point, float]]:
+def cross_validated(
+    rows: training.Rows, y: Floats, parameters: Parameters, points: list[Point]
+) -> Iterator[tuple[Point, float]]:
     """Yield points and their rates, in order: several are worked on side by side."""
-    parameters = search.parameters
-    rows, y = training.read_problem(search.data, parameters)
     workers, stopped = min(thread_count(None), max(1, len(points))), Event()
 
     def heed(progress: Progress) -> None:
         if stopped.is_set():
             raise KeyboardInterrupt
 
-    work = Work(threads=1, callback=heed if len(y) > SMALL else None)  # small fits are quicker if nobody listens
+    work = Work(n_jobs=1, callback=heed if len(y) > SMALL else None)
 
     def rate_of(point: Point) -> float:
         cost, gamma = powers(point)
@@ -220,7 +220,10 @@ def _journal(search: Search) -> Iterator[IO[str] | None]:
         return
     try:
         journal = search.out.open("w" if search.resume is None else "a", encoding="utf-8")
+        cut = bool(journal.tell()) and not search.out.read_bytes().endswith(b"\n")
     except OSError as error:
         raise ProgramError(f"can't open output file {search.out}") from error
     with journal:
+        if cut:  # whoever wrote the last line did not come to its end
+            journal.write("\n")
         yield journal

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -74,12 +75,14 @@ def _run(command: Command) -> int:
     parameters = command.parameters
     rows, y = training.read_problem(command.data, parameters)
     say = say_nothing if parameters.quiet else print
+    # A line of progress on a terminal, beside what the program says.
+    work = training.Work(verbose=not parameters.quiet and sys.stderr.isatty() and len(y) > training.SMALL)
     if parameters.folds is not None:
-        found = training.cross_validate(rows, y, parameters, say)
+        found = training.cross_validate(rows, y, parameters, say, work)
         for line in found.lines(parameters.regression, prefix="Cross Validation "):
             print(line)
         return 0
-    trained = training.train(rows, y, np.arange(len(y)), parameters, say)
+    trained = training.train(rows, y, np.arange(len(y)), parameters, say, work)
     try:
         save(trained, rows, parameters, command.model)
     except OSError as error:

@@ -20,6 +20,9 @@ from maxmargin.training import Machine
 
 Rows = FeatureRows | KernelRows
 
+#: Up to so many samples a fit is over before anybody wants to hear of it, and quicker if nobody does.
+SMALL = 2048
+
 
 def read_problem(path: str, parameters: Parameters) -> tuple[Rows, Floats]:
     """Return samples and labels for a machine, after it is clear that it can be trained."""
@@ -39,8 +42,9 @@ def read_problem(path: str, parameters: Parameters) -> tuple[Rows, Floats]:
 class Work(NamedTuple):
     """On how many threads a machine is trained, by default on all cores, and who hears of it."""
 
-    threads: int | None = None
+    n_jobs: int | None = None
     callback: Callback | None = None
+    verbose: bool = False
 
 
 ALL_CORES = Work()
@@ -49,7 +53,7 @@ ALL_CORES = Work()
 def train(rows: Rows, y: Floats, chosen: Indices, parameters: Parameters, say: Say, work: Work = ALL_CORES) -> Trained:
     """Train on some samples, and say what came out."""
     if not parameters.classifies:
-        estimator = parameters.estimator(rows.max_index).set_params(n_jobs=work.threads, callback=work.callback)
+        estimator = parameters.estimator(rows.max_index).set_params(**work._asdict())
         estimator.fit(rows.among(chosen), y[chosen])
         if parameters.regression and parameters.probability:
             say("Prob. model for test data: target value = predicted value + z,")
@@ -63,8 +67,7 @@ def train(rows: Rows, y: Floats, chosen: Indices, parameters: Parameters, say: S
         say("Total nSV = 0")
         return Trained(None, classes.labels)
     factors = classes.factors(parameters.weights) if parameters.machine == C_SVC else {}
-    estimator = parameters.estimator(rows.max_index, factors)
-    estimator.set_params(n_jobs=work.threads, callback=work.callback)
+    estimator = parameters.estimator(rows.max_index, factors).set_params(**work._asdict())
     estimator.fit(rows.among(chosen), classes.numbers)
     bounds = _bound(parameters) * np.array([factors.get(number, 1.0) for number in range(len(classes.labels))])
     sign = -1.0 if len(classes.labels) == 2 else 1.0  # the only pair has its second class positive
