@@ -195,6 +195,11 @@ def test_more_free_variables_than_a_square_has_room_for():
 
 
 class TestNestedStart:
+    def noise(self, size):
+        X, y = chessboard(size, noise=0.3)
+        signs = np.where(y > 0, 1.0, -1.0)
+        return c_classification.pose(KernelMatrix(Gaussian(1.0), Points(X)), signs, np.full(size, 1.0))
+
     def test_samples_are_nested(self):
         samples = nested_samples(20_000)
         assert [len(sample) for sample in samples] == [1250, 5000]
@@ -211,10 +216,29 @@ class TestNestedStart:
         assert between.sum() <= 1
         assert slack[dual == problem.upper].min() >= slack[dual == problem.lower].max()
 
+    def test_what_a_sample_has_taught_is_kept(self, monkeypatch):
+        problem = self.noise(5000)
+        tight = BlockSolver(stopping=StoppingRule(max_iterations=30)).solve(problem)
+        assert tight.status is Status.MAX_ITERATIONS
+
+        def interrupted(problem, slack):
+            if problem.size == 5000:
+                raise KeyboardInterrupt
+            return place(problem, slack)
+
+        monkeypatch.setattr("maxmargin.solvers.block.place", interrupted)
+        late = BlockSolver().solve(problem)
+        assert late.status is Status.INTERRUPTED
+        values = [certify(problem, solution.dual).dual for solution in (tight, late)]
+        assert 0 < values[0] < values[1]
+        for solution in (tight, late):
+            assert np.allclose(solution.gradient, problem.linear - problem.matrix.matvec(solution.dual), atol=1e-3)
+            assert abs(solution.dual.sum()) < 1e-9
+        decisions = problem.linear - late.gradient
+        assert np.mean(np.sign(decisions + certify(problem, late.dual).offset[0]) == problem.linear) > 0.6  # 0.7 is the best there is
+
     def test_it_saves_rounds_on_noise(self):
-        X, y = chessboard(8000, noise=0.3)
-        signs = np.where(y > 0, 1.0, -1.0)
-        problem = c_classification.pose(KernelMatrix(Gaussian(1.0), Points(X)), signs, np.full(8000, 1.0))
+        problem = self.noise(8000)
         nested, cold = BlockSolver().solve(problem), BlockSolver(nested_above=10**9).solve(problem)
         assert nested.counters.rounds < cold.counters.rounds
         assert certify(problem, nested.dual).dual == pytest.approx(certify(problem, cold.dual).dual, rel=1e-4)

@@ -17,7 +17,8 @@ from time import perf_counter
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.text import Text
 
 from maxmargin.cli.machine_options import name_of, purpose_of
 from maxmargin.cli.output import Output
@@ -101,6 +102,17 @@ class Outlook:
         return left * (now - since) / fall if fall >= LEAST_FALL else None
 
 
+class _Clock(ProgressColumn):
+    """The time since the beginning, which goes on while a solver is silent."""
+
+    def __init__(self, started: float) -> None:
+        super().__init__()
+        self.started = started
+
+    def render(self, task: Task) -> Text:
+        return Text(f" {clock(perf_counter() - self.started)},")
+
+
 class TrainingBar:
     """A callback for estimators that draws a bar on a terminal once a fit takes longer than a second."""
 
@@ -128,13 +140,16 @@ class TrainingBar:
         shown: dict[str, Any] = {
             "description": which,
             "completed": self.outlook.done,
-            "state": self._state(report, now),
+            "state": f"violation {report.violation:.1e}  gap {report.gap:.1e}",
+            "left": self._left(now),
         }
         if self._bar is None:
             self._bar = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(bar_width=None),  # what the words leave of the line
                 TextColumn("{task.fields[state]}"),
+                _Clock(self.started),
+                TextColumn("left: {task.fields[left]}"),
                 console=self.console,
                 transient=True,
                 expand=True,
@@ -143,14 +158,12 @@ class TrainingBar:
             self._bar.start()
         self._bar.update(self._bar.task_ids[0], **shown)
 
-    def _state(self, report: Report, now: float) -> str:
-        elapsed = now - self.started
-        left, limit = self.outlook.seconds_left, None if self.max_seconds is None else self.max_seconds - elapsed
+    def _left(self, now: float) -> str:
+        left = self.outlook.seconds_left
+        limit = None if self.max_seconds is None else max(0.0, self.max_seconds - (now - self.started))
         if left is not None:
-            words = clock(left if limit is None else min(left, max(0.0, limit)))
-        else:
-            words = "unknown" if limit is None else f"≤ {clock(max(0.0, limit))}"
-        return f"violation {report.violation:.1e}  gap {report.gap:.1e}  {clock(elapsed)}, left: {words}"
+            return clock(left if limit is None else min(left, limit))
+        return "unknown" if limit is None else f"≤ {clock(limit)}"
 
     def close(self) -> None:
         """Remove the bar."""

@@ -21,14 +21,14 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin.matrices import NOT_FINITE
-from maxmargin.matrices.symmetric_matrix import Floats
+from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.problems.dual_problem import InfeasibleProblemError
 from maxmargin.solvers.block_choice import choose
 from maxmargin.solvers.block_state import BlockState
 from maxmargin.solvers.exact_finish import solve_free
 from maxmargin.solvers.hard_margin import grows_without_limit
-from maxmargin.solvers.nested_start import can_start, nested_samples, place, pose_sample, worth_it
+from maxmargin.solvers.nested_start import can_start, extend, nested_samples, place, pose_sample, worth_it
 from maxmargin.solvers.pairwise import PairwiseSolver
 from maxmargin.solvers.shrinking import can_matter, violations
 from maxmargin.solvers.standing import known_gap, standing
@@ -143,37 +143,45 @@ class BlockSolver:
     def _start_nested(self, state: BlockState, monitor: Monitor) -> Status | None:
         """Move to a start from ever larger samples, if they show that most variables will rest on a bound.
 
-        Return how it ended if the whole solve ends here.
+        Return how it ended if the whole solve ends here; then what a sample has taught is kept.
         """
         problem = state.problem
         watch = SharedCallback(monitor.listener)
         solver = replace(self, nested_above=problem.size)
         sample, dual = np.empty(0, dtype=np.int64), np.empty(0)
-        for larger in nested_samples(problem.size):
-            try:
-                posed = pose_sample(problem, larger)
-            except InfeasibleProblemError:
-                return None  # the sample cannot sum up to what all can
+        try:
+            for larger in nested_samples(problem.size):
+                try:
+                    posed = pose_sample(problem, larger)
+                except InfeasibleProblemError:
+                    return None  # the sample cannot sum up to what all can
+                used = np.flatnonzero(dual)
+                start = None
+                if len(used):
+                    at = np.searchsorted(larger, sample[used])
+                    product, _ = posed.matrix.single(at).combine(np.arange(posed.size), dual[used])
+                    start = place(posed, posed.linear - product)
+                steps_left = monitor.steps_left(state.tally.iterations)
+                rule = StoppingRule(NESTED_VIOLATION, None, steps_left, monitor.time_left())
+                solution = replace(solver, stopping=rule).solve(posed, start, watch)
+                state.count(solution.counters)
+                sample, dual = larger, solution.dual
+                if solution.status not in (Status.CONVERGED, Status.PRECISION):
+                    return self._settle_for(state, sample, dual, solution.status)
+                if watch.stopped.is_set():
+                    return self._settle_for(state, sample, dual, Status.STOPPED)
+                if not worth_it(posed, dual):
+                    return None
             used = np.flatnonzero(dual)
-            start = None
-            if len(used):
-                at = np.searchsorted(larger, sample[used])
-                product, _ = posed.matrix.single(at).combine(np.arange(posed.size), dual[used])
-                start = place(posed, posed.linear - product)
-            steps_left = monitor.steps_left(state.tally.iterations)
-            rule = StoppingRule(NESTED_VIOLATION, None, steps_left, monitor.time_left())
-            solution = replace(solver, stopping=rule).solve(posed, start, watch)
-            state.count(solution.counters)
-            if solution.status not in (Status.CONVERGED, Status.PRECISION):
-                return solution.status
-            if watch.stopped.is_set():
-                return Status.STOPPED
-            sample, dual = larger, solution.dual
-            if not worth_it(posed, dual):
-                return None
-        used = np.flatnonzero(dual)
-        state.place(place(problem, problem.linear - state.product(sample[used], dual[used])))
+            state.place(place(problem, problem.linear - state.product(sample[used], dual[used])))
+        except KeyboardInterrupt:
+            return self._settle_for(state, sample, dual, Status.INTERRUPTED)
         return None
+
+    def _settle_for(self, state: BlockState, sample: Indices, dual: Floats, status: Status) -> Status:
+        """Keep what a sample has taught, for the price of a product, if the whole solve ends with it."""
+        state.place(extend(state.problem, sample, dual))
+        return status
 
     def _polish(
         self, problem: DualProblem, dual: Floats, spent: Counters, monitor: Monitor, callback: Callback | None

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
-from maxmargin.problems import DualProblem
+from maxmargin.problems import DualProblem, feasible_start
 
 #: Each sample is so many times smaller than the next.
 RATIO = 4
@@ -81,3 +81,13 @@ def place(problem: DualProblem, slack: Floats) -> Floats:
             remains = problem.total[g] - (dual[order].sum() - dual[last])
             dual[last] = min(max(remains, problem.lower[last]), problem.upper[last])
     return dual
+
+
+def extend(problem: DualProblem, sample: Indices, dual: Floats) -> Floats:
+    """Return the feasible point with the solution of a sample, within the bounds of the whole, and no other variables.
+
+    Whoever has no time for more gets the machine of the sample, not one that knows nothing.
+    """
+    point = np.zeros(problem.size)
+    point[sample] = dual * (len(sample) / problem.size)
+    return feasible_start(problem, point)
