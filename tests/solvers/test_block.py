@@ -235,7 +235,9 @@ class TestNestedStart:
             assert np.allclose(solution.gradient, problem.linear - problem.matrix.matvec(solution.dual), atol=1e-3)
             assert abs(solution.dual.sum()) < 1e-9
         decisions = problem.linear - late.gradient
-        assert np.mean(np.sign(decisions + certify(problem, late.dual).offset[0]) == problem.linear) > 0.6  # 0.7 is the best there is
+        assert (
+            np.mean(np.sign(decisions + certify(problem, late.dual).offset[0]) == problem.linear) > 0.6
+        )  # 0.7 is the best there is
 
     def test_it_saves_rounds_on_noise(self):
         problem = self.noise(8000)

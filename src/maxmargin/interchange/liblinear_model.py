@@ -26,8 +26,8 @@ from maxmargin.estimators.linear_machine import LinearEstimator
 from maxmargin.interchange.errors import ModelFileError
 from maxmargin.interchange.fitted import check_fitted
 from maxmargin.interchange.keyword_header import KeywordHeader, number_word, read_labels, whole_labels
-from maxmargin.interchange.model_file import write_whole
 from maxmargin.interchange.text_lines import NUMBER, TextLines
+from maxmargin.interchange.whole_file import write_whole
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models import LinearFunctions
 

@@ -11,11 +11,9 @@ import hashlib
 import json
 import math
 import os
-import secrets
 import struct
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -25,6 +23,7 @@ from maxmargin.interchange.array_table import aligned, read_arrays
 from maxmargin.interchange.errors import ModelFileError
 from maxmargin.interchange.fitted import ESTIMATORS, PARAMETERS, check_fitted, fitted_attributes
 from maxmargin.interchange.values import DEPTH, Decoder, Encoder, UnknownValueError
+from maxmargin.interchange.whole_file import write_whole
 
 #: How a file starts: bytes that a transfer as text would change, as in PNG.
 MAGIC = b"\x89MXMG\r\n\x1a"
@@ -140,23 +139,6 @@ def read_notes(file: str | os.PathLike[str] | BinaryIO) -> dict[str, str | int |
     """Return the notes that `save` has put beside a model; none are an empty dict."""
     notes: dict[str, str | int | float] = _read(file)[0].get("notes", {})
     return notes
-
-
-def write_whole(file: str | os.PathLike[str] | BinaryIO, pieces: Iterable[bytes | memoryview]) -> None:
-    """Write to a binary file, or to a path: first beside it, then moved to its place."""
-    if not isinstance(file, str | os.PathLike):
-        file.writelines(pieces)
-        return
-    target = Path(os.path.realpath(file))
-    beside = target.with_name(f".{secrets.token_hex(8)}.part")
-    try:
-        with open(beside, "xb") as opened:
-            opened.writelines(pieces)
-            opened.flush()
-            os.fsync(opened.fileno())
-        os.replace(beside, target)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def _encode_all(encoder: Encoder, name: str, values: dict[str, Any]) -> dict[str, Any]:

@@ -18,8 +18,9 @@ from maxmargin.estimators import svdd as ball
 from maxmargin.estimators.kernel_classifier import KernelClassifier
 from maxmargin.estimators.kernel_regressor import KernelRegressor
 from maxmargin.estimators.linear_machine import LinearEstimator
-from maxmargin.interchange.model_file import WRITER, write_whole
+from maxmargin.interchange.model_file import WRITER
 from maxmargin.interchange.onnx_graph import Graph, kernel_block, kernel_diagonal, without_factor
+from maxmargin.interchange.whole_file import write_whole
 from maxmargin.kernels import Linear
 from maxmargin.matrices.symmetric_matrix import Floats
 

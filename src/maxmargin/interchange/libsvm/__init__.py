@@ -1,20 +1,6 @@
 """LIBSVM's model files: what is in them, and the estimators that predict the same."""
 
-from maxmargin.interchange.libsvm.estimators import (
-    estimator_of,
-    libsvm_model_of,
-    read_libsvm_model,
-    write_libsvm_model,
-)
-from maxmargin.interchange.libsvm.record import LibsvmModel
-from maxmargin.interchange.libsvm.text import read_text, write_text
+import lazy_loader as _lazy
 
-__all__ = [
-    "LibsvmModel",
-    "estimator_of",
-    "libsvm_model_of",
-    "read_libsvm_model",
-    "read_text",
-    "write_libsvm_model",
-    "write_text",
-]
+# The names stand in __init__.pyi. Those that read and write text need no estimators, and do not wait for scikit-learn.
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

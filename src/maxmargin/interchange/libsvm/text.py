@@ -21,9 +21,9 @@ import numpy as np
 from maxmargin.interchange.keyword_header import KeywordHeader, number_word, read_labels
 from maxmargin.interchange.libsvm.probability import MARKS
 from maxmargin.interchange.libsvm.record import CLASSIFIERS, KERNEL_PARAMETERS, SVM_TYPES, LibsvmModel
-from maxmargin.interchange.model_file import write_whole
 from maxmargin.interchange.text_lines import LARGEST_INDEX, TextLines
 from maxmargin.interchange.vector_lines import EXACT, VectorLines, read_vectors, write_vectors
+from maxmargin.interchange.whole_file import write_whole
 
 #: How a file starts, unless somebody has reordered it.
 FIRST_WORDS = ("svm_type", "kernel_type")
