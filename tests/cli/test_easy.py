@@ -63,7 +63,11 @@ class TestTheGuidesStory:
         assert load("mine.maxmargin").score(scaled, samples.y) == found["test"]["accuracy"]
         for command in ("predict", "evaluate"):
             assert main([command, "test", "mine.maxmargin", "--ranges", "mine.range", "--json"]) == 0
-            assert json.loads(capsys.readouterr().out)["accuracy"] == found["test"]["accuracy"]
+            out, err = capsys.readouterr()
+            assert json.loads(out)["accuracy"] == found["test"]["accuracy"]
+            assert "scaled" not in err
+            assert main([command, "test", "mine.maxmargin", "--json"]) == 0
+            assert "the model was trained on scaled samples: --ranges mine.range" in capsys.readouterr().err
 
     def test_the_page(self, guide, capsys):
         run(capsys, "train", "test")

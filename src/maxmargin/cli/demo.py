@@ -5,13 +5,17 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 from time import perf_counter
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.table import Table
+import numpy as np
 
-from maxmargin import SVC
+from maxmargin.cli.output import Output, add_output_options
 from maxmargin.datasets import chessboard
+from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.progress import ProgressLine
+
+if TYPE_CHECKING:
+    from maxmargin import SVC
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -27,45 +31,64 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", type=Path, default=Path("maxmargin-demo.png"), help="where the picture goes [%(default)s]"
     )
     parser.add_argument("--no-picture", action="store_true", help="leave the picture out")
+    add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Train, report, draw."""
-    console = Console(highlight=False)
+    from maxmargin import SVC
+
+    output = Output(options)
     X, y = chessboard(options.samples, noise=options.noise, seed=options.seed)
     X_test, y_test = chessboard(10_000, seed=options.seed + 1)
-    console.print(f"A 4 x 4 chessboard: {options.samples:,} samples, {options.noise:.0%} of the labels wrong.")
+    output.remark(f"A 4 x 4 chessboard: {options.samples:,} samples, {options.noise:.0%} of the labels wrong.")
     line = ProgressLine(after=0.2)
     started = perf_counter()
     try:
-        model = SVC(C=options.C, gamma=options.gamma, callback=line).fit(X, y)
+        model = SVC(C=options.C, gamma=options.gamma, callback=None if output.quiet else line).fit(X, y)
     finally:
         line.close()
     seconds = perf_counter() - started
     certificate, geometry = model.certificate_, model.geometry_
-
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    for name, value in [
-        ("steps", f"{int(model.n_iter_[0]):,} in {seconds:.2f} s"),
-        ("accuracy on new points", f"{model.score(X_test, y_test):.2%}"),
-        ("", ""),
-        ("primal value", f"{certificate.primal:.9g}"),
-        ("dual value", f"{certificate.dual:.9g}"),
-        ("duality gap", f"{certificate.gap:.3g}  ({certificate.relative_gap:.1g} of the optimum)"),
-        ("largest violation", f"{certificate.violation:.3g}  (tolerance {model.tol:g})"),
-        ("", ""),
-        ("free support vectors", f"{len(geometry.free):,}  on the margin"),
-        ("bounded support vectors", f"{len(geometry.bounded):,}  inside it or on the wrong side"),
-        ("other samples", f"{len(geometry.non_support):,}  beyond it"),
-        ("margin", f"{geometry.margin:.4g}"),
-    ]:
-        table.add_row(name, value)
-    console.print(table)
+    accuracy, steps = model.score(X_test, y_test), int(model.n_iter_[0])
+    output.facts(
+        {
+            "steps": f"{steps:,} in {seconds:.2f} s",
+            "accuracy on new points": f"{accuracy:.2%}",
+            "primal value": f"{certificate.primal:.9g}",
+            "dual value": f"{certificate.dual:.9g}",
+            "duality gap": f"{certificate.gap:.3g}  ({certificate.relative_gap:.1g} of the optimum)",
+            "largest violation": f"{certificate.violation:.3g}  (tolerance {model.tol:g})",
+            "free support vectors": f"{len(geometry.free):,}  on the margin",
+            "bounded support vectors": f"{len(geometry.bounded):,}  inside it or on the wrong side",
+            "other samples": f"{len(geometry.non_support):,}  beyond it",
+            "margin": f"{geometry.margin:.4g}",
+        }
+    )
     if not options.no_picture:
-        from maxmargin.plotting import DecisionRegionsDisplay
-
-        display = DecisionRegionsDisplay.from_estimator(model, X, y)
-        display.ax_.set_title(f"Chessboard, gaussian kernel: C = {options.C:g}, gamma = {options.gamma:g}")
-        display.figure_.savefig(options.output, dpi=120)
-        console.print(f"\nPicture: {options.output}")
+        _draw(model, X, y, options)
+        output.remark(f"Picture: {options.output}")
+    output.result(
+        {
+            "steps": steps,
+            "seconds": seconds,
+            "accuracy": accuracy,
+            "primal": certificate.primal,
+            "dual": certificate.dual,
+            "gap": certificate.gap,
+            "violation": certificate.violation,
+            "free": len(geometry.free),
+            "bounded": len(geometry.bounded),
+            "margin": geometry.margin,
+            "picture": None if options.no_picture else str(options.output),
+        }
+    )
     return 0
+
+
+def _draw(model: SVC, X: Floats, y: np.ndarray, options: argparse.Namespace) -> None:
+    from maxmargin.plotting import DecisionRegionsDisplay
+
+    display = DecisionRegionsDisplay.from_estimator(model, X, y)
+    display.ax_.set_title(f"Chessboard, gaussian kernel: C = {options.C:g}, gamma = {options.gamma:g}")
+    display.figure_.savefig(options.output, dpi=120)

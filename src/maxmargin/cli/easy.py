@@ -274,11 +274,13 @@ def _write(work: Work, files: dict[str, Path], scaling: Scaling | None) -> None:
 
     began = perf_counter()
     work.facts = describe(work.model)
-    save(work.model, files["model"], {"data": work.name, "rows": work.choice.look.rows})
+    notes: dict[str, str | int | float] = {"data": work.name, "rows": work.choice.look.rows}
     work.files["model"] = files["model"]
     if scaling is not None:
         scaling.write(files["ranges"])
         work.files["ranges"] = files["ranges"]
+        notes["ranges"] = str(files["ranges"])
+    save(work.model, files["model"], notes)
     work.seconds["proving and writing"] = perf_counter() - began
     if "report" in files:
         from maxmargin.cli.easy_report import page

@@ -42,6 +42,7 @@ class GivenModel:
         self.model: Any = None
         self._said: set[str] = set()
         self._read(0)
+        self._remind_of_ranges()
 
     def samples(self) -> Samples:
         """Return all samples of DATA."""
@@ -63,6 +64,13 @@ class GivenModel:
     def _read(self, n_features: int) -> None:
         self.model = read_model(self.options.model, n_features)
         self.model.set_params(n_jobs=self.options.threads)
+
+    def _remind_of_ranges(self) -> None:
+        from maxmargin.interchange import read_notes
+
+        ranges = read_notes(self.options.model).get("ranges") if self.own else None
+        if ranges is not None and self.scaling is None:
+            self._say(f"the model was trained on scaled samples: --ranges {ranges} scales DATA, unless they are")
 
     def _is_libsvm_text(self) -> bool:
         """Whether DATA is LIBSVM text; of standard input --format says it."""
