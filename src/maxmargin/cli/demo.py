@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     output = Output(options)
     X, y = chessboard(options.samples, noise=options.noise, seed=options.seed)
     X_test, y_test = chessboard(10_000, seed=options.seed + 1)
-    output.remark(f"A 4 x 4 chessboard: {options.samples:,} samples, {options.noise:.0%} of the labels wrong.")
+    output.line(f"A 4 x 4 chessboard: {options.samples:,} samples, {options.noise:.0%} of the labels wrong.")
     line = ProgressLine(after=0.2)
     started = perf_counter()
     try:
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     )
     if not options.no_picture:
         _draw(model, X, y, options)
-        output.remark(f"Picture: {options.output}")
+        output.line(f"Picture: {options.output}")
     output.result(
         {
             "steps": steps,
