@@ -58,3 +58,15 @@ def test_unknown_commands_and_version(capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["--version"])
     assert __version__ in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("words", "advice"), [(["demo"], "--no-picture"), (["easy", "bananas:50"], "--no-report")])
+def test_without_matplotlib_the_way_out_is_told_at_once(words, advice, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(f"maxmargin.cli.{words[0]}.find_spec", lambda name: None)
+    assert main(words) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "pip install 'maxmargin[plot]'" in err
+    assert advice in err
+    assert not list(tmp_path.iterdir())

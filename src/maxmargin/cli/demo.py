@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -39,6 +40,8 @@ def run(options: argparse.Namespace) -> int:
     from maxmargin import SVC
 
     output = Output(options)
+    if not options.no_picture and find_spec("matplotlib") is None:
+        raise ImportError("the picture needs matplotlib: pip install 'maxmargin[plot]'; --no-picture does without")
     X, y = chessboard(options.samples, noise=options.noise, seed=options.seed)
     X_test, y_test = chessboard(10_000, seed=options.seed + 1)
     output.line(f"A 4 x 4 chessboard: {options.samples:,} samples, {options.noise:.0%} of the labels wrong.")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -145,9 +146,8 @@ def _files(options: argparse.Namespace) -> dict[str, Path]:
     stem = options.output or ("samples" if options.data == "-" else Path(options.data).name)
     found = {"model": Path(f"{stem}.maxmargin"), "ranges": Path(f"{stem}.range")}
     if not options.no_report:
-        from maxmargin.plotting.style import pyplot
-
-        pyplot()  # without it there is no page, which is better known now
+        if find_spec("matplotlib") is None:  # which is better known now than in the end
+            raise ImportError("the report needs matplotlib: pip install 'maxmargin[plot]'; --no-report does without")
         found["report"] = Path(f"{stem}.html")
     folder = found["model"].absolute().parent
     if not folder.is_dir():
