@@ -2,6 +2,8 @@
 
 import csv
 import json
+import os
+import stat
 
 import numpy as np
 import pytest
@@ -201,7 +203,7 @@ def test_mistakes_are_one_sentence(words, message, folder, capsys):
     assert out == ""
     assert message in err
     assert len(err.strip().splitlines()) == 1
-    assert not list(folder.glob("*.part"))
+    assert not list(folder.glob(".*"))
 
 
 def test_an_answer_takes_its_place_when_it_is_complete(folder, capsys, monkeypatch):
@@ -214,4 +216,17 @@ def test_an_answer_takes_its_place_when_it_is_complete(folder, capsys, monkeypat
     save(LinearSVC().fit(X, NUMBERS), "m")
     run(capsys, "iris.txt", "m", "out", code=130)
     assert (folder / "out").read_text(encoding="utf-8") == "before"
-    assert not list(folder.glob("*.part"))
+    assert not list(folder.glob(".*"))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+@pytest.mark.parametrize(
+    "words", [["predict", "iris.txt", "numbers.maxmargin", "pipe"], ["svm-train", "-q", "iris.txt", "pipe"]]
+)
+def test_nothing_takes_the_place_of_a_pipe_or_a_device(words, folder, capsys):
+    os.mkfifo("pipe")
+    reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+    assert main(words) == 0
+    assert os.read(reader, 100)
+    os.close(reader)
+    assert stat.S_ISFIFO(os.stat("pipe").st_mode)

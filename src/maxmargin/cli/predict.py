@@ -8,19 +8,19 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 import numpy as np
 
 from maxmargin.cli import data
 from maxmargin.cli.model_data import GivenModel, add_ranges_option
 from maxmargin.cli.output import Output, add_output_options
+from maxmargin.datasets.sample_files import complete_or_not
 
 #: What stands between the columns of an answer, by the suffix of its file; a blank elsewhere, as LIBSVM has it.
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
@@ -197,10 +197,5 @@ def _opened(out: str) -> Iterator[TextIO]:
     if out == "-":
         yield sys.stdout
         return
-    beside = Path(f"{out}.part")
-    try:
-        with beside.open("w", encoding="utf-8") as file:
-            yield file
-        os.replace(beside, out)
-    finally:
-        beside.unlink(missing_ok=True)
+    with complete_or_not(out) as place, open(cast(str, place), "w", encoding="utf-8") as file:
+        yield file

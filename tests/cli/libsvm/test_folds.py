@@ -6,6 +6,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from liblinear.liblinearutil import train
 from libsvm.svmutil import svm_read_problem, svm_train
 from threadpoolctl import threadpool_limits
 
@@ -43,6 +44,12 @@ def test_classes_have_their_share():
         assert counts[2] in (0, 1)
 
 
+def test_a_fold_may_be_empty(tmp_path, capsys):
+    (tmp_path / "few").write_text("1 1:1\n2 1:2\n3 1:3\n1 1:1\n2 1:2\n", encoding="ascii")
+    assert [len(fold) for fold in deal_by_class([np.arange(2), np.arange(2, 4), np.arange(4, 5)], 3)] == [0, 2, 3]
+    assert ours(capsys, "svm-train", "-v", 3, "-q", tmp_path / "few")[::2] == (0, "")
+
+
 def test_no_more_folds_than_samples(capsys):
     assert limit_folds(5, 9) == 5
     assert limit_folds(10, 9) == 9
@@ -69,3 +76,21 @@ def test_cross_validation_of_libsvm(data, options, tmp_path, monkeypatch, capsys
     # Next to a boundary the last digits decide, so that a sample may fall on the other side.
     allowed = 100.0 / 150 if "-s 2" in options else 0.0
     assert float(out.split("= ")[1].strip("%\n")) == pytest.approx(found, abs=allowed + 0.001)
+
+
+@pytest.mark.skipif(not GLIBC, reason="LIBSVM shuffles with rand(), which is another one here")
+@pytest.mark.parametrize("program", ["svm-train", "liblinear-train"])
+def test_the_class_that_comes_first_in_the_folds_wins_a_tie(program, tmp_path, capsys):
+    random = np.random.default_rng(8)
+    labels, features = random.permutation(np.arange(60) % 5 - 2), random.normal(size=(60, 2))
+    features[::4] = 0.0  # samples about which a linear machine without a bias has nothing to say
+    lines = [f"{label} 1:{a!r} 2:{b!r}\n" for label, (a, b) in zip(labels, features.tolist(), strict=True)]
+    (tmp_path / "ties").write_text("".join(lines), encoding="ascii")
+    options = "-v 3 -e 0.000001 -q" + (" -t 0" if program == "svm-train" else " -s 2")
+    code, out, _ = ours(capsys, program, *options.split(), tmp_path / "ties")
+    assert code == 0
+    ctypes.CDLL(None).srand(1)
+    y, x = svm_read_problem(str(tmp_path / "ties"))
+    with threadpool_limits(1):
+        found = svm_train(y, x, options) if program == "svm-train" else train(y, x, options)
+    assert out == f"Cross Validation Accuracy = {found:g}%\n"

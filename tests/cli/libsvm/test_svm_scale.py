@@ -16,12 +16,13 @@ def folder(tmp_path, monkeypatch):
     dump_libsvm(X, random.normal(size=40), tmp_path / "gaps")
     dump_libsvm(np.abs(X[:, :4]), np.arange(40.0), tmp_path / "narrow")
     (tmp_path / "odd").write_text("1 0:3 1:2 4:1\n2 1:1 3:5 9:1\n0.1 2:1\n")
+    (tmp_path / "zeroth").write_text("1 0:3 2:1\n2 0:-1 1:1\n0.1 2:1\n4 0:1\n5 0:0.5 1:2\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 # Debian's program keeps limits in single precision, so that -0.3 would not be the same.
-@pytest.mark.parametrize("data", ["iris", "board", "targets", "gaps", "narrow", "odd"])
+@pytest.mark.parametrize("data", ["iris", "board", "targets", "gaps", "narrow", "odd", "zeroth"])
 @pytest.mark.parametrize("options", ["", "-l 0", "-l -0.25 -u 7", "-y 0 1", "-l 0 -u 1 -y -1 1 -s ranges"])
 def test_the_same_bytes(data, options, folder, capsys):
     theirs = real("svm-scale", *options.split(), data, folder=folder)
@@ -31,7 +32,7 @@ def test_the_same_bytes(data, options, folder, capsys):
 
 
 @pytest.mark.parametrize("first", ["gaps", "narrow"])
-@pytest.mark.parametrize("second", ["gaps", "narrow", "odd"])
+@pytest.mark.parametrize("second", ["gaps", "narrow", "odd", "zeroth"])
 def test_ranges_of_other_data(first, second, folder, capsys):
     for options in (["-s", "ranges"], ["-y", "-2", "5", "-s", "ranges"]):
         assert ours(capsys, "svm-scale", *options, first)[0] == 0

@@ -54,6 +54,17 @@ def deal_by_class(members: list[Indices], folds: int) -> list[Indices]:
     return [np.concatenate([of_class[fold] for of_class in parts]) for fold in range(folds)]
 
 
+def splits(folds: list[Indices]) -> Iterator[tuple[Indices, Indices]]:
+    """Yield the samples to train on and those held out, fold after fold; small classes may leave a fold empty.
+
+    The former stay in the order of the folds, as in the programs: the class that comes first in it wins a tie.
+    """
+    order, start = np.concatenate(folds), 0
+    for held in filter(len, folds):
+        yield np.delete(order, slice(start, start + len(held))), held
+        start += len(held)
+
+
 def _cut(order: Indices, folds: int) -> list[Indices]:
     edges = [fold * len(order) // folds for fold in range(folds + 1)]
     return [order[start:stop] for start, stop in pairwise(edges)]

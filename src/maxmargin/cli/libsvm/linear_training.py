@@ -10,7 +10,7 @@ import numpy as np
 
 from maxmargin.cli.libsvm.classes import Classes, Say, Trained, check_labels
 from maxmargin.cli.libsvm.evaluation import Evaluation
-from maxmargin.cli.libsvm.folds import deal, limit_folds
+from maxmargin.cli.libsvm.folds import deal, limit_folds, splits
 from maxmargin.cli.libsvm.linear_parameters import ONE_CLASS, PRIMAL, LinearParameters
 from maxmargin.cli.libsvm.problem import read_rows
 from maxmargin.linear_training import LinearMachine
@@ -69,8 +69,7 @@ def cross_validate(X: Any, y: Floats, parameters: LinearParameters, say: Say) ->
     """Return how good predictions of samples are by machines that were trained without their fold."""
     assert parameters.folds is not None
     found = Evaluation()
-    for held in deal(len(y), limit_folds(parameters.folds, len(y))):
-        chosen = np.setdiff1d(np.arange(len(y)), held, assume_unique=True)
+    for chosen, held in splits(deal(len(y), limit_folds(parameters.folds, len(y)))):
         found.add(train(X[chosen], y[chosen], parameters, say).predict(X[held]), y[held])
     return found
 
@@ -106,7 +105,9 @@ def _search_costs(X: Any, y: Floats, parameters: LinearParameters, say: Say) -> 
     kind = parameters.solver_type
     tube = 0.0 if parameters.tube is None else parameters.tube
     cost = min(parameters.cost or _first_cost(X, y, parameters), LARGEST_COST[kind])
-    folds = [_Fold(X, y, held, parameters) for held in _held_out(y, parameters)]
+    assert parameters.folds is not None
+    parts = deal(len(y), limit_folds(parameters.folds, len(y)))
+    folds = [_Fold(X, y, chosen, held, parameters) for chosen, held in splits(parts)]
     best = Choice(cost, tube, np.inf if parameters.regression else 0.0)
     settled = 0
     while cost <= LARGEST_COST[kind] and settled < SETTLED_STEPS:
@@ -127,16 +128,10 @@ def _search_costs(X: Any, y: Floats, parameters: LinearParameters, say: Say) -> 
     return best
 
 
-def _held_out(y: Floats, parameters: LinearParameters) -> list[Indices]:
-    assert parameters.folds is not None
-    return deal(len(y), limit_folds(parameters.folds, len(y)))
-
-
 class _Fold:
     """Training data without a fold, and the machine that was trained on them last."""
 
-    def __init__(self, X: Any, y: Floats, held: Indices, parameters: LinearParameters) -> None:
-        chosen = np.setdiff1d(np.arange(len(y)), held, assume_unique=True)
+    def __init__(self, X: Any, y: Floats, chosen: Indices, held: Indices, parameters: LinearParameters) -> None:
         self.X: Any = X[chosen]
         self.y: Any = y[chosen]
         self.held_X, self.held_y = X[held], y[held]

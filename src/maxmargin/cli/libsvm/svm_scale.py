@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from maxmargin.cli.libsvm.option_words import ProgramError, UsageError, answer, split_options
 from maxmargin.cli.libsvm.problem import read_rows
 from maxmargin.datasets import DataFileError, Scaling, dump_libsvm
@@ -44,22 +46,22 @@ def main(arguments: Sequence[str]) -> int:
             raise ProgramError("cannot use -r and -s simultaneously")
         if len(files) != 1:
             raise UsageError("")
-        X, y, values = _read(files[0], said["s"].value if "s" in said else None)
+        X, y = _read(files[0], said["s"].value if "s" in said else None)
         if "r" in said:
-            scaling = _restore(said["r"].value, files[0], X)
+            scaling = _restore(said["r"].value, files[0], X[:, 1:])
         else:
-            scaling = Scaling.fit(X, lower, upper)
+            scaling = Scaling.fit(X[:, 1:], lower, upper)
             scaling = scaling if target is None else scaling.with_target(y, *target)
         if "s" in said:
             _save(scaling, said["s"].value)
-        _print_scaled(scaling, X, y, values)
+        _print_scaled(scaling, X, y)
         return 0
 
     return answer(USAGE, work)
 
 
-def _read(path: str, ranges: str | None) -> tuple[Any, Floats, int]:
-    """Return samples, labels and how many values the file has; what has the index 0 is left out, as by LIBSVM."""
+def _read(path: str, ranges: str | None) -> tuple[Any, Floats]:
+    """Return samples, with a column for the index 0, and labels."""
     X, y = read_rows(path, what="file")
     if X[:, :1].nnz:
         print("WARNING: minimal feature index is 0, but indices should start from 1", file=sys.stderr)
@@ -68,7 +70,7 @@ def _read(path: str, ranges: str | None) -> tuple[Any, Floats, int]:
                 f"WARNING: scaling factors with indices smaller than 1 are not stored to the file {ranges}.",
                 file=sys.stderr,
             )
-    return X[:, 1:], y, X.nnz
+    return X, y
 
 
 def _restore(path: str, data: str, X: Any) -> Scaling:
@@ -94,24 +96,37 @@ def _save(scaling: Scaling, path: str) -> None:
         raise ProgramError(f"can't open file {path}") from error
 
 
-def _print_scaled(scaling: Scaling, X: Any, y: Floats, values: int) -> None:
+def _print_scaled(scaling: Scaling, X: Any, y: Floats) -> None:
     """Print the samples; warn if they have more values than before."""
-    targets, printed = scaling.apply_to_target(y), 0
+    targets, zeroth = scaling.apply_to_target(y), _scaled_zeroth(scaling, X[:, :1].tocsc())
+    printed = int(np.count_nonzero(zeroth))
     for start in range(0, X.shape[0], BLOCK):
-        scaled = scaling.apply(X[start : start + BLOCK])
+        block = slice(start, start + BLOCK)
+        scaled = scaling.apply(X[block, 1:])
         printed += scaled.nnz
-        sys.stdout.writelines(_lines(scaled, targets[start : start + BLOCK]))
-    if printed > values:
+        sys.stdout.writelines(_lines(scaled, targets[block], zeroth[block]))
+    if printed > X.nnz:
         print(
-            f"WARNING: original #nonzeros {values}\n       > new      #nonzeros {printed}\n"
+            f"WARNING: original #nonzeros {X.nnz}\n       > new      #nonzeros {printed}\n"
             "If feature values are non-negative and sparse, use -l 0 rather than the default -l -1",
             file=sys.stderr,
         )
 
 
-def _lines(scaled: Any, targets: Floats) -> Iterator[str]:
+def _scaled_zeroth(scaling: Scaling, column: Any) -> Floats:
+    """Return what becomes of the index 0; LIBSVM takes its range from the values in the file at hand, and no zeros."""
+    found = np.zeros(column.shape[0])
+    if column.nnz:
+        values = column.data[:, None]
+        found[column.indices] = Scaling.fit(values, scaling.lower, scaling.upper).apply(values)[:, 0]
+    return found
+
+
+def _lines(scaled: Any, targets: Floats, zeroth: Floats) -> Iterator[str]:
     """Yield lines as LIBSVM writes them: all digits of the target, few of the features, a space at the end."""
     text = io.BytesIO()
     dump_libsvm(scaled, targets * 0.0, text, digits=DIGITS)
-    for target, line in zip(targets.tolist(), text.getvalue().decode("ascii").splitlines(), strict=True):
-        yield f"{target:.17g}{line.removeprefix('-').removeprefix('0')} \n"
+    lines = text.getvalue().decode("ascii").splitlines()
+    for target, value, line in zip(targets.tolist(), zeroth.tolist(), lines, strict=True):
+        first = f" 0:{value:.{DIGITS}g}" if value else ""
+        yield f"{target:.17g}{first}{line.removeprefix('-').removeprefix('0')} \n"

@@ -10,7 +10,7 @@ import numpy as np
 
 from maxmargin.cli.libsvm.classes import Classes, Say, Trained, check_labels
 from maxmargin.cli.libsvm.evaluation import Evaluation
-from maxmargin.cli.libsvm.folds import deal, deal_by_class, limit_folds
+from maxmargin.cli.libsvm.folds import deal, deal_by_class, limit_folds, splits
 from maxmargin.cli.libsvm.option_words import ProgramError
 from maxmargin.cli.libsvm.parameters import C_SVC, NU_SVC, NU_SVR, ONE_CLASS, Parameters
 from maxmargin.cli.libsvm.problem import FeatureRows, KernelRows, read_features, read_kernel_values
@@ -108,8 +108,8 @@ def cross_validate(rows: Rows, y: Floats, parameters: Parameters, say: Say, work
     folds = limit_folds(parameters.folds, len(y))
     stratified = parameters.classifies and folds < len(y)
     found = Evaluation()
-    for held in deal_by_class(Classes.of(y).members, folds) if stratified else deal(len(y), folds):
-        chosen = np.setdiff1d(np.arange(len(y)), held, assume_unique=True)
+    parts = deal_by_class(Classes.of(y).members, folds) if stratified else deal(len(y), folds)
+    for chosen, held in splits(parts):
         trained = train(rows, y, chosen, parameters, say, work)
         found.add(trained.predict(rows.between(held, chosen)), y[held])
     return found
