@@ -1,7 +1,10 @@
 """`maxmargin predict`: every form of data and of answers, blocks, models of other programs, and mistakes."""
 
 import csv
+import gzip
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -215,3 +218,28 @@ def test_an_answer_takes_its_place_when_it_is_complete(folder, capsys, monkeypat
     run(capsys, "iris.txt", "m", "out", code=130)
     assert (folder / "out").read_text(encoding="utf-8") == "before"
     assert not list(folder.glob("*.part"))
+
+
+def test_a_pipe_stays_a_pipe(folder, capsys):
+    os.mkfifo("pipe")
+    with ThreadPoolExecutor(1) as reader:
+        text = reader.submit((folder / "pipe").read_text, encoding="utf-8")
+        run(capsys, "iris.txt", "numbers.maxmargin", "pipe")
+        assert len(text.result(timeout=60).splitlines()) == len(X)
+    assert (folder / "pipe").is_fifo()
+
+
+def test_answers_go_where_a_link_leads_and_no_other_file_is_touched(folder, capsys):
+    (folder / "out.part").write_text("mine", encoding="utf-8")
+    (folder / "out").symlink_to(folder / "elsewhere")
+    run(capsys, "iris.txt", "numbers.maxmargin", "out")
+    assert (folder / "out").is_symlink()
+    assert len((folder / "elsewhere").read_text(encoding="utf-8").splitlines()) == len(X)
+    assert (folder / "out.part").read_text(encoding="utf-8") == "mine"
+
+
+def test_answers_are_compressed_as_their_name_says(folder, capsys):
+    run(capsys, "iris.txt", "numbers.maxmargin", "out.csv.gz")
+    with gzip.open("out.csv.gz", "rt", encoding="utf-8") as file:
+        assert file.readline() == "prediction\n"
+        assert len(file.readlines()) == len(X)

@@ -157,7 +157,7 @@ def write_samples(samples: Samples, target: Source, format: str | None = None) -
     """
     _check_format(format)
     found = format or format_by_name(target) or "libsvm"
-    with _complete_or_not(target) as path, create_bytes(path) as stream:
+    with complete_or_not(target) as path, create_bytes(path) as stream:
         if found == "libsvm":
             _write_libsvm(samples, stream)
         elif found in ("csv", "tsv"):
@@ -169,7 +169,7 @@ def write_samples(samples: Samples, target: Source, format: str | None = None) -
 
 
 @contextmanager
-def _complete_or_not(target: Source) -> Iterator[Source]:
+def complete_or_not(target: Source) -> Iterator[Source]:
     """Write to another file, which takes the place of the one that is meant when it is complete."""
     if not isinstance(target, str | os.PathLike) or target == "-":
         yield target
