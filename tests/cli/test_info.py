@@ -66,3 +66,9 @@ def test_mistakes(folder, capsys):
     (folder / "cut").write_bytes(b"\x89MXMG\r\n\x1a")
     _, err = run(capsys, "info", "cut", code=1)
     assert "cut off" in err
+
+
+def test_data_as_wide_as_numbers_go(folder, capsys):
+    (folder / "huge.csv").write_text("a,label\n1e308,1\n-1e308,2\n", encoding="utf-8")
+    found = json.loads(run(capsys, "info", "huge.csv", "--json")[0])
+    assert found["largest_range"] == np.finfo(float).max

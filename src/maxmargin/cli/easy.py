@@ -8,6 +8,7 @@ limited, and the result is proved and reported.
 from __future__ import annotations
 
 import argparse
+import math
 import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -114,8 +115,8 @@ def run(options: argparse.Namespace) -> int:
     output = Output(options)
     files = _files(options)
     started = perf_counter()
-    if options.max_seconds <= 0:
-        raise ValueError(f"--max-seconds must be above 0, not {options.max_seconds:g}")
+    if not 0 < options.max_seconds < math.inf:
+        raise ValueError(f"--max-seconds must be a number above 0, not {options.max_seconds:g}")
     samples = data.read_data(options, need_labels=True)
     everything = argparse.Namespace(**{**vars(options), "samples": None})  # of the test; --samples is about training
     test = None if options.test is None else data.read_data(everything, options.test, need_labels=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -76,8 +75,7 @@ class Output:
     def result(self, data: Mapping[str, Any]) -> None:
         """Print everything as JSON, if that was asked for."""
         if self.as_json:
-            json.dump(data, sys.stdout, default=_plain, allow_nan=False, ensure_ascii=False, indent=2)
-            print()
+            print(json.dumps(data, default=_plain, allow_nan=False, ensure_ascii=False, indent=2))  # all, or an error
 
 
 def _plain(value: Any) -> Any:
