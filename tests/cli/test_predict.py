@@ -243,3 +243,20 @@ def test_answers_are_compressed_as_their_name_says(folder, capsys):
     with gzip.open("out.csv.gz", "rt", encoding="utf-8") as file:
         assert file.readline() == "prediction\n"
         assert len(file.readlines()) == len(X)
+
+
+@pytest.mark.parametrize("command", [["train", "zero.txt", "m.maxmargin"], ["easy", "zero.txt", "one.txt", "-o", "m"]])
+def test_indices_count_from_0_as_in_the_training_data(command, folder, capsys):
+    """A file without any index 0 does not show that it counts from 0."""
+    random = np.random.default_rng(0)
+    first = random.integers(0, 2, 40)
+    rows = [f"{a} 0:{a} 1:{b:.3f} 2:{c:.3f}\n" for a, (b, c) in zip(first, random.normal(size=(40, 2)), strict=True)]
+    (folder / "zero.txt").write_text("".join(rows), encoding="utf-8")
+    (folder / "one.txt").write_text("0 1:2 2:2\n0 1:-2 2:2\n0 1:2 2:-2\n", encoding="utf-8")
+    assert main([*command, "-q"]) == 0
+    capsys.readouterr()
+    ranges = ["--ranges", "m.range"] if command[0] == "easy" and (folder / "m.range").exists() else []
+    assert run(capsys, "one.txt", "m.maxmargin", *ranges)[0] == "0\n0\n0\n"
+    assert run(capsys, "one.txt", "m.maxmargin", *ranges, "--samples", 3)[0] == "0\n0\n0\n"
+    shifted = run(capsys, "one.txt", "m.maxmargin", *ranges, "--first-index", 1)[0]
+    assert shifted != "0\n0\n0\n"

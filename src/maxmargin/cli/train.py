@@ -77,6 +77,8 @@ def run(options: argparse.Namespace) -> int:
         "data": Path(samples.name).name, "rows": len(samples), "columns": samples.n_features, "checksum": fingerprint,
         "seconds": round(before + ending.seconds, 3),
     }  # fmt: skip
+    if samples.zero_based:
+        notes["first_index"] = 0
     proving = perf_counter()
     try:
         with spinner(output.errors, "computing the certificate", not output.quiet):

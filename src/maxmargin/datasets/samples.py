@@ -59,6 +59,9 @@ class Samples:
         The words of columns that were words in the file: each word has a column of X that is 1 where it stood.
     name : str
         What to call the samples in messages.
+    zero_based : bool
+        Whether the file is LIBSVM text whose indices count from 0: other files about the same features do so too,
+        though a 0 may not be there to show it.
     """
 
     X: Any
@@ -68,6 +71,7 @@ class Samples:
     label_name: str | None = None
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     name: str = "samples"
+    zero_based: bool = False
 
     def __post_init__(self) -> None:
         if not sparse.issparse(self.X) and not isinstance(self.X, np.ndarray):
