@@ -8,6 +8,7 @@ import pytest
 from pyarrow import parquet
 from sklearn.datasets import load_iris
 
+from cli.terminal import Terminal
 from maxmargin import SVC, LinearSVC, save
 from maxmargin.cli.main import main
 from maxmargin.interchange import write_liblinear_model, write_libsvm_model
@@ -105,3 +106,19 @@ def test_a_query_with_too_many_digits(folder, capsys):
     (folder / "long.txt").write_text(f"1 qid:{2**70} 1:2\n", encoding="utf-8")
     _, err = run(capsys, "info", "long.txt", code=1)
     assert f"line 1: qid: must be followed by a whole number of at most 18 digits, not by '{2**70}'" in err
+
+
+def test_brackets_are_shown_on_a_terminal_as_they_are(folder, capsys):
+    rows = "".join(f"{i % 2},{i},{'[/b]' if i % 2 else '[red]a'}\n" for i in range(40))
+    (folder / "brackets.csv").write_text("[/c],[bold]d,label\n" + rows, encoding="utf-8")
+    (folder / "wrong.csv").write_text("a,b[/x],label\n1,2,x\n3,[/y],y\n", encoding="utf-8")
+    commands = [["info", "brackets.csv"], ["train", "brackets.csv", "m"], ["evaluate", "brackets.csv", "m"]]
+    for words in commands:
+        terminal = Terminal(*words)
+        written = terminal.read()
+        assert terminal.code() == 0, written
+        assert "[/b]" in written
+        assert "[red]a" in written
+    terminal = Terminal("check", "wrong.csv")
+    assert "'b[/x]'" in terminal.read()
+    assert terminal.code() == 1

@@ -31,8 +31,9 @@ class Output:
     def __init__(self, options: argparse.Namespace) -> None:
         self.as_json: bool = options.json
         self.quiet: bool = options.quiet
-        self.console = Console(highlight=False)
-        self.errors = Console(stderr=True, highlight=False)
+        # Labels and names of columns and files are shown as they are: "[red]" is a label, not a colour.
+        self.console = Console(highlight=False, markup=False)
+        self.errors = Console(stderr=True, highlight=False, markup=False)
 
     def facts(self, facts: Mapping[str, Any], title: str | None = None) -> None:
         """Print names and values, one pair a line."""
@@ -65,12 +66,12 @@ class Output:
     def line(self, text: str) -> None:
         """Print a line of the result."""
         if not self.as_json:
-            self.console.print(text, markup=False, soft_wrap=True)
+            self.console.print(text, soft_wrap=True)
 
     def remark(self, text: str) -> None:
         """Print a line beside the result, on standard error."""
         if not self.quiet:
-            self.errors.print(text, markup=False, soft_wrap=True)
+            self.errors.print(text, soft_wrap=True)
 
     def result(self, data: Mapping[str, Any]) -> None:
         """Print everything as JSON, if that was asked for."""
