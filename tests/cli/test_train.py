@@ -251,6 +251,16 @@ def test_data_too_wide_for_a_kernel_are_one_sentence(folder, capsys):
     assert len(err.strip().splitlines()) == 1
 
 
+@pytest.mark.parametrize(("target", "message"), [(".", "it is a folder"), ("board.csv", "is the file of the data")])
+def test_a_model_that_cannot_be_written_costs_no_training(target, message, folder, capsys, monkeypatch):
+    monkeypatch.setattr(SVC, "fit", None)
+    before = (folder / "board.csv").read_bytes()
+    code, _, err = run(capsys, "board.csv", target)
+    assert code == 1
+    assert message in err
+    assert (folder / "board.csv").read_bytes() == before
+
+
 def test_a_pipe_stays_a_pipe(folder, capsys):
     os.mkfifo("pipe")
     with ThreadPoolExecutor(1) as reader:
