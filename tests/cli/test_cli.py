@@ -1,8 +1,11 @@
 import re
+import subprocess
 
 import pytest
 
+from cli.terminal import COMMAND, ENVIRONMENT
 from maxmargin import __version__
+from maxmargin.cli import main as command_line
 from maxmargin.cli.main import COMMANDS, main
 
 
@@ -70,3 +73,22 @@ def test_without_matplotlib_the_way_out_is_told_at_once(words, advice, capsys, m
     assert "pip install 'maxmargin[plot]'" in err
     assert advice in err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_closed_standard_output_is_one_sentence():
+    line = 'exec "$@" >&-'
+    done = subprocess.run(
+        ["sh", "-c", line, "sh", *COMMAND, "info", "chessboard", "--json"],
+        capture_output=True, text=True, timeout=60, env=ENVIRONMENT,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == "maxmargin: standard output is closed; /dev/null takes what nobody wants\n"
+
+
+def test_ctrl_c_while_a_compiled_module_is_imported(monkeypatch, capsys):
+    def module(command):
+        raise ImportError("initialization failed") from KeyboardInterrupt()
+
+    monkeypatch.setattr(command_line, "_module", module)
+    assert main(["demo"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"

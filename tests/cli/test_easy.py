@@ -133,7 +133,9 @@ class TestOtherData:
     [
         (["nowhere"], "there is no file nowhere"),
         (["chessboard:50", "twonorm:50"], "has 20 features, but"),
-        (["chessboard:50", "--max-seconds", "0"], "--max-seconds must be above 0"),
+        (["chessboard:50", "--max-seconds", "0"], "--max-seconds must be a number above 0"),
+        (["chessboard:50", "--max-seconds", "nan"], "--max-seconds must be a number above 0, not nan"),
+        (["chessboard:50", "--max-seconds", "inf"], "--max-seconds must be a number above 0, not inf"),
         (["chessboard:50", "-o", "no/folder/name"], "there is no folder"),
         (["words.csv", "--task", "regression"], "the labels are words"),
         (["one.csv"], "all 3 samples are of class"),

@@ -151,7 +151,7 @@ class TestFolds:
         X, y = load_iris(return_X_y=True)
         np.savez("iris.npz", X=X, y=y)
         assert told(capsys, "iris.npz", "--folds", 3, "--probability")["log_loss"] < 0.3
-        _, err = run(capsys, "iris.npz", "--folds", 3, "--max-iter", 1)
+        _, err = run(capsys, "iris.npz", "--folds", 3, "--max-iter", 1, code=3)
         assert "fold 1/3: " in err
         assert "the limit on iterations was reached" in err
 
@@ -194,6 +194,14 @@ def test_many_classes_show_their_confusions(folder, capsys):
         (["iris.npz", "m", "--folds", "3"], "give a MODEL, or --folds K"),
         (["iris.npz", "--folds", "1"], "between 2 and the number of samples, 150, not 1"),
         (["rare.npz", "--folds", "3"], "a class has only 2 samples, and each of 3 parts needs one: use --folds 2"),
+        (
+            ["alone.npz", "--folds", "2"],
+            "a class has only 1 sample, and each of 2 parts needs one: leave that class out",
+        ),
+        (
+            ["values.npz", "m"],
+            "the labels of values.npz are numbers with fractions, and the model answers with classes",
+        ),
         (["plain.npz", "m"], "plain.npz has no labels to compare with"),
         (["plain.npz", "--folds", "3"], "there are no labels"),
         (["values.npz", "r", "--roc", "roc.png"], "there is no ROC curve to draw"),
@@ -206,8 +214,17 @@ def test_mistakes_are_one_sentence(words, message, folder, capsys):
     np.savez("plain.npz", X=X)
     np.savez("values.npz", X=X, y=X[:, 0])
     np.savez("rare.npz", X=X[:52], y=y[:52])
+    np.savez("alone.npz", X=X[:51], y=y[:51])
     save(SVC().fit(X, y), "m")
     save(SVR().fit(X, X[:, 0]), "r")
     _, err = run(capsys, *words, "-q", code=1)
     assert message in err
     assert len(err.strip().splitlines()) == 1
+
+
+def test_a_limit_that_ended_the_training_is_told(folder, capsys):
+    words = ["chessboard:200", "--folds", 3, "-C", 100, "--json"]
+    assert json.loads(run(capsys, *words)[0])["status"] == "finished"
+    out, err = run(capsys, *words, "--max-iter", 1, code=3)
+    assert json.loads(out)["status"] == "limited"
+    assert "fold 3/3: the limit on iterations was reached" in err

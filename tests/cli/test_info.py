@@ -3,9 +3,12 @@
 import json
 
 import numpy as np
+import pyarrow
 import pytest
+from pyarrow import parquet
 from sklearn.datasets import load_iris
 
+from cli.terminal import Terminal
 from maxmargin import SVC, LinearSVC, save
 from maxmargin.cli.main import main
 from maxmargin.interchange import write_liblinear_model, write_libsvm_model
@@ -66,3 +69,56 @@ def test_mistakes(folder, capsys):
     (folder / "cut").write_bytes(b"\x89MXMG\r\n\x1a")
     _, err = run(capsys, "info", "cut", code=1)
     assert "cut off" in err
+
+
+def test_data_as_wide_as_numbers_go(folder, capsys):
+    (folder / "huge.csv").write_text("a,label\n1e308,1\n-1e308,2\n", encoding="utf-8")
+    found = json.loads(run(capsys, "info", "huge.csv", "--json")[0])
+    assert found["largest_range"] == np.finfo(float).max
+
+
+@pytest.mark.parametrize("kind", ["csv", "npz", "npy", "parquet"])
+@pytest.mark.parametrize("role", ["label", "query"])
+def test_whole_numbers_that_cannot_be_told_apart(role, kind, folder, capsys):
+    """Names of 64 bits must not become one class, nor one query."""
+    names, few = 2**60 + np.arange(20) // 5, np.arange(20) % 5
+    label, query = (names, few) if role == "label" else (few, names)
+    if kind == "csv":
+        lines = [f"{i},{q},{y}\n" for i, (q, y) in enumerate(zip(query, label, strict=True))]
+        (folder / "large.csv").write_text("a,q,label\n" + "".join(lines), encoding="utf-8")
+    elif kind == "npz":
+        np.savez("large.npz", X=np.eye(20), y=label, query=query)
+    elif kind == "npy":
+        np.save("large.npy", np.column_stack([np.arange(20), query, label]))
+    else:
+        parquet.write_table(pyarrow.table({"a": np.arange(20.0), "q": query, "label": label}), "large.parquet")
+    column = [] if kind == "npz" else ["--query", "2" if kind == "npy" else "q"]
+    _, err = run(capsys, "info", f"large.{kind}", *column, code=1)
+    assert f"has {2**60} and {2**60 + 1}, which are the same" in err
+
+
+def test_large_targets_are_numbers(folder, capsys):
+    (folder / "large.csv").write_text("a,label\n1,1e300\n2,2e300\n3,9007199254740993\n", encoding="utf-8")
+    assert json.loads(run(capsys, "info", "large.csv", "--json")[0])["samples"] == 3
+
+
+def test_a_query_with_too_many_digits(folder, capsys):
+    (folder / "long.txt").write_text(f"1 qid:{2**70} 1:2\n", encoding="utf-8")
+    _, err = run(capsys, "info", "long.txt", code=1)
+    assert f"line 1: qid: must be followed by a whole number of at most 18 digits, not by '{2**70}'" in err
+
+
+def test_brackets_are_shown_on_a_terminal_as_they_are(folder, capsys):
+    rows = "".join(f"{i % 2},{i},{'[/b]' if i % 2 else '[red]a'}\n" for i in range(40))
+    (folder / "brackets.csv").write_text("[/c],[bold]d,label\n" + rows, encoding="utf-8")
+    (folder / "wrong.csv").write_text("a,b[/x],label\n1,2,x\n3,[/y],y\n", encoding="utf-8")
+    commands = [["info", "brackets.csv"], ["train", "brackets.csv", "m"], ["evaluate", "brackets.csv", "m"]]
+    for words in commands:
+        terminal = Terminal(*words)
+        written = terminal.read()
+        assert terminal.code() == 0, written
+        assert "[/b]" in written
+        assert "[red]a" in written
+    terminal = Terminal("check", "wrong.csv")
+    assert "'b[/x]'" in terminal.read()
+    assert terminal.code() == 1

@@ -10,6 +10,7 @@ from sklearn.datasets import load_iris
 
 from maxmargin import LSSVC, SVC, SVDD, SVR, KernelApproximationSVC, LinearSVC, OneClassSVM, RankSVC, Status
 from maxmargin.cli.info_model import describe
+from maxmargin.cli.main import main
 from maxmargin.cli.model_files import FORMATS, convert_model, format_for, model_format, read_model, write_model
 from maxmargin.cli.output import _plain
 from maxmargin.interchange import ModelFileError
@@ -144,3 +145,13 @@ class TestDescription:
         facts = describe(made.fit(X, Y))
         assert json.loads(json.dumps(facts, default=_plain, allow_nan=False))["machine"] == type(made).__name__
         assert facts["stored numbers"] > 0
+
+
+def test_samples_and_models_do_not_become_each_other(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "chessboard:50", "m", "-q"]) == 0
+    assert main(["convert", "m", "samples.csv"]) == 1
+    assert "m is a model, and samples.csv is the name of a file of samples" in capsys.readouterr().err
+    assert main(["convert", "chessboard:50", "graph.onnx"]) == 1
+    assert "graph.onnx is the name of a model; train makes one" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]

@@ -1,9 +1,11 @@
 """`maxmargin predict`: every form of data and of answers, blocks, models of other programs, and mistakes."""
 
 import csv
+import gzip
 import json
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -230,3 +232,45 @@ def test_nothing_takes_the_place_of_a_pipe_or_a_device(words, folder, capsys):
     assert os.read(reader, 100)
     os.close(reader)
     assert stat.S_ISFIFO(os.stat("pipe").st_mode)
+
+
+def test_a_pipe_stays_a_pipe(folder, capsys):
+    os.mkfifo("pipe")
+    with ThreadPoolExecutor(1) as reader:
+        text = reader.submit((folder / "pipe").read_text, encoding="utf-8")
+        run(capsys, "iris.txt", "numbers.maxmargin", "pipe")
+        assert len(text.result(timeout=60).splitlines()) == len(X)
+    assert (folder / "pipe").is_fifo()
+
+
+def test_answers_go_where_a_link_leads_and_no_other_file_is_touched(folder, capsys):
+    (folder / "out.part").write_text("mine", encoding="utf-8")
+    (folder / "out").symlink_to(folder / "elsewhere")
+    run(capsys, "iris.txt", "numbers.maxmargin", "out")
+    assert (folder / "out").is_symlink()
+    assert len((folder / "elsewhere").read_text(encoding="utf-8").splitlines()) == len(X)
+    assert (folder / "out.part").read_text(encoding="utf-8") == "mine"
+
+
+def test_answers_are_compressed_as_their_name_says(folder, capsys):
+    run(capsys, "iris.txt", "numbers.maxmargin", "out.csv.gz")
+    with gzip.open("out.csv.gz", "rt", encoding="utf-8") as file:
+        assert file.readline() == "prediction\n"
+        assert len(file.readlines()) == len(X)
+
+
+@pytest.mark.parametrize("command", [["train", "zero.txt", "m.maxmargin"], ["easy", "zero.txt", "one.txt", "-o", "m"]])
+def test_indices_count_from_0_as_in_the_training_data(command, folder, capsys):
+    """A file without any index 0 does not show that it counts from 0."""
+    random = np.random.default_rng(0)
+    first = random.integers(0, 2, 40)
+    rows = [f"{a} 0:{a} 1:{b:.3f} 2:{c:.3f}\n" for a, (b, c) in zip(first, random.normal(size=(40, 2)), strict=True)]
+    (folder / "zero.txt").write_text("".join(rows), encoding="utf-8")
+    (folder / "one.txt").write_text("0 1:2 2:2\n0 1:-2 2:2\n0 1:2 2:-2\n", encoding="utf-8")
+    assert main([*command, "-q"]) == 0
+    capsys.readouterr()
+    ranges = ["--ranges", "m.range"] if command[0] == "easy" and (folder / "m.range").exists() else []
+    assert run(capsys, "one.txt", "m.maxmargin", *ranges)[0] == "0\n0\n0\n"
+    assert run(capsys, "one.txt", "m.maxmargin", *ranges, "--samples", 3)[0] == "0\n0\n0\n"
+    shifted = run(capsys, "one.txt", "m.maxmargin", *ranges, "--first-index", 1)[0]
+    assert shifted != "0\n0\n0\n"

@@ -1,8 +1,10 @@
 """`maxmargin train`: machines and options, limits and Ctrl-C, going on, mistakes, and what a terminal shows."""
 
 import json
+import os
 import re
 import shlex
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -239,6 +241,34 @@ def test_mistakes_are_one_sentence(words, message, folder, capsys):
     assert message in err
     assert len(err.strip().splitlines()) == 1
     assert not list(folder.glob("*.maxmargin"))
+
+
+def test_data_too_wide_for_a_kernel_are_one_sentence(folder, capsys):
+    (folder / "huge.txt").write_text("1 1:1e308\n-1 1:1e308\n1 1:1e307\n", encoding="utf-8")
+    code, _, err = run(capsys, "huge.txt", "-q")
+    assert code == 1
+    assert "not finite" in err
+    assert len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(("target", "message"), [(".", "it is a folder"), ("board.csv", "is the file of the data")])
+def test_a_model_that_cannot_be_written_costs_no_training(target, message, folder, capsys, monkeypatch):
+    monkeypatch.setattr(SVC, "fit", None)
+    before = (folder / "board.csv").read_bytes()
+    code, _, err = run(capsys, "board.csv", target)
+    assert code == 1
+    assert message in err
+    assert (folder / "board.csv").read_bytes() == before
+
+
+def test_a_pipe_stays_a_pipe(folder, capsys):
+    os.mkfifo("pipe")
+    with ThreadPoolExecutor(1) as reader:
+        content = reader.submit((folder / "pipe").read_bytes)
+        assert run(capsys, "board.csv", "pipe")[0] == 0
+        (folder / "copy").write_bytes(content.result(timeout=60))
+    assert (folder / "pipe").is_fifo()
+    assert list(load("copy").classes_) == ["black", "white"]
 
 
 class TestInterruptions:

@@ -20,6 +20,9 @@ from maxmargin.datasets.sample_files import FORMATS, format_by_name
 #: Formats that have no place for labels that are words.
 NUMBERS_ONLY = ("libsvm", "npy")
 
+#: Suffixes of files that hold a model and never samples.
+MODELS = (".maxmargin", ".onnx", ".liblinear", ".model")
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
@@ -65,6 +68,8 @@ def _convert_model(options: argparse.Namespace) -> int:
 
     if options.out == "-":
         raise ValueError("a model is written to a file, not to standard output")
+    if options.to is None and format_by_name(options.out) not in (None, "libsvm"):
+        raise ValueError(f"{options.data} is a model, and {options.out} is the name of a file of samples")
     output = Output(options)
     facts = {"format": convert_model(options.data, options.out, options.to), "written": options.out}
     output.facts(facts)
@@ -79,6 +84,8 @@ def _convert_data(options: argparse.Namespace) -> int:
         raise ValueError("--json needs a file OUT: standard output has the data")
     samples = data.read_data(options)
     wanted = options.to or format_by_name(options.out) or "libsvm"
+    if options.to is None and Path(options.out).suffix in MODELS:
+        raise ValueError(f"{options.data} has samples, and {options.out} is the name of a model; train makes one")
     classes: list[str] = []
     if wanted in NUMBERS_ONLY and samples.y is not None and samples.y.dtype.kind == "U":
         found, numbers = np.unique(samples.y, return_inverse=True)

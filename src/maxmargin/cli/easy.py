@@ -8,6 +8,7 @@ limited, and the result is proved and reported.
 from __future__ import annotations
 
 import argparse
+import math
 import shlex
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -75,6 +76,8 @@ class Work:
     files : dict of str to Path
     reading : list of str
         Options that new data must be read with, too.
+    zero_based : bool
+        Whether the indices of the training data count from 0.
     limited : bool
         Whether the time was up before the tolerance was reached.
     """
@@ -89,6 +92,7 @@ class Work:
     seconds: dict[str, float] = field(default_factory=dict)
     files: dict[str, Path] = field(default_factory=dict)
     reading: list[str] = field(default_factory=list)
+    zero_based: bool = False
     limited: bool = False
     interrupted: bool = False
 
@@ -115,10 +119,12 @@ def run(options: argparse.Namespace) -> int:
     output = Output(options)
     files = _files(options)
     started = perf_counter()
-    if options.max_seconds <= 0:
-        raise ValueError(f"--max-seconds must be above 0, not {options.max_seconds:g}")
+    if not 0 < options.max_seconds < math.inf:
+        raise ValueError(f"--max-seconds must be a number above 0, not {options.max_seconds:g}")
     samples = data.read_data(options, need_labels=True)
     everything = argparse.Namespace(**{**vars(options), "samples": None})  # of the test; --samples is about training
+    if samples.zero_based:
+        everything.first_index = "0"  # also where no index of the test is 0
     test = None if options.test is None else data.read_data(everything, options.test, need_labels=True)
     reading = perf_counter() - started
     classification = _is_classification(options, samples)
@@ -133,6 +139,7 @@ def run(options: argparse.Namespace) -> int:
         return INTERRUPTED
     work = Work(Path(samples.name).name, choice, [*decisions, *choice.reasons])
     work.reading = [] if options.one_hot is None else ["--one-hot", str(options.one_hot)]
+    work.zero_based = samples.zero_based
     work.seconds = {"reading": reading, "choosing": perf_counter() - started - reading}
     _train(work, samples, options, output, started)
     _test(work, test)
@@ -275,6 +282,8 @@ def _write(work: Work, files: dict[str, Path], scaling: Scaling | None) -> None:
     began = perf_counter()
     work.facts = describe(work.model)
     notes: dict[str, str | int | float] = {"data": work.name, "rows": work.choice.look.rows}
+    if work.zero_based:
+        notes["first_index"] = 0
     work.files["model"] = files["model"]
     if scaling is not None:
         scaling.write(files["ranges"])

@@ -17,6 +17,9 @@ from maxmargin.cli.training_run import spinner, train_watched
 if TYPE_CHECKING:
     from maxmargin.datasets import Samples
 
+#: Exit code where a limit has ended the training.
+LIMITED = 3
+
 #: Up to so many classes the whole table of confusions is shown, of more the most frequent ones.
 SHOWN_CLASSES, SHOWN_CONFUSIONS = 12, 12
 
@@ -58,6 +61,7 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError("give a MODEL, or --folds K for cross-validation without one")
     if options.roc is not None and not options.roc.absolute().parent.is_dir():
         raise ValueError(f"{options.roc} cannot be written: there is no folder {options.roc.parent}")
+    limited = False
     if options.model is not None:
         given = GivenModel(options, output.remark)
         samples = given.samples()
@@ -72,13 +76,14 @@ def run(options: argparse.Namespace) -> int:
         if why is not None:
             output.remark(why)
         model = make_machine(name, options, samples.y)
-        found = cross_validate(model, samples, options, output)
+        found, limited = cross_validate(model, samples, options, output)
     numbers = measure(purpose_of(model), samples, found)
     tell(output, numbers)
     if options.roc is not None:
         draw_roc(options.roc, samples.y, found)
-    output.result({"data": samples.name, "model": options.model, "folds": options.folds, **numbers})
-    return 0
+    status = "limited" if limited else "finished"
+    output.result({"data": samples.name, "model": options.model, "folds": options.folds, "status": status, **numbers})
+    return LIMITED if limited else 0
 
 
 def predict(model: Any, X: Any) -> Predictions:
@@ -99,17 +104,20 @@ def predict(model: Any, X: Any) -> Predictions:
     return Predictions(predicted, scores, probabilities, classes)
 
 
-def cross_validate(model: Any, samples: Samples, options: argparse.Namespace, output: Output) -> Predictions:
-    """Return what machines say of samples that they were not trained on, each part in turn."""
+def cross_validate(
+    model: Any, samples: Samples, options: argparse.Namespace, output: Output
+) -> tuple[Predictions, bool]:
+    """Return what machines say of samples they were not trained on, each part in turn; and if a limit ended any."""
     from sklearn.base import clone
 
-    parts = []
+    parts, limited = [], False
     for number, (train, test) in enumerate(_folds(purpose_of(model), samples, options), 1):
         one = clone(model)
         what = f"fold {number}/{options.folds}"
         ending = train_watched(one, samples.take(train), output, options.max_seconds, what)
         if ending.interrupted:
             raise KeyboardInterrupt
+        limited |= ending.limited
         for text in [ending.unfinished, *ending.remarks]:
             if text is not None:
                 output.remark(f"{what}: {text}")
@@ -123,8 +131,9 @@ def cross_validate(model: Any, samples: Samples, options: argparse.Namespace, ou
         return None if values[0] is None else np.concatenate(values)[order]
 
     found = Predictions(together("predicted"), None, None, None if parts[0][1].classes is None else classes)
-    # A machine that has not seen a class has no column for it.
-    return found._replace(scores=together("scores"), probabilities=together("probabilities")) if whole else found
+    if whole:  # a machine that has not seen a class has no column for it
+        found = found._replace(scores=together("scores"), probabilities=together("probabilities"))
+    return found, limited
 
 
 def _folds(purpose: str, samples: Samples, options: argparse.Namespace) -> list[tuple[Any, Any]]:
@@ -139,9 +148,13 @@ def _folds(purpose: str, samples: Samples, options: argparse.Namespace) -> list[
             raise ValueError(f"{samples.name} has no labels")
         _, counts = np.unique(samples.y, return_counts=True)
         if counts.min() < folds:
+            if counts.min() == 1:
+                raise ValueError(
+                    f"a class has only 1 sample, and each of {folds} parts needs one: leave that class out"
+                )
             raise ValueError(
                 f"a class has only {counts.min()} samples, and each of {folds} parts needs one: "
-                f"use --folds {max(2, counts.min())} or fewer, or leave that class out"
+                f"use --folds {counts.min()} or fewer, or leave that class out"
             )
         return list(StratifiedKFold(folds, shuffle=True, random_state=seed).split(rows, samples.y))
     if purpose == "ranking" and samples.query is not None:
@@ -159,6 +172,8 @@ def measure(purpose: str, samples: Samples, found: Predictions) -> dict[str, Any
         return measures.measure_targets(samples.y, found.predicted)
     if purpose == "ranking":
         return measures.measure_ranking(samples.y, found.scores, samples.query)
+    if samples.y.dtype.kind == "f" and not np.array_equal(samples.y, np.rint(samples.y)):
+        raise ValueError(f"the labels of {samples.name} are numbers with fractions, and the model answers with classes")
     return measures.measure_classes(samples.y, found.predicted, found.classes, found.scores, found.probabilities)
 
 

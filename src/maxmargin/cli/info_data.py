@@ -43,7 +43,8 @@ def describe(samples: Samples) -> dict[str, Any]:
     """
     X = samples.X
     scaling = Scaling.fit(X)
-    spans = scaling.maximum - scaling.minimum
+    with np.errstate(over="ignore"):  # a range from -1e308 to 1e308 is as wide as numbers go
+        spans = np.minimum(scaling.maximum - scaling.minimum, np.finfo(float).max)
     stored = int(X.nnz if sparse.issparse(X) else np.count_nonzero(X))
     names = samples.column_names()
     constant = np.setdiff1d(np.arange(samples.n_features), scaling.columns)

@@ -56,6 +56,9 @@ DROP_INS: dict[str, Command] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if sys.stdout is None:  # a shell's >&-; the next file that is opened would take its place
+        print("maxmargin: standard output is closed; /dev/null takes what nobody wants", file=sys.stderr)
+        return 1
     try:
         if words and words[0] in DROP_INS:
             return int(_module(DROP_INS[words[0]]).main(words[1:]))
@@ -69,6 +72,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except (ValueError, OSError, ImportError, MemoryError) as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):  # while a compiled module was imported
+            print("interrupted", file=sys.stderr)
+            return 130
         print(f"maxmargin: {_sentence(error)}", file=sys.stderr)
         return 1
 

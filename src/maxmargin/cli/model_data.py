@@ -36,8 +36,13 @@ class GivenModel:
     """A model that a command was given, and its way to read DATA."""
 
     def __init__(self, options: argparse.Namespace, remark: Remark) -> None:
+        from maxmargin.interchange import read_notes
+
         self.options, self.remark = options, remark
         self.own = model_format(options.model) == "maxmargin"
+        self.notes = read_notes(options.model) if self.own else {}
+        if self.notes.get("first_index") == 0 and options.first_index == "auto":
+            self.options = argparse.Namespace(**{**vars(options), "first_index": "0"})  # as in the training data
         self.scaling = None if options.ranges is None else Scaling.read(options.ranges)
         self.model: Any = None
         self._said: set[str] = set()
@@ -66,9 +71,7 @@ class GivenModel:
         self.model.set_params(n_jobs=self.options.threads)
 
     def _remind_of_ranges(self) -> None:
-        from maxmargin.interchange import read_notes
-
-        ranges = read_notes(self.options.model).get("ranges") if self.own else None
+        ranges = self.notes.get("ranges")
         if ranges is not None and self.scaling is None:
             self._say(f"the model was trained on scaled samples: --ranges {ranges} scales DATA, unless they are")
 

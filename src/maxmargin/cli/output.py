@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -32,8 +31,9 @@ class Output:
     def __init__(self, options: argparse.Namespace) -> None:
         self.as_json: bool = options.json
         self.quiet: bool = options.quiet
-        self.console = Console(highlight=False)
-        self.errors = Console(stderr=True, highlight=False)
+        # Labels and names of columns and files are shown as they are: "[red]" is a label, not a colour.
+        self.console = Console(highlight=False, markup=False)
+        self.errors = Console(stderr=True, highlight=False, markup=False)
 
     def facts(self, facts: Mapping[str, Any], title: str | None = None) -> None:
         """Print names and values, one pair a line."""
@@ -66,18 +66,17 @@ class Output:
     def line(self, text: str) -> None:
         """Print a line of the result."""
         if not self.as_json:
-            self.console.print(text, markup=False, soft_wrap=True)
+            self.console.print(text, soft_wrap=True)
 
     def remark(self, text: str) -> None:
         """Print a line beside the result, on standard error."""
         if not self.quiet:
-            self.errors.print(text, markup=False, soft_wrap=True)
+            self.errors.print(text, soft_wrap=True)
 
     def result(self, data: Mapping[str, Any]) -> None:
         """Print everything as JSON, if that was asked for."""
         if self.as_json:
-            json.dump(data, sys.stdout, default=_plain, allow_nan=False, ensure_ascii=False, indent=2)
-            print()
+            print(json.dumps(data, default=_plain, allow_nan=False, ensure_ascii=False, indent=2))  # all, or an error
 
 
 def _plain(value: Any) -> Any:

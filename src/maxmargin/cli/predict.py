@@ -11,19 +11,19 @@ import io
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from time import perf_counter
-from typing import Any, TextIO, cast
+from typing import Any, TextIO
 
 import numpy as np
 
 from maxmargin.cli import data
 from maxmargin.cli.model_data import GivenModel, add_ranges_option
 from maxmargin.cli.output import Output, add_output_options
-from maxmargin.datasets.sample_files import complete_or_not
+from maxmargin.datasets.compression import create_bytes
+from maxmargin.datasets.sample_files import complete_or_not, format_by_name
 
 #: What stands between the columns of an answer, by the suffix of its file; a blank elsewhere, as LIBSVM has it.
-SEPARATORS = {".csv": ",", ".tsv": "\t"}
+SEPARATORS = {"csv": ",", "tsv": "\t"}
 
 #: The probability that the interval of a regression is for.
 COVERAGE = 0.9
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     tally = Tally(given.model)
     to_file = options.out != "-"
     as_lines = to_file or not output.as_json
-    separator = SEPARATORS.get(Path(options.out).suffix)
+    separator = SEPARATORS.get(format_by_name(options.out) or "")
     kept: list[list[Any]] = []
     with _opened(options.out) as file:
         for number, samples in enumerate(given.blocks()):
@@ -197,5 +197,5 @@ def _opened(out: str) -> Iterator[TextIO]:
     if out == "-":
         yield sys.stdout
         return
-    with complete_or_not(out) as place, open(cast(str, place), "w", encoding="utf-8") as file:
+    with complete_or_not(out) as path, create_bytes(path) as stream, io.TextIOWrapper(stream, encoding="utf-8") as file:
         yield file

@@ -58,6 +58,10 @@ def run(options: argparse.Namespace) -> int:
     target = Path(options.model or default_model(options.data))
     if not target.absolute().parent.is_dir():
         raise ValueError(f"{target} cannot be written: there is no folder {target.parent}")
+    if target.is_dir():
+        raise ValueError(f"{target} cannot be written: it is a folder")
+    if not options.resume and target.exists() and Path(options.data).is_file() and target.samefile(options.data):
+        raise ValueError(f"{target} is the file of the data, which the model would replace; give it another name")
     began = perf_counter()
     with spinner(output.errors, f"reading {options.data}", not output.quiet):
         samples = data.read_data(options)
@@ -77,6 +81,8 @@ def run(options: argparse.Namespace) -> int:
         "data": Path(samples.name).name, "rows": len(samples), "columns": samples.n_features, "checksum": fingerprint,
         "seconds": round(before + ending.seconds, 3),
     }  # fmt: skip
+    if samples.zero_based:
+        notes["first_index"] = 0
     proving = perf_counter()
     try:
         with spinner(output.errors, "computing the certificate", not output.quiet):

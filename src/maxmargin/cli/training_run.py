@@ -184,7 +184,7 @@ def clock(seconds: float) -> str:
 @contextmanager
 def spinner(console: Console, text: str, shown: bool = True) -> Iterator[None]:
     """Show on a terminal what is going on, once it takes longer than a second."""
-    status = console.status(text)
+    status = console.status(Text(text))  # names of files are no markup
     timer = Timer(WORTH_SHOWING, status.start)
     timer.daemon = True
     if shown and console.is_terminal:

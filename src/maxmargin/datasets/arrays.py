@@ -18,7 +18,7 @@ from scipy import sparse
 
 from maxmargin.datasets.column_roles import ColumnChoice
 from maxmargin.datasets.errors import DataFileError
-from maxmargin.datasets.samples import Samples
+from maxmargin.datasets.samples import TOO_LARGE, Samples, merged
 
 
 def read_npz(stream: IO[bytes], name: str, choice: ColumnChoice) -> Samples:
@@ -47,18 +47,18 @@ def read_npz(stream: IO[bytes], name: str, choice: ColumnChoice) -> Samples:
 def read_npy(stream: IO[bytes], name: str, choice: ColumnChoice) -> Samples:
     """Return the samples of a table of numbers."""
     try:
-        table = np.lib.format.read_array(stream, allow_pickle=False)
+        given = np.lib.format.read_array(stream, allow_pickle=False)
     except Exception as error:  # of many kinds, where a file is damaged
         raise DataFileError(name, f"it must be a NumPy array: {error}") from error
-    table = _numbers(name, table, "the array")
+    table = _numbers(name, given, "the array")
     roles = choice.resolve(name, None, table.shape[1])
     X = np.ascontiguousarray(table[:, roles.features])
     if choice.n_features is not None and X.shape[1] != choice.n_features:
         raise DataFileError(name, f"it has {X.shape[1]} features, but {choice.n_features} are needed")
     return Samples(
         X,
-        y=None if roles.label is None else table[:, roles.label].copy(),
-        query=None if roles.query is None else table[:, roles.query].copy(),
+        y=None if roles.label is None else labels(name, given[:, roles.label], len(given)),
+        query=None if roles.query is None else labels(name, given[:, roles.query], len(given), "query"),
         name=name,
     )
 
@@ -98,6 +98,9 @@ def labels(name: str, values: np.ndarray[Any, Any], count: int, what: str = "y")
     if values.dtype.kind not in "biuf":
         raise DataFileError(name, f"{what} must be numbers or words, not {values.dtype}")
     numbers = values.astype(np.float64)
+    same = merged(values[np.abs(numbers) >= 2**53].tolist()) if values.dtype.kind in "iu" else None
+    if same is not None:
+        raise DataFileError(name, f"{what} has {same[0]} and {same[1]}, {TOO_LARGE}")
     if not np.isfinite(numbers).all():
         raise DataFileError(name, f"{what} of sample {int(np.argmin(np.isfinite(numbers))) + 1} is not finite")
     return numbers

@@ -74,7 +74,7 @@ def _samples(name: str, read: Any, choice: ColumnChoice) -> Samples:
             continue
         values = _values(name, roles.names[position], table.column(position))
         if position not in roles.features or isinstance(values, list) or roles.names[position] in asked:
-            words[position] = values if isinstance(values, list) else [repr(value) for value in values.tolist()]
+            words[position] = values if isinstance(values, list) else _texts(table.column(position), values)
         else:
             numeric.append(position)
             columns.append(values)
@@ -109,6 +109,13 @@ def _values(name: str, column: str, values: Any) -> Any:
         place = int(np.argmin(np.isfinite(numbers)))
         raise DataFileError(name, f"sample {place + 1}: {numbers[place]} in column {column!r} is not finite")
     return numbers
+
+
+def _texts(column: Any, numbers: Any) -> list[str]:
+    """Return numbers as text: whole ones with all their digits."""
+    import pyarrow as pa
+
+    return [str(value) for value in (column.to_pylist() if pa.types.is_integer(column.type) else numbers.tolist())]
 
 
 def _table(samples: Samples) -> Any:

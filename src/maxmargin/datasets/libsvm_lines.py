@@ -42,7 +42,7 @@ def line_problems(line: bytes, rules: LineRules) -> Iterator[str]:
         if not rules.has_query:
             yield "there is a qid, but the lines before have none; all lines must have one, or none"
         elif not QUERY.fullmatch(query) or len(query.lstrip(b"-0")) > MOST_DIGITS:
-            yield f"qid: must be followed by a whole number, not by {shown(query)}"
+            yield f"qid: must be followed by a whole number of at most {MOST_DIGITS} digits, not by {shown(query)}"
     elif rules.has_query:
         yield "there is no qid after the label, but the lines before have one; all lines must have one, or none"
     last = -1

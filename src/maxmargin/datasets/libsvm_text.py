@@ -98,8 +98,20 @@ def load_libsvm(
     >>> y
     array([ 1., -1.])
     """
-    reader = _Reader(source_name(source), n_features, zero_based, dtype, n_jobs)
-    rows = reader.new_rows(return_query_id)
+    return _read_all(source, _Reader(source_name(source), n_features, zero_based, dtype, n_jobs), return_query_id)
+
+
+def load_libsvm_with_base(
+    source: Source, n_features: int | None, zero_based: ZeroBased, n_jobs: int | None
+) -> tuple[Any, NDArray[np.float64], NDArray[np.int64] | None, bool]:
+    """Return matrix, labels, queries if there are any, and whether indices count from 0, as `load_libsvm` found it."""
+    reader = _Reader(source_name(source), n_features, zero_based, np.float64, n_jobs)
+    X, y, query = _read_all(source, reader, True)
+    return X, y, query, reader.zero_seen if zero_based == "auto" else bool(zero_based)
+
+
+def _read_all(source: Source, reader: _Reader, with_queries: bool) -> tuple[Any, ...]:
+    rows = reader.new_rows(with_queries)
     with open_bytes(source) as stream:
         for block in blocks_of_lines(stream, READ_BYTES, reader.threads):
             reader.read(block, rows)

@@ -32,7 +32,7 @@ from maxmargin.datasets.column_roles import ColumnChoice
 from maxmargin.datasets.columnar import read_arrow, read_parquet, write_arrow, write_parquet
 from maxmargin.datasets.compression import WRITERS, Source, create_bytes, open_bytes, source_name
 from maxmargin.datasets.errors import DataFileError
-from maxmargin.datasets.libsvm_text import ZeroBased, dump_libsvm, load_libsvm
+from maxmargin.datasets.libsvm_text import ZeroBased, dump_libsvm, load_libsvm_with_base
 from maxmargin.datasets.samples import Samples
 from maxmargin.datasets.table_text import read_table, write_table
 from maxmargin.datasets.word_columns import Words
@@ -226,9 +226,7 @@ def _read_libsvm(
     stream: IO[bytes], name: str, choice: ColumnChoice, zero_based: ZeroBased, n_jobs: int | None
 ) -> Samples:
     try:
-        X, y, query = load_libsvm(
-            stream, n_features=choice.n_features, zero_based=zero_based, return_query_id=True, n_jobs=n_jobs
-        )
+        X, y, query, from_zero = load_libsvm_with_base(stream, choice.n_features, zero_based, n_jobs)
     except DataFileError as error:
         raise DataFileError(name, error.message, error.line) from error
     if not len(y):
@@ -240,7 +238,7 @@ def _read_libsvm(
             raise DataFileError(
                 name, f"sample {sample} has {what} that is not finite; 'maxmargin check' finds the line"
             )
-    return Samples(X, None if choice.label is None else y, query, name=name)
+    return Samples(X, None if choice.label is None else y, query, name=name, zero_based=from_zero)
 
 
 def _write_libsvm(samples: Samples, stream: IO[bytes]) -> None:

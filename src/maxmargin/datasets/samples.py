@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ FEW_CLASSES = 10
 #: … or at most so many, each with this many samples on average and none alone.
 MANY_CLASSES, SAMPLES_EACH = 100, 10
 
+#: What is wrong with whole numbers that are the same as float64.
+TOO_LARGE = "which are the same to a computer's numbers of 53 bits; use smaller numbers, or words"
+
 
 def are_classes(y: np.ndarray) -> bool:
     """Tell whether labels look like classes, not like numbers to predict: words, or few whole numbers."""
@@ -26,6 +30,12 @@ def are_classes(y: np.ndarray) -> bool:
     counts = np.unique(y, return_counts=True)[1]
     enough = len(y) >= SAMPLES_EACH * len(counts) and counts.min(initial=2) >= 2  # ages have lonely ends, letters none
     return len(counts) <= FEW_CLASSES or (len(counts) <= MANY_CLASSES and bool(enough))
+
+
+def merged(whole: Iterable[int]) -> tuple[int, int] | None:
+    """Return two whole numbers that are the same as float64, if there are such, as beyond 2⁵³ there may be."""
+    different = sorted(set(whole))
+    return next(((a, b) for a, b in pairwise(different) if float(a) == float(b)), None)
 
 
 def checksum(*parts: Any) -> str:
@@ -59,6 +69,9 @@ class Samples:
         The words of columns that were words in the file: each word has a column of X that is 1 where it stood.
     name : str
         What to call the samples in messages.
+    zero_based : bool
+        Whether the file is LIBSVM text whose indices count from 0: other files about the same features do so too,
+        though a 0 may not be there to show it.
     """
 
     X: Any
@@ -68,6 +81,7 @@ class Samples:
     label_name: str | None = None
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     name: str = "samples"
+    zero_based: bool = False
 
     def __post_init__(self) -> None:
         if not sparse.issparse(self.X) and not isinstance(self.X, np.ndarray):

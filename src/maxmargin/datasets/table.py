@@ -11,7 +11,7 @@ import numpy as np
 
 from maxmargin.datasets.column_roles import ColumnChoice, ColumnRoles
 from maxmargin.datasets.errors import DataFileError
-from maxmargin.datasets.samples import Samples
+from maxmargin.datasets.samples import TOO_LARGE, Samples, merged
 from maxmargin.datasets.word_columns import WordError, encode, known_words
 from maxmargin.matrices.symmetric_matrix import Floats
 
@@ -119,6 +119,7 @@ class Table:
         cells = self.words[column]
         numbers = _all_numbers(cells)
         if numbers is not None:
+            self._check_whole(column, numbers)
             return numbers
         different = set(cells)
         if any(is_number(cell) for cell in different):  # then what is missing is no word
@@ -127,6 +128,18 @@ class Table:
                 if cell in wrong:
                     raise self.error(f"{cell!r} in column {self.roles.names[column]!r} is no finite number", place)
         return np.array(cells)
+
+    def _check_whole(self, column: int, numbers: Floats) -> None:
+        """Raise if whole numbers, names of queries for example, are too large to be told apart."""
+        large = np.flatnonzero(np.abs(numbers) >= 2**53)
+        cells = {self.words[column][place] for place in large}
+        same = merged(int(cell) for cell in cells if _is_whole(cell))
+        if same is not None:
+            raise self.error(f"column {self.roles.names[column]!r} has {same[0]} and {same[1]}, {TOO_LARGE}")
+
+
+def _is_whole(cell: str) -> bool:
+    return cell.lstrip("+-").isdecimal()
 
 
 def _all_numbers(cells: list[str]) -> Floats | None:

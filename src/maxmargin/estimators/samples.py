@@ -67,7 +67,7 @@ def weighted_variance(X: Any, weights: Floats) -> float:
         mean = sum(float(share[rows] @ _row_sums(part)) for rows, part in in_parts(X))
         if not sparse.issparse(X):
             return sum(float(share[rows] @ _row_sums(np.square(part - mean))) for rows, part in in_parts(X))
-        return sum(float(share[rows] @ _row_sums(part.multiply(part))) for rows, part in in_parts(X)) - mean**2
+        return sum(float(share[rows] @ _row_sums(part.multiply(part))) for rows, part in in_parts(X)) - mean * mean
 
 
 def _row_sums(part: Any) -> Floats:

@@ -18,7 +18,7 @@ def write_whole(file: str | os.PathLike[str] | BinaryIO, pieces: Iterable[bytes 
         file.writelines(pieces)
         return
     target = Path(os.path.realpath(file))
-    if target.exists() and not target.is_file():
+    if target.exists() and not target.is_file():  # /dev/null or a pipe, which nothing may take the place of
         with open(target, "wb") as opened:
             opened.writelines(pieces)
         return

@@ -279,7 +279,9 @@ class _Plan:
     def cache_bytes(self) -> int:
         """Return the memory for kernel rows of all trials together."""
         asked = self.estimator.get_params(deep=False).get("cache_size", "auto")
-        return default_cache_bytes() if isinstance(asked, str) else int(asked * 2**20)
+        if isinstance(asked, str):
+            return default_cache_bytes()
+        return int(check_number("cache_size", asked, above=0) * 2**20)
 
 
 class _Search:
