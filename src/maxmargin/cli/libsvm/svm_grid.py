@@ -154,10 +154,10 @@ def run(search: Search) -> int:
         for point, rate in cross_validated(rows, y, search.parameters, left):
             best.look_at(point, rate)
             rates[point] = rate
-            print(line_of("local", point, rate, best), flush=True)
-            if journal is not None:
+            if journal is not None:  # what was said must be there, whenever Ctrl-C comes
                 journal.write(f"{_named(('log2c', 'log2g'), point, ' ')}rate={rate}\n")
                 journal.flush()
+            print(line_of("local", point, rate, best), flush=True)
     if search.picture is not None and search.costs is not None and search.gammas is not None:
         draw({point: rates[point] for point in points}, Path(search.data).name, search.picture)
     print(" ".join(str(value) for value in (*powers(best.point), best.rate) if value is not None))
