@@ -37,7 +37,7 @@ def thread_count(n_jobs: int | None) -> int:
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool)):
         raise ValueError(f"n_jobs must be a whole number or None, not {n_jobs!r}")
     if n_jobs == 0:
-        raise ValueError("n_jobs must not be 0; use None or -1 for all cores")
+        raise ValueError("n_jobs must not be 0; -1 takes all cores")
     if n_jobs is None:
         return max(1, min(usable_cores(), *_limits_around()))
     return min(int(n_jobs), MOST_THREADS) if n_jobs > 0 else max(1, usable_cores() + 1 + int(n_jobs))

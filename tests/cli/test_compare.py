@@ -152,7 +152,7 @@ class TestResults:
         (["chessboard", "-g", "wide"], "gamma must be"),
         (["chessboard", "--samples", "0"], "at least one sample"),
         (["chessboard", "--tol", "0"], "above 0"),
-        (["chessboard", "--threads", "0"], "n_jobs must not be 0"),
+        (["chessboard", "--threads", "0"], "--threads must not be 0"),
         (["chessboard", "--html", "no/such/folder/page.html"], "there is no folder no/such/folder"),
         (["chessboard", "--positive", "7"], "no label is 7; there are 0, 1"),
         (["three.npz"], "3 classes (0, 1, 2): choose one with --positive LABEL"),

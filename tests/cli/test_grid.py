@@ -115,8 +115,8 @@ class TestResults:
         (["chessboard:50", "--picture", "no/a.png"], 1, "there is no folder no"),
         (["chessboard:50", "--machine", "one-class"], 1, "has no cost C"),
         (["chessboard:50", "--journal", "no/a.jsonl"], 1, "no/a.jsonl"),
-        (["chessboard:50", "--memory", "inf"], 1, "cache_size must be a number above 0, not inf"),
-        (["chessboard:50", "--memory", "nan"], 1, "cache_size must be a number above 0, not nan"),
+        (["chessboard:50", "--memory", "inf"], 1, "--memory must be a number above 0, not inf"),
+        (["chessboard:50", "--memory", "nan"], 1, "--memory must be a number above 0, not nan"),
     ],
 )
 def test_mistakes(arguments, code, message, capsys):

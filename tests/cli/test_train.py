@@ -226,7 +226,7 @@ class TestGoingOn:
         (["board.csv", "-C", "0"], "C must be a number above 0"),
         (["board.csv", "-g", "wide"], "gamma must be"),
         (["board.csv", "--kernel", "rfb"], "unknown kernel 'rfb'"),
-        (["board.csv", "--threads", "0"], "n_jobs must not be 0"),
+        (["board.csv", "--threads", "0"], "--threads must not be 0"),
         (["board.csv", "--class-weight", "black"], "LABEL=NUMBER"),
         (["board.csv", "--class-weight", "black=much"], "LABEL=NUMBER"),
         (["board.csv", "--class-weight", "red=2"], "names red, which is no label"),

@@ -9,6 +9,8 @@ from scipy import sparse
 from maxmargin import SVC, grid_search
 from maxmargin.datasets import chessboard
 from maxmargin.datasets.samples import checksum
+from maxmargin.search.grid import Point
+from maxmargin.search.journal import Journal, Trial
 
 X, Y = chessboard(100, noise=0.05, seed=1)
 GRID = {"Cs": [1, 10, 100], "gammas": [0.1, 1], "folds": 3}
@@ -117,3 +119,17 @@ def test_the_checksum_tells_data_apart():
     ]  # fmt: skip
     assert len(set(found)) == len(found)
     assert checksum(table.copy(), numbers.copy()) == found[0]
+
+
+def test_a_journal_without_trials_is_in_nobodys_way(tmp_path):
+    path = tmp_path / "journal"
+    Journal(path, {"seed": 0}, resume=False).close()
+    again = Journal(path, {"seed": 1}, resume=False)
+    again.add(Trial(Point(1.0, None), 0, 0.5, 0.1))
+    again.close()
+    assert len(path.read_text(encoding="utf-8").splitlines()) == 2
+    with pytest.raises(FileExistsError, match="earlier search"):
+        Journal(path, {"seed": 1}, resume=False)
+    path.write_text("somebody's only line\n", encoding="utf-8")
+    with pytest.raises(FileExistsError, match="earlier search"):
+        Journal(path, {"seed": 1}, resume=False)

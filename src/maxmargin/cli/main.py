@@ -53,6 +53,10 @@ DROP_INS: dict[str, Command] = {
 }
 
 
+#: What the options of commands are called in estimators, whose messages begin with it.
+PARAMETERS = {"cache_size": "--memory", "max_iter": "--max-iter", "max_seconds": "--max-seconds", "n_jobs": "--threads"}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -83,7 +87,8 @@ def _sentence(error: Exception) -> str:
     """Return what is wrong, and with which file if the system says so."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
-    return str(error)
+    first, blank, rest = str(error).partition(" ")
+    return f"{PARAMETERS.get(first, first)}{blank}{rest}"
 
 
 def make_parser(whole: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:

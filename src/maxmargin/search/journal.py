@@ -37,14 +37,14 @@ class Journal:
     about : mapping
         What the trials are about; plain values.
     resume : bool
-        Whether trials that are in the file already are taken over; without, the file must not be there yet.
+        Whether trials that are in the file already are taken over; without, the file must not have any.
     """
 
     def __init__(self, path: str | os.PathLike[str], about: Mapping[str, Any], resume: bool) -> None:
         self.path = Path(path)
         self.known: list[Trial] = []
         about = {"format": FORMAT, **json.loads(json.dumps(about))}
-        there = self.path.exists() and self.path.stat().st_size > 0
+        there = self.path.exists() and self.path.stat().st_size > 0 and not self._has_only_begun()
         if there and not resume:
             raise FileExistsError(
                 f"{self.path} is the journal of an earlier search: go on with it (--resume, or resume=True), or remove "
@@ -55,6 +55,11 @@ class Journal:
         self._file.truncate(whole)
         if not whole:
             self._write(about)
+
+    def _has_only_begun(self) -> bool:
+        """Whether the file is a journal without a trial, left by a search that failed at once."""
+        content = self.path.read_bytes()
+        return content.startswith(f'{{"format": "{FORMAT}"'.encode()) and content.count(b"\n") == 1
 
     def add(self, trial: Trial) -> None:
         """Write a trial, so that it is there even if the process is killed next."""
