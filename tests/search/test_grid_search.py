@@ -169,6 +169,7 @@ class TestEnds:
         found = grid_search(X, Y, watch=watch)
         assert found.status == "stopped"
         assert 7 <= len(found.trials) < 100
+        assert len(found.trials) == seen[-1]
         assert seen == sorted(seen)
 
     def test_an_interruption_keeps_what_there_is(self):

@@ -324,12 +324,17 @@ class _Search:
         workers = 1 if self.plan.few else max(1, min(self.threads, len(jobs)))
         threads = self.threads // workers
         left, status = len(jobs), COMPLETE
+        # Workers fetch their jobs. Handing hundreds of them to the pool asks for Python's lock each time, which a busy
+        # worker gives up every few milliseconds: nobody would listen to the first trials meanwhile.
+        waiting: SimpleQueue[list[tuple[Point, int]]] = SimpleQueue()
+        for job in jobs:
+            waiting.put(job)
         # Fits that are stopped warn; the list of filters belongs to all threads, so it is set for all of them at once.
         with warnings.catch_warnings(), limited_blas(threads), ThreadPoolExecutor(workers) as pool:
             warnings.simplefilter("ignore", ConvergenceWarning)
             try:
-                for job in jobs:
-                    pool.submit(self._work, job, threads, self.plan.cache_bytes() // workers)
+                for _ in range(workers):
+                    pool.submit(self._labour, waiting, threads, self.plan.cache_bytes() // workers)
                 while left and status == COMPLETE:
                     if self.deadline is not None and perf_counter() > self.deadline:
                         status = TIME_LIMIT
@@ -345,7 +350,6 @@ class _Search:
             finally:
                 if left:
                     self._ended.set()
-                    pool.shutdown(wait=False, cancel_futures=True)
         return replace(found, status=status, seconds=perf_counter() - self.started)
 
     def _hear(self) -> tuple[list[Trial], int]:
@@ -367,11 +371,20 @@ class _Search:
         except Empty:
             return trials, done
 
+    def _labour(self, waiting: SimpleQueue[list[tuple[Point, int]]], threads: int, cache_bytes: int) -> None:
+        """Do one job after the other, until none is waiting or the search has ended."""
+        while not self._ended.is_set():
+            try:
+                job = waiting.get_nowait()
+            except Empty:
+                return
+            self._work(job, threads, cache_bytes)
+
     def _work(self, job: list[tuple[Point, int]], threads: int, cache_bytes: int) -> None:
         """Do the trials of a job."""
         callback = None if self.plan.brief else lambda _: self._ended.is_set()
-        machine = self.plan.machine(threads, cache_bytes, callback)
         try:
+            machine = self.plan.machine(threads, cache_bytes, callback)
             for point, fold in job:
                 if self._ended.is_set():
                     return
