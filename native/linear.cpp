@@ -9,6 +9,7 @@ namespace maxmargin::MAXMARGIN_LEVEL {
 
 template <class Rows> constexpr RowLoops<Rows> all_loops() {
   RowLoops<Rows> loops = row_loops<Rows>();
+  loops.respond = respond_rows<Rows>;
   loops.descend = descend<Rows>;
   loops.descend_columns = descend_columns<Rows>;
   return loops;

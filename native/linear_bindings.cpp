@@ -261,27 +261,35 @@ std::int64_t descend(Any values, Any starts, Any features, Vector<const std::int
   });
 }
 
-// The slacks and responses of all samples, and the sums of the responses by group; returns the loss at the true slacks, and of
-// the responses β linear·β, Σ ridge β² and Σ |β|.
-std::tuple<double, double, double, double> respond(
-    Vector<const double> linear, Vector<const double> image, Vector<const double> lower, Vector<const double> upper,
-    Vector<const double> ridge, Vector<const double> centre, Vector<const std::int32_t> group, Vector<const double> offset,
-    double sigma, Vector<double> slack, Vector<double> response, Vector<double> group_sums, int threads) {
-  const std::int64_t n = linear.shape(0), groups = offset.shape(0);
-  for (const auto& array : {image, lower, upper, ridge, centre})
-    require(static_cast<std::int64_t>(array.shape(0)) == n, "the arrays must have one length");
-  require(static_cast<std::int64_t>(slack.shape(0)) == n && static_cast<std::int64_t>(response.shape(0)) == n &&
-              static_cast<std::int64_t>(group.shape(0)) == n && static_cast<std::int64_t>(group_sums.shape(0)) == groups,
-          "the arrays must have one length");
-  for (std::int64_t k = 0; k < n; ++k) require(group.data()[k] >= -1 && group.data()[k] < groups, "the groups are malformed");
-  const int parts = n < 8 * kChunk ? 1 : std::max(1, threads);
+// What a rounded problem gives, as arrays of Python's.
+struct RoundedArrays {
+  Vector<const double> linear, lower, upper, ridge, centre;
+  Vector<const std::int32_t> group;
+  Vector<const double> offset;
+  double sigma;
+  Vector<double> slack, response;
+
+  Rounded checked() const {
+    const std::int64_t n = linear.shape(0), groups = offset.shape(0);
+    for (const auto& array : {lower, upper, ridge, centre})
+      require(static_cast<std::int64_t>(array.shape(0)) == n, "the arrays must have one length");
+    require(static_cast<std::int64_t>(slack.shape(0)) == n && static_cast<std::int64_t>(response.shape(0)) == n &&
+                static_cast<std::int64_t>(group.shape(0)) == n, "the arrays must have one length");
+    for (std::int64_t k = 0; k < n; ++k) require(group.data()[k] >= -1 && group.data()[k] < groups, "the groups are malformed");
+    return {linear.data(), lower.data(), upper.data(), ridge.data(), centre.data(), groups ? group.data() : nullptr,
+            offset.data(), sigma, slack.data(), response.data()};
+  }
+};
+
+using Sums = std::tuple<double, double, double, double>;
+
+// Call work(begin, end, part, sums, sums by group) for every part, and add up the sums of the parts.
+template <class Work> Sums sum_responses(int parts, std::int64_t n, Vector<double> group_sums, Work work) {
+  const std::int64_t groups = group_sums.shape(0);
   std::vector<SlackSums> sums(parts);
   std::vector<double> by_group(static_cast<std::size_t>(parts) * groups, 0.0);
-  nb::gil_scoped_release unlocked;
-  const Rounded arrays{linear.data(), image.data(), lower.data(), upper.data(), ridge.data(), centre.data(),
-                       groups ? group.data() : nullptr, offset.data(), sigma, slack.data(), response.data()};
   in_parts(parts, n, [&](std::int64_t begin, std::int64_t end, int part) {
-    sums[part] = level.linear->respond(arrays, begin, end, by_group.data() + part * groups);
+    work(begin, end, part, sums[part], by_group.data() + part * groups);
   });
   SlackSums all;
   std::fill_n(group_sums.data(), groups, 0.0);
@@ -293,6 +301,53 @@ std::tuple<double, double, double, double> respond(
     for (std::int64_t g = 0; g < groups; ++g) group_sums.data()[g] += by_group[part * groups + g];
   }
   return {all.loss, all.linear, all.ridge, all.size};
+}
+
+// The slacks and responses of samples with known images, and the sums of the responses by group; returns the loss at the true
+// slacks, and of the responses β linear·β, Σ ridge β² and Σ |β|.
+Sums respond(Vector<const double> linear, Vector<const double> lower, Vector<const double> upper, Vector<const double> ridge,
+             Vector<const double> centre, Vector<const std::int32_t> group, Vector<const double> offset, double sigma,
+             Vector<double> slack, Vector<double> response, Vector<double> group_sums, Vector<const double> image, int threads) {
+  const Rounded rounded = RoundedArrays{linear, lower, upper, ridge, centre, group, offset, sigma, slack, response}.checked();
+  const std::int64_t n = linear.shape(0);
+  require(static_cast<std::int64_t>(image.shape(0)) == n && group_sums.shape(0) == offset.shape(0), "the arrays must have one length");
+  nb::gil_scoped_release unlocked;
+  return sum_responses(n < 8 * kChunk ? 1 : std::max(1, threads), n, group_sums,
+                       [&](std::int64_t begin, std::int64_t end, int, SlackSums& sums, double* by_group) {
+                         level.linear->respond(rounded, image.data(), begin, end, sums, by_group);
+                       });
+}
+
+// The same at given weights, the last of which belongs to a constant feature: computes the images F w too, and own = Fᵀ β.
+Sums respond_rows(Any values, Any starts, Any features, Vector<const std::int64_t> picks, bool all, Vector<const double> linear,
+                  Vector<const double> lower, Vector<const double> upper, Vector<const double> ridge, Vector<const double> centre,
+                  Vector<const std::int32_t> group, Vector<const double> offset, double sigma, Vector<double> slack,
+                  Vector<double> response, Vector<double> group_sums, Vector<const double> weights, double constant,
+                  Vector<double> image, Vector<double> own, int threads) {
+  const Rounded rounded = RoundedArrays{linear, lower, upper, ridge, centre, group, offset, sigma, slack, response}.checked();
+  const std::int64_t n = linear.shape(0), width = static_cast<std::int64_t>(weights.shape(0)) - 1;
+  require(width >= 0 && own.shape(0) == weights.shape(0), "weights must have room for the constant feature");
+  require(static_cast<std::int64_t>(image.shape(0)) == n && group_sums.shape(0) == offset.shape(0), "the arrays must have one length");
+  return with_rows({values, starts, features, width}, [&](auto rows, const auto& loops, std::int64_t count) {
+    const Picks some = picks_of(picks, all, count);
+    require(some.count == n, "there must be a row for every variable");
+    const int parts = n < 2 * kChunk ? 1 : std::max(1, threads);
+    std::vector<double> others(static_cast<std::size_t>(parts - 1) * width, 0.0);
+    std::fill_n(own.data(), width + 1, 0.0);
+    nb::gil_scoped_release unlocked;
+    const Sums all_sums = sum_responses(
+        parts, n, group_sums, [&](std::int64_t begin, std::int64_t end, int part, SlackSums& sums, double* by_group) {
+          loops.respond(rows, some.at, rounded, weights.data(), constant * weights.data()[width], image.data(),
+                        part ? others.data() + (part - 1) * width : own.data(), begin, end, sums, by_group);
+        });
+    for (int part = 1; part < parts; ++part)
+      for (std::int64_t k = 0; k < width; ++k) own.data()[k] += others[(part - 1) * width + k];
+    double total = 0.0;
+    if (constant != 0.0)
+      for (std::int64_t k = 0; k < n; ++k) total += response.data()[k];
+    own.data()[width] = constant * total;
+    return all_sums;
+  });
 }
 
 // Σ response(slack − t direction) direction, and how much it bends there; an empty direction is 1 everywhere.
@@ -367,9 +422,13 @@ void define_linear(nb::module_& m) {
         exact("upper"), exact("ridge"), exact("group"), exact("share"), exact("answers"), exact("visits"), exact("order"),
         nb::arg("begin"), nb::arg("end"), nb::arg("batch"), nb::arg("constant"), nb::arg("samples"), nb::arg("numerator"),
         nb::arg("growth"), nb::arg("delay"), nb::arg("offset_rate"), nb::arg("radius"), nb::arg("growing"));
-  m.def("respond", &respond, exact("linear"), exact("image"), exact("lower"), exact("upper"), exact("ridge"), exact("centre"),
-        exact("group"), exact("offset"), nb::arg("sigma"), exact("slack"), exact("response"), exact("group_sums"),
+  m.def("respond", &respond, exact("linear"), exact("lower"), exact("upper"), exact("ridge"), exact("centre"), exact("group"),
+        exact("offset"), nb::arg("sigma"), exact("slack"), exact("response"), exact("group_sums"), exact("image"),
         nb::arg("threads"));
+  m.def("respond_rows", &respond_rows, exact("values"), exact("starts"), exact("features"), exact("picks"), nb::arg("all"),
+        exact("linear"), exact("lower"), exact("upper"), exact("ridge"), exact("centre"), exact("group"), exact("offset"),
+        nb::arg("sigma"), exact("slack"), exact("response"), exact("group_sums"), exact("weights"), nb::arg("constant"),
+        exact("image"), exact("own"), nb::arg("threads"));
   m.def("loss_slope", &loss_slope, exact("slack"), exact("lower"), exact("upper"), exact("ridge"), exact("direction"),
         nb::arg("t"), nb::arg("threads"));
   m.def("descend_columns", &descend_columns, exact("values"), exact("starts"), exact("samples"), exact("weights"), exact("slack"),

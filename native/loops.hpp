@@ -238,24 +238,9 @@ struct ColumnState {
 constexpr double kSufficient = 0.01;  // the part of what the slope promises that a step must bring
 constexpr int kHalvings = 30;
 
-template <class Rows> struct RowLoops {
-  void (*decisions)(const Rows&, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* w, double* out);
-  void (*combine)(const Rows&, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* b, double* w);
-  void (*squared_norms)(const Rows&, const std::int64_t* picks, std::int64_t begin, std::int64_t end, double* out);
-  void (*add_squares)(const Rows&, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* b,
-                      const double* origin, double* room, double* sums, double* square, std::int64_t stride);
-  AscentOutcome (*ascend)(const Rows&, AscentState&, std::int64_t* order, std::int64_t begin, std::int64_t end);
-  void (*descend)(const Rows&, DescentState&, const std::int64_t* order, std::int64_t begin, std::int64_t end, std::int64_t batch) = nullptr;
-  double (*descend_columns)(const Rows&, ColumnState&, const std::int64_t* order, std::int64_t begin, std::int64_t end) = nullptr;
-};
-
-struct SlackArrays {
-  const double *slack, *lower, *upper, *ridge;
-};
-
-// A problem whose primal is rounded off by σ around the dual vector `centre`, at weights with F w = image.
+// A problem whose primal is rounded off by σ around the dual vector `centre`.
 struct Rounded {
-  const double *linear, *image, *lower, *upper, *ridge, *centre;
+  const double *linear, *lower, *upper, *ridge, *centre;
   const std::int32_t* group;  // null if no variable is in a group
   const double* offset;
   double sigma;
@@ -265,6 +250,23 @@ struct Rounded {
 struct SlackSums {
   double loss = 0.0;                             // Σ conjugate(z)
   double linear = 0.0, ridge = 0.0, size = 0.0;  // linear·β, Σ ridge β², Σ |β| of the responses β
+};
+
+template <class Rows> struct RowLoops {
+  void (*decisions)(const Rows&, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* w, double* out);
+  void (*combine)(const Rows&, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* b, double* w);
+  void (*squared_norms)(const Rows&, const std::int64_t* picks, std::int64_t begin, std::int64_t end, double* out);
+  void (*add_squares)(const Rows&, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* b,
+                      const double* origin, double* room, double* sums, double* square, std::int64_t stride);
+  AscentOutcome (*ascend)(const Rows&, AscentState&, std::int64_t* order, std::int64_t begin, std::int64_t end);
+  void (*respond)(const Rows&, const std::int64_t* picks, const Rounded&, const double* w, double shift, double* image,
+                  double* own, std::int64_t begin, std::int64_t end, SlackSums& sums, double* group_sums) = nullptr;
+  void (*descend)(const Rows&, DescentState&, const std::int64_t* order, std::int64_t begin, std::int64_t end, std::int64_t batch) = nullptr;
+  double (*descend_columns)(const Rows&, ColumnState&, const std::int64_t* order, std::int64_t begin, std::int64_t end) = nullptr;
+};
+
+struct SlackArrays {
+  const double *slack, *lower, *upper, *ridge;
 };
 
 struct Slope {
@@ -278,7 +280,7 @@ struct LinearLoops {
   RowLoops<CompressedRows<double, std::int32_t>> short_double;
   RowLoops<CompressedRows<float, std::int64_t>> long_single;
   RowLoops<CompressedRows<double, std::int64_t>> long_double;
-  SlackSums (*respond)(const Rounded&, std::int64_t begin, std::int64_t end, double* group_sums);
+  void (*respond)(const Rounded&, const double* image, std::int64_t begin, std::int64_t end, SlackSums& sums, double* group_sums);
   Slope (*slope)(const SlackArrays&, const double* direction, double t, std::int64_t begin, std::int64_t end);
   double (*descend_model)(const double* square, std::int64_t count, double* weights, double* slope, double tolerance, std::int64_t passes);
 };

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "linear_rows.hpp"
 #include "loops.hpp"
 #include "vectors.hpp"
 
@@ -15,11 +16,10 @@ MAXMARGIN_INLINE double clipped(double value, double lower, double upper) {
 
 // For samples [begin, end): the slack z = linear − image − ρ, the rounded slack z + σ c, the response to it with ridge + σ > 0,
 // and sums: the loss of the slack z itself, and what the dual value of the responses takes.
-static SlackSums respond(const Rounded& r, std::int64_t begin, std::int64_t end, double* group_sums) {
-  SlackSums sums;
+static void respond(const Rounded& r, const double* image, std::int64_t begin, std::int64_t end, SlackSums& sums, double* group_sums) {
   for (std::int64_t k = begin; k < end; ++k) {
     const std::int32_t g = r.group ? r.group[k] : -1;
-    const double z = r.linear[k] - r.image[k] - (g >= 0 ? r.offset[g] : 0.0);
+    const double z = r.linear[k] - image[k] - (g >= 0 ? r.offset[g] : 0.0);
     const double lower = r.lower[k], upper = r.upper[k], ridge = r.ridge[k];
     const double rounded = z + r.sigma * r.centre[k];
     const double answer = clipped(rounded / (ridge + r.sigma), lower, upper);
@@ -32,7 +32,21 @@ static SlackSums respond(const Rounded& r, std::int64_t begin, std::int64_t end,
     sums.ridge += ridge * answer * answer;
     sums.size += answer < 0.0 ? -answer : answer;
   }
-  return sums;
+}
+
+// The same at weights w, and a shift that all images have: computes the images too, and adds the rows times their responses to
+// `own`. Rows are taken a few at a time, so that they are still at hand the second time.
+template <class Rows>
+void respond_rows(const Rows& rows, const std::int64_t* picks, const Rounded& r, const double* w, double shift, double* image,
+                  double* own, std::int64_t begin, std::int64_t end, SlackSums& sums, double* group_sums) {
+  constexpr std::int64_t kFew = 64;
+  for (std::int64_t first = begin; first < end; first += kFew) {
+    const std::int64_t last = first + kFew < end ? first + kFew : end;
+    decisions(rows, picks, first, last, w, image);
+    for (std::int64_t k = first; k < last; ++k) image[k] += shift;
+    respond(r, image, first, last, sums, group_sums);
+    combine_rows(rows, picks, first, last, r.response, own);
+  }
 }
 
 // One sample, or several side by side: response(z − t d) d, and d²/ridge where it lies strictly between its bounds. A ridge of 0

@@ -270,7 +270,6 @@ def descend(
 ) -> int: ...
 def respond(
     linear: _Floats,
-    image: _Floats,
     lower: _Floats,
     upper: _Floats,
     ridge: _Floats,
@@ -281,6 +280,30 @@ def respond(
     slack: _Floats,
     response: _Floats,
     group_sums: _Floats,
+    image: _Floats,
+    threads: int,
+) -> tuple[float, float, float, float]: ...
+def respond_rows(
+    values: _Values,
+    starts: _Indices,
+    features: _Indices,
+    picks: _Longs,
+    all: bool,
+    linear: _Floats,
+    lower: _Floats,
+    upper: _Floats,
+    ridge: _Floats,
+    centre: _Floats,
+    group: _Ints,
+    offset: _Floats,
+    sigma: float,
+    slack: _Floats,
+    response: _Floats,
+    group_sums: _Floats,
+    weights: _Floats,
+    constant: float,
+    image: _Floats,
+    own: _Floats,
     threads: int,
 ) -> tuple[float, float, float, float]: ...
 def loss_slope(

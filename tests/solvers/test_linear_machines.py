@@ -115,13 +115,13 @@ def test_samples_of_samples_are_used_and_change_nothing(monkeypatch):
     X, signs = two_clouds(20000, 4, 1.0)
     problem = problem_of(X, signs)
     seen = []
-    original = linear_choice.weights_of_a_sample
+    original = linear_choice.solution_of_a_sample
 
     def spy(problem, *rest):
         seen.append(problem.size)
         return original(problem, *rest)
 
-    monkeypatch.setattr(linear_choice, "weights_of_a_sample", spy)
+    monkeypatch.setattr(linear_choice, "solution_of_a_sample", spy)
     rule = StoppingRule(violation=1e-12, relative_gap=1e-7)
     quick = LinearSolver(rule).solve(problem)
     plain = SemismoothNewtonSolver(rule).solve(problem)
@@ -184,6 +184,61 @@ def test_newton_needs_few_steps_whatever_the_cost():
             solution = SemismoothNewtonSolver(rule).solve(problem_of(X, signs, cost, pose=pose))
             assert solution.status is Status.CONVERGED
             assert solution.counters.iterations < 150
+
+
+def unscaled(random):
+    X = random.normal(size=(400, 12)) * 10.0 ** np.linspace(-2, 4, 12) + 3e3
+    return X, np.sign(random.normal(size=400))
+
+
+def apart(random):
+    X = random.normal(size=(300, 20))
+    return X, np.sign(X[:, 0])
+
+
+def wide(random):
+    return random.normal(size=(60, 200)), np.sign(random.normal(size=60))
+
+
+@pytest.mark.parametrize("make", [unscaled, apart, wide])
+@pytest.mark.parametrize("cost", [1e4, 1e6, 1e8, 1e10])
+def test_a_faint_ridge_is_no_obstacle(make, cost):
+    problem = problem_of(*make(np.random.default_rng(0)), cost, pose=squared_hinge.pose)
+    for kind in (SemismoothNewtonSolver, LinearSolver):
+        solution = kind(StoppingRule(violation=1e-13, relative_gap=1e-4)).solve(problem)
+        assert solution.status is Status.CONVERGED
+        assert certify(problem, solution.dual, solution.weights).relative_gap <= 1e-4
+        assert solution.counters.iterations < 500
+
+
+@pytest.mark.parametrize("form", ["dense", "single", "sparse"])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_responses_at_weights_are_those_at_their_images(form, bias, threads):
+    random = np.random.default_rng(1)
+    X, signs = two_clouds(3000, 7, 1.0)
+    data = {"dense": X, "single": X.astype(np.float32), "sparse": sparse.csr_array(X)}[form]
+    problem = c_classification.pose(KernelMatrix(Linear(), Points(data)), signs, np.full(len(signs), 0.5), bias)
+    rows = Features(Points(data), 2.0)
+    weights, offset = random.normal(size=rows.dimension), random.normal(size=problem.groups)
+    n, centre = problem.size, random.uniform(-0.5, 0.5, size=problem.size)
+    both = []
+    for at_weights in (False, True):
+        slack, response, sums = np.empty(n), np.empty(n), np.empty(problem.groups)
+        rounded = (
+            problem.linear, problem.lower, problem.upper, problem.ridge, centre, problem.group, offset, 0.3, slack,
+            response, sums,
+        )  # fmt: skip
+        if at_weights:
+            image, own = np.empty(n), np.empty(rows.dimension)
+            totals = _native.respond_rows(*rows.arrays, rows.picks, True, *rounded, weights, 2.0, image, own, threads)
+        else:
+            image = rows.decisions(weights)
+            totals = _native.respond(*rounded, image, threads)
+            own = rows.weights(response)
+        both.append((image, slack, response, sums, own, totals))
+    for left, right in zip(*both, strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-10, atol=1e-9)
 
 
 def test_data_that_are_not_numbers_are_an_error():

@@ -112,10 +112,10 @@ def certify(problem: DualProblem, dual: Floats, weights: Floats | None = None) -
             problem, problem.linear - product, offset_between(low, high), rows.threads_for(problem.size)
         )
         length, apart = float(weights @ weights), 0.5 * float(difference @ difference)
-    decision = product + of_samples(problem, offset)
+    decision = product + of_samples(problem, offset) if problem.groups else product
 
     scale = _feasible_scale(problem, decision) if weights is None else 1.0
-    slack = problem.linear - scale * decision
+    slack = problem.linear - (decision if scale == 1.0 else scale * decision)
     loss = conjugate(problem, slack)
     residual = residuals(problem, dual, slack, loss)
     dual_value = float(problem.linear @ dual - 0.5 * squared_norm - 0.5 * (problem.ridge * dual) @ dual)
@@ -141,7 +141,7 @@ def certify(problem: DualProblem, dual: Floats, weights: Floats | None = None) -
         squared_norm=length,
         offset=offset,
         offset_interval=np.array([np.minimum(low, high), np.maximum(low, high)]).T,
-        slack=problem.linear - decision,
+        slack=slack if scale == 1.0 else problem.linear - decision,
         residual=residual,
     )
 
@@ -172,13 +172,14 @@ def conjugate(problem: DualProblem, slack: Floats) -> Floats:
 
 def residuals(problem: DualProblem, dual: Floats, slack: Floats, loss: Floats | None = None) -> Floats:
     """Return each variable's share of the duality gap, at least 0; `loss` is conjugate(slack) if that is known."""
-    share = (conjugate(problem, slack) if loss is None else loss) - slack * dual
-    share += 0.5 * problem.ridge * dual**2
-    return np.maximum(share, 0.0)
+    share = (conjugate(problem, slack) if loss is None else loss) - (slack - 0.5 * problem.ridge * dual) * dual
+    return np.maximum(share, 0.0, out=share)
 
 
 def offset_bounds(problem: DualProblem, dual: Floats, gradient: Floats) -> tuple[Floats, Floats]:
     """Return, per group, the largest gradient that may grow and the smallest that may fall (1.11)."""
+    if not problem.groups:
+        return np.empty(0), np.empty(0)
     can_increase = dual < problem.upper
     can_decrease = dual > problem.lower
     if problem.groups == 1 and problem.singles == 0:  # the common case, several times faster

@@ -124,6 +124,8 @@ class DualProblem:
 
     def group_sums(self, values: Floats) -> Floats:
         """Return the sum of `values` over each group."""
+        if not self.groups:
+            return np.empty(0)
         if self.singles == 0:
             return _sums(self.group, values, self.groups)
         grouped = self.group >= 0

@@ -175,7 +175,7 @@ class AscentRun:
         """Judge the present point, keep it if it is the best, and call back samples that were left out too early."""
         problem, rows, rule = self.problem, self.rows, self.rule
         self.looks += 1
-        dual = mended(problem, self.dual)
+        dual = mended(problem, self.dual) if problem.groups else self.dual.copy()
         if rule.relative_gap is None:
             found = LinearPoint.of_dual(problem, rows, dual, rule)
             assert found.gradient is not None
@@ -185,9 +185,11 @@ class AscentRun:
         else:
             own = self.weights if np.array_equal(dual, self.dual) else rows.weights(dual)
             decisions = rows.decisions(self.weights)
-            without = problem.linear - decisions
+            slack = without = problem.linear - decisions
             offset = offsets_of_least_loss(problem, without, self.offset, rows.threads_for(problem.size))
-            primal = primal_value(problem, self.weights, offset, without - of_samples(problem, offset))
+            if problem.groups:
+                slack = without - of_samples(problem, offset)
+            primal = primal_value(problem, self.weights, offset, slack)
             value = dual_value(problem, dual, own)
             better_weights, better_dual = primal < self.point.primal, value > self.point.value
             self.point = LinearPoint(
@@ -197,7 +199,9 @@ class AscentRun:
                 min(primal, self.point.primal),
                 max(value, self.point.value),
             )
-        slope = problem.linear - decisions - of_samples(problem, self.offset) - problem.ridge * self.dual
+        slope = problem.linear - decisions - problem.ridge * self.dual
+        if problem.groups:
+            slope -= of_samples(problem, self.offset)
         above, below = self._leave
         resting = ((self.dual >= problem.upper) & (slope > above)) | ((self.dual <= problem.lower) & (slope < -below))
         self._order = np.flatnonzero(~resting)

@@ -19,7 +19,8 @@ from maxmargin.problems import Counters, DualProblem, InfeasibleProblemError, So
 from maxmargin.solvers.dual_coordinate_ascent import AscentRun
 from maxmargin.solvers.linear_point import LinearPoint, features_of
 from maxmargin.solvers.newton_equations import EXACT
-from maxmargin.solvers.semismooth_newton import Beginning, NewtonRun, near
+from maxmargin.solvers.newton_start import Beginning, near
+from maxmargin.solvers.semismooth_newton import NewtonRun
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
 
 #: A sample of the samples has at least so many, and so many for each feature; and it is this part of all.
@@ -31,8 +32,8 @@ ENOUGH = 20
 #: The relative gap to which a sample is solved.
 ROUGH = 1e-2
 
-#: Multiplications that a matrix product does in the time of one of a sparse product.
-BLAS_GAIN = 8.0
+#: Multiplications that a matrix product does in the time of one of a sparse product, and that a factorisation does.
+BLAS_GAIN, FACTOR_GAIN = 8.0, 32.0
 
 #: If a Newton step costs less than so many passes, coordinate ascent is left out.
 CHEAP_STEP = 12.0
@@ -67,20 +68,20 @@ class LinearSolver:
         monitor.begin(lambda: point.progress(0, monitor))
         price = step_price(rows)
         if start is None and price <= CHEAP_STEP:
-            weights, spent, ended = weights_of_a_sample(problem, rows, monitor, self.seed)
-            if weights is not None:
-                begin = near(problem, rows, weights, self.stopping)
+            found, spent, ended = solution_of_a_sample(problem, rows, monitor, self.seed)
+            if found is not None:
+                begin = near(problem, rows, found.weights, found.offset, self.stopping)
             if ended is not None:
                 return point.or_better(begin.point).solution(ended, spent, monitor)
         elif start is not None and price <= CHEAP_STEP:
-            begin = near(problem, rows, point.weights, self.stopping)._replace(point=point)
+            begin = near(problem, rows, point.weights, point.offset, self.stopping)._replace(point=point)
         else:
             ascent = AscentRun(problem, rows, point, monitor, self.seed)
             status = _ascend(ascent, price)
             point, spent = ascent.point, ascent.counters()
             if status is not None:
                 return point.solution(status, spent, monitor)
-            begin = near(problem, rows, ascent.weights, self.stopping)
+            begin = Beginning(point)
         run = NewtonRun(problem, rows, begin, monitor)
         run.point = point.or_better(begin.point)
         run.iterations = spent.iterations
@@ -105,13 +106,13 @@ def step_price(rows: Features) -> float:
 
 def price_by_samples(rows: Features, between: int) -> float:
     """Return what a Newton step costs, in passes over the data, whose equations have a row for each sample between."""
-    return 4.0 + between**3 / (3 * BLAS_GAIN * max(1, rows.stored))
+    return 4.0 + between**3 / (3 * FACTOR_GAIN * max(1, rows.stored))
 
 
-def weights_of_a_sample(
+def solution_of_a_sample(
     problem: DualProblem, rows: Features, monitor: Monitor, seed: int
-) -> tuple[Floats | None, Counters, Status | None]:
-    """Return the weights that a sample of the samples gives, itself begun on a smaller one; None if all are few.
+) -> tuple[LinearPoint | None, Counters, Status | None]:
+    """Return where a sample of the samples leads to, itself begun on a smaller one; None if all are few.
 
     Besides, what it cost, and how the whole fit ends if somebody or a limit ended it meanwhile.
     """
@@ -135,17 +136,19 @@ def weights_of_a_sample(
         return None, Counters(), None
     rule = StoppingRule(np.finfo(float).tiny, None, monitor.steps_left(0), monitor.time_left(), ROUGH)
     few = features_of(some, "linear")
-    weights, spent, ended = weights_of_a_sample(some, few, monitor, seed + 1)
+    found, spent, ended = solution_of_a_sample(some, few, monitor, seed + 1)
     if ended is not None:
-        return weights, spent, ended
-    begin = Beginning(LinearPoint.start(some, few, None, rule)) if weights is None else near(some, few, weights, rule)
+        return found, spent, ended
+    point = LinearPoint.start(some, few, None, rule)
+    begin = Beginning(point) if found is None else near(some, few, found.weights, found.offset, rule)
     run = NewtonRun(some, few, begin, Monitor(rule, monitor.listener))
+    run.point = point.or_better(begin.point)
     run.iterations = spent.iterations
     status = run.solve()
     ended = (
         status if status in (Status.INTERRUPTED, Status.STOPPED, Status.MAX_ITERATIONS, Status.MAX_SECONDS) else None
     )
-    return run.point.weights, run.counters(), ended
+    return run.point, run.counters(), ended
 
 
 def _ascend(run: AscentRun, price: float) -> Status | None:

@@ -109,10 +109,9 @@ class LinearPoint:
         offset = offset_between(*bounds)
         if rule.relative_gap is not None:  # then the weights are judged by themselves
             offset = offsets_of_least_loss(problem, problem.linear - decisions, offset, rows.threads_for(problem.size))
-        slack = problem.linear - decisions - of_samples(problem, offset)
+        slack = problem.linear - decisions - (of_samples(problem, offset) if problem.groups else 0.0)
         value = dual_value(problem, dual, weights)
-        loss = conjugate(problem, slack)
-        gap = float(residuals(problem, dual, slack, loss).sum())
+        gap = float(residuals(problem, dual, slack).sum())
         violation = violation_of(problem, *bounds, dual, gradient)
         return cls(dual, weights, offset, value + gap, value, gradient, violation)
 

@@ -14,7 +14,7 @@ The number of steps hardly depends on C, and each costs a few passes over the da
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -30,12 +30,12 @@ from maxmargin.solvers.linear_point import (
     LinearPoint,
     dual_value,
     features_of,
-    finite_norms,
     inner,
     mended,
     primal_value,
 )
 from maxmargin.solvers.newton_equations import NewtonEquations, by_features, step_by_features
+from maxmargin.solvers.newton_start import SHARPEST, Beginning, squared_length
 from maxmargin.solvers.running_moments import RunningMoments
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
 
@@ -48,29 +48,20 @@ SHARPER = 0.2
 #: The first σ where there are no bounds to go by, relative to the squared length of a row.
 FIRST = 0.02
 
-#: The smallest σ, relative to the squared length of a row: below it rounding errors spoil the equations.
-SHARPEST = 1e-13
-
 #: And relative to the first one: with less, problems become harder and not fewer.
 SHARP_ENOUGH = 1e-5
 
-#: A rounded problem that takes so many steps is given up for one with a larger σ.
+#: A problem that takes so many steps is given up for one with a larger σ.
 HARD = 40
 
 #: So many steps without a better point are the sign that rounding is all that is left.
 PATIENCE = 100
 
-#: So many samples for each feature, and one in so many, are next to the edge of their loss if weights are nearly right.
-NEAR, NEAR_PART = 3, 20
-
-#: About how many rows tell how long rows are.
-LENGTHS = 1000
-
 #: Values are not told apart better than this, relatively.
 ROUNDING = 1e-14
 
-#: How exact the search along a step is: what it leaves of the slope.
-SLOPE_LEFT = 1e-2
+#: How exact the search along a step is: what it leaves of the slope. And what a whole step may leave without a search.
+SLOPE_LEFT, FULL_STEP = 1e-2, 0.25
 
 
 @dataclass(frozen=True)
@@ -95,54 +86,6 @@ class SemismoothNewtonSolver:
         return run.point.solution(status, run.counters(), monitor)
 
 
-class Beginning(NamedTuple):
-    """Where a run begins: a point, σ, and F w of its weights; what is None is worked out."""
-
-    point: LinearPoint
-    sigma: float | None = None
-    image: Floats | None = None
-
-
-def near(problem: DualProblem, rows: Features, weights: Floats, rule: StoppingRule) -> Beginning:
-    """Return where to begin if the weights are nearly right already.
-
-    The samples next to the edge of their loss, a few for each feature, are those that have to be told apart; all others
-    are put on the bound that their slack points to.
-    """
-    image = rows.decisions(weights)
-    without = problem.linear - image
-    offset = offsets_of_least_loss(problem, without, None, rows.threads_for(problem.size))
-    slack = without - of_samples(problem, offset)
-    primal = primal_value(problem, weights, offset, slack)
-    room = problem.upper - problem.lower
-    bounded = np.isfinite(room)
-    sigma, least = 0.0, float(problem.ridge.min())
-    if bounded.any() and room[bounded].max() > 0:
-        edge = np.abs(slack[bounded])
-        count = min(len(edge) - 1, NEAR * rows.dimension + len(edge) // NEAR_PART)
-        sigma = 2.0 * float(np.partition(edge, count)[count]) / float(room[bounded].mean())
-        sigma = max(sigma, SHARPEST * _squared_length(rows))
-    if sigma <= 0.1 * least:
-        sigma = 0.0
-    if sigma + least == 0.0:  # a hard margin, or every sample on the edge
-        sigma = _squared_length(rows)
-    with np.errstate(invalid="ignore"):
-        middle = np.where(bounded, 0.5 * (problem.lower + problem.upper), 0.0)
-    dual = np.clip((slack + sigma * middle) / (problem.ridge + sigma), problem.lower, problem.upper)
-    dual = mended(problem, dual)
-    value = dual_value(problem, dual, rows.weights(dual))
-    if rule.relative_gap is None:
-        return Beginning(LinearPoint.of_dual(problem, rows, dual, rule), sigma)
-    return Beginning(LinearPoint(dual, weights, offset, primal, value), sigma, image)
-
-
-def _squared_length(rows: Features) -> float:
-    """Return about the mean of the squared lengths of rows, 1 if they are 0."""
-    some = rows.take(np.arange(0, rows.size, max(1, rows.size // LENGTHS)))
-    mean = float(finite_norms(some).mean()) + rows.constant**2 if rows.size else 1.0
-    return mean if mean > 0 else 1.0
-
-
 class NewtonRun:
     """One run of the method.
 
@@ -165,8 +108,8 @@ class NewtonRun:
         self.problem, self.rows, self.point, self.monitor, self.rule = problem, rows, point, monitor, monitor.rule
         self.iterations = self.rounds = 0
         self.weights, self.offset, self.centre = point.weights, point.offset, point.dual
-        self._image = rows.decisions(point.weights) if begin.image is None else begin.image  # F w
-        self._lengths = _squared_length(rows)
+        self._image: Any = begin.image  # F w, None as long as nobody knows it
+        self._lengths = squared_length(rows)
         self.sigma = self._first_sigma() if begin.sigma is None else begin.sigma
         enough = 0.0 if float(problem.ridge.min(initial=1.0)) > 0 else SHARP_ENOUGH * self.sigma
         self._sharpest = max(SHARPEST * self._lengths, enough)
@@ -198,8 +141,11 @@ class NewtonRun:
             status = self._solve_rounded()
             if status is not None:
                 return status
-            self.centre = self._response
-            self._sharpen(self.iterations - before)
+            if self.sigma > 0:
+                self.centre = self._response
+                self._sharpen(self.iterations - before)
+            else:  # a ridge so faint that rounding errors of slacks are large responses
+                self.centre, self.sigma = self.point.dual, FIRST * self._lengths
 
     def _sharpen(self, steps: int) -> None:
         """Make σ smaller, by more if the last problem was easy; where a ridge rounds enough by itself it goes.
@@ -213,20 +159,21 @@ class NewtonRun:
     def _first_sigma(self) -> float:
         """Return a σ with which most samples lie between their bounds, or 0 if a ridge does the same already."""
         problem = self.problem
-        slack = np.abs(problem.linear - self._image - of_samples(problem, self.offset))
         room = problem.upper - problem.lower
         bounded = np.isfinite(room) & (room > 0)
-        sigma = FIRST * self._lengths
-        if bounded.any():
-            sigma = 2.0 * float(slack[bounded].mean()) / float(room[bounded].mean())
-        least = float(problem.ridge.min()) if problem.size else 0.0
+        least = float(problem.ridge.min(initial=1.0))
+        if not bounded.any():  # all that a ridge leaves is one kink for each sample, which Newton's steps can take
+            return 0.0 if least > 0 else FIRST * self._lengths
+        self._image = self.rows.decisions(self.weights)
+        slack = np.abs(problem.linear - self._image - of_samples(problem, self.offset))
+        sigma = 2.0 * float(slack[bounded].mean()) / float(room[bounded].mean())
         return 0.0 if FIRST * sigma <= 2 * least else max(sigma, SHARPEST * self._lengths)
 
     def _solve_rounded(self) -> Status | None:
         """Solve the problem with the present σ and centre; return how the whole run ends, if it does."""
         steps = 0
+        self._respond(self._image)
         while True:
-            self._respond()
             if self._judge():
                 return Status.CONVERGED
             self._note()
@@ -237,29 +184,42 @@ class NewtonRun:
             tired = self.iterations - self._best_at > PATIENCE
             if tired and self.sigma <= self._sharpest:
                 return self.point.no_better_possible(self.problem, self.rows, self.rule)
-            if self.sigma > 0 and steps > 0 and (tired or steps >= HARD or self._solved()):
+            if steps >= HARD or (self.sigma > 0 and steps > 0 and (tired or self._solved())):
                 return None
             self._step()
             steps += 1
 
-    def _respond(self) -> None:
-        """Compute the responses of all samples, the gradient of the rounded primal, and both values."""
-        problem, n = self.problem, self.problem.size
-        self._slack, self._response, sums = np.empty(n), np.empty(n), np.empty(problem.groups)
-        loss, linear, ridge, self._size = _native.respond(
-            problem.linear, self._image, problem.lower, problem.upper, problem.ridge, self.centre,
-            problem.group, self.offset, self.sigma, self._slack, self._response, sums, self.rows.threads_for(n),
+    def _respond(self, image: Floats | None = None) -> None:
+        """Compute the responses of all samples, the gradient of the rounded primal, and both values.
+
+        `image` is F w of the present weights if it is known.
+        """
+        problem, rows, n = self.problem, self.rows, self.problem.size
+        slack, response, sums = np.empty(n), np.empty(n), np.empty(problem.groups)
+        rounded: tuple[Any, ...] = (
+            problem.linear, problem.lower, problem.upper, problem.ridge, self.centre, problem.group, self.offset,
+            self.sigma, slack, response, sums,
         )  # fmt: skip
+        if image is None:
+            image, own = np.empty(n), np.empty(rows.dimension)
+            loss, linear, ridge, self._size = _native.respond_rows(  # type: ignore[call-arg]  # of unknown length
+                *rows.arrays, rows.picks, not len(rows.picks), *rounded, self.weights, rows.constant, image, own,
+                rows.threads_for(rows.stored),
+            )  # fmt: skip
+        else:
+            threads = rows.threads_for(n)
+            loss, linear, ridge, self._size = _native.respond(*rounded, image, threads)  # type: ignore[call-arg]
+            own = rows.weights(response)
+        if not np.isfinite(own).all():
+            raise ValueError(NOT_FINITE)
+        self._image, self._slack, self._response, self._own = image, slack, response, own
         self._lacking = problem.total - sums
         self._primal = 0.5 * inner(self.weights, self.weights) + loss + float(self.offset @ problem.total)
-        self._own = self.rows.weights(self._response)
-        if not np.isfinite(self._own).all():
-            raise ValueError(NOT_FINITE)
-        self._uphill = self.weights - self._own
+        self._uphill = self.weights - own
         self._apart = 0.5 * inner(self._uphill, self._uphill)
         # Mending the sums costs about as much as the offset says.
         self._mending = float(np.abs(self._lacking) @ np.abs(self.offset))
-        self._value = linear - 0.5 * ridge - 0.5 * inner(self._own, self._own) - self._mending
+        self._value = linear - 0.5 * ridge - 0.5 * inner(own, own) - self._mending
 
     def _solved(self) -> bool:
         """Whether the rounded problem is solved well enough for the next one."""
@@ -322,17 +282,26 @@ class NewtonRun:
             self._best_at = self.iterations
 
     def _step(self) -> None:
-        """Take Newton's step, as long as the rounded primal falls along it."""
-        problem = self.problem
+        """Take Newton's step, or as much of it as makes the rounded primal fall most."""
         along, shift = self._direction()
-        image = self.rows.decisions(along)
-        length = self._search(along, shift, image + of_samples(problem, shift) if len(shift) else image)
-        self.weights = self.weights + length * along
-        self.offset = self.offset + length * shift
-        self._image = self._image + length * image
         self.iterations += 1
-        if self.iterations % 20 == 0:
-            self._image = self.rows.decisions(self.weights)  # without the rounding errors of the sums
+        before = self._slope_along(along, shift)
+        if not before < 0:  # rounding
+            return
+        weights, offset, image, slack = self.weights, self.offset, self._image, self._slack
+        self.weights, self.offset = weights + along, offset + shift
+        self._respond()
+        if abs(self._slope_along(along, shift)) <= FULL_STEP * -before:
+            return
+        change = self._image - image
+        fall = change + of_samples(self.problem, shift) if len(shift) else change
+        length = self._search(weights, along, shift, slack, fall)
+        self.weights, self.offset = weights + length * along, offset + length * shift
+        self._respond(image + length * change)
+
+    def _slope_along(self, along: Floats, shift: Floats) -> float:
+        """Return how the rounded primal changes along a direction from the present weights."""
+        return inner(self._uphill, along) + float(self._lacking @ shift)
 
     def _direction(self) -> tuple[Floats, Floats]:
         """Return Newton's step of the weights and of the offsets."""
@@ -353,12 +322,12 @@ class NewtonRun:
         )
         return equations.solve(-self._uphill, -self._lacking)
 
-    def _search(self, along: Floats, shift: Floats, fall: Floats) -> float:
+    def _search(self, weights: Floats, along: Floats, shift: Floats, slack: Floats, fall: Floats) -> float:
         """Return the step length at which the slope of the rounded primal is nearly zero."""
         problem, threads = self.problem, self.rows.threads_for(self.problem.size)
-        first = inner(self.weights, along) + float(problem.total @ shift)
+        first = inner(weights, along) + float(problem.total @ shift)
         bend = inner(along, along)
-        box = (self._slack, problem.lower, problem.upper, problem.ridge + self.sigma, fall)
+        box = (slack, problem.lower, problem.upper, problem.ridge + self.sigma, fall)
 
         def slope(length: float) -> tuple[float, float]:
             answered, curved = _native.loss_slope(*box, length, threads)
