@@ -106,6 +106,11 @@ class DualProblem:
         held = (np.isfinite(self.lower) & np.isfinite(self.upper)) | (self.ridge > 0)
         return self.bounded or bool(held.all())
 
+    @cached_property
+    def zero_is_feasible(self) -> bool:
+        """Whether all variables may be 0, as those of most machines may."""
+        return not self.total.any() and bool((self.lower <= 0).all() and (self.upper >= 0).all())
+
     @property
     def curvature(self) -> Floats:
         """The diagonal of M plus the ridge: the curvature along each variable."""
@@ -132,8 +137,8 @@ class DualProblem:
         return _sums(self.group[grouped], values[grouped], self.groups)
 
     def _check_feasible(self) -> None:
-        if not self.total.any() and (self.lower <= 0).all() and (self.upper >= 0).all():
-            return  # zero is feasible: most machines
+        if self.zero_is_feasible:
+            return
         crossed = np.flatnonzero(self.lower > self.upper)
         if len(crossed):
             raise InfeasibleProblemError(f"variable {crossed[0]} has its lower bound above its upper bound")

@@ -16,6 +16,8 @@ def feasible_start(problem: DualProblem, wanted: Floats | None = None) -> Floats
     feasible `wanted` comes back unchanged.
     """
     n = problem.size
+    if wanted is None and problem.zero_is_feasible:
+        return np.zeros(n)
     dual = np.zeros(n) if wanted is None else np.array(wanted, dtype=np.float64)
     if dual.shape != (n,):
         raise ValueError(f"a start must have one entry for each of the {n} variables, not shape {dual.shape}")

@@ -92,8 +92,19 @@ class LinearPoint:
 
     @classmethod
     def start(cls, problem: DualProblem, rows: Features, dual: Floats | None, rule: StoppingRule) -> LinearPoint:
-        """Return the point of a dual vector, or the simplest one."""
-        return cls.of_dual(problem, rows, feasible_start(problem) if dual is None else mended(problem, dual), rule)
+        """Return the point of a dual vector, or the simplest one; of a rule for a relative gap only the values."""
+        dual = feasible_start(problem) if dual is None else mended(problem, dual)
+        if rule.relative_gap is None:
+            return cls.of_dual(problem, rows, dual, rule)
+        weights = rows.weights(dual)
+        without = problem.linear - rows.decisions(weights)
+        if not np.isfinite(without).all():
+            raise ValueError(NOT_FINITE)
+        offset = offsets_of_least_loss(problem, without, None, rows.threads_for(problem.size))
+        slack = without - of_samples(problem, offset) if problem.groups else without
+        return cls(
+            dual, weights, offset, primal_value(problem, weights, offset, slack), dual_value(problem, dual, weights)
+        )
 
     @classmethod
     def of_dual(
