@@ -92,8 +92,9 @@ def train_linear(
         raise ValueError("only a matrix that is a product of features makes a linear machine")
 
     def judge(solution: Solution) -> tuple[Certificate, Floats]:
-        weights = rows.weights(solution.dual) if solution.weights is None else solution.weights
-        return certify(problem, solution.dual, weights), weights
+        own = rows.weights(solution.dual)
+        weights = own if solution.weights is None else solution.weights
+        return certify(problem, solution.dual, weights, own), weights
 
     solution, certificate, weights = _solve_and_judge(problem, solver, judge, start, callback, deadline)
     offset = formulation.expand(problem, solution.dual, certificate.offset).offset

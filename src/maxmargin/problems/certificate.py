@@ -88,15 +88,18 @@ class Certificate:
         return f"{numbers} ({self.relative_gap:.2g} of the optimum), violation {self.violation:.3g}"
 
 
-def certify(problem: DualProblem, dual: Floats, weights: Floats | None = None) -> Certificate:
+def certify(
+    problem: DualProblem, dual: Floats, weights: Floats | None = None, own: Floats | None = None
+) -> Certificate:
     """Judge a dual vector: compute its gradient afresh and everything that follows from it.
 
     A linear machine may predict with other `weights` than Fᵀ b (`matrices.features`): those of a primal solver. Then
     the primal value is theirs, with the offset that serves them best, and the gap has one more part, ½‖w − Fᵀ b‖².
+    `own` is Fᵀ b if it was just computed.
     """
     dual = np.ascontiguousarray(dual, dtype=np.float64)
     rows = None if weights is None else problem.matrix.features()
-    own = None if rows is None else rows.weights(dual)
+    own = rows.weights(dual) if own is None and rows is not None else own
     product = problem.matrix.matvec(dual) if rows is None or own is None else rows.decisions(own)
     gradient = problem.linear - product - problem.ridge * dual
     low, high = offset_bounds(problem, dual, gradient)
@@ -107,7 +110,7 @@ def certify(problem: DualProblem, dual: Floats, weights: Floats | None = None) -
         if rows is None or own is None:
             raise ValueError("only a matrix that is a product of features has weights")
         difference = weights - own
-        product = rows.decisions(weights)
+        product = product if weights is own else rows.decisions(weights)
         offset = offsets_of_least_loss(
             problem, problem.linear - product, offset_between(low, high), rows.threads_for(problem.size)
         )

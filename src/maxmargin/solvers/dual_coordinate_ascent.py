@@ -183,7 +183,8 @@ class AscentRun:
                 self.point = found
             decisions = problem.linear - found.gradient - problem.ridge * dual
         else:
-            own = self.weights if np.array_equal(dual, self.dual) else rows.weights(dual)
+            together = not problem.groups or np.array_equal(dual, self.dual)
+            own = self.weights if together else rows.weights(dual)
             decisions = rows.decisions(self.weights)
             slack = without = problem.linear - decisions
             offset = offsets_of_least_loss(problem, without, self.offset, rows.threads_for(problem.size))
@@ -198,6 +199,7 @@ class AscentRun:
                 offset if better_weights else self.point.offset,
                 min(primal, self.point.primal),
                 max(value, self.point.value),
+                together=together and better_weights and better_dual,
             )
         slope = problem.linear - decisions - problem.ridge * self.dual
         if problem.groups:

@@ -80,6 +80,8 @@ class LinearPoint:
         That of the dual vector, where the weights are its own.
     violation : float
         That of the dual vector, infinite where nobody computed it.
+    together : bool
+        Whether the weights are those of the dual vector, but for rounding.
     """
 
     dual: Floats
@@ -89,6 +91,7 @@ class LinearPoint:
     value: float
     gradient: Floats | None = None
     violation: float = np.inf
+    together: bool = False
 
     @classmethod
     def start(cls, problem: DualProblem, rows: Features, dual: Floats | None, rule: StoppingRule) -> LinearPoint:
@@ -166,7 +169,7 @@ class LinearPoint:
 
     def solution(self, status: Status, counters: Counters, monitor: Monitor) -> Solution:
         """Tell the callback of the point and return it as a solver's answer."""
-        weights = self.weights if self.gradient is None else None
+        weights = None if self.together or self.gradient is not None else self.weights
         try:
             monitor.report(lambda: self.progress(counters.iterations, monitor), now=True)
         except KeyboardInterrupt:
