@@ -95,7 +95,7 @@ class Features:
             return np.zeros(self.size)
         out = np.empty(self.size)
         threads = self.threads_for(self.stored)
-        _native.row_decisions(*self.arrays, self.picks, self._all, weights[:-1].copy(), out, threads)
+        _native.row_decisions(*self.arrays, self.picks, self._all, np.ascontiguousarray(weights[:-1]), out, threads)
         return out + self.constant * weights[-1] if self.constant else out
 
     def weights(self, dual: Floats) -> Floats:
