@@ -28,7 +28,7 @@ from maxmargin.matrices import KernelMatrix, ShiftedMatrix, SymmetricMatrix
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models import LinearFunctions
 from maxmargin.problems import DualProblem, Status
-from maxmargin.resources import thread_count
+from maxmargin.resources import limited_blas, thread_count
 from maxmargin.solvers import (
     BlockSolver,
     Callback,
@@ -288,7 +288,8 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
             trained = run.training.train(problem, solver, rows, formulation, start, run.watch, run.deadline)
             return run.heard(trained)
 
-        machines, interrupted = side_by_side(train_one, count, run.watch, beside)
+        with limited_blas(1):  # once for all machines: threads called off and on again would spin meanwhile
+            machines, interrupted = side_by_side(train_one, count, run.watch, beside)
         if interrupted or any(machine.status is Status.INTERRUPTED for machine in machines):
             machines = [
                 replace(machine, status=Status.INTERRUPTED) if machine.status is Status.STOPPED else machine

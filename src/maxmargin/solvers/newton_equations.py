@@ -12,9 +12,10 @@ columns far from zero then do no harm.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
-from scipy import linalg
+from scipy.linalg import lapack
 
 from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.features import Features, Moments
@@ -30,18 +31,24 @@ LEAST_PART = 1e-12
 REMAINDER, MOST_STEPS = 0.03, 250
 
 
-def _factor(square: Floats) -> tuple[Floats, bool]:
-    """Return Cholesky's factor, of a square with a larger diagonal where rounding made it indefinite."""
+def _factor(square: Floats) -> Floats:
+    """Return Cholesky's factor of a lower triangle, with a larger diagonal where rounding made it indefinite.
+
+    LAPACK is called by itself: for a hundred features SciPy's checks take as long.
+    """
     more = np.finfo(float).eps * len(square)
     while True:
-        try:
-            factor: tuple[Floats, bool] = linalg.cho_factor(square, lower=True, check_finite=False)
-            return factor
-        except linalg.LinAlgError:
-            if not (np.isfinite(square).all() and more < 1.0):
-                raise ValueError(NOT_FINITE) from None
-            square.flat[:: len(square) + 1] *= 1.0 + more
-            more *= 10.0
+        factor, failed = lapack.dpotrf(square.T, lower=0, clean=0)  # in Fortran's order it is an upper triangle
+        if not failed:
+            return cast(Floats, factor)
+        if not (np.isfinite(square).all() and more < 1.0):
+            raise ValueError(NOT_FINITE)
+        square.flat[:: len(square) + 1] *= 1.0 + more
+        more *= 10.0
+
+
+def _solve(factor: Floats, right: Floats) -> Floats:
+    return cast(Floats, lapack.dpotrs(factor, right, lower=0)[0])
 
 
 def by_features(rows: Features, between: int) -> bool:
@@ -58,12 +65,12 @@ def step_by_features(
     """
     width = len(moments.sums)
     if not len(bottom):
-        return _solved(_square(moments, constant), right), bottom
+        return _solve(_factor(_square(moments, constant)), right), bottom
     drift = moments.sums / moments.total
     lower = _square(moments, 0.0)
     lower[:width, :width] -= np.outer(moments.sums, drift)
     mean = np.append(origin + drift, constant)
-    step = _solved(lower, right - mean * bottom[0])
+    step = _solve(_factor(lower), right - mean * bottom[0])
     return step, bottom / moments.total - float(mean @ step)
 
 
@@ -77,11 +84,6 @@ def _square(moments: Moments, constant: float) -> Floats:
         lower[width, width] = constant**2 * moments.total
     lower.flat[:: width + 2] += 1.0
     return lower
-
-
-def _solved(lower: Floats, right: Floats) -> Floats:
-    solution: Floats = linalg.cho_solve(_factor(lower), right, check_finite=False)
-    return solution
 
 
 class NewtonEquations:
@@ -108,14 +110,12 @@ class NewtonEquations:
             self._inverse: Callable[[Floats], Floats] = lambda right: right
         elif by_features(rows, rows.size):
             factor = _factor(_square(rows.moments(factors), rows.constant))
-            self._inverse = lambda right: linalg.cho_solve(factor, right, check_finite=False)
+            self._inverse = lambda right: _solve(factor, right)
         elif rows.size <= EXACT:
             inner = square()
             inner.flat[:: rows.size + 1] += 1.0 / factors
             factor = _factor(inner)
-            self._inverse = lambda right: (
-                right - rows.weights(linalg.cho_solve(factor, rows.decisions(right), check_finite=False))
-            )
+            self._inverse = lambda right: right - rows.weights(_solve(factor, rows.decisions(right)))
         else:
             self._inverse = self._conjugate_gradients
 
