@@ -27,7 +27,7 @@ static void respond(const Rounded& r, const double* image, std::int64_t begin, s
     r.response[k] = answer;
     if (g >= 0) group_sums[g] += answer;
     const double wish = ridge > 0.0 ? clipped(z / ridge, lower, upper) : z > 0.0 ? upper : z < 0.0 ? lower : 0.0;
-    sums.loss += z == 0.0 ? 0.0 : wish * z - 0.5 * ridge * wish * wish;
+    sums.loss += z == 0.0 ? 0.0 : wish * z - (ridge > 0.0 ? 0.5 * ridge * wish * wish : 0.0);  // an infinite wish has no ridge
     sums.linear += r.linear[k] * answer;
     sums.ridge += ridge * answer * answer;
     sums.size += answer < 0.0 ? -answer : answer;

@@ -241,6 +241,17 @@ def test_responses_at_weights_are_those_at_their_images(form, bias, threads):
         np.testing.assert_allclose(left, right, rtol=1e-10, atol=1e-9)
 
 
+def test_a_hard_margin_takes_few_steps():
+    for seed in range(5):
+        random = np.random.default_rng(seed)
+        X, signs = random.normal(size=(40, 3)), np.repeat([-1.0, 1.0], 20)
+        problem = problem_of(X + 4.0 * signs[:, None], signs, np.inf)
+        solution = SemismoothNewtonSolver(StoppingRule(violation=1e-5)).solve(problem)
+        assert solution.status is Status.CONVERGED
+        assert certify(problem, solution.dual).violation <= 1e-5
+        assert solution.counters.iterations < 60
+
+
 def test_data_that_are_not_numbers_are_an_error():
     X, signs = two_clouds(50, 3, 1.0)
     X[3] = 1e200

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, is_dataclass, replace
 from typing import Any, cast
 
@@ -288,7 +289,8 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
             trained = run.training.train(problem, solver, rows, formulation, start, run.watch, run.deadline)
             return run.heard(trained)
 
-        with limited_blas(1):  # once for all machines: threads called off and on again would spin meanwhile
+        # Once for all machines: BLAS's threads, called off and on again, would spin meanwhile.
+        with limited_blas(1) if count > 1 else nullcontext():
             machines, interrupted = side_by_side(train_one, count, run.watch, beside)
         if interrupted or any(machine.status is Status.INTERRUPTED for machine in machines):
             machines = [
