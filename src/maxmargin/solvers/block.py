@@ -15,6 +15,7 @@ on from there if single precision was not enough; see `BlockState.audit`.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -42,8 +43,11 @@ LARGEST_VALUE = 1e30
 #: A problem of up to so many variables is one tile if that takes at most so many multiplications.
 WHOLE, WHOLE_WORK = 3000, 10**9
 
-#: A working set has so many variables at first, and so many times as many as are free.
-FIRST, PER_FREE = 1024, 2
+#: A working set has at first as many variables as take so many multiplications, within limits.
+FIRST_WORK, LEAST, FIRST = 2 * 10**7, 256, 1024
+
+#: Beside them, so many times as many as are free.
+PER_FREE = 2
 
 #: When more than this part of a working set has moved, the next is twice as large: there is much to do.
 MOST = 0.5
@@ -230,7 +234,7 @@ class _Run:
         whole = state.active <= WHOLE and state.active**2 * state.rows.cost <= WHOLE_WORK
         if whole and solver.working_set >= FIRST:
             self.largest = state.active
-        self.size = FIRST
+        self.size = min(FIRST, max(LEAST, math.isqrt(FIRST_WORK // state.rows.cost)))
         self.wide = state.rows.capacity > 2 * self.largest
         self._last_error = np.inf
 
