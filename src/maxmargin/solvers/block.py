@@ -44,7 +44,7 @@ LARGEST_VALUE = 1e30
 WHOLE, WHOLE_WORK = 3000, 10**9
 
 #: A working set has at first as many variables as take so many multiplications, within limits.
-FIRST_WORK, LEAST, FIRST = 2 * 10**7, 256, 1024
+FIRST_WORK, LEAST, FIRST = 25 * 10**6, 256, 1024
 
 #: Beside them, so many times as many as are free.
 PER_FREE = 2
