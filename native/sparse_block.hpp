@@ -20,10 +20,9 @@ void sparse_alone(const SparseRows<T>& rows, const std::int64_t* picks, std::int
   for (std::int64_t r = 0; r < count; ++r) {
     Vec<T> sum{};
     for (std::int64_t p = rows.starts[picks[r]]; p < rows.starts[picks[r] + 1]; ++p) {
-      T lanes[kWidth<T>];
-      for (T& lane : lanes) lane = rows.values[p];
-      asm volatile("" : : "r"(lanes) : "memory");  // else the compiler multiplies one lane, and rounds once more
-      sum += Term::template alone<Vec<T>>(load_vector(lanes));
+      Vec<T> value = repeat<T>(rows.values[p]);
+      hide(value);  // else the compiler multiplies one lane, and rounds once more
+      sum += Term::template alone<Vec<T>>(value);
     }
     out[r] = sum[0];
   }
