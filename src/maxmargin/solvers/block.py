@@ -15,13 +15,13 @@ on from there if single precision was not enough; see `BlockState.audit`.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 
 from maxmargin.matrices import NOT_FINITE
+from maxmargin.matrices.row_store import CHEAP
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.problems.dual_problem import InfeasibleProblemError
@@ -43,11 +43,8 @@ LARGEST_VALUE = 1e30
 #: A problem of up to so many variables is one tile if that takes at most so many multiplications.
 WHOLE, WHOLE_WORK = 3000, 10**9
 
-#: A working set has at first as many variables as take so many multiplications, within limits.
-FIRST_WORK, LEAST, FIRST = 25 * 10**6, 256, 1024
-
-#: Beside them, so many times as many as are free.
-PER_FREE = 2
+#: A working set has so many variables at first, fewer where values are dear, and so many times as many as are free.
+FIRST, FIRST_OF_DEAR, PER_FREE = 1024, 512, 2
 
 #: When more than this part of a working set has moved, the next is twice as large: there is much to do.
 MOST = 0.5
@@ -234,7 +231,7 @@ class _Run:
         whole = state.active <= WHOLE and state.active**2 * state.rows.cost <= WHOLE_WORK
         if whole and solver.working_set >= FIRST:
             self.largest = state.active
-        self.size = min(FIRST, max(LEAST, math.isqrt(FIRST_WORK // state.rows.cost)))
+        self.size = FIRST if state.rows.cost <= CHEAP else FIRST_OF_DEAR
         self.wide = state.rows.capacity > 2 * self.largest
         self._last_error = np.inf
 
