@@ -76,6 +76,23 @@ void dense_block(int term, int function, double gamma, double coef0, int degree,
               });
 }
 
+// out[r][c] for rows and columns that are the same samples: `rows` are packed in strips, `columns` in panels.
+template <class T>
+void dense_square(int term, int function, double gamma, double coef0, int degree, Vector<const T> rows,
+                  Vector<const T> row_norms, Vector<const T> columns, Vector<const T> column_norms, std::int64_t features,
+                  Table<T> out, Vector<const std::int64_t> slots, int threads) {
+  const auto& loops = block_loops<T>();
+  const Formula formula = formula_of(term, function, gamma, coef0, degree);
+  const std::int64_t count = slots.shape(0), panels = (count + loops.panel - 1) / loops.panel;
+  const PackedSamples<T> left = packed<T>(rows, row_norms, count, features, loops.strip);
+  const PackedSamples<T> right = packed<T>(columns, column_norms, count, features, loops.panel);
+  const std::vector<T*> targets = row_pointers<T>(out, slots, count);
+  nb::gil_scoped_release unlocked;
+  in_parallel(threads, panels, 4, [&](std::int64_t begin, std::int64_t end, int) {
+    loops.dense_square[term](formula, left, right, features, begin, end, targets.data());
+  });
+}
+
 template <class T>
 void dense_combination(int term, int function, double gamma, double coef0, int degree, Vector<const T> rows,
                        Vector<const T> row_norms, Vector<const T> columns, Vector<const T> column_norms,
@@ -111,7 +128,7 @@ SparseRows<T> checked(Vector<const std::int64_t> starts, Vector<const std::int32
 // What each thread needs to spread panels of sparse columns.
 template <class T> class SparseBuffers {
  public:
-  struct Own { std::vector<std::int32_t> line; std::vector<T> table; };
+  struct Own { std::vector<std::int32_t> line; std::vector<T> room; T* table; };
 
   SparseBuffers(int threads, std::int64_t features, const SparseRows<T>& columns, const std::int64_t* picks, std::int64_t count)
       : own_(std::max(1, threads)) {
@@ -124,7 +141,9 @@ template <class T> class SparseBuffers {
     }
     for (Own& own : own_) {  // before any thread starts, where running out of memory is an ordinary error
       own.line.assign(features + 1, 0);
-      own.table.resize((1 + std::min(most, features)) * panel);
+      constexpr std::size_t edge = 64;  // of a cache line: a vector that lies across two takes twice as long to load
+      own.room.resize((1 + std::min(most, features)) * panel + edge / sizeof(T));
+      own.table = reinterpret_cast<T*>((reinterpret_cast<std::uintptr_t>(own.room.data()) + edge - 1) / edge * edge);
     }
   }
 
@@ -161,15 +180,34 @@ void sparse_block(int term, int function, double gamma, double coef0, int degree
   const SparseRows<T> right = checked<T>(column_starts, column_features, column_values, column_picks, features);
   const std::vector<T*> targets = row_pointers<T>(out, slots, columns);
   nb::gil_scoped_release unlocked;
-  SparseBuffers<T> buffers(threads, features, right, column_picks.data(), columns);
+  const auto chunk_of = [threads](std::int64_t pieces, std::int64_t most) {
+    return std::max<std::int64_t>(1, std::min<std::int64_t>(most, pieces / (4 * std::max(1, threads))));
+  };
   const std::int64_t panels = (columns + loops.sparse_panel - 1) / loops.sparse_panel;
-  in_parallel(threads, panels, std::max<std::int64_t>(1, std::min<std::int64_t>(8, panels / (4 * std::max(1, threads)))),
-              [&](std::int64_t begin, std::int64_t end, int thread) {
-                auto& own = buffers.of(thread);
-                loops.sparse[term](formula, left, row_picks.data(), count, right, column_picks.data(),
-                                   begin * loops.sparse_panel, std::min(columns, end * loops.sparse_panel),
-                                   row_alone.data(), column_alone.data(), own.line.data(), own.table.data(), targets.data());
-              });
+  if (left.values == right.values && count == columns && std::equal(row_picks.data(), row_picks.data() + count, column_picks.data())) {
+    SparseBuffers<T> buffers(threads, features, right, column_picks.data(), columns);
+    in_parallel(threads, panels, chunk_of(panels, 8), [&](std::int64_t begin, std::int64_t end, int thread) {
+      auto& own = buffers.of(thread);
+      loops.sparse_square[term](formula, left, row_picks.data(), count, begin * loops.sparse_panel,
+                                std::min(columns, end * loops.sparse_panel), row_alone.data(), own.line.data(),
+                                own.table, targets.data());
+    });
+  } else if (count < columns && count <= 4 * loops.sparse_panel) {  // few rows are spread sooner than many columns
+    SparseBuffers<T> buffers(threads, features, left, row_picks.data(), count);
+    in_parallel(threads, columns, std::max<std::int64_t>(512, chunk_of(columns, columns)), [&](std::int64_t begin, std::int64_t end, int thread) {
+      auto& own = buffers.of(thread);
+      loops.sparse_turned[term](formula, left, row_picks.data(), count, right, column_picks.data(), begin, end,
+                                row_alone.data(), column_alone.data(), own.line.data(), own.table, targets.data());
+    });
+  } else {
+    SparseBuffers<T> buffers(threads, features, right, column_picks.data(), columns);
+    in_parallel(threads, panels, chunk_of(panels, 8), [&](std::int64_t begin, std::int64_t end, int thread) {
+      auto& own = buffers.of(thread);
+      loops.sparse[term](formula, left, row_picks.data(), count, right, column_picks.data(),
+                         begin * loops.sparse_panel, std::min(columns, end * loops.sparse_panel),
+                         row_alone.data(), column_alone.data(), own.line.data(), own.table, targets.data());
+    });
+  }
 }
 
 template <class T>
@@ -198,7 +236,7 @@ void sparse_combination(int term, int function, double gamma, double coef0, int 
                 auto& own = buffers.of(thread);
                 loops.sparse_combination[term](formula, left, row_picks.data(), begin, end, right, column_picks.data(),
                                                columns, row_alone.data(), column_alone.data(), own.line.data(),
-                                               own.table.data(), weights.data(), out.data());
+                                               own.table, weights.data(), out.data());
               });
 }
 
@@ -247,6 +285,9 @@ template <class T> void define_blocks(nb::module_& m) {
   m.def("dense_block", &dense_block<T>, nb::arg("term"), nb::arg("function"), nb::arg("gamma"), nb::arg("coef0"),
         nb::arg("degree"), exact("rows"), exact("row_norms"), exact("columns"), exact("column_norms"),
         nb::arg("column_count"), nb::arg("features"), exact("out"), exact("slots"), nb::arg("threads"));
+  m.def("dense_square", &dense_square<T>, nb::arg("term"), nb::arg("function"), nb::arg("gamma"), nb::arg("coef0"),
+        nb::arg("degree"), exact("rows"), exact("row_norms"), exact("columns"), exact("column_norms"),
+        nb::arg("features"), exact("out"), exact("slots"), nb::arg("threads"));
   m.def("dense_combination", &dense_combination<T>, nb::arg("term"), nb::arg("function"), nb::arg("gamma"),
         nb::arg("coef0"), nb::arg("degree"), exact("rows"), exact("row_norms"), exact("columns"), exact("column_norms"),
         nb::arg("features"), exact("weights"), exact("out"), nb::arg("threads"));

@@ -21,8 +21,24 @@ template <class T> constexpr int kPanel = 2 * kWidth<T>;
 template <class T>
 void pack(const double* data, const std::int64_t* picks, std::int64_t count, std::int64_t features, int width,
           const double* shift, T* out, T* half_norms) {
+  typedef double Four __attribute__((vector_size(4 * sizeof(double))));
+  typedef T FourStored __attribute__((vector_size(4 * sizeof(T))));
   for (std::int64_t begin = 0; begin < count; begin += width, out += features * width) {
-    for (int w = 0; w < width; ++w) {
+    int w = 0;
+    for (; w + 4 <= width && begin + w + 4 <= count; w += 4) {  // four at a time, so that their sums do not wait for each other
+      const std::int64_t* which = picks + begin + w;
+      const double *x = data + which[0] * features, *y = data + which[1] * features;
+      const double *z = data + which[2] * features, *v = data + which[3] * features;
+      Four norms{};
+      for (std::int64_t k = 0; k < features; ++k) {
+        const FourStored values = __builtin_convertvector((Four{x[k], y[k], z[k], v[k]} - (shift ? shift[k] : 0.0)), FourStored);
+        std::memcpy(out + k * width + w, &values, sizeof values);
+        const Four stored = __builtin_convertvector(values, Four);
+        norms += stored * stored;
+      }
+      for (int m = 0; m < 4; ++m) half_norms[begin + w + m] = static_cast<T>(0.5 * norms[m]);
+    }
+    for (; w < width; ++w) {
       const bool padding = begin + w >= count;
       const double* x = padding ? nullptr : data + picks[begin + w] * features;
       double norm = 0.0;
@@ -34,6 +50,40 @@ void pack(const double* data, const std::int64_t* picks, std::int64_t count, std
       half_norms[begin + w] = static_cast<T>(0.5 * norm);
     }
   }
+}
+
+// to[c][left + r] = from[r][top + c]: squares of four by four, in registers.
+template <class T>
+void turn(const T* const* from, std::int64_t top, std::int64_t rows, std::int64_t columns, T* const* to, std::int64_t left) {
+  typedef T Four __attribute__((vector_size(4 * sizeof(T))));
+  const auto load = [](const T* p) { Four v; std::memcpy(&v, p, sizeof v); return v; };
+  const auto store = [](T* p, Four v) { std::memcpy(p, &v, sizeof v); };
+  std::int64_t c = 0;
+  for (; c + 4 <= columns; c += 4) {
+    for (std::int64_t next = c + 4; next < columns && next < c + 8; ++next)  // where the next ones go: memory may be slow
+      for (std::int64_t r = 0; r < rows; r += 64 / static_cast<std::int64_t>(sizeof(T))) __builtin_prefetch(to[next] + left + r, 1);
+    std::int64_t r = 0;
+    for (; r + 4 <= rows; r += 4) {
+      const Four w = load(from[r] + top + c), x = load(from[r + 1] + top + c);
+      const Four y = load(from[r + 2] + top + c), z = load(from[r + 3] + top + c);
+      const Four wx_low = __builtin_shufflevector(w, x, 0, 4, 1, 5), wx_high = __builtin_shufflevector(w, x, 2, 6, 3, 7);
+      const Four yz_low = __builtin_shufflevector(y, z, 0, 4, 1, 5), yz_high = __builtin_shufflevector(y, z, 2, 6, 3, 7);
+      store(to[c] + left + r, __builtin_shufflevector(wx_low, yz_low, 0, 1, 4, 5));
+      store(to[c + 1] + left + r, __builtin_shufflevector(wx_low, yz_low, 2, 3, 6, 7));
+      store(to[c + 2] + left + r, __builtin_shufflevector(wx_high, yz_high, 0, 1, 4, 5));
+      store(to[c + 3] + left + r, __builtin_shufflevector(wx_high, yz_high, 2, 3, 6, 7));
+    }
+    for (; r < rows; ++r)
+      for (int k = 0; k < 4; ++k) to[c + k][left + r] = from[r][top + c + k];
+  }
+  for (; c < columns; ++c)
+    for (std::int64_t r = 0; r < rows; ++r) to[c][left + r] = from[r][top + c];
+}
+
+// out[c][r] = out[r][c] for rows [first_row, last_row) and columns [first, last).
+template <class T>
+void mirror(T* const* out, std::int64_t first_row, std::int64_t last_row, std::int64_t first, std::int64_t last) {
+  turn<T>(out + first_row, first, last_row - first_row, last - first, out + first, first_row);
 }
 
 // From the sum of a pair to its kernel value. `offset` is ½‖x‖² + ½‖z‖² where the function is gaussian_of_product.
@@ -88,6 +138,22 @@ template <class T> MAXMARGIN_INLINE void store_some(T* out, Vec<T> first, Vec<T>
   }
 }
 
+// out[r][c] for the rows of strip s from `first_row` on and the columns of panel p.
+template <class T, class Term>
+MAXMARGIN_INLINE void write_strip(const Formula& f, const PackedSamples<T>& rows, const PackedSamples<T>& columns,
+                                  std::int64_t features, std::int64_t s, std::int64_t p, std::int64_t first_row, T* const* out) {
+  const std::int64_t at = p * kPanel<T>;
+  const Vec<T> norms_first = load_vector(columns.half_norms + at), norms_second = load_vector(columns.half_norms + at + kWidth<T>);
+  Vec<T> sums[kStrip][2];
+  strip_by_panel<T, Term>(rows.values + s * features * kStrip, columns.values + at * features, features, sums);
+  for (int r = 0; r < kStrip && s * kStrip + r < rows.count; ++r) {
+    if (s * kStrip + r < first_row) continue;
+    const T norm = rows.half_norms[s * kStrip + r];
+    store_some<T>(out[s * kStrip + r] + at, kernel_value<T>(f, sums[r][0], norm + norms_first),
+                  kernel_value<T>(f, sums[r][1], norm + norms_second), columns.count - at);
+  }
+}
+
 // out[r][c] for all rows and the columns of panels [first_panel, last_panel).
 template <class T, class Term>
 void dense_block(const Formula& f, const PackedSamples<T>& rows, const PackedSamples<T>& columns, std::int64_t features,
@@ -98,17 +164,27 @@ void dense_block(const Formula& f, const PackedSamples<T>& rows, const PackedSam
   for (std::int64_t begin = first_panel; begin < last_panel; begin += panels_at_once) {
     const std::int64_t end = begin + panels_at_once < last_panel ? begin + panels_at_once : last_panel;
     for (std::int64_t s = 0; s < strips; ++s)
-      for (std::int64_t p = begin; p < end; ++p) {
-        const std::int64_t at = p * kPanel<T>;
-        const Vec<T> norms_first = load_vector(columns.half_norms + at), norms_second = load_vector(columns.half_norms + at + kWidth<T>);
-        Vec<T> sums[kStrip][2];
-        strip_by_panel<T, Term>(rows.values + s * features * kStrip, columns.values + at * features, features, sums);
-        for (int r = 0; r < kStrip && s * kStrip + r < rows.count; ++r) {
-          const T norm = rows.half_norms[s * kStrip + r];
-          store_some<T>(out[s * kStrip + r] + at, kernel_value<T>(f, sums[r][0], norm + norms_first),
-                        kernel_value<T>(f, sums[r][1], norm + norms_second), columns.count - at);
-        }
-      }
+      for (std::int64_t p = begin; p < end; ++p) write_strip<T, Term>(f, rows, columns, features, s, p, 0, out);
+  }
+}
+
+// The same where rows and columns are the same samples: out[r][c] with c in panels [first_panel, last_panel) from the
+// diagonal downwards, and out[c][r], mirrored while the values are in the first-level cache.
+template <class T, class Term>
+void dense_square(const Formula& f, const PackedSamples<T>& rows, const PackedSamples<T>& columns, std::int64_t features,
+                  std::int64_t first_panel, std::int64_t last_panel, T* const* out) {
+  constexpr std::int64_t panels_at_once = 4, strips_at_once = 16;
+  const std::int64_t strips = (rows.count + kStrip - 1) / kStrip;
+  for (std::int64_t begin = first_panel; begin < last_panel; begin += panels_at_once) {
+    const std::int64_t end = begin + panels_at_once < last_panel ? begin + panels_at_once : last_panel;
+    const std::int64_t first = begin * kPanel<T>, last = end * kPanel<T> < rows.count ? end * kPanel<T> : rows.count;
+    for (std::int64_t some = first / kStrip; some < strips; some += strips_at_once) {
+      const std::int64_t stop = some + strips_at_once < strips ? some + strips_at_once : strips;
+      for (std::int64_t s = some; s < stop; ++s)
+        for (std::int64_t p = begin; p < end; ++p) write_strip<T, Term>(f, rows, columns, features, s, p, first, out);
+      const std::int64_t below = some * kStrip > last ? some * kStrip : last;
+      mirror<T>(out, below, stop * kStrip < rows.count ? stop * kStrip : rows.count, first, last);
+    }
   }
 }
 

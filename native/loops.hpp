@@ -48,6 +48,8 @@ template <class T> struct BlockLoops {
                const double* shift, T* out, T* half_norms);
   void (*dense[4])(const Formula&, const PackedSamples<T>& rows, const PackedSamples<T>& columns, std::int64_t features,
                    std::int64_t first_panel, std::int64_t last_panel, T* const* out);
+  void (*dense_square[4])(const Formula&, const PackedSamples<T>& rows, const PackedSamples<T>& columns,
+                          std::int64_t features, std::int64_t first_panel, std::int64_t last_panel, T* const* out);
   void (*combination[4])(const Formula&, const PackedSamples<T>& rows, const PackedSamples<T>& columns,
                          std::int64_t features, std::int64_t first_strip, std::int64_t last_strip, const T* weights,
                          double* out);
@@ -55,10 +57,16 @@ template <class T> struct BlockLoops {
   void (*sparse[4])(const Formula&, const SparseRows<T>& rows, const std::int64_t* row_picks, std::int64_t count,
                     const SparseRows<T>& columns, const std::int64_t* column_picks, std::int64_t first, std::int64_t last,
                     const T* row_alone, const T* column_alone, std::int32_t* line, T* table, T* const* out);
+  void (*sparse_turned[4])(const Formula&, const SparseRows<T>& rows, const std::int64_t* row_picks, std::int64_t count,
+                           const SparseRows<T>& columns, const std::int64_t* column_picks, std::int64_t first, std::int64_t last,
+                           const T* row_alone, const T* column_alone, std::int32_t* line, T* table, T* const* out);
+  void (*sparse_square[4])(const Formula&, const SparseRows<T>& rows, const std::int64_t* picks, std::int64_t count,
+                           std::int64_t first, std::int64_t last, const T* alone, std::int32_t* line, T* table, T* const* out);
   void (*sparse_combination[4])(const Formula&, const SparseRows<T>& rows, const std::int64_t* row_picks,
                                 std::int64_t first, std::int64_t last, const SparseRows<T>& columns,
                                 const std::int64_t* column_picks, std::int64_t count, const T* row_alone,
                                 const T* column_alone, std::int32_t* line, T* table, const T* weights, double* out);
+  void (*mirror)(T* const* out, std::int64_t first_row, std::int64_t last_row, std::int64_t first, std::int64_t last);
 };
 
 struct KernelLoops {

@@ -35,18 +35,23 @@ void gather(Table<const float> storage, Vector<const std::int64_t> slots, Vector
   });
 }
 
+template <class Value> auto mirror_loop() {
+  if constexpr (sizeof(Value) == 4) return level.kernels->in_single.mirror;
+  else return level.kernels->in_double.mirror;
+}
+
 // table[r][c] = table[c][r] for the rows before `first` and the columns from there to `last`.
 template <class Value> void mirror(Table<Value> table, std::int64_t first, std::int64_t last, int threads) {
   const std::int64_t size = table.shape(0);
   require(static_cast<std::int64_t>(table.shape(1)) == size && 0 <= first && first <= last && last <= size, "the table has the wrong shape");
-  constexpr std::int64_t side = 32;  // a square that is read along one side and written along the other, in cache
+  std::vector<Value*> rows(size);
+  for (std::int64_t r = 0; r < size; ++r) rows[r] = table.data() + r * size;
+  constexpr std::int64_t side = 64;  // of squares that are read along one side and written along the other, in cache
   nb::gil_scoped_release unlocked;
   in_parallel(threads, first, 2 * side, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t row = begin; row < end; row += side)
       for (std::int64_t column = first; column < last; column += side)
-        for (std::int64_t r = row; r < std::min(row + side, end); ++r)
-          for (std::int64_t c = column; c < std::min(column + side, last); ++c)
-            table.data()[r * size + c] = table.data()[c * size + r];
+        mirror_loop<Value>()(rows.data(), column, std::min(column + side, last), row, std::min(row + side, end));
   });
 }
 

@@ -20,10 +20,9 @@ void sparse_alone(const SparseRows<T>& rows, const std::int64_t* picks, std::int
   for (std::int64_t r = 0; r < count; ++r) {
     Vec<T> sum{};
     for (std::int64_t p = rows.starts[picks[r]]; p < rows.starts[picks[r] + 1]; ++p) {
-      T lanes[kWidth<T>];
-      for (T& lane : lanes) lane = rows.values[p];
-      asm volatile("" : : "r"(lanes) : "memory");  // else the compiler multiplies one lane, and rounds once more
-      sum += Term::template alone<Vec<T>>(load_vector(lanes));
+      Vec<T> value = repeat<T>(rows.values[p]);
+      hide(value);  // else the compiler multiplies one lane, and rounds once more
+      sum += Term::template alone<Vec<T>>(value);
     }
     out[r] = sum[0];
   }
@@ -105,6 +104,54 @@ void sparse_block(const Formula& f, const SparseRows<T>& rows, const std::int64_
       Vec<T> values[kSparseVectors];
       panel.template values<Term>(f, rows, row_picks[r], row_alone[r], values);
       store_panel<T>(out[r] + at, values, panel.width);
+    }
+    panel.clear();
+  }
+}
+
+// The same where rows and columns are the same samples: from the diagonal downwards, and mirrored.
+template <class T, class Term>
+void sparse_square(const Formula& f, const SparseRows<T>& rows, const std::int64_t* picks, std::int64_t count, std::int64_t first,
+                   std::int64_t last, const T* alone, std::int32_t* line, T* table, T* const* out) {
+  constexpr std::int64_t panel_width = kSparsePanel<T>;
+  for (std::int64_t at = first; at < last; at += panel_width) {
+    SpreadColumns<T> panel{rows, picks, line, table, {}, 0};
+    panel.spread(at, last, alone);
+    for (std::int64_t some = at; some < count; some += panel_width) {
+      const std::int64_t stop = some + panel_width < count ? some + panel_width : count;
+      for (std::int64_t r = some; r < stop; ++r) {
+        Vec<T> values[kSparseVectors];
+        panel.template values<Term>(f, rows, picks[r], alone[r], values);
+        store_panel<T>(out[r] + at, values, panel.width);
+      }
+      if (some > at) mirror<T>(out, some, stop, at, at + panel.width);
+    }
+    panel.clear();
+  }
+}
+
+// The block where there are fewer rows than columns: the rows are spread, the columns [first, last) meet them one by one,
+// and the values, which are symmetric, are turned on their way out.
+template <class T, class Term>
+void sparse_turned(const Formula& f, const SparseRows<T>& rows, const std::int64_t* row_picks, std::int64_t count,
+                   const SparseRows<T>& columns, const std::int64_t* column_picks, std::int64_t first, std::int64_t last,
+                   const T* row_alone, const T* column_alone, std::int32_t* line, T* table, T* const* out) {
+  constexpr std::int64_t panel_width = kSparsePanel<T>;
+  constexpr std::int64_t together = 16;
+  T values_of[together][kSparsePanel<T>];
+  const T* lines[together];
+  for (int c = 0; c < together; ++c) lines[c] = values_of[c];
+  for (std::int64_t at = 0; at < count; at += panel_width) {
+    SpreadColumns<T> panel{rows, row_picks, line, table, {}, 0};
+    panel.spread(at, count, row_alone);
+    for (std::int64_t some = first; some < last; some += together) {
+      const int here = static_cast<int>(some + together < last ? together : last - some);
+      for (int c = 0; c < here; ++c) {
+        Vec<T> values[kSparseVectors];
+        panel.template values<Term>(f, columns, column_picks[some + c], column_alone[some + c], values);
+        for (int v = 0; v < kSparseVectors; ++v) store_vector(values_of[c] + v * kWidth<T>, values[v]);
+      }
+      turn<T>(lines, 0, here, panel.width, out + at, some);
     }
     panel.clear();
   }

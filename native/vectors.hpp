@@ -59,6 +59,17 @@ MAXMARGIN_INLINE Vec<double> load_widened(const float* p) {
 template <class T> MAXMARGIN_INLINE void store_vector(T* p, Vec<T> v) { std::memcpy(p, &v, sizeof v); }
 template <class T> MAXMARGIN_INLINE Vec<T> repeat(T x) { return x - Vec<T>{}; }
 
+// Keep the compiler from knowing what is in a vector, for example that all lanes are equal.
+template <class V> MAXMARGIN_INLINE void hide(V& v) {
+#if defined(__AVX512F__)
+  asm volatile("" : "+v"(v));
+#elif defined(__x86_64__)
+  asm volatile("" : "+x"(v));
+#else
+  asm volatile("" : : "r"(&v) : "memory");
+#endif
+}
+
 // e^r = 1 + r + r² q(r) on |r| ≤ ½ ln 2, with q a Chebyshev fit; x = n ln 2 + r (Cody and Waite), 2^n by way of the
 // exponent bits. Relative error below 2 units in the last place of T. Results too small for a normal number are 0,
 // arguments above the largest are taken as the largest.

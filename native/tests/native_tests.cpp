@@ -112,6 +112,33 @@ template <class T> void test_dense_blocks(std::mt19937& random) {
       }
 }
 
+// Samples with themselves: mirrored values are those of the block to the last bit, in whatever pieces they are computed.
+template <class T> void test_dense_squares(std::mt19937& random) {
+  std::uniform_real_distribution<double> uniform;
+  for (std::int64_t features : {1, 7, 33})
+    for (std::int64_t count : {1, 5, 33, 130, 300}) {
+      std::vector<double> data(count * features);
+      for (double& x : data) x = uniform(random);
+      std::vector<std::int64_t> picks(count);
+      for (std::int64_t r = 0; r < count; ++r) picks[r] = count - 1 - r;
+      for (const Level& level : usable_levels())
+        for (const Formula& f : kFormulas) {
+          const BlockLoops<T>& loops = blocks<T>(level);
+          const int term_code = static_cast<int>(f.term);
+          const Packed<T> strips(loops, data, picks, features, loops.strip), packed(loops, data, picks, features, loops.panel);
+          const PackedSamples<T> a{strips.values.data(), strips.norms.data(), count}, b{packed.values.data(), packed.norms.data(), count};
+          const std::int64_t panels = (count + loops.panel - 1) / loops.panel;
+          std::vector<T> all(count * count, T(-1)), half(count * count, T(-1));
+          std::vector<T*> to_all(count), to_half(count);
+          for (std::int64_t r = 0; r < count; ++r) { to_all[r] = all.data() + r * count; to_half[r] = half.data() + r * count; }
+          loops.dense[term_code](f, a, b, features, 0, panels, to_all.data());
+          for (std::int64_t p = 0; p < panels; p += 3)
+            loops.dense_square[term_code](f, a, b, features, p, std::min(panels, p + 3), to_half.data());
+          check(all == half, "a mirrored dense value");
+        }
+    }
+}
+
 template <class T> void test_sparse_blocks(std::mt19937& random) {
   std::uniform_real_distribution<double> uniform;
   const std::int64_t rows = 70, features = 20;
@@ -161,6 +188,17 @@ template <class T> void test_sparse_blocks(std::mt19937& random) {
         }
         check(std::fabs(sums[a] - total) <= accuracy * size, "a sparse combination");
       }
+      std::vector<T> mirrored(rows * rows, T(-1)), turned(rows * rows, T(-1));
+      std::vector<T*> to_mirrored(rows), to_turned(rows);
+      for (std::int64_t r = 0; r < rows; ++r) { to_mirrored[r] = mirrored.data() + r * rows; to_turned[r] = turned.data() + r * rows; }
+      for (std::int64_t at = 0; at < rows; at += loops.sparse_panel)
+        loops.sparse_square[term_code](f, matrix, picks.data(), rows, at, std::min(rows, at + loops.sparse_panel), alone.data(),
+                                       line.data(), table.data(), to_mirrored.data());
+      for (std::int64_t at = 0; at < rows; at += 23)
+        loops.sparse_turned[term_code](f, matrix, picks.data(), rows, matrix, picks.data(), at, std::min(rows, at + 23), alone.data(),
+                                       alone.data(), line.data(), table.data(), to_turned.data());
+      check(out == mirrored, "a mirrored sparse value");
+      check(out == turned, "a turned sparse value");
       for (std::int32_t entry : line) check(entry == 0, "the lines are left clean");
     }
 }
@@ -684,6 +722,8 @@ int main() {
   std::mt19937 random(1);
   test_dense_blocks<float>(random);
   test_dense_blocks<double>(random);
+  test_dense_squares<float>(random);
+  test_dense_squares<double>(random);
   test_sparse_blocks<float>(random);
   test_sparse_blocks<double>(random);
   test_subtract_rows(random);

@@ -34,6 +34,21 @@ def dense_block(
     slots: _Longs,
     threads: int,
 ) -> None: ...
+def dense_square(
+    term: int,
+    function: int,
+    gamma: float,
+    coef0: float,
+    degree: int,
+    rows: _Values,
+    row_norms: _Values,
+    columns: _Values,
+    column_norms: _Values,
+    features: int,
+    out: _Values,
+    slots: _Longs,
+    threads: int,
+) -> None: ...
 def dense_combination(
     term: int,
     function: int,

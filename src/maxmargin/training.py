@@ -22,7 +22,7 @@ from maxmargin.problems.certificate import offset_between, offset_bounds, violat
 from maxmargin.solvers import Callback, StoppingRule
 
 #: Multiplications up to which a solution is judged at once even if its solver has audited it.
-JUDGED_AT_ONCE = 5 * 10**8
+JUDGED_AT_ONCE = 10**8
 
 #: How often the judge sends a point back before double precision is declared exhausted.
 REVIEWS = 3

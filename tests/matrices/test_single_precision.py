@@ -48,6 +48,26 @@ def test_columns_are_those_of_the_matrix(kernel, kind):
     np.testing.assert_allclose(taken.block(np.arange(3), np.arange(3)), exact[np.ix_(rows, rows)], rtol=1e-13)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("kind", ["dense", "mostly zeros", "sparse"])
+@pytest.mark.parametrize(
+    "kernel", [k for k in KERNELS if not isinstance(k, FunctionKernel)], ids=lambda k: type(k).__name__
+)
+def test_a_value_does_not_depend_on_what_is_computed_with_it(kernel, kind, threads):
+    matrix = KernelMatrix(kernel, Points(samples(kind)), threads)
+    chosen = np.random.default_rng(0).permutation(matrix.size)
+    columns, slots = matrix.single(chosen), np.arange(len(chosen))
+    together = np.full((len(chosen), len(chosen)), np.nan, dtype=np.float32)
+    columns.fill(chosen, together, slots)  # samples with themselves: one half is mirrored
+    for step in (1, 50, len(chosen) - 1):
+        apart = np.full((len(chosen), len(chosen) + 3), np.nan, dtype=np.float32)
+        for start in range(0, len(chosen), step):
+            columns.fill(chosen[start : start + step], apart, slots[start : start + step])
+        np.testing.assert_array_equal(apart[:, : len(chosen)], together)
+        assert np.isnan(apart[:, len(chosen) :]).all()
+    np.testing.assert_array_equal(together, together.T)
+
+
 def test_precomputed_columns():
     K = np.cov(np.random.default_rng(0).normal(size=(20, 40)))
     matrix = PrecomputedMatrix(K, np.arange(2, 20))
@@ -108,6 +128,9 @@ class TestSharedKernel:
             out = np.empty((matrix.size, matrix.size), dtype=np.float32)
             matrix.single(everything).fill(everything, out, everything)
             np.testing.assert_allclose(out, exact, atol=1e-6)
+            wide, backwards = np.empty((matrix.size, matrix.size + 2), dtype=np.float32), everything[::-1].copy()
+            matrix.single(everything).fill(everything, wide, backwards)
+            np.testing.assert_array_equal(wide[backwards, : matrix.size], out)
             columns, rows = np.array([60, 2, 1, 70]), np.array([5, 66, 0])
             some = np.empty((3, 4), dtype=np.float32)
             matrix.single(columns).fill(rows, some, np.arange(3))

@@ -27,6 +27,9 @@ STRETCH_WORK = 2 * 10**9
 #: The most memory that samples are packed into for one native call.
 STRETCH_BYTES = 2**23
 
+#: Bytes of a cache line.
+CACHE_LINE = 64
+
 #: The most memory for samples on their way from single to double precision.
 PIECE_BYTES = 2**20
 
@@ -103,6 +106,7 @@ class DenseColumns:
     def __init__(self, formula: Formula, points: Points, dtype: np.dtype[Any], threads: int, shift: Floats) -> None:
         self.formula, self.dtype, self.threads, self.shift = formula, dtype, threads, shift
         self.count, self.features = len(points), points.data.shape[1]
+        self._points = points
         self._width = _native.single_panel if dtype == np.float32 else _native.double_panel
         self._values, self._norms = self._pack(points, self._width)
 
@@ -110,6 +114,12 @@ class DenseColumns:
         rows = self._alike(rows)
         values, norms = self._pack(rows, _native.strip)
         f = self.formula
+        if rows.data is self._points.data and np.array_equal(rows.index, self._points.index):
+            _native.dense_square(
+                f.term, f.function, f.gamma, f.coef0, f.degree, values, norms, self._values, self._norms, self.features,
+                out, slots, self.threads,
+            )  # fmt: skip
+            return
         _native.dense_block(
             f.term, f.function, f.gamma, f.coef0, f.degree, values, norms, self._values, self._norms, self.count,
             self.features, out, slots, self.threads,
@@ -130,7 +140,7 @@ class DenseColumns:
 
     def _pack(self, points: Points, width: int) -> tuple[NDArray[Any], NDArray[Any]]:
         padded = -(-len(points) // width) * width
-        values, norms = np.empty(padded * self.features, self.dtype), np.empty(padded, self.dtype)
+        values, norms = _aligned(padded * self.features, self.dtype), np.empty(padded, self.dtype)
         if points.data.dtype == np.float64:
             _native.pack(points.data, points.index, width, self.shift, values, norms, self.threads)
             return values, norms
@@ -193,6 +203,13 @@ class SparseColumns:
             points.memo[key] = out
         sums: NDArray[Any] = points.memo[key]
         return sums[points.index]
+
+
+def _aligned(count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return room that starts with a cache line: a vector that lies across two takes twice as long to load."""
+    room = np.empty(count + CACHE_LINE // dtype.itemsize, dtype)
+    start = -room.ctypes.data % CACHE_LINE // dtype.itemsize
+    return room[start : start + count]
 
 
 def _check_features(rows: Points, features: int) -> None:

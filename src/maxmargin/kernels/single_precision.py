@@ -105,4 +105,5 @@ def _compressed(points: Points, threads: int) -> Points | None:
 
 def _largest_square(data: NDArray[Any], centre: Floats) -> float:
     """Return the largest ‖x − centre‖²."""
-    return max(float(np.square(part - centre if len(centre) else part).sum(axis=1).max()) for _, part in in_parts(data))
+    parts = (part - centre if len(centre) else part for _, part in in_parts(data))
+    return max(float(np.einsum("ij,ij->i", part, part).max()) for part in parts)

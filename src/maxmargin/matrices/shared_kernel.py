@@ -148,17 +148,17 @@ class _SharedColumns:
     def _fill_all(self, out: Singles, slots: Indices) -> int:
         """Fill the whole matrix; what is between the classes is computed once and mirrored."""
         first, second = self._classes
-        edge, everyone = self._edge, np.arange(self._size)
+        edge, size, everyone = self._edge, self._size, np.arange(self._size)
         own_first, new_first = first.rows(everyone[:edge])
-        own_second, new_second = second.rows(everyone[: self._size - edge])
-        between = np.empty((edge, self._size - edge), np.float32)
-        second.columns.fill(first.how.rows(first.samples), between, everyone[:edge])
-        in_a_row = slots[-1] - slots[0] == len(slots) - 1
-        top = slice(slots[0], slots[0] + edge) if in_a_row else slots[:edge]
-        bottom = slice(slots[0] + edge, slots[-1] + 1) if in_a_row else slots[edge:]
-        out[top, :edge], out[top, edge : self._size] = own_first, between
-        out[bottom, :edge], out[bottom, edge : self._size] = between.T, own_second
-        return new_first + new_second + between.size
+        own_second, new_second = second.rows(everyone[: size - edge])
+        first.columns.fill(second.how.rows(second.samples), out, slots[edge:])
+        if out.shape == (size, size) and np.array_equal(slots, everyone):
+            out[:edge, :edge], out[edge:, edge:] = own_first, own_second
+            _native.mirror(out, edge, size, self._threads)
+        else:
+            out[slots[:edge], :edge], out[slots[edge:], edge:size] = own_first, own_second
+            out[slots[:edge], edge:size] = out[slots[edge:], :edge].T
+        return new_first + new_second + edge * (size - edge)
 
     def _fill_own(self, c: int, members: Indices, out: Singles, slots: Indices) -> int:
         columns, places = self._members[c], self._places[c]

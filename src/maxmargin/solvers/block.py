@@ -21,6 +21,7 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin.matrices import NOT_FINITE
+from maxmargin.matrices.row_store import CHEAP
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.problems.dual_problem import InfeasibleProblemError
@@ -42,8 +43,8 @@ LARGEST_VALUE = 1e30
 #: A problem of up to so many variables is one tile if that takes at most so many multiplications.
 WHOLE, WHOLE_WORK = 3000, 10**9
 
-#: A working set has so many variables at first, and so many times as many as are free.
-FIRST, PER_FREE = 1024, 2
+#: A working set has so many variables at first, fewer where values are dear, and so many times as many as are free.
+FIRST, FIRST_OF_DEAR, PER_FREE = 1024, 512, 2
 
 #: When more than this part of a working set has moved, the next is twice as large: there is much to do.
 MOST = 0.5
@@ -230,7 +231,7 @@ class _Run:
         whole = state.active <= WHOLE and state.active**2 * state.rows.cost <= WHOLE_WORK
         if whole and solver.working_set >= FIRST:
             self.largest = state.active
-        self.size = FIRST
+        self.size = FIRST if state.rows.cost <= CHEAP else FIRST_OF_DEAR
         self.wide = state.rows.capacity > 2 * self.largest
         self._last_error = np.inf
 

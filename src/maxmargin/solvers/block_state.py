@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.matrices import NOT_FINITE, row_store
+from maxmargin.matrices import row_store
 from maxmargin.matrices.symmetric_matrix import Floats, Indices, partial_product
 from maxmargin.problems import Counters, DualProblem
 from maxmargin.solvers.hard_margin import squared_radius
@@ -102,8 +102,6 @@ class BlockState:
             self._room = np.empty(count**2, dtype=np.float32)
         values = self._room[: count**2].reshape(count, count)
         self.rows.square(variables, values)
-        if not np.isfinite(values.sum()):
-            raise ValueError(NOT_FINITE)
         return Tile(variables, values, *self._of(variables))
 
     def wide_tile(self) -> Tile:

@@ -92,8 +92,10 @@ def violations(state: Variables) -> tuple[Floats, Floats]:
     dual, gradient, group = state.dual[part], state.gradient[part], state.group[part]
     highest, lowest = extremes(state)
     highest[-1] = lowest[-1] = 0.0  # a variable in no group moves alone
-    up = np.where(dual < state.upper[part], gradient - lowest[group], -np.inf)
-    down = np.where(dual > state.lower[part], highest[group] - gradient, -np.inf)
+    together = state.groups == 1 and not (group < 0).any()  # then the ends are the same for all
+    low, high = (lowest[0], highest[0]) if together else (lowest[group], highest[group])
+    up = np.where(dual < state.upper[part], gradient - low, -np.inf)
+    down = np.where(dual > state.lower[part], high - gradient, -np.inf)
     return up, down
 
 
