@@ -103,6 +103,23 @@ std::tuple<int, std::int64_t, std::int64_t, std::int64_t, double, double, std::i
   return {static_cast<int>(out.reason), out.steps, out.row, out.length, out.violation, out.gain, rows.clock, rows.requests};
 }
 
+// Move free variables to the solution of their linear equations, as far as the box lets them; see free_equations.hpp. Returns how
+// many multiplications that took.
+double solve_free(Table<const double> block, Vector<const std::int32_t> group, std::int32_t groups, Vector<const double> lower,
+                Vector<const double> upper, Vector<double> dual, Vector<double> gradient, double accuracy, double most_work) {
+  const std::size_t n = dual.shape(0);
+  require(block.shape(0) == n && block.shape(1) == n && group.shape(0) == n && lower.shape(0) == n && upper.shape(0) == n &&
+              gradient.shape(0) == n,
+          "the arrays of the free variables must have one length");
+  for (std::size_t k = 0; k < n; ++k) require(group.data()[k] >= -1 && group.data()[k] < groups, "a group is out of range");
+  nb::gil_scoped_release unlocked;
+  std::unique_ptr<double[]> triangle(new double[n * n]);
+  std::vector<double> vectors(3 * n);
+  std::vector<std::int64_t> places(2 * n), anchor(std::max(0, groups), -1);
+  return level.solvers->solve_free(FreeTask{block.data(), static_cast<std::int64_t>(n), group.data(), groups, lower.data(), upper.data(),
+                                     dual.data(), gradient.data(), accuracy, most_work, triangle.get(), vectors.data(),
+                                     vectors.data() + n, vectors.data() + 2 * n, places.data(), places.data() + n, anchor.data()});
+}
 
 // Room to solve problems of up to `size` variables, `most_free` of them free at the end.
 struct WholeRoom {
@@ -190,6 +207,8 @@ void define_solvers(nb::module_& m) {
   m.def("mirror", &mirror<double>, exact("table"), nb::arg("first"), nb::arg("last"), nb::arg("threads"));
   m.def("subtract_rows", &subtract_rows, exact("gradient"), exact("storage"),
         exact("slots"), exact("change"), nb::arg("count"), nb::arg("threads"));
+  m.def("solve_free", &solve_free, exact("block"), exact("group"), nb::arg("groups"), exact("lower"), exact("upper"),
+        exact("dual"), exact("gradient"), nb::arg("accuracy"), nb::arg("most_work"));
   m.def("solve_whole_problems", &solve_whole_problems, exact("values"), exact("picks"), exact("edges"), exact("linear"),
         exact("lower"), exact("upper"), exact("ridge"), nb::arg("grouped"), exact("dual"), exact("gradient"),
         exact("outcomes"), nb::arg("tolerance"), nb::arg("max_steps"), nb::arg("most_free"), nb::arg("max_seconds"),

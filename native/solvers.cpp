@@ -1,4 +1,5 @@
 // Compiled once per instruction set, never with fused multiply-add; MAXMARGIN_LEVEL names the namespace.
+#include "free_equations.hpp"
 #include "loops.hpp"
 #include "one_group.hpp"
 #include "online_steps.hpp"
@@ -20,8 +21,10 @@ static Outcome whole_problem(DualState& s, const WholeTask& task, double toleran
   return WholeProblem(task, s, room).solve(tolerance, max_steps, m);
 }
 
+static double solve_free_variables(const FreeTask& task) { return FreeEquations(task).solve(); }
+
 extern const SolverLoops solvers;
-const SolverLoops solvers = {run_pairwise<double>, run_pairwise<float>, one_group, whole_problem,
+const SolverLoops solvers = {run_pairwise<double>, run_pairwise<float>, one_group, whole_problem, solve_free_variables,
                              run_online<double>, run_online<float>};
 
 }  // namespace maxmargin::MAXMARGIN_LEVEL

@@ -127,6 +127,17 @@ def pairwise_steps(
     max_steps: int,
     max_seconds: float,
 ) -> tuple[int, int, int, int, float, float, int, int]: ...
+def solve_free(
+    block: NDArray[np.float64],
+    group: NDArray[np.int32],
+    groups: int,
+    lower: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    dual: NDArray[np.float64],
+    gradient: NDArray[np.float64],
+    accuracy: float,
+    most_work: float,
+) -> float: ...
 def solve_whole_problems(
     values: _Floats,
     picks: _Longs,

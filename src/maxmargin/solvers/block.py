@@ -52,7 +52,7 @@ MOST = 0.5
 INNER = 0.1
 
 #: Pair steps between two looks at limits, shrinking and the end game.
-STRETCH = 1000
+STRETCH = 500
 
 #: The variables of a tile that can matter must be at most this part of it; else leaving out others costs more.
 WORTH_SHRINKING = 0.6
@@ -73,8 +73,9 @@ OPEN_STEPS = 100
 #: The part of the tolerance that is left to the errors of single precision.
 RESERVE = 0.1
 
-#: After how many stretches of pair steps the linear equations of up to so many free variables are tried.
-ACCELERATE = ((5, 256), (50, 1024))
+#: The linear equations of up to so many free variables are solved in between, whenever pair steps have taken as many
+#: operations as that will take. The rank of the matrix shows in what it took the last time; at first it is taken for low.
+MOST_FREE, LOW_RANK = 1024, 32
 
 
 @dataclass(frozen=True)
@@ -233,6 +234,7 @@ class _Run:
         self.size = FIRST
         self.wide = state.rows.capacity > 2 * self.largest
         self._last_error = np.inf
+        self._credit, self._rank = 0.0, float(LOW_RANK)  # what pair steps have taken since the equations were solved
 
     def solve(self) -> Status:
         """Work until the point is optimal or a limit is reached."""
@@ -290,7 +292,7 @@ class _Run:
         """Take pair steps until the violation among the variables of the tile is small enough."""
         state, tally = self.state, self.state.tally
         state.open_tiles.append(tile)
-        patience, stretches = _Patience(tile.active), 0
+        patience = _Patience(tile.active)
         most = np.inf if state.has_limit else tally.iterations + OPEN_STEPS * tile.active
         due = tally.iterations + self.stretch
         while True:
@@ -306,8 +308,7 @@ class _Run:
             if self.rule.gap is not None and known_gap(state.problem, *state.point()) <= self.rule.gap:
                 return reason  # so far it is that of the tile alone
             self._shrink(tile, target)
-            stretches += 1
-            self._accelerate(tile, stretches)
+            self._accelerate(tile)
             due = tally.iterations + self.stretch
 
     def _shrink(self, tile: Tile, target: float) -> None:
@@ -321,11 +322,13 @@ class _Run:
             tile.take(part)
             self.state.open_tiles.pop()
 
-    def _accelerate(self, tile: Tile, stretches: int) -> None:
-        """Solve the linear equations of the free variables, now and then, if there are few: slow runs creep without."""
-        free = tile.free()
-        if any(stretches % every == 0 and 0 < len(free) <= most for every, most in ACCELERATE):
-            solve_free(tile, free)
+    def _accelerate(self, tile: Tile) -> None:
+        """Solve the linear equations of the free variables, if that is not too much: slow runs creep without."""
+        self._credit += self.stretch * tile.active
+        count = len(free := tile.free())
+        if 0 < count <= MOST_FREE and self._credit >= count**2 * self._rank:
+            self._rank = solve_free(tile, free) / count**2
+            self._credit = 0.0
 
     def _look(self) -> tuple[Floats, Floats]:
         """Return by how much each variable violates optimality, growing and falling."""
