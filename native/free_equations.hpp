@@ -5,7 +5,7 @@
 // one another, the movers, and RᵀR = ZᵀHZ of the movers is kept as they come and go (Gill, Golub, Murray & Saunders 1974):
 //
 //   spend    a variable that depends on the movers goes with them along a direction without curvature, uphill, until it or
-//            a mover has reached the box; in the latter case it may take the mover's place
+//            a mover has reached the box (in the latter case it may take the mover's place) or nothing is left to gain
 //   solve    the movers go to the solution of their equations; where one reaches the box, it stays there, and again
 //
 // Each of these takes operations in proportion to the square of how many movers there are; nothing is factorised anew.
@@ -25,12 +25,13 @@ class FreeEquations {
 
   // Returns how many multiplications it took.
   double solve() {
-    factorise();
+    if (!factorise()) return work_;
     for (bool refined = false; work_ < t_.most_work;) {
-      while (others_ > 0)
+      while (others_ > 0 && work_ < t_.most_work)
         if (!spend(t_.others[others_ - 1])) return work_;
       const bool reached = approach();
-      if (reached && refined) break;
+      if (reached && lost_) look_again();
+      else if (reached && refined) break;
       refined = reached;
     }
     return work_;
@@ -56,9 +57,9 @@ class FreeEquations {
     for (std::int64_t i = 0; i < n_; ++i) image[i] = row[i] - against[i];
   }
 
-  // The first variable of each group is its anchor. Row r of the triangle is built for all unknowns, by their number, and
+  // False: that would be too much work. The first variable of each group is its anchor. Row r of the triangle is built for all unknowns, by their number, and
   // then holds those of the movers, by their place.
-  void factorise() {
+  bool factorise() {
     for (std::int64_t k = n_ - 1; k >= 0; --k)
       if (grouped(k)) t_.anchor[t_.group[k]] = k;
     double largest = 0.0;
@@ -79,6 +80,7 @@ class FreeEquations {
       const std::int64_t p = t_.others[best];
       const double pivot = t_.right[p];
       if (!(pivot > smallest_)) break;
+      if ((work_ += static_cast<double>(movers_) * n_) > t_.most_work) return false;
       double* row = t_.triangle + movers_ * n_;
       find_image(p, t_.image);
       for (std::int64_t k = 0; k < n_; ++k) row[k] = reduced(t_.image, k);
@@ -94,7 +96,7 @@ class FreeEquations {
       for (std::int64_t c = r; c < movers_; ++c) t_.image[c] = row[t_.movers[c]];
       for (std::int64_t c = r; c < movers_; ++c) row[c] = t_.image[c];
     }
-    work_ += static_cast<double>(n_) * movers_ * movers_;
+    return true;
   }
 
   // x = R⁻ᵀ x, and x = R⁻¹ x.
@@ -135,7 +137,7 @@ class FreeEquations {
         slope -= part;
         noise += std::fabs(part);
       }
-      if (std::fabs(slope) <= t_.accuracy * noise) break;  // as good as level
+      if (std::fabs(slope) <= t_.accuracy * noise) return set_aside(k);
       const double uphill = slope > 0.0 ? 1.0 : -1.0;
       for (std::int64_t i = 0; i < n_; ++i) t_.direction[i] = 0.0;
       for (std::int64_t r = 0; r < movers_; ++r) push(t_.movers[r], -uphill * column[r]);
@@ -144,12 +146,25 @@ class FreeEquations {
       const double bend = dot(t_.direction, t_.image, n_);
       const double step = take(bend > 0.0 ? std::fabs(slope) / bend : kInfinity);
       if (std::isinf(step)) return false;
-      const bool stuck = !blocked_ || is_blocked(k);
+      if (!blocked_) return set_aside(k);
+      const bool stays = is_blocked(k);
       drop_blocked();
-      if (stuck) break;
+      if (stays) break;
     }
     --others_;
     return true;
+  }
+
+  // Nothing more is to be gained by this variable, as long as the movers are the same.
+  bool set_aside(std::int64_t k) {
+    --others_;
+    t_.others[n_ - ++aside_] = k;
+    return true;
+  }
+
+  void look_again() {
+    for (; aside_ > 0; --aside_) t_.others[others_++] = t_.others[n_ - aside_];
+    lost_ = false;
   }
 
   // Move towards the solution of the movers' equations. True: it is reached.
@@ -209,6 +224,7 @@ class FreeEquations {
   // Those at the box stay there.
   void drop_blocked() {
     if (!blocked_) return;
+    lost_ = aside_ > 0;
     for (std::int64_t r = movers_ - 1; r >= 0; --r)
       if (is_blocked(t_.movers[r])) drop(r);
     for (std::int32_t g = 0; g < t_.groups; ++g)
@@ -261,9 +277,11 @@ class FreeEquations {
 
   const FreeTask& t_;
   const std::int64_t n_;
-  std::int64_t movers_ = 0, others_ = 0;
+  std::int64_t movers_ = 0, others_ = 0;  // how many
+  std::int64_t aside_ = 0;                // how many more of the others are free; they are at the end of their list
   double smallest_ = 0.0, work_ = 0.0;
-  bool blocked_ = false;
+  bool blocked_ = false;                  // whether the last step has reached the box
+  bool lost_ = false;                     // whether there are fewer movers since a variable was set aside
 };
 
 }  // namespace maxmargin::MAXMARGIN_LEVEL

@@ -127,14 +127,33 @@ def pairwise_steps(
     max_steps: int,
     max_seconds: float,
 ) -> tuple[int, int, int, int, float, float, int, int]: ...
-def solve_free(
-    block: NDArray[np.float64],
-    group: NDArray[np.int32],
+def violations(
+    dual: _Floats,
+    gradient: _Floats,
+    lower: _Floats,
+    upper: _Floats,
+    group: _Ints,
     groups: int,
-    lower: NDArray[np.float64],
-    upper: NDArray[np.float64],
-    dual: NDArray[np.float64],
-    gradient: NDArray[np.float64],
+    up: _Floats,
+    down: _Floats,
+) -> None: ...
+def can_matter(
+    dual: _Floats,
+    gradient: _Floats,
+    lower: _Floats,
+    upper: _Floats,
+    group: _Ints,
+    groups: int,
+    keep: NDArray[np.bool_],
+) -> None: ...
+def solve_free(
+    block: _Floats,
+    group: _Ints,
+    groups: int,
+    lower: _Floats,
+    upper: _Floats,
+    dual: _Floats,
+    gradient: _Floats,
     accuracy: float,
     most_work: float,
 ) -> float: ...

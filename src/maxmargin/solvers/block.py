@@ -60,8 +60,9 @@ WORTH_SHRINKING = 0.6
 #: The most variables of such a smaller tile: its memory must be written first, and is not in the budget for rows.
 LARGEST_PART = 4096
 
-#: The violation at which a sample is good enough to start from.
-NESTED_VIOLATION = 0.05
+#: The violation at which a sample is good enough to start from, and the most pair steps, by variable, that it may take:
+#: where it takes more, the cost is so large that a wrong bound is far away from the right one.
+NESTED_VIOLATION, NESTED_STEPS = 0.05, 3
 
 #: Steps, altogether and by variable, within which the violation must halve; a round counts for so many. Else the matrix
 #: is so badly scaled that single precision only sees noise, and double precision goes on.
@@ -74,7 +75,7 @@ OPEN_STEPS = 100
 RESERVE = 0.1
 
 #: The linear equations of up to so many free variables are solved in between, whenever pair steps have taken as many
-#: operations as that will take. The rank of the matrix shows in what it took the last time; at first it is taken for low.
+#: operations as that will take. The rank of the matrix shows in what it took the last time; at first it is taken as low.
 MOST_FREE, LOW_RANK = 1024, 32
 
 
@@ -162,11 +163,15 @@ class BlockSolver:
                     at = np.searchsorted(larger, sample[used])
                     product, _ = posed.matrix.single(at).combine(np.arange(posed.size), dual[used])
                     start = place(posed, posed.linear - product)
-                steps_left = monitor.steps_left(state.tally.iterations)
-                rule = StoppingRule(NESTED_VIOLATION, None, steps_left, monitor.time_left())
+                left, most = monitor.steps_left(state.tally.iterations), NESTED_STEPS * posed.size
+                rule = StoppingRule(
+                    NESTED_VIOLATION, None, most if left is None else min(left, most), monitor.time_left()
+                )
                 solution = replace(solver, stopping=rule).solve(posed, start, watch)
                 state.count(solution.counters)
                 sample, dual = larger, solution.dual
+                if solution.status is Status.MAX_ITERATIONS and monitor.limit_reached(state.tally.iterations) is None:
+                    return None
                 if solution.status not in (Status.CONVERGED, Status.PRECISION):
                     return self._settle_for(state, sample, dual, solution.status)
                 if watch.stopped.is_set():
@@ -267,6 +272,7 @@ class _Run:
         state = self.state
         tile, target = self._next_tile(up, down)
         steps = state.tally.iterations
+        self._accelerate(tile, state.active * len(state.free()))  # the rows that the round will need
         reason = self._settle(tile, target)
         if len(tile.changed()) > MOST * tile.active:
             self.size *= 2
@@ -308,7 +314,7 @@ class _Run:
             if self.rule.gap is not None and known_gap(state.problem, *state.point()) <= self.rule.gap:
                 return reason  # so far it is that of the tile alone
             self._shrink(tile, target)
-            self._accelerate(tile)
+            self._accelerate(tile, self.stretch * tile.active)
             due = tally.iterations + self.stretch
 
     def _shrink(self, tile: Tile, target: float) -> None:
@@ -322,12 +328,14 @@ class _Run:
             tile.take(part)
             self.state.open_tiles.pop()
 
-    def _accelerate(self, tile: Tile) -> None:
-        """Solve the linear equations of the free variables, if that is not too much: slow runs creep without."""
-        self._credit += self.stretch * tile.active
+    def _accelerate(self, tile: Tile, spent: float) -> None:
+        """Solve the linear equations of the free variables, if that is little beside what was spent: steps creep."""
+        self._credit += spent
         count = len(free := tile.free())
         if 0 < count <= MOST_FREE and self._credit >= count**2 * self._rank:
-            self._rank = solve_free(tile, free) / count**2
+            most = 2.0 * self._credit
+            work = solve_free(tile, free, most)
+            self._rank = work / count**2 * (1.0 if work < most else 2.0)
             self._credit = 0.0
 
     def _look(self) -> tuple[Floats, Floats]:

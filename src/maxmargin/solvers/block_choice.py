@@ -52,4 +52,4 @@ def _largest(values: Floats, count: int) -> Indices:
     picks = np.flatnonzero(values > 0)
     if len(picks) <= max(0, count):
         return picks
-    return picks[np.argpartition(values[picks], len(picks) - count)[-count:]] if count > 0 else picks[:0]
+    return np.argpartition(values, len(values) - count)[-count:] if count > 0 else picks[:0]

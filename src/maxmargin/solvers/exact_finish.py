@@ -46,7 +46,7 @@ class FreeVariables(Protocol):
 
 
 ROUNDS = 20
-WORK = 3e8  # multiplications after which a solution that keeps hitting the box is left as it is
+WORK = 3e8  # multiplications after which variables that keep hitting the box are left where they are
 PAIR_STEPS = 16  # between two solutions of the linear equations
 #: A value that close to a bound, relative to it, is on it; as in the native loop.
 ROUNDING = 1e-14
@@ -100,17 +100,17 @@ def _approach(state: WorkingState, limit: int, monitor: Monitor) -> None:
                 return
 
 
-def solve_free(state: FreeVariables, free: Indices) -> float:
+def solve_free(state: FreeVariables, free: Indices, most_work: float = WORK) -> float:
     """Move the free variables to the solution of their linear equations, as far as the box lets them.
 
-    Return how many multiplications that took.
+    Return how many multiplications that took; it ends at `most_work`.
     """
     block = state.block(free)
     block.ravel()[:: len(free) + 1] += state.ridge[free]
     before, dual, gradient = state.dual[free], state.dual[free].copy(), state.gradient[free].copy()
     lower, upper, group = state.lower[free], state.upper[free], state.group[free]
     groups = int(group.max(initial=-1)) + 1
-    work = _native.solve_free(block, group, groups, lower, upper, dual, gradient, state.accuracy, WORK)
+    work = _native.solve_free(block, group, groups, lower, upper, dual, gradient, state.accuracy, most_work)
     at_upper = dual >= upper - ROUNDING * np.abs(upper) if state.bounded else dual >= upper
     at_lower = dual <= lower + ROUNDING * np.abs(lower) if state.bounded else dual <= lower
     dual = np.where(at_upper, upper, np.where(at_lower, lower, dual))
