@@ -75,7 +75,7 @@ OPEN_STEPS = 100
 RESERVE = 0.1
 
 #: The linear equations of up to so many free variables are solved in between, whenever pair steps have taken as many
-#: operations as that will take. The rank of the matrix shows in what it took the last time; at first it is taken as low.
+#: operations as that will take. The rank of the matrix shows in what it took the last time; at first it counts as low.
 MOST_FREE, LOW_RANK = 1024, 32
 
 
@@ -265,7 +265,9 @@ class _Run:
             self._round(up, down)
             self._tell()
             if grows_without_limit(state):
-                raise _EndedError(Status.UNBOUNDED)
+                state.refresh_all()  # values in single precision may pretend that
+                if grows_without_limit(state):
+                    raise _EndedError(Status.UNBOUNDED)
 
     def _round(self, up: Floats, down: Floats) -> None:
         """Choose a working set and solve it."""

@@ -173,6 +173,10 @@ class BlockState:
         self._set(self.dual, gradient)
         self._refreshed = True
 
+    def refresh_all(self) -> None:
+        """Compute all gradients and the dual objective afresh in double precision."""
+        self._set(self.dual, self._fresh(np.arange(self.active), np.flatnonzero(self.dual)))
+
     def point(self) -> tuple[Floats, Floats]:
         """Return dual and gradient of all variables, with what open tiles have changed.
 
