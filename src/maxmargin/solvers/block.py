@@ -289,7 +289,7 @@ class _Run:
     def _next_tile(self, up: Floats, down: Floats) -> tuple[Tile, float]:
         """Return what to work on next, and how far."""
         state = self.state
-        if self.largest >= state.active:
+        if self.largest >= state.active and not state.refreshed:
             return state.tile(np.arange(state.active)), self.tolerance
         if self.wide and len(state.free()) > self.largest:
             return state.wide_tile(), self.tolerance

@@ -33,6 +33,8 @@ class BlockState:
         The tile that is being worked on, and smaller ones inside it.
     violation : float
         As of the last selection.
+    refreshed : bool
+        Whether gradients were computed afresh, because single precision was not enough.
     """
 
     def __init__(self, problem: DualProblem, cache_bytes: int, threads: int) -> None:
@@ -49,7 +51,7 @@ class BlockState:
         self._radius: float | None = None
         self._room = np.empty(0, dtype=np.float32)  # for tiles
         self._current = np.zeros(problem.size), problem.linear.copy()
-        self._refreshed = False
+        self.refreshed = False
 
     @property
     def dual(self) -> Floats:
@@ -102,7 +104,7 @@ class BlockState:
 
     def tile(self, variables: Indices) -> Tile:
         """Return the problem of a few variables with all others fixed."""
-        if self._refreshed and len(variables) <= MOST_PRECISE:
+        if self.refreshed and len(variables) <= MOST_PRECISE:
             self.rows.evaluations += len(variables) ** 2
             precise = np.ascontiguousarray(self.problem.matrix.block(variables, variables))
             return PreciseTile(variables, precise, *self._of(variables))
@@ -171,7 +173,7 @@ class BlockState:
         gradient = self.gradient.copy()
         gradient[near] = self._fresh(near, np.flatnonzero(self.dual))
         self._set(self.dual, gradient)
-        self._refreshed = True
+        self.refreshed = True
 
     def refresh_all(self) -> None:
         """Compute all gradients and the dual objective afresh in double precision."""
