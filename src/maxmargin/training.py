@@ -276,12 +276,12 @@ def train(
 def _exhausted(
     problem: DualProblem, best: tuple[float, Solution], samples: Indices, formulation: Formulation, spent: Counters
 ) -> Machine:
-    """Return the best point that was seen, or the simplest one if rounding made all worse than that."""
-    value, solution = best
+    """Return the best point that was seen, or the simplest one if rounding made it worse than that, dual or primal."""
+    _, solution = best
     simplest = feasible_start(problem)
-    gradient = problem.gradient(simplest)
-    if not value >= 0.5 * float(simplest @ (problem.linear + gradient)):
-        solution = Solution(simplest, gradient, Status.PRECISION, spent)
+    reached, given = certify(problem, solution.dual), certify(problem, simplest)
+    if not (reached.dual >= given.dual and reached.primal <= given.primal):
+        solution = Solution(simplest, problem.gradient(simplest), Status.PRECISION, spent)
     machine = Machine(problem, replace(solution, status=Status.PRECISION, counters=spent), samples, formulation)
     machine.judge_later()
     return machine
