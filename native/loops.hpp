@@ -149,6 +149,21 @@ struct WholeTask {
   std::int64_t most_free;      // limit
 };
 
+// The free variables of a problem with the matrix between them, and room to solve their equations in.
+struct FreeTask {
+  const double* block;        // count × count, ridge included
+  std::int64_t count;
+  const std::int32_t* group;  // 0 … groups−1, or −1 for a variable in no group
+  std::int32_t groups;
+  const double *lower, *upper;
+  double *dual, *gradient;    // where they are, and then where they have moved to
+  double accuracy;            // directions flatter than this, relative to the steepest, count as flat
+  double most_work;           // multiplications after which the variables are left where they are
+  double* triangle;           // count × count
+  double *direction, *image, *right;      // count
+  std::int64_t *movers, *others, *anchor; // count, count, groups
+};
+
 // ---- streams ----------------------------------------------------------------------------------------------------
 
 // One machine that learns from a stream: arrays over slots, each of which holds a sample.
@@ -300,10 +315,15 @@ struct SolverLoops {
                       double max_seconds);
   Outcome (*pairwise_single)(DualState&, RowStore<float>&, SelectionMemory&, double tolerance, std::int64_t max_steps,
                              double max_seconds);
-  // Second order, one group, nothing shrunk; `room` is for three values per variable.
-  Outcome (*one_group)(DualState&, RowStore<float>&, float* room, double tolerance, std::int64_t max_steps, double max_seconds);
+  // Second order, one group, nothing shrunk; `room` is for two values per variable, `bend` for one.
+  Outcome (*one_group)(DualState&, RowStore<float>&, double* room, float* bend, double tolerance, std::int64_t max_steps,
+                       double max_seconds);
   // Second order, one group or none; `row` of the outcome counts requests for rows.
   Outcome (*whole_problem)(DualState&, const WholeTask&, double tolerance, std::int64_t max_steps);
+  // Of the active variables; `extremes` has room for one more than there are groups.
+  void (*violations)(const DualState&, Extreme* extremes, double* up, double* down);
+  void (*can_matter)(const DualState&, Extreme* extremes, bool* keep);
+  double (*solve_free)(const FreeTask&);  // returns how many multiplications that took
   Outcome (*online)(const OnlineArrays&, RowStore<double>&, const Arrivals&, Rule, OnlineProgress&, double tolerance,
                     double max_seconds);
   Outcome (*online_single)(const OnlineArrays&, RowStore<float>&, const Arrivals&, Rule, OnlineProgress&, double tolerance,

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 #include "lanes.hpp"
 #include "loops.hpp"
@@ -21,14 +20,14 @@ constexpr float kTinyBend = 1e-12f;  // stands in for zero or negative curvature
 // What is added to a gradient before it is compared: 0 where the variable may grow, else −∞; 0 where it may fall, else ∞.
 // And its curvature.
 struct Directions {
-  float* grow;
-  float* fall;
+  double* grow;
+  double* fall;
   float* bend;
 };
 
 MAXMARGIN_INLINE void note_directions(const DualState& s, const Directions& d, std::int64_t k) {
-  d.grow[k] = can_increase(s, k) ? 0.0f : -std::numeric_limits<float>::infinity();
-  d.fall[k] = can_decrease(s, k) ? 0.0f : std::numeric_limits<float>::infinity();
+  d.grow[k] = can_increase(s, k) ? 0.0 : -kInfinity;
+  d.fall[k] = can_decrease(s, k) ? 0.0 : kInfinity;
 }
 
 // gradient −= step · (row_up − row_down) if Change; then the largest gradient that may grow, with its place, and the
@@ -54,9 +53,9 @@ inline Extreme change_and_find_ends(const DualState& s, const Directions& d, con
   for (int l = 0; l < kLanes; ++l) e.low = smaller(e.low, lows[l]);
   for (; k < s.active; ++k) {
     if constexpr (Change) s.gradient[k] -= step * (static_cast<double>(row_up[k]) - static_cast<double>(row_down[k]));
-    const double up = s.gradient[k] + static_cast<double>(d.grow[k]);
+    const double up = s.gradient[k] + d.grow[k];
     if (up > e.high) { e.high = up; e.high_at = k; }
-    e.low = smaller(e.low, s.gradient[k] + static_cast<double>(d.fall[k]));
+    e.low = smaller(e.low, s.gradient[k] + d.fall[k]);
   }
   return e;
 }
@@ -92,7 +91,7 @@ inline std::int64_t best_partner(const DualState& s, const Directions& d, std::i
   for (int l = 0; l < kLanes; ++l)
     if (at[l] >= 0 && (most[l] > best || (most[l] == best && at[l] < partner))) { best = most[l]; partner = at[l]; }
   for (; k < s.active; ++k) {
-    const float slope = static_cast<float>(g - (s.gradient[k] + static_cast<double>(d.fall[k])));
+    const float slope = static_cast<float>(g - (s.gradient[k] + d.fall[k]));
     const float total = (bend + d.bend[k]) - 2.0f * row[k], positive = slope > 0.0f ? slope : 0.0f;
     const float gain = positive * positive / (total > kTinyBend ? total : kTinyBend);
     if (gain > best) { best = gain; partner = k; }

@@ -93,8 +93,9 @@ std::tuple<int, std::int64_t, std::int64_t, std::int64_t, double, double, std::i
     SelectionMemory selection{static_cast<Rule>(rule), m[0], m[1], m[2], m[3], violation, extremes.data()};
     if constexpr (sizeof(Value) == 4) {
       if (groups == 1 && singles == 0 && selection.rule == Rule::second_order && !state.bounded_part) {
-        std::vector<float> room(3 * n);
-        out = level.solvers->one_group(state, rows, room.data(), tolerance, max_steps, max_seconds);
+        std::vector<double> room(2 * n);
+        std::vector<float> bend(n);
+        out = level.solvers->one_group(state, rows, room.data(), bend.data(), tolerance, max_steps, max_seconds);
       } else {
         out = level.solvers->pairwise_single(state, rows, selection, tolerance, max_steps, max_seconds);
       }
@@ -108,6 +109,58 @@ std::tuple<int, std::int64_t, std::int64_t, std::int64_t, double, double, std::i
   return {static_cast<int>(out.reason), out.steps, out.row, out.length, out.violation, out.gain, rows.clock, rows.requests};
 }
 
+// What the optimality criterion looks at: no diagonal, no rows.
+DualState criterion_of(Vector<const double> dual, Vector<const double> gradient, Vector<const double> lower,
+                       Vector<const double> upper, Vector<const std::int32_t> group, std::int32_t groups) {
+  const std::size_t n = dual.shape(0);
+  require(gradient.shape(0) == n && lower.shape(0) == n && upper.shape(0) == n && group.shape(0) == n && groups >= 0,
+          "the arrays of a dual state must have one length");
+  std::int64_t singles = 0;
+  for (std::size_t k = 0; k < n; ++k) {
+    require(group.data()[k] >= -1 && group.data()[k] < groups, "a group is out of range");
+    singles += group.data()[k] < 0;
+  }
+  // They are only read.
+  return DualState{const_cast<double*>(dual.data()), const_cast<double*>(gradient.data()), lower.data(), upper.data(), nullptr,
+                   nullptr, group.data(), nullptr, static_cast<std::int64_t>(n), static_cast<std::int64_t>(n), groups, singles};
+}
+
+// By how much each variable violates optimality when it grows, and when it falls.
+void violations(Vector<const double> dual, Vector<const double> gradient, Vector<const double> lower,
+                Vector<const double> upper, Vector<const std::int32_t> group, std::int32_t groups, Vector<double> up,
+                Vector<double> down) {
+  const DualState state = criterion_of(dual, gradient, lower, upper, group, groups);
+  require(up.shape(0) == dual.shape(0) && down.shape(0) == dual.shape(0), "the output has the wrong shape");
+  std::vector<Extreme> extremes(groups + 1);
+  level.solvers->violations(state, extremes.data(), up.data(), down.data());
+}
+
+// Which variables may still be chosen for a step.
+void can_matter(Vector<const double> dual, Vector<const double> gradient, Vector<const double> lower,
+                Vector<const double> upper, Vector<const std::int32_t> group, std::int32_t groups, Vector<bool> keep) {
+  const DualState state = criterion_of(dual, gradient, lower, upper, group, groups);
+  require(keep.shape(0) == dual.shape(0), "the output has the wrong shape");
+  std::vector<Extreme> extremes(groups + 1);
+  level.solvers->can_matter(state, extremes.data(), keep.data());
+}
+
+// Move free variables to the solution of their linear equations, as far as the box lets them; see free_equations.hpp. Returns how
+// many multiplications that took.
+double solve_free(Table<const double> block, Vector<const std::int32_t> group, std::int32_t groups, Vector<const double> lower,
+                Vector<const double> upper, Vector<double> dual, Vector<double> gradient, double accuracy, double most_work) {
+  const std::size_t n = dual.shape(0);
+  require(block.shape(0) == n && block.shape(1) == n && group.shape(0) == n && lower.shape(0) == n && upper.shape(0) == n &&
+              gradient.shape(0) == n,
+          "the arrays of the free variables must have one length");
+  for (std::size_t k = 0; k < n; ++k) require(group.data()[k] >= -1 && group.data()[k] < groups, "a group is out of range");
+  nb::gil_scoped_release unlocked;
+  std::unique_ptr<double[]> triangle(new double[n * n]);
+  std::vector<double> vectors(3 * n);
+  std::vector<std::int64_t> places(2 * n), anchor(std::max(0, groups), -1);
+  return level.solvers->solve_free(FreeTask{block.data(), static_cast<std::int64_t>(n), group.data(), groups, lower.data(), upper.data(),
+                                     dual.data(), gradient.data(), accuracy, most_work, triangle.get(), vectors.data(),
+                                     vectors.data() + n, vectors.data() + 2 * n, places.data(), places.data() + n, anchor.data()});
+}
 
 // Room to solve problems of up to `size` variables, `most_free` of them free at the end.
 struct WholeRoom {
@@ -195,6 +248,12 @@ void define_solvers(nb::module_& m) {
   m.def("mirror", &mirror<double>, exact("table"), nb::arg("first"), nb::arg("last"), nb::arg("threads"));
   m.def("subtract_rows", &subtract_rows, exact("gradient"), exact("storage"),
         exact("slots"), exact("change"), nb::arg("count"), nb::arg("threads"));
+  m.def("violations", &violations, exact("dual"), exact("gradient"), exact("lower"), exact("upper"), exact("group"),
+        nb::arg("groups"), exact("up"), exact("down"));
+  m.def("can_matter", &can_matter, exact("dual"), exact("gradient"), exact("lower"), exact("upper"), exact("group"),
+        nb::arg("groups"), exact("keep"));
+  m.def("solve_free", &solve_free, exact("block"), exact("group"), nb::arg("groups"), exact("lower"), exact("upper"),
+        exact("dual"), exact("gradient"), nb::arg("accuracy"), nb::arg("most_work"));
   m.def("solve_whole_problems", &solve_whole_problems, exact("values"), exact("picks"), exact("edges"), exact("linear"),
         exact("lower"), exact("upper"), exact("ridge"), nb::arg("grouped"), exact("dual"), exact("gradient"),
         exact("outcomes"), nb::arg("tolerance"), nb::arg("max_steps"), nb::arg("most_free"), nb::arg("max_seconds"),

@@ -73,6 +73,39 @@ inline void extremes_of_groups(const DualState& s, Extreme* extremes) {
   }
 }
 
+// Either of the two.
+inline void find_extremes(const DualState& s, Extreme* extremes) {
+  if (s.groups == 1 && s.singles == 0) extremes[0] = extremes_of_one_group(s);
+  else extremes_of_groups(s, extremes);
+}
+
+// By how much each variable violates optimality when it grows, and when it falls; −∞ if it cannot. A variable in no group
+// moves alone.
+inline void find_violations(const DualState& s, Extreme* extremes, double* up, double* down) {
+  find_extremes(s, extremes);
+  if (s.singles) extremes[s.groups] = Extreme{0.0, 0.0, -1, -1};
+  for (std::int64_t k = 0; k < s.active; ++k) {
+    const Extreme& e = extremes[s.group[k] < 0 ? s.groups : s.group[k]];
+    up[k] = can_increase(s, k) ? s.gradient[k] - e.low : -kInfinity;
+    down[k] = can_decrease(s, k) ? e.high - s.gradient[k] : -kInfinity;
+  }
+}
+
+// Which variables do not rest on a bound beyond both ends of the violation of their group, where they cannot be chosen.
+inline void find_unsettled(const DualState& s, Extreme* extremes, bool* keep) {
+  find_extremes(s, extremes);
+  if (s.singles) {
+    Extreme& e = extremes[s.groups];
+    e.high = larger(e.high, 0.0);
+    e.low = smaller(e.low, 0.0);
+  }
+  for (std::int64_t k = 0; k < s.active; ++k) {
+    const Extreme& e = extremes[s.group[k] < 0 ? s.groups : s.group[k]];
+    const bool up = can_increase(s, k), down = can_decrease(s, k);
+    keep[k] = (up || !(s.gradient[k] > e.high)) && (down || !(s.gradient[k] < e.low)) && (up || down);
+  }
+}
+
 template <class Value>
 inline double curvature(const DualState& s, std::int64_t i, std::int64_t j, const Value* row_i) {
   return s.diagonal[i] + s.diagonal[j] - 2.0 * static_cast<double>(row_i[j]);

@@ -331,8 +331,8 @@ void test_one_group() {
     for (const Level& level : usable_levels()) {
       std::mt19937 random(7);
       std::normal_distribution<double> normal;
-      std::vector<float> matrix(n * n), room(3 * n);
-      std::vector<double> x(n), dual(n, 0.0), gradient(n), lower(n), upper(n), diagonal(n, 1.1), ridge(n, 0.1);
+      std::vector<float> matrix(n * n), bend(n);
+      std::vector<double> x(n), dual(n, 0.0), gradient(n), lower(n), upper(n), diagonal(n, 1.1), ridge(n, 0.1), room(2 * n);
       std::vector<std::int32_t> group(n, 0);
       std::vector<std::int64_t> slot(n), length(n, n), last_use(n, 0);
       for (std::int64_t i = 0; i < n; ++i) {
@@ -348,7 +348,7 @@ void test_one_group() {
       DualState state{dual.data(), gradient.data(), lower.data(), upper.data(), diagonal.data(), ridge.data(), group.data(),
                       nullptr, n, n, 1, 0};
       RowStore<float> rows{matrix.data(), n, slot.data(), length.data(), last_use.data(), 0, 0};
-      const Outcome out = level.solvers->one_group(state, rows, room.data(), 1e-6, 100000, 10.0);
+      const Outcome out = level.solvers->one_group(state, rows, room.data(), bend.data(), 1e-6, 100000, 10.0);
       check(out.reason == Reason::optimal && out.violation <= 1e-6, "steps on single-precision rows end");
       for (std::int64_t i = 0; i < n; ++i) {
         double fresh = (i % 2 ? 1.0 : -1.0) - 0.1 * dual[i];
@@ -359,6 +359,55 @@ void test_one_group() {
       check(std::memcmp(first.data(), dual.data(), n * sizeof(double)) == 0, "levels agree on single-precision rows");
     }
   }
+}
+
+// The equations of free variables on a line, which depend on one another up to rounding: every level ends at the same point,
+// to the last bit; the dual has risen, sums are kept, and who is still free has the gradient of its group.
+void test_free_equations() {
+  for (std::int64_t n : {1, 2, 3, 8, 17, 64, 129})
+    for (int groups : {0, 1, 3})
+      for (double size : {0.1, 10.0, 1e4}) {
+        std::vector<double> first;
+        for (const Level& level : usable_levels()) {
+          std::mt19937 random(7);
+          std::normal_distribution<double> normal;
+          std::vector<double> x(n), block(n * n), lower(n, -size), upper(n, size), dual(n, 0.0), gradient(n), before(n), room(n * n + 3 * n);
+          std::vector<std::int32_t> group(n);
+          std::vector<std::int64_t> places(2 * n + groups, -1);
+          for (std::int64_t i = 0; i < n; ++i) {
+            x[i] = normal(random);
+            gradient[i] = before[i] = i % 2 ? 1.0 : -1.0;
+            group[i] = static_cast<std::int32_t>(i % (groups + 1)) - (groups == 1 ? i % 2 : 1);
+          }
+          for (std::int64_t i = 0; i < n; ++i)
+            for (std::int64_t j = 0; j < n; ++j) block[i * n + j] = std::exp(-0.5 * (x[i] - x[j]) * (x[i] - x[j]));
+          const FreeTask task{block.data(), n, group.data(), groups, lower.data(), upper.data(), dual.data(), gradient.data(),
+                              1e-11, 1e9, room.data(), room.data() + n * n, room.data() + n * n + n, room.data() + n * n + 2 * n,
+                              places.data(), places.data() + n, places.data() + 2 * n};
+          level.solvers->solve_free(task);
+          std::vector<double> sums(groups, 0.0), levels(groups, 0.0), counts(groups, 0.0);
+          double gain = 0.0;
+          for (std::int64_t i = 0; i < n; ++i) {
+            gain += dual[i] * (before[i] + gradient[i]);
+            check(std::fabs(dual[i]) <= size, "free variables stay in the box");
+            if (group[i] < 0) {
+              check(std::fabs(dual[i]) == size || std::fabs(gradient[i]) < 1e-6, "the equations of single variables are solved");
+              continue;
+            }
+            sums[group[i]] += dual[i];
+            if (std::fabs(dual[i]) == size) continue;
+            levels[group[i]] += gradient[i];
+            counts[group[i]] += 1.0;
+          }
+          check(n == 1 || gain > 0.0 || (groups && n <= groups + 1), "the dual rises");
+          for (int g = 0; g < groups; ++g) check(std::fabs(sums[g]) < 1e-11 * (1.0 + size), "a group keeps its sum");
+          for (std::int64_t i = 0; i < n; ++i)
+            if (group[i] >= 0 && std::fabs(dual[i]) < size)
+              check(std::fabs(gradient[i] - levels[group[i]] / counts[group[i]]) < 1e-6, "the equations of a group are solved");
+          if (first.empty()) first = dual;
+          check(std::memcmp(first.data(), dual.data(), n * sizeof(double)) == 0, "levels agree on free variables");
+        }
+      }
 }
 
 // A small problem from start to end, on every third row of a larger matrix or on all: every level ends at the same point, to the
@@ -729,6 +778,7 @@ int main() {
   test_subtract_rows(random);
   test_pairwise();
   test_one_group();
+  test_free_equations();
   test_whole_problem();
   test_unbounded_single();
   test_linear(random);

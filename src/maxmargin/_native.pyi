@@ -142,6 +142,36 @@ def pairwise_steps(
     max_steps: int,
     max_seconds: float,
 ) -> tuple[int, int, int, int, float, float, int, int]: ...
+def violations(
+    dual: _Floats,
+    gradient: _Floats,
+    lower: _Floats,
+    upper: _Floats,
+    group: _Ints,
+    groups: int,
+    up: _Floats,
+    down: _Floats,
+) -> None: ...
+def can_matter(
+    dual: _Floats,
+    gradient: _Floats,
+    lower: _Floats,
+    upper: _Floats,
+    group: _Ints,
+    groups: int,
+    keep: NDArray[np.bool_],
+) -> None: ...
+def solve_free(
+    block: _Floats,
+    group: _Ints,
+    groups: int,
+    lower: _Floats,
+    upper: _Floats,
+    dual: _Floats,
+    gradient: _Floats,
+    accuracy: float,
+    most_work: float,
+) -> float: ...
 def solve_whole_problems(
     values: _Floats,
     picks: _Longs,

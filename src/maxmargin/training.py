@@ -239,7 +239,11 @@ def train(
 
     pose_hulls = getattr(formulation, "pose_hulls", None)  # of the formulations that know hard margins
     if start is None and not problem.has_limit and problem.groups == 1 and pose_hulls is not None:
-        hulls = _meet_hulls(problem, pose_hulls(problem), solver.stopping, solve)
+        try:
+            hulls = _meet_hulls(problem, pose_hulls(problem), solver.stopping, solve)
+        except KeyboardInterrupt:  # between two of the solver's own looks
+            simplest = feasible_start(problem)
+            hulls = Solution(simplest, problem.gradient(simplest), Status.INTERRUPTED, spent)
         if hulls.status not in (Status.CONVERGED, Status.PRECISION):
             return Machine(problem, hulls, samples, formulation)
         start = hulls.dual
@@ -276,12 +280,12 @@ def train(
 def _exhausted(
     problem: DualProblem, best: tuple[float, Solution], samples: Indices, formulation: Formulation, spent: Counters
 ) -> Machine:
-    """Return the best point that was seen, or the simplest one if rounding made all worse than that."""
-    value, solution = best
+    """Return the best point that was seen, or the simplest one if rounding made it worse than that, dual or primal."""
+    _, solution = best
     simplest = feasible_start(problem)
-    gradient = problem.gradient(simplest)
-    if not value >= 0.5 * float(simplest @ (problem.linear + gradient)):
-        solution = Solution(simplest, gradient, Status.PRECISION, spent)
+    reached, given = certify(problem, solution.dual), certify(problem, simplest)
+    if not (reached.dual >= given.dual and reached.primal <= given.primal):
+        solution = Solution(simplest, problem.gradient(simplest), Status.PRECISION, spent)
     machine = Machine(problem, replace(solution, status=Status.PRECISION, counters=spent), samples, formulation)
     machine.judge_later()
     return machine

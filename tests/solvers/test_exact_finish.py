@@ -4,43 +4,79 @@ import numpy as np
 import pytest
 
 from contracts.named_problems import classification, two_clouds, two_groups
+from maxmargin import _native
 from maxmargin.kernels import Gaussian, Linear, Polynomial
 from maxmargin.problems import Status, certify, feasible_start
 from maxmargin.solvers import PairwiseSolver, StoppingRule
-from maxmargin.solvers.exact_finish import _solve_dependent, accelerate
+from maxmargin.solvers.exact_finish import accelerate
 from maxmargin.solvers.working_set import SELECTION_RULES
 from maxmargin.solvers.working_state import WorkingState
 from reference.quadratic_program import solve_quadratic_program
 
 
+def solve_free(block, right, group, lower=-np.inf, upper=np.inf, accuracy=1e-11):
+    """Return where free variables that start from 0 with the gradient `right` go, and the gradient there."""
+    n = len(right)
+    group = np.asarray(group, dtype=np.int32)
+    dual, gradient = np.zeros(n), right.copy()
+    lower, upper = np.full(n, lower), np.full(n, upper)
+    _native.solve_free(block, group, group.max() + 1, lower, upper, dual, gradient, accuracy, 1e9)
+    np.testing.assert_allclose(gradient, right - block @ dual, atol=1e-9 * (1 + np.abs(dual).max() * block.max()))
+    return dual, gradient
+
+
+def random_block(rank, n=20):
+    A = np.random.default_rng(0).normal(size=(n, rank))
+    return A @ A.T
+
+
 def test_a_regular_system_is_solved():
-    random = np.random.default_rng(0)
-    A = random.normal(size=(20, 30))
-    right = random.normal(size=20)
-    solution, flat, rank = _solve_dependent(A @ A.T, right, 1e-11)
-    assert (flat, rank) == (False, 20)
-    np.testing.assert_allclose(A @ A.T @ solution, right, atol=1e-10)
+    right = np.random.default_rng(1).normal(size=20)
+    _, gradient = solve_free(random_block(30), right, [-1] * 20)
+    np.testing.assert_allclose(gradient, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("group", [[0] * 20, [0, 1] * 10, [-1] * 5 + [0] * 7 + [1] * 7 + [2]])
+def test_groups_keep_their_sums(group):
+    right = np.random.default_rng(1).normal(size=20)
+    dual, gradient = solve_free(random_block(30), right, group)
+    for g in range(max(group) + 1):
+        members = np.array(group) == g
+        assert dual[members].sum() == pytest.approx(0.0, abs=1e-12)
+        np.testing.assert_allclose(gradient[members], gradient[members][0], atol=1e-12)
+    np.testing.assert_allclose(gradient[np.array(group) < 0], 0.0, atol=1e-12)
 
 
 def test_a_dependent_system_uses_few_unknowns():
-    random = np.random.default_rng(0)
-    A = random.normal(size=(20, 4))
-    right = A @ random.normal(size=4)
-    solution, flat, rank = _solve_dependent(A @ A.T, right, 1e-11)
-    assert (flat, rank) == (False, 4)
-    assert np.count_nonzero(solution) == 4
-    np.testing.assert_allclose(A @ A.T @ solution, right, atol=1e-9)
+    block = random_block(4)
+    dual, gradient = solve_free(block, block @ np.random.default_rng(1).normal(size=20), [-1] * 20)
+    assert np.count_nonzero(dual) == 4
+    np.testing.assert_allclose(gradient, 0.0, atol=1e-9)
 
 
-def test_a_system_without_a_solution_gives_a_flat_direction():
-    random = np.random.default_rng(0)
-    A = random.normal(size=(20, 4))
-    right = random.normal(size=20)
-    direction, flat, rank = _solve_dependent(A @ A.T, right, 1e-11)
-    assert (flat, rank) == (True, 4)
-    assert right @ direction > 0
-    assert direction @ A @ A.T @ direction < 1e-12 * (direction @ direction)
-    assert _solve_dependent(np.zeros((3, 3)), np.ones(3), 1e-11)[1:] == (True, 0)
+def test_a_system_without_a_solution_or_a_box_stays_finite():
+    dual, _ = solve_free(random_block(4), np.random.default_rng(1).normal(size=20), [-1] * 20)
+    assert np.isfinite(dual).all()
+    dual, _ = solve_free(np.zeros((3, 3)), np.ones(3), [-1] * 3)
+    assert np.isfinite(dual).all()
+
+
+@pytest.mark.parametrize("rank", [1, 4, 19, 30])
+@pytest.mark.parametrize("group", [[-1] * 20, [0] * 20, [0, 1] * 10, [-1] * 5 + [0] * 7 + [1] * 8])
+@pytest.mark.parametrize("size", [1e-3, 0.1, 10.0])
+def test_the_box_leaves_few_free_and_their_equations_solved(rank, group, size):
+    block, group = random_block(rank), np.array(group)
+    right = np.random.default_rng(rank).normal(size=20)
+    dual, gradient = solve_free(block, right, group, -size, size)
+    assert (np.abs(dual) <= size).all()
+    assert dual @ (right + gradient) > 0  # twice the gain
+    free = np.abs(dual) < size
+    assert free.sum() <= rank + group.max() + 1
+    for g in range(group.max() + 1):
+        assert dual[group == g].sum() == pytest.approx(0.0, abs=1e-12 * max(1.0, size))
+        level = gradient[free & (group == g)]
+        np.testing.assert_allclose(level, level[:1].repeat(len(level)), atol=1e-9)
+    np.testing.assert_allclose(gradient[free & (group < 0)], 0.0, atol=1e-9)
 
 
 @pytest.mark.parametrize("keep_bounded_part", [True, False])

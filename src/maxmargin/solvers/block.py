@@ -53,7 +53,7 @@ MOST = 0.5
 INNER = 0.1
 
 #: Pair steps between two looks at limits, shrinking and the end game.
-STRETCH = 1000
+STRETCH = 500
 
 #: The variables of a tile that can matter must be at most this part of it; else leaving out others costs more.
 WORTH_SHRINKING = 0.6
@@ -61,8 +61,9 @@ WORTH_SHRINKING = 0.6
 #: The most variables of such a smaller tile: its memory must be written first, and is not in the budget for rows.
 LARGEST_PART = 4096
 
-#: The violation at which a sample is good enough to start from.
-NESTED_VIOLATION = 0.05
+#: The violation at which a sample is good enough to start from, and the most pair steps, by variable, that it may take:
+#: where it takes more, the cost is so large that a wrong bound is far away from the right one.
+NESTED_VIOLATION, NESTED_STEPS = 0.05, 3
 
 #: Steps, altogether and by variable, within which the violation must halve; a round counts for so many. Else the matrix
 #: is so badly scaled that single precision only sees noise, and double precision goes on.
@@ -74,8 +75,9 @@ OPEN_STEPS = 100
 #: The part of the tolerance that is left to the errors of single precision.
 RESERVE = 0.1
 
-#: After how many stretches of pair steps the linear equations of up to so many free variables are tried.
-ACCELERATE = ((5, 256), (50, 1024))
+#: The linear equations of up to so many free variables are solved in between, whenever pair steps have taken as many
+#: operations as that will take. The rank of the matrix shows in what it took the last time; at first it counts as low.
+MOST_FREE, LOW_RANK = 1024, 32
 
 
 @dataclass(frozen=True)
@@ -162,11 +164,15 @@ class BlockSolver:
                     at = np.searchsorted(larger, sample[used])
                     product, _ = posed.matrix.single(at).combine(np.arange(posed.size), dual[used])
                     start = place(posed, posed.linear - product)
-                steps_left = monitor.steps_left(state.tally.iterations)
-                rule = StoppingRule(NESTED_VIOLATION, None, steps_left, monitor.time_left())
+                left, most = monitor.steps_left(state.tally.iterations), NESTED_STEPS * posed.size
+                rule = StoppingRule(
+                    NESTED_VIOLATION, None, most if left is None else min(left, most), monitor.time_left()
+                )
                 solution = replace(solver, stopping=rule).solve(posed, start, watch)
                 state.count(solution.counters)
                 sample, dual = larger, solution.dual
+                if solution.status is Status.MAX_ITERATIONS and monitor.limit_reached(state.tally.iterations) is None:
+                    return None
                 if solution.status not in (Status.CONVERGED, Status.PRECISION):
                     return self._settle_for(state, sample, dual, solution.status)
                 if watch.stopped.is_set():
@@ -234,6 +240,7 @@ class _Run:
         self.size = FIRST if state.rows.cost <= CHEAP else FIRST_OF_DEAR
         self.wide = state.rows.capacity > 2 * self.largest
         self._last_error = np.inf
+        self._credit, self._rank = 0.0, float(LOW_RANK)  # what pair steps have taken since the equations were solved
 
     def solve(self) -> Status:
         """Work until the point is optimal or a limit is reached."""
@@ -259,13 +266,16 @@ class _Run:
             self._round(up, down)
             self._tell()
             if grows_without_limit(state):
-                raise _EndedError(Status.UNBOUNDED)
+                state.refresh_all()  # values in single precision may pretend that
+                if grows_without_limit(state):
+                    raise _EndedError(Status.UNBOUNDED)
 
     def _round(self, up: Floats, down: Floats) -> None:
         """Choose a working set and solve it."""
         state = self.state
         tile, target = self._next_tile(up, down)
         steps = state.tally.iterations
+        self._accelerate(tile, state.active * len(state.free()))  # the rows that the round will need
         reason = self._settle(tile, target)
         if len(tile.changed()) > MOST * tile.active:
             self.size *= 2
@@ -280,7 +290,7 @@ class _Run:
     def _next_tile(self, up: Floats, down: Floats) -> tuple[Tile, float]:
         """Return what to work on next, and how far."""
         state = self.state
-        if self.largest >= state.active:
+        if self.largest >= state.active and not state.refreshed:
             return state.tile(np.arange(state.active)), self.tolerance
         if self.wide and len(state.free()) > self.largest:
             return state.wide_tile(), self.tolerance
@@ -291,7 +301,7 @@ class _Run:
         """Take pair steps until the violation among the variables of the tile is small enough."""
         state, tally = self.state, self.state.tally
         state.open_tiles.append(tile)
-        patience, stretches = _Patience(tile.active), 0
+        patience = _Patience(tile.active)
         most = np.inf if state.has_limit else tally.iterations + OPEN_STEPS * tile.active
         due = tally.iterations + self.stretch
         while True:
@@ -307,8 +317,7 @@ class _Run:
             if self.rule.gap is not None and known_gap(state.problem, *state.point()) <= self.rule.gap:
                 return reason  # so far it is that of the tile alone
             self._shrink(tile, target)
-            stretches += 1
-            self._accelerate(tile, stretches)
+            self._accelerate(tile, self.stretch * tile.active)
             due = tally.iterations + self.stretch
 
     def _shrink(self, tile: Tile, target: float) -> None:
@@ -322,11 +331,15 @@ class _Run:
             tile.take(part)
             self.state.open_tiles.pop()
 
-    def _accelerate(self, tile: Tile, stretches: int) -> None:
-        """Solve the linear equations of the free variables, now and then, if there are few: slow runs creep without."""
-        free = tile.free()
-        if any(stretches % every == 0 and 0 < len(free) <= most for every, most in ACCELERATE):
-            solve_free(tile, free)
+    def _accelerate(self, tile: Tile, spent: float) -> None:
+        """Solve the linear equations of the free variables, if that is little beside what was spent: steps creep."""
+        self._credit += spent
+        count = len(free := tile.free())
+        if 0 < count <= MOST_FREE and self._credit >= count**2 * self._rank:
+            most = 2.0 * self._credit
+            work = solve_free(tile, free, most)
+            self._rank = work / count**2 * (1.0 if work < most else 2.0)
+            self._credit = 0.0
 
     def _look(self) -> tuple[Floats, Floats]:
         """Return by how much each variable violates optimality, growing and falling."""

@@ -49,7 +49,7 @@ def _choose_groups(state: BlockState, violation: Floats, size: int) -> Indices:
 
 def _largest(values: Floats, count: int) -> Indices:
     """Return where the largest values are, those above 0 only."""
-    if count <= 0:
-        return np.empty(0, dtype=np.int64)
-    picks = np.argpartition(values, len(values) - count)[-count:] if count < len(values) else np.arange(len(values))
-    return picks[values[picks] > 0]
+    picks = np.flatnonzero(values > 0)
+    if len(picks) <= max(0, count):
+        return picks
+    return np.argpartition(values, len(values) - count)[-count:] if count > 0 else picks[:0]

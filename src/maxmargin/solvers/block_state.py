@@ -11,13 +11,17 @@ from maxmargin.matrices.symmetric_matrix import Floats, Indices, partial_product
 from maxmargin.problems import Counters, DualProblem
 from maxmargin.solvers.hard_margin import squared_radius
 from maxmargin.solvers.shrinking import Extremes, extremes
-from maxmargin.solvers.tile import Tally, Tile, WideTile
+from maxmargin.solvers.tile import PreciseTile, Tally, Tile, WideTile
 
 #: How many gradients an audit looks at: at each end, and spread over all variables.
 AUDIT_ENDS, AUDIT_SPREAD = 32, 192
 
 #: A variable that rests on a bound matters if an error so many times as large as its own would let it move.
 ERROR_MARGIN = 20.0
+
+
+#: After an audit that was not passed, a tile of up to so many variables is in double precision, and so is its update.
+MOST_PRECISE = 512
 
 
 class BlockState:
@@ -29,6 +33,8 @@ class BlockState:
         The tile that is being worked on, and smaller ones inside it.
     violation : float
         As of the last selection.
+    refreshed : bool
+        Whether gradients were computed afresh, because single precision was not enough.
     """
 
     def __init__(self, problem: DualProblem, cache_bytes: int, threads: int) -> None:
@@ -45,6 +51,7 @@ class BlockState:
         self._radius: float | None = None
         self._room = np.empty(0, dtype=np.float32)  # for tiles
         self._current = np.zeros(problem.size), problem.linear.copy()
+        self.refreshed = False
 
     @property
     def dual(self) -> Floats:
@@ -97,6 +104,10 @@ class BlockState:
 
     def tile(self, variables: Indices) -> Tile:
         """Return the problem of a few variables with all others fixed."""
+        if self.refreshed and len(variables) <= MOST_PRECISE:
+            self.rows.evaluations += len(variables) ** 2
+            precise = np.ascontiguousarray(self.problem.matrix.block(variables, variables))
+            return PreciseTile(variables, precise, *self._of(variables))
         variables, count = self.rows.stored_last(np.sort(variables)), len(variables)  # memory is read in order
         if len(self._room) < count**2:
             self._room = np.empty(count**2, dtype=np.float32)
@@ -123,11 +134,18 @@ class BlockState:
         dual, gradient = self.dual.copy(), self.gradient.copy()
         dual[at] = tile.dual[moved]
         if len(tile.variables) < self.active:
-            gradient -= self.rows.combine(at, change)
+            gradient -= self._column_sum(at, change, tile)
             gradient[at] -= self.problem.ridge[at] * change
         else:
             gradient[tile.variables] = tile.gradient
         self._current = dual, gradient  # at once, so that Ctrl-C cannot come in between
+
+    def _column_sum(self, columns: Indices, weights: Floats, tile: Tile) -> Floats:
+        """Return Σ weights · column for all variables, as precisely as a tile has it."""
+        if not isinstance(tile, PreciseTile):
+            return self.rows.combine(columns, weights)
+        self.rows.evaluations += self.active * len(columns)
+        return partial_product(self.problem.matrix, np.arange(self.active), columns, weights)
 
     def audit(self) -> float:
         """Return an estimate from above of the error of the violation: twice the largest error in a sample.
@@ -141,7 +159,8 @@ class BlockState:
             return 0.0
         up = np.where(self.dual < self.upper, self.gradient, -np.inf)
         down = np.where(self.dual > self.lower, self.gradient, np.inf)
-        ends = np.concatenate([np.argsort(-up)[:AUDIT_ENDS], np.argsort(down)[:AUDIT_ENDS]])
+        count = min(AUDIT_ENDS, self.active)
+        ends = np.concatenate([np.argpartition(-up, count - 1)[:count], np.argpartition(down, count - 1)[:count]])
         sample = np.unique(np.concatenate([ends, np.arange(0, self.active, max(16, self.active // AUDIT_SPREAD))]))
         errors = np.abs(self._fresh(sample, support) - self.gradient[sample])
         self._largest_error = float(errors.max())
@@ -154,6 +173,11 @@ class BlockState:
         gradient = self.gradient.copy()
         gradient[near] = self._fresh(near, np.flatnonzero(self.dual))
         self._set(self.dual, gradient)
+        self.refreshed = True
+
+    def refresh_all(self) -> None:
+        """Compute all gradients and the dual objective afresh in double precision."""
+        self._set(self.dual, self._fresh(np.arange(self.active), np.flatnonzero(self.dual)))
 
     def point(self) -> tuple[Floats, Floats]:
         """Return dual and gradient of all variables, with what open tiles have changed.

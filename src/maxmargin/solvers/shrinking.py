@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from maxmargin import _native
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.solvers.working_state import WorkingState
 
@@ -88,35 +89,29 @@ def extremes(state: Variables) -> Extremes:
 
 def violations(state: Variables) -> tuple[Floats, Floats]:
     """Return by how much each active variable violates optimality when it grows, and when it falls; −∞ if it cannot."""
-    part = slice(0, state.active)
-    dual, gradient, group = state.dual[part], state.gradient[part], state.group[part]
-    highest, lowest = extremes(state)
-    highest[-1] = lowest[-1] = 0.0  # a variable in no group moves alone
-    together = state.groups == 1 and not (group < 0).any()  # then the ends are the same for all
-    low, high = (lowest[0], highest[0]) if together else (lowest[group], highest[group])
-    up = np.where(dual < state.upper[part], gradient - low, -np.inf)
-    down = np.where(dual > state.lower[part], high - gradient, -np.inf)
+    up, down = np.empty(state.active), np.empty(state.active)
+    _native.violations(*_criterion(state), up, down)
     return up, down
 
 
 def can_matter(state: Variables) -> np.ndarray:
     """Return which active variables may still be chosen for a step."""
-    part = slice(0, state.active)
-    return not_settled(
-        extremes(state), state.dual[part], state.gradient[part], state.lower[part], state.upper[part], state.group[part]
-    )
-
-
-def not_settled(
-    ends: Extremes, dual: Floats, gradient: Floats, lower: Floats, upper: Floats, group: np.ndarray
-) -> np.ndarray:
-    """Return which variables do not rest on a bound beyond both ends of the violation of their group."""
-    can_increase, can_decrease = dual < upper, dual > lower
-    settled_up = ~can_increase & (gradient > ends.highest[group])
-    settled_down = ~can_decrease & (gradient < ends.lowest[group])
-    fixed = ~can_increase & ~can_decrease
-    keep: np.ndarray = ~(settled_up | settled_down | fixed)
+    keep = np.empty(state.active, dtype=bool)
+    _native.can_matter(*_criterion(state), keep)
     return keep
+
+
+def _criterion(state: Variables) -> tuple[Floats, Floats, Floats, Floats, np.ndarray, int]:
+    """Return what the optimality criterion looks at."""
+    part = slice(0, state.active)
+    return (
+        state.dual[part],
+        state.gradient[part],
+        state.lower[part],
+        state.upper[part],
+        state.group[part],
+        state.groups,
+    )
 
 
 def _by_group(

@@ -1,4 +1,4 @@
-"""A few variables, all others fixed, and the square of the matrix between them in single precision.
+"""A few variables, all others fixed, and the square of the matrix between them, mostly in single precision.
 
 Pair steps need nothing else. Variables that cannot matter are left out by going on with a smaller tile; when that is
 solved, the larger one is brought up to date from its own rows and looked at again.
@@ -17,7 +17,7 @@ from maxmargin.matrices import NOT_FINITE, RowStore
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.solvers.shrinking import violations
 from maxmargin.solvers.working_set import SELECTION_RULES
-from maxmargin.solvers.working_state import Reason
+from maxmargin.solvers.working_state import Reason, WorkingState
 
 #: How many rows are computed together, of variables whose violation is this part of the largest.
 COMPANY, NEAR_END = 64, 0.5
@@ -39,7 +39,7 @@ class Tile:
     ----------
     variables : int array
         Which they are, by their position in the larger tile or the whole problem.
-    values : float32 array
+    values : float array
         The matrix between them.
     violation : float
         Among them, as of the last step.
@@ -50,7 +50,7 @@ class Tile:
     def __init__(
         self,
         variables: Indices,
-        values: NDArray[np.float32],
+        values: NDArray[Any],
         arrays: tuple[Floats, ...],
         group: np.ndarray,
         groups: int,
@@ -103,11 +103,12 @@ class Tile:
 
     def part(self, positions: Indices) -> Tile:
         """Return a tile of some of the variables."""
-        values = np.empty((len(positions), len(positions)), dtype=np.float32)
+        values = np.empty((len(positions), len(positions)), dtype=self.values.dtype)
         positions = self._square(positions, values)
         arrays = (self.dual, self.gradient, self.lower, self.upper, self.curvature, self.ridge)
         own = tuple(array[positions] for array in arrays)
-        return Tile(positions, values, own, self.group[positions], self.groups, self.bounded, self.tally, self.threads)
+        kind = PreciseTile if isinstance(self, PreciseTile) else Tile
+        return kind(positions, values, own, self.group[positions], self.groups, self.bounded, self.tally, self.threads)
 
     def take(self, part: Tile) -> None:
         """Take over what a part has become."""
@@ -131,7 +132,9 @@ class Tile:
 
         Two kinds of steps that disagreed about the matrix in the last digits could undo each other for ever.
         """
-        return self.values[positions[:, None], positions].astype(np.float64)
+        values = np.empty((len(positions), len(positions)), dtype=self.values.dtype)
+        self._square(positions, values)
+        return values.astype(np.float64)
 
     def move(self, positions: Indices, change: Floats, values: Floats) -> None:
         """Set some variables to new values and bring everything up to date."""
@@ -142,7 +145,7 @@ class Tile:
         self._memory[:] = -1
         self.tally.gain += 0.5 * (slope + float(change @ self.gradient[positions]))  # the gradient falls linearly
 
-    def _square(self, positions: Indices, out: NDArray[np.float32]) -> Indices:
+    def _square(self, positions: Indices, out: NDArray[Any]) -> Indices:
         """Write the values between some positions to `out`; return in which order."""
         _native.gather(self.values, positions, positions, out, self.threads)
         return positions
@@ -152,6 +155,19 @@ class Tile:
         total = np.zeros(self.active)
         _native.subtract_rows(total, self.values, positions, -weights, self.active, self.threads)
         return total
+
+
+class PreciseTile(Tile):
+    """A few variables on values in double precision: for the last digits, where single precision sees noise."""
+
+    accuracy = WorkingState.accuracy
+
+    def _square(self, positions: Indices, out: NDArray[Any]) -> Indices:
+        out[:] = self.values[positions[:, None], positions]
+        return positions
+
+    def _combine(self, positions: Indices, weights: Floats) -> Floats:
+        return np.asarray(weights @ self.values[positions])
 
 
 class WideTile(Tile):
@@ -176,7 +192,7 @@ class WideTile(Tile):
         back = np.argsort(order, kind="stable")
         return values.astype(np.float64)[back[:, None], back]
 
-    def _square(self, positions: Indices, out: NDArray[np.float32]) -> Indices:
+    def _square(self, positions: Indices, out: NDArray[Any]) -> Indices:
         positions = self._rows.stored_last(positions)
         self._rows.square(positions, out)
         return positions
