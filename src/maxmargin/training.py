@@ -16,6 +16,7 @@ import numpy as np
 
 from maxmargin.formulations.formulation import Expansion, Formulation
 from maxmargin.matrices import NOT_FINITE
+from maxmargin.matrices.products import inner
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import Certificate, Counters, DualProblem, Solution, Status, certify, feasible_start
 from maxmargin.problems.certificate import offset_between, offset_bounds, violation_of
@@ -138,7 +139,7 @@ class Machine:
         problem = self._posed()
         if problem is None or "_judged" in self.__dict__:
             return self.certificate.dual
-        return 0.5 * float(self.dual @ (problem.linear + self.gradient_for(problem)))
+        return 0.5 * inner(self.dual, problem.linear + self.gradient_for(problem))
 
     def judge_later(self) -> None:
         """Put the judgement off until somebody asks; the data must not change until then, and are watched.

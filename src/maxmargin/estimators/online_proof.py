@@ -17,6 +17,7 @@ from maxmargin.estimators.samples import points_of
 from maxmargin.formulations import c_classification
 from maxmargin.kernels.points import rows_of
 from maxmargin.matrices import KernelMatrix
+from maxmargin.matrices.products import inner
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models import Expansions
 from maxmargin.problems import Certificate, DualProblem, certify, feasible_start
@@ -61,7 +62,7 @@ def judge_memory(learner: OnlineLearner, machine: int, sign: float = 1.0) -> Cer
     """Return what is proved about a machine with respect to the samples in memory."""
     problem, dual = learner.problem(machine, sign)
     product, offset = problem.matrix.matvec(dual), sign * learner.offset(machine)
-    return of_function(problem, dual, problem.linear - product - offset, float(dual @ product), offset)
+    return of_function(problem, dual, problem.linear - product - offset, inner(dual, product), offset)
 
 
 def of_function(problem: DualProblem, dual: Floats, slack: Floats, squared_norm: float, offset: float) -> Certificate:

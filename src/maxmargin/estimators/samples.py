@@ -15,6 +15,7 @@ from maxmargin.estimators.parameters import check_choice, check_number
 from maxmargin.kernels import Points
 from maxmargin.kernels.points import in_parts
 from maxmargin.matrices import NOT_FINITE
+from maxmargin.matrices.products import inner
 from maxmargin.matrices.symmetric_matrix import Floats
 
 
@@ -64,10 +65,10 @@ def weighted_variance(X: Any, weights: Floats) -> float:
     """
     share = weights / (weights.sum() * X.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = sum(float(share[rows] @ _row_sums(part)) for rows, part in in_parts(X))
+        mean = sum(inner(share[rows], _row_sums(part)) for rows, part in in_parts(X))
         if not sparse.issparse(X):
-            return sum(float(share[rows] @ _row_sums(np.square(part - mean))) for rows, part in in_parts(X))
-        return sum(float(share[rows] @ _row_sums(part.multiply(part))) for rows, part in in_parts(X)) - mean * mean
+            return sum(inner(share[rows], _row_sums(np.square(part - mean))) for rows, part in in_parts(X))
+        return sum(inner(share[rows], _row_sums(part.multiply(part))) for rows, part in in_parts(X)) - mean * mean
 
 
 def _row_sums(part: Any) -> Floats:

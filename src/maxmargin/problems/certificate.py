@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from maxmargin.matrices.products import inner
 from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems.dual_problem import DualProblem
 from maxmargin.problems.offsets import offsets_of_least_loss
@@ -103,7 +104,7 @@ def certify(
     product = problem.matrix.matvec(dual) if rows is None or own is None else rows.decisions(own)
     gradient = problem.linear - product - problem.ridge * dual
     low, high = offset_bounds(problem, dual, gradient)
-    length = squared_norm = float(dual @ product)
+    length = squared_norm = inner(dual, product)
     if weights is None:
         offset, apart = offsets_for(problem, dual, gradient), 0.0
     else:
@@ -114,14 +115,14 @@ def certify(
         offset = offsets_of_least_loss(
             problem, problem.linear - product, offset_between(low, high), rows.threads_for(problem.size)
         )
-        length, apart = float(weights @ weights), 0.5 * float(difference @ difference)
+        length, apart = inner(weights, weights), 0.5 * inner(difference, difference)
     decision = product + of_samples(problem, offset) if problem.groups else product
 
     scale = _feasible_scale(problem, decision) if weights is None else 1.0
     slack = problem.linear - (decision if scale == 1.0 else scale * decision)
     loss = conjugate(problem, slack)
     residual = residuals(problem, dual, slack, loss)
-    dual_value = float(problem.linear @ dual - 0.5 * squared_norm - 0.5 * (problem.ridge * dual) @ dual)
+    dual_value = inner(problem.linear, dual) - 0.5 * squared_norm - 0.5 * inner(problem.ridge * dual, dual)
     primal = float(0.5 * scale**2 * length + loss.sum() + scale * offset @ problem.total)
     sums = problem.group_sums(dual)
     # The sum of residuals equals primal − dual, without the cancellation of subtracting them. If the two are far apart,

@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin.matrices.features import Features
+from maxmargin.matrices.products import inner
 from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems.certificate import CANCELLATION, Certificate, conjugate, of_samples, residuals, response
 from maxmargin.problems.dual_problem import DualProblem
@@ -37,7 +38,7 @@ def certify_sparse(problem: DualProblem, dual: Floats, weights: Floats) -> Certi
     loss = conjugate(problem, slack)
     primal = float(np.abs(weights).sum() + loss.sum())
     dual, products = feasible_within(problem, rows, dual)
-    value = float(problem.linear @ dual - 0.5 * (problem.ridge * dual) @ dual)
+    value = inner(problem.linear, dual) - 0.5 * inner(problem.ridge * dual, dual)
     residual = residuals(problem, dual, slack, loss)
     of_weights = np.maximum(np.abs(weights) - weights * products, 0.0)
     gap, plain = float(residual.sum() + of_weights.sum()), primal - value
@@ -49,7 +50,7 @@ def certify_sparse(problem: DualProblem, dual: Floats, weights: Floats) -> Certi
         gap=gap,
         violation=float(violations(weights, rows.weights(response(problem, slack))).max(initial=0.0)),
         infeasibility=max(0.0, _longest(products) - 1.0, _longest(problem.group_sums(dual))),
-        squared_norm=float(weights @ weights),
+        squared_norm=inner(weights, weights),
         offset=offset,
         offset_interval=np.column_stack([offset, offset]),
         slack=slack,
@@ -68,8 +69,8 @@ def feasible_within(problem: DualProblem, rows: Features, dual: Floats) -> tuple
             heavier = rising if more > less else falling
             dual[heavier] *= min(more, less) / max(more, less)
     products = rows.weights(dual)
-    longest, bend = _longest(products), float((problem.ridge * dual) @ dual)
-    highest = float(problem.linear @ dual) / bend if bend > 0 else 0.0
+    longest, bend = _longest(products), inner(problem.ridge * dual, dual)
+    highest = inner(problem.linear, dual) / bend if bend > 0 else 0.0
     part = max(0.0, highest if longest * highest <= 1.0 else 1.0 / longest)
     return dual * part, products * part
 

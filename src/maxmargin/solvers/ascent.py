@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin.matrices import NOT_FINITE
+from maxmargin.matrices.products import inner
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.resources import limited_blas
@@ -92,7 +93,7 @@ class Ascent:
     def dual_value(self) -> float:
         """D at the point."""
         dual, gradient = self.point
-        return 0.5 * float(dual @ (self.linear + gradient))
+        return 0.5 * inner(dual, self.linear + gradient)
 
     @property
     def evaluations(self) -> int:

@@ -21,6 +21,7 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin.matrices import NOT_FINITE
+from maxmargin.matrices.products import inner
 from maxmargin.matrices.row_store import CHEAP
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
@@ -399,6 +400,6 @@ def _progress(state: BlockState, monitor: Monitor) -> Progress:
     )
     if state.has_whole_point:
         return progress
-    before = 0.5 * float(state.dual @ (state.linear + state.gradient))
+    before = 0.5 * inner(state.dual, state.linear + state.gradient)
     primal = before + known_gap(problem, state.dual, state.gradient)
     return replace(progress, primal=primal, violation=max(0.0, state.violation))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.matrices import row_store
+from maxmargin.matrices.products import inner
 from maxmargin.matrices.symmetric_matrix import Floats, Indices, partial_product
 from maxmargin.problems import Counters, DualProblem
 from maxmargin.solvers.hard_margin import squared_radius
@@ -232,4 +233,4 @@ class BlockState:
 
     def _set(self, dual: Floats, gradient: Floats) -> None:
         self._current = dual, gradient
-        self.tally.gain = 0.5 * float(dual @ (self.linear + gradient))
+        self.tally.gain = 0.5 * inner(dual, self.linear + gradient)

@@ -29,6 +29,7 @@ from maxmargin import _native
 from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.columns import Columns
 from maxmargin.matrices.features import Features
+from maxmargin.matrices.products import inner
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
 from maxmargin.problems.certificate import conjugate, of_samples, response
@@ -201,7 +202,7 @@ class DescentRun:
         dual, products = feasible_within(problem, self.rows, self.response)
         if not (np.isfinite(primal) and np.isfinite(products).all()):
             raise ValueError(NOT_FINITE)
-        value = float(problem.linear @ dual - 0.5 * (problem.ridge * dual) @ dual)
+        value = inner(problem.linear, dual) - 0.5 * inner(problem.ridge * dual, dual)
         self._violations = violations(self.weights, self.columns.products(self.response))
         found = LinearPoint(dual, vector, offset, primal, value)
         worst = float(self._violations.max(initial=0.0)) if self.sigma == 0.0 else np.inf

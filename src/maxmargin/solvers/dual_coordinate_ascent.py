@@ -23,6 +23,7 @@ import numpy as np
 
 from maxmargin import _native
 from maxmargin.matrices.features import Features
+from maxmargin.matrices.products import inner
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
 from maxmargin.problems.certificate import of_samples
@@ -32,7 +33,6 @@ from maxmargin.solvers.linear_point import (
     dual_value,
     features_of,
     finite_norms,
-    inner,
     mended,
     primal_value,
 )

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from maxmargin.matrices import NOT_FINITE
+from maxmargin.matrices.products import inner
 from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems import DualProblem, Progress
 from maxmargin.solvers.standing import known_gap, known_violation, standing
@@ -36,7 +37,7 @@ class DualPoint:
     @cached_property
     def value(self) -> float:
         """The dual value."""
-        return 0.5 * float(self.dual @ (self.problem.linear + self.gradient))
+        return 0.5 * inner(self.dual, self.problem.linear + self.gradient)
 
     @cached_property
     def violation(self) -> float:

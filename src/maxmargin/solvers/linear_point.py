@@ -12,6 +12,7 @@ import numpy as np
 
 from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.features import Features
+from maxmargin.matrices.products import inner
 from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.problems.certificate import (
@@ -175,11 +176,6 @@ class LinearPoint:
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         return Solution(self.dual, self.gradient, status, counters, weights, trace=monitor.trace)
-
-
-def inner(left: Floats, right: Floats) -> float:
-    """Return the product of two vectors on this thread: BLAS would wake up others for it, which takes longer."""
-    return float(np.einsum("i,i->", left, right))
 
 
 def dual_value(problem: DualProblem, dual: Floats, own_weights: Floats) -> float:

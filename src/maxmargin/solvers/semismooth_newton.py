@@ -21,6 +21,7 @@ import numpy as np
 from maxmargin import _native
 from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.features import Features
+from maxmargin.matrices.products import inner
 from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
 from maxmargin.problems.certificate import of_samples
@@ -30,7 +31,6 @@ from maxmargin.solvers.linear_point import (
     LinearPoint,
     dual_value,
     features_of,
-    inner,
     mended,
     primal_value,
 )

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from maxmargin import _native
 from maxmargin.matrices import NOT_FINITE, RowStore
+from maxmargin.matrices.products import inner
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.solvers.shrinking import violations
 from maxmargin.solvers.working_set import SELECTION_RULES
@@ -138,12 +139,12 @@ class Tile:
 
     def move(self, positions: Indices, change: Floats, values: Floats) -> None:
         """Set some variables to new values and bring everything up to date."""
-        slope = float(change @ self.gradient[positions])
+        slope = inner(change, self.gradient[positions])
         self.gradient -= self._combine(positions, change)
         self.gradient[positions] -= self.ridge[positions] * change
         self.dual[positions] = values
         self._memory[:] = -1
-        self.tally.gain += 0.5 * (slope + float(change @ self.gradient[positions]))  # the gradient falls linearly
+        self.tally.gain += 0.5 * (slope + inner(change, self.gradient[positions]))  # the gradient falls linearly
 
     def _square(self, positions: Indices, out: NDArray[Any]) -> Indices:
         """Write the values between some positions to `out`; return in which order."""

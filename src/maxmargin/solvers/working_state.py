@@ -13,6 +13,7 @@ import numpy as np
 
 from maxmargin import _native
 from maxmargin.matrices import CachedMatrix
+from maxmargin.matrices.products import inner
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import DualProblem
 from maxmargin.solvers.hard_margin import squared_radius
@@ -59,7 +60,7 @@ class WorkingState:
         self.dual = dual.copy()
         self.bounded_part = np.zeros(n if keep_bounded_part else 0)
         self.gradient = self._first_gradient(problem)
-        self.dual_value = 0.5 * float(self.dual @ (self.linear + self.gradient))
+        self.dual_value = 0.5 * inner(self.dual, self.linear + self.gradient)
         self.iterations = 0
         self.violation = np.inf
         self._radius: float | None = None
@@ -169,7 +170,7 @@ class WorkingState:
             moved = came_to_rest != 0
             self.bounded_part += self._product(positions[moved], came_to_rest[moved], 0)
         self._memory[:] = -1
-        self.dual_value = 0.5 * float(self.dual @ (self.linear + self.gradient))
+        self.dual_value = 0.5 * inner(self.dual, self.linear + self.gradient)
 
     def _product(self, columns: Indices, weights: Floats, start: int) -> Floats:
         """Return M[start:, columns] @ weights.
