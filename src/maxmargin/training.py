@@ -273,30 +273,21 @@ def train(
         if best is None or value > best[0]:
             best = value, solution
         if review == REVIEWS:
-            return _exhausted(problem, best, solver.stopping, samples, formulation, spent)
+            return _exhausted(problem, best, samples, formulation, spent)
         solution = solve(problem, solver.stopping, solution.dual)
     return machine
 
 
 def _exhausted(
-    problem: DualProblem,
-    best: tuple[float, Solution],
-    rule: StoppingRule,
-    samples: Indices,
-    formulation: Formulation,
-    spent: Counters,
+    problem: DualProblem, best: tuple[float, Solution], samples: Indices, formulation: Formulation, spent: Counters
 ) -> Machine:
-    """Return the best point that was seen, or the simplest one if rounding made it worse than that, dual or primal.
-
-    Points are looked at with a gradient that has rounding errors too: the proof may find that one was good enough.
-    """
+    """Return the best point that was seen, or the simplest one if rounding made it worse than that, dual or primal."""
     _, solution = best
     simplest = feasible_start(problem)
     reached, given = certify(problem, solution.dual), certify(problem, simplest)
-    status = Status.CONVERGED if reached.violation <= rule.violation else Status.PRECISION
     if not (reached.dual >= given.dual and reached.primal <= given.primal):
-        solution, status = Solution(simplest, problem.gradient(simplest), Status.PRECISION, spent), Status.PRECISION
-    machine = Machine(problem, replace(solution, status=status, counters=spent), samples, formulation)
+        solution = Solution(simplest, problem.gradient(simplest), Status.PRECISION, spent)
+    machine = Machine(problem, replace(solution, status=Status.PRECISION, counters=spent), samples, formulation)
     machine.judge_later()
     return machine
 

@@ -24,7 +24,7 @@ from reference.data import iris, wine
 @parametrize_with_checks(
     [
         OnlineSVC(),
-        OnlineSVC(kernel="linear", finishing=True, tol=1e-9),
+        OnlineSVC(kernel="linear", finishing=True, tol=1e-10),
         OnlineSVC(fit_intercept=False, selection="most_violating_pair", epochs=2, multi_class="ovo"),
         OnlineSVC(budget=40, budget_strategy="merge"),
     ],

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.resources import limited_blas
+
 if TYPE_CHECKING:
     from maxmargin.matrices.features import Features
     from maxmargin.matrices.single_columns import SingleColumns
@@ -97,6 +99,7 @@ def partial_product(
         step = step if most_rows is None else min(step, most_rows)
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
-            # BLAS would call its threads, who wait for more to come and are in our way (`matrices/products.py`).
-            out[part] = np.einsum("ij,j->i", matrix.block(rows[part], columns), weights)
+            block = matrix.block(rows[part], columns)
+            with limited_blas(1):  # its threads would spin beside us (`products.py`); plain sums lose digits
+                out[part] = block @ weights
     return out
