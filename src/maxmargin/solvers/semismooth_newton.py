@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxmargin import _native
 from maxmargin.matrices import NOT_FINITE
@@ -27,6 +28,7 @@ from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
 from maxmargin.problems.certificate import of_samples
 from maxmargin.problems.offsets import offsets_of_least_loss
 from maxmargin.resources import limited_blas
+from maxmargin.solvers.edge_samples import EdgeSamples
 from maxmargin.solvers.linear_point import (
     LinearPoint,
     dual_value,
@@ -53,6 +55,9 @@ SHARP_ENOUGH = 1e-5
 
 #: A problem that takes so many steps is given up for one with a larger σ.
 HARD = 40
+
+#: So is one in which so many steps had to be cut to less than this part.
+MANY_SHORT, SHORT = 6, 0.35
 
 #: So many steps without a better point are the sign that rounding is all that is left.
 PATIENCE = 100
@@ -109,6 +114,7 @@ class NewtonRun:
         self.iterations = self.rounds = 0
         self.weights, self.offset, self.centre = point.weights, point.offset, point.dual
         self._image: Any = begin.image  # F w, None as long as nobody knows it
+        self._moved: Floats | None = None  # by how much the last step changed slacks, if it was a whole one
         self._lengths = squared_length(rows)
         self.sigma = self._first_sigma() if begin.sigma is None else begin.sigma
         enough = 0.0 if float(problem.ridge.min(initial=1.0)) > 0 else SHARP_ENOUGH * self.sigma
@@ -171,7 +177,7 @@ class NewtonRun:
 
     def _solve_rounded(self) -> Status | None:
         """Solve the problem with the present σ and centre; return how the whole run ends, if it does."""
-        steps = 0
+        steps = self._short = 0
         self._respond(self._image)
         while True:
             if self._judge():
@@ -184,7 +190,11 @@ class NewtonRun:
             tired = self.iterations - self._best_at > PATIENCE
             if tired and self.sigma <= self._sharpest:
                 return self.point.no_better_possible(self.problem, self.rows, self.rule)
-            if steps >= HARD or (self.sigma > 0 and steps > 0 and (tired or self._solved())):
+            if (
+                steps >= HARD
+                or self._short >= MANY_SHORT
+                or (self.sigma > 0 and steps > 0 and (tired or self._solved()))
+            ):
                 return None
             self._step()
             steps += 1
@@ -291,12 +301,15 @@ class NewtonRun:
         weights, offset, image, slack = self.weights, self.offset, self._image, self._slack
         self.weights, self.offset = weights + along, offset + shift
         self._respond()
-        if abs(self._slope_along(along, shift)) <= FULL_STEP * -before:
-            return
         change = self._image - image
         fall = change + of_samples(self.problem, shift) if len(shift) else change
+        self._moved = np.abs(fall)
+        if abs(self._slope_along(along, shift)) <= FULL_STEP * -before:
+            return
         length = self._search(weights, along, shift, slack, fall)
+        self._short += length < SHORT
         self.weights, self.offset = weights + length * along, offset + length * shift
+        self._moved = None
         self._respond(image + length * change)
 
     def _slope_along(self, along: Floats, shift: Floats) -> float:
@@ -309,8 +322,11 @@ class NewtonRun:
         between = (self._response > problem.lower) & (self._response < problem.upper)
         count = int(np.count_nonzero(between))
         if self._one_sum and by_features(self.rows, count):
-            moments = self._running.of(between, self.sigma)
-            return step_by_features(moments, self._running.origin, self.rows.constant, -self._uphill, -self._lacking)
+            step = self._step_by_features(between)
+            if self.sigma > 0 or self._moved is None or not EdgeSamples.pay(self.rows):
+                return step
+            edge = EdgeSamples(problem, self.rows, self._slack, self._moved)
+            return edge.settle(step, between, self._step_by_features)
         free = np.flatnonzero(between)
         factors = 1.0 / (problem.ridge + self.sigma)
         equations = NewtonEquations(
@@ -321,6 +337,14 @@ class NewtonRun:
             lambda: problem.matrix.block(free, free),
         )
         return equations.solve(-self._uphill, -self._lacking)
+
+    def _step_by_features(
+        self, between: NDArray[np.bool_], own: Floats | float = 0.0, total: float = 0.0
+    ) -> tuple[Floats, Floats]:
+        """Solve the equations by features, with Fᵀβ and Σβ changed by so much."""
+        moments = self._running.of(between, self.sigma)
+        uphill, lacking = self._uphill - own, self._lacking - total
+        return step_by_features(moments, self._running.origin, self.rows.constant, -uphill, -lacking)
 
     def _search(self, weights: Floats, along: Floats, shift: Floats, slack: Floats, fall: Floats) -> float:
         """Return the step length at which the slope of the rounded primal is nearly zero."""
