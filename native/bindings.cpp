@@ -321,6 +321,7 @@ NB_MODULE(_native, m) {
         nb::arg("features").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"));
   define_solvers(m);
   define_linear(m);
+  define_primal(m);
   define_online(m);
   define_text(m);
 }

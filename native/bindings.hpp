@@ -35,6 +35,7 @@ extern const Level level;  // the instruction set in use, chosen once at import
 
 void define_solvers(nb::module_& m);
 void define_linear(nb::module_& m);
+void define_primal(nb::module_& m);
 void define_online(nb::module_& m);
 void define_text(nb::module_& m);
 

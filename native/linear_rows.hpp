@@ -175,6 +175,13 @@ void add_squares(const CompressedRows<T, I>& rows, const std::int64_t* picks, st
 
 // ---- coordinate steps -------------------------------------------------------------------------------------------
 
+// What a sample adds to the duality gap: conjugate(z) − βz + ½ ridge β². It is infinite if only an infinite β could answer.
+MAXMARGIN_INLINE double sample_gap(double z, double beta, double lower, double upper, double ridge) {
+  if (!(ridge > 0.0)) return z == 0.0 ? 0.0 : ((z > 0.0 ? upper : lower) - beta) * z;
+  const double wish = z / ridge, answer = wish < lower ? lower : wish > upper ? upper : wish;
+  return (answer - beta) * (z - 0.5 * ridge * (answer + beta));
+}
+
 // Take a step along each of the variables order[begin … end), one after the other. Those on a bound whose gradient points
 // beyond it by more than the thresholds leave: they are put behind the others.
 template <class Rows>
@@ -189,6 +196,7 @@ AscentOutcome ascend(const Rows& rows, AscentState& s, std::int64_t* order, std:
     const double offset = s.constant * s.weights[s.width] + (g >= 0 ? s.offset[g] + s.stiffness[g] * s.excess[g] : 0.0);
     const double gradient = s.linear[i] - dot(rows, row, w) - offset - s.ridge[i] * s.dual[i];
     const double before = s.dual[i];
+    out.gap += sample_gap(gradient + s.ridge[i] * before, before, s.lower[i], s.upper[i], s.ridge[i]);
     double pull = gradient;
     if (before >= s.upper[i]) {
       if (gradient > s.leave_above) {

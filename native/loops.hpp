@@ -225,6 +225,7 @@ struct AscentState {
 struct AscentOutcome {
   std::int64_t steps = 0, left = 0;
   double highest = 0.0, lowest = 0.0;  // of the projected gradients that were seen
+  double gap = 0.0;                    // the duality gaps of the samples, each when it was seen
 };
 
 // The state of the stochastic subgradient method: w = scale · direction, the sum of past weights = factor · direction + sums.

@@ -279,7 +279,7 @@ def ascend(
     leave_below: float,
     damping: float,
     threads: int,
-) -> tuple[int, int, float, float]: ...
+) -> tuple[int, int, float, float, float]: ...
 def descend(
     values: _Values,
     starts: _Indices,

@@ -6,12 +6,12 @@ import numpy as np
 
 
 def take_pass(rows, state, order, leave_above=np.inf, leave_below=np.inf):
-    """Take one pass, in place; return the variables that stay, and the highest and lowest projected gradient.
+    """Take one pass, in place; return who stays, the highest and lowest projected gradient, and the sum of all gaps.
 
     `state` has dual, weights (the last for the constant feature), linear, lower, upper, ridge, group, offset, excess,
     stiffness and constant, under these names.
     """
-    s, stay, highest, lowest = state, list(order), 0.0, 0.0
+    s, stay, highest, lowest, gap = state, list(order), 0.0, 0.0, 0.0
     k = 0
     while k < len(stay):
         i = stay[k]
@@ -21,6 +21,7 @@ def take_pass(rows, state, order, leave_above=np.inf, leave_below=np.inf):
             offset += s["offset"][g] + s["stiffness"][g] * s["excess"][g]
         gradient = s["linear"][i] - x @ s["weights"][:-1] - offset - s["ridge"][i] * s["dual"][i]
         before, pull = s["dual"][i], gradient
+        gap += gap_of(gradient + s["ridge"][i] * before, before, s["lower"][i], s["upper"][i], s["ridge"][i])
         at_upper, at_lower = before >= s["upper"][i], before <= s["lower"][i]
         if (at_upper and gradient > leave_above) or (at_lower and not at_upper and gradient < -leave_below):
             stay[k] = stay[-1]
@@ -40,4 +41,10 @@ def take_pass(rows, state, order, leave_above=np.inf, leave_below=np.inf):
             if g >= 0:
                 s["excess"][g] += after - before
         k += 1
-    return stay, highest, lowest
+    return stay, highest, lowest, gap
+
+
+def gap_of(slack, dual, lower, upper, ridge):
+    """Return by how much the best answer to a slack is better than a dual variable."""
+    best = np.clip(slack / ridge, lower, upper) if ridge > 0 else upper if slack > 0 else lower
+    return (best * slack - ridge * best**2 / 2) - (dual * slack - ridge * dual**2 / 2)

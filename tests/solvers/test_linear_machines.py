@@ -152,8 +152,8 @@ def test_the_native_pass_takes_the_steps_of_the_pseudo_code(form, name, constant
     left = np.arange(n)
     for _ in range(6):
         order = random.permutation(left)
-        expected, high, low = coordinate_ascent.take_pass(table, twin, order, *leave)
-        _, last, highest, lowest = _native.ascend(
+        expected, high, low, gaps = coordinate_ascent.take_pass(table, twin, order, *leave)
+        _, last, highest, lowest, gap = _native.ascend(
             *rows.arrays, rows.picks, not len(rows.picks), own["dual"], own["weights"], problem.linear, problem.lower,
             problem.upper, problem.ridge, rows.squared_norms(), problem.group, own["offset"], own["excess"],
             own["stiffness"], rows.constant, order, 0, len(order), *leave, 1.0, 1,
@@ -161,7 +161,7 @@ def test_the_native_pass_takes_the_steps_of_the_pseudo_code(form, name, constant
         np.testing.assert_array_equal(order[:last], expected)
         for key in ("dual", "weights", "excess"):
             np.testing.assert_allclose(own[key], twin[key], atol=1e-12)
-        assert (highest, lowest) == pytest.approx((high, low), abs=1e-12)
+        assert (highest, lowest, gap) == pytest.approx((high, low, gaps), abs=1e-12)
         left, leave = order[:last], (high or np.inf, -low or np.inf)
     assert len(left) < n or name != "hinge"
 

@@ -96,7 +96,7 @@ def from_zero_to_one(data: Data) -> Data:
 
 
 #: Data whose fits take milliseconds.
-SMALL = ("mushrooms", "splice")
+SMALL = ("a9a", "ijcnn1", "mushrooms", "splice", "reuters", "unscaled")
 
 
 def _with_costs(data: dict[str, Callable[[], Data]], loss: str, repeats: int = 5) -> list[LinearCase]:

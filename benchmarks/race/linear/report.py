@@ -68,15 +68,19 @@ def markdown(race: dict[str, Any]) -> str:
 
 
 def _introduction(race: dict[str, Any]) -> str:
+    often = sorted(
+        {(e["name"].split("_C")[0], e["fits_per_process"]) for e in race["cases"] if e["fits_per_process"] > 1}
+    )
+    many = f" (of {', '.join(name for name, _ in often)}: the median of {often[0][1]} after a warm-up)" if often else ""
     worst = max((e["reference"]["relative_gap"] for e in race["cases"] if e["reference"]), default=0.0)
     return (
         "Linear machines with a regularised bias, the same problem for all; of many classes each against the rest. "
-        f"Medians of {race['settings']['runs']} runs, every run in a fresh process; seconds of `fit` alone. Relative "
-        "gap = (P(w, b) − D*) / P(w, b): P is the primal value of a contestant's weights, computed in float64, D* the "
-        "dual value of maxmargin's certificate in a fit to a finer tolerance, so that the gap is at least the distance "
-        f"from the optimum (that fit's own gap is at most {worst:.1g}); of many classes both are sums over the "
-        "machines. A peer's tolerance is not a gap: each is run with the loosest of its own tolerances (half decades; "
-        "sgd: epochs) that reaches the gap, and with the faster of its variants: scikit-learn with `dual=True` or "
+        f"Medians of {race['settings']['runs']} runs, every run in a fresh process; seconds of `fit` alone{many}. "
+        "Relative gap = (P(w, b) − D*) / P(w, b): P is the primal value of a contestant's weights, computed in "
+        "float64, D* the dual value of maxmargin's certificate in a fit to a finer tolerance, so that the gap is at "
+        f"least the distance from the optimum (that fit's own gap is at most {worst:.1g}); of many classes both are "
+        "sums over the machines. A peer's tolerance is not a gap: each is run with the loosest of its own tolerances (half "
+        "decades; sgd: epochs) that reaches the gap, and with the faster of its variants: scikit-learn with `dual=True` or "
         "`False`, LIBLINEAR's own interface with `-s 1` or `-s 2` (hinge: `-s 3`), whose nodes are made before the "
         "clock starts, sgd with two rules for its steps. maxmargin is told the gap. `!` marks a gap above "
         f"{LENIENCE:g} times the wanted one, `>` the seconds after which a peer had not reached it, `~` a peer that "

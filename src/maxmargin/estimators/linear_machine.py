@@ -22,6 +22,7 @@ from maxmargin.estimators.held_out import deadline_of
 from maxmargin.estimators.pairs import side_by_side
 from maxmargin.estimators.parameters import check_choice, check_count, check_flag, check_number
 from maxmargin.estimators.reports import Reporting, trained_elsewhere
+from maxmargin.estimators.samples import without_zeros
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.kernels import Linear, Points
 from maxmargin.linear_training import TRAINING, LinearMachine, Training
@@ -234,7 +235,7 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
         """
         threads = self._threads(X)
         beside = min(threads, machines)
-        points = Points(X)
+        points = Points(without_zeros(X))
         taken = points if len(rows) == len(points) else points.take(rows)
         matrix = KernelMatrix(Linear(), taken, max(1, threads // beside))
         scaling = self._check_intercept()

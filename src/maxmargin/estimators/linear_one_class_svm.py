@@ -112,7 +112,8 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Used as it is in C order or as CSR, in float32 or float64; other forms are converted once.
+            Used as it is in C order or as CSR, in float32 or float64; other forms are converted once. Many dense values
+            that are mostly zeros are compressed, which takes less than half as much memory as they have.
         y : ignored
             There for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional

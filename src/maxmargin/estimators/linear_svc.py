@@ -160,7 +160,8 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, Linea
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Used as it is in C order or as CSR, in float32 or float64; other forms are converted once.
+            Used as it is in C order or as CSR, in float32 or float64; other forms are converted once. Many dense values
+            that are mostly zeros are compressed, which takes less than half as much memory as they have.
         y : array-like of shape (n_samples,)
             Labels of any type.
         sample_weight : array-like of shape (n_samples,), optional

@@ -155,7 +155,8 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, RegressorMixin, LinearEstima
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Used as it is in C order or as CSR, in float32 or float64; other forms are converted once.
+            Used as it is in C order or as CSR, in float32 or float64; other forms are converted once. Many dense values
+            that are mostly zeros are compressed, which takes less than half as much memory as they have.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Numbers. Each column of a table gets a function of its own.
         sample_weight : array-like of shape (n_samples,), optional

@@ -13,11 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from maxmargin import estimators
 from maxmargin.estimators import (
@@ -35,6 +34,7 @@ from maxmargin.estimators.linear_machine import LinearEstimator
 from maxmargin.estimators.noise import LaplaceNoise
 from maxmargin.estimators.online_machine import OnlineMachine
 from maxmargin.estimators.single_machine import SingleMachine
+from maxmargin.interchange.described import Check, Sizes, count, floats, is_floats, is_within, matrix, number, whole
 from maxmargin.interchange.errors import ModelFileError
 from maxmargin.interchange.records import GEOMETRIES
 from maxmargin.kernels import Kernel
@@ -58,61 +58,6 @@ OPTIONAL = frozenset(["feature_names_in_", "n_pairs_", "noise_scale_", "density_
 
 #: Attributes that tell of the training; a model that was trained elsewhere has no machines and may lack the others.
 OF_TRAINING = frozenset(["_machines_", "shape_fit_", "fit_status_", "n_iter_", "class_weight_"])
-
-
-class Sizes(dict[str, int]):
-    """Named sizes. The first mention sets one, all others must agree."""
-
-    def agree(self, names: tuple[str | int, ...], shape: tuple[int, ...]) -> bool:
-        """Whether an array of this shape has the named sizes."""
-        return len(names) == len(shape) and all(
-            (name if isinstance(name, int) else self.setdefault(name, size)) == size
-            for name, size in zip(names, shape, strict=True)
-        )
-
-
-Check = Callable[[Any, Sizes], bool]
-
-
-def floats(*names: str | int) -> Check:
-    """Describe an array of finite numbers."""
-    return lambda value, sizes: _is_floats(value) and sizes.agree(names, value.shape)
-
-
-def matrix(*names: str | int, single: bool = False) -> Check:
-    """Describe a matrix of finite numbers, dense or of compressed rows, in double or also in single precision."""
-
-    def check(value: Any, sizes: Sizes) -> bool:
-        entries = value.data if sparse.issparse(value) else value
-        return _is_floats(entries, single) and sizes.agree(names, value.shape)
-
-    return check
-
-
-def whole(*names: str | int, below: str | None = None) -> Check:
-    """Describe an array of whole numbers of at least 0, and below a named size."""
-
-    def check(value: Any, sizes: Sizes) -> bool:
-        good = isinstance(value, np.ndarray) and value.dtype == np.int32 and sizes.agree(names, value.shape)
-        return good and _is_within(value, 2**31 if below is None else sizes.get(below, 2**31))
-
-    return check
-
-
-def number(value: Any, sizes: Sizes) -> bool:
-    """Describe one finite number."""
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_) and bool(np.isfinite(float(value)))
-
-
-def count(name: str | None = None) -> Check:
-    """Describe one whole number of at least 0, or a named size of at least 1."""
-    least = 0 if name is None else 1
-
-    def check(value: Any, sizes: Sizes) -> bool:
-        good = isinstance(value, Integral) and not isinstance(value, bool) and least <= int(value) < 2**62
-        return good and (name is None or sizes.agree((name,), (int(value),)))
-
-    return check
 
 
 def _shape(value: Any, sizes: Sizes) -> bool:
@@ -357,7 +302,7 @@ def _check_kernel_machine(model: KernelMachine, sizes: Sizes) -> None:
     _require((sizes["vectors"], sizes["width"]) == expected, "support_vectors_ does not fit the rest of the model")
     samples = sizes.setdefault("samples", sizes["features"]) if precomputed else 0
     _require(not precomputed or sizes["features"] == samples, "a precomputed matrix must be square")
-    _require(not precomputed or _is_within(model.support_, samples), "support_ lies outside of the training samples")
+    _require(not precomputed or is_within(model.support_, samples), "support_ lies outside of the training samples")
     _check_common(model, sizes)
 
 
@@ -408,14 +353,14 @@ def _is_machine(machine: Machine, sizes: Sizes) -> bool:
     """Whether the dual vector, the expansion and the proof of a machine are about the same samples."""
     parts = machine.parts()
     per_variable, per_sample = parts.dual.shape, parts.samples.shape
-    if not (len(per_sample) == 1 and per_sample[0] > 0 and _is_within(parts.samples, sizes["samples"])):
+    if not (len(per_sample) == 1 and per_sample[0] > 0 and is_within(parts.samples, sizes["samples"])):
         return False
     columns = sizes.get("columns")  # of an all-in-one machine
     factors = (1, 2) if columns is None else (columns,)
     possible = [sizes["ranked"]] if "ranked" in sizes else [factor * per_sample[0] for factor in factors]
     shape = per_sample if columns is None else (*per_sample, columns)
-    good = len(per_variable) == 1 and per_variable[0] in possible and _is_floats(parts.dual)
-    good = good and _is_floats(parts.expansion.coefficients) and parts.expansion.coefficients.shape == shape
+    good = len(per_variable) == 1 and per_variable[0] in possible and is_floats(parts.dual)
+    good = good and is_floats(parts.expansion.coefficients) and parts.expansion.coefficients.shape == shape
     if not good or parts.judged is None:
         return good
     certificate, geometry = parts.judged
@@ -425,9 +370,9 @@ def _is_machine(machine: Machine, sizes: Sizes) -> bool:
 def _is_linear_machine(machine: LinearMachine, sizes: Sizes) -> bool:
     """Whether the dual vector, the weights and the proof of a linear machine are about the same rows and features."""
     per_variable, per_sample = machine.dual.shape, machine.samples.shape
-    if not (len(per_variable) == len(per_sample) == 1 and per_sample[0] > 0 and _is_within(machine.samples, 2**62)):
+    if not (len(per_variable) == len(per_sample) == 1 and per_sample[0] > 0 and is_within(machine.samples, 2**62)):
         return False
-    good = per_variable[0] % per_sample[0] == 0 and _is_floats(machine.dual) and _is_floats(machine.weights)
+    good = per_variable[0] % per_sample[0] == 0 and is_floats(machine.dual) and is_floats(machine.weights)
     good = good and machine.weights.shape[-1:] == (sizes["features"],)
     return good and bool(np.isfinite(machine.offset).all()) and _is_about(machine.certificate, per_variable)
 
@@ -446,18 +391,9 @@ def _is_seen(geometry: Any, per_variable: tuple[int, ...], shape: tuple[int, ...
     arrays = [value for value in values if isinstance(value, np.ndarray)]
     rows = [array for array in arrays if array.dtype == np.int64]
     end = max(sizes["samples"], sizes.get("ranked", 0))
-    return all(array.ndim <= 2 and _is_within(array, end) for array in rows) and all(
+    return all(array.ndim <= 2 and is_within(array, end) for array in rows) and all(
         array.shape in (per_variable, shape, shape[1:]) for array in arrays if array.dtype != np.int64
     )
-
-
-def _is_floats(value: Any, single: bool = False) -> bool:
-    good = isinstance(value, np.ndarray) and value.dtype in ((np.float64, np.float32) if single else (np.float64,))
-    return good and bool(np.isfinite(value).all())
-
-
-def _is_within(values: Any, end: int) -> bool:
-    return not values.size or (int(values.min()) >= 0 and int(values.max()) < end)
 
 
 def _require(good: bool, sentence: str) -> None:

@@ -103,6 +103,7 @@ class AscentRun:
         self._stiffness[self._stiffness == 0] = 1.0
         self._order = np.arange(problem.size)
         self._leave = np.inf, np.inf
+        self._gaps = np.inf, np.inf  # of the last two passes, each sample's when it was seen
         self._damping = 1.0
         self._random = np.random.default_rng(seed)
 
@@ -121,13 +122,12 @@ class AscentRun:
         self.monitor.begin(self._progress)
         if self.point.accepted(self.rule):
             return Status.CONVERGED
-        best, best_at, next_look = self.point.value, self.iterations, self.iterations + 1
+        best, best_at, next_look = self.point.value, self.iterations, self._latest_look(until)
         while until is None or self.iterations < until:
             stop = self.monitor.limit_reached(self.iterations) or self.take_pass()
-            if stop is None and self.iterations < next_look:
+            if stop is None and self.iterations < next_look and not self._promising():
                 continue
-            next_look = self.iterations + max(1, self.iterations // 3)
-            next_look = next_look if until is None else min(next_look, max(until, self.iterations + 1))
+            next_look = self._latest_look(until)
             if self.look():
                 return Status.CONVERGED
             if stop is not None:
@@ -140,20 +140,32 @@ class AscentRun:
                 return self.point.no_better_possible(self.problem, self.rows, self.rule)
         return None
 
+    def _latest_look(self, until: int | None) -> int:
+        """Return the pass after which the point is judged in any case; sooner where nothing tells of the gap."""
+        wait = self.iterations // 3 if self.rule.relative_gap is None else self.iterations
+        latest = self.iterations + max(1, wait)
+        return latest if until is None else min(latest, max(until, self.iterations + 1))
+
+    def _promising(self) -> bool:
+        """Whether the next look at the gap may be the last, going by what the samples of the last passes told of it."""
+        before, now = self._gaps
+        primal = self.point.primal
+        return self.rule.accepts_gap(primal, primal - now * min(1.0, now / before if before > 0 else 1.0))
+
     def take_pass(self) -> Status | None:
         """Take a step along every variable in play; return a status if the run has to end in the midst of it."""
         problem, rows = self.problem, self.rows
         order = self._shuffled()
         excess = problem.group_sums(self.dual) - problem.total
         stay: list[Indices] = []
-        highest = lowest = 0.0
+        highest = lowest = gap = 0.0
         per_row = max(1, rows.stored // max(1, rows.size))
         step = max(1, STRETCH // per_row)
         for begin in range(0, len(order), step):
             end = min(len(order), begin + step)
             threads = rows.threads if (end - begin) * per_row >= LEAST_SHARED + WORTH_COPIES * rows.dimension else 1
             before = (self.dual.copy(), self.weights.copy()) if threads > 1 else None
-            _, last, high, low = _native.ascend(
+            _, last, high, low, part = _native.ascend(
                 *rows.arrays, rows.picks, not len(rows.picks), self.dual, self.weights, problem.linear, problem.lower,
                 problem.upper, problem.ridge, self._norms, problem.group, self.offset, excess, self._stiffness,
                 rows.constant, order, begin, end, *self._leave, self._damping if threads > 1 else 1.0, threads,
@@ -162,12 +174,13 @@ class AscentRun:
                 self._hold_back(*before, threads)
                 excess = problem.group_sums(self.dual) - problem.total
             stay.append(order[begin:last])
-            highest, lowest = max(highest, high), min(lowest, low)
+            highest, lowest, gap = max(highest, high), min(lowest, low), gap + part
             if (stop := self._interruption()) is not None:
                 return stop
         self.offset += self._stiffness * excess
         self._order = np.concatenate(stay) if stay else order
         self._leave = highest if highest > 0 else np.inf, -lowest if lowest < 0 else np.inf
+        self._gaps = self._gaps[1], gap
         self.iterations += 1
         return None
 
