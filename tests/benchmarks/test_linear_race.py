@@ -230,7 +230,7 @@ def entry(name="a_C1", C=1.0, target=1e-4, **contestants):
     results = {key.replace("_", "-"): value for key, value in contestants.items()}
     return {
         "name": name, "rows": 10, "features": 2, "classes": 2, "sparse": False, "C": C, "target": target,
-        "max_seconds": 60.0, "limit": {"seconds": 0.01, "way": "read", "data_mb": 1.0},
+        "max_seconds": 60.0, "fits_per_process": 5, "limit": {"seconds": 0.01, "way": "read", "data_mb": 1.0},
         "one_pass": 0.05,
         "reference": {"relative_gap": 1e-7}, "contestants": results,
     }  # fmt: skip

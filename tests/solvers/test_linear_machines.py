@@ -23,6 +23,9 @@ from maxmargin.solvers import (
     linear_choice,
     newton_equations,
 )
+from maxmargin.solvers.dual_coordinate_ascent import AscentRun
+from maxmargin.solvers.linear_point import LinearPoint
+from maxmargin.solvers.stopping import Monitor
 from reference import coordinate_ascent
 
 SOLVERS = [DualCoordinateAscentSolver, SemismoothNewtonSolver, LinearSolver]
@@ -174,6 +177,42 @@ def test_coordinate_ascent_rises_with_every_pass():
         values.append(certify(problem, DualCoordinateAscentSolver(rule).solve(problem).dual).dual)
     assert (np.diff(values) >= -1e-12).all()
     assert values[-1] > values[0]
+
+
+@pytest.mark.parametrize(("cost", "slow"), [(1e-5, False), (10.0, True)])
+def test_coordinate_ascent_is_left_when_it_is_slow(cost, slow, monkeypatch):
+    X, signs = two_clouds(2000, 150, 1.0)
+    begun = []
+    original = linear_choice.NewtonRun
+    monkeypatch.setattr(linear_choice, "NewtonRun", lambda *rest: begun.append(rest) or original(*rest))
+    rule = StoppingRule(violation=1e-12, relative_gap=1e-6)
+    problem = problem_of(X, signs, cost, pose=squared_hinge.pose)
+    assert linear_choice.step_price(problem.matrix.features()) > linear_choice.CHEAP_STEP
+    solution = LinearSolver(rule).solve(problem)
+    assert solution.status is Status.CONVERGED
+    assert certify(problem, solution.dual, solution.weights).relative_gap <= 1e-6
+    assert bool(begun) == slow
+    if slow:
+        assert solution.counters.iterations < 20  # three passes or four, and Newton's steps
+        alone = DualCoordinateAscentSolver(rule).solve(problem)
+        assert alone.counters.iterations > 3 * solution.counters.iterations
+
+
+def test_passes_that_are_left_are_told_by_those_that_were():
+    X, signs = two_clouds(500, 20, 1.0)
+    problem = problem_of(X, signs, 0.01, pose=squared_hinge.pose)
+    rows, rule = problem.matrix.features(), StoppingRule(violation=1e-12, relative_gap=1e-8)
+    run = AscentRun(problem, rows, LinearPoint.start(problem, rows, None, rule), Monitor(rule))
+    told = {}
+
+    def listen():
+        told[run.iterations] = run.passes_left()
+        return True
+
+    assert run.solve(listen) is Status.CONVERGED
+    assert told[1] == told[2] == 0.0  # nothing is known yet
+    half = run.iterations // 2
+    assert told[half] == pytest.approx(run.iterations - half, rel=0.5)
 
 
 def test_newton_needs_few_steps_whatever_the_cost():

@@ -17,6 +17,7 @@ depend on who is quick: the same number of threads gives the same bits.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -49,6 +50,9 @@ LEAST_SHARED, WORTH_COPIES = 2 * 10**6, 50
 
 #: If the dual is highest at less than this part of what several threads did, they are held back from then on.
 CAUTION = 0.75
+
+#: The relative gap that is waited for where a rule does not tell one.
+SMALL_GAP = 1e-6
 
 #: If so many passes have not raised the dual by more than this part, rounding is all that is left.
 PATIENCE, ROUNDING = 1000, 1e-13
@@ -103,7 +107,7 @@ class AscentRun:
         self._stiffness[self._stiffness == 0] = 1.0
         self._order = np.arange(problem.size)
         self._leave = np.inf, np.inf
-        self._gaps = np.inf, np.inf  # of the last two passes, each sample's when it was seen
+        self._gaps = np.inf, np.inf, np.inf  # of the last three passes, each sample's when it was seen
         self._damping = 1.0
         self._random = np.random.default_rng(seed)
 
@@ -111,23 +115,37 @@ class AscentRun:
         """Return what the run cost."""
         return Counters(iterations=self.iterations, rounds=self.looks, seconds=self.monitor.seconds)
 
-    def solve(self, until: int | None = None) -> Status | None:
-        """Take passes until the point is good enough or a limit is reached, or return None after `until` passes."""
+    def solve(self, worth_it: Callable[[], bool] | None = None) -> Status | None:
+        """Take passes until the point is good enough or a limit is reached, or return None when it is not worth it."""
         try:
-            return self._solve(until)
+            return self._solve(worth_it)
         except KeyboardInterrupt:
             return Status.INTERRUPTED
 
-    def _solve(self, until: int | None) -> Status | None:
+    def passes_left(self) -> float:
+        """Return about how many passes are left, going by how the gaps of the samples fall from pass to pass."""
+        first, _, last = self._gaps
+        if not np.isfinite(first):
+            return 0.0
+        rule = self.rule
+        part = SMALL_GAP if rule.relative_gap is None else rule.relative_gap
+        goal = max(part * abs(self.point.primal), rule.gap or 0.0)
+        if last <= goal:
+            return 0.0
+        return float(2.0 * np.log(goal / last) / np.log(last / first)) if 0 < last < first and goal > 0 else np.inf
+
+    def _solve(self, worth_it: Callable[[], bool] | None) -> Status | None:
         self.monitor.begin(self._progress)
         if self.point.accepted(self.rule):
             return Status.CONVERGED
-        best, best_at, next_look = self.point.value, self.iterations, self._latest_look(until)
-        while until is None or self.iterations < until:
+        best, best_at, next_look = self.point.value, self.iterations, self.iterations + 1
+        while True:
             stop = self.monitor.limit_reached(self.iterations) or self.take_pass()
-            if stop is None and self.iterations < next_look and not self._promising():
+            given_up = worth_it is not None and not worth_it()
+            if stop is None and not given_up and self.iterations < next_look and not self._promising():
                 continue
-            next_look = self._latest_look(until)
+            # By then the point is judged in any case; sooner where nothing tells of the gap.
+            next_look = self.iterations + max(1, self.iterations // (3 if self.rule.relative_gap is None else 1))
             if self.look():
                 return Status.CONVERGED
             if stop is not None:
@@ -138,17 +156,12 @@ class AscentRun:
                 best, best_at = self.point.value, self.iterations
             elif self.iterations - best_at > PATIENCE:
                 return self.point.no_better_possible(self.problem, self.rows, self.rule)
-        return None
-
-    def _latest_look(self, until: int | None) -> int:
-        """Return the pass after which the point is judged in any case; sooner where nothing tells of the gap."""
-        wait = self.iterations // 3 if self.rule.relative_gap is None else self.iterations
-        latest = self.iterations + max(1, wait)
-        return latest if until is None else min(latest, max(until, self.iterations + 1))
+            if given_up:
+                return None
 
     def _promising(self) -> bool:
         """Whether the next look at the gap may be the last, going by what the samples of the last passes told of it."""
-        before, now = self._gaps
+        _, before, now = self._gaps
         primal = self.point.primal
         return self.rule.accepts_gap(primal, primal - now * min(1.0, now / before if before > 0 else 1.0))
 
@@ -180,7 +193,7 @@ class AscentRun:
         self.offset += self._stiffness * excess
         self._order = np.concatenate(stay) if stay else order
         self._leave = highest if highest > 0 else np.inf, -lowest if lowest < 0 else np.inf
-        self._gaps = self._gaps[1], gap
+        self._gaps = (*self._gaps[1:], gap)
         self.iterations += 1
         return None
 

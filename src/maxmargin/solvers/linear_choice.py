@@ -2,9 +2,8 @@
 
 Few features for many samples: Newton's method, begun on a sample of the samples with weights that count for all. Its
 solution is nearly that of the whole, so that a few steps with all data are left. Otherwise coordinate ascent comes
-first, for as many passes as one Newton step costs: easy problems are solved by then, and for the others the weights are
-a good start. Where Newton's equations have many features *and* many samples, coordinate ascent goes on for longer, as
-long as the equations of the samples between their bounds would cost.
+first. How the gaps of the samples fall from pass to pass tells how many passes are left, and how many samples are
+between their bounds what Newton's method would cost instead: when that is less, it goes on from there.
 """
 
 from __future__ import annotations
@@ -38,6 +37,12 @@ BLAS_GAIN, FACTOR_GAIN = 8.0, 32.0
 #: If a Newton step costs less than so many passes, coordinate ascent is left out.
 CHEAP_STEP = 12.0
 
+#: Steps that Newton's method takes about, where samples have a ridge and where it needs rounding, and passes of each.
+STEPS, ROUNDED_STEPS, PASSES_A_STEP = 6, 25, 1.5
+
+#: So it takes at least so many passes.
+LEAST_PRICE = STEPS * PASSES_A_STEP
+
 #: Passes of coordinate ascent where Newton's equations are large in every respect.
 MOST_PASSES = 300
 
@@ -66,19 +71,19 @@ class LinearSolver:
         if point.accepted(self.stopping):
             return point.solution(Status.CONVERGED, spent, monitor)
         monitor.begin(lambda: point.progress(0, monitor))
-        price = step_price(rows)
-        if start is None and price <= CHEAP_STEP:
+        cheap = step_price(rows) <= CHEAP_STEP
+        if start is None and cheap:
             found, spent, ended = solution_of_a_sample(problem, rows, monitor, self.seed)
             if found is not None:
                 begin = near(problem, rows, found.weights, found.offset, self.stopping)
             if ended is not None:
                 return point.or_better(begin.point).solution(ended, spent, monitor)
-        elif start is not None and price <= CHEAP_STEP:
+        elif start is not None and cheap:
             begin = near(problem, rows, point.weights, point.offset, self.stopping)._replace(point=point)
         else:
-            ascent = AscentRun(problem, rows, point, monitor, self.seed)
-            status = _ascend(ascent, price)
-            point, spent = ascent.point, ascent.counters()
+            run_up = AscentRun(problem, rows, point, monitor, self.seed)
+            status = ascend(run_up)
+            point, spent = run_up.point, run_up.counters()
             if status is not None:
                 return point.solution(status, spent, monitor)
             begin = Beginning(point)
@@ -90,23 +95,32 @@ class LinearSolver:
 
 
 def step_price(rows: Features) -> float:
-    """Return what a Newton step costs, in passes over the data."""
-    per_row = rows.stored / max(1, rows.size)
+    """Return what Newton's first step costs, in passes over the data, if all samples are between their bounds."""
     if min(rows.dimension, rows.size) > EXACT:
-        return 50.0  # conjugate gradients
+        return np.inf
     if rows.dimension > rows.size:
         return 4.0 + rows.size / BLAS_GAIN
-    dense = per_row >= rows.width
-    return (
-        4.0
-        + (rows.width / BLAS_GAIN if dense else 0.5 * per_row)
-        + rows.dimension**3 / (3 * BLAS_GAIN * max(1, rows.stored))
-    )
+    dense = rows.stored >= rows.size * rows.width
+    per_row = rows.stored / max(1, rows.size)
+    return 4.0 + (rows.width / BLAS_GAIN if dense else 0.5 * per_row) + _factor_price(rows, rows.dimension)
 
 
-def price_by_samples(rows: Features, between: int) -> float:
-    """Return what a Newton step costs, in passes over the data, whose equations have a row for each sample between."""
-    return 4.0 + between**3 / (3 * FACTOR_GAIN * max(1, rows.stored))
+def price_from_here(problem: DualProblem, rows: Features, between: int) -> float:
+    """Return what Newton's method costs, in passes over the data, with so many samples between their bounds.
+
+    Only the first step sums up the products of their features; later ones correct the sums.
+    """
+    least = min(rows.dimension, between)
+    if least > EXACT:
+        return np.inf  # conjugate gradients
+    steps = STEPS if float(problem.ridge.min(initial=1.0)) > 0 else ROUNDED_STEPS
+    sums = least / BLAS_GAIN * between / max(1, rows.size)
+    return steps * (PASSES_A_STEP + _factor_price(rows, least)) + sums
+
+
+def _factor_price(rows: Features, size: int) -> float:
+    """Return what Cholesky's factor of so many equations costs, in passes over the data."""
+    return size**3 / (3 * FACTOR_GAIN * max(1, rows.stored))
 
 
 def solution_of_a_sample(
@@ -151,15 +165,15 @@ def solution_of_a_sample(
     return run.point, run.counters(), ended
 
 
-def _ascend(run: AscentRun, price: float) -> Status | None:
-    """Take passes for the price of a Newton step, longer if its equations are large; return how the run ends, if so."""
-    passes, large = max(3, int(price / 3)), min(run.rows.dimension, run.problem.size) > EXACT
-    while True:
-        status = run.solve(until=passes)
-        if status is not None:
-            return status
-        between = int(np.count_nonzero((run.dual > run.problem.lower) & (run.dual < run.problem.upper)))
-        worth_it = between <= EXACT and passes >= price_by_samples(run.rows, between)
-        if not large or worth_it or passes >= MOST_PASSES:
-            return None
-        passes *= 2
+def ascend(run: AscentRun) -> Status | None:
+    """Take passes as long as they promise to end sooner than Newton's method would; return how the run ends, if so."""
+    problem = run.problem
+
+    def worth_it() -> bool:
+        left = run.passes_left()
+        if left <= LEAST_PRICE or run.iterations >= MOST_PASSES:
+            return run.iterations < MOST_PASSES
+        between = int(np.count_nonzero((run.dual > problem.lower) & (run.dual < problem.upper)))
+        return left <= price_from_here(problem, run.rows, between)
+
+    return run.solve(worth_it)

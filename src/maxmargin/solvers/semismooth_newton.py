@@ -114,6 +114,7 @@ class NewtonRun:
         self.iterations = self.rounds = 0
         self.weights, self.offset, self.centre = point.weights, point.offset, point.dual
         self._image: Any = begin.image  # F w, None as long as nobody knows it
+        self._settles = EdgeSamples.pay(rows)
         self._moved: Floats | None = None  # by how much the last step changed slacks, if it was a whole one
         self._lengths = squared_length(rows)
         self.sigma = self._first_sigma() if begin.sigma is None else begin.sigma
@@ -301,15 +302,18 @@ class NewtonRun:
         weights, offset, image, slack = self.weights, self.offset, self._image, self._slack
         self.weights, self.offset = weights + along, offset + shift
         self._respond()
+        self._moved = None
+        whole = abs(self._slope_along(along, shift)) <= FULL_STEP * -before
+        if whole and not self._settles:
+            return
         change = self._image - image
         fall = change + of_samples(self.problem, shift) if len(shift) else change
-        self._moved = np.abs(fall)
-        if abs(self._slope_along(along, shift)) <= FULL_STEP * -before:
+        if whole:
+            self._moved = np.abs(fall)
             return
         length = self._search(weights, along, shift, slack, fall)
         self._short += length < SHORT
         self.weights, self.offset = weights + length * along, offset + length * shift
-        self._moved = None
         self._respond(image + length * change)
 
     def _slope_along(self, along: Floats, shift: Floats) -> float:
@@ -323,7 +327,7 @@ class NewtonRun:
         count = int(np.count_nonzero(between))
         if self._one_sum and by_features(self.rows, count):
             step = self._step_by_features(between)
-            if self.sigma > 0 or self._moved is None or not EdgeSamples.pay(self.rows):
+            if self.sigma > 0 or self._moved is None:
                 return step
             edge = EdgeSamples(problem, self.rows, self._slack, self._moved)
             return edge.settle(step, between, self._step_by_features)
