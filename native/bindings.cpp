@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <string>
 #include <tuple>
+#include <type_traits>
 
 #include "bindings.hpp"
 
@@ -241,23 +242,23 @@ void sparse_combination(int term, int function, double gamma, double coef0, int 
 }
 
 // How many values of each row are not 0.
-void count_stored(Table<const double> data, Vector<std::int64_t> counts, int threads) {
+template <class T> void count_stored(Table<const T> data, Vector<std::int64_t> counts, int threads) {
   require(counts.shape(0) == data.shape(0), "there must be one count for every row");
   const std::int64_t features = data.shape(1);
   nb::gil_scoped_release unlocked;
   in_parallel(threads, data.shape(0), 256, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t r = begin; r < end; ++r) {
-      const double* x = data.data() + r * features;
+      const T* x = data.data() + r * features;
       std::int64_t stored = 0;
-      for (std::int64_t k = 0; k < features; ++k) stored += x[k] != 0.0;
+      for (std::int64_t k = 0; k < features; ++k) stored += x[k] != T(0);
       counts.data()[r] = stored;
     }
   });
 }
 
-// The values of each row that are not 0, from starts[row] on, in single precision.
-void compress(Table<const double> data, Vector<const std::int64_t> starts, Vector<std::int32_t> features,
-              Vector<float> values, int threads) {
+// The values of each row that are not 0, from starts[row] on, in their own precision or in single.
+template <class T, class V>
+void compress(Table<const T> data, Vector<const std::int64_t> starts, Vector<std::int32_t> features, Vector<V> values, int threads) {
   const std::int64_t rows = data.shape(0), width = data.shape(1);
   require(static_cast<std::int64_t>(starts.shape(0)) == rows + 1 && features.shape(0) == values.shape(0) &&
               starts.data()[0] == 0 && starts.data()[rows] == static_cast<std::int64_t>(values.shape(0)),
@@ -268,10 +269,10 @@ void compress(Table<const double> data, Vector<const std::int64_t> starts, Vecto
     for (std::int64_t r = begin; r < end; ++r) {
       std::int64_t at = starts.data()[r];
       for (std::int64_t k = 0; k < width && at < starts.data()[r + 1]; ++k) {
-        const double x = data.data()[r * width + k];
+        const T x = data.data()[r * width + k];
         features.data()[at] = static_cast<std::int32_t>(k);
-        values.data()[at] = static_cast<float>(x);
-        at += x != 0.0;
+        values.data()[at] = static_cast<V>(x);
+        at += x != T(0);
       }
     }
   });
@@ -305,6 +306,12 @@ template <class T> void define_blocks(nb::module_& m) {
         exact("out"), nb::arg("threads"));
 }
 
+template <class T, class V> void define_compression(nb::module_& m) {
+  const auto exact = [](const char* name) { return nb::arg(name).noconvert(); };
+  if constexpr (std::is_same_v<T, V>) m.def("count_stored", &count_stored<T>, exact("data"), exact("counts"), nb::arg("threads"));
+  m.def("compress", &compress<T, V>, exact("data"), exact("starts"), exact("features"), exact("values"), nb::arg("threads"));
+}
+
 }  // namespace
 
 NB_MODULE(_native, m) {
@@ -316,9 +323,9 @@ NB_MODULE(_native, m) {
   m.attr("double_panel") = level.kernels->in_double.panel;
   define_blocks<float>(m);
   define_blocks<double>(m);
-  m.def("count_stored", &count_stored, nb::arg("data").noconvert(), nb::arg("counts").noconvert(), nb::arg("threads"));
-  m.def("compress", &compress, nb::arg("data").noconvert(), nb::arg("starts").noconvert(),
-        nb::arg("features").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"));
+  define_compression<double, float>(m);
+  define_compression<double, double>(m);
+  define_compression<float, float>(m);
   define_solvers(m);
   define_linear(m);
   define_primal(m);

@@ -235,7 +235,7 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
         """
         threads = self._threads(X)
         beside = min(threads, machines)
-        points = Points(without_zeros(X))
+        points = Points(without_zeros(X, threads))
         taken = points if len(rows) == len(points) else points.take(rows)
         matrix = KernelMatrix(Linear(), taken, max(1, threads // beside))
         scaling = self._check_intercept()

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from maxmargin import _native
 from maxmargin.estimators.parameters import check_choice, check_number
 from maxmargin.kernels import Points
 from maxmargin.kernels.points import in_parts
@@ -52,7 +53,7 @@ def points_of(X: Any) -> Points:
     return Points(X) if isinstance(X, np.ndarray) or sparse.issparse(X) else Points.as_given(X)
 
 
-def without_zeros(X: Any) -> Any:
+def without_zeros(X: Any, threads: int = 1) -> Any:
     """Return many dense rows that are mostly zeros as compressed rows, and all others as they are.
 
     The copy is smaller than one in single precision would be, and no number changes.
@@ -62,19 +63,16 @@ def without_zeros(X: Any) -> Any:
     some = X[:: max(1, len(X) // LOOKED_AT)]
     if np.count_nonzero(some) > SPARSE * some.size:
         return X
-    stored = np.array([np.count_nonzero(part) for _, part in in_parts(X)])
-    if stored.sum() > SPARSE * X.size:
+    X = np.ascontiguousarray(X)
+    starts = np.zeros(len(X) + 1, dtype=np.int64)
+    _native.count_stored(X, starts[1:], threads)
+    np.cumsum(starts, out=starts)
+    if starts[-1] > SPARSE * X.size:
         return X
-    ends = np.cumsum(stored)
-    values, features = np.empty(ends[-1], dtype=X.dtype), np.empty(ends[-1], dtype=np.int32)
-    counts = np.empty(len(X), dtype=np.int64)
-    for (rows, part), count, end in zip(in_parts(X), stored, ends, strict=True):
-        row, column = np.nonzero(part)
-        values[end - count : end], features[end - count : end] = part[row, column], column
-        counts[rows] = np.bincount(row, minlength=len(part))
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    small = ends[-1] < 2**31
-    return sparse.csr_array((values, features, starts.astype(np.int32) if small else starts), shape=X.shape)
+    stored, features = np.empty(starts[-1], dtype=X.dtype), np.empty(starts[-1], dtype=np.int32)
+    _native.compress(X, starts, features, stored, threads)
+    short = starts.astype(np.int32) if starts[-1] < 2**31 else starts
+    return sparse.csr_array((stored, features, short), shape=X.shape)
 
 
 def resolve_gamma(gamma: Any, X: Any, weights: Floats) -> float:
