@@ -83,7 +83,8 @@ class Features:
             return self.size * self.width
         if self._all:
             return int(data.nnz)
-        return int(np.diff(data.indptr)[self.points.index].sum())
+        index = self.points.index
+        return int((data.indptr[index + 1] - data.indptr[index]).sum())
 
     def threads_for(self, multiplications: int) -> int:
         """Return how many threads so much work is worth."""
@@ -103,10 +104,11 @@ class Features:
         dual = np.ascontiguousarray(dual, dtype=np.float64)
         if not dual.any():
             return np.zeros(self.dimension)
-        out = np.empty(self.width)
+        out = np.empty(self.dimension)
         threads = self.threads_for(self.stored)
-        _native.combine_rows(*self.arrays, self.picks, self._all, dual, out, threads)
-        return np.append(out, self.constant * dual.sum())
+        _native.combine_rows(*self.arrays, self.picks, self._all, dual, out[:-1], threads)
+        out[-1] = self.constant * dual.sum() if self.constant else 0.0
+        return out
 
     def squared_norms(self) -> Floats:
         """Return ‖f_i‖² of each row, without the constant feature."""

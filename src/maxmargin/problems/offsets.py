@@ -70,7 +70,7 @@ def _zero_of_slope(
     smallest = 4 * np.finfo(float).eps * max(abs(low), abs(high), highest - lowest)
     for step in range(MOST_STEPS):
         rise, bend = slope(rho)
-        if rise == 0 or high - low <= smallest:
+        if abs(rise) <= smallest * bend or high - low <= smallest:
             break
         low, high = (rho, high) if rise < 0 else (low, rho)
         newton = rho - rise / bend if bend > 0 else np.inf

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from math import isfinite
 
 import numpy as np
 
@@ -49,12 +50,11 @@ class StoppingRule:
 
     def accepts_gap(self, primal: float, dual: float) -> bool:
         """Whether the gap between a primal and a dual value is small enough."""
-        if not (np.isfinite(primal) and np.isfinite(dual)):
+        if not (isfinite(primal) and isfinite(dual)):
             return False
-        limits = [] if self.gap is None else [self.gap]
-        if self.relative_gap is not None:
-            limits.append(self.relative_gap * max(abs(primal), abs(dual)))
-        return any(primal - dual <= limit for limit in limits)
+        if self.gap is not None and primal - dual <= self.gap:
+            return True
+        return self.relative_gap is not None and primal - dual <= self.relative_gap * max(abs(primal), abs(dual))
 
 
 class SharedCallback:
