@@ -198,6 +198,31 @@ def test_coordinate_ascent_is_left_when_it_is_slow(cost, slow, monkeypatch):
         assert alone.counters.iterations > 3 * solution.counters.iterations
 
 
+@pytest.mark.parametrize("failures", [0, 1, 2, 3])
+def test_where_newton_finds_no_way_others_are_tried(failures, monkeypatch):
+    X, signs = two_clouds(300, 5, 1.0)
+    problem = problem_of(X, signs, 0.1)
+    runs = []
+
+    class Helpless(linear_choice.NewtonRun):
+        def solve(self):
+            runs.append(self)
+            return Status.PRECISION if len(runs) <= failures else super().solve()
+
+    monkeypatch.setattr(linear_choice, "NewtonRun", Helpless)
+    if failures == 3:
+        monkeypatch.setattr(linear_choice, "LAST_RESORT", 0)
+    solution = LinearSolver(StoppingRule(violation=1e-12, relative_gap=1e-6)).solve(problem)
+    assert len(runs) == min(failures + 1, 2)
+    gap = certify(problem, solution.dual, solution.weights).relative_gap
+    if failures < 3:
+        assert solution.status is Status.CONVERGED
+        assert gap <= 1e-6
+    else:  # a single pass is not enough
+        assert solution.status is Status.PRECISION
+        assert gap > 1e-6
+
+
 def test_passes_that_are_left_are_told_by_those_that_were():
     X, signs = two_clouds(500, 20, 1.0)
     problem = problem_of(X, signs, 0.01, pose=squared_hinge.pose)

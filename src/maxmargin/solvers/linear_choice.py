@@ -43,6 +43,9 @@ STEPS, ROUNDED_STEPS, PASSES_A_STEP = 6, 25, 1.5
 #: So it takes at least so many passes.
 LEAST_PRICE = STEPS * PASSES_A_STEP
 
+#: Multiplications of passes that are taken where Newton's method has found no way.
+LAST_RESORT = 3 * 10**8
+
 #: Passes of coordinate ascent where Newton's equations are large in every respect.
 MOST_PASSES = 300
 
@@ -90,8 +93,32 @@ class LinearSolver:
         run = NewtonRun(problem, rows, begin, monitor)
         run.point = point.or_better(begin.point)
         run.iterations = spent.iterations
-        status = run.solve()
-        return run.point.solution(status, replace(run.counters(), rounds=run.rounds + spent.rounds), monitor)
+        status, point = run.solve(), run.point
+        spent = replace(run.counters(), rounds=run.rounds + spent.rounds)
+        if status is Status.PRECISION:
+            status, point, spent = self._last_resorts(problem, rows, point, spent, monitor)
+        return point.solution(status, spent, monitor)
+
+    def _last_resorts(
+        self, problem: DualProblem, rows: Features, point: LinearPoint, spent: Counters, monitor: Monitor
+    ) -> tuple[Status, LinearPoint, Counters]:
+        """Try what is left where rounding has brought Newton's method to a halt: from nothing, or along the dual."""
+        rule, least = self.stopping, LinearPoint.start(problem, rows, None, self.stopping)
+        newton = NewtonRun(problem, rows, Beginning(least), monitor)
+        newton.point, newton.iterations = point.or_better(least), spent.iterations
+        status, point = newton.solve(), newton.point
+        spent = replace(newton.counters(), rounds=newton.rounds + spent.rounds)
+        if status is not Status.PRECISION:
+            return status, point, spent
+        start = LinearPoint.start(problem, rows, point.dual, rule)
+        ascent = AscentRun(problem, rows, start, monitor, self.seed)
+        ascent.iterations = spent.iterations
+        last = spent.iterations + LAST_RESORT // max(1, rows.stored)
+        ended = ascent.solve(lambda: ascent.iterations < last)
+        point = point.or_better(ascent.point)
+        if ended is None or ended is Status.PRECISION:
+            ended = Status.CONVERGED if point.accepted(rule) else Status.PRECISION
+        return ended, point, replace(ascent.counters(), rounds=ascent.looks + spent.rounds)
 
 
 def step_price(rows: Features) -> float:

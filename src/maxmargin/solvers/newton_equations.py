@@ -24,9 +24,6 @@ from maxmargin.matrices.symmetric_matrix import Floats
 #: Up to so many features or samples the equations are solved exactly.
 EXACT = 1500
 
-#: With more than so many features for each sample between its bounds they are solved by samples.
-SAMPLES_TIMES = 2.0
-
 #: A sum of D over a group counts at least this part of the sum over all samples: none may be between its bounds.
 LEAST_PART = 1e-12
 
@@ -56,7 +53,7 @@ def _solve(factor: Floats, right: Floats) -> Floats:
 
 def by_features(rows: Features, between: int) -> bool:
     """Whether the equations are solved by features, given how many samples are between their bounds."""
-    return between > 0 and rows.dimension <= EXACT and (rows.dimension <= SAMPLES_TIMES * between or between > EXACT)
+    return between > 0 and rows.dimension <= EXACT and (rows.dimension <= between or between > EXACT)
 
 
 def step_by_features(

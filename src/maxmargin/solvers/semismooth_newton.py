@@ -36,7 +36,7 @@ from maxmargin.solvers.linear_point import (
     mended,
     primal_value,
 )
-from maxmargin.solvers.newton_equations import NewtonEquations, by_features, step_by_features
+from maxmargin.solvers.newton_equations import EXACT, NewtonEquations, by_features, step_by_features
 from maxmargin.solvers.newton_start import SHARPEST, Beginning, squared_length
 from maxmargin.solvers.running_moments import RunningMoments
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
@@ -56,8 +56,12 @@ SHARP_ENOUGH = 1e-5
 #: A problem that takes so many steps is given up for one with a larger σ.
 HARD = 40
 
-#: So is one in which so many steps had to be cut to less than this part.
+#: So is one without any rounding in which so many steps had to be cut to less than this part.
 MANY_SHORT, SHORT = 6, 0.35
+
+#: Up to so many features for each sample between its bounds, sums over features that are corrected are quicker than
+#: products of samples; unless they are so much larger than 1.
+NEARLY, SWAMPED = 2, 1e9
 
 #: So many steps without a better point are the sign that rounding is all that is left.
 PATIENCE = 100
@@ -191,11 +195,8 @@ class NewtonRun:
             tired = self.iterations - self._best_at > PATIENCE
             if tired and self.sigma <= self._sharpest:
                 return self.point.no_better_possible(self.problem, self.rows, self.rule)
-            if (
-                steps >= HARD
-                or self._short >= MANY_SHORT
-                or (self.sigma > 0 and steps > 0 and (tired or self._solved()))
-            ):
+            done = steps > 0 and (tired or self._solved()) if self.sigma > 0 else self._short >= MANY_SHORT
+            if steps >= HARD or done:
                 return None
             self._step()
             steps += 1
@@ -325,7 +326,7 @@ class NewtonRun:
         problem = self.problem
         between = (self._response > problem.lower) & (self._response < problem.upper)
         count = int(np.count_nonzero(between))
-        if self._one_sum and by_features(self.rows, count):
+        if self._one_sum and (by_features(self.rows, count) or self._nearly_by_features(count)):
             step = self._step_by_features(between)
             if self.sigma > 0 or self._moved is None:
                 return step
@@ -341,6 +342,15 @@ class NewtonRun:
             lambda: problem.matrix.block(free, free),
         )
         return equations.solve(-self._uphill, -self._lacking)
+
+    def _nearly_by_features(self, between: int) -> bool:
+        """Whether sums that are corrected pay although there are more features than samples between their bounds.
+
+        Then the identity is all that some features have, and what is large beside it must not swamp it.
+        """
+        rows, least = self.rows, float(self.problem.ridge.min()) + self.sigma
+        few = 0 < rows.dimension <= min(EXACT, NEARLY * between)
+        return few and self._lengths * between <= SWAMPED * least
 
     def _step_by_features(
         self, between: NDArray[np.bool_], own: Floats | float = 0.0, total: float = 0.0
