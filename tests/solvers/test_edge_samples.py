@@ -23,6 +23,7 @@ def posed(exact=True, cost=100.0, size=4000):
 
 @pytest.mark.parametrize("exact", [True, False])
 def test_the_optimum_is_the_same_and_takes_fewer_steps(exact, monkeypatch):
+    monkeypatch.setattr(edge_samples, "LONG_PASS", 1)
     problem, rule = posed(exact), StoppingRule(violation=1e-9, relative_gap=1e-9)
     settled = SemismoothNewtonSolver(rule).solve(problem)
     monkeypatch.setattr(EdgeSamples, "pay", staticmethod(lambda rows: False))

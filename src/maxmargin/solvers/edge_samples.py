@@ -27,6 +27,9 @@ REACH = 0.5
 #: At most this part of all samples are taken to be.
 PART = 0.1
 
+#: Shorter passes take no longer than to find out.
+LONG_PASS = 10**5
+
 #: So many rounds at most; and every one must leave at most this part of the changes of the one before.
 ROUNDS, FEWER = 8, 0.5
 
@@ -56,7 +59,7 @@ class EdgeSamples:
     @staticmethod
     def pay(rows: Features) -> bool:
         """Whether a pass over the rows costs more than to solve equations with a row for each feature."""
-        return rows.stored >= rows.dimension**3
+        return rows.stored >= max(LONG_PASS, rows.dimension**3)
 
     def settle(
         self,
