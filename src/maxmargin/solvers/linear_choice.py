@@ -43,8 +43,8 @@ STEPS, ROUNDED_STEPS, PASSES_A_STEP = 6, 25, 1.5
 #: So it takes at least so many passes.
 LEAST_PRICE = STEPS * PASSES_A_STEP
 
-#: Multiplications of passes that are taken where Newton's method has found no way.
-LAST_RESORT = 3 * 10**8
+#: Passes that are taken where Newton's method has found no way, and the most multiplications of all of them.
+LAST_PASSES, LAST_RESORT = 3000, 3 * 10**8
 
 #: Passes of coordinate ascent where Newton's equations are large in every respect.
 MOST_PASSES = 300
@@ -113,7 +113,7 @@ class LinearSolver:
         start = LinearPoint.start(problem, rows, point.dual, rule)
         ascent = AscentRun(problem, rows, start, monitor, self.seed)
         ascent.iterations = spent.iterations
-        last = spent.iterations + LAST_RESORT // max(1, rows.stored)
+        last = spent.iterations + min(LAST_PASSES, LAST_RESORT // max(1, rows.stored))
         ended = ascent.solve(lambda: ascent.iterations < last)
         point = point.or_better(ascent.point)
         if ended is None or ended is Status.PRECISION:
