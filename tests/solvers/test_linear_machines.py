@@ -25,6 +25,8 @@ from maxmargin.solvers import (
 )
 from maxmargin.solvers.dual_coordinate_ascent import AscentRun
 from maxmargin.solvers.linear_point import LinearPoint
+from maxmargin.solvers.newton_start import Beginning
+from maxmargin.solvers.semismooth_newton import NewtonRun
 from maxmargin.solvers.stopping import Monitor
 from reference import coordinate_ascent
 
@@ -322,3 +324,15 @@ def test_data_that_are_not_numbers_are_an_error():
     for solver in SOLVERS:
         with pytest.raises(ValueError, match="finite"), np.errstate(all="ignore"):
             solver(StoppingRule()).solve(problem_of(X, signs))
+
+
+def test_dual_values_above_the_primal_are_no_progress():
+    """Far beyond double precision responses miss their sums, seem to be worth more, and kept Newton's method going."""
+    problem = linear("squared_hinge", 1.0)
+    rows, rule = problem.matrix.features(), StoppingRule(violation=1e-12, relative_gap=1e-4)
+    run = NewtonRun(problem, rows, Beginning(LinearPoint.start(problem, rows, None, rule)), Monitor(rule))
+    seen = []
+    for run.iterations, run._primal, run._value in [(1, 3.0, 1.0), (2, 2.0, 1.0), (3, 2.0, 2.5), (4, 2.0, 2.5)]:
+        run._note()
+        seen.append(run._best_at)
+    assert seen == [1, 2, 3, 3]
