@@ -299,7 +299,7 @@ class NewtonRun:
         self._lowest, self._highest = min(self._lowest, self._primal), max(self._highest, self._value)
         gap, violation = self._lowest - self._highest, self.point.violation
         # Of dual vectors that are not quite feasible the gap may be negative, which is no progress.
-        closer = 0 < self._best_gap and gap < 0.9 * self._best_gap
+        closer = self._best_gap > 0 and gap < 0.9 * self._best_gap
         if closer or violation < 0.9 * self._best_violation:
             self._best_gap, self._best_violation = min(gap, self._best_gap), min(violation, self._best_violation)
             self._best_at = self.iterations
