@@ -14,7 +14,6 @@ The number of steps hardly depends on C, and each costs a few passes over the da
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -121,23 +120,15 @@ class NewtonRun:
         self._image: Any = begin.image  # F w, None as long as nobody knows it
         self._settles = EdgeSamples.pay(rows)
         self._moved: Floats | None = None  # by how much the last step changed slacks, if it was a whole one
+        self._lengths = squared_length(rows)
         self.sigma = self._first_sigma() if begin.sigma is None else begin.sigma
-        self._sharp_enough = 0.0 if float(problem.ridge.min(initial=1.0)) > 0 else SHARP_ENOUGH * self.sigma
+        enough = 0.0 if float(problem.ridge.min(initial=1.0)) > 0 else SHARP_ENOUGH * self.sigma
+        self._sharpest = max(SHARPEST * self._lengths, enough)
         self._lowest, self._highest = np.inf, -np.inf  # primal and dual values seen, feasible or nearly so
         self._best_gap = self._best_violation = np.inf
         self._best_at = 0
         self._one_sum = problem.groups == 0 or (problem.groups == 1 and problem.singles == 0)
         self._running = RunningMoments(rows, problem.ridge, centred=problem.groups == 1)
-
-    @cached_property
-    def _lengths(self) -> float:
-        """About the squared length of a row; without rounding nobody asks."""
-        return squared_length(self.rows)
-
-    @property
-    def _sharpest(self) -> float:
-        """The smallest σ: with less, rounding errors spoil the equations, or problems become harder and not fewer."""
-        return max(SHARPEST * self._lengths, self._sharp_enough)
 
     def counters(self) -> Counters:
         """Return what the run cost."""
