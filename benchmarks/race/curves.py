@@ -24,6 +24,9 @@ from benchmarks.race.rounds import Settings
 
 TOLERANCES = (1e-1, 1e-2, 1e-3, 1e-4)
 
+#: A gap that has become so many times larger is that of another problem.
+LEAP = 100.0
+
 
 def run_curves(case: Case, contestants: list[str], settings: Settings, race: dict[str, Any], output: Path) -> None:
     """Measure the curves of all contestants on a case, and write and draw them."""
@@ -64,9 +67,16 @@ def run_curves(case: Case, contestants: list[str], settings: Settings, race: dic
             if traced.coefficients is not None:
                 verdict = judge(X, codes, case.C, gamma, traced.coefficients, TOLERANCES[-1], settings.threads)
                 on_the_way = [(seconds, gap / verdict.primal) for seconds, gap in traced.measured["trace"]]
-                curves[OURS]["trace"] = [*on_the_way, (traced.measured["seconds"], verdict.relative_gap)]
+                end = (traced.measured["seconds"], verdict.relative_gap)
+                curves[OURS]["trace"] = [*of_all_samples(on_the_way), end]
     race |= {"case": case.name, "C": case.C, "gamma": gamma, "rows": X.shape[0], "features": X.shape[1]}
     race |= {"curves": curves}
     stem = f"curves-{case.name}"
     write_json(race, output, stem)
     print(draw_curves(race, output, stem))
+
+
+def of_all_samples(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return a trace from the last time on that its gap leapt up: what was before are nested samples' own gaps."""
+    leaps = [k for k in range(1, len(points)) if points[k][1] > LEAP * points[k - 1][1]]
+    return points[leaps[-1] :] if leaps else points

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT))  # the benchmarks are not installed
 
 from benchmarks.race.contestants import CONTESTANTS, Coefficients, Libsvm, Parameters  # noqa: E402
+from benchmarks.race.curves import of_all_samples  # noqa: E402
 from benchmarks.race.launch import launch  # noqa: E402
 from benchmarks.race.limit import cholesky_seconds, measure_limit  # noqa: E402
 from benchmarks.race.referee import judge  # noqa: E402
@@ -178,3 +179,10 @@ def test_markdown_tells_who_missed_the_tolerance(quick):
     assert "! 2e-02" in text
     assert "> 600" in text
     assert "iris, scikit-learn: killed after 600 s" in text
+
+
+def test_gaps_of_nested_samples_are_left_out_of_a_curve():
+    whole = [(0.4, 6.6), (0.5, 0.1), (0.6, 0.2), (0.7, 2e-7)]
+    assert of_all_samples([(0.03, 0.3), (0.04, 2e-3), (0.06, 9.8), (0.1, 4e-4), *whole]) == whole
+    assert of_all_samples(whole) == whole
+    assert of_all_samples([]) == []
