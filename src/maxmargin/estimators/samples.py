@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from maxmargin import _native
 from maxmargin.estimators.parameters import check_choice, check_number
 from maxmargin.kernels import Points
-from maxmargin.kernels.points import in_parts
+from maxmargin.kernels.points import compressed, in_parts
 from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.products import inner
 from maxmargin.matrices.symmetric_matrix import Floats
@@ -64,13 +63,10 @@ def without_zeros(X: Any, threads: int = 1) -> Any:
     if np.count_nonzero(some) > SPARSE * some.size:
         return X
     X = np.ascontiguousarray(X)
-    starts = np.zeros(len(X) + 1, dtype=np.int64)
-    _native.count_stored(X, starts[1:], threads)
-    np.cumsum(starts, out=starts)
-    if starts[-1] > SPARSE * X.size:
+    arrays = compressed(X, X.dtype, SPARSE, threads)
+    if arrays is None:
         return X
-    stored, features = np.empty(starts[-1], dtype=X.dtype), np.empty(starts[-1], dtype=np.int32)
-    _native.compress(X, starts, features, stored, threads)
+    starts, features, stored = arrays
     short = starts.astype(np.int32) if starts[-1] < 2**31 else starts
     return sparse.csr_array((stored, features, short), shape=X.shape)
 

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from maxmargin import _native
+
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.int64]
 
@@ -157,6 +159,18 @@ def in_parts(data: Any) -> Iterator[tuple[slice, Any]]:
     for start in range(0, data.shape[0], step):
         rows = slice(start, min(data.shape[0], start + step))
         yield rows, data[rows].astype(np.float64, copy=False)
+
+
+def compressed(data: NDArray[Any], dtype: Any, most: float, threads: int) -> tuple[Any, Any, Any] | None:
+    """Return row starts, features and values of dense rows, None if more than this part of them is not zero."""
+    starts = np.zeros(len(data) + 1, dtype=np.int64)
+    _native.count_stored(data, starts[1:], threads)
+    np.cumsum(starts, out=starts)
+    if starts[-1] > most * data.size:
+        return None
+    features, values = np.empty(starts[-1], dtype=np.int32), np.empty(starts[-1], dtype=dtype)
+    _native.compress(data, starts, features, values, threads)
+    return starts, features, values
 
 
 def _count(data: Any) -> int:

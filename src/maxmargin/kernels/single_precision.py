@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from maxmargin import _native
 from maxmargin.kernels.formula import Formula, FormulaKernel, Function, Term
 from maxmargin.kernels.fused_columns import FusedColumns, fused_columns
 from maxmargin.kernels.kernel import Kernel
-from maxmargin.kernels.points import Floats, Indices, Points, in_parts
+from maxmargin.kernels.points import Floats, Indices, Points, compressed, in_parts
 
 #: γ‖x‖² up to which the quick form of the gaussian is used: the error of its exponent is 1e-7 of that.
 QUICK_UP_TO = 16.0
@@ -72,11 +71,11 @@ def _work_out(kernel: FormulaKernel, points: Points, threads: int) -> SinglePrec
             return None
     if sparse.issparse(points.data):
         return SinglePrecision(formula, points, nothing)
-    compressed = _compressed(points, threads)
+    few = _compressed(points, threads)
     if formula.term is Term.PRODUCT or formula.term is Term.CHI_SQUARED:
-        return SinglePrecision(formula, points if compressed is None else compressed, nothing)
-    if compressed is not None and formula.gamma * _largest_square(points.data, nothing) <= QUICK_UP_TO:
-        return SinglePrecision(formula, compressed, nothing)
+        return SinglePrecision(formula, points if few is None else few, nothing)
+    if few is not None and formula.gamma * _largest_square(points.data, nothing) <= QUICK_UP_TO:
+        return SinglePrecision(formula, few, nothing)
     centre = np.sum([part.sum(axis=0) for _, part in in_parts(points.data)], axis=0) / len(points)
     if formula.term is Term.SQUARED and formula.gamma * _largest_square(points.data, centre) <= QUICK_UP_TO:
         quick = Formula(Term.PRODUCT, Function.GAUSSIAN_OF_PRODUCT, 2.0 * formula.gamma)
@@ -86,21 +85,10 @@ def _work_out(kernel: FormulaKernel, points: Points, threads: int) -> SinglePrec
 
 def _compressed(points: Points, threads: int) -> Points | None:
     """Return dense samples as compressed rows, if that is worth it."""
-    count, features = points.data.shape
-    if features < WIDE:
+    if points.data.shape[1] < WIDE:
         return None
-    counts = np.empty(count, dtype=np.int64)
-    for rows, part in in_parts(points.data):
-        _native.count_stored(part, counts[rows], threads)
-    if counts.sum() > SPARSE_BELOW * points.data.size:
-        return None
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    indices, values = np.empty(starts[-1], dtype=np.int32), np.empty(starts[-1], dtype=np.float32)
-    for rows, part in in_parts(points.data):
-        begins = starts[rows.start : rows.stop + 1]
-        room = slice(begins[0], begins[-1])
-        _native.compress(part, begins - begins[0], indices[room], values[room], threads)
-    return Points.of_compressed(starts, indices, values, points.data.shape)
+    arrays = compressed(points.data, np.float32, SPARSE_BELOW, threads)
+    return None if arrays is None else Points.of_compressed(*arrays, points.data.shape)
 
 
 def _largest_square(data: NDArray[Any], centre: Floats) -> float:
