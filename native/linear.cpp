@@ -1,4 +1,5 @@
 // Compiled once per instruction set, with fused multiply-add where there is one; MAXMARGIN_LEVEL names the namespace.
+#include "coordinate_steps.hpp"
 #include "linear_rows.hpp"
 #include "loops.hpp"
 #include "slack_loops.hpp"
@@ -9,6 +10,7 @@ namespace maxmargin::MAXMARGIN_LEVEL {
 
 template <class Rows> constexpr RowLoops<Rows> all_loops() {
   RowLoops<Rows> loops = row_loops<Rows>();
+  loops.ascend = ascend<Rows>;
   loops.respond = respond_rows<Rows>;
   loops.descend = descend<Rows>;
   loops.descend_columns = descend_columns<Rows>;

@@ -82,6 +82,19 @@ void sum_squares(Any values, Any starts, Any features, Vector<const std::int64_t
   });
 }
 
+// Put an array into random order (Fisher and Yates), which depends on the seed alone; random numbers are Steele, Lea and Flood's.
+void shuffle(Vector<std::int64_t> order, std::uint64_t seed) {
+  nb::gil_scoped_release unlocked;
+  std::int64_t* at = order.data();
+  for (std::uint64_t k = order.shape(0); k > 1; --k) {
+    std::uint64_t x = seed += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    x ^= x >> 31;
+    std::swap(at[k - 1], at[static_cast<std::uint64_t>((static_cast<unsigned __int128>(x) * k) >> 64)]);
+  }
+}
+
 // Coordinate steps along order[begin … end). With several threads each has its own part of the order and its own copy of the
 // weights; the changes are added up. Returns steps, how many of the order are left, highest and lowest projected gradient, and the
 // sum of the samples' gaps.
@@ -209,6 +222,7 @@ void define_linear(nb::module_& m) {
         exact("picks"), nb::arg("all"), exact("out"), nb::arg("threads"));
   m.def("sum_squares", &sum_squares, exact("values"), exact("starts"), exact("features"), exact("picks"), nb::arg("all"),
         exact("factors"), exact("origin"), exact("sums"), exact("square"), nb::arg("threads"));
+  m.def("shuffle", &shuffle, exact("order"), nb::arg("seed"));
   m.def("ascend", &ascend, exact("values"), exact("starts"), exact("features"), exact("of"), nb::arg("all"), exact("dual"),
         exact("weights"), exact("linear"), exact("lower"), exact("upper"), exact("ridge"), exact("squared_norm"),
         exact("group"), exact("offset"), exact("excess"), exact("stiffness"), nb::arg("constant"), exact("order"),

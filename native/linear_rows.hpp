@@ -1,5 +1,4 @@
-// Rows of features as they lie in memory, dense or compressed, in their own precision: products in double precision, and
-// the steps of dual coordinate ascent (Hsieh et al. 2008), which need one product and one addition of a row each.
+// Rows of features as they lie in memory, dense or compressed, in their own precision: products in double precision.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +12,14 @@ MAXMARGIN_INLINE Vec<double> load_double(const double* p) { return load_vector(p
 MAXMARGIN_INLINE Vec<double> load_double(const float* p) { return load_widened(p); }
 
 MAXMARGIN_INLINE double sum_of(Vec<double> v) {
-  double sum = 0.0;
-  for (int l = 0; l < kWidth<double>; ++l) sum += v[l];
-  return sum;
+#if defined(__AVX512F__)
+  return _mm512_reduce_add_pd(v);
+#elif defined(__AVX__)
+  const __m128d pair = _mm_add_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd(v, 1));
+  return pair[0] + pair[1];
+#else
+  return v[0] + v[1];
+#endif
 }
 
 // ---- one row ----------------------------------------------------------------------------------------------------
@@ -95,19 +99,32 @@ MAXMARGIN_INLINE void fetch(const CompressedRows<T, I>& rows, std::int64_t row, 
   for (std::int64_t k = rows.starts[row]; k < end; ++k) __builtin_prefetch(w + rows.features[k]);
 }
 
+constexpr std::int64_t kNearWeights = 65536;  // so many are in the nearer caches anyway
+
+template <class T> MAXMARGIN_INLINE void fetch_weights(const DenseRows<T>&, std::int64_t, const double*) {}
+template <class T, class I>
+MAXMARGIN_INLINE void fetch_weights(const CompressedRows<T, I>& rows, std::int64_t row, const double* w) {
+  if (rows.width > kNearWeights) fetch(rows, row, w);
+}
+
 // ---- products over many rows ------------------------------------------------------------------------------------
 
 // out[k] = row k · w
 template <class Rows>
 void decisions(const Rows& rows, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* w, double* out) {
-  for (std::int64_t k = begin; k < end; ++k) out[k] = dot(rows, picks ? picks[k] : k, w);
+  for (std::int64_t k = begin; k < end; ++k) {
+    if (k + 1 < end) fetch_weights(rows, picks ? picks[k + 1] : k + 1, w);
+    out[k] = dot(rows, picks ? picks[k] : k, w);
+  }
 }
 
 // w += Σ_k b_k row k
 template <class Rows>
 void combine_rows(const Rows& rows, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* b, double* w) {
-  for (std::int64_t k = begin; k < end; ++k)
+  for (std::int64_t k = begin; k < end; ++k) {
+    if (k + 1 < end && b[k + 1] != 0.0) fetch_weights(rows, picks ? picks[k + 1] : k + 1, w);
     if (b[k] != 0.0) add(rows, picks ? picks[k] : k, b[k], w);
+  }
 }
 
 template <class Rows>
@@ -173,68 +190,8 @@ void add_squares(const CompressedRows<T, I>& rows, const std::int64_t* picks, st
   }
 }
 
-// ---- coordinate steps -------------------------------------------------------------------------------------------
-
-// What a sample adds to the duality gap: conjugate(z) − βz + ½ ridge β². It is infinite if only an infinite β could answer.
-MAXMARGIN_INLINE double sample_gap(double z, double beta, double lower, double upper, double ridge) {
-  if (!(ridge > 0.0)) return z == 0.0 ? 0.0 : ((z > 0.0 ? upper : lower) - beta) * z;
-  const double wish = z / ridge, answer = wish < lower ? lower : wish > upper ? upper : wish;
-  return (answer - beta) * (z - 0.5 * ridge * (answer + beta));
-}
-
-// Take a step along each of the variables order[begin … end), one after the other. Those on a bound whose gradient points
-// beyond it by more than the thresholds leave: they are put behind the others.
-template <class Rows>
-AscentOutcome ascend(const Rows& rows, AscentState& s, std::int64_t* order, std::int64_t begin, std::int64_t end) {
-  AscentOutcome out;
-  const double* w = s.weights;
-  for (std::int64_t k = begin; k < end; ++k) {
-    const std::int64_t i = order[k];
-    if (k + 1 < end) fetch(rows, s.rows ? s.rows[order[k + 1]] : order[k + 1], w);
-    const std::int64_t row = s.rows ? s.rows[i] : i;
-    const std::int32_t g = s.group ? s.group[i] : -1;
-    const double offset = s.constant * s.weights[s.width] + (g >= 0 ? s.offset[g] + s.stiffness[g] * s.excess[g] : 0.0);
-    const double gradient = s.linear[i] - dot(rows, row, w) - offset - s.ridge[i] * s.dual[i];
-    const double before = s.dual[i];
-    out.gap += sample_gap(gradient + s.ridge[i] * before, before, s.lower[i], s.upper[i], s.ridge[i]);
-    double pull = gradient;
-    if (before >= s.upper[i]) {
-      if (gradient > s.leave_above) {
-        order[k] = order[--end];
-        order[end] = i;
-        --k;
-        continue;
-      }
-      pull = gradient < 0.0 ? gradient : 0.0;
-    } else if (before <= s.lower[i]) {
-      if (gradient < -s.leave_below) {
-        order[k] = order[--end];
-        order[end] = i;
-        --k;
-        continue;
-      }
-      pull = gradient > 0.0 ? gradient : 0.0;
-    }
-    if (pull > out.highest) out.highest = pull;
-    if (pull < out.lowest) out.lowest = pull;
-    ++out.steps;
-    if (pull == 0.0) continue;
-    const double curvature = s.damping * (s.squared_norm[i] + s.constant * s.constant + (g >= 0 ? s.stiffness[g] : 0.0)) + s.ridge[i];
-    double after = curvature > 0.0 ? before + gradient / curvature : (gradient > 0.0 ? s.upper[i] : s.lower[i]);
-    after = after > s.upper[i] ? s.upper[i] : after < s.lower[i] ? s.lower[i] : after;
-    const double change = after - before;
-    if (change == 0.0) continue;
-    s.dual[i] = after;
-    add(rows, row, s.damping * change, s.weights);
-    s.weights[s.width] += s.damping * change * s.constant;
-    if (g >= 0) s.excess[g] += s.damping * change;
-  }
-  out.left = end;
-  return out;
-}
-
 template <class Rows> constexpr RowLoops<Rows> row_loops() {
-  return {decisions<Rows>, combine_rows<Rows>, squared_norms<Rows>, add_squares, ascend<Rows>};
+  return {decisions<Rows>, combine_rows<Rows>, squared_norms<Rows>, add_squares};
 }
 
 }  // namespace maxmargin::MAXMARGIN_LEVEL

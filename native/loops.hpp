@@ -282,7 +282,7 @@ template <class Rows> struct RowLoops {
   void (*squared_norms)(const Rows&, const std::int64_t* picks, std::int64_t begin, std::int64_t end, double* out);
   void (*add_squares)(const Rows&, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* b,
                       const double* origin, double* room, double* sums, double* square, std::int64_t stride);
-  AscentOutcome (*ascend)(const Rows&, AscentState&, std::int64_t* order, std::int64_t begin, std::int64_t end);
+  AscentOutcome (*ascend)(const Rows&, AscentState&, std::int64_t* order, std::int64_t begin, std::int64_t end) = nullptr;
   void (*respond)(const Rows&, const std::int64_t* picks, const Rounded&, const double* w, double shift, double* image,
                   double* own, std::int64_t begin, std::int64_t end, SlackSums& sums, double* group_sums) = nullptr;
   void (*descend)(const Rows&, DescentState&, const std::int64_t* order, std::int64_t begin, std::int64_t end, std::int64_t batch) = nullptr;

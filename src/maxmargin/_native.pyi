@@ -254,6 +254,7 @@ def sum_squares(
     square: _Floats,
     threads: int,
 ) -> None: ...
+def shuffle(order: _Longs, seed: int) -> None: ...
 def ascend(
     values: _Values,
     starts: _Indices,

@@ -154,3 +154,20 @@ def test_text_loops_check_their_arguments():
         bad[position] = value
         with pytest.raises(ValueError, match=r"malformed|ascend"):
             _native.write_text(*bad)
+
+
+def test_shuffling_is_even_and_depends_on_the_seed_alone():
+    """Every order of three comes up equally often, to within five standard deviations."""
+    counts: dict[tuple[int, ...], int] = {}
+    for seed in range(6000):
+        order = np.arange(3)
+        _native.shuffle(order, seed)
+        counts[tuple(order)] = counts.get(tuple(order), 0) + 1
+    assert len(counts) == 6
+    assert all(abs(count - 1000) < 5 * np.sqrt(6000 * 5 / 36) for count in counts.values())
+    first, second = np.arange(100), np.arange(100)
+    _native.shuffle(first, 2**63 - 1)
+    _native.shuffle(second, 2**63 - 1)
+    assert np.array_equal(first, second)
+    assert np.array_equal(np.sort(first), np.arange(100))
+    _native.shuffle(np.arange(0), 1)

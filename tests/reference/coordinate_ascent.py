@@ -1,4 +1,4 @@
-"""Dual coordinate ascent like the pseudo-code: the twin of `ascend` in `native/linear_rows.hpp`."""
+"""Dual coordinate ascent like the pseudo-code: the twin of `ascend` in `native/coordinate_steps.hpp`."""
 
 from __future__ import annotations
 

@@ -39,9 +39,6 @@ from maxmargin.solvers.linear_point import (
 )
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
 
-#: Samples that stay neighbours when the order is shuffled: memory is read in longer stretches.
-NEIGHBOURS = 16
-
 #: Multiplications between two looks at the clock.
 STRETCH = 2 * 10**7
 
@@ -50,6 +47,9 @@ LEAST_SHARED, WORTH_COPIES = 2 * 10**6, 50
 
 #: If the dual is highest at less than this part of what several threads did, they are held back from then on.
 CAUTION = 0.75
+
+#: Passes before the first look at the gap, if it cannot be small enough sooner.
+FIRST_LOOK = 4
 
 #: The relative gap that is waited for where a rule does not tell one.
 SMALL_GAP = 1e-6
@@ -129,7 +129,7 @@ class AscentRun:
             return 0.0
         rule = self.rule
         part = SMALL_GAP if rule.relative_gap is None else rule.relative_gap
-        goal = max(part * abs(self.point.primal), rule.gap or 0.0)
+        goal = max(part * abs(self._dual_value() + last), rule.gap or 0.0)
         if last <= goal:
             return 0.0
         return float(2.0 * np.log(goal / last) / np.log(last / first)) if 0 < last < first and goal > 0 else np.inf
@@ -138,14 +138,13 @@ class AscentRun:
         self.monitor.begin(self._progress)
         if self.point.accepted(self.rule):
             return Status.CONVERGED
-        best, best_at, next_look = self.point.value, self.iterations, self.iterations + 1
+        best, best_at, next_look = self.point.value, self.iterations, self.iterations + self._between_looks()
         while True:
             stop = self.monitor.limit_reached(self.iterations) or self.take_pass()
             given_up = worth_it is not None and not worth_it()
             if stop is None and not given_up and self.iterations < next_look and not self._promising():
                 continue
-            # By then the point is judged in any case; sooner where nothing tells of the gap.
-            next_look = self.iterations + max(1, self.iterations // (3 if self.rule.relative_gap is None else 1))
+            next_look = self.iterations + self._between_looks()
             if self.look():
                 return Status.CONVERGED
             if stop is not None:
@@ -159,11 +158,23 @@ class AscentRun:
             if given_up:
                 return None
 
+    def _between_looks(self) -> int:
+        """Return after how many passes the point is judged in any case: sooner where nothing tells of the gap."""
+        return max(1, self.iterations // 3) if self.rule.relative_gap is None else max(FIRST_LOOK, self.iterations)
+
     def _promising(self) -> bool:
         """Whether the next look at the gap may be the last, going by what the samples of the last passes told of it."""
         _, before, now = self._gaps
-        primal = self.point.primal
-        return self.rule.accepts_gap(primal, primal - now * min(1.0, now / before if before > 0 else 1.0))
+        gap = now * (min(1.0, now / before) if 0 < before < np.inf else 1.0)
+        primal = self.point.primal  # the objective is at most that
+        if not self.rule.accepts_gap(primal, primal - gap):
+            return False
+        value = self._dual_value()
+        return self.rule.accepts_gap(value + gap, value)
+
+    def _dual_value(self) -> float:
+        """Return D as it is now, but for what mending sums will cost."""
+        return dual_value(self.problem, self.dual, self.weights)
 
     def take_pass(self) -> Status | None:
         """Take a step along every variable in play; return a status if the run has to end in the midst of it."""
@@ -236,15 +247,10 @@ class AscentRun:
         return self.point.accepted(rule)
 
     def _shuffled(self) -> Indices:
-        """Return the samples in play in random order; a few neighbours stay together."""
-        order = self._order
-        if len(order) < 8 * NEIGHBOURS:
-            return self._random.permutation(order)
-        start = int(self._random.integers(NEIGHBOURS))  # so that neighbours are not always the same
-        whole = (len(order) - start) // NEIGHBOURS * NEIGHBOURS
-        blocks = order[start : start + whole].reshape(-1, NEIGHBOURS)
-        blocks = blocks[self._random.permutation(len(blocks))][:, self._random.permutation(NEIGHBOURS)]
-        return np.concatenate([blocks.ravel(), order[:start], order[start + whole :]])
+        """Return the samples in play in random order."""
+        order = self._order.copy()
+        _native.shuffle(order, int(self._random.integers(2**63)))
+        return order
 
     def _hold_back(self, dual: Floats, weights: Floats, threads: int) -> None:
         """Make sure that the sum of what several threads did raises the dual: go back along it if it went too far."""
