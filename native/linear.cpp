@@ -25,6 +25,7 @@ const LinearLoops linear = {all_loops<DenseRows<float>>(),
                             all_loops<CompressedRows<float, std::int64_t>>(),
                             all_loops<CompressedRows<double, std::int64_t>>(),
                             respond,
+                            loss,
                             slope,
                             descend_model};
 

@@ -50,9 +50,13 @@ template <class T> MAXMARGIN_INLINE void add(const DenseRows<T>& rows, std::int6
 }
 
 template <class T> MAXMARGIN_INLINE double squared_norm(const DenseRows<T>& rows, std::int64_t row) {
+  constexpr int step = kWidth<double>;
   const T* x = rows.values + row * rows.width;
-  double sum = 0.0;
-  for (std::int64_t k = 0; k < rows.width; ++k) sum += static_cast<double>(x[k]) * static_cast<double>(x[k]);
+  Vec<double> several{};
+  std::int64_t k = 0;
+  for (; k + step <= rows.width; k += step) several += load_double(x + k) * load_double(x + k);
+  double sum = sum_of(several);
+  for (; k < rows.width; ++k) sum += static_cast<double>(x[k]) * static_cast<double>(x[k]);
   return sum;
 }
 

@@ -305,6 +305,7 @@ struct LinearLoops {
   RowLoops<CompressedRows<float, std::int64_t>> long_single;
   RowLoops<CompressedRows<double, std::int64_t>> long_double;
   void (*respond)(const Rounded&, const double* image, std::int64_t begin, std::int64_t end, SlackSums& sums, double* group_sums);
+  double (*loss)(const SlackArrays&, std::int64_t begin, std::int64_t end);
   Slope (*slope)(const SlackArrays&, const double* direction, double t, std::int64_t begin, std::int64_t end);
   double (*descend_model)(const double* square, std::int64_t count, double* weights, double* slope, double tolerance, std::int64_t passes);
 };

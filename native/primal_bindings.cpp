@@ -1,4 +1,5 @@
 // What solvers of the primal of linear machines call: responses to slacks, slopes along a step, and steps along weights.
+#include <numeric>
 #include <tuple>
 
 #include "row_arrays.hpp"
@@ -95,6 +96,20 @@ Sums respond_rows(Any values, Any starts, Any features, Vector<const std::int64_
   });
 }
 
+// Σ conjugate(slack)
+double total_loss(Vector<const double> slack, Vector<const double> lower, Vector<const double> upper, Vector<const double> ridge,
+                  int threads) {
+  const std::int64_t n = slack.shape(0);
+  for (const auto& array : {lower, upper, ridge})
+    require(static_cast<std::int64_t>(array.shape(0)) == n, "the arrays must have one length");
+  const int parts = n < 8 * kChunk ? 1 : std::max(1, threads);
+  std::vector<double> losses(parts);
+  nb::gil_scoped_release unlocked;
+  const SlackArrays arrays{slack.data(), lower.data(), upper.data(), ridge.data()};
+  in_parts(parts, n, [&](std::int64_t begin, std::int64_t end, int part) { losses[part] = level.linear->loss(arrays, begin, end); });
+  return std::accumulate(losses.begin(), losses.end(), 0.0);
+}
+
 // Σ response(slack − t direction) direction, and how much it bends there; an empty direction is 1 everywhere.
 std::tuple<double, double> loss_slope(Vector<const double> slack, Vector<const double> lower, Vector<const double> upper,
                                       Vector<const double> ridge, Vector<const double> direction, double t, int threads) {
@@ -156,6 +171,7 @@ void define_primal(nb::module_& m) {
         exact("linear"), exact("lower"), exact("upper"), exact("ridge"), exact("centre"), exact("group"), exact("offset"),
         nb::arg("sigma"), exact("slack"), exact("response"), exact("group_sums"), exact("weights"), nb::arg("constant"),
         exact("image"), exact("own"), nb::arg("threads"));
+  m.def("total_loss", &total_loss, exact("slack"), exact("lower"), exact("upper"), exact("ridge"), nb::arg("threads"));
   m.def("loss_slope", &loss_slope, exact("slack"), exact("lower"), exact("upper"), exact("ridge"), exact("direction"),
         nb::arg("t"), nb::arg("threads"));
   m.def("descend_columns", &descend_columns, exact("values"), exact("starts"), exact("samples"), exact("weights"), exact("slack"),

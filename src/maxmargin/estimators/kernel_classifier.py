@@ -206,12 +206,13 @@ class KernelClassifier(PairwiseProbabilities, ClassifierMixin, KernelMachine):  
         cost = self._cost()
         X, y = self._check_training_data(X, y)
         weights = check_sample_weights(sample_weight, X)
-        classes, labels, members, taking_part = number_classes(y, weights, self._lone_class)
+        numbered = number_classes(y, weights, self._lone_class)
+        classes, labels, taking_part = numbered.classes, numbered.numbers, numbered.taking_part
         factors = class_factors(self.class_weight, classes, labels[taking_part], weights[taking_part])
         costs = self._costs(cost, factors, labels, weights)
-        self._check_feasible(classes, [costs[rows] for rows in members])
+        self._check_feasible(classes, [costs[rows] for rows in numbered.members])
         bounded = bool(np.isfinite(cost))
-        return LabelledData(X, classes, labels, members, taking_part, costs, bounded), factors, weights
+        return LabelledData(X, classes, labels, numbered.members, taking_part, costs, bounded), factors, weights
 
     def _costs(self, cost: float, factors: Floats, labels: Indices, weights: Floats) -> Floats:
         """Return the cost of slack of each sample: C times the factor of its class times its weight."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
@@ -11,7 +13,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from maxmargin.matrices.symmetric_matrix import Floats, Indices
 
 
-class Labels(NamedTuple):
+@dataclass(frozen=True)
+class Labels:
     """The classes of training rows.
 
     Attributes
@@ -20,16 +23,19 @@ class Labels(NamedTuple):
         The labels that occur, sorted.
     numbers : int array
         The class of each row by its number, −1 for rows without weight, which are left out.
-    members : list of int arrays
-        The rows of each class.
     taking_part : int array
         The rows of all classes, in order.
     """
 
     classes: Any
     numbers: Indices
-    members: list[Indices]
     taking_part: Indices
+
+    @cached_property
+    def members(self) -> list[Indices]:
+        """The rows of each class."""
+        codes = self.numbers[self.taking_part]
+        return [self.taking_part[codes == c] for c in range(len(self.classes))]
 
 
 def number_classes(y: Any, weights: Floats, lone: Callable[[Any], str]) -> Labels:
@@ -41,10 +47,9 @@ def number_classes(y: Any, weights: Floats, lone: Callable[[Any], str]) -> Label
     classes, codes = _two_classes(y[taking_part]) or np.unique(y[taking_part], return_inverse=True)
     if len(classes) < 2:
         raise ValueError(lone(classes.tolist()[0]))
-    members = [taking_part[codes == c] for c in range(len(classes))]
     numbers = np.full(len(y), -1)
     numbers[taking_part] = codes
-    return Labels(classes, numbers, members, taking_part)
+    return Labels(classes, numbers, taking_part)
 
 
 def _two_classes(y: Any) -> tuple[Any, Any] | None:

@@ -49,7 +49,7 @@ LEAST_SHARED, WORTH_COPIES = 2 * 10**6, 50
 CAUTION = 0.75
 
 #: Passes before the first look at the gap, if it cannot be small enough sooner.
-FIRST_LOOK = 4
+FIRST_LOOK = 8
 
 #: The relative gap that is waited for where a rule does not tell one.
 SMALL_GAP = 1e-6
@@ -224,10 +224,11 @@ class AscentRun:
             own = self.weights if together else rows.weights(dual)
             decisions = rows.decisions(self.weights)
             slack = without = problem.linear - decisions
-            offset = offsets_of_least_loss(problem, without, self.offset, rows.threads_for(problem.size))
+            threads = rows.threads_for(problem.size)
+            offset = offsets_of_least_loss(problem, without, self.offset, threads)
             if problem.groups:
                 slack = without - of_samples(problem, offset)
-            primal = primal_value(problem, self.weights, offset, slack)
+            primal = primal_value(problem, self.weights, offset, slack, threads)
             value = dual_value(problem, dual, own)
             better_weights, better_dual = primal < self.point.primal, value > self.point.value
             self.point = LinearPoint(

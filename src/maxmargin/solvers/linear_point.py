@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from maxmargin import _native
 from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.products import inner
 from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.problems.certificate import (
-    conjugate,
     of_samples,
     offset_between,
     offset_bounds,
@@ -104,11 +104,11 @@ class LinearPoint:
         without = problem.linear - rows.decisions(weights)
         if not np.isfinite(without).all():
             raise ValueError(NOT_FINITE)
-        offset = offsets_of_least_loss(problem, without, None, rows.threads_for(problem.size))
+        threads = rows.threads_for(problem.size)
+        offset = offsets_of_least_loss(problem, without, None, threads)
         slack = without - of_samples(problem, offset) if problem.groups else without
-        return cls(
-            dual, weights, offset, primal_value(problem, weights, offset, slack), dual_value(problem, dual, weights)
-        )
+        primal = primal_value(problem, weights, offset, slack, threads)
+        return cls(dual, weights, offset, primal, dual_value(problem, dual, weights))
 
     @classmethod
     def of_dual(
@@ -184,7 +184,8 @@ def dual_value(problem: DualProblem, dual: Floats, own_weights: Floats) -> float
     return inner(problem.linear, dual) - 0.5 * squares
 
 
-def primal_value(problem: DualProblem, weights: Floats, offset: Floats, slack: Floats) -> float:
+def primal_value(problem: DualProblem, weights: Floats, offset: Floats, slack: Floats, threads: int = 1) -> float:
     """Return P(w, ρ), given linear − F w − ρ."""
-    loss = float(conjugate(problem, slack).sum())
+    slack = np.ascontiguousarray(slack)
+    loss = _native.total_loss(slack, problem.lower, problem.upper, problem.ridge, threads)
     return 0.5 * inner(weights, weights) + loss + float(offset @ problem.total)

@@ -50,9 +50,10 @@ def near(problem: DualProblem, rows: Features, weights: Floats, offset: Floats, 
         return Beginning(LinearPoint(np.zeros(problem.size), weights, offset, np.inf, -np.inf), 0.0)
     image = rows.decisions(weights)
     without = problem.linear - image
-    offset = offsets_of_least_loss(problem, without, offset, rows.threads_for(problem.size))
+    threads = rows.threads_for(problem.size)
+    offset = offsets_of_least_loss(problem, without, offset, threads)
     slack = without - of_samples(problem, offset)
-    primal = primal_value(problem, weights, offset, slack)
+    primal = primal_value(problem, weights, offset, slack, threads)
     sigma = 0.0
     if bounded.any() and room[bounded].max() > 0:
         edge = np.abs(slack[bounded])

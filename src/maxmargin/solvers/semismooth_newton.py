@@ -260,8 +260,9 @@ class NewtonRun:
         problem, dual, own = self.problem, self._response, self._own
         if problem.groups:
             without = problem.linear - self._image
-            offset = offsets_of_least_loss(problem, without, self.offset, self.rows.threads_for(problem.size))
-            primal = primal_value(problem, self.weights, offset, without - of_samples(problem, offset))
+            threads = self.rows.threads_for(problem.size)
+            offset = offsets_of_least_loss(problem, without, self.offset, threads)
+            primal = primal_value(problem, self.weights, offset, without - of_samples(problem, offset), threads)
             if primal < self.point.primal:
                 self.point = LinearPoint(self.point.dual, self.weights, offset, primal, self.point.value)
             feasible = mended(problem, dual)
