@@ -131,6 +131,8 @@ class DualProblem:
         """Return the sum of `values` over each group."""
         if not self.groups:
             return np.empty(0)
+        if self.singles == 0 and self.groups == 1:  # the common case, several times faster
+            return np.array([values.sum()], dtype=np.float64)
         if self.singles == 0:
             return _sums(self.group, values, self.groups)
         grouped = self.group >= 0
