@@ -181,6 +181,18 @@ def test_coordinate_ascent_rises_with_every_pass():
     assert values[-1] > values[0]
 
 
+def test_a_new_order_for_every_pass_pays(monkeypatch):
+    """The same order again takes several times the passes on sparse rows."""
+    random = np.random.default_rng(0)
+    X = sparse.random_array((2000, 3000), density=0.02, format="csr", rng=random)
+    signs = np.where(X @ random.normal(size=3000) > 0, 1.0, -1.0)
+    problem = squared_hinge.pose(KernelMatrix(Linear(), Points(X)), signs, np.ones(2000), fit_intercept=False)
+    solver = DualCoordinateAscentSolver(StoppingRule(violation=1e-12, relative_gap=1e-4))
+    shuffled = solver.solve(problem).counters.iterations
+    monkeypatch.setattr(AscentRun, "_shuffled", lambda run: run._order.copy())
+    assert solver.solve(problem).counters.iterations > 2 * shuffled
+
+
 @pytest.mark.parametrize(("cost", "slow"), [(1e-5, False), (10.0, True)])
 def test_coordinate_ascent_is_left_when_it_is_slow(cost, slow, monkeypatch):
     X, signs = two_clouds(2000, 150, 1.0)
