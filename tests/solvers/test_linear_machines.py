@@ -181,6 +181,24 @@ def test_coordinate_ascent_rises_with_every_pass():
     assert values[-1] > values[0]
 
 
+@pytest.mark.parametrize("seed", [0, 5, 18])
+def test_nearly_hard_margins_far_from_the_origin(seed, monkeypatch):
+    """Where rounding stops Newton's method, few samples are solved along pairs of variables."""
+    random = np.random.default_rng(seed)
+    X = (random.normal(size=(150, 120)) + random.uniform(-100, 100, size=120)).astype(np.float32)
+    values = X @ random.normal(size=120)
+    away = np.abs(values - np.median(values))
+    problem = problem_of(sparse.csr_matrix(X), np.where(away < np.quantile(away, 0.4), 1.0, -1.0), 2e3)
+    ended, original = [], linear_choice.by_pairs
+    monkeypatch.setattr(linear_choice, "by_pairs", lambda *rest: ended.append(original(*rest)) or ended[-1])
+    solution = LinearSolver(StoppingRule(violation=1e-13, relative_gap=1e-4)).solve(problem)
+    assert [status for status, _ in ended] == [Status.CONVERGED]
+    assert solution.status is Status.CONVERGED
+    assert certify(problem, solution.dual, solution.weights).relative_gap <= 1e-4
+    limited = StoppingRule(violation=1e-13, relative_gap=1e-4, max_iterations=5)
+    assert LinearSolver(limited).solve(problem).status is Status.MAX_ITERATIONS
+
+
 def test_a_new_order_for_every_pass_pays(monkeypatch):
     """The same order again takes several times the passes on sparse rows."""
     random = np.random.default_rng(0)

@@ -19,6 +19,7 @@ from maxmargin.solvers.dual_coordinate_ascent import AscentRun
 from maxmargin.solvers.linear_point import LinearPoint, features_of
 from maxmargin.solvers.newton_equations import EXACT
 from maxmargin.solvers.newton_start import Beginning, near
+from maxmargin.solvers.pairwise import PairwiseSolver
 from maxmargin.solvers.semismooth_newton import NewtonRun
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
 
@@ -45,6 +46,10 @@ LEAST_PRICE = STEPS * PASSES_A_STEP
 
 #: Passes that are taken where Newton's method has found no way, and the most multiplications of all of them.
 LAST_PASSES, LAST_RESORT = 3000, 3 * 10**8
+
+#: Before that pairs of variables are tried if samples are so few: so many steps for each, to one violation after the
+#: other.
+FEW, PAIR_STEPS, VIOLATIONS = 2000, 100, (1e-2, 1e-4, 1e-6, 1e-8)
 
 #: Passes of coordinate ascent where Newton's equations are large in every respect.
 MOST_PASSES = 300
@@ -102,7 +107,10 @@ class LinearSolver:
     def _last_resorts(
         self, problem: DualProblem, rows: Features, point: LinearPoint, spent: Counters, monitor: Monitor
     ) -> tuple[Status, LinearPoint, Counters]:
-        """Try what is left where rounding has brought Newton's method to a halt: from nothing, or along the dual."""
+        """Try what is left where rounding has brought Newton's method to a halt: pairs, a new start, single steps."""
+        status, point = by_pairs(problem, rows, point, monitor)
+        if status is not Status.PRECISION:
+            return status, point, spent
         rule, least = self.stopping, LinearPoint.start(problem, rows, None, self.stopping)
         newton = NewtonRun(problem, rows, Beginning(least), monitor)
         newton.point, newton.iterations = point.or_better(least), spent.iterations
@@ -119,6 +127,28 @@ class LinearSolver:
         if ended is None or ended is Status.PRECISION:
             ended = Status.CONVERGED if point.accepted(rule) else Status.PRECISION
         return ended, point, replace(ascent.counters(), rounds=ascent.looks + spent.rounds)
+
+
+def by_pairs(problem: DualProblem, rows: Features, point: LinearPoint, monitor: Monitor) -> tuple[Status, LinearPoint]:
+    """Solve a problem of few samples along pairs of variables, whose gradients are kept one by one.
+
+    Nearly hard margins of about as many features as samples are easy for that, and hard for weights.
+    """
+    rule, dual = monitor.rule, None
+    if problem.size > FEW or rule.max_iterations is not None:
+        return Status.PRECISION, point
+    for violation in VIOLATIONS:
+        stopping = StoppingRule(violation, None, PAIR_STEPS * problem.size, monitor.time_left())
+        solution = PairwiseSolver(stopping=stopping).solve(problem, dual, monitor.listener)
+        dual = solution.dual
+        point = point.or_better(LinearPoint.start(problem, rows, dual, rule))
+        if point.accepted(rule):
+            return Status.CONVERGED, point
+        if solution.status in (Status.INTERRUPTED, Status.STOPPED, Status.MAX_SECONDS):
+            return solution.status, point
+        if solution.status is not Status.CONVERGED:
+            break
+    return Status.PRECISION, point
 
 
 def step_price(rows: Features) -> float:
