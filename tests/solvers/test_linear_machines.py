@@ -242,6 +242,7 @@ def test_where_newton_finds_no_way_others_are_tried(failures, monkeypatch):
             return Status.PRECISION if len(runs) <= failures else super().solve()
 
     monkeypatch.setattr(linear_choice, "NewtonRun", Helpless)
+    monkeypatch.setattr(linear_choice, "FEW", 0)  # as if there were many samples
     if failures == 3:
         monkeypatch.setattr(linear_choice, "LAST_RESORT", 0)
     solution = LinearSolver(StoppingRule(violation=1e-12, relative_gap=1e-6)).solve(problem)
