@@ -12,8 +12,8 @@ from maxmargin.kernels import Linear, Points
 from maxmargin.matrices import KernelMatrix
 from maxmargin.problems import certify
 from maxmargin.solvers import StoppingRule
-from maxmargin.solvers.dual_coordinate_ascent import AscentRun
-from maxmargin.solvers.linear_point import LinearPoint
+from maxmargin.solvers.linear.dual_coordinate_ascent import AscentRun
+from maxmargin.solvers.linear.linear_point import LinearPoint
 from maxmargin.solvers.stopping import Monitor
 
 PASSES = 40

@@ -12,7 +12,7 @@ from maxmargin.kernels import Linear, Points
 from maxmargin.matrices import KernelMatrix
 from maxmargin.problems import certify
 from maxmargin.solvers import PairwiseSolver, StepSize, StoppingRule, SubgradientSolver
-from maxmargin.solvers.primal_bounds import PrimalBounds
+from maxmargin.solvers.subgradient.primal_bounds import PrimalBounds
 
 STEPS = 1000
 

@@ -11,10 +11,10 @@ from maxmargin.kernels import Linear, Points
 from maxmargin.matrices import KernelMatrix
 from maxmargin.problems import certify
 from maxmargin.solvers import StochasticSubgradientSolver, StoppingRule, SubgradientSolver
-from maxmargin.solvers.dual_coordinate_ascent import AscentRun, DualCoordinateAscentSolver
-from maxmargin.solvers.linear_point import LinearPoint
-from maxmargin.solvers.primal_bounds import PrimalBounds
+from maxmargin.solvers.linear.dual_coordinate_ascent import AscentRun, DualCoordinateAscentSolver
+from maxmargin.solvers.linear.linear_point import LinearPoint
 from maxmargin.solvers.stopping import Monitor
+from maxmargin.solvers.subgradient.primal_bounds import PrimalBounds
 
 PASSES = 100
 

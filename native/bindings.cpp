@@ -314,7 +314,7 @@ template <class T, class V> void define_compression(nb::module_& m) {
 
 }  // namespace
 
-NB_MODULE(_native, m) {
+NB_MODULE(_extension, m) {
   m.doc() = "Hot loops of maxmargin: flat arrays in, flat arrays and counters out.";
   m.attr("level") = level.name;  // the instruction set in use
   m.attr("strip") = level.kernels->in_single.strip;  // rows and columns that are packed side by side

@@ -1,6 +1,6 @@
 // The exact end: the free variables solve a system of linear equations (Bottou & Lin 1.4.2).
 //
-// The native twin of solvers/exact_finish.py for problems of one group or none whose free variables all have their rows at
+// The native twin of solvers/smo/exact_finish.py for problems of one group or none whose free variables all have their rows at
 // hand.
 #pragma once
 

@@ -11,29 +11,28 @@ import pytest
 
 from maxmargin.comparison import comparing
 from maxmargin.datasets import sample_files, scaling
-from maxmargin.estimators import (
-    active_learner,
-    active_query,
+from maxmargin.estimators.active import active_learner, active_query, importance_weights
+from maxmargin.estimators.kernel import (
     fit_trace,
-    importance_weights,
-    kernel_approximation_svc,
-    linear_one_class_svm,
-    linear_path,
-    linear_svc,
-    linear_svr,
     lssvc,
     lssvr,
     nu_svc,
     nu_svr,
     one_class_svm,
-    online_one_class_svm,
-    online_svc,
     quantile_svr,
     rank_svc,
     svc,
     svdd,
     svr,
 )
+from maxmargin.estimators.linear import (
+    kernel_approximation_svc,
+    linear_one_class_svm,
+    linear_path,
+    linear_svc,
+    linear_svr,
+)
+from maxmargin.estimators.online import online_one_class_svm, online_svc
 from maxmargin.feature_maps import distance_map, function_map, nystroem_map, polar_coordinates, polynomial_map
 from maxmargin.plotting import (
     cache,

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.formulation import Expansion, Formulation
 from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.features import Features
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import (
     Certificate,
     Counters,

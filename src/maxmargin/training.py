@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.formulation import Expansion, Formulation
 from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.products import inner
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import Certificate, Counters, DualProblem, Solution, Status, certify, feasible_start
 from maxmargin.problems.certificate import offset_between, offset_bounds, violation_of
 from maxmargin.solvers import Callback, StoppingRule

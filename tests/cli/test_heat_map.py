@@ -8,7 +8,7 @@ from rich.console import Console
 from maxmargin import SVC
 from maxmargin.cli.heat_map import LiveMap, heat_map
 from maxmargin.search import Point
-from maxmargin.search.grid_search import GridSearch
+from maxmargin.search.grid_search_result import GridSearch
 from maxmargin.search.journal import Trial
 
 

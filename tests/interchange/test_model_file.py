@@ -36,7 +36,7 @@ from maxmargin import (
     kernels,
     solvers,
 )
-from maxmargin.interchange import ModelFileError, fitted, load, save
+from maxmargin.interchange import ModelFileError, fitted_schema, load, save
 from maxmargin.interchange.records import RECORDS
 from maxmargin.kernels import ChiSquared, FunctionKernel, Gaussian, Laplacian, Linear, Polynomial, Sigmoid
 
@@ -123,8 +123,8 @@ def assert_same_model(found, expected, X):
 
 
 def test_every_estimator_is_tested():
-    assert {*ESTIMATORS, *LINEAR, type(LANDMARKS).__name__} == set(fitted.ESTIMATORS)
-    assert set(estimators.__all__) - set(fitted.ESTIMATORS) == {"OnlineSVC", "OnlineOneClassSVM"}  # for pickle
+    assert {*ESTIMATORS, *LINEAR, type(LANDMARKS).__name__} == set(fitted_schema.ESTIMATORS)
+    assert set(estimators.__all__) - set(fitted_schema.ESTIMATORS) == {"OnlineSVC", "OnlineOneClassSVM"}  # for pickle
 
 
 def test_every_kernel_and_solver_has_a_word():
@@ -452,7 +452,7 @@ class TestWhatAFileDoesNotHold:
         X, y = samples()
         model = SVC().fit(X, y)
         for kind in SVC.__mro__:
-            monkeypatch.delitem(fitted.DESCRIPTIONS, kind, raising=False)
+            monkeypatch.delitem(fitted_schema.DESCRIPTIONS, kind, raising=False)
         with pytest.raises(ModelFileError, match="do not know what a fitted SVC consists of"):
             save(model, io.BytesIO())
 

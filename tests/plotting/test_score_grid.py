@@ -10,9 +10,9 @@ from maxmargin import SVC
 from maxmargin.plotting import ScoreGridDisplay
 from maxmargin.plotting.style import GREY
 from maxmargin.search import Point
-from maxmargin.search.grid_search import GridSearch
+from maxmargin.search.grid_search_result import GridSearch
 from maxmargin.search.journal import Trial
-from maxmargin.search.shades import ink_on, limits, shade, words
+from maxmargin.search.score_colormap import ink_on, limits, shade, words
 
 
 def searched(points, refined=(), scoring="accuracy", unknown=()):

@@ -11,7 +11,7 @@ from maxmargin import LSSVC, SVC, SVR, LinearSVC, LinearSVR, NuSVC, OneClassSVM,
 from maxmargin.datasets import chessboard
 from maxmargin.search import Point
 from maxmargin.search.folds import deal_folds
-from maxmargin.search.grid_search import GridSearch
+from maxmargin.search.grid_search_result import GridSearch
 from maxmargin.search.journal import Trial
 
 X, Y = chessboard(120, noise=0.05, seed=1)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from maxmargin._typing import Floats
 from maxmargin.cli.output import Output, add_output_options
 from maxmargin.datasets import chessboard
-from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.progress import ProgressLine
 
 if TYPE_CHECKING:

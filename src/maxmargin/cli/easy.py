@@ -176,7 +176,7 @@ def _prepare(
     from dataclasses import replace
 
     from maxmargin.datasets import Scaling
-    from maxmargin.search.looking import as_table, choose_range, look_at
+    from maxmargin.search.data_summary import as_table, choose_range, look_at
 
     X = as_table(samples.X)
     look = look_at(X, samples.y, classification)
@@ -337,7 +337,7 @@ def _tell(work: Work, output: Output) -> None:
 
 def score_in_words(work: Work) -> str:
     """Return what the machine reached in cross-validation."""
-    from maxmargin.search.shades import words
+    from maxmargin.search.score_colormap import words
 
     score, scoring = work.choice.score, next(iter(work.choice.searches.values())).scoring
     assert score is not None

@@ -48,8 +48,8 @@ def run(options: argparse.Namespace) -> int:
     """Read, search, tell."""
     from maxmargin.cli.heat_map import LiveMap
     from maxmargin.search import grid_search
-    from maxmargin.search.grid_search import COMPLETE
-    from maxmargin.search.looking import as_table
+    from maxmargin.search.data_summary import as_table
+    from maxmargin.search.grid_search_result import COMPLETE
 
     output = Output(options)
     check_picture(options.picture)
@@ -117,7 +117,7 @@ def draw(found: GridSearch, target: Path) -> None:
 def _tell(output: Output, found: GridSearch, journal: Path | None, options: argparse.Namespace) -> None:
     """Report the scores, the best of them, and what there is to say about that."""
     from maxmargin.cli.heat_map import heat_map
-    from maxmargin.search.shades import words
+    from maxmargin.search.score_colormap import words
 
     again = shlex.join(["maxmargin", *(word for word in options.words if word != "--resume"), "--resume"])
     if output.console.is_terminal and not output.as_json and found.scores:

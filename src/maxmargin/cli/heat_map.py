@@ -15,7 +15,7 @@ from rich.text import Text
 
 from maxmargin.search import GridSearch
 from maxmargin.search.grid import number
-from maxmargin.search.shades import ink_on, limits, shade, words
+from maxmargin.search.score_colormap import ink_on, limits, shade, words
 
 #: Columns of a cell: with its score if there is room, else the colour alone.
 WIDTHS = (6, 5, 2, 1)

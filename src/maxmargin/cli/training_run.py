@@ -258,7 +258,7 @@ def train_watched(
     model: Any, samples: Samples, output: Output, max_seconds: float | None = None, what: str = "training"
 ) -> Ending:
     """Fit a model to samples; on a terminal a bar shows how it comes along."""
-    from maxmargin.estimators.kernel_machine import KernelMachine
+    from maxmargin.estimators.kernel.kernel_estimator import KernelMachine
 
     # Machines without a kernel matrix take the gap relative to the optimum for their tolerance.
     outlook = Outlook(model.tol, not isinstance(model, KernelMachine), len(samples))

@@ -15,9 +15,9 @@ from maxmargin.comparison.comparison import Comparison
 from maxmargin.comparison.contestants import Solvers, contestants
 from maxmargin.comparison.run import Run
 from maxmargin.estimators import SVC
-from maxmargin.estimators.kernel_classifier import KernelClassifier
-from maxmargin.estimators.parameters import check_number
-from maxmargin.estimators.posing import problem_of
+from maxmargin.estimators.kernel.dual_problem_of import problem_of
+from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier
+from maxmargin.estimators.validation.parameters import check_number
 from maxmargin.problems import Counters, DualProblem, Progress, Status, certify
 from maxmargin.resources import default_cache_bytes, limited_blas, thread_count
 from maxmargin.solvers import StoppingRule, Trace

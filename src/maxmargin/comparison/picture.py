@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from maxmargin._typing import Floats
 from maxmargin.comparison.run import Run
-from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems import Progress
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxmargin.matrices.symmetric_matrix import Floats
+from maxmargin._typing import Floats
 
 Labelled = tuple[Floats, np.ndarray]
 

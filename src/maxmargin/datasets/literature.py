@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from maxmargin._typing import Floats
 from maxmargin.datasets.generators import Labelled, check_numbers, halves
-from maxmargin.matrices.symmetric_matrix import Floats
 
 
 def twonorm(n_samples: int = 1000, n_features: int = 20, seed: int = 0) -> Labelled:

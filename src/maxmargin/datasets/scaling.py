@@ -31,8 +31,8 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
+from maxmargin._typing import Floats
 from maxmargin.datasets.errors import DataFileError
-from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.resources import usable_memory
 
 #: Rows of a sparse matrix that are scaled at once if zeros do not stay zeros.

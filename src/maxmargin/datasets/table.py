@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin._typing import Floats
 from maxmargin.datasets.column_roles import ColumnChoice, ColumnRoles
 from maxmargin.datasets.errors import DataFileError
 from maxmargin.datasets.samples import TOO_LARGE, Samples, merged
 from maxmargin.datasets.word_columns import WordError, encode, known_words
-from maxmargin.matrices.symmetric_matrix import Floats
 
 #: What people write where nothing is known.
 MISSING = frozenset({"", "?", "na", "n/a", "#n/a", "nan", "null", "none", "."})

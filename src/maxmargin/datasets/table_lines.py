@@ -15,9 +15,9 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
+from maxmargin._typing import Floats
 from maxmargin.datasets.errors import DataFileError
 from maxmargin.datasets.libsvm_text import load_libsvm
-from maxmargin.matrices.symmetric_matrix import Floats
 
 #: Bytes that are read at once.
 BLOCK_BYTES = 1 << 22

@@ -18,13 +18,13 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
+from maxmargin._typing import Floats
 from maxmargin.datasets.column_roles import ColumnChoice, ColumnRoles
 from maxmargin.datasets.errors import DataFileError
 from maxmargin.datasets.samples import Samples
 from maxmargin.datasets.table import MISSING, Table, is_number
 from maxmargin.datasets.table_lines import Row, TableLines, careful_rows, plain_rows
 from maxmargin.datasets.word_columns import refusal
-from maxmargin.matrices.symmetric_matrix import Floats
 
 #: Lines that are looked at with care before many are taken at once: they tell which columns are numbers.
 FIRST_LINES = 100

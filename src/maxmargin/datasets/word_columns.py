@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from maxmargin.matrices.symmetric_matrix import Floats
+from maxmargin._typing import Floats
 
 #: What becomes of columns of words: an error that gives advice ("refuse"), a column of 0 and 1 for each word that
 #: occurs ("one-hot"), or for each word of a list by the column's name.

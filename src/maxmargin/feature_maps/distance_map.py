@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.estimators.landmarks import choose_landmarks
-from maxmargin.estimators.parameters import check_count, check_number
+from maxmargin.estimators.linear.landmarks import choose_landmarks
+from maxmargin.estimators.validation.parameters import check_count, check_number
 from maxmargin.feature_maps.feature_map import FeatureMap, finite
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from maxmargin.estimators.parameters import check_count
+from maxmargin.estimators.validation.parameters import check_count
 from maxmargin.feature_maps.feature_map import FeatureMap, finite
 
 

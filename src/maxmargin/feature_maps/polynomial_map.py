@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse, special
 
-from maxmargin.estimators.parameters import check_count, check_number
-from maxmargin.estimators.samples import resolve_gamma
+from maxmargin._typing import Floats
+from maxmargin.estimators.validation.parameters import check_count, check_number
+from maxmargin.estimators.validation.samples import resolve_gamma
 from maxmargin.feature_maps.feature_map import FeatureMap, finite
-from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.resources import usable_memory
 
 

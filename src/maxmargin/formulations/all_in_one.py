@@ -18,9 +18,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.formulation import Expansion
 from maxmargin.matrices import ClassMatrix, ShiftedMatrix
-from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
+from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
 
 #: A coefficient this near to a bound, relative to its box, rests on it: two of a group may reach theirs in one step.

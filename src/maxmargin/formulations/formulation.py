@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.signed_matrix import SignedMatrix
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import Certificate, DualProblem
 
 

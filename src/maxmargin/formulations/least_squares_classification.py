@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.least_squares_regression import expand, pose
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.problems import Certificate, DualProblem
 
 __all__ = ["ScatterGeometry", "expand", "pose", "read"]

@@ -18,9 +18,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.formulation import Expansion, middle, signed
 from maxmargin.matrices.signed_matrix import SignedMatrix
-from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
+from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
 
 

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.epsilon_regression import TubeGeometry, both_sides, sides_together, tube
 from maxmargin.formulations.formulation import Expansion, middle, signed
 from maxmargin.matrices.signed_matrix import SignedMatrix
-from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
+from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
 
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.c_classification import expand
-from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
+from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
 
 __all__ = ["QuantileGeometry", "expand", "pose", "read"]

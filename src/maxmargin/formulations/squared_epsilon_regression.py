@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from maxmargin._typing import Floats
 from maxmargin.formulations.epsilon_regression import both_sides, expand, read
-from maxmargin.matrices.symmetric_matrix import Floats, SymmetricMatrix
+from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import DualProblem
 
 __all__ = ["expand", "pose", "read"]

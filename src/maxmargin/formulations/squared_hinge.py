@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from maxmargin._typing import Floats
 from maxmargin.formulations.c_classification import expand, pose_hulls, read
-from maxmargin.matrices.symmetric_matrix import Floats, SymmetricMatrix
+from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import DualProblem
 
 __all__ = ["box", "expand", "pose", "pose_hulls", "read"]

@@ -9,9 +9,10 @@
 
 from __future__ import annotations
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.formulations import all_in_one
 from maxmargin.formulations.all_in_one import expand, read
-from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
+from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import DualProblem
 
 __all__ = ["expand", "pose", "read"]

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.interchange.errors import ModelFileError
 from maxmargin.interchange.text_lines import LARGEST_INDEX, SHOWN, TextLines
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
 
 
 class KeywordHeader:

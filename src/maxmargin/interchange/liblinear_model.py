@@ -21,14 +21,14 @@ from typing import Any, BinaryIO
 import numpy as np
 from scipy import sparse
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.estimators import LinearOneClassSVM, LinearSVC, LinearSVR
-from maxmargin.estimators.linear_machine import LinearEstimator
+from maxmargin.estimators.linear.linear_estimator import LinearEstimator
 from maxmargin.interchange.errors import ModelFileError
-from maxmargin.interchange.fitted import check_fitted
+from maxmargin.interchange.fitted_schema import check_fitted
 from maxmargin.interchange.keyword_header import KeywordHeader, number_word, read_labels, whole_labels
 from maxmargin.interchange.text_lines import NUMBER, TextLines
 from maxmargin.interchange.whole_file import write_whole
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models import LinearFunctions
 
 #: What LIBLINEAR calls the machines that are here, and their parameters.

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from maxmargin.interchange.array_table import aligned, read_arrays
 from maxmargin.interchange.errors import ModelFileError
-from maxmargin.interchange.fitted import ESTIMATORS, PARAMETERS, check_fitted, fitted_attributes
+from maxmargin.interchange.fitted_schema import ESTIMATORS, PARAMETERS, check_fitted, fitted_attributes
 from maxmargin.interchange.values import DEPTH, Decoder, Encoder, UnknownValueError
 from maxmargin.interchange.whole_file import write_whole
 

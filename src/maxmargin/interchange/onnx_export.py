@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from scipy import sparse
 
-from maxmargin.estimators import SVDD, LinearSVC, LinearSVR, OneClassSVM, RankSVC, novelty
-from maxmargin.estimators import svdd as ball
-from maxmargin.estimators.kernel_classifier import KernelClassifier
-from maxmargin.estimators.kernel_regressor import KernelRegressor
-from maxmargin.estimators.linear_machine import LinearEstimator
+from maxmargin._typing import Floats
+from maxmargin.estimators import SVDD, LinearSVC, LinearSVR, OneClassSVM, RankSVC
+from maxmargin.estimators.calibration import novelty_detector
+from maxmargin.estimators.kernel import svdd as ball
+from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier
+from maxmargin.estimators.kernel.kernel_regressor import KernelRegressor
+from maxmargin.estimators.linear.linear_estimator import LinearEstimator
 from maxmargin.interchange.model_file import WRITER
 from maxmargin.interchange.onnx_graph import Graph, kernel_block, kernel_diagonal, without_factor
 from maxmargin.interchange.whole_file import write_whole
 from maxmargin.kernels import Linear
-from maxmargin.matrices.symmetric_matrix import Floats
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -125,7 +126,7 @@ def _results(graph: Graph, model: Any, samples: str) -> dict[str, str]:
         size = graph("Add", graph("Abs", decision), lengths)
         decision = _rounded(graph, graph("Sub", decision, lengths), graph("Mul", size, graph.number(ball.ROUNDING)))
     else:
-        decision = _rounded(graph, decision, graph.number(novelty.ROUNDING * abs(float(model.offset_[0]))))
+        decision = _rounded(graph, decision, graph.number(novelty_detector.ROUNDING * abs(float(model.offset_[0]))))
     return _by_sign(graph, decision)
 
 

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from maxmargin._typing import Floats
 from maxmargin.interchange.records import KERNELS
 from maxmargin.kernels import ChiSquared, Gaussian, Kernel, Laplacian, Linear, Polynomial, Product, Scaled, Sigmoid, Sum
-from maxmargin.matrices.symmetric_matrix import Floats
 
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto

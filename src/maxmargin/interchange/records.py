@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.all_in_one import ClassGeometry
 from maxmargin.formulations.c_classification import MarginGeometry
 from maxmargin.formulations.data_description import BallGeometry
@@ -29,7 +30,6 @@ from maxmargin.formulations.quantile_regression import QuantileGeometry
 from maxmargin.interchange.errors import ModelFileError
 from maxmargin.kernels import ChiSquared, Gaussian, Laplacian, Linear, Polynomial, Product, Scaled, Sigmoid, Sum
 from maxmargin.linear_training import LinearMachine
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models.calibration import PlattSigmoid
 from maxmargin.problems import Certificate, Counters, Status
 from maxmargin.solvers import (

@@ -13,9 +13,9 @@ from scipy import sparse
 
 from maxmargin import estimators
 from maxmargin.estimators import LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
-from maxmargin.estimators.kernel_classifier import KernelClassifier
-from maxmargin.estimators.kernel_regressor import KernelRegressor
-from maxmargin.interchange.fitted import check_fitted
+from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier
+from maxmargin.estimators.kernel.kernel_regressor import KernelRegressor
+from maxmargin.interchange.fitted_schema import check_fitted
 from maxmargin.interchange.libsvm.estimators import KERNEL_NAMES, check_pairs, kernel_of
 from maxmargin.kernels import make_kernel
 from maxmargin.models.calibration import PlattSigmoid

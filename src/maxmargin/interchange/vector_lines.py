@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.datasets import dump_libsvm, load_libsvm
 from maxmargin.interchange.text_lines import LARGEST_INDEX, NUMBER, SHOWN, TextLines
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
 
 _FEATURE = re.compile(rf"[0-9]{{1,10}}:{NUMBER}")
 

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin._typing import Floats
 from maxmargin.kernels.fused_columns import fill_in_stretches
 from maxmargin.kernels.kernel import Kernel
-from maxmargin.kernels.points import Floats, Points, as_points
+from maxmargin.kernels.points import Points, as_points
 
 #: The side of the square blocks whose diagonals make up the diagonal.
 SQUARE = 32

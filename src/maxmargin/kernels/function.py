@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from maxmargin._typing import Floats
 from maxmargin.kernels.kernel import Kernel
-from maxmargin.kernels.points import Floats, Points, as_points
+from maxmargin.kernels.points import Points, as_points
 
 #: The largest side of the blocks whose diagonals make up the diagonal.
 SQUARE = 32

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin import _native
-from maxmargin.kernels.points import Floats, Indices, Points, work_per_value
+from maxmargin._typing import Floats, Indices
+from maxmargin.kernels.points import Points, work_per_value
 
 if TYPE_CHECKING:
     from maxmargin.kernels.formula import Formula

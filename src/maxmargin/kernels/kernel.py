@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from maxmargin.kernels.points import Floats, Points, as_points
+from maxmargin._typing import Floats
+from maxmargin.kernels.points import Points, as_points
 
 
 class Kernel(ABC):

@@ -8,7 +8,7 @@ copies nothing; it only narrows the index.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -16,9 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from maxmargin import _native
-
-Floats: TypeAlias = NDArray[np.float64]
-Indices: TypeAlias = NDArray[np.int64]
+from maxmargin._typing import Indices
 
 #: About how many bytes of the data a checksum looks at.
 CHECKED_BYTES = 2**16

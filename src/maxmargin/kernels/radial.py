@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from maxmargin._typing import Floats
 from maxmargin.kernels.formula import Formula, FormulaKernel, Function, Term
-from maxmargin.kernels.points import Floats, as_points
+from maxmargin.kernels.points import as_points
 
 
 @dataclass(frozen=True)

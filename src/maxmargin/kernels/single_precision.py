@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.kernels.formula import Formula, FormulaKernel, Function, Term
 from maxmargin.kernels.fused_columns import FusedColumns, fused_columns
 from maxmargin.kernels.kernel import Kernel
-from maxmargin.kernels.points import Floats, Indices, Points, compressed, in_parts
+from maxmargin.kernels.points import Points, compressed, in_parts
 
 #: γ‖x‖² up to which the quick form of the gaussian is used: the error of its exponent is 1e-7 of that.
 QUICK_UP_TO = 16.0

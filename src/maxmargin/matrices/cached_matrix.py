@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.single_columns import BlockColumns, SingleColumns
-from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix, product_by_blocks
+from maxmargin.matrices.symmetric_matrix import SymmetricMatrix, product_by_blocks
 from maxmargin.matrices.values import check_finite
 
 

@@ -13,8 +13,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.single_columns import SingleColumns
-from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES, Floats, Indices, SymmetricMatrix
+from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES, SymmetricMatrix
 
 #: The largest table of rows of the base that is built at once, in bytes.
 TABLE_BYTES = 2**26

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin import _native
+from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.class_matrix import ClassMatrix
 from maxmargin.matrices.row_store import RowStore
-from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
+from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 
 
 def row_store(matrix: SymmetricMatrix, budget: int, threads: int) -> RowStore:

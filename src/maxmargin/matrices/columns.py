@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from maxmargin.kernels.points import Floats, Indices, Points
+from maxmargin._typing import Floats, Indices
+from maxmargin.kernels.points import Points
 from maxmargin.matrices.features import Features
 
 #: If the columns wanted are at least this part of all, the products of all are summed up row by row.

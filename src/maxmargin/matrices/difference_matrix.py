@@ -14,8 +14,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.single_columns import SingleColumns
-from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
+from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 
 #: The largest table of rows of the base matrix that is built at once, in bytes.
 TABLE_BYTES = 2**26

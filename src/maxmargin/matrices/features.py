@@ -15,7 +15,8 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin import _native
-from maxmargin.kernels.points import Floats, Indices, Points
+from maxmargin._typing import Floats, Indices
+from maxmargin.kernels.points import Points
 
 #: Multiplications that pay for one more thread: to start it takes as long as some ten thousand.
 WORTH_A_THREAD = 2 * 10**5

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.kernels import FormulaKernel, Kernel, Linear, Points
 from maxmargin.kernels.fused_columns import FusedColumns, combine, combine_in_stretches
 from maxmargin.kernels.points import work_per_value
 from maxmargin.kernels.single_precision import SinglePrecision, single_precision
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.single_columns import BlockColumns, SingleColumns
-from maxmargin.matrices.symmetric_matrix import Floats, Indices, product_by_blocks
+from maxmargin.matrices.symmetric_matrix import product_by_blocks
 
 #: About how many values a vectorised kernel computes per request: enough to pay for the call.
 REQUEST_VALUES = 2**16

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.kernels.points import checksum_of
 from maxmargin.matrices.single_columns import BlockColumns, SingleColumns
-from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix, product_by_blocks
+from maxmargin.matrices.symmetric_matrix import SymmetricMatrix, product_by_blocks
 
 #: About how many values are copied per request.
 REQUEST_VALUES = 2**20

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin import _native
+from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.single_columns import SingleColumns
-from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
+from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 
 #: About how many multiplications one request to the matrix takes: Ctrl-C is heard in between.
 REQUEST_WORK = 4 * 10**9

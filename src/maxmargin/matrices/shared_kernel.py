@@ -11,17 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maxmargin import _native
+from maxmargin._typing import Floats, Indices, Singles
 from maxmargin.kernels import Kernel, Points
 from maxmargin.kernels.points import work_per_value
 from maxmargin.kernels.single_precision import SinglePrecision, single_precision
 from maxmargin.matrices.kernel_matrix import KernelMatrix
 from maxmargin.matrices.single_columns import SingleColumns
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
-
-Singles = NDArray[np.float32]
 
 #: Columns that are combined at once.
 STRETCH = 256

@@ -10,14 +10,12 @@ import threading
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maxmargin import _native
+from maxmargin._typing import Floats, Indices, Singles
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.single_columns import SingleColumns
-from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
-
-Singles = NDArray[np.float32]
+from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 
 #: Columns that are combined at once.
 STRETCH = 256

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.single_columns import SingleColumns
-from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
+from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES, Floats, Indices
+from maxmargin._typing import Floats, Indices
+from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES
 
 if TYPE_CHECKING:
     from maxmargin.matrices.symmetric_matrix import SymmetricMatrix

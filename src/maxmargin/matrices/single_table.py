@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin import _native
+from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.precomputed_matrix import PrecomputedMatrix
 from maxmargin.matrices.single_columns import SingleColumns
-from maxmargin.matrices.symmetric_matrix import Floats, Indices, SymmetricMatrix
+from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES, Floats, Indices, SymmetricMatrix
+from maxmargin._typing import Floats, Indices
+from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES, SymmetricMatrix
 from maxmargin.matrices.values import check_finite
 
 #: A vector with fewer non-zero entries than one in so many is multiplied by those rows alone.

@@ -6,19 +6,16 @@ file, from a cache) is the matrix's own affair. Matrices wrap one another and ne
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.resources import limited_blas
 
 if TYPE_CHECKING:
     from maxmargin.matrices.features import Features
     from maxmargin.matrices.single_columns import SingleColumns
-
-Floats: TypeAlias = NDArray[np.float64]
-Indices: TypeAlias = NDArray[np.int64]
 
 #: The largest block of values that a product of a matrix with a vector builds at once, in bytes.
 BLOCK_BYTES = 8 * 2**20

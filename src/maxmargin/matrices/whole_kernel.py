@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxmargin import _native
+from maxmargin._typing import Floats, Indices
 from maxmargin.kernels import FormulaKernel, Kernel, Points
 from maxmargin.kernels.fused_columns import fused_columns
 from maxmargin.kernels.points import work_per_value
 from maxmargin.matrices.kernel_matrix import KernelMatrix
 from maxmargin.matrices.precomputed_matrix import PrecomputedMatrix
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.matrices.values import check_finite
 
 #: A value of so many multiplications is computed again sooner than it is fetched from across the diagonal.

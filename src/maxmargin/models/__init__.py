@@ -4,8 +4,8 @@ from maxmargin.models.expansions import Expansions
 from maxmargin.models.kernel_blocks import ComputedBlocks, GivenBlocks, KernelBlocks
 from maxmargin.models.landmark_features import LandmarkFeatures
 from maxmargin.models.linear_functions import LinearFunctions
-from maxmargin.models.one_versus_one import OneVersusOne
 from maxmargin.models.one_versus_rest import OneVersusRest
+from maxmargin.models.pairwise_vote import OneVersusOne
 
 __all__ = [
     "ComputedBlocks",

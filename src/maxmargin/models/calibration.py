@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from maxmargin.matrices.symmetric_matrix import Floats
+from maxmargin._typing import Floats
 
 #: Probabilities of one class rather than another are at least so far from 0 and 1 before they are coupled.
 CERTAINTY = 1e-7

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
+from maxmargin._typing import Floats, Indices
 
 
 def concordance(scores: Floats, targets: Floats, queries: Indices, weights: Floats) -> tuple[float, float]:

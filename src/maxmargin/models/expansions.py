@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.matrices.symmetric_matrix import Floats
+from maxmargin._typing import Floats
 from maxmargin.models.kernel_blocks import KernelBlocks, map_blocks
 
 

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.kernels import FormulaKernel, Kernel, Points
 from maxmargin.kernels.fused_columns import FusedColumns, combine, fused_columns
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
 
 #: The largest block of kernel values that one thread holds while predicting.
 BLOCK_BYTES = 4 * 2**20

@@ -23,10 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from maxmargin._typing import Floats
 from maxmargin.kernels.formula import FormulaKernel
 from maxmargin.kernels.fused_columns import FusedColumns, stretches
 from maxmargin.kernels.kernel import Kernel
-from maxmargin.kernels.points import Floats, Points
+from maxmargin.kernels.points import Points
 from maxmargin.kernels.radial import Radial
 from maxmargin.kernels.single_precision import LARGEST_ENTRY, single_precision
 from maxmargin.matrices.values import KERNEL_NOT_FINITE, check_finite

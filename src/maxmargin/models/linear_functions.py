@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from maxmargin._typing import Floats
 from maxmargin.kernels.points import Points, in_parts
 from maxmargin.matrices.features import Features
-from maxmargin.matrices.symmetric_matrix import Floats
 
 
 @dataclass(frozen=True)

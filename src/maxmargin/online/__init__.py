@@ -2,7 +2,7 @@
 
 from maxmargin.online.auto_stop import STOP_RULES, OutsideMargin, SeldomWrong
 from maxmargin.online.learner import OnlineLearner
-from maxmargin.online.roles import Contrast, Novelty, Role
+from maxmargin.online.sample_constraints import Contrast, Novelty, Role
 from maxmargin.online.selection import STRATEGIES, AutoActive, Gradient, Margin, Random
 
 __all__ = [

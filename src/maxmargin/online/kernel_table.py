@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.kernels import FormulaKernel, Kernel, Points
 from maxmargin.kernels.formula import Term
 from maxmargin.kernels.fused_columns import fused_columns
 from maxmargin.matrices import NOT_FINITE
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.online.sample_store import SampleStore
 
 #: Rows that are there at least, whatever the budget: those of a pair, and of a chunk of two.

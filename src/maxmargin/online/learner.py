@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 
 from maxmargin import _native
+from maxmargin._typing import Floats, Indices
 from maxmargin.kernels import Kernel
 from maxmargin.matrices import KernelMatrix
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.online.kernel_table import KernelTable
 from maxmargin.online.maintenance import Budget, forget_the_old
-from maxmargin.online.roles import Novelty, Part, Role
+from maxmargin.online.sample_constraints import Novelty, Part, Role
 from maxmargin.online.sample_store import SampleStore
 from maxmargin.online.slots import Slots
 from maxmargin.problems import DualProblem

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from maxmargin import _native
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
+from maxmargin._typing import Floats, Indices
 from maxmargin.online.merging import best_merger, put_in
-from maxmargin.online.roles import Novelty
+from maxmargin.online.sample_constraints import Novelty
 
 if TYPE_CHECKING:
     from maxmargin.online.learner import OnlineLearner

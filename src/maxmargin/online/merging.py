@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from maxmargin.matrices.symmetric_matrix import Floats
+from maxmargin._typing import Floats
 from maxmargin.online.slots import Slots
 
 if TYPE_CHECKING:

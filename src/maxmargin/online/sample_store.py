@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from maxmargin._typing import Indices
 from maxmargin.kernels import Points
-from maxmargin.matrices.symmetric_matrix import Indices
 
 
 class SampleStore:

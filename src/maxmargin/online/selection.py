@@ -28,7 +28,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
+from maxmargin._typing import Floats, Indices
 
 
 def leads(values: Floats) -> Floats:

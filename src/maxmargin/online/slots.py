@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
+from maxmargin._typing import Floats, Indices
 
 
 @dataclass

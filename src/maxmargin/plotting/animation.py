@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from maxmargin.estimators.fit_trace import FitTrace
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
+from maxmargin._typing import Floats, Indices
+from maxmargin.estimators.kernel.fit_trace import FitTrace
 from maxmargin.plotting.style import COLOURS, INK, bare, colour, marker, pyplot
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from maxmargin.matrices.symmetric_matrix import Indices
+from maxmargin._typing import Indices
 from maxmargin.plotting.style import COLOURS, axes_for, bare, figure_of, legend_below
 from maxmargin.problems import Counters, DualProblem
 from maxmargin.solvers import PairwiseSolver

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from maxmargin.estimators.linear_path import LinearPath
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
+from maxmargin._typing import Floats, Indices
+from maxmargin.estimators.linear.linear_path import LinearPath
 from maxmargin.plotting.style import GREY, INK, LINES, axes_for, bare, colour, figure_of
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from maxmargin.matrices.symmetric_matrix import Floats
+from maxmargin._typing import Floats
 from maxmargin.plotting.style import COLOURS, INK, LINES, axes_for, bare, colour, figure_of
 from maxmargin.problems import Progress
 

@@ -13,10 +13,10 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 from sklearn.base import is_classifier
 
-from maxmargin.estimators.kernel_machine import KernelMachine
-from maxmargin.estimators.samples import points_of
+from maxmargin._typing import Floats, Indices
+from maxmargin.estimators.kernel.kernel_estimator import KernelMachine
+from maxmargin.estimators.validation.samples import points_of
 from maxmargin.kernels import Kernel
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.plotting.sides import class_numbers, machine_of, margins_of
 from maxmargin.plotting.style import axes_for, figure_of
 

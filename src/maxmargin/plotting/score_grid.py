@@ -9,8 +9,8 @@ import numpy as np
 
 from maxmargin.plotting.style import GREY, INK, axes_for, bare, colour, figure_of
 from maxmargin.search.grid import Point, number, step_of
-from maxmargin.search.grid_search import GridSearch
-from maxmargin.search.shades import ink_on, limits, shade, words
+from maxmargin.search.grid_search_result import GridSearch
+from maxmargin.search.score_colormap import ink_on, limits, shade, words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

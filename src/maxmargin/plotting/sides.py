@@ -20,7 +20,7 @@ from sklearn.base import is_classifier, is_outlier_detector
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
+from maxmargin._typing import Floats, Indices
 
 #: How far from 1 a margin may be to count as on the edge, where no dual variable tells.
 EDGE = 1e-2

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
+from maxmargin._typing import Floats, Indices
 from maxmargin.plotting.sides import Side, class_numbers, is_detector, machine_of, margins_of, sides_of
 from maxmargin.plotting.style import COLOURS, INK, axes_for, bare, figure_of, legend_below
 

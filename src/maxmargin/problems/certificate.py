@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from maxmargin._typing import Floats
 from maxmargin.matrices.products import inner
-from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems.dual_problem import DualProblem
 from maxmargin.problems.offsets import offsets_of_least_loss
 

@@ -18,7 +18,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.matrices.symmetric_matrix import Floats, SymmetricMatrix
+from maxmargin._typing import Floats
+from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 
 
 class InfeasibleProblemError(ValueError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin import _native
-from maxmargin.matrices.symmetric_matrix import Floats
+from maxmargin._typing import Floats
 from maxmargin.problems.dual_problem import DualProblem
 
 #: How often an interval is narrowed at most: halving it so often leaves nothing of it.

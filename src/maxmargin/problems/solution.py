@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from maxmargin.matrices.symmetric_matrix import Floats
+from maxmargin._typing import Floats
 
 
 class Status(Enum):

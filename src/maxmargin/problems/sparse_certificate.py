@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from maxmargin._typing import Floats
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.products import inner
-from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems.certificate import CANCELLATION, Certificate, conjugate, of_samples, residuals, response
 from maxmargin.problems.dual_problem import DualProblem
 from maxmargin.problems.offsets import offsets_of_least_loss

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.matrices.symmetric_matrix import Indices
+from maxmargin._typing import Indices
 
 
 def deal_folds(y: Any, folds: int, seed: int, stratified: bool) -> Indices:

@@ -3,24 +3,24 @@
 from dataclasses import fields
 from typing import Any
 
-from maxmargin.solvers.active_set import ActiveSetSolver
-from maxmargin.solvers.block import BlockSolver
-from maxmargin.solvers.chunking import ChunkingSolver
-from maxmargin.solvers.coordinate_descent import CoordinateDescentSolver
-from maxmargin.solvers.decomposition import DecompositionSolver
-from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscentSolver
-from maxmargin.solvers.gradient_projection import GradientProjectionSolver
-from maxmargin.solvers.linear_choice import LinearSolver
-from maxmargin.solvers.linear_system import LinearSystemSolver
-from maxmargin.solvers.pairwise import PairwiseSolver
-from maxmargin.solvers.platt import PlattSolver
-from maxmargin.solvers.primal_quadratic_program import PrimalQuadraticProgramSolver
-from maxmargin.solvers.quadratic_program import QuadraticProgramSolver
-from maxmargin.solvers.semismooth_newton import SemismoothNewtonSolver
-from maxmargin.solvers.step_sizes import StepSize
-from maxmargin.solvers.stochastic_subgradient import StochasticSubgradientSolver
+from maxmargin.solvers.block.block_solver import BlockSolver
+from maxmargin.solvers.classical.active_set import ActiveSetSolver
+from maxmargin.solvers.classical.chunking import ChunkingSolver
+from maxmargin.solvers.classical.decomposition import DecompositionSolver
+from maxmargin.solvers.classical.gradient_projection import GradientProjectionSolver
+from maxmargin.solvers.classical.platt import PlattSolver
+from maxmargin.solvers.linear.coordinate_descent import CoordinateDescentSolver
+from maxmargin.solvers.linear.dual_coordinate_ascent import DualCoordinateAscentSolver
+from maxmargin.solvers.linear.linear_solver import LinearSolver
+from maxmargin.solvers.linear.semismooth_newton import SemismoothNewtonSolver
+from maxmargin.solvers.linear_system.linear_system_solver import LinearSystemSolver
+from maxmargin.solvers.qp.primal_quadratic_program import PrimalQuadraticProgramSolver
+from maxmargin.solvers.qp.quadratic_program import QuadraticProgramSolver
+from maxmargin.solvers.smo.pairwise import PairwiseSolver
 from maxmargin.solvers.stopping import Callback, SharedCallback, StoppingRule, Trace
-from maxmargin.solvers.subgradient import SubgradientSolver
+from maxmargin.solvers.subgradient.step_sizes import StepSize
+from maxmargin.solvers.subgradient.stochastic_subgradient import StochasticSubgradientSolver
+from maxmargin.solvers.subgradient.subgradient import SubgradientSolver
 
 __all__ = [
     "SOLVERS",

@@ -10,11 +10,11 @@ from functools import cached_property
 
 import numpy as np
 
+from maxmargin._typing import Floats
 from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.products import inner
-from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems import DualProblem, Progress
-from maxmargin.solvers.standing import known_gap, known_violation, standing
+from maxmargin.solvers.progress_snapshot import known_gap, known_violation, standing
 from maxmargin.solvers.stopping import Monitor, StoppingRule
 
 

@@ -10,7 +10,7 @@ from math import isfinite
 
 import numpy as np
 
-from maxmargin.matrices.symmetric_matrix import Floats
+from maxmargin._typing import Floats
 from maxmargin.problems import Counters, Progress, Status
 
 #: Called with the progress a few times a second; returning True stops the solver.

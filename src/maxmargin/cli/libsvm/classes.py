@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.cli.libsvm.option_words import ProgramError
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
 
 #: Says a line, or nothing in quiet mode.
 Say = Callable[[str], None]

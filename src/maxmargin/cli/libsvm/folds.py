@@ -14,7 +14,7 @@ from itertools import count, islice, pairwise
 
 import numpy as np
 
-from maxmargin.matrices.symmetric_matrix import Indices
+from maxmargin._typing import Indices
 
 #: Lags of the additive feedback generator x_i = x_{i−3} + x_{i−31} mod 2³², and how many values are thrown away first.
 SHORT_LAG, LONG_LAG, DISCARDED = 3, 31, 310

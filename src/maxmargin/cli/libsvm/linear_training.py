@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.cli.libsvm.classes import Classes, Say, Trained, check_labels
 from maxmargin.cli.libsvm.evaluation import Evaluation
 from maxmargin.cli.libsvm.folds import deal, limit_folds, splits
 from maxmargin.cli.libsvm.linear_parameters import ONE_CLASS, PRIMAL, LinearParameters
 from maxmargin.cli.libsvm.problem import read_rows
 from maxmargin.linear_training import LinearMachine
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
 
 #: The search for C ends here, in classification and in regression.
 LARGEST_COST = {2: 2.0**10, 11: 2.0**20}

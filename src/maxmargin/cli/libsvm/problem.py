@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.cli.libsvm.option_words import ProgramError
 from maxmargin.datasets import load_libsvm
 from maxmargin.kernels.points import SPARSE_WORK
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import IO, Any
 
+from maxmargin._typing import Floats
 from maxmargin.cli.libsvm.option_words import ProgramError
 from maxmargin.datasets import iterate_libsvm
-from maxmargin.matrices.symmetric_matrix import Floats
 
 
 def read_blocks(path: str, zero_based: bool = True) -> Iterator[tuple[Any, Floats]]:

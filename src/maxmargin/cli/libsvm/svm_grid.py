@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Event
 from typing import IO
 
+from maxmargin._typing import Floats
 from maxmargin.cli.libsvm import training
 from maxmargin.cli.libsvm.classes import say_nothing
 from maxmargin.cli.libsvm.grid_picture import draw
@@ -21,7 +22,6 @@ from maxmargin.cli.libsvm.grid_plan import Exponent, Point, Range, plan, read_ra
 from maxmargin.cli.libsvm.option_words import ProgramError, UsageError, answer, split_options
 from maxmargin.cli.libsvm.parameters import TAKES, Parameters, read_parameters
 from maxmargin.cli.libsvm.training import SMALL, Work
-from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.problems import Progress
 from maxmargin.resources import thread_count
 

@@ -9,12 +9,12 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
+from maxmargin._typing import Floats
 from maxmargin.cli.libsvm.classes import say_nothing
 from maxmargin.cli.libsvm.evaluation import Evaluation
 from maxmargin.cli.libsvm.option_words import ProgramError, UsageError, answer, split_options
 from maxmargin.cli.libsvm.problem import as_table
 from maxmargin.cli.libsvm.streaming import open_output, read_blocks
-from maxmargin.matrices.symmetric_matrix import Floats
 
 USAGE = """\
 Usage: svm-predict [options] test_file model_file output_file

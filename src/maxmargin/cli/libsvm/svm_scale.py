@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin._typing import Floats
 from maxmargin.cli.libsvm.option_words import ProgramError, UsageError, answer, split_options
 from maxmargin.cli.libsvm.problem import read_rows
 from maxmargin.datasets import DataFileError, Scaling, dump_libsvm
-from maxmargin.matrices.symmetric_matrix import Floats
 
 USAGE = """\
 Usage: svm-scale [options] data_filename

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.cli.libsvm.classes import Classes, Say, Trained, check_labels
 from maxmargin.cli.libsvm.evaluation import Evaluation
 from maxmargin.cli.libsvm.folds import deal, deal_by_class, limit_folds, splits
 from maxmargin.cli.libsvm.option_words import ProgramError
 from maxmargin.cli.libsvm.parameters import C_SVC, NU_SVC, NU_SVR, ONE_CLASS, Parameters
 from maxmargin.cli.libsvm.problem import FeatureRows, KernelRows, read_features, read_kernel_values
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.solvers import Callback
 from maxmargin.training import Machine
 

@@ -14,19 +14,19 @@ from typing import Any, BinaryIO
 import numpy as np
 from scipy import sparse
 
+from maxmargin._typing import Floats
 from maxmargin.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
-from maxmargin.estimators.kernel_classifier import KernelClassifier
-from maxmargin.estimators.kernel_machine import KernelMachine
-from maxmargin.estimators.kernel_regressor import KernelRegressor
-from maxmargin.estimators.linear_machine import LinearEstimator
+from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier
+from maxmargin.estimators.kernel.kernel_estimator import KernelMachine
+from maxmargin.estimators.kernel.kernel_regressor import KernelRegressor
+from maxmargin.estimators.linear.linear_estimator import LinearEstimator
 from maxmargin.interchange.errors import ModelFileError
-from maxmargin.interchange.fitted import check_fitted
+from maxmargin.interchange.fitted_schema import check_fitted
 from maxmargin.interchange.keyword_header import whole_labels
 from maxmargin.interchange.libsvm.probability import marks_of_estimator, marks_of_file
 from maxmargin.interchange.libsvm.record import LibsvmModel
 from maxmargin.interchange.libsvm.text import read_text, write_text
 from maxmargin.kernels import Gaussian, Linear, Polynomial, Sigmoid
-from maxmargin.matrices.symmetric_matrix import Floats
 from maxmargin.models.calibration import PlattSigmoid
 
 ESTIMATORS: dict[str, type[KernelMachine]] = {

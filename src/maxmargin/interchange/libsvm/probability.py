@@ -17,7 +17,7 @@ from itertools import combinations
 
 import numpy as np
 
-from maxmargin.matrices.symmetric_matrix import Floats
+from maxmargin._typing import Floats
 from maxmargin.models.calibration import CERTAINTY, LEAST_PROBABILITY
 
 #: The iteration ends when (Qp)_t and pᵀQp agree to this over the number of classes.

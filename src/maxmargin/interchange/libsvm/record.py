@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from maxmargin._typing import Floats, Indices
 from maxmargin.interchange.libsvm.probability import couple_as_libsvm, inside_as_libsvm
 from maxmargin.kernels import Gaussian, Kernel, Linear, Points, Polynomial, Sigmoid
 from maxmargin.kernels.points import SPARSE_WORK
-from maxmargin.matrices.symmetric_matrix import Floats, Indices
 from maxmargin.models import ComputedBlocks, Expansions, GivenBlocks, KernelBlocks, OneVersusOne
 from maxmargin.models.calibration import PlattSigmoid, two_classes
 from maxmargin.models.kernel_blocks import WORTH_A_THREAD

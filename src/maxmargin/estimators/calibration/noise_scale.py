@@ -1,0 +1,86 @@
+"""How far targets lie from a regression function: the scale of a Laplace distribution of errors on unseen samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.metaestimators import available_if
+
+from maxmargin._typing import Floats
+from maxmargin.estimators.calibration.cross_validation import CrossValidation, deal
+from maxmargin.estimators.kernel.kernel_regressor import KernelRegressor
+from maxmargin.estimators.validation.parameters import check_number
+from maxmargin.formulations.formulation import Formulation
+from maxmargin.models.calibration import half_width, noise_scale
+from maxmargin.problems import DualProblem, Status
+
+
+def check_noise(estimator: Any) -> bool:
+    """Raise unless the estimator was asked to estimate the noise."""
+    if not estimator.noise:
+        raise AttributeError("predict_interval is not available when noise=False")
+    return True
+
+
+class NoiseIntervals:
+    """What regressors with ``noise=True`` can do besides."""
+
+    # Of the regressor.
+    noise: Any
+    noise_scale_: Any
+    predict: Any
+
+    @available_if(check_noise)  # type: ignore[untyped-decorator]  # scikit-learn has no type hints
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
+        """Return the interval that holds the target of each sample with probability `coverage`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        coverage : float, default=0.9
+            At least 0, below 1.
+
+        Returns
+        -------
+        array of shape (n_samples, 2), or (n_samples, n_outputs, 2)
+            Lower and upper ends: the function, minus and plus the same half-width for all samples.
+        """
+        if check_number("coverage", coverage, least=0) >= 1:
+            raise ValueError(f"coverage must be a number of at least 0 and below 1, not {coverage!r}")
+        middle = self.predict(X)
+        if "noise_scale_" not in self.__dict__:
+            raise NotFittedError(
+                "predict_interval is not available when fitted with noise=False, or when fit was interrupted"
+            )
+        half = half_width(self.noise_scale_, coverage)
+        return np.stack([middle - half, middle + half], axis=-1)
+
+
+class LaplaceNoise(NoiseIntervals, KernelRegressor):
+    """Base of regressors with kernels that know how far targets lie from their function, with ``noise=True``."""
+
+    def _estimate_noise(
+        self,
+        problems: list[DualProblem],
+        formulation: Formulation,
+        targets: Floats,
+        weights: Floats,
+        validation: CrossValidation,
+    ) -> Status:
+        """Set ``noise_scale_`` if it is wanted, and return how the least finished cross-validation ended."""
+        self.__dict__.pop("noise_scale_", None)
+        if not self.noise or any(machine.status is Status.INTERRUPTED for machine in self._machines_):
+            return Status.CONVERGED
+        rows = self._machines_[0].samples
+        folds = deal([np.arange(len(rows))], len(rows), seed=0)
+        scales, worst = [], Status.CONVERGED
+        for output, (problem, machine) in enumerate(zip(problems, self._machines_, strict=True)):
+            values, status = validation.values(problem, machine, formulation, folds)
+            if status is Status.INTERRUPTED:
+                return status
+            scales.append(noise_scale(targets[rows, output] - values, weights[rows]))
+            worst = worst if status.converged else status
+        self.noise_scale_ = scales[0] if self._outputs_ is None else np.array(scales)
+        return worst

@@ -1,0 +1,154 @@
+"""`LSSVR`: least squares regression, trained by linear equations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from maxmargin._typing import Floats, Indices
+from maxmargin.estimators.kernel.kernel_regressor import KernelRegressor
+from maxmargin.estimators.kernel.least_squares import LeastSquaresMachine
+from maxmargin.estimators.validation.parameters import check_flag, check_number
+from maxmargin.estimators.validation.weights import check_costs, check_sample_weights
+from maxmargin.formulations import least_squares_regression
+from maxmargin.matrices import SymmetricMatrix
+from maxmargin.problems import DualProblem
+
+
+class LSSVR(LeastSquaresMachine, KernelRegressor):
+    """Fit a flat function by least squares: minimise ½‖w‖² + ½ C Σ (y_i − f(x_i))².
+
+    The least squares support vector machine (Suykens & Vandewalle 1999). Its dual is one system of linear equations,
+    solved exactly for small data and by conjugate gradients for large. Every sample is a support vector. Without an
+    offset (``fit_intercept=False``) it is scikit-learn's ``KernelRidge(alpha=1/C)``.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of half the squared error.
+    kernel : str, Kernel or callable, default="rbf"
+        ``"linear"``, ``"poly"``, ``"rbf"`` (also ``"gaussian"``), ``"sigmoid"``, ``"laplacian"``,
+        ``"chi_squared"``, ``"precomputed"``; a kernel object such as ``Gaussian(0.5) + Linear()``; or a function
+        ``k(X, Z)`` that returns the block of values for the rows of X and Z. It is called on blocks as needed.
+    degree : int, default=3
+        Of the polynomial kernel.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Of the kernels that have one. ``"scale"`` is 1 / (n_features · variance of X, by sample weights), ``"auto"``
+        1 / n_features.
+    coef0 : float, default=0.0
+        Of the polynomial and sigmoid kernels.
+    tol : float, default=1e-3
+        Largest violation of the optimality criterion that is accepted: by how much the equations may be off.
+    cache_size : float or "auto", default="auto"
+        Megabytes for a factor of the matrix; "auto" is a quarter of the memory that the process may use. Where the
+        whole factor does not fit (8 n² bytes), conjugate gradients do with a few columns.
+    verbose : bool, default=False
+        Show a progress line on the terminal for fits longer than a second.
+    max_iter : int, default=-1
+        Limit on the steps of conjugate gradients, −1 for none.
+    solver : str or solver object, default="auto"
+        The algorithm: "auto" is "linear_system". The others, "pairwise", "block", "quadratic_program", "chunking" and
+        "decomposition", arrive at the same machine, only later.
+        A solver object brings its own options for tolerance, cache and limits.
+    fit_intercept : bool, default=True
+        Whether the function has an offset b.
+    max_seconds : float, default=None
+        Limit on the time of the whole fit.
+    gap_tol : float, default=None
+        Duality gap at which to stop even if the violation is still above ``tol``.
+    callback : callable, default=None
+        Called with the progress (iteration, violation, primal, dual, gap, active, seconds) up to ten times a
+        second; returning True stops the fit with a valid model.
+    warm_start : bool, default=False
+        Start from the solution of the previous fit, if that had the same shape.
+    n_jobs : int, default=None
+        Threads for kernel values and prediction; equations use the threads of BLAS. None: the cores this process may
+        use, or fewer where BLAS is limited (``OMP_NUM_THREADS``, threadpoolctl, workers of joblib and Dask). The result
+        does not depend on it.
+
+    Attributes
+    ----------
+    certificate_ : Certificate
+        ``primal``, ``dual``, ``gap`` and ``violation`` of the solution, and each sample's share of the gap.
+        Computed when first read; an error if the training data were changed since.
+    geometry_ : ErrorGeometry
+        Error of every sample, ‖w‖², offset.
+    status_ : Status
+        How the solver ended; ``status_.value`` is a sentence.
+    support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, fit_status_, n_iter_, shape_fit_,
+    n_features_in_, feature_names_in_
+        As in scikit-learn's ``SVR``.
+
+    Examples
+    --------
+    >>> from maxmargin import LSSVR
+    >>> model = LSSVR(kernel="linear", C=1000).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0])
+    >>> abs(model.predict([[1.5]])[0] - 4.0) < 0.01
+    np.True_
+    """
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        cache_size: Any = "auto",
+        verbose: bool = False,
+        max_iter: int = -1,
+        solver: Any = "auto",
+        fit_intercept: bool = True,
+        max_seconds: float | None = None,
+        gap_tol: float | None = None,
+        callback: Any = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.max_seconds = max_seconds
+        self.gap_tol = gap_tol
+        self.callback = callback
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LSSVR:
+        """Train on samples `X` with targets `y`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            With ``kernel="precomputed"``, the symmetric matrix of kernel values; with a function as kernel, samples of
+            any kind.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Numbers. Each column of a table gets a machine of its own; kernel values are computed once for all.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors on the cost by sample. 0 or less leaves a row out, 2 counts it twice.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        cost = check_number("C", self.C, above=0)
+        check_flag("fit_intercept", self.fit_intercept)
+        X, targets = self._check_targets(X, y)
+        weights = check_sample_weights(sample_weight, X)
+        costs = check_costs(cost, weights)
+
+        def pose(matrix: SymmetricMatrix, targets: Floats, rows: Indices) -> DualProblem:
+            return least_squares_regression.pose(matrix, targets, costs[rows], self.fit_intercept)
+
+        self._fit_targets(X, targets, weights, pose, least_squares_regression, variables=1)
+        return self

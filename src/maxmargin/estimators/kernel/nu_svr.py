@@ -1,0 +1,176 @@
+"""`NuSVR`: regression with a tube whose width comes out, in place of `sklearn.svm.NuSVR`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from maxmargin._typing import Floats, Indices
+from maxmargin.estimators.calibration.noise_scale import LaplaceNoise
+from maxmargin.estimators.validation.parameters import check_flag, check_number, check_part
+from maxmargin.estimators.validation.weights import check_costs, check_sample_weights
+from maxmargin.formulations import nu_regression
+from maxmargin.matrices import SymmetricMatrix
+from maxmargin.problems import DualProblem
+
+
+class NuSVR(LaplaceNoise):
+    """Fit a flat function with a tube just wide enough that at most a part ν of the samples lies outside.
+
+    The machine is that of `SVR` with the ε that comes out (``geometry_.epsilon``). A drop-in for ``sklearn.svm.NuSVR``,
+    with ``certificate_``.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        Above 0, at most 1: an upper bound on the part of samples outside the tube, a lower one on that of support
+        vectors.
+    C : float, default=1.0
+        Cost of an error beyond the tube.
+    kernel : str, Kernel or callable, default="rbf"
+        ``"linear"``, ``"poly"``, ``"rbf"`` (also ``"gaussian"``), ``"sigmoid"``, ``"laplacian"``,
+        ``"chi_squared"``, ``"precomputed"``; a kernel object such as ``Gaussian(0.5) + Linear()``; or a function
+        ``k(X, Z)`` that returns the block of values for the rows of X and Z. It is called on blocks as needed.
+    degree : int, default=3
+        Of the polynomial kernel.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Of the kernels that have one. ``"scale"`` is 1 / (n_features · variance of X, by sample weights), ``"auto"``
+        1 / n_features.
+    coef0 : float, default=0.0
+        Of the polynomial and sigmoid kernels.
+    shrinking : bool, default=True
+        Leave settled samples out of the iterations; all are checked before the end.
+    tol : float, default=1e-3
+        Largest violation of the optimality criterion that is accepted.
+    cache_size : float or "auto", default="auto"
+        Megabytes for kernel rows; "auto" is a quarter of the memory that the process may use. Only as much as there are
+        rows is taken. Less makes it slower, not different beyond the tolerance.
+    verbose : bool, default=False
+        Show a progress line on the terminal for fits longer than a second.
+    max_iter : int, default=-1
+        Limit on the steps, −1 for none.
+    solver : str or solver object, default="auto"
+        The algorithm: "pairwise" for small data, else "block".
+        Classical ones to compare with: "quadratic_program", "chunking", "decomposition", "gradient_projection",
+        "active_set", "platt", and with the linear kernel "primal_quadratic_program".
+        A solver object brings its own options for tolerance, cache and limits.
+    selection : {"second_order", "most_violating_pair", "maximum_gain"}, default="second_order"
+        How the pairwise solver chooses its next pair.
+    fit_intercept : bool, default=True
+        Whether the function has an offset b.
+    noise : bool, default=False
+        Whether to estimate by cross-validation how far targets lie from the function, for ``predict_interval``. The
+        fit takes about twice as long.
+    max_seconds : float, default=None
+        Limit on the time of the whole fit.
+    gap_tol : float, default=None
+        Duality gap at which to stop even if the violation is still above ``tol``.
+    callback : callable, default=None
+        Called with the progress (iteration, violation, primal, dual, gap, active, seconds) up to ten times a
+        second; returning True stops the fit with a valid model.
+    warm_start : bool, default=False
+        Start from the solution of the previous fit, if that had the same shape.
+    n_jobs : int, default=None
+        Threads for training and prediction. None: the cores this process may use, or fewer where BLAS is limited
+        (``OMP_NUM_THREADS``, threadpoolctl, workers of joblib and Dask). The result does not depend on it.
+
+    Attributes
+    ----------
+    certificate_ : Certificate, or a list with one per output
+        ``primal``, ``dual``, ``gap`` and ``violation`` of the solution, and each variable's share of the gap.
+        Computed when first read; an error if the training data were changed since.
+    geometry_ : TubeGeometry, or a list with one per output
+        Half-width of the tube; samples in it, on its edge and outside, distance of every sample, ‖w‖², offset.
+    status_ : Status, or a list with one per output
+        How the solver ended; ``status_.value`` is a sentence.
+    noise_scale_ : float, or an array with one number per output
+        With ``noise=True``: σ of a Laplace distribution, exp(−|z|/σ) / (2σ), of the errors z on samples held out of
+        training, without outliers.
+    support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, fit_status_, n_iter_, shape_fit_,
+    n_features_in_, feature_names_in_
+        As in scikit-learn; of several outputs, ``dual_coef_``, ``intercept_``, ``coef_`` and ``n_iter_`` have a line or
+        a number for each, and ``support_`` is for all.
+
+    Examples
+    --------
+    >>> from maxmargin import NuSVR
+    >>> model = NuSVR(kernel="linear", C=100, nu=0.5).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    >>> abs(model.predict([[1.5]])[0] - 1.5) < 0.01
+    np.True_
+    """
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        shrinking: bool = True,
+        cache_size: Any = "auto",
+        verbose: bool = False,
+        max_iter: int = -1,
+        solver: Any = "auto",
+        selection: str = "second_order",
+        fit_intercept: bool = True,
+        noise: bool = False,
+        max_seconds: float | None = None,
+        gap_tol: float | None = None,
+        callback: Any = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.nu = nu
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.solver = solver
+        self.selection = selection
+        self.fit_intercept = fit_intercept
+        self.noise = noise
+        self.max_seconds = max_seconds
+        self.gap_tol = gap_tol
+        self.callback = callback
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NuSVR:
+        """Train on samples `X` with targets `y`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            With ``kernel="precomputed"``, the symmetric matrix of kernel values; with a function as kernel, samples of
+            any kind.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Numbers. Each column of a table gets a machine of its own; kernel values are computed once for all.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors on the cost by sample. 0 or less leaves a row out, 2 counts it twice.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        cost = check_number("C", self.C, above=0)
+        check_flag("noise", self.noise)
+        nu = check_part("nu", self.nu)
+        check_flag("fit_intercept", self.fit_intercept)
+        X, targets = self._check_targets(X, y)
+        weights = check_sample_weights(sample_weight, X)
+        costs = check_costs(cost, weights)
+
+        def pose(matrix: SymmetricMatrix, targets: Floats, rows: Indices) -> DualProblem:
+            return nu_regression.pose(matrix, targets, costs[rows], nu, self.fit_intercept)
+
+        self._fit_targets(X, targets, weights, pose, nu_regression, variables=2)
+        return self

@@ -1,0 +1,177 @@
+"""`OneClassSVM`: novelty detection in place of `sklearn.svm.OneClassSVM`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from maxmargin._typing import Indices
+from maxmargin.estimators.calibration.cross_validation import CrossValidation
+from maxmargin.estimators.calibration.novelty_detector import NoveltyDetector, rounded
+from maxmargin.estimators.kernel.function_estimator import SingleMachine
+from maxmargin.estimators.validation.parameters import check_flag, check_part
+from maxmargin.estimators.validation.weights import check_costs, check_sample_weights
+from maxmargin.formulations import one_class
+from maxmargin.matrices import SymmetricMatrix
+from maxmargin.models.calibration import density_marks
+from maxmargin.problems import DualProblem, Status
+from maxmargin.training import Machine
+
+
+class OneClassSVM(NoveltyDetector, SingleMachine):
+    """Learn where the data are: a region that holds all but a part ν of the samples.
+
+    A drop-in for ``sklearn.svm.OneClassSVM``, with ``certificate_``.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        Above 0, at most 1: an upper bound on the part of training samples outside, a lower one on that of support
+        vectors.
+    kernel : str, Kernel or callable, default="rbf"
+        ``"linear"``, ``"poly"``, ``"rbf"`` (also ``"gaussian"``), ``"sigmoid"``, ``"laplacian"``,
+        ``"chi_squared"``, ``"precomputed"``; a kernel object such as ``Gaussian(0.5) + Linear()``; or a function
+        ``k(X, Z)`` that returns the block of values for the rows of X and Z. It is called on blocks as needed.
+    degree : int, default=3
+        Of the polynomial kernel.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Of the kernels that have one. ``"scale"`` is 1 / (n_features · variance of X, by sample weights), ``"auto"``
+        1 / n_features.
+    coef0 : float, default=0.0
+        Of the polynomial and sigmoid kernels.
+    shrinking : bool, default=True
+        Leave settled samples out of the iterations; all are checked before the end.
+    tol : float, default=1e-3
+        Largest violation of the optimality criterion that is accepted.
+    cache_size : float or "auto", default="auto"
+        Megabytes for kernel rows; "auto" is a quarter of the memory that the process may use. Only as much as there are
+        rows is taken. Less makes it slower, not different beyond the tolerance.
+    verbose : bool, default=False
+        Show a progress line on the terminal for fits longer than a second.
+    max_iter : int, default=-1
+        Limit on the steps, −1 for none.
+    solver : str or solver object, default="auto"
+        The algorithm: "pairwise" for small data, else "block".
+        Classical ones to compare with: "quadratic_program", "chunking", "decomposition", "gradient_projection",
+        "active_set", "platt", and with the linear kernel "primal_quadratic_program".
+        A solver object brings its own options for tolerance, cache and limits.
+    selection : {"second_order", "most_violating_pair", "maximum_gain"}, default="second_order"
+        How the pairwise solver chooses its next pair.
+    probability : bool, default=False
+        Whether to learn probabilities for ``predict_proba``; that takes hardly any time.
+    max_seconds : float, default=None
+        Limit on the time of the whole fit.
+    gap_tol : float, default=None
+        Duality gap at which to stop even if the violation is still above ``tol``.
+    callback : callable, default=None
+        Called with the progress (iteration, violation, primal, dual, gap, active, seconds) up to ten times a
+        second; returning True stops the fit with a valid model.
+    warm_start : bool, default=False
+        Start from the solution of the previous fit, if that had the same shape.
+    n_jobs : int, default=None
+        Threads for training and prediction. None: the cores this process may use, or fewer where BLAS is limited
+        (``OMP_NUM_THREADS``, threadpoolctl, workers of joblib and Dask). The result does not depend on it.
+
+    Attributes
+    ----------
+    certificate_ : Certificate
+        ``primal``, ``dual``, ``gap`` and ``violation`` of the solution, and each variable's share of the gap.
+        Computed when first read; an error if the training data were changed since.
+    geometry_ : NoveltyGeometry
+        Samples inside, on the boundary and outside, by how much, ‖w‖², offset.
+    status_ : Status
+        How the solver ended; ``status_.value`` is a sentence.
+    density_marks_ : array of shape (11,)
+        With ``probability=True``: the decision values at which the probability to be inside is 0, 0.1, …, 1.
+    offset_, support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, fit_status_, n_iter_, shape_fit_,
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from maxmargin import OneClassSVM
+    >>> model = OneClassSVM(nu=0.5, gamma=1.0).fit([[0.0], [0.1], [-0.1], [0.2]])
+    >>> model.predict([[0.05], [5.0]])
+    array([ 1, -1])
+    """
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        shrinking: bool = True,
+        cache_size: Any = "auto",
+        verbose: bool = False,
+        max_iter: int = -1,
+        solver: Any = "auto",
+        selection: str = "second_order",
+        probability: bool = False,
+        max_seconds: float | None = None,
+        gap_tol: float | None = None,
+        callback: Any = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.solver = solver
+        self.selection = selection
+        self.probability = probability
+        self.max_seconds = max_seconds
+        self.gap_tol = gap_tol
+        self.callback = callback
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:
+        """Train on samples `X`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            With ``kernel="precomputed"``, the symmetric matrix of kernel values; with a function as kernel, samples of
+            any kind.
+        y : ignored
+            There for scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors on the cost by sample. 0 or less leaves a row out, 2 counts it twice.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        nu = check_part("nu", self.nu)
+        check_flag("probability", self.probability)
+        X = self._check_training_data(X)[0]
+        weights = check_costs(1.0, check_sample_weights(sample_weight, X))
+
+        def pose(matrix: SymmetricMatrix, rows: Indices, output: int) -> DualProblem:
+            return one_class.pose(matrix, weights[rows], nu)
+
+        def afterwards(problems: list[DualProblem], validation: CrossValidation) -> Status:
+            self.__dict__.pop("density_marks_", None)
+            if check_flag("probability", self.probability):
+                machine = self._machines_[0]
+                values = machine.expansion.offset - machine.gradient_for(problems[0])  # by the problem's linear term, 0
+                self.density_marks_ = density_marks(rounded(values, self.intercept_), weights[machine.samples])
+            return Status.CONVERGED
+
+        self._fit_single(X, weights, pose, one_class, variables=1, afterwards=afterwards)
+        return self
+
+    def _collect(self, X: Any, machines: list[Machine]) -> None:
+        super()._collect(X, machines)
+        self.offset_ = -self.intercept_

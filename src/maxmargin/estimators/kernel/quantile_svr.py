@@ -1,0 +1,170 @@
+"""`QuantileSVR`: the median, or any other quantile, of the targets as a function of the samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from maxmargin._typing import Floats, Indices
+from maxmargin.estimators.kernel.kernel_regressor import KernelRegressor
+from maxmargin.estimators.validation.parameters import check_flag, check_number
+from maxmargin.estimators.validation.weights import check_costs, check_sample_weights
+from maxmargin.formulations import quantile_regression
+from maxmargin.matrices import SymmetricMatrix
+from maxmargin.problems import DualProblem
+
+
+class QuantileSVR(KernelRegressor):
+    """Fit a flat function that a part τ of the targets lies below.
+
+    Minimise ½‖w‖² + C Σ ρ_τ(y_i − f(x_i)) with the pinball loss ρ_τ(e) = τ e where e > 0, else (τ − 1) e. Two of them
+    make a prediction interval. scikit-learn has it for linear functions only (``QuantileRegressor``).
+
+    Parameters
+    ----------
+    quantile : float, default=0.5
+        τ, between 0 and 1.
+    C : float, default=1.0
+        Cost of an error.
+    kernel : str, Kernel or callable, default="rbf"
+        ``"linear"``, ``"poly"``, ``"rbf"`` (also ``"gaussian"``), ``"sigmoid"``, ``"laplacian"``,
+        ``"chi_squared"``, ``"precomputed"``; a kernel object such as ``Gaussian(0.5) + Linear()``; or a function
+        ``k(X, Z)`` that returns the block of values for the rows of X and Z. It is called on blocks as needed.
+    degree : int, default=3
+        Of the polynomial kernel.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Of the kernels that have one. ``"scale"`` is 1 / (n_features · variance of X, by sample weights), ``"auto"``
+        1 / n_features.
+    coef0 : float, default=0.0
+        Of the polynomial and sigmoid kernels.
+    shrinking : bool, default=True
+        Leave settled samples out of the iterations; all are checked before the end.
+    tol : float, default=1e-3
+        Largest violation of the optimality criterion that is accepted.
+    cache_size : float or "auto", default="auto"
+        Megabytes for kernel rows; "auto" is a quarter of the memory that the process may use. Only as much as there are
+        rows is taken. Less makes it slower, not different beyond the tolerance.
+    verbose : bool, default=False
+        Show a progress line on the terminal for fits longer than a second.
+    max_iter : int, default=-1
+        Limit on the steps, −1 for none.
+    solver : str or solver object, default="auto"
+        The algorithm: "pairwise" for small data, else "block".
+        Classical ones to compare with: "quadratic_program", "chunking", "decomposition", "gradient_projection",
+        "active_set", "platt", and with the linear kernel "primal_quadratic_program".
+        A solver object brings its own options for tolerance, cache and limits.
+    selection : {"second_order", "most_violating_pair", "maximum_gain"}, default="second_order"
+        How the pairwise solver chooses its next pair.
+    fit_intercept : bool, default=True
+        Whether the function has an offset b.
+    max_seconds : float, default=None
+        Limit on the time of the whole fit.
+    gap_tol : float, default=None
+        Duality gap at which to stop even if the violation is still above ``tol``.
+    callback : callable, default=None
+        Called with the progress (iteration, violation, primal, dual, gap, active, seconds) up to ten times a
+        second; returning True stops the fit with a valid model.
+    warm_start : bool, default=False
+        Start from the solution of the previous fit, if that had the same shape.
+    n_jobs : int, default=None
+        Threads for training and prediction. None: the cores this process may use, or fewer where BLAS is limited
+        (``OMP_NUM_THREADS``, threadpoolctl, workers of joblib and Dask). The result does not depend on it.
+
+    Attributes
+    ----------
+    certificate_ : Certificate, or a list with one per output
+        ``primal``, ``dual``, ``gap`` and ``violation`` of the solution, and each variable's share of the gap.
+        Computed when first read; an error if the training data were changed since.
+    geometry_ : QuantileGeometry, or a list with one per output
+        Samples above, below and on the function, error of every sample, ‖w‖², offset.
+    status_ : Status, or a list with one per output
+        How the solver ended; ``status_.value`` is a sentence.
+    support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, fit_status_, n_iter_, shape_fit_,
+    n_features_in_, feature_names_in_
+        As in scikit-learn; of several outputs, ``dual_coef_``, ``intercept_``, ``coef_`` and ``n_iter_`` have a line or
+        a number for each, and ``support_`` is for all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import QuantileSVR
+    >>> X = np.zeros((100, 1))
+    >>> model = QuantileSVR(quantile=0.9).fit(X, np.arange(100.0))
+    >>> bool(88 <= model.predict([[0.0]])[0] <= 90)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        quantile: float = 0.5,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        shrinking: bool = True,
+        cache_size: Any = "auto",
+        verbose: bool = False,
+        max_iter: int = -1,
+        solver: Any = "auto",
+        selection: str = "second_order",
+        fit_intercept: bool = True,
+        max_seconds: float | None = None,
+        gap_tol: float | None = None,
+        callback: Any = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.quantile = quantile
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.solver = solver
+        self.selection = selection
+        self.fit_intercept = fit_intercept
+        self.max_seconds = max_seconds
+        self.gap_tol = gap_tol
+        self.callback = callback
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> QuantileSVR:
+        """Train on samples `X` with targets `y`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            With ``kernel="precomputed"``, the symmetric matrix of kernel values; with a function as kernel, samples of
+            any kind.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Numbers. Each column of a table gets a machine of its own; kernel values are computed once for all.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors on the cost by sample. 0 or less leaves a row out, 2 counts it twice.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        cost = check_number("C", self.C, above=0)
+        quantile = check_number("quantile", self.quantile, above=0)
+        if not quantile < 1:
+            raise ValueError(f"quantile must be a number above 0 and below 1, not {self.quantile!r}")
+        check_flag("fit_intercept", self.fit_intercept)
+        X, targets = self._check_targets(X, y)
+        weights = check_sample_weights(sample_weight, X)
+        costs = check_costs(cost, weights)
+
+        def pose(matrix: SymmetricMatrix, targets: Floats, rows: Indices) -> DualProblem:
+            return quantile_regression.pose(matrix, targets, costs[rows], quantile, self.fit_intercept)
+
+        self._fit_targets(X, targets, weights, pose, quantile_regression, variables=1)
+        return self

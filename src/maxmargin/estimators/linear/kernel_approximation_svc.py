@@ -1,0 +1,346 @@
+"""`KernelApproximationSVC`: a kernel machine for very many samples, as a linear machine on Nyström's features.
+
+The problem is that of `SVC`, with w among the combinations of B landmarks alone:
+
+    minimise ½‖w‖² + C Σ ξ_i    over  w = Σ_j a_j Φ(z_j)  and b,   f(x) = Σ_j a_j k(z_j, x) + b.
+
+In the features φ of `models/landmark_features.py`, which are orthonormal coordinates of that span, it is a linear
+machine: n rows of B numbers in place of n² kernel values (LPD-SVM, Glasmachers 2022). So its objective at w is that of
+the exact problem at the same w, and only a w outside of the span could be better.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+
+from maxmargin._typing import Floats, Indices
+from maxmargin.estimators.calibration.cross_validation import warn_of_limit
+from maxmargin.estimators.calibration.linear_probabilities import LinearProbabilities
+from maxmargin.estimators.linear.landmarks import draw, fit_landmarks
+from maxmargin.estimators.linear.linear_estimator import speak_up
+from maxmargin.estimators.linear.linear_svc import LinearSVC
+from maxmargin.estimators.validation.labels import Labels, lone_class, number_classes
+from maxmargin.estimators.validation.parameters import check_number
+from maxmargin.estimators.validation.weights import check_sample_weights
+from maxmargin.kernels import Points
+from maxmargin.linear_training import LinearMachine
+from maxmargin.models import ComputedBlocks, Expansions, LandmarkFeatures
+from maxmargin.models.kernel_blocks import WORTH_A_THREAD
+from maxmargin.problems import Status
+from maxmargin.resources import thread_count, usable_memory
+
+#: How many training samples the loss of the exact problem is estimated from.
+ESTIMATED = 10_000
+
+#: What is asked of a table of numbers.
+TABLE = {"dtype": (np.float64, np.float32), "order": "C", "accept_sparse": "csr", "accept_large_sparse": True}
+
+
+class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
+    """Classify 10⁵ to 10⁶ samples with a kernel: a linear machine on features that landmarks give (Nyström).
+
+    Memory is 4 bytes · samples · landmarks, and a pass over the samples takes as long as reading that. More than two
+    classes are told apart one against the rest.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of slack.
+    kernel : str, Kernel or callable, default="rbf"
+        "linear", "poly", "rbf", "sigmoid", "laplacian" or "chi_squared", an object of ``maxmargin.kernels``, or a
+        function k(X, Z) that returns a block of values.
+    gamma : "scale", "auto" or float, default="scale"
+        Coefficient for the named kernels but "linear"; "scale" means 1 / (n_features · variance of X).
+    degree : int, default=3
+        Degree of "poly".
+    coef0 : float, default=0.0
+        Constant in "poly" and "sigmoid".
+    n_components : int, default=1000
+        How many landmarks to choose: more are nearer to `SVC`; never more than there are samples.
+    landmarks : "sample", "kmeans" or array-like of shape (n_landmarks, n_features), default="sample"
+        Samples drawn at random, centres of k-means (which approximate better and take longer), or rows that you
+        give.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        Σ C ξ_i or Σ C ξ_i².
+    class_weight : dict or "balanced", default=None
+        Factors on C by class, as in `LinearSVC`.
+    tol : float, default=1e-3
+        The accepted duality gap of the linear machine as a part of its objective.
+    probability : bool, default=False
+        Whether to learn probabilities of the classes by cross-validation, for ``predict_proba``. ``predict`` then
+        returns the most probable class.
+    max_seconds : float, optional
+        Limit on the time of the whole fit. Features are computed for half of it, of samples in random order: if they do
+        not get through, those that did stand for all, and a warning says so. Landmarks are chosen in any case.
+    n_jobs : int, optional
+        Threads. None means all cores that the process may use, or fewer where BLAS is limited.
+    random_state : int, RandomState or None
+        For the choice of landmarks, of samples that errors are measured on, and of those held out together in
+        cross-validation.
+    callback : callable, optional
+        Called with the progress of the linear machine up to ten times a second; returning True stops it with a valid
+        model.
+    verbose : int, default=0
+        Show a progress line on the terminal for fits longer than a second.
+
+    Attributes
+    ----------
+    landmarks_ : array or sparse matrix of shape (n_landmarks, n_features)
+    dual_coef_ : array of shape (1, n_landmarks), or (n_classes, n_landmarks)
+        a of each function.
+    intercept_ : array of shape (1,), or (n_classes,)
+        b of each function.
+    certificate_ : Certificate, or a list with one per class
+        What is proved about the linear machine among the features: how near w is to the best one in the span.
+    status_ : Status, or a list with one per class
+        How its solver ended; ``status_.value`` is a sentence.
+    rank_ : int
+        The number of features.
+    approximation_error_ : float
+        The mean of k(x, x) − ‖φ(x)‖² over up to 1,000 training samples, as in `NystroemMap`: what the span misses.
+    exact_primal_ : float, or a list with one per class
+        The objective of the exact problem, that of `SVC`, at this machine's function, in double precision: the primal
+        of the certificate, plus what ½ aᵀ K_zz a differs from ½‖w‖², plus what the losses of up to 10,000 training
+        samples differ (drawn at random, and scaled up to all). The optimum of the exact problem is at most that; by
+        how much less is not known.
+    probA_, probB_ : arrays with a number for each class, or one if there are two
+        With ``probability=True``: as in `LinearSVC`.
+    classes_, class_weight_, n_iter_, fit_status_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from maxmargin import KernelApproximationSVC
+    >>> from maxmargin.datasets import chessboard
+    >>> X, y = chessboard(5000, noise=0.0)
+    >>> model = KernelApproximationSVC(C=100, gamma=2.0, n_components=200, random_state=0).fit(X, y)
+    >>> model.certificate_.relative_gap < 1e-3
+    True
+    >>> print(f"{model.score(X, y):.2f}")
+    0.99
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: Any = 3,
+        coef0: Any = 0.0,
+        n_components: Any = 1000,
+        landmarks: Any = "sample",
+        loss: Any = "hinge",
+        class_weight: Any = None,
+        tol: Any = 1e-3,
+        probability: Any = False,
+        max_seconds: Any = None,
+        n_jobs: Any = None,
+        random_state: Any = None,
+        callback: Any = None,
+        verbose: Any = 0,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.loss = loss
+        self.class_weight = class_weight
+        self.tol = tol
+        self.probability = probability
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelApproximationSVC:
+        """Train on samples `X` with labels `y`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels of any type.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors on C by sample. 0 or less leaves a row out.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        started = perf_counter()
+        seconds = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
+        X, y = validate_data(self, X, y, **TABLE)
+        weights = check_sample_weights(sample_weight, X)
+        labels = number_classes(y, weights, lone_class)
+        if len(labels.taking_part) < len(weights):
+            X, y, weights = X[labels.taking_part], y[labels.taking_part], weights[labels.taking_part]
+            labels = number_classes(y, weights, lone_class)
+        linear = LinearSVC(loss=self.loss, tol=self.tol, C=self.C, class_weight=self.class_weight)
+        linear.set_params(callback=self.callback, verbose=self.verbose, n_jobs=self.n_jobs)
+        linear.set_params(probability=self.probability, random_state=self.random_state)
+        random = check_random_state(self.random_state)
+        features, self.approximation_error_ = fit_landmarks(self, X, weights, random)
+        _check_memory(X.shape[0], features.factor)
+        half = None if seconds is None else 0.5 * (seconds + started + perf_counter())
+        mapped, there = _features_until(half, features, X, labels, random)
+        if seconds is not None:
+            linear.set_params(max_seconds=max(0.0, seconds - (perf_counter() - started)))
+        try:
+            ended, rule = linear._fit(mapped, y[there], weights[there] * (X.shape[0] / len(there)))
+        finally:  # an interrupted machine is one too
+            if hasattr(linear, "coef_"):
+                self._keep(features, linear)
+        if all(machine.status is not Status.INTERRUPTED for machine in self._machines_):
+            rows = draw(len(there), ESTIMATED, random)
+            approximate = linear.decision_function(mapped[rows])
+            self.exact_primal_ = self._estimate_primal(X, weights, labels, there[rows], approximate)
+            if len(there) < X.shape[0]:
+                self._say_what_was_left_out(len(there), X.shape[0])
+                return self
+        speak_up(self, rule, "classes")
+        warn_of_limit(self, ended, stacklevel=3)
+        return self
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return a value for each sample, positive for ``classes_[1]``; of more than two classes a column each.
+
+        It is computed from kernel values with the landmarks, a block at a time: there are no features.
+        """
+        decisions = self._decide(X)
+        return decisions.ravel() if decisions.shape[1] == 1 else decisions
+
+    def predict(self, X: Any) -> Any:
+        """Return the class of each sample; with ``probability=True`` the one that is most probable."""
+        if self._knows_probabilities:
+            return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        decisions = self.decision_function(X)
+        winners = (decisions > 0).astype(np.intp) if decisions.ndim == 1 else np.argmax(decisions, axis=1)
+        return self.classes_[winners]
+
+    @property
+    def certificate_(self) -> Any:
+        """What is proved about the linear machine: one certificate, or a list with one per class."""
+        return self._per_machine([machine.certificate for machine in self._trained("certificate_")])
+
+    @property
+    def status_(self) -> Any:
+        """How the solver of the linear machine ended: one, or a list with one per class."""
+        return self._per_machine([machine.status for machine in self._trained("status_")])
+
+    def _trained(self, attribute: str) -> list[LinearMachine]:
+        if "_machines_" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {attribute!r} before fit")
+        machines: list[LinearMachine] = self._machines_
+        return machines
+
+    @staticmethod
+    def _per_machine(values: list[Any]) -> Any:
+        return values[0] if len(values) == 1 else values
+
+    def _keep(self, features: LandmarkFeatures, linear: LinearSVC) -> None:
+        """Take over what was trained."""
+        self.__dict__.pop("exact_primal_", None)  # of an earlier fit
+        self.rank_, self.landmarks_, self._kernel_ = features.rank, features.landmarks.data, features.kernel
+        self.dual_coef_, self.intercept_ = features.expand(linear.coef_), linear.intercept_
+        self.classes_, self.class_weight_ = linear.classes_, linear.class_weight_
+        self.n_iter_, self._machines_ = linear.n_iter_, linear._machines_
+        self.fit_status_, self._sigmoids_ = linear.fit_status_, linear._sigmoids_
+
+    def _decide(self, X: Any) -> Floats:
+        """Return the value of each function for each sample."""
+        check_is_fitted(self)
+        return self._values(validate_data(self, X, reset=False, **TABLE))
+
+    def _values(self, X: Any) -> Floats:
+        points = Points(X)
+        self._kernel_.check(points)
+        alone = not self._kernel_.vectorised or len(points) * self.dual_coef_.shape[1] < WORTH_A_THREAD
+        blocks = ComputedBlocks(self._kernel_, points, Points(self.landmarks_))
+        return Expansions(self.dual_coef_, self.intercept_).decide(blocks, 1 if alone else thread_count(self.n_jobs))
+
+    def _estimate_primal(self, X: Any, weights: Floats, labels: Labels, rows: Indices, approximate: Floats) -> Any:
+        """Return the objective of the exact problem at the function of each machine.
+
+        It is that of the linear machine, and what changes where kernel values in double precision take the place of
+        features: in the norm, and in the loss of some rows, whose decisions by features are `approximate`.
+        """
+        exact, numbers = self._values(X[rows]), labels.numbers[rows]
+        approximate = approximate.reshape(exact.shape)
+        landmarks = Points(self.landmarks_)
+        values = self._kernel_.evaluate(landmarks, landmarks)
+        primal = []
+        for number, machine in enumerate(self._machines_):
+            positive, factors = numbers == 1, self.class_weight_[numbers]
+            if len(self._machines_) > 1:  # one class against the rest; the factor is that class's alone
+                positive = numbers == number
+                factors = np.where(positive, self.class_weight_[number], 1.0)
+            signs = np.where(positive, 1.0, -1.0)
+            costs = float(self.C) * factors * weights[rows] * (X.shape[0] / len(rows))
+            more_loss = self._losses(signs * exact[:, number]) - self._losses(signs * approximate[:, number])
+            coefficients = self.dual_coef_[number]
+            more_norm = 0.5 * float(coefficients @ values @ coefficients - machine.weights @ machine.weights)
+            primal.append(machine.certificate.primal + more_norm + float(costs @ more_loss))
+        return self._per_machine(primal)
+
+    def _say_what_was_left_out(self, there: int, samples: int) -> None:
+        self._machines_ = [replace(machine, status=Status.MAX_SECONDS) for machine in self._machines_]
+        self.fit_status_ = 1
+        warnings.warn(
+            f"KernelApproximationSVC computed the features of {there:,} of {samples:,} samples in half of max_seconds, "
+            "and was trained on those; raise max_seconds or lower n_components to use all. A duality gap of "
+            f"{max(machine.certificate.relative_gap for machine in self._machines_):.2g} of their objective remains.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+    def _losses(self, margins: Floats) -> Floats:
+        slack = np.maximum(0.0, 1.0 - margins)
+        return slack if self.loss == "hinge" else slack**2
+
+
+def _features_until(
+    deadline: float | None, features: LandmarkFeatures, X: Any, labels: Labels, random: np.random.RandomState
+) -> tuple[Any, Indices]:
+    """Return the features of all samples, or of some chosen at random if time runs out; and which these are.
+
+    Every class has one that is among the first.
+    """
+    points = Points(X)
+    if deadline is None:
+        return features(points), np.arange(len(points))
+    first = np.array([members[0] for members in labels.members])
+    order = np.concatenate([first, random.permutation(np.setdiff1d(np.arange(len(points)), first))])
+    features.kernel.check(points)
+    out, done = np.empty((len(points), features.rank), dtype=features.factor.dtype), 0
+    for done in features.fill(points.take(order), out):  # a stretch at least
+        if done >= len(first) and perf_counter() >= deadline:
+            break
+    return out[:done], order[:done]
+
+
+def _check_memory(samples: int, factor: Any) -> None:
+    needed = samples * factor.shape[1] * factor.itemsize
+    if needed > usable_memory():
+        raise ValueError(
+            f"{factor.shape[1]:,} features of {samples:,} samples take {needed / 2**30:,.1f} GiB, and there are "
+            f"{usable_memory() / 2**30:,.1f}; choose a smaller n_components"
+        )

@@ -1,0 +1,97 @@
+"""A few samples that stand for all, given, drawn at random or the centres of k-means, and the features they give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_random_state
+
+from maxmargin._typing import Floats
+from maxmargin.estimators.validation.parameters import check_count, check_number
+from maxmargin.estimators.validation.samples import resolve_gamma
+from maxmargin.kernels import Kernel, Points, make_kernel
+from maxmargin.models import LandmarkFeatures
+from maxmargin.resources import thread_count
+
+#: How many samples k-means sees for each centre; more hardly move it.
+ROWS_PER_CENTRE = 50
+
+#: From so many samples on, k-means goes through them in small batches.
+MANY = 10_000
+
+#: How many training samples the error of an approximation is measured on.
+MEASURED = 1000
+
+
+def fit_landmarks(
+    estimator: Any, X: Any, weights: Floats, random: np.random.RandomState
+) -> tuple[LandmarkFeatures, float]:
+    """Return the features that an estimator asks for, and the mean of what they miss of k(x, x).
+
+    Its parameters are kernel, gamma, degree, coef0, n_components, landmarks and n_jobs. The weights of samples count
+    where gamma is "scale".
+    """
+    count = check_count("n_components", estimator.n_components, 1)
+    kernel = _make_kernel(estimator, X, weights)
+    landmarks = choose_landmarks("landmarks", estimator.landmarks, X, count, random)
+    features = LandmarkFeatures.of(kernel, Points(landmarks), thread_count(estimator.n_jobs))
+    measured = Points(X).take(draw(X.shape[0], MEASURED, random))
+    return features, float(features.missing(measured).mean())
+
+
+def _make_kernel(estimator: Any, X: Any, weights: Floats) -> Kernel:
+    degree = check_count("degree", estimator.degree, 0)
+    coef0 = check_number("coef0", estimator.coef0)
+    named = isinstance(estimator.kernel, str)
+    if named and estimator.kernel == "precomputed":
+        raise ValueError(
+            f"landmarks are samples: {type(estimator).__name__} takes no precomputed kernel, but a function k(X, Z)"
+        )
+    gamma = resolve_gamma(estimator.gamma, X, weights) if named else 0.0
+    return make_kernel(estimator.kernel, gamma, coef0, degree)
+
+
+def choose_landmarks(name: str, landmarks: Any, X: Any, count: int, random_state: Any) -> Any:
+    """Return at most `count` rows, dense or sparse as `X` is, and in its precision.
+
+    `landmarks` is "sample" (rows of `X` without repetition; all if there are no more), "kmeans", or the rows
+    themselves, however many; `name` is what the user calls them.
+    """
+    if not isinstance(landmarks, str):
+        return _given(name, landmarks, X)
+    if landmarks not in ("sample", "kmeans"):
+        raise ValueError(f"{name} must be 'sample', 'kmeans' or an array of samples, not {landmarks!r}")
+    random = check_random_state(random_state)
+    if landmarks == "sample":
+        return X[draw(X.shape[0], count, random)]
+    rows = X[draw(X.shape[0], max(MANY, ROWS_PER_CENTRE * count), random)]
+    centres = _centres(rows, min(count, X.shape[0]), random).astype(X.dtype, copy=False)
+    return sparse.csr_array(centres) if sparse.issparse(X) else centres
+
+
+def draw(samples: int, count: int, random: np.random.RandomState) -> Any:
+    """Return up to so many different row numbers in order."""
+    if samples <= count:
+        return np.arange(samples)
+    return np.sort(random.choice(samples, count, replace=False))
+
+
+def _given(name: str, landmarks: Any, X: Any) -> Any:
+    rows = check_array(landmarks, accept_sparse="csr", dtype=X.dtype, order="C", input_name=name)
+    if rows.shape[1] != X.shape[1]:
+        raise ValueError(f"{name} have {rows.shape[1]} features, but X has {X.shape[1]}")
+    if sparse.issparse(X):
+        return sparse.csr_array(rows)
+    rows = rows.toarray() if sparse.issparse(rows) else rows
+    return rows.copy() if np.shares_memory(rows, landmarks) else rows
+
+
+def _centres(rows: Any, count: int, random: np.random.RandomState) -> Any:
+    from sklearn.cluster import KMeans, MiniBatchKMeans  # they take a moment to load
+
+    check_count("number of centres", count, 1)
+    kind = KMeans if rows.shape[0] < MANY else MiniBatchKMeans
+    return kind(count, n_init=1, random_state=random).fit(rows).cluster_centers_

@@ -1,0 +1,154 @@
+"""`LinearOneClassSVM`: novelty detection by a half-space."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from maxmargin.estimators.calibration.novelty_detector import NoveltyDetector, rounded
+from maxmargin.estimators.linear.linear_estimator import LINEAR_SOLVERS, LinearEstimator, Run
+from maxmargin.estimators.validation.callbacks import reporting
+from maxmargin.estimators.validation.parameters import check_flag, check_part
+from maxmargin.estimators.validation.weights import check_costs, check_sample_weights
+from maxmargin.formulations import one_class
+from maxmargin.matrices import SymmetricMatrix
+from maxmargin.models.calibration import density_marks
+from maxmargin.problems import DualProblem
+
+#: A gap that is this part of the largest possible objective, times the tolerance, is small enough: no half-space keeps
+#: away from the origin if that is among the samples, and the optimum is 0.
+NEAR_THE_ORIGIN = 1e-10
+
+
+class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
+    """Learn a half-space, far from the origin, that holds all but a part ν of the samples.
+
+    minimise ½‖w‖² − ν n ρ + Σ max(0, ρ − w·x_i), inside where w·x ≥ ρ. ``OneClassSVM(kernel="linear")`` for large data
+    in many dimensions, such as texts or the features of a map. The origin matters: data that surround it have no such
+    half-space, so that w = 0. Do not centre them, or use `OneClassSVM` with another kernel.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        Above 0, at most 1: an upper bound on the part of training samples outside, a lower one on that of support
+        vectors.
+    tol : float, default=1e-4
+        The accepted duality gap as a part of the objective: primal − dual ≤ tol · the larger of the two.
+    verbose : int, default=0
+        Show a progress line on the terminal for fits longer than a second.
+    max_iter : int, default=None
+        Limit on the iterations of the solver for each problem: passes over the samples, or steps of Newton's method.
+        None for none.
+    solver : str or solver object, default="auto"
+        The algorithm: "dual_coordinate_ascent", "semismooth_newton", "subgradient", "stochastic_subgradient",
+        "pairwise", "primal_quadratic_program", or "auto", which goes by cost. A solver object brings its own tolerance
+        and limits.
+    probability : bool, default=False
+        Whether to learn probabilities for ``predict_proba``; that takes hardly any time.
+    max_seconds : float, default=None
+        Limit on the time of the whole fit.
+    callback : callable, default=None
+        Called with the progress (iteration, violation, primal, dual, gap, active, seconds) up to ten times a
+        second; returning True stops the fit with a valid model.
+    warm_start : bool, default=False
+        Start from the solution of the previous fit, if that had the same rows.
+    n_jobs : int, default=None
+        Threads for training and prediction. None: the cores this process may use, or fewer where BLAS is limited.
+
+    Attributes
+    ----------
+    certificate_ : Certificate
+        ``primal``, ``dual``, ``gap`` and ``violation`` of the solution, and each sample's share of the gap.
+    status_ : Status
+        How the solver ended; ``status_.value`` is a sentence.
+    coef_ : array of shape (1, n_features)
+        w.
+    intercept_, offset_ : arrays of shape (1,)
+        −ρ and ρ.
+    density_marks_ : array of shape (11,)
+        With ``probability=True``: the decision values at which the probability to be inside is 0, 0.1, …, 1.
+    n_iter_, fit_status_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from maxmargin import LinearOneClassSVM
+    >>> model = LinearOneClassSVM(nu=0.5).fit([[2.0, 2.1], [2.1, 2.0], [2.0, 2.0], [1.9, 2.1]])
+    >>> model.predict([[2.5, 2.5], [0.5, 0.5]])
+    array([ 1, -1])
+    """
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        tol: float = 1e-4,
+        verbose: int = 0,
+        max_iter: int | None = None,
+        solver: Any = "auto",
+        probability: bool = False,
+        max_seconds: float | None = None,
+        callback: Any = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.nu = nu
+        self.tol = tol
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.solver = solver
+        self.probability = probability
+        self.max_seconds = max_seconds
+        self.callback = callback
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LinearOneClassSVM:
+        """Train on samples `X`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Used as it is in C order or as CSR, in float32 or float64; other forms are converted once. Many dense values
+            that are mostly zeros are compressed, which takes less than half as much memory as they have.
+        y : ignored
+            There for scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors on the cost by sample. 0 or less leaves a row out, 2 counts it twice.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        started = perf_counter()
+        nu = check_part("nu", self.nu)
+        check_flag("probability", self.probability)
+        solver = self._make_solver(LINEAR_SOLVERS)
+        X = validate_data(self, X, **self._table)
+        weights = check_costs(1.0, check_sample_weights(sample_weight, X))
+        rows = np.flatnonzero(weights > 0)
+
+        def pose(matrix: SymmetricMatrix, _: int) -> DualProblem:
+            return one_class.pose(matrix, weights[rows], nu)
+
+        def least_gap(problem: DualProblem) -> float:
+            features = problem.matrix.features()
+            assert features is not None
+            longest = 0.5 * float(problem.total[0]) ** 2 * float(features.squared_norms().mean())
+            return NEAR_THE_ORIGIN * float(self.tol) * longest
+
+        starts = self._starts(rows, 1, len(rows))
+        with reporting(self) as report:
+            run = Run.of(solver, report, started)
+            self._keep(self._train(X, rows, pose, 1, one_class, run, starts, least_gap))
+        self.offset_ = -self.intercept_
+        self.__dict__.pop("density_marks_", None)
+        if self.probability:
+            values = -self._machines_[0].certificate.slack  # of the training rows: the problem's linear term is 0
+            self.density_marks_ = density_marks(rounded(values, self.offset_), weights[rows])
+        self._speak_up(solver.stopping, "machines")
+        return self

@@ -1,0 +1,296 @@
+"""`LinearSVC`: linear classification in place of `sklearn.svm.LinearSVC`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import validate_data
+
+from maxmargin._typing import Floats
+from maxmargin.estimators.calibration.cross_validation import warn_of_limit
+from maxmargin.estimators.calibration.linear_probabilities import LinearProbabilities
+from maxmargin.estimators.kernel.svc import LOSSES
+from maxmargin.estimators.linear.linear_estimator import (
+    ALL_IN_ONE,
+    LINEAR_SOLVERS,
+    SPARSE_SOLVERS,
+    LinearEstimator,
+    Run,
+)
+from maxmargin.estimators.linear.stochastic_updates import StreamingClassifier, factors_of
+from maxmargin.estimators.validation.callbacks import reporting
+from maxmargin.estimators.validation.labels import Labels, lone_class, number_classes
+from maxmargin.estimators.validation.parameters import check_choice, check_flag
+from maxmargin.estimators.validation.weights import check_costs, check_sample_weights, class_factors
+from maxmargin.formulations import crammer_singer
+from maxmargin.linear_training import LinearMachine, train_all_in_one
+from maxmargin.matrices import ShiftedMatrix, SymmetricMatrix
+from maxmargin.problems import DualProblem, Status
+from maxmargin.solvers import StoppingRule
+
+
+class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, LinearEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
+    """Classify with linear functions: minimise ½‖w‖² + C Σ max(0, 1 − y_i (w·x_i + b))².
+
+    A drop-in for ``sklearn.svm.LinearSVC``, with ``certificate_``. Three things differ. The intercept is not
+    regularised unless ``intercept_scaling`` is a number. ``tol`` is a bound on the distance from the optimum, which the
+    certificate proves. And there is no limit on iterations unless one is set.
+
+    Parameters
+    ----------
+    penalty : {"l2", "l1"}, default="l2"
+        ½‖w‖², or Σ |w_j|, with which most weights are exactly 0: for ``loss="squared_hinge"`` and
+        ``multi_class="ovr"``. It takes a copy of `X` by columns.
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+        Σ C ξ_i² or Σ C ξ_i; of no effect with ``multi_class="crammer_singer"``.
+    dual : "auto" or bool, default="auto"
+        Which solver it is where ``solver="auto"``: True stands for coordinate ascent on the dual, False for Newton's
+        method on the primal. Both solve both losses; "auto" goes by cost. ``penalty="l1"`` knows the primal only.
+    tol : float, default=1e-4
+        The accepted duality gap as a part of the objective: primal − dual ≤ tol · the larger of the two.
+    C : float, default=1.0
+        Cost of slack.
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+        More than two classes: a machine for each class against the rest, or one machine for all classes.
+    fit_intercept : bool, default=True
+        Whether the functions have an intercept b.
+    intercept_scaling : float, default=None
+        None: b is exact, and costs nothing. A number: b is regularised, the weight of one more feature which has that
+        value everywhere, times that value; scikit-learn's default is 1. ``multi_class="crammer_singer"`` takes None
+        as 1.
+    class_weight : dict or "balanced", default=None
+        Factors on C by class. In a machine of one class against the rest they count for samples of that class, the rest
+        have a factor of 1, as in LIBLINEAR. "balanced" counts samples by their weight.
+    verbose : int, default=0
+        Show a progress line on the terminal for fits longer than a second.
+    random_state : int, RandomState or None, default=None
+        Which samples are held out together in cross-validation with ``probability=True``. None is always the same
+        choice. Nothing else depends on it.
+    max_iter : int, default=None
+        Limit on the iterations of the solver for each problem: passes over the samples, or steps of Newton's method.
+        None for none.
+    solver : str or solver object, default="auto"
+        The algorithm: "dual_coordinate_ascent", "semismooth_newton", "subgradient", "stochastic_subgradient",
+        "pairwise", "primal_quadratic_program", or "auto", which goes by cost; with ``penalty="l1"`` it is
+        "coordinate_descent". A solver object brings its own tolerance and limits.
+    probability : bool, default=False
+        Whether to learn probabilities of the classes by cross-validation, for ``predict_proba``. ``predict`` then
+        returns the most probable class. With ``multi_class="ovr"`` only.
+    max_seconds : float, default=None
+        Limit on the time of the whole fit.
+    callback : callable, default=None
+        Called with the progress (iteration, violation, primal, dual, gap, active, seconds) up to ten times a
+        second; returning True stops the fit with a valid model.
+    warm_start : bool, default=False
+        Start from the solution of the previous fit, if that had the same rows and classes.
+    n_jobs : int, default=None
+        Threads for training and prediction: for machines side by side, and for products within each. None: the cores
+        this process may use, or fewer where BLAS is limited.
+
+    Attributes
+    ----------
+    certificate_ : Certificate, or a list with one per class
+        ``primal``, ``dual``, ``gap`` and ``violation`` of the solution, and each sample's share of the gap.
+    status_ : Status, or a list with one per class
+        How the solver ended; ``status_.value`` is a sentence.
+    coef_ : array of shape (1, n_features), or (n_classes, n_features)
+        Weights.
+    intercept_ : array of shape (1,), or (n_classes,)
+        b of each function.
+    probA_, probB_ : arrays with a number for each class, or one if there are two
+        With ``probability=True``: the probability of a class against the rest is 1 / (1 + exp(A f + B)), with f its
+        decision value (the negative of the decision function, and the first class, if there are only two).
+    n_iter_ : int
+        The most iterations of any machine.
+    classes_, class_weight_, fit_status_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from maxmargin import LinearSVC
+    >>> model = LinearSVC(C=10).fit([[0, 0], [1, 1], [2, 0], [3, 1]], [0, 0, 1, 1])
+    >>> model.predict([[0.5, 0], [2.5, 0]])
+    array([0, 1])
+    >>> model.certificate_.relative_gap < 1e-4
+    True
+    """
+
+    def __init__(
+        self,
+        penalty: str = "l2",
+        loss: str = "squared_hinge",
+        *,
+        dual: Any = "auto",
+        tol: float = 1e-4,
+        C: float = 1.0,
+        multi_class: str = "ovr",
+        fit_intercept: bool = True,
+        intercept_scaling: float | None = None,
+        class_weight: Any = None,
+        verbose: int = 0,
+        random_state: Any = None,
+        max_iter: int | None = None,
+        solver: Any = "auto",
+        probability: bool = False,
+        max_seconds: float | None = None,
+        callback: Any = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.loss = loss
+        self.dual = dual
+        self.tol = tol
+        self.C = C
+        self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.solver = solver
+        self.probability = probability
+        self.max_seconds = max_seconds
+        self.callback = callback
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
+        """Train on samples `X` with labels `y`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Used as it is in C order or as CSR, in float32 or float64; other forms are converted once. Many dense values
+            that are mostly zeros are compressed, which takes less than half as much memory as they have.
+        y : array-like of shape (n_samples,)
+            Labels of any type.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors on C by sample. 0 or less leaves a row out, 2 counts it twice.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        ended, rule = self._fit(X, y, sample_weight)
+        self._speak_up(rule, "classes")
+        warn_of_limit(self, ended, stacklevel=3)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> tuple[Status, StoppingRule]:
+        """Train, and return how the least finished cross-validation ended, and the rule that the fit stopped by."""
+        started = perf_counter()
+        cost = self._check_parameters()
+        solver = self._make_solver(self._solvers)
+        X, y = validate_data(self, X, y, **self._table)
+        weights = check_sample_weights(sample_weight, X)
+        labels = number_classes(y, weights, lone_class)
+        rows = labels.taking_part
+        factors = class_factors(self.class_weight, labels.classes, labels.numbers[rows], weights[rows])
+        with reporting(self) as report:
+            run = Run.of(solver, report, started)
+            train = self._train_all_in_one if self.multi_class == "crammer_singer" else self._train_classes
+            return train(X, labels, cost, factors, weights, run), solver.stopping
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return a value for each sample, positive for ``classes_[1]``; of more than two classes a column each."""
+        decisions: Floats = self._decide(X)
+        return decisions.ravel() if decisions.shape[1] == 1 else decisions
+
+    def predict(self, X: Any) -> Any:
+        """Return the class of each sample; with ``probability=True`` the one that is most probable."""
+        if self._knows_probabilities:
+            return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        decisions = self._decide(X)
+        winners = decisions[:, 0] > 0 if decisions.shape[1] == 1 else np.argmax(decisions, axis=1)
+        return self.classes_[winners.astype(np.intp)]
+
+    @property
+    def _formulation(self) -> Any:
+        return LOSSES[self.loss]
+
+    @property
+    def _solvers(self) -> dict[str, Any]:
+        if self.penalty == "l1":
+            return SPARSE_SOLVERS
+        return ALL_IN_ONE if self.multi_class == "crammer_singer" else LINEAR_SOLVERS
+
+    def _check_parameters(self) -> float:
+        """Return C, after all choices have been found to be there."""
+        check_choice("penalty", self.penalty, ("l1", "l2"))
+        check_choice("loss", self.loss, tuple(LOSSES))
+        check_choice("multi_class", self.multi_class, ("ovr", "crammer_singer"))
+        if self.penalty == "l1" and (self.loss != "squared_hinge" or self.multi_class != "ovr" or self.dual is True):
+            raise ValueError(
+                "penalty='l1' needs loss='squared_hinge', multi_class='ovr' and dual='auto' or False; the others are "
+                "there with penalty='l2'"
+            )
+        if check_flag("probability", self.probability) and self.multi_class != "ovr":
+            raise ValueError("probability=True needs a machine for each class: use multi_class='ovr'")
+        self._check_intercept()
+        return self._check_cost()
+
+    def _train_classes(self, X: Any, labels: Labels, cost: float, factors: Floats, weights: Floats, run: Run) -> Status:
+        """Train a machine for each class against the rest, or the only one of two classes; then their sigmoids."""
+        rows, several = labels.taking_part, len(labels.classes) > 2
+        count = len(labels.classes) if several else 1
+        numbers, formulation = labels.numbers[rows], self._formulation
+
+        def pose(matrix: SymmetricMatrix, number: int) -> DualProblem:
+            signs = np.where(numbers == (number if several else 1), 1.0, -1.0)
+            costs = check_costs(cost, factors_of(number, numbers, factors, weights[rows]))
+            problem: DualProblem = formulation.pose(matrix, signs, costs, self._exact_intercept)
+            return problem
+
+        starts = self._starts_of(labels, count, len(rows))
+        self._keep_classes(self._train(X, rows, pose, count, formulation, run, starts), labels, factors)
+        if not self.probability:
+            return Status.CONVERGED
+        beside, matrix = self._divide(X, rows, count)
+        return self._fit_sigmoids(
+            lambda number: (pose(matrix, number), factors_of(number, numbers, factors, weights[rows])),
+            labels,
+            formulation,
+            run,
+            beside,
+        )
+
+    def _train_all_in_one(
+        self, X: Any, labels: Labels, cost: float, factors: Floats, weights: Floats, run: Run
+    ) -> Status:
+        """Train the machine of all classes; of two, which are opposites, the difference is its function."""
+        rows, count = labels.taking_part, len(labels.classes)
+        _, matrix = self._divide(X, rows, 1)
+        if self._exact_intercept:  # there is none
+            matrix = ShiftedMatrix(matrix)
+        features = matrix.features()
+        assert features is not None
+        costs = check_costs(cost, weights * factors[labels.numbers])
+        problem = crammer_singer.pose(matrix, labels.numbers[rows], count, costs[rows], fit_intercept=False)
+        starts = self._starts_of(labels, 1, problem.size)
+        start = None if starts is None else starts[0]
+        solver = self._fit_to(run.solver, problem)
+        machine = train_all_in_one(problem, features, solver, rows, crammer_singer, start, run.watch, run.deadline)
+        if count == 2:
+            machine = replace(machine, weights=np.diff(machine.weights, axis=0), offset=np.diff(machine.offset))
+        self._keep_classes([machine], labels, factors)
+        return Status.CONVERGED
+
+    def _keep_classes(self, machines: list[LinearMachine], labels: Labels, factors: Floats) -> None:
+        """Take over what was trained."""
+        self._keep(machines)
+        self.classes_ = labels.classes
+        self.class_weight_ = factors
+        self._sigmoids_ = None
+        self.__dict__.pop("_streams_", None)
+
+    def _starts_of(self, labels: Labels, count: int, variables: int) -> list[Floats] | None:
+        """Return the previous solutions as starts, if they are about the same classes."""
+        same = np.array_equal(labels.classes, getattr(self, "classes_", ()))
+        return self._starts(labels.taking_part, count, variables) if same else None

@@ -1,0 +1,262 @@
+"""`LinearSVR`: linear regression in place of `sklearn.svm.LinearSVR`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import validate_data
+
+from maxmargin._typing import Floats, Indices
+from maxmargin.estimators.calibration.cross_validation import deal, warn_of_limit
+from maxmargin.estimators.calibration.linear_cross_validation import held_out_values
+from maxmargin.estimators.calibration.noise_scale import NoiseIntervals
+from maxmargin.estimators.kernel.svr import LOSSES
+from maxmargin.estimators.linear.linear_estimator import LINEAR_SOLVERS, LinearEstimator, Run
+from maxmargin.estimators.linear.stochastic_updates import StreamingRegressor
+from maxmargin.estimators.validation.callbacks import reporting
+from maxmargin.estimators.validation.parameters import check_choice, check_flag, check_number
+from maxmargin.estimators.validation.weights import check_costs, check_sample_weights
+from maxmargin.linear_training import LinearMachine
+from maxmargin.matrices import SymmetricMatrix
+from maxmargin.models.calibration import noise_scale
+from maxmargin.problems import DualProblem, Status
+from maxmargin.problems.certificate import conjugate
+
+#: A gap that is this part of the loss without any function is rounding: targets may lie in a tube without slope. The
+#: second is for squared losses, of which errors are squares too.
+ROUNDING, SQUARED_ROUNDING = 1e-15, 1e-30
+
+
+class LinearSVR(StreamingRegressor, NoiseIntervals, RegressorMixin, LinearEstimator):  # type: ignore[misc]  # scikit-learn has no hints
+    """Fit a linear function with a tube: minimise ½‖w‖² + C Σ max(0, |y_i − w·x_i − b| − ε).
+
+    A drop-in for ``sklearn.svm.LinearSVR``, with ``certificate_``. Three things differ. The intercept is not
+    regularised unless ``intercept_scaling`` is a number. ``tol`` is a bound on the distance from the optimum, which the
+    certificate proves. And there is no limit on iterations unless one is set.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.0
+        Half the width of the tube: smaller errors cost nothing.
+    tol : float, default=1e-4
+        The accepted duality gap as a part of the objective: primal − dual ≤ tol · the larger of the two.
+    C : float, default=1.0
+        Cost of an error beyond the tube.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
+        Whether the distance from the tube counts as it is or squared.
+    fit_intercept : bool, default=True
+        Whether the function has an intercept b.
+    intercept_scaling : float, default=None
+        None: b is exact, and costs nothing. A number: b is regularised, the weight of one more feature which has that
+        value everywhere, times that value; scikit-learn's default is 1.
+    dual : "auto" or bool, default="auto"
+        Which solver it is where ``solver="auto"``: True stands for coordinate ascent on the dual, False for Newton's
+        method on the primal. Both solve both losses; "auto" goes by cost.
+    verbose : int, default=0
+        Show a progress line on the terminal for fits longer than a second.
+    random_state : int, RandomState or None, default=None
+        Accepted for scikit-learn's sake: the result does not depend on it.
+    max_iter : int, default=None
+        Limit on the iterations of the solver for each problem: passes over the samples, or steps of Newton's method.
+        None for none.
+    solver : str or solver object, default="auto"
+        The algorithm: "dual_coordinate_ascent", "semismooth_newton", "subgradient", "stochastic_subgradient",
+        "pairwise", "primal_quadratic_program", or "auto", which goes by cost. A solver object brings its own tolerance
+        and limits.
+    noise : bool, default=False
+        Whether to estimate by cross-validation how far targets lie from the function, for ``predict_interval``.
+    max_seconds : float, default=None
+        Limit on the time of the whole fit.
+    callback : callable, default=None
+        Called with the progress (iteration, violation, primal, dual, gap, active, seconds) up to ten times a
+        second; returning True stops the fit with a valid model.
+    warm_start : bool, default=False
+        Start from the solution of the previous fit, if that had the same rows and as many outputs.
+    n_jobs : int, default=None
+        Threads for training and prediction: for outputs side by side, and for products within each. None: the cores
+        this process may use, or fewer where BLAS is limited.
+
+    Attributes
+    ----------
+    certificate_ : Certificate, or a list with one per output
+        ``primal``, ``dual``, ``gap`` and ``violation`` of the solution, and each variable's share of the gap.
+    status_ : Status, or a list with one per output
+        How the solver ended; ``status_.value`` is a sentence.
+    coef_ : array of shape (n_features,), or (n_outputs, n_features)
+        Weights.
+    intercept_ : array of shape (1,), or (n_outputs,)
+        b of each function.
+    noise_scale_ : float, or an array with one number per output
+        With ``noise=True``: σ of a Laplace distribution, exp(−|z|/σ) / (2σ), of the errors z on samples held out of
+        training, without outliers.
+    n_iter_ : int
+        The most iterations of any output.
+    fit_status_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from maxmargin import LinearSVR
+    >>> model = LinearSVR(C=100).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0])
+    >>> model.predict([[3.0]]).round(3)
+    array([7.])
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.0,
+        tol: float = 1e-4,
+        C: float = 1.0,
+        loss: str = "epsilon_insensitive",
+        fit_intercept: bool = True,
+        intercept_scaling: float | None = None,
+        dual: Any = "auto",
+        verbose: int = 0,
+        random_state: Any = None,
+        max_iter: int | None = None,
+        solver: Any = "auto",
+        noise: bool = False,
+        max_seconds: float | None = None,
+        callback: Any = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.tol = tol
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.dual = dual
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.solver = solver
+        self.noise = noise
+        self.max_seconds = max_seconds
+        self.callback = callback
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
+        """Train on samples `X` with targets `y`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Used as it is in C order or as CSR, in float32 or float64; other forms are converted once. Many dense values
+            that are mostly zeros are compressed, which takes less than half as much memory as they have.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Numbers. Each column of a table gets a function of its own.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors on C by sample. 0 or less leaves a row out, 2 counts it twice.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        started = perf_counter()
+        cost, epsilon = self._check_parameters()
+        formulation, solver = self._formulation, self._make_solver(LINEAR_SOLVERS)
+        X, targets = self._check_targets(X, y)
+        weights = check_sample_weights(sample_weight, X)
+        costs, rows = check_costs(cost, weights), np.flatnonzero(weights > 0)
+        columns = targets.reshape(len(targets), -1)[rows]
+        # Where the intercept is free, targets near 0 make the same problem, without lost digits.
+        centre = np.average(columns, axis=0, weights=weights[rows]) * self._exact_intercept
+        columns, count = columns - centre, columns.shape[1]
+
+        def pose(matrix: SymmetricMatrix, output: int) -> DualProblem:
+            problem: DualProblem = formulation.pose(
+                matrix, columns[:, output], costs[rows], epsilon, self._exact_intercept
+            )
+            return problem
+
+        starts = self._starts(rows, count, 2 * len(rows))
+        with reporting(self) as report:
+            run = Run.of(solver, report, started)
+            machines = self._train(X, rows, pose, count, formulation, run, starts, _least_gap)
+            self._keep([_moved(machine, by) for machine, by in zip(machines, centre, strict=True)])
+            self._outputs_ = None if targets.ndim == 1 else count
+            self.__dict__.pop("_streams_", None)
+            if self._outputs_ is None:
+                self.coef_ = self.coef_.ravel()
+            ended = self._estimate_noise(X, rows, pose, formulation, columns, weights[rows], run)
+        self._speak_up(solver.stopping, "outputs")
+        warn_of_limit(self, ended, stacklevel=3)
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """Return the value of the function for each sample; of several outputs a column each."""
+        values = self._decide(X)
+        return values.ravel() if self._outputs_ is None else values
+
+    @property
+    def _formulation(self) -> Any:
+        return LOSSES[self.loss]
+
+    def _check_parameters(self) -> tuple[float, float]:
+        """Return C and ε, after all choices have been found to be there."""
+        check_flag("noise", self.noise)
+        check_choice("loss", self.loss, tuple(LOSSES))
+        self._check_intercept()
+        return self._check_cost(), check_number("epsilon", self.epsilon, least=0)
+
+    def _check_targets(self, X: Any, y: Any, reset: bool = True) -> tuple[Any, Floats]:
+        """Return samples and targets, checked: a vector, or a table if there are several outputs."""
+        if sparse.issparse(y):
+            raise TypeError("targets must be dense; convert them with .toarray()")
+        shape = np.asarray(y).shape
+        several = len(shape) == 2 and shape[1] > 1  # a single column is taken as a vector, with scikit-learn's warning
+        X, targets = validate_data(self, X, y, y_numeric=True, multi_output=several, reset=reset, **self._table)
+        return X, np.asarray(targets, dtype=np.float64)
+
+    def _estimate_noise(
+        self,
+        X: Any,
+        rows: Indices,
+        pose: Any,
+        formulation: Any,
+        targets: Floats,
+        weights: Floats,
+        run: Run,
+    ) -> Status:
+        """Set ``noise_scale_`` if it is wanted, and return how the least finished cross-validation ended."""
+        self.__dict__.pop("noise_scale_", None)
+        if not self.noise or any(machine.status is Status.INTERRUPTED for machine in self._machines_):
+            return Status.CONVERGED
+        _, matrix = self._divide(X, rows, 1)
+        folds = deal([np.arange(len(rows))], len(rows), seed=0)
+        scales, worst = [], Status.CONVERGED
+        for output, machine in enumerate(self._machines_):
+            values, status = held_out_values(pose(matrix, output), machine, formulation, folds, run)
+            if status is Status.INTERRUPTED:
+                return status
+            scales.append(noise_scale(targets[:, output] - values, weights))
+            worst = worst if status.converged else status
+        self.noise_scale_ = scales[0] if self._outputs_ is None else np.array(scales)
+        return worst
+
+
+def _least_gap(problem: DualProblem) -> float:
+    part = SQUARED_ROUNDING if problem.ridge.any() else ROUNDING
+    return part * float(conjugate(problem, problem.linear).sum())
+
+
+def _moved(machine: LinearMachine, by: float) -> LinearMachine:
+    """Return the machine of targets that are larger by a number."""
+    proof = machine.certificate
+    proof = replace(proof, offset=proof.offset + by, offset_interval=proof.offset_interval + by)
+    return replace(machine, offset=machine.offset + by, certificate=proof)

@@ -1,0 +1,252 @@
+"""What the estimators share that learn from a stream: kernel, memory, limits, and what they say when one is hit."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from maxmargin._typing import Floats, Indices
+from maxmargin.estimators.kernel.kernel_estimator import FEW, WORTH_THREADS, KernelMachine
+from maxmargin.estimators.validation.callbacks import reporting
+from maxmargin.estimators.validation.parameters import check_choice, check_count, check_number
+from maxmargin.estimators.validation.samples import is_table
+from maxmargin.kernels import Gaussian, Kernel, Points
+from maxmargin.kernels.points import rows_of
+from maxmargin.matrices import NOT_FINITE
+from maxmargin.online import OnlineLearner
+from maxmargin.online.interruptions import interruptions_noted
+from maxmargin.online.learner import SELECTIONS
+from maxmargin.online.maintenance import STRATEGIES, Budget
+from maxmargin.problems import Progress, Status
+from maxmargin.resources import thread_count
+from maxmargin.solvers import BlockSolver, Callback, PairwiseSolver, StoppingRule
+from maxmargin.training import Solver
+
+#: Rows of a permuted table that are taken together.
+ROWS = 4096
+
+
+class Watch:
+    """Looked at between two steps: the clock, Ctrl-C, and who wants to hear of the progress.
+
+    What a callback raises is kept until the state is whole.
+    """
+
+    def __init__(
+        self, learner: OnlineLearner, deadline: float | None, pressed: threading.Event, callback: Callback | None
+    ) -> None:
+        self.learner, self.deadline, self.pressed, self.callback = learner, deadline, pressed, callback
+        self.status: Status | None = None
+        self.error: BaseException | None = None
+        self.started = perf_counter()
+        self._next_report = 0.0
+
+    def __call__(self) -> bool:
+        now = perf_counter()
+        if self.pressed.is_set():
+            self.status = Status.INTERRUPTED
+        elif self.deadline is not None and now >= self.deadline:
+            self.status = Status.MAX_SECONDS
+        elif self.callback is not None and now >= self._next_report:
+            self._next_report = now + 0.1
+            self._report(self.callback)
+        return self.status is not None
+
+    def _report(self, callback: Callback) -> None:
+        learner = self.learner
+        progress = Progress(
+            iteration=learner.steps,
+            violation=max(learner.violation(m) for m in range(len(learner.roles))),
+            primal=learner.primal_value(),
+            dual=learner.dual_value(),
+            active=learner.count,
+            seconds=perf_counter() - self.started,
+            kernel_evaluations=learner.table.evaluations,
+            support_vectors=int(np.count_nonzero(learner.dual.any(axis=0))),
+        )
+        try:
+            answer = callback(progress)
+        except BaseException as error:
+            self.error, self.status = error, Status.STOPPED
+        else:
+            if isinstance(answer, bool | np.bool_) and answer:
+                self.status = Status.STOPPED
+
+
+class OnlineMachine(KernelMachine):
+    """Base of the estimators that learn from a stream."""
+
+    # Set by the constructors of the estimators.
+    epochs: Any
+    budget: Any
+    budget_strategy: Any
+    forget: Any
+    callback: Any
+    verbose: Any
+
+    solver = "auto"  # of the batch problem
+    _learner_: OnlineLearner
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_learner_" in self.__dict__
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = False
+        tags.input_tags.sparse = not self._merges
+        return tags
+
+    @property
+    def _merges(self) -> bool:
+        return self.budget is not None and self.budget_strategy == "merge"
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """How many samples were observed; one that came again, in another epoch, counts again."""
+        return self._memory("n_samples_seen_").seen
+
+    @property
+    def n_iter_(self) -> int:
+        """How many pair steps were taken."""
+        return self._memory("n_iter_").steps
+
+    @property
+    def budget_loss_(self) -> float:
+        """What the budget has cost in dual value."""
+        return self._memory("budget_loss_").budget_loss
+
+    @property
+    def support_(self) -> Indices:
+        """The numbers of the support vectors in the stream, or rows in ``fit``; −1 for a point between samples."""
+        learner = self._memory("support_")
+        return learner.slots.identity[self._support()]
+
+    @property
+    def support_vectors_(self) -> Any:
+        """The samples that the decision function is made of."""
+        learner = self._memory("support_vectors_")
+        return rows_of(learner.samples.points.data, self._support())
+
+    def _support(self) -> Indices:
+        """Return the slots of the support vectors."""
+        learner = self._learner_
+        return np.flatnonzero(learner.dual[:, : learner.count].any(axis=0))
+
+    def _memory(self, attribute: str) -> OnlineLearner:
+        if "_learner_" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {attribute!r} before fit")
+        return self._learner_
+
+    def _check_stream_parameters(self) -> None:
+        check_choice("selection", self.selection, tuple(SELECTIONS))
+        check_count("epochs", self.epochs, 1)
+        if self.forget is not None:
+            check_count("forget", self.forget, 1)
+            if self.epochs > 1:
+                raise ValueError("forget is for streams, in which every sample comes once: use epochs=1")
+        check_choice("budget_strategy", self.budget_strategy, tuple(STRATEGIES))
+        if self.budget is not None:
+            check_count("budget", self.budget, 2)
+        if self._precomputed:
+            raise ValueError("a stream has no matrix of kernel values: kernel='precomputed' is for SVC and OneClassSVM")
+
+    def _check_table(self, X: Any) -> None:
+        if self._own_function and not is_table(X):
+            raise ValueError(
+                f"{type(self).__name__} keeps rows of numbers, so X must be a table of them; a kernel function of "
+                "other samples is for SVC and OneClassSVM"
+            )
+
+    def _check_kernel_of(self, kernel: Kernel, X: Any) -> None:
+        """Raise if these samples are outside the kernel's domain, or if their values are no numbers."""
+        points = Points(X)
+        kernel.check(points)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not np.isfinite(kernel.diagonal(points)).all():
+                raise ValueError(NOT_FINITE)
+        if self._merges and not (isinstance(kernel, Gaussian) and isinstance(points.data, np.ndarray)):
+            raise ValueError(
+                "budget_strategy='merge' needs a gaussian kernel and dense samples, between which there are others; "
+                "sparse ones are not supported: use 'project' or 'remove'"
+            )
+
+    def _begin(self, kernel: Kernel, X: Any, bias: bool) -> OnlineLearner:
+        """Return an empty memory."""
+        return OnlineLearner(
+            kernel,
+            X,
+            bias=bias,
+            selection=self.selection,
+            tolerance=check_number("tol", self.tol, above=0),
+            cache_bytes=self._cache_bytes(2**31),
+            budget=None if self.budget is None else Budget(int(self.budget), self.budget_strategy),
+            forget=None if self.forget is None else int(self.forget),
+        )
+
+    def _make_solver(self, size: int, bounded: bool, cache_bytes: int, threads: int, few: int = FEW) -> Solver:
+        """Return the solver that ``finishing`` takes to the end."""
+        stopping = StoppingRule(violation=check_number("tol", self.tol, above=0))
+        if size <= few:
+            return PairwiseSolver(self.selection, cache_bytes=cache_bytes, stopping=stopping)
+        return BlockSolver(cache_bytes=cache_bytes, stopping=stopping, threads=threads)
+
+    @contextmanager
+    def _watching(self, learner: OnlineLearner) -> Iterator[Watch]:
+        """Yield what a learner looks at; limits hold from here on, and an error of a callback is raised at the end."""
+        started = perf_counter()
+        limit = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
+        few = self.n_jobs is None and learner.count <= WORTH_THREADS
+        learner.threads = thread_count(1 if few or not learner.kernel.vectorised else self.n_jobs)
+        with reporting(self) as report, interruptions_noted() as pressed:
+            watch = Watch(learner, None if limit is None else started + limit, pressed, report)
+            yield watch
+            if watch.error is None and watch.status is None and pressed.is_set():
+                watch.status = Status.INTERRUPTED
+        if watch.error is not None:
+            raise watch.error
+
+    def _observe_epochs(self, learner: OnlineLearner, X: Any, labels: Indices, costs: Floats, rows: Indices,
+                        random: Any, watch: Watch) -> int:  # fmt: skip
+        """Observe rows of a table in random order, once in each epoch; return how many were taken."""
+        taken = 0
+        learner.next_identity = X.shape[0]
+        for epoch in range(int(self.epochs)):
+            order = rows[random.permutation(len(rows))]
+            for start in range(0, len(order), ROWS):
+                some = order[start : start + ROWS]
+                taken += learner.observe(X[some], labels[some], costs[some], some, watch, again=epoch > 0)
+                if watch.status is not None:
+                    return taken
+        return taken
+
+    def _observe_batch(
+        self, learner: OnlineLearner, X: Any, labels: Indices, costs: Floats, rows: Indices, watch: Watch
+    ) -> int:
+        """Observe rows of a batch, in their order; return how many of the batch are done with."""
+        identity = learner.next_identity + rows
+        some = X if len(rows) == X.shape[0] else X[rows]
+        taken = learner.observe(some, labels[rows], costs[rows], identity, watch)
+        done = X.shape[0] if taken == len(rows) else int(rows[taken])
+        learner.next_identity += done
+        return done
+
+    def _speak_of_limit(self, watch: Watch, taken: int, rows: int, what: str, stacklevel: int = 3) -> None:
+        """Raise after an interruption, warn of a limit: the model is in place, and says how far it came."""
+        if watch.status is None:
+            return
+        rest = ": pass the rest again" if what == "batch" and taken < rows else ""
+        where = f"{taken:,} of {rows:,} rows of the {what} were taken{rest}"
+        if watch.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt(f"learning was interrupted; the model so far is usable, {where}")
+        warnings.warn(
+            f"{type(self).__name__} stopped early: {watch.status.value}; {where}",
+            ConvergenceWarning,
+            stacklevel=stacklevel,
+        )

@@ -1,0 +1,265 @@
+"""`OnlineOneClassSVM`: novelty detection in a stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import OutlierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from maxmargin._typing import Floats
+from maxmargin.estimators.calibration.novelty_detector import rounded
+from maxmargin.estimators.online.online_certificate import judge_memory
+from maxmargin.estimators.online.online_estimator import OnlineMachine
+from maxmargin.estimators.validation.parameters import check_flag, check_part
+from maxmargin.estimators.validation.weights import check_costs, check_sample_weights
+from maxmargin.kernels import Kernel
+from maxmargin.models import Expansions
+from maxmargin.online import Novelty, OnlineLearner
+from maxmargin.problems import Certificate
+
+
+class OnlineOneClassSVM(OutlierMixin, OnlineMachine):  # type: ignore[misc]  # scikit-learn has no type hints
+    """Learn from a stream where the data are: a region that holds all but a part ν of the samples seen.
+
+    LASVM's steps (Bordes et al. 2005; Glasmachers & Igel 2008) on the problem of ``OneClassSVM``. About a part ν of all
+    samples are support vectors, so the memory grows with the stream: ``forget`` or ``budget`` limit it.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        Above 0, at most 1: the part of samples that may lie outside, and that of support vectors at least.
+    kernel : str, Kernel or callable, default="rbf"
+        As of ``OneClassSVM``, but for "precomputed".
+    degree : int, default=3
+        Of the polynomial kernel.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Of the kernels that have one. "scale" and "auto" are worked out from what ``fit`` is given, or from the first
+        batch of a stream, and stay.
+    coef0 : float, default=0.0
+        Of the polynomial and sigmoid kernels.
+    selection : {"second_order", "most_violating_pair"}, default="second_order"
+        How a sample's partner and the pairs within the memory are chosen: by gain, or by violation.
+    epochs : int, default=1
+        Passes over the data that ``fit`` makes; a sample counts once, however often it comes.
+    finishing : bool, default=False
+        Whether ``fit`` and ``partial_fit`` go on to the optimum of the samples in memory, up to ``tol``.
+    budget : int, default=None
+        The most samples in memory. The least useful leave; what that costs in dual value is ``budget_loss_``.
+    budget_strategy : {"remove", "project", "merge"}, default="project"
+        What becomes of a sample that leaves; see ``OnlineSVC``.
+    forget : int, default=None
+        Samples leave when so many others have followed: for streams that drift. Until then all of them stay; with
+        ``finishing`` the model is that of ``OneClassSVM`` for the last so many samples.
+    tol : float, default=1e-3
+        The violation of optimality from which on a pair takes a step.
+    cache_size : float or "auto", default="auto"
+        Megabytes for kernel rows of the samples in memory.
+    random_state : int, RandomState or None, default=None
+        Of the order in ``fit``.
+    max_seconds : float, default=None
+        Limit on the time of a call; a warning says how many rows were taken.
+    callback : callable, default=None
+        Called with the progress up to ten times a second; returning True stops with a valid model.
+    verbose : bool, default=False
+        Show a progress line on the terminal for calls longer than a second.
+    n_jobs : int, default=None
+        Threads for kernel values and prediction, as in ``OneClassSVM``.
+
+    Attributes
+    ----------
+    certificate_ : Certificate
+        With respect to the samples in memory.
+    offset_ : float array of shape (1,)
+        What is taken off ``score_samples``.
+    support_vectors_, dual_coef_, intercept_, n_support_, support_, n_samples_seen_, n_iter_, budget_loss_,
+    n_features_in_, feature_names_in_
+        As of ``OnlineSVC``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import OnlineOneClassSVM
+    >>> stream = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> model = OnlineOneClassSVM(nu=0.2, gamma=0.2, forget=500)
+    >>> for start in range(0, 1000, 50):
+    ...     model = model.partial_fit(stream[start : start + 50])
+    >>> model.predict([[0.0, 0.0], [6.0, 6.0]])
+    array([ 1, -1])
+    """
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        selection: str = "second_order",
+        epochs: int = 1,
+        finishing: bool = False,
+        budget: int | None = None,
+        budget_strategy: str = "project",
+        forget: int | None = None,
+        tol: float = 1e-3,
+        cache_size: Any = "auto",
+        random_state: Any = None,
+        max_seconds: float | None = None,
+        callback: Any = None,
+        verbose: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.selection = selection
+        self.epochs = epochs
+        self.finishing = finishing
+        self.budget = budget
+        self.budget_strategy = budget_strategy
+        self.forget = forget
+        self.tol = tol
+        self.cache_size = cache_size
+        self.random_state = random_state
+        self.max_seconds = max_seconds
+        self.callback = callback
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OnlineOneClassSVM:
+        """Learn from samples `X` in ``epochs`` passes; what was learned before is forgotten.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+            There for scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors on the cost by sample. 0 or less leaves a row out, 2 counts it twice.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        X, weights = self._check_batch(X, sample_weight, first=True)
+        rows = np.flatnonzero(weights > 0)
+        learner = self._new_learner(X, weights)
+        random, nothing = check_random_state(self.random_state), np.zeros(X.shape[0], dtype=np.int64)
+        with self._watching(learner) as watch:
+            taken = self._observe_epochs(learner, X, nothing, weights, rows, random, watch)
+            if self.finishing and watch.status is None:
+                learner.finish(watch)
+            self._keep(learner)
+        self._speak_of_limit(watch, taken, int(self.epochs) * len(rows), "passes")
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OnlineOneClassSVM:
+        """Learn from a batch of a stream, its rows one after the other.
+
+        The batch is checked as a whole first: if it is refused, nothing has changed. If a limit or Ctrl-C ends the
+        call early, the model is valid, and the warning or error says how many rows were taken.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            One sample or more.
+        y : ignored
+            There for scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors on the cost by sample. 0 or less leaves a row out, 2 counts it twice.
+
+        Returns
+        -------
+        self
+            The estimator.
+        """
+        first = "_learner_" not in self.__dict__
+        X, weights = self._check_batch(X, sample_weight, first)
+        if first:
+            learner = self._new_learner(X, weights)
+        else:
+            learner = self._learner_
+            self._check_kernel_of(learner.kernel, X)
+        rows, nothing = np.flatnonzero(weights > 0), np.zeros(X.shape[0], dtype=np.int64)
+        with self._watching(learner) as watch:
+            taken = self._observe_batch(learner, X, nothing, weights, rows, watch)
+            if self.finishing and watch.status is None:
+                learner.finish(watch)
+            self._keep(learner)
+        self._speak_of_limit(watch, taken, X.shape[0], "batch")
+        return self
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return how far inside each sample is; negative outside, 0 on the boundary."""
+        X = self._check_samples(X)
+        dual, offset = self._learner_.dual[:, self._support()], self.intercept_
+        values = Expansions(dual, offset).decide(self._make_blocks(X), self._prediction_threads(X.shape[0]))
+        return rounded(values.ravel(), self.offset_)
+
+    def score_samples(self, X: Any) -> Floats:
+        """Return the decision function without its offset."""
+        return np.asarray(self.decision_function(X) + self.offset_)
+
+    def predict(self, X: Any) -> Any:
+        """Return 1 for samples inside, −1 for those outside."""
+        return np.where(self.decision_function(X) >= 0, 1, -1)
+
+    @property
+    def certificate_(self) -> Certificate:
+        """What is proved about the model with respect to the samples in memory."""
+        learner = self._memory("certificate_")
+        if not self._certificates_:
+            self._certificates_.append(judge_memory(learner, 0))
+        return self._certificates_[0]
+
+    @property
+    def intercept_(self) -> Floats:
+        """The constant of the decision function."""
+        return np.array([self._memory("intercept_").offset(0)])
+
+    @property
+    def offset_(self) -> Floats:
+        """What is taken off ``score_samples``."""
+        return -self.intercept_
+
+    @property
+    def n_support_(self) -> Any:
+        """The number of support vectors, in an array as scikit-learn has it."""
+        self._memory("n_support_")
+        return np.array([len(self._support())], dtype=np.int32)
+
+    @property
+    def dual_coef_(self) -> Any:
+        """The coefficients of the support vectors."""
+        learner = self._memory("dual_coef_")
+        coefficients = learner.dual[:, self._support()]
+        return sparse.csr_matrix(coefficients) if learner.samples.sparse else coefficients
+
+    # What happens inside.
+
+    def _check_batch(self, X: Any, sample_weight: Any, first: bool) -> tuple[Any, Floats]:
+        check_part("nu", self.nu)
+        check_flag("finishing", self.finishing)
+        self._check_stream_parameters()
+        self._check_table(X)
+        X = validate_data(self, X, reset=first, **self._table)
+        return X, check_costs(1.0, check_sample_weights(sample_weight, X))
+
+    def _new_learner(self, X: Any, weights: Floats) -> OnlineLearner:
+        kernel: Kernel | None = self._make_kernel(X, weights)
+        assert kernel is not None
+        self._check_kernel_of(kernel, X)
+        learner = self._begin(kernel, X, bias=True)
+        learner.add_role(Novelty(float(self.nu)))
+        return learner
+
+    def _keep(self, learner: OnlineLearner) -> None:
+        self._learner_, self._kernel_ = learner, learner.kernel
+        self._certificates_: list[Certificate] = []  # once it is asked for

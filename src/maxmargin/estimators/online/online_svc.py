@@ -1,0 +1,392 @@
+"""`OnlineSVC`: support vector classification from a stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+
+from maxmargin._typing import Floats, Indices
+from maxmargin.estimators.online.batch_finish import finish
+from maxmargin.estimators.online.online_certificate import judge, judge_memory
+from maxmargin.estimators.online.online_estimator import OnlineMachine
+from maxmargin.estimators.online.stream_classes import StreamClasses
+from maxmargin.estimators.validation.labels import lone_class
+from maxmargin.estimators.validation.parameters import check_choice, check_flag, check_number
+from maxmargin.estimators.validation.weights import check_costs, check_sample_weights, class_factors
+from maxmargin.kernels import Kernel
+from maxmargin.models import OneVersusOne, OneVersusRest
+from maxmargin.online import OnlineLearner
+from maxmargin.problems import Certificate
+from maxmargin.training import Machine
+
+
+class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit-learn has no type hints
+    """Classify with a wide margin, learned from a stream: one look at each sample, memory of the support vectors.
+
+    LASVM (Bordes et al. 2005) with second-order steps (Glasmachers & Igel 2008). ``partial_fit`` takes batches of any
+    size down to one sample; ``fit`` makes passes over a table. The objective is that of ``SVC``, and ``certificate_``
+    says how far from its optimum the model is.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of slack.
+    kernel : str, Kernel or callable, default="rbf"
+        As of ``SVC``, but for "precomputed".
+    degree : int, default=3
+        Of the polynomial kernel.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Of the kernels that have one. "scale" and "auto" are worked out from what ``fit`` is given, or from the first
+        batch of a stream, and stay: a number is the better choice for a stream of small batches.
+    coef0 : float, default=0.0
+        Of the polynomial and sigmoid kernels.
+    selection : {"second_order", "most_violating_pair"}, default="second_order"
+        How a sample's partner and the pairs within the memory are chosen: by gain, or by violation.
+    epochs : int, default=1
+        Passes over the data that ``fit`` makes, each in an order of its own.
+    finishing : bool, default=False
+        Whether ``fit`` goes on to the optimum of the batch problem, as ``SVC`` does, and ``partial_fit`` to that of the
+        samples in memory; up to ``tol``.
+    fit_intercept : bool, default=True
+        Whether the decision function has a bias.
+    multi_class : {"ovr", "ovo"}, default="ovr"
+        A machine for each class against the rest, or for each pair of classes. They share support vectors and kernel
+        values.
+    budget : int, default=None
+        The most samples in memory. The least useful leave; what that costs in dual value is ``budget_loss_``.
+    budget_strategy : {"remove", "project", "merge"}, default="project"
+        What becomes of a sample that leaves: its dual variable goes to others, it is projected on the most similar
+        samples, or it is merged with one of its class (gaussian kernel, dense data).
+    forget : int, default=None
+        Samples leave when so many others have followed: for streams that drift. Until then all of them stay, because
+        one of no use today may be needed when others leave: the memory is that of so many samples.
+    tol : float, default=1e-3
+        The violation of optimality from which on a pair takes a step.
+    cache_size : float or "auto", default="auto"
+        Megabytes for kernel rows of the samples in memory; "auto" is a quarter of what the process may use. Only as
+        much as there are rows is taken. Less makes it slower.
+    class_weight : dict or "balanced", default=None
+        Factors on C by class; "balanced" only in ``fit``.
+    random_state : int, RandomState or None, default=None
+        Of the order in ``fit``.
+    max_seconds : float, default=None
+        Limit on the time of a call; a warning says how many rows were taken.
+    callback : callable, default=None
+        Called with the progress up to ten times a second (primal and dual of the samples in memory, summed over the
+        machines); returning True stops with a valid model.
+    verbose : bool, default=False
+        Show a progress line on the terminal for calls longer than a second.
+    n_jobs : int, default=None
+        Threads for kernel values, machines and prediction, as in ``SVC``. The result does not depend on it.
+
+    Attributes
+    ----------
+    certificate_ : Certificate, or a list with one per machine
+        With respect to the samples in memory; after ``fit`` with ``finishing`` to all. ``certify`` judges on any data.
+    support_vectors_, dual_coef_, intercept_, n_support_, classes_, n_features_in_, feature_names_in_
+        As of ``SVC``.
+    support_ : int array
+        Which samples of the stream, or rows in ``fit``, the support vectors are; −1 for merged ones.
+    n_samples_seen_, n_iter_ : int
+        Samples observed and steps taken.
+    budget_loss_ : float
+        What the budget has cost in dual value.
+
+    Examples
+    --------
+    >>> from maxmargin import OnlineSVC
+    >>> from maxmargin.datasets import chessboard
+    >>> X, y = chessboard(2000)
+    >>> model = OnlineSVC(C=100, gamma=2.0)
+    >>> for start in range(0, 2000, 100):
+    ...     model = model.partial_fit(X[start : start + 100], y[start : start + 100])
+    >>> model.score(*chessboard(1000, seed=1)) > 0.93
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        selection: str = "second_order",
+        epochs: int = 1,
+        finishing: bool = False,
+        fit_intercept: bool = True,
+        multi_class: str = "ovr",
+        budget: int | None = None,
+        budget_strategy: str = "project",
+        forget: int | None = None,
+        tol: float = 1e-3,
+        cache_size: Any = "auto",
+        class_weight: Any = None,
+        random_state: Any = None,
+        max_seconds: float | None = None,
+        callback: Any = None,
+        verbose: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.selection = selection
+        self.epochs = epochs
+        self.finishing = finishing
+        self.fit_intercept = fit_intercept
+        self.multi_class = multi_class
+        self.budget = budget
+        self.budget_strategy = budget_strategy
+        self.forget = forget
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.max_seconds = max_seconds
+        self.callback = callback
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OnlineSVC:
+        """Learn from samples `X` with labels `y`, in ``epochs`` passes; what was learned before is forgotten.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors on C by sample. 0 or less leaves a row out.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._check_parameters()
+        if self.finishing and (self.budget is not None or self.forget is not None):
+            raise ValueError("finishing goes to the optimum of all samples, which a budget or forget would leave again")
+        X, y, weights = self._check_batch(X, y, sample_weight, first=True)
+        rows = np.flatnonzero(weights > 0)
+        labels = np.unique(y[rows])
+        if len(labels) < 2:
+            raise ValueError(lone_class(labels.tolist()[0]))
+        kernel = self._make_stream_kernel(X, weights)
+        classes, learner = StreamClasses(self.multi_class), self._begin(kernel, X, self.fit_intercept)
+        classes.add(labels, learner)
+        numbers = np.zeros(len(y), dtype=np.int64)
+        numbers[rows] = classes.numbers(y[rows])
+        factors = class_factors(self.class_weight, labels, numbers[rows], weights[rows])
+        costs = self._costs(weights, factors[numbers])
+        random = check_random_state(self.random_state)
+        with self._watching(learner) as watch:
+            taken = self._observe_epochs(learner, X, numbers, costs, rows, random, watch)
+        self._keep(kernel, classes, learner)
+        self._speak_of_limit(watch, taken, int(self.epochs) * len(rows), "passes")
+        if self.finishing:
+            machines = finish(self, X, rows, numbers, costs, watch.deadline)
+            self._keep(kernel, classes, learner, machines)
+            self._speak_up(float(self.tol), "classes" if self.multi_class == "ovr" else "pairs of classes")
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> OnlineSVC:
+        """Learn from a batch of a stream, its rows one after the other.
+
+        The batch is checked as a whole first: if it is refused, nothing has changed. If a limit or Ctrl-C ends the
+        call early, the model is valid, and the warning or error says how many rows were taken.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            One sample or more.
+        y : array-like of shape (n_samples,)
+            Labels; new ones may appear at any time.
+        classes : array-like, optional
+            Labels that will occur, as far as they are known.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors on C by sample. 0 or less leaves a row out.
+
+        Returns
+        -------
+        self
+            The estimator.
+        """
+        self._check_parameters()
+        if isinstance(self.class_weight, str):
+            raise ValueError("class_weight='balanced' needs all labels at once; give partial_fit a dict of weights")
+        first = "_learner_" not in self.__dict__
+        X, y, weights = self._check_batch(X, y, sample_weight, first)
+        rows = np.flatnonzero(weights > 0)
+        known = StreamClasses(self.multi_class) if first else self._classes_
+        new = known.unknown(y[rows] if classes is None else np.concatenate([np.unique(classes), y[rows]]))
+        if classes is not None and not np.isin(y[rows], np.concatenate([known.labels, np.unique(classes)])).all():
+            raise ValueError("y has a label that is not in classes; leave classes out to let them grow")
+        labels = np.concatenate([known.labels, new]) if len(known) else new
+        factors = self._factors_in_stream(labels)
+        if first:
+            kernel = self._make_stream_kernel(X, weights)
+            learner = self._begin(kernel, X, self.fit_intercept)
+        else:
+            kernel, learner = self._kernel_, self._learner_
+            self._check_kernel_of(kernel, X)
+        order = np.argsort(labels, kind="stable")
+        numbers = np.zeros(len(y), dtype=np.int64)
+        numbers[rows] = order[np.searchsorted(labels, y[rows], sorter=order)]
+        costs = self._costs(weights, factors[numbers])
+        with self._watching(learner) as watch:
+            known.add(new, learner)
+            taken = self._observe_batch(learner, X, numbers, costs, rows, watch)
+            if check_flag("finishing", self.finishing) and watch.status is None:
+                learner.finish(watch)
+            self._keep(kernel, known, learner)
+        self._speak_of_limit(watch, taken, X.shape[0], "batch")
+        return self
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return how far each sample is on the side of each class.
+
+        Two classes: one value per sample, positive for ``classes_[1]``. More: one column per class.
+        """
+        decisions = self._decide(X)
+        return decisions.ravel() if len(self.classes_) <= 2 else self._model().scores(decisions)
+
+    def predict(self, X: Any) -> Any:
+        """Return the class of each sample."""
+        decisions = self._decide(X)
+        if len(self.classes_) == 1:
+            return np.full(len(decisions), self.classes_[0])
+        if len(self.classes_) == 2:
+            return self.classes_[(decisions.ravel() >= 0).astype(np.intp)]
+        return self.classes_[self._model().vote(decisions)]
+
+    def certify(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate | list[Certificate]:
+        """Return what is proved about the model as a machine for these samples: one certificate, or one per machine.
+
+        The primal value is that of the decision function as it is. The dual value is that of the dual variables of the
+        samples in memory that are rows of `X`, made feasible for these data: for data that the model has not seen the
+        bound is loose, and always true.
+        """
+        check_is_fitted(self)
+        X, y = self._check_samples(X), column_or_1d(y)
+        check_consistent_length(X, y)
+        weights = check_sample_weights(sample_weight, X)
+        if len(self._classes_.unknown(y[weights > 0])):
+            raise ValueError(f"y has labels that are not in classes_, {self.classes_.tolist()}")
+        found = judge(self, X, y, weights)
+        return found[0] if len(found) == 1 else found
+
+    @property
+    def certificate_(self) -> Any:
+        """What is proved about the model: one certificate, or a list with one per machine."""
+        learner = self._memory("certificate_")
+        if self._machines_ is not None:
+            return self._per_machine([machine.certificate for machine in self._machines_])
+        if "certificates" not in self._lazy_:
+            self._lazy_["certificates"] = [judge_memory(learner, *one) for one in self._classes_.machines(learner)]
+        return self._per_machine(self._lazy_["certificates"])
+
+    @property
+    def classes_(self) -> Any:
+        """The labels that are known, sorted."""
+        self._memory("classes_")
+        return self._classes_.sorted
+
+    @property
+    def n_support_(self) -> Any:
+        """The number of support vectors of each class."""
+        learner = self._memory("n_support_")
+        of_class = self._classes_.rank[learner.slots.label[self._support()]]
+        return np.bincount(of_class, minlength=len(self._classes_)).astype(np.int32)
+
+    @property
+    def intercept_(self) -> Floats:
+        """The bias of each machine."""
+        learner = self._memory("intercept_")
+        if self._machines_ is not None:
+            return np.array([machine.expansion.offset for machine in self._machines_])
+        return self._classes_.offsets(learner)
+
+    @property
+    def dual_coef_(self) -> Any:
+        """The coefficients of the support vectors, laid out as in ``SVC``."""
+        learner = self._memory("dual_coef_")
+        coefficients = self._classes_.lay_out(learner, self._support())
+        return sparse.csr_matrix(coefficients) if learner.samples.sparse else coefficients
+
+    # What happens inside.
+
+    def _check_parameters(self) -> None:
+        self._check_stream_parameters()
+        check_flag("fit_intercept", self.fit_intercept)
+        check_flag("finishing", self.finishing)
+        check_choice("multi_class", self.multi_class, ("ovr", "ovo"))
+        if isinstance(self.C, float) and np.isposinf(self.C):
+            raise ValueError("a stream has no hard margin (C=inf): one step would have no end; use SVC, or a finite C")
+        check_number("C", self.C, above=0)
+
+    def _check_batch(self, X: Any, y: Any, sample_weight: Any, first: bool) -> tuple[Any, Any, Floats]:
+        self._check_table(X)
+        X, y = validate_data(self, X, y, reset=first, **self._table)
+        check_classification_targets(y)
+        return X, y, check_sample_weights(sample_weight, X)
+
+    def _make_stream_kernel(self, X: Any, weights: Floats) -> Kernel:
+        kernel = self._make_kernel(X, weights)
+        assert kernel is not None
+        self._check_kernel_of(kernel, X)
+        return kernel
+
+    def _factors_in_stream(self, labels: Any) -> Floats:
+        """Return the factor of each class; a dict may name classes that have not appeared yet."""
+        given = self.class_weight
+        if isinstance(given, dict):
+            given = {label: given.get(label, 1.0) for label in labels.tolist()}
+        return class_factors(given, labels, np.empty(0, dtype=np.int64), np.empty(0))
+
+    def _factors_for(self, numbers: Indices, rows: Indices, weights: Floats) -> Floats:
+        """Return the factor of each class for a data set; "balanced" goes by its labels."""
+        if not isinstance(self.class_weight, str):
+            return self._factors_in_stream(self._classes_.labels)
+        present, codes = np.unique(numbers[rows], return_inverse=True)
+        factors = np.ones(len(self._classes_))
+        factors[present] = class_factors(self.class_weight, present, codes, weights[rows])
+        return factors
+
+    def _costs(self, weights: Floats, factors: Floats) -> Floats:
+        return check_costs(float(self.C), weights * factors)
+
+    def _keep(
+        self, kernel: Kernel, classes: StreamClasses, learner: OnlineLearner, machines: list[Machine] | None = None
+    ) -> None:
+        self._kernel_, self._classes_, self._learner_ = kernel, classes, learner
+        self._machines_ = machines  # of the batch problem, if that was solved
+        self._lazy_: dict[str, Any] = {}
+
+    def _support(self) -> Indices:
+        """Return the slots of the support vectors, sorted by class."""
+        slots = super()._support()
+        return slots[np.argsort(self._classes_.rank[self._learner_.slots.label[slots]], kind="stable")]
+
+    def _model(self) -> OneVersusOne | OneVersusRest:
+        if "model" not in self._lazy_:
+            coefficients = self._classes_.lay_out(self._learner_, self._support())
+            self._lazy_["model"] = self._classes_.model(coefficients, self.intercept_, self.n_support_)
+        model: OneVersusOne | OneVersusRest = self._lazy_["model"]
+        return model
+
+    def _decide(self, X: Any) -> Floats:
+        X = self._check_samples(X)
+        return self._model().decide(self._make_blocks(X), self._prediction_threads(X.shape[0]))
+
+    @staticmethod
+    def _per_machine(values: list[Any]) -> Any:
+        return values[0] if len(values) == 1 else values

@@ -1,0 +1,90 @@
+"""A machine for each pair of classes, on shared support vectors, and the vote among them.
+
+Two classes are the case of a single pair. Coefficients are laid out as LIBSVM and scikit-learn do: support vectors
+are sorted by class; row b−1 (of those of class a) and row a (of those of class b) hold the pair a < b.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from maxmargin._typing import Floats
+from maxmargin.models.kernel_blocks import KernelBlocks, map_blocks
+
+
+@dataclass(frozen=True)
+class OneVersusOne:
+    """Decision values of all pairs of classes.
+
+    Parameters
+    ----------
+    coefficients : float array of shape (classes − 1, support vectors)
+    offsets : float array, one per pair (0, 1), (0, 2), …, (1, 2), …
+    counts : int array, support vectors of each class
+    """
+
+    coefficients: Floats
+    offsets: Floats
+    counts: np.ndarray
+
+    @property
+    def classes(self) -> int:
+        """The number of classes."""
+        return len(self.counts)
+
+    def decide(self, blocks: KernelBlocks, threads: int) -> Floats:
+        """Return the decision value of every pair of classes for every sample."""
+        pairs = list(combinations(range(self.classes), 2))
+        if not self.coefficients.shape[1]:
+            return np.tile(self.offsets, (len(blocks), 1))
+        if len(pairs) == 1:
+            return blocks.combine(self.coefficients[0], threads)[:, None] + self.offsets
+        edges = np.concatenate([[0], np.cumsum(self.counts)])
+        # The pairs that the rows of a class' coefficients belong to, in order.
+        columns = [[p for p, pair in enumerate(pairs) if c in pair] for c in range(self.classes)]
+        shares = [np.ascontiguousarray(self.coefficients[:, edges[c] : edges[c + 1]].T) for c in range(self.classes)]
+
+        def combine(block: Floats) -> Floats:
+            out = np.tile(self.offsets, (len(block), 1))
+            for c in range(self.classes):
+                out[:, columns[c]] += block[:, edges[c] : edges[c + 1]] @ shares[c]
+            return out
+
+        return map_blocks(blocks, self.coefficients.shape[1], combine, len(pairs), threads)
+
+    def vote(self, decisions: Floats) -> np.ndarray:
+        """Return the index of the class that wins most pairs; the lowest one among equals."""
+        votes = np.zeros((len(decisions), self.classes), dtype=np.int64)
+        for p, (a, b) in enumerate(combinations(range(self.classes), 2)):
+            first = decisions[:, p] > 0
+            votes[:, a] += first
+            votes[:, b] += ~first
+        return np.asarray(np.argmax(votes, axis=1))
+
+    def scores(self, decisions: Floats) -> Floats:
+        """Return one score per class: its votes, and the sum of its confidences squashed below a third of a vote."""
+        votes = np.zeros((len(decisions), self.classes))
+        confidence = np.zeros((len(decisions), self.classes))
+        for p, (a, b) in enumerate(combinations(range(self.classes), 2)):
+            confidence[:, a] += decisions[:, p]
+            confidence[:, b] -= decisions[:, p]
+            first = decisions[:, p] >= 0
+            votes[:, a] += first
+            votes[:, b] += ~first
+        return votes + confidence / (3.0 * (np.abs(confidence) + 1.0))
+
+    def weights(self, support_vectors: Any) -> Any:
+        """Return the weight vector of each pair of classes of a linear kernel."""
+        edges = np.concatenate([[0], np.cumsum(self.counts)])
+        rows = []
+        for a, b in combinations(range(self.classes), 2):
+            of_a, of_b = slice(edges[a], edges[a + 1]), slice(edges[b], edges[b + 1])
+            rows.append(
+                self.coefficients[b - 1, of_a] @ support_vectors[of_a]
+                + self.coefficients[a, of_b] @ support_vectors[of_b]
+            )
+        return np.vstack(rows)

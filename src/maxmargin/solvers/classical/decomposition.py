@@ -1,0 +1,88 @@
+"""Decomposition with working sets of any size and any solver inside (Bottou & Lin 1.6.1, Algorithm 1.2).
+
+Each round solves the problem of a working set by Joachims' rule with all other variables fixed, and brings the gradient
+up to date with the rows of those that have changed: `subproblems` has the loop, `violating_pairs` the
+rule, `restriction` the subproblem.
+
+The Royal Holloway package was made to compare solvers of the subproblem (Saunders et al. 1998), and so is this: pair
+steps, gradient projection or a generic solver of quadratic programs. With two variables it is sequential minimal
+optimisation: the steps are those of `PairwiseSolver("most_violating_pair")` to the last bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from maxmargin._typing import Floats, Indices
+from maxmargin.matrices import PrecomputedMatrix
+from maxmargin.matrices.values import check_finite
+from maxmargin.problems import Counters, DualProblem, Solution, feasible_start
+from maxmargin.solvers.classical.restriction import restrict
+from maxmargin.solvers.classical.subproblems import SubproblemRun, SubproblemSolver, check_subproblem_solver
+from maxmargin.solvers.classical.violating_pairs import violating_variables
+from maxmargin.solvers.smo.pairwise import PairwiseSolver
+from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
+
+#: A subproblem is solved until its violation is this part of the violation among all variables.
+INNER = 0.1
+
+
+@dataclass(frozen=True)
+class DecompositionSolver:
+    """Working sets of a fixed size, each solved by another solver.
+
+    Parameters
+    ----------
+    working_set_size : int
+        q, the most variables that move in a round. Small ones were found to be the fastest (1.6.2).
+    subproblem : solver object
+        Solves the problems of working sets. Its options are kept but for the stopping rule, which is set anew in each
+        round: a tenth of the violation.
+    cache_bytes : int
+        Memory for rows of the matrix.
+    stopping : StoppingRule
+        When to stop; iterations are those of the subproblem solver, and ``counters.rounds`` says how many working sets
+        there were.
+    """
+
+    working_set_size: int = 10
+    subproblem: SubproblemSolver = field(default_factory=lambda: PairwiseSolver(shrinking=False, finish_below=0))
+    cache_bytes: int = 200 * 2**20
+    stopping: StoppingRule = field(default_factory=StoppingRule)
+    audited: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not self.working_set_size >= 2:
+            raise ValueError(f"a working set has at least 2 variables, not {self.working_set_size}")
+        check_subproblem_solver("subproblem", self.subproblem)
+
+    def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
+        """Return a solution of the problem, from `start` (made feasible) or from the simplest feasible point."""
+        return _Run(problem, feasible_start(problem, start), self, Monitor(self.stopping, callback)).solution()
+
+
+class _Run(SubproblemRun):
+    """One run of the solver."""
+
+    def __init__(self, problem: DualProblem, dual: Floats, solver: DecompositionSolver, monitor: Monitor) -> None:
+        super().__init__(problem, dual, solver.subproblem, solver.cache_bytes, monitor)
+        self._size = solver.working_set_size
+        self._diagonal = problem.matrix.diagonal()
+
+    def choose(self) -> Indices:
+        return violating_variables(self.problem, self.dual, self.point.gradient, self._size)
+
+    def target(self) -> tuple[float, float | None]:
+        return max(0.5 * self.monitor.rule.violation, INNER * self.point.violation), None
+
+    def subproblem(self, variables: Indices) -> DualProblem:
+        block = self.rows.rows(variables)[:, variables]
+        check_finite(block)
+        np.fill_diagonal(block, self._diagonal[variables])
+        return restrict(self.problem, variables, self.dual, self.point.gradient, PrecomputedMatrix(block))
+
+    def _computed(self, inside: Counters) -> int:
+        return 0  # the values were in the rows

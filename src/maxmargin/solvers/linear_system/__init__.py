@@ -1,0 +1,1 @@
+"""solvers/linear_system."""

@@ -1,0 +1,154 @@
+"""The whole dual handed to a generic solver of quadratic programs: how support vector machines began (1.5, H.-T. Lin).
+
+    minimise    ½ bᵀ (M + diag(ridge)) b − linear·b
+    subject to  Σ_{i in group g} b_i = total_g,   lower ≤ b ≤ upper
+
+with the sums passed as equations and the box as bounds, which such solvers treat especially. The matrix is dense: 8 n²
+bytes, several times as much inside the backend, and n³ multiplications in each of its iterations. That is why the field
+moved on to methods that look at a few rows at a time.
+
+Two things are done to the program before it leaves, neither of which changes its solution. Since every group has a
+fixed sum, M may be counted from the mean of each group: bᵀ M b = (b − m)ᵀ M (b − m) + 2 (M m)·b − mᵀ M m for any m with
+the sums of b, and only differences within groups are left, which are far better conditioned. Variables are measured in
+the width of the box, where that is small: backends have absolute tolerances.
+
+The answer is put on its bounds and finished by a crossover, see `maxmargin.solvers.qp.crossover`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import eigvalsh
+from scipy.linalg.lapack import dpotrf
+
+from maxmargin._typing import Floats
+from maxmargin.matrices import PrecomputedMatrix
+from maxmargin.matrices.values import check_finite
+from maxmargin.problems import DualProblem, Solution
+from maxmargin.resources import usable_memory
+from maxmargin.solvers.qp.backends import QuadraticProgram, backend_of
+from maxmargin.solvers.qp.program_run import PosedProgram, ProgramRun
+from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
+
+#: Bytes for each value of the matrix, with all copies: ours, and what a backend was measured to take.
+BYTES_PER_VALUE = {"clarabel": 88, "osqp": 64, "highs": 88, "piqp": 64, "proxqp": 128}
+
+#: An eigenvalue below minus so much, relative to the largest value, is no rounding error.
+INDEFINITE = 1e-9
+
+
+@dataclass(frozen=True)
+class QuadraticProgramSolver:
+    """A generic solver of quadratic programs, and a crossover to the exact optimum.
+
+    Parameters
+    ----------
+    backend : {"clarabel", "osqp", "highs", "piqp", "proxqp"}
+        Who solves it; each is a package of its own, installed by ``pip install 'maxmargin[qp]'``. Clarabel hears the
+        callback, Ctrl-C and limits on the way, OSQP and HiGHS limits alone, PIQP and ProxQP the limit on iterations;
+        else they are heard when it has come back.
+    crossover : int
+        The most rounds of crossover after the backend has answered, each one solution of the linear equations of the
+        free variables and at most as many pair steps as there are variables. 0 takes the answer as it is, on its
+        bounds.
+        ``Solution.counters.rounds`` says how many there were, and ``iterations`` counts pair steps beside the
+        iterations of the backend.
+    memory_bytes : int, optional
+        The most memory; by default all that the process may use. It is an error if the dense matrix takes more.
+    stopping : StoppingRule
+        When to stop. The backend is asked for the best it can do, or for less if a gap is good enough.
+    """
+
+    backend: str = "clarabel"
+    crossover: int = 20
+    memory_bytes: int | None = None
+    stopping: StoppingRule = field(default_factory=StoppingRule)
+    audited: ClassVar[bool] = False
+
+    def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
+        """Return a solution of the problem. A `start` is returned if it is optimal; backends cannot start anywhere."""
+        backend = backend_of(self.backend)
+        self._check_memory(problem.size)
+        run = ProgramRun(problem, start, Monitor(self.stopping, callback))
+        return run.solve(lambda: pose_dual(problem), backend, self.crossover)
+
+    def _check_memory(self, size: int) -> None:
+        budget = usable_memory() if self.memory_bytes is None else self.memory_bytes
+        needed = BYTES_PER_VALUE[self.backend] * size**2
+        if needed > budget:
+            raise MemoryError(
+                f"a quadratic program of {size} variables takes about {needed / 2**30:.3g} GiB with the backend "
+                f"{self.backend!r}, and {budget / 2**30:.3g} GiB may be used; the solvers 'block', 'pairwise', "
+                "'decomposition' and 'chunking' do with a part of the matrix"
+            )
+
+
+def pose_dual(problem: DualProblem) -> PosedProgram:
+    """Return the program of a problem; it is an error if that is not convex."""
+    everything = np.arange(problem.size)
+    values = np.ascontiguousarray(problem.matrix.block(everything, everything))
+    check_finite(values)
+    program, unit, scale = pose_program(problem, values)
+    rounding = np.finfo(float).eps * problem.size * float(np.abs(values).max(initial=0.0))
+    check_convex(program.quadratic, rounding * scale)
+    return PosedProgram(
+        program=program,
+        read=lambda answer: unit * answer.point,
+        no_limit=lambda answer: answer.unbounded,
+        problem=problem.with_matrix(_InMemory(values)),
+        evaluations=values.size,
+        cache_bytes=values.nbytes,
+    )
+
+
+def pose_program(problem: DualProblem, values: Floats) -> tuple[QuadraticProgram, float, float]:
+    """Return the program for a problem whose matrix has these values, its unit and by what the values were scaled."""
+    members = (problem.group[:, None] == np.arange(problem.groups)).astype(np.float64)
+    means = members / np.maximum(members.sum(axis=0), 1.0)
+    images = values @ means  # M m for m = means · total
+    quadratic = values - images @ members.T
+    quadratic -= members @ images.T
+    quadratic += members @ (means.T @ images) @ members.T
+    quadratic += quadratic.T.copy()
+    quadratic *= 0.5
+    quadratic.ravel()[:: problem.size + 1] += problem.ridge
+    linear = problem.linear - images @ problem.total
+    width = float((problem.upper - problem.lower).max(initial=0.0))
+    unit = width if 0 < width < 1 else 1.0
+    slope = float(np.abs(linear).max(initial=0.0)) or unit * float(np.abs(quadratic).max(initial=0.0)) or 1.0
+    quadratic *= unit / slope
+    program = QuadraticProgram(
+        quadratic=quadratic,
+        linear=-linear / slope,
+        rows=sparse.csr_array(members.T),
+        least=problem.total / unit,
+        most=problem.total / unit,
+        lower=problem.lower / unit,
+        upper=problem.upper / unit,
+    )
+    return program, unit, unit / slope
+
+
+def check_convex(quadratic: Floats, rounding: float = 0.0) -> None:
+    """Raise if the matrix has an eigenvalue that is negative beyond the errors of its values."""
+    largest = float(np.abs(quadratic).max(initial=0.0))
+    shifted = quadratic.copy()
+    shifted.ravel()[:: len(quadratic) + 1] += (INDEFINITE * largest or 1.0) + rounding
+    if dpotrf(shifted, lower=1, overwrite_a=True)[1] == 0:
+        return
+    least = eigvalsh(quadratic, subset_by_index=[0, 0])[0] / largest
+    raise ValueError(
+        f"the kernel is indefinite (its smallest eigenvalue is {least:.2g} of its largest value), and solvers of "
+        "convex quadratic programs do not take it; 'pairwise' and 'block' end at a stationary point"
+    )
+
+
+class _InMemory(PrecomputedMatrix):
+    """All values, which are in memory whatever their number."""
+
+    def at_hand(self) -> Floats:
+        return np.asarray(self.values)

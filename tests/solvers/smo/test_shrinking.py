@@ -1,0 +1,45 @@
+"""What the native loops say of the optimality criterion, against the formula."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from maxmargin.solvers.smo.shrinking import can_matter, extremes, violations
+
+
+def random_state(groups, singles, seed):
+    """Return variables, some of them on a bound, some of them fixed, and more than are active."""
+    random = np.random.default_rng(seed)
+    size = 57
+    lower, upper = -random.random(size), random.random(size)
+    upper[:5] = lower[:5]
+    dual = random.uniform(lower, upper)
+    dual[::3], dual[1::4] = lower[::3], upper[1::4]
+    group = random.integers(-1 if singles else 0, groups, size).astype(np.int32)
+    return SimpleNamespace(
+        dual=dual,
+        gradient=random.normal(size=size),
+        lower=lower,
+        upper=upper,
+        group=group,
+        groups=groups,
+        active=50,
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("groups", "singles"), [(1, False), (1, True), (4, False), (4, True), (0, True)])
+def test_violations_and_who_can_matter(groups, singles, seed):
+    state = random_state(groups, singles, seed)
+    dual, gradient, group = state.dual[:50], state.gradient[:50], state.group[:50]
+    growing, falling = dual < state.upper[:50], dual > state.lower[:50]
+    highest, lowest = extremes(state)
+    keep = growing | falling
+    keep &= growing | (gradient <= highest[group])
+    keep &= falling | (gradient >= lowest[group])
+    np.testing.assert_array_equal(can_matter(state), keep)
+    highest[-1] = lowest[-1] = 0.0  # a variable in no group moves alone
+    up, down = violations(state)
+    np.testing.assert_array_equal(up, np.where(growing, gradient - lowest[group], -np.inf))
+    np.testing.assert_array_equal(down, np.where(falling, highest[group] - gradient, -np.inf))
