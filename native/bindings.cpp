@@ -23,8 +23,10 @@ const Level maxmargin::level = choose_level();
 namespace {
 
 template <class T> const BlockLoops<T>& block_loops() {
-  if constexpr (sizeof(T) == 4) return level.kernels->in_single;
-  else return level.kernels->in_double;
+  if constexpr (sizeof(T) == 4)
+    return level.kernels->in_single;
+  else
+    return level.kernels->in_double;
 }
 
 Formula formula_of(int term, int function, double gamma, double coef0, int degree) {
@@ -46,12 +48,15 @@ void pack(Table<const double> data, Vector<const std::int64_t> picks, int width,
   const double* centre = shift.shape(0) ? shift.data() : nullptr;
   nb::gil_scoped_release unlocked;
   in_parallel(threads, groups, 64, [&](std::int64_t begin, std::int64_t end, int) {
-    block_loops<T>().pack(data.data(), picks.data() + begin * width, std::min(count, end * width) - begin * width, features,
-                          width, centre, out.data() + begin * width * features, half_norms.data() + begin * width);
+    block_loops<T>().pack(data.data(), picks.data() + begin * width, std::min(count, end * width) - begin * width,
+                          features, width, centre, out.data() + begin * width * features,
+                          half_norms.data() + begin * width);
   });
 }
 
-template <class T> PackedSamples<T> packed(Vector<const T> values, Vector<const T> norms, std::int64_t count, std::int64_t features, int width) {
+template <class T>
+PackedSamples<T> packed(Vector<const T> values, Vector<const T> norms, std::int64_t count, std::int64_t features,
+                        int width) {
   const std::int64_t padded = (count + width - 1) / width * width;
   require(count >= 0 && features >= 0 && static_cast<std::int64_t>(values.shape(0)) >= padded * features &&
               static_cast<std::int64_t>(norms.shape(0)) >= padded,
@@ -71,7 +76,8 @@ void dense_block(int term, int function, double gamma, double coef0, int degree,
   const std::vector<T*> targets = row_pointers<T>(out, slots, column_count);
   const std::int64_t panels = (column_count + loops.panel - 1) / loops.panel;
   nb::gil_scoped_release unlocked;
-  in_parallel(threads, panels, std::max<std::int64_t>(1, std::min<std::int64_t>(32, panels / (4 * std::max(1, threads)))),
+  in_parallel(threads, panels,
+              std::max<std::int64_t>(1, std::min<std::int64_t>(32, panels / (4 * std::max(1, threads)))),
               [&](std::int64_t begin, std::int64_t end, int) {
                 loops.dense[term](formula, left, right, features, begin, end, targets.data());
               });
@@ -80,8 +86,8 @@ void dense_block(int term, int function, double gamma, double coef0, int degree,
 // out[r][c] for rows and columns that are the same samples: `rows` are packed in strips, `columns` in panels.
 template <class T>
 void dense_square(int term, int function, double gamma, double coef0, int degree, Vector<const T> rows,
-                  Vector<const T> row_norms, Vector<const T> columns, Vector<const T> column_norms, std::int64_t features,
-                  Table<T> out, Vector<const std::int64_t> slots, int threads) {
+                  Vector<const T> row_norms, Vector<const T> columns, Vector<const T> column_norms,
+                  std::int64_t features, Table<T> out, Vector<const std::int64_t> slots, int threads) {
   const auto& loops = block_loops<T>();
   const Formula formula = formula_of(term, function, gamma, coef0, degree);
   const std::int64_t count = slots.shape(0), panels = (count + loops.panel - 1) / loops.panel;
@@ -120,7 +126,8 @@ SparseRows<T> checked(Vector<const std::int64_t> starts, Vector<const std::int32
     const std::int64_t begin = starts.data()[picks.data()[k]], end = starts.data()[picks.data()[k] + 1];
     require(0 <= begin && begin <= end && end <= stored, "the sparse rows are malformed");
     bool inside = true;  // negative ones are large as unsigned numbers
-    for (std::int64_t p = begin; p < end; ++p) inside &= static_cast<std::uint32_t>(features.data()[p]) < static_cast<std::uint64_t>(count);
+    for (std::int64_t p = begin; p < end; ++p)
+      inside &= static_cast<std::uint32_t>(features.data()[p]) < static_cast<std::uint64_t>(count);
     require(inside, "a feature index is out of range");
   }
   return {starts.data(), features.data(), values.data()};
@@ -129,15 +136,21 @@ SparseRows<T> checked(Vector<const std::int64_t> starts, Vector<const std::int32
 // What each thread needs to spread panels of sparse columns.
 template <class T> class SparseBuffers {
  public:
-  struct Own { std::vector<std::int32_t> line; std::vector<T> room; T* table; };
+  struct Own {
+    std::vector<std::int32_t> line;
+    std::vector<T> room;
+    T* table;
+  };
 
-  SparseBuffers(int threads, std::int64_t features, const SparseRows<T>& columns, const std::int64_t* picks, std::int64_t count)
+  SparseBuffers(int threads, std::int64_t features, const SparseRows<T>& columns, const std::int64_t* picks,
+                std::int64_t count)
       : own_(std::max(1, threads)) {
     const std::int64_t panel = block_loops<T>().sparse_panel;
     std::int64_t most = 0;  // stored values of the fullest panel
     for (std::int64_t at = 0; at < count; at += panel) {
       std::int64_t sum = 0;
-      for (std::int64_t c = at; c < std::min(count, at + panel); ++c) sum += columns.starts[picks[c] + 1] - columns.starts[picks[c]];
+      for (std::int64_t c = at; c < std::min(count, at + panel); ++c)
+        sum += columns.starts[picks[c] + 1] - columns.starts[picks[c]];
       most = std::max(most, sum);
     }
     for (Own& own : own_) {  // before any thread starts, where running out of memory is an ordinary error
@@ -185,7 +198,8 @@ void sparse_block(int term, int function, double gamma, double coef0, int degree
     return std::max<std::int64_t>(1, std::min<std::int64_t>(most, pieces / (4 * std::max(1, threads))));
   };
   const std::int64_t panels = (columns + loops.sparse_panel - 1) / loops.sparse_panel;
-  if (left.values == right.values && count == columns && std::equal(row_picks.data(), row_picks.data() + count, column_picks.data())) {
+  if (left.values == right.values && count == columns &&
+      std::equal(row_picks.data(), row_picks.data() + count, column_picks.data())) {
     SparseBuffers<T> buffers(threads, features, right, column_picks.data(), columns);
     in_parallel(threads, panels, chunk_of(panels, 8), [&](std::int64_t begin, std::int64_t end, int thread) {
       auto& own = buffers.of(thread);
@@ -195,18 +209,20 @@ void sparse_block(int term, int function, double gamma, double coef0, int degree
     });
   } else if (count < columns && count <= 4 * loops.sparse_panel) {  // few rows are spread sooner than many columns
     SparseBuffers<T> buffers(threads, features, left, row_picks.data(), count);
-    in_parallel(threads, columns, std::max<std::int64_t>(512, chunk_of(columns, columns)), [&](std::int64_t begin, std::int64_t end, int thread) {
-      auto& own = buffers.of(thread);
-      loops.sparse_turned[term](formula, left, row_picks.data(), count, right, column_picks.data(), begin, end,
-                                row_alone.data(), column_alone.data(), own.line.data(), own.table, targets.data());
-    });
+    in_parallel(threads, columns, std::max<std::int64_t>(512, chunk_of(columns, columns)),
+                [&](std::int64_t begin, std::int64_t end, int thread) {
+                  auto& own = buffers.of(thread);
+                  loops.sparse_turned[term](formula, left, row_picks.data(), count, right, column_picks.data(), begin,
+                                            end, row_alone.data(), column_alone.data(), own.line.data(), own.table,
+                                            targets.data());
+                });
   } else {
     SparseBuffers<T> buffers(threads, features, right, column_picks.data(), columns);
     in_parallel(threads, panels, chunk_of(panels, 8), [&](std::int64_t begin, std::int64_t end, int thread) {
       auto& own = buffers.of(thread);
-      loops.sparse[term](formula, left, row_picks.data(), count, right, column_picks.data(),
-                         begin * loops.sparse_panel, std::min(columns, end * loops.sparse_panel),
-                         row_alone.data(), column_alone.data(), own.line.data(), own.table, targets.data());
+      loops.sparse[term](formula, left, row_picks.data(), count, right, column_picks.data(), begin * loops.sparse_panel,
+                         std::min(columns, end * loops.sparse_panel), row_alone.data(), column_alone.data(),
+                         own.line.data(), own.table, targets.data());
     });
   }
 }
@@ -226,13 +242,15 @@ void sparse_combination(int term, int function, double gamma, double coef0, int 
   require(out.shape(0) == row_picks.shape(0) && row_alone.shape(0) == row_picks.shape(0) &&
               column_alone.shape(0) == column_picks.shape(0),
           "the rows of a sparse combination are malformed");
-  require(static_cast<std::int64_t>(weights.shape(0)) >= (columns + loops.sparse_panel - 1) / loops.sparse_panel * loops.sparse_panel,
+  require(static_cast<std::int64_t>(weights.shape(0)) >=
+              (columns + loops.sparse_panel - 1) / loops.sparse_panel * loops.sparse_panel,
           "the weights must be padded to whole panels");
   const SparseRows<T> left = checked<T>(row_starts, row_features, row_values, row_picks, features);
   const SparseRows<T> right = checked<T>(column_starts, column_features, column_values, column_picks, features);
   nb::gil_scoped_release unlocked;
   SparseBuffers<T> buffers(threads, features, right, column_picks.data(), columns);
-  in_parallel(threads, count, std::max<std::int64_t>(256, std::min<std::int64_t>(4096, count / (4 * std::max(1, threads)))),
+  in_parallel(threads, count,
+              std::max<std::int64_t>(256, std::min<std::int64_t>(4096, count / (4 * std::max(1, threads)))),
               [&](std::int64_t begin, std::int64_t end, int thread) {
                 auto& own = buffers.of(thread);
                 loops.sparse_combination[term](formula, left, row_picks.data(), begin, end, right, column_picks.data(),
@@ -258,7 +276,8 @@ template <class T> void count_stored(Table<const T> data, Vector<std::int64_t> c
 
 // The values of each row that are not 0, from starts[row] on, in their own precision or in single.
 template <class T, class V>
-void compress(Table<const T> data, Vector<const std::int64_t> starts, Vector<std::int32_t> features, Vector<V> values, int threads) {
+void compress(Table<const T> data, Vector<const std::int64_t> starts, Vector<std::int32_t> features, Vector<V> values,
+              int threads) {
   const std::int64_t rows = data.shape(0), width = data.shape(1);
   require(static_cast<std::int64_t>(starts.shape(0)) == rows + 1 && features.shape(0) == values.shape(0) &&
               starts.data()[0] == 0 && starts.data()[rows] == static_cast<std::int64_t>(values.shape(0)),
@@ -308,15 +327,17 @@ template <class T> void define_blocks(nb::module_& m) {
 
 template <class T, class V> void define_compression(nb::module_& m) {
   const auto exact = [](const char* name) { return nb::arg(name).noconvert(); };
-  if constexpr (std::is_same_v<T, V>) m.def("count_stored", &count_stored<T>, exact("data"), exact("counts"), nb::arg("threads"));
-  m.def("compress", &compress<T, V>, exact("data"), exact("starts"), exact("features"), exact("values"), nb::arg("threads"));
+  if constexpr (std::is_same_v<T, V>)
+    m.def("count_stored", &count_stored<T>, exact("data"), exact("counts"), nb::arg("threads"));
+  m.def("compress", &compress<T, V>, exact("data"), exact("starts"), exact("features"), exact("values"),
+        nb::arg("threads"));
 }
 
 }  // namespace
 
 NB_MODULE(_extension, m) {
   m.doc() = "Hot loops of maxmargin: flat arrays in, flat arrays and counters out.";
-  m.attr("level") = level.name;  // the instruction set in use
+  m.attr("level") = level.name;                      // the instruction set in use
   m.attr("strip") = level.kernels->in_single.strip;  // rows and columns that are packed side by side
   m.attr("single_panel") = level.kernels->in_single.panel;
   m.attr("sparse_panel") = level.kernels->in_single.sparse_panel;  // weights are padded to a multiple of it

@@ -60,7 +60,8 @@ template <class Work> void in_parallel(int threads, std::int64_t count, std::int
   for (std::thread& other : others) other.join();
 }
 
-template <class T> std::vector<T*> row_pointers(Table<T> storage, Vector<const std::int64_t> slots, std::int64_t columns) {
+template <class T>
+std::vector<T*> row_pointers(Table<T> storage, Vector<const std::int64_t> slots, std::int64_t columns) {
   require(static_cast<std::int64_t>(storage.shape(1)) >= columns, "the rows of the store are too short");
   require_within(slots, storage.shape(0));
   std::vector<T*> rows(slots.shape(0));

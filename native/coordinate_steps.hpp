@@ -1,9 +1,9 @@
-// Dual coordinate ascent (Hsieh et al. 2008): steps along one variable after another, each of which needs one product of a row
-// with the weights and one addition to them.
+// Dual coordinate ascent (Hsieh et al. 2008): steps along one variable after another, each of which needs one product
+// of a row with the weights and one addition to them.
 //
-// A step waits for the one before, since the weights change in between; so what counts is how long the way is from weights to
-// weights: the product's last sums, one multiplication by an inverse that is known early, the addition. Everything else is off
-// that way, and rows, which come in random order, are fetched several steps ahead.
+// A step waits for the one before, since the weights change in between; so what counts is how long the way is from
+// weights to weights: the product's last sums, one multiplication by an inverse that is known early, the addition.
+// Everything else is off that way, and rows, which come in random order, are fetched several steps ahead.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace maxmargin::MAXMARGIN_LEVEL {
 
 // ---- fetching ---------------------------------------------------------------------------------------------------
 
-constexpr std::int64_t kLine = 64;           // bytes that memory hands over at once
-constexpr std::int64_t kLinesAhead = 32;     // that are fetched at a time, of all rows ahead
-constexpr std::int64_t kFarAhead = 24;       // the most rows
+constexpr std::int64_t kLine = 64;        // bytes that memory hands over at once
+constexpr std::int64_t kLinesAhead = 32;  // that are fetched at a time, of all rows ahead
+constexpr std::int64_t kFarAhead = 24;    // the most rows
 
 MAXMARGIN_INLINE void fetch_bytes(const void* from, std::int64_t bytes) {
   const char* at = static_cast<const char*>(from);
@@ -27,7 +27,8 @@ template <class T> MAXMARGIN_INLINE std::int64_t bytes_of(const DenseRows<T>& ro
   return rows.width * static_cast<std::int64_t>(sizeof(T));
 }
 template <class T, class I> MAXMARGIN_INLINE std::int64_t bytes_of(const CompressedRows<T, I>& rows, std::int64_t row) {
-  return static_cast<std::int64_t>(rows.starts[row + 1] - rows.starts[row]) * static_cast<std::int64_t>(sizeof(T) + sizeof(I));
+  return static_cast<std::int64_t>(rows.starts[row + 1] - rows.starts[row]) *
+         static_cast<std::int64_t>(sizeof(T) + sizeof(I));
 }
 
 template <class T> MAXMARGIN_INLINE void fetch_start(const DenseRows<T>&, std::int64_t) {}
@@ -47,15 +48,16 @@ template <class T, class I> MAXMARGIN_INLINE void fetch_row(const CompressedRows
 
 // ---- steps ------------------------------------------------------------------------------------------------------
 
-// What a sample adds to the duality gap: conjugate(z) − βz + ½ ridge β². It is infinite if only an infinite β could answer.
+// What a sample adds to the duality gap: conjugate(z) − βz + ½ ridge β². It is infinite if only an infinite β could
+// answer.
 MAXMARGIN_INLINE double sample_gap(double z, double beta, double lower, double upper, double ridge) {
   if (!(ridge > 0.0)) return z == 0.0 ? 0.0 : ((z > 0.0 ? upper : lower) - beta) * z;
   const double wish = z / ridge, risen = wish > lower ? wish : lower, answer = risen < upper ? risen : upper;
   return (answer - beta) * (z - 0.5 * ridge * (answer + beta));
 }
 
-// Take a step along each of the variables order[begin … end), one after the other. Those on a bound whose gradient points
-// beyond it by more than the thresholds leave: they are put behind the others.
+// Take a step along each of the variables order[begin … end), one after the other. Those on a bound whose gradient
+// points beyond it by more than the thresholds leave: they are put behind the others.
 template <class Rows>
 AscentOutcome ascend(const Rows& rows, AscentState& s, std::int64_t* order, std::int64_t begin, std::int64_t end) {
   AscentOutcome out;
@@ -83,7 +85,8 @@ AscentOutcome ascend(const Rows& rows, AscentState& s, std::int64_t* order, std:
     const std::int64_t row = s.rows ? s.rows[i] : i;
     const std::int32_t g = s.group ? s.group[i] : -1;
     const double before = s.dual[i], lower = s.lower[i], upper = s.upper[i], ridge = s.ridge[i];
-    const double curvature = s.damping * (s.squared_norm[i] + s.constant * s.constant + (g >= 0 ? s.stiffness[g] : 0.0)) + ridge;
+    const double curvature =
+        s.damping * (s.squared_norm[i] + s.constant * s.constant + (g >= 0 ? s.stiffness[g] : 0.0)) + ridge;
     const double inverse = 1.0 / curvature;
     const double offset = s.constant * last_weight + (g >= 0 ? s.offset[g] + s.stiffness[g] * s.excess[g] : 0.0);
     const double slack = (s.linear[i] - offset) - dot(rows, row, w);

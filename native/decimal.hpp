@@ -1,9 +1,10 @@
 // Numbers as text, exactly: what is read is the double nearest to the decimal number, what is written reads back as the
 // same double.
 //
-// Short decimals, w·10⁻ᵏ with a whole number w ≤ 2⁵³ and k ≤ 22, take a fast way: w and 10ᵏ are doubles without an error,
-// so one IEEE division rounds once and is right (Clinger 1990, How to read floating point numbers accurately). Digits are
-// taken eight at a time from one machine word. All other numbers are left to std::from_chars, which is exact.
+// Short decimals, w·10⁻ᵏ with a whole number w ≤ 2⁵³ and k ≤ 22, take a fast way: w and 10ᵏ are doubles without an
+// error, so one IEEE division rounds once and is right (Clinger 1990, How to read floating point numbers accurately).
+// Digits are taken eight at a time from one machine word. All other numbers are left to std::from_chars, which is
+// exact.
 #pragma once
 
 #include <charconv>
@@ -32,16 +33,19 @@ struct Digits {
 
   explicit Digits(const char* p) {
     std::uint64_t t = eight_characters(p) ^ 0x3030303030303030u;  // a digit is now its value, and all else is above 9
-    const std::uint64_t others = ((t + 0x7676767676767676u) | t) & 0x8080808080808080u;  // a carry only comes from others
+    const std::uint64_t others =
+        ((t + 0x7676767676767676u) | t) & 0x8080808080808080u;  // a carry only comes from others
     count = others ? __builtin_ctzll(others) >> 3 : 8;
     t = count ? t << (64 - 8 * count) : 0;  // noughts in front
     t = t * 10 + (t >> 8);                  // pairs, then all pairs at once
-    number = ((t & 0x000000FF000000FFu) * 0x000F424000000064u + ((t >> 16) & 0x000000FF000000FFu) * 0x0000271000000001u) >> 32;
+    number =
+        ((t & 0x000000FF000000FFu) * 0x000F424000000064u + ((t >> 16) & 0x000000FF000000FFu) * 0x0000271000000001u) >>
+        32;
   }
 };
 
 constexpr std::uint64_t kPowers[] = {1u, 10u, 100u, 1000u, 10000u, 100000u, 1000000u, 10000000u, 100000000u};
-constexpr double kExactPowers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
+constexpr double kExactPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
 inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -54,9 +58,13 @@ inline double out_of_range(const char* p, const char* end) {
   std::int64_t magnitude = 0;  // decimal places before the point, of the first digit that is not 0
   bool point = false, started = false;
   for (; p < end && *p != 'e' && *p != 'E'; ++p) {
-    if (*p == '.') point = true;
-    else if (started || *p != '0') { started = true; magnitude += !point; }
-    else magnitude -= point;
+    if (*p == '.')
+      point = true;
+    else if (started || *p != '0') {
+      started = true;
+      magnitude += !point;
+    } else
+      magnitude -= point;
   }
   std::int64_t exponent = 0;
   if (p < end) {
@@ -80,9 +88,9 @@ inline bool read_any_number(const char* p, const char* end, double& value) {
 
 inline unsigned digit(char c) { return static_cast<unsigned char>(c) - unsigned{'0'}; }  // above 9 if it is none
 
-// A number that begins at `p` and ends before a blank, the end of the line or #; `p` is then there. The text must go on for
-// 24 characters after the end of the line. Where a number ends is needed to find the next one, so the common shapes, one
-// digit and one digit before the point, are branches that the processor foresees and does not wait for.
+// A number that begins at `p` and ends before a blank, the end of the line or #; `p` is then there. The text must go on
+// for 24 characters after the end of the line. Where a number ends is needed to find the next one, so the common
+// shapes, one digit and one digit before the point, are branches that the processor foresees and does not wait for.
 inline bool read_number(const char*& p, double& value) {
   const char* q = p;
   const bool negative = *q == '-';
@@ -120,13 +128,21 @@ inline bool read_number(const char*& p, double& value) {
   return true;
 }
 
-// A whole number ≥ 0 of at most 18 digits; `p` is then after it. False if there is none or it has more. Indices ascend, so
-// the next has mostly as many digits as the one before: branches foresee that.
+// A whole number ≥ 0 of at most 18 digits; `p` is then after it. False if there is none or it has more. Indices ascend,
+// so the next has mostly as many digits as the one before: branches foresee that.
 inline bool read_whole(const char*& p, std::int64_t& value) {
   const unsigned a = digit(p[0]), b = digit(p[1]), c = digit(p[2]);
   if (a > 9) return false;
-  if (b > 9) { value = a; p += 1; return true; }
-  if (c > 9) { value = 10 * a + b; p += 2; return true; }
+  if (b > 9) {
+    value = a;
+    p += 1;
+    return true;
+  }
+  if (c > 9) {
+    value = 10 * a + b;
+    p += 2;
+    return true;
+  }
   const Digits first(p);
   value = static_cast<std::int64_t>(first.number);
   if (__builtin_expect(first.count < 8, 1)) {
@@ -142,11 +158,12 @@ inline bool read_whole(const char*& p, std::int64_t& value) {
   return true;
 }
 
-// Characters that a number takes at most: a sign, 17 digits, a point, an exponent of five; noughts after the point stand
-// where an exponent would.
+// Characters that a number takes at most: a sign, 17 digits, a point, an exponent of five; noughts after the point
+// stand where an exponent would.
 constexpr int kNumberRoom = 25;
 
-// Write a number: with 17 digits the shortest text that reads back as the same double, with fewer that many, as %g does.
+// Write a number: with 17 digits the shortest text that reads back as the same double, with fewer that many, as %g
+// does.
 inline char* write_number(char* out, double value, int digits) {
   if (digits >= 17) {
     if (std::fabs(value) < 1e15 && value == std::trunc(value) && !(value == 0 && std::signbit(value)))

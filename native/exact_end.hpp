@@ -1,7 +1,7 @@
 // The exact end: the free variables solve a system of linear equations (Bottou & Lin 1.4.2).
 //
-// The native twin of solvers/smo/exact_finish.py for problems of one group or none whose free variables all have their rows at
-// hand.
+// The native twin of solvers/smo/exact_finish.py for problems of one group or none whose free variables all have their
+// rows at hand.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ constexpr double kMostWork = 1e8;    // multiplications after which a point that
 
 // Scratch for the equations of up to `limit` free variables: 2 limit² + 7 limit numbers and 3 limit places.
 struct EquationRoom {
-  double *block, *triangle;                  // limit × limit
-  double *dual, *gradient, *lower, *upper;   // limit
+  double *block, *triangle;                 // limit × limit
+  double *dual, *gradient, *lower, *upper;  // limit
   double *direction, *image, *right;
   std::int64_t *free, *movers, *others;
 };
@@ -49,9 +49,12 @@ inline void solve_free(DualState& s, const RowStore<double>& rows, const Equatio
     room.upper[a] = s.upper[i];
   }
   std::int64_t anchor = -1;
-  const FreeTask task{room.block, count, s.group /* the same for all */, s.groups, room.lower, room.upper, room.dual, room.gradient,
-                      kAccuracy, kMostWork - work, room.triangle, room.direction, room.image, room.right, room.movers, room.others,
-                      &anchor};
+  const FreeTask task{room.block,       count,         s.group /* the same for all */,
+                      s.groups,         room.lower,    room.upper,
+                      room.dual,        room.gradient, kAccuracy,
+                      kMostWork - work, room.triangle, room.direction,
+                      room.image,       room.right,    room.movers,
+                      room.others,      &anchor};
   work += FreeEquations(task).solve();
   double gain = 0.0;  // twice
   for (std::int64_t a = 0; a < count; ++a) {

@@ -1,10 +1,12 @@
 // The linear equations of the free variables, solved as far as the box lets them (Bottou & Lin 1.4.2).
 //
 // The free variables of a group keep its sum by moving against one of them, its anchor: along z_k = e_k − e_anchor, or
-// z_k = e_k in no group. Their equations are ZᵀHZ c = Zᵀg. With pivots, Cholesky finds as many of them as do not depend on
-// one another, the movers, and RᵀR = ZᵀHZ of the movers is kept as they come and go (Gill, Golub, Murray & Saunders 1974):
+// z_k = e_k in no group. Their equations are ZᵀHZ c = Zᵀg. With pivots, Cholesky finds as many of them as do not depend
+// on one another, the movers, and RᵀR = ZᵀHZ of the movers is kept as they come and go (Gill, Golub, Murray & Saunders
+// 1974):
 //
-//   spend    a variable that depends on the movers goes with them along a direction without curvature, uphill, until it or
+//   spend    a variable that depends on the movers goes with them along a direction without curvature, uphill, until it
+//   or
 //            a mover has reached the box (in the latter case it may take the mover's place) or nothing is left to gain
 //   solve    the movers go to the solution of their equations; where one reaches the box, it stays there, and again
 //
@@ -30,8 +32,10 @@ class FreeEquations {
       while (others_ > 0 && work_ < t_.most_work)
         if (!spend(t_.others[others_ - 1])) return work_;
       const bool reached = approach();
-      if (reached && lost_) look_again();
-      else if (reached && refined) break;
+      if (reached && lost_)
+        look_again();
+      else if (reached && refined)
+        break;
       refined = reached;
     }
     return work_;
@@ -57,8 +61,8 @@ class FreeEquations {
     for (std::int64_t i = 0; i < n_; ++i) image[i] = row[i] - against[i];
   }
 
-  // False: that would be too much work. The first variable of each group is its anchor. Row r of the triangle is built for all unknowns, by their number, and
-  // then holds those of the movers, by their place.
+  // False: that would be too much work. The first variable of each group is its anchor. Row r of the triangle is built
+  // for all unknowns, by their number, and then holds those of the movers, by their place.
   bool factorise() {
     for (std::int64_t k = n_ - 1; k >= 0; --k)
       if (grouped(k)) t_.anchor[t_.group[k]] = k;
@@ -114,7 +118,8 @@ class FreeEquations {
     }
   }
 
-  // Let the last of the others move: as one more mover, or along a direction without curvature. False: there is no limit.
+  // Let the last of the others move: as one more mover, or along a direction without curvature. False: there is no
+  // limit.
   bool spend(std::int64_t k) {
     for (;;) {
       if (grouped(k) && t_.anchor[t_.group[k]] < 0) t_.anchor[t_.group[k]] = k;  // the last one of its group stays
@@ -235,7 +240,10 @@ class FreeEquations {
   void hand_over(std::int32_t g) {
     std::int64_t first = 0;
     while (first < movers_ && t_.group[t_.movers[first]] != g) ++first;
-    if (first == movers_) { t_.anchor[g] = -1; return; }
+    if (first == movers_) {
+      t_.anchor[g] = -1;
+      return;
+    }
     t_.anchor[g] = t_.movers[first];
     for (std::int64_t c = first + 1; c < movers_; ++c)
       if (t_.group[t_.movers[c]] == g)
@@ -280,8 +288,8 @@ class FreeEquations {
   std::int64_t movers_ = 0, others_ = 0;  // how many
   std::int64_t aside_ = 0;                // how many more of the others are free; they are at the end of their list
   double smallest_ = 0.0, work_ = 0.0;
-  bool blocked_ = false;                  // whether the last step has reached the box
-  bool lost_ = false;                     // whether there are fewer movers since a variable was set aside
+  bool blocked_ = false;  // whether the last step has reached the box
+  bool lost_ = false;     // whether there are fewer movers since a variable was set aside
 };
 
 }  // namespace maxmargin::MAXMARGIN_LEVEL

@@ -25,13 +25,15 @@ void pack(const double* data, const std::int64_t* picks, std::int64_t count, std
   typedef T FourStored __attribute__((vector_size(4 * sizeof(T))));
   for (std::int64_t begin = 0; begin < count; begin += width, out += features * width) {
     int w = 0;
-    for (; w + 4 <= width && begin + w + 4 <= count; w += 4) {  // four at a time, so that their sums do not wait for each other
+    for (; w + 4 <= width && begin + w + 4 <= count;
+         w += 4) {  // four at a time, so that their sums do not wait for each other
       const std::int64_t* which = picks + begin + w;
       const double *x = data + which[0] * features, *y = data + which[1] * features;
       const double *z = data + which[2] * features, *v = data + which[3] * features;
       Four norms{};
       for (std::int64_t k = 0; k < features; ++k) {
-        const FourStored values = __builtin_convertvector((Four{x[k], y[k], z[k], v[k]} - (shift ? shift[k] : 0.0)), FourStored);
+        const FourStored values =
+            __builtin_convertvector((Four{x[k], y[k], z[k], v[k]} - (shift ? shift[k] : 0.0)), FourStored);
         std::memcpy(out + k * width + w, &values, sizeof values);
         const Four stored = __builtin_convertvector(values, Four);
         norms += stored * stored;
@@ -54,20 +56,29 @@ void pack(const double* data, const std::int64_t* picks, std::int64_t count, std
 
 // to[c][left + r] = from[r][top + c]: squares of four by four, in registers.
 template <class T>
-void turn(const T* const* from, std::int64_t top, std::int64_t rows, std::int64_t columns, T* const* to, std::int64_t left) {
+void turn(const T* const* from, std::int64_t top, std::int64_t rows, std::int64_t columns, T* const* to,
+          std::int64_t left) {
   typedef T Four __attribute__((vector_size(4 * sizeof(T))));
-  const auto load = [](const T* p) { Four v; std::memcpy(&v, p, sizeof v); return v; };
+  const auto load = [](const T* p) {
+    Four v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+  };
   const auto store = [](T* p, Four v) { std::memcpy(p, &v, sizeof v); };
   std::int64_t c = 0;
   for (; c + 4 <= columns; c += 4) {
-    for (std::int64_t next = c + 4; next < columns && next < c + 8; ++next)  // where the next ones go: memory may be slow
-      for (std::int64_t r = 0; r < rows; r += 64 / static_cast<std::int64_t>(sizeof(T))) __builtin_prefetch(to[next] + left + r, 1);
+    for (std::int64_t next = c + 4; next < columns && next < c + 8;
+         ++next)  // where the next ones go: memory may be slow
+      for (std::int64_t r = 0; r < rows; r += 64 / static_cast<std::int64_t>(sizeof(T)))
+        __builtin_prefetch(to[next] + left + r, 1);
     std::int64_t r = 0;
     for (; r + 4 <= rows; r += 4) {
       const Four w = load(from[r] + top + c), x = load(from[r + 1] + top + c);
       const Four y = load(from[r + 2] + top + c), z = load(from[r + 3] + top + c);
-      const Four wx_low = __builtin_shufflevector(w, x, 0, 4, 1, 5), wx_high = __builtin_shufflevector(w, x, 2, 6, 3, 7);
-      const Four yz_low = __builtin_shufflevector(y, z, 0, 4, 1, 5), yz_high = __builtin_shufflevector(y, z, 2, 6, 3, 7);
+      const Four wx_low = __builtin_shufflevector(w, x, 0, 4, 1, 5),
+                 wx_high = __builtin_shufflevector(w, x, 2, 6, 3, 7);
+      const Four yz_low = __builtin_shufflevector(y, z, 0, 4, 1, 5),
+                 yz_high = __builtin_shufflevector(y, z, 2, 6, 3, 7);
       store(to[c] + left + r, __builtin_shufflevector(wx_low, yz_low, 0, 1, 4, 5));
       store(to[c + 1] + left + r, __builtin_shufflevector(wx_low, yz_low, 2, 3, 6, 7));
       store(to[c + 2] + left + r, __builtin_shufflevector(wx_high, yz_high, 0, 1, 4, 5));
@@ -141,9 +152,11 @@ template <class T> MAXMARGIN_INLINE void store_some(T* out, Vec<T> first, Vec<T>
 // out[r][c] for the rows of strip s from `first_row` on and the columns of panel p.
 template <class T, class Term>
 MAXMARGIN_INLINE void write_strip(const Formula& f, const PackedSamples<T>& rows, const PackedSamples<T>& columns,
-                                  std::int64_t features, std::int64_t s, std::int64_t p, std::int64_t first_row, T* const* out) {
+                                  std::int64_t features, std::int64_t s, std::int64_t p, std::int64_t first_row,
+                                  T* const* out) {
   const std::int64_t at = p * kPanel<T>;
-  const Vec<T> norms_first = load_vector(columns.half_norms + at), norms_second = load_vector(columns.half_norms + at + kWidth<T>);
+  const Vec<T> norms_first = load_vector(columns.half_norms + at),
+               norms_second = load_vector(columns.half_norms + at + kWidth<T>);
   Vec<T> sums[kStrip][2];
   strip_by_panel<T, Term>(rows.values + s * features * kStrip, columns.values + at * features, features, sums);
   for (int r = 0; r < kStrip && s * kStrip + r < rows.count; ++r) {
@@ -171,8 +184,8 @@ void dense_block(const Formula& f, const PackedSamples<T>& rows, const PackedSam
 // The same where rows and columns are the same samples: out[r][c] with c in panels [first_panel, last_panel) from the
 // diagonal downwards, and out[c][r], mirrored while the values are in the first-level cache.
 template <class T, class Term>
-void dense_square(const Formula& f, const PackedSamples<T>& rows, const PackedSamples<T>& columns, std::int64_t features,
-                  std::int64_t first_panel, std::int64_t last_panel, T* const* out) {
+void dense_square(const Formula& f, const PackedSamples<T>& rows, const PackedSamples<T>& columns,
+                  std::int64_t features, std::int64_t first_panel, std::int64_t last_panel, T* const* out) {
   constexpr std::int64_t panels_at_once = 4, strips_at_once = 16;
   const std::int64_t strips = (rows.count + kStrip - 1) / kStrip;
   for (std::int64_t begin = first_panel; begin < last_panel; begin += panels_at_once) {
@@ -200,7 +213,8 @@ template <class T> MAXMARGIN_INLINE double sum_of_lanes(Vec<T> v) {
 // padded with zeros to whole panels. Few terms are added up in T, all in double.
 template <class T, class Term>
 void dense_combination(const Formula& f, const PackedSamples<T>& rows, const PackedSamples<T>& columns,
-                       std::int64_t features, std::int64_t first_strip, std::int64_t last_strip, const T* weights, double* out) {
+                       std::int64_t features, std::int64_t first_strip, std::int64_t last_strip, const T* weights,
+                       double* out) {
   constexpr std::int64_t strips_at_once = 8, panels_at_once = 8;
   const std::int64_t panels = (columns.count + kPanel<T> - 1) / kPanel<T>;
   for (std::int64_t begin = first_strip; begin < last_strip; begin += strips_at_once) {
@@ -212,8 +226,10 @@ void dense_combination(const Formula& f, const PackedSamples<T>& rows, const Pac
         Vec<T> parts[kStrip] = {};
         for (std::int64_t p = few; p < stop; ++p) {
           const std::int64_t at = p * kPanel<T>;
-          const Vec<T> norms_first = load_vector(columns.half_norms + at), norms_second = load_vector(columns.half_norms + at + kWidth<T>);
-          const Vec<T> weights_first = load_vector(weights + at), weights_second = load_vector(weights + at + kWidth<T>);
+          const Vec<T> norms_first = load_vector(columns.half_norms + at),
+                       norms_second = load_vector(columns.half_norms + at + kWidth<T>);
+          const Vec<T> weights_first = load_vector(weights + at),
+                       weights_second = load_vector(weights + at + kWidth<T>);
           Vec<T> sums[kStrip][2];
           strip_by_panel<T, Term>(rows.values + s * features * kStrip, columns.values + at * features, features, sums);
           for (int r = 0; r < kStrip; ++r) {
@@ -231,7 +247,9 @@ void dense_combination(const Formula& f, const PackedSamples<T>& rows, const Pac
 }
 
 // target[c] −= Σ_r factors[r] · rows[r][c] for Rows rows.
-template <int Rows> MAXMARGIN_INLINE void subtract_few(double* target, const float* const* rows, const double* factors, std::int64_t count) {
+template <int Rows>
+MAXMARGIN_INLINE void subtract_few(double* target, const float* const* rows, const double* factors,
+                                   std::int64_t count) {
   constexpr int width = kWidth<double>;
   std::int64_t c = 0;
   for (; c + width <= count; c += width) {

@@ -1,10 +1,10 @@
-// LIBSVM's text: a line for each sample, "label index:value index:value …", perhaps with qid:number after the label and a
-// comment after #.
+// LIBSVM's text: a line for each sample, "label index:value index:value …", perhaps with qid:number after the label and
+// a comment after #.
 //
-// A text is cut into chunks of whole lines; threads count the lines and colons of each, which bounds the rows and values in
-// it, and then read each chunk into its own part of the arrays. Lines without colons that count, such as comments, leave
-// gaps that are closed at the end. A chunk ends at the first line that is not as it should be; what is wrong there is
-// found out by who asked, from the line.
+// A text is cut into chunks of whole lines; threads count the lines and colons of each, which bounds the rows and
+// values in it, and then read each chunk into its own part of the arrays. Lines without colons that count, such as
+// comments, leave gaps that are closed at the end. A chunk ends at the first line that is not as it should be; what is
+// wrong there is found out by who asked, from the line.
 #pragma once
 
 #include <cmath>
@@ -153,8 +153,8 @@ TextFound read_lines(const char* begin, const char* end, const TextRules& rules,
   return found;
 }
 
-// Lines that are not plain: what somebody who checks a file should look at. Lines with a carriage return and those with a
-// comment may be let pass.
+// Lines that are not plain: what somebody who checks a file should look at. Lines with a carriage return and those with
+// a comment may be let pass.
 struct PlainRules {
   bool queries, returns, comments;
 };
@@ -166,7 +166,8 @@ struct PlainFound {
 };
 
 // Write where the lines of [begin, end) that are not plain begin, as distances from `origin`, while there is room.
-inline PlainFound find_odd_lines(const char* origin, const char* begin, const char* end, const PlainRules& rules, std::int64_t* odd, std::int64_t room) {
+inline PlainFound find_odd_lines(const char* origin, const char* begin, const char* end, const PlainRules& rules,
+                                 std::int64_t* odd, std::int64_t room) {
   PlainFound found{begin};
   std::vector<double> values;
   std::vector<std::int32_t> features;
@@ -177,7 +178,8 @@ inline PlainFound find_odd_lines(const char* origin, const char* begin, const ch
     bool strange = false;
     for (const char* p = line; p < stop; ++p) {
       colons += *p == ':';
-      strange |= static_cast<unsigned char>(*p) >= 0x80 || (*p == '\r' && !rules.returns) || (*p == '#' && !rules.comments);
+      strange |=
+          static_cast<unsigned char>(*p) >= 0x80 || (*p == '\r' && !rules.returns) || (*p == '#' && !rules.comments);
     }
     if (values.size() < colons) values.resize(colons), features.resize(colons);
     double label = 0.0;
@@ -213,7 +215,8 @@ template <class Index> std::int64_t text_room(const TextRows<Index>& rows, std::
 
 // Write lines for the rows [begin, end); returns where the text ends.
 template <class Index>
-char* write_lines(const TextRows<Index>& rows, std::int64_t begin, std::int64_t end, std::int64_t base, int digits, char* out) {
+char* write_lines(const TextRows<Index>& rows, std::int64_t begin, std::int64_t end, std::int64_t base, int digits,
+                  char* out) {
   for (std::int64_t r = begin; r < end; ++r) {
     out = write_number(out, rows.labels[r], digits);
     if (rows.queries) {

@@ -89,8 +89,7 @@ MAXMARGIN_INLINE void add(const CompressedRows<T, I>& rows, std::int64_t row, do
     w[rows.features[k]] += factor * static_cast<double>(rows.values[k]);
 }
 
-template <class T, class I>
-MAXMARGIN_INLINE double squared_norm(const CompressedRows<T, I>& rows, std::int64_t row) {
+template <class T, class I> MAXMARGIN_INLINE double squared_norm(const CompressedRows<T, I>& rows, std::int64_t row) {
   double sum = 0.0;
   for (std::int64_t k = rows.starts[row]; k < static_cast<std::int64_t>(rows.starts[row + 1]); ++k)
     sum += static_cast<double>(rows.values[k]) * static_cast<double>(rows.values[k]);
@@ -115,7 +114,8 @@ MAXMARGIN_INLINE void fetch_weights(const CompressedRows<T, I>& rows, std::int64
 
 // out[k] = row k · w
 template <class Rows>
-void decisions(const Rows& rows, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* w, double* out) {
+void decisions(const Rows& rows, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* w,
+               double* out) {
   for (std::int64_t k = begin; k < end; ++k) {
     if (k + 1 < end) fetch_weights(rows, picks ? picks[k + 1] : k + 1, w);
     out[k] = dot(rows, picks ? picks[k] : k, w);
@@ -124,7 +124,8 @@ void decisions(const Rows& rows, const std::int64_t* picks, std::int64_t begin, 
 
 // w += Σ_k b_k row k
 template <class Rows>
-void combine_rows(const Rows& rows, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* b, double* w) {
+void combine_rows(const Rows& rows, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* b,
+                  double* w) {
   for (std::int64_t k = begin; k < end; ++k) {
     if (k + 1 < end && b[k + 1] != 0.0) fetch_weights(rows, picks ? picks[k + 1] : k + 1, w);
     if (b[k] != 0.0) add(rows, picks ? picks[k] : k, b[k], w);
@@ -136,12 +137,13 @@ void squared_norms(const Rows& rows, const std::int64_t* picks, std::int64_t beg
   for (std::int64_t k = begin; k < end; ++k) out[k] = squared_norm(rows, picks ? picks[k] : k);
 }
 
-// square += Σ_k b_k (row k − origin)(row k − origin)ᵀ, the lower triangle of `stride` columns, b ≥ 0; sums += Σ_k b_k (row k −
-// origin). Dense rows are taken kSquareRows at a time into `room`, each scaled by √b; then every 4 × 2 vectors of the square
-// are summed up over them in registers. Compressed rows count from zero.
+// square += Σ_k b_k (row k − origin)(row k − origin)ᵀ, the lower triangle of `stride` columns, b ≥ 0; sums += Σ_k b_k
+// (row k − origin). Dense rows are taken kSquareRows at a time into `room`, each scaled by √b; then every 4 × 2 vectors
+// of the square are summed up over them in registers. Compressed rows count from zero.
 template <class T>
-void add_squares(const DenseRows<T>& rows, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* b,
-                 const double* origin, double* room, double* sums, double* square, std::int64_t stride) {
+void add_squares(const DenseRows<T>& rows, const std::int64_t* picks, std::int64_t begin, std::int64_t end,
+                 const double* b, const double* origin, double* room, double* sums, double* square,
+                 std::int64_t stride) {
   constexpr int step = kWidth<double>;
   const std::int64_t d = rows.width, padded = (d + 2 * step - 1) / (2 * step) * (2 * step);
   for (std::int64_t first = begin; first < end; first += kSquareRows) {

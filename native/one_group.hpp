@@ -1,7 +1,7 @@
 // Second-order pair steps on single-precision rows when all variables are in one group: every classifier with a bias.
 //
-// The same algorithm as pairwise.hpp in two passes over memory per step instead of three. One changes the gradient and finds
-// both ends of the violation; the other finds the partner. Gains are compared in single precision.
+// The same algorithm as pairwise.hpp in two passes over memory per step instead of three. One changes the gradient and
+// finds both ends of the violation; the other finds the partner. Gains are compared in single precision.
 #pragma once
 
 #include <chrono>
@@ -17,8 +17,8 @@ namespace maxmargin::MAXMARGIN_LEVEL {
 
 constexpr float kTinyBend = 1e-12f;  // stands in for zero or negative curvature when gains are compared
 
-// What is added to a gradient before it is compared: 0 where the variable may grow, else −∞; 0 where it may fall, else ∞.
-// And its curvature.
+// What is added to a gradient before it is compared: 0 where the variable may grow, else −∞; 0 where it may fall, else
+// ∞. And its curvature.
 struct Directions {
   double* grow;
   double* fall;
@@ -33,7 +33,8 @@ MAXMARGIN_INLINE void note_directions(const DualState& s, const Directions& d, s
 // gradient −= step · (row_up − row_down) if Change; then the largest gradient that may grow, with its place, and the
 // smallest that may fall.
 template <bool Change>
-inline Extreme change_and_find_ends(const DualState& s, const Directions& d, const float* row_up, const float* row_down, double step) {
+inline Extreme change_and_find_ends(const DualState& s, const Directions& d, const float* row_up, const float* row_down,
+                                    double step) {
   LaneMaximum highs{spread(-kInfinity), IndexLanes{} - 1};
   Lanes lows = spread(kInfinity);
   IndexLanes here = counting();
@@ -54,7 +55,10 @@ inline Extreme change_and_find_ends(const DualState& s, const Directions& d, con
   for (; k < s.active; ++k) {
     if constexpr (Change) s.gradient[k] -= step * (static_cast<double>(row_up[k]) - static_cast<double>(row_down[k]));
     const double up = s.gradient[k] + d.grow[k];
-    if (up > e.high) { e.high = up; e.high_at = k; }
+    if (up > e.high) {
+      e.high = up;
+      e.high_at = k;
+    }
     e.low = smaller(e.low, s.gradient[k] + d.fall[k]);
   }
   return e;
@@ -89,12 +93,18 @@ inline std::int64_t best_partner(const DualState& s, const Directions& d, std::i
   float best = 0.0f;
   std::int64_t partner = -1;
   for (int l = 0; l < kLanes; ++l)
-    if (at[l] >= 0 && (most[l] > best || (most[l] == best && at[l] < partner))) { best = most[l]; partner = at[l]; }
+    if (at[l] >= 0 && (most[l] > best || (most[l] == best && at[l] < partner))) {
+      best = most[l];
+      partner = at[l];
+    }
   for (; k < s.active; ++k) {
     const float slope = static_cast<float>(g - (s.gradient[k] + d.fall[k]));
     const float total = (bend + d.bend[k]) - 2.0f * row[k], positive = slope > 0.0f ? slope : 0.0f;
     const float gain = positive * positive / (total > kTinyBend ? total : kTinyBend);
-    if (gain > best) { best = gain; partner = k; }
+    if (gain > best) {
+      best = gain;
+      partner = k;
+    }
   }
   return partner;
 }
@@ -117,8 +127,14 @@ inline Outcome run_one_group(DualState& s, RowStore<float>& rows, const Directio
   Extreme ends = change_and_find_ends<false>(s, d, nullptr, nullptr, 0.0);
   for (;;) {
     out.violation = ends.high - ends.low;
-    if (std::isnan(out.violation)) { out.reason = Reason::precision; return out; }
-    if (!(out.violation > tolerance)) { out.reason = Reason::optimal; return out; }
+    if (std::isnan(out.violation)) {
+      out.reason = Reason::precision;
+      return out;
+    }
+    if (!(out.violation > tolerance)) {
+      out.reason = Reason::optimal;
+      return out;
+    }
     if (out.steps >= max_steps) return out;
     if (out.steps % 16 == 15 && std::chrono::duration<double>(Clock::now() - start).count() > max_seconds) return out;
 
@@ -126,17 +142,26 @@ inline Outcome run_one_group(DualState& s, RowStore<float>& rows, const Directio
     const float* row_up = find(rows, up, s.active);
     if (!row_up) return need(out, up);
     const std::int64_t down = best_partner(s, d, up, row_up);
-    if (down < 0) { out.reason = Reason::precision; return out; }  // nobody gains anything
+    if (down < 0) {
+      out.reason = Reason::precision;
+      return out;
+    }  // nobody gains anything
     const float* row_down = find(rows, down, s.active);
     if (!row_down) return need(out, down);
 
     const double slope = s.gradient[up] - s.gradient[down], bend = curvature(s, up, down, row_up);
     const double limit_up = room_up(s, up), limit_down = room_down(s, down);
     const double t = smaller(bend > 0.0 ? slope / bend : kInfinity, smaller(limit_up, limit_down));
-    if (std::isinf(t)) { out.reason = Reason::unbounded; return out; }
+    if (std::isinf(t)) {
+      out.reason = Reason::unbounded;
+      return out;
+    }
     const double new_up = t >= limit_up ? s.upper[up] : snapped(s, up, s.dual[up] + t);
     const double new_down = t >= limit_down ? s.lower[down] : snapped(s, down, s.dual[down] - t);
-    if (new_up == s.dual[up] && new_down == s.dual[down]) { out.reason = Reason::precision; return out; }
+    if (new_up == s.dual[up] && new_down == s.dual[down]) {
+      out.reason = Reason::precision;
+      return out;
+    }
     s.dual[up] = new_up;
     s.dual[down] = new_down;
     s.gradient[up] -= s.ridge[up] * t;

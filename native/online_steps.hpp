@@ -1,11 +1,12 @@
-// LASVM on the signed dual (Bordes et al. 2005; second order: Glasmachers & Igel 2008): a stream of samples, and for each
+// LASVM on the signed dual (Bordes et al. 2005; second order: Glasmachers & Igel 2008): a stream of samples, and for
+// each
 //
 //   PROCESS     a pair step of the newcomer and a partner in the memory
 //   REPROCESS   a pair step within the memory
 //   remove      after each step, who has b = 0 and could not be part of a violating pair, unless all are to stay
 //
-// Slots hold samples in the order of arrival. Those before `length` have gradients that are kept up to date; a slot whose
-// two bounds are equal is not in the memory of this machine. Without a group a step moves one variable.
+// Slots hold samples in the order of arrival. Those before `length` have gradients that are kept up to date; a slot
+// whose two bounds are equal is not in the memory of this machine. Without a group a step moves one variable.
 //
 // The loop returns when all arrivals are taken, a row is not at hand, or its time is up, and is entered again with the
 // arrays as it left them: whatever it has chosen it chooses again.
@@ -24,8 +25,9 @@ constexpr std::int64_t kSeeds = 8;  // so many samples wait for the first that c
 
 inline bool in_memory(const DualState& s, std::int64_t k) { return s.lower[k] < s.upper[k]; }
 
-// Σ b row, one term after the other. Slots that nobody uses add 0, so the sum does not depend on how many of them there are,
-// nor on how the stream was cut into batches: after an unclipped step two gradients are equal, and the last digit decides.
+// Σ b row, one term after the other. Slots that nobody uses add 0, so the sum does not depend on how many of them there
+// are, nor on how the stream was cut into batches: after an unclipped step two gradients are equal, and the last digit
+// decides.
 template <class Value> inline double product(const double* dual, const Value* row, std::int64_t count) {
   double sum = 0.0;
   for (std::int64_t k = 0; k < count; ++k) sum += dual[k] * static_cast<double>(row[k]);
@@ -52,7 +54,10 @@ inline std::int64_t partner_of(const DualState& s, std::int64_t k, const Value* 
     const double slope = sign * (g_k - s.gradient[p]);
     if (!(slope > 0.0) || !(sign > 0.0 ? can_decrease(s, p) : can_increase(s, p))) continue;
     const double gain = unclipped_gain(slope, curvature(s, k, p, row));
-    if (gain > highest) { highest = gain; partner = p; }
+    if (gain > highest) {
+      highest = gain;
+      partner = p;
+    }
   }
   if (!(highest > best)) return -1;
   best = highest;
@@ -62,11 +67,17 @@ inline std::int64_t partner_of(const DualState& s, std::int64_t k, const Value* 
 // One machine and the stream that it sees.
 template <class Value> class OnlineMachine {
  public:
-  OnlineMachine(const OnlineArrays& machine, RowStore<Value>& rows, const Arrivals& stream, Rule rule, OnlineProgress& progress,
-                double tolerance)
-      : m(machine), rows(rows), stream(stream), rule(rule), at(progress), tolerance(tolerance),
-        s{machine.dual, machine.gradient, machine.lower, machine.upper, machine.diagonal, machine.ridge, machine.group,
-          nullptr, progress.length, progress.length, machine.grouped ? 1 : 0, machine.grouped ? 0 : progress.length} {}
+  OnlineMachine(const OnlineArrays& machine, RowStore<Value>& rows, const Arrivals& stream, Rule rule,
+                OnlineProgress& progress, double tolerance)
+      : m(machine),
+        rows(rows),
+        stream(stream),
+        rule(rule),
+        at(progress),
+        tolerance(tolerance),
+        s{machine.dual,     machine.gradient, machine.lower,           machine.upper,
+          machine.diagonal, machine.ridge,    machine.group,           nullptr,
+          progress.length,  progress.length,  machine.grouped ? 1 : 0, machine.grouped ? 0 : progress.length} {}
 
   Outcome run(double max_seconds) {
     using Clock = std::chrono::steady_clock;
@@ -99,12 +110,19 @@ template <class Value> class OnlineMachine {
     return false;
   }
 
-  // Let the newcomer in, with its gradient. Phase 1: it is new. 2: it is there already, or nobody came. 3: it takes no part.
+  // Let the newcomer in, with its gradient. Phase 1: it is new. 2: it is there already, or nobody came. 3: it takes no
+  // part.
   bool enter() {
     const std::int64_t k = stream.slot[at.next];
-    if (k < 0) { at.phase = 2; return true; }
+    if (k < 0) {
+      at.phase = 2;
+      return true;
+    }
     const bool takes_part = stream.lower[at.next] < stream.upper[at.next], fresh = k == at.length;
-    if (!fresh && in_memory(s, k)) { at.phase = 2; return true; }
+    if (!fresh && in_memory(s, k)) {
+      at.phase = 2;
+      return true;
+    }
     const Value* row = nullptr;
     if (takes_part) {
       row = find(rows, k, fresh ? k : at.length);
@@ -116,7 +134,10 @@ template <class Value> class OnlineMachine {
       at.length = s.size = s.active = k + 1;
       if (!m.grouped) s.singles = k + 1;
     }
-    if (!takes_part) { at.phase = 3; return true; }
+    if (!takes_part) {
+      at.phase = 3;
+      return true;
+    }
     m.lower[k] = stream.lower[at.next];
     m.upper[k] = stream.upper[at.next];
     const double value = stream.start[at.next];
@@ -149,9 +170,15 @@ template <class Value> class OnlineMachine {
         down = as_up >= as_down ? ends.low_at : k;
       } else if (violates) {
         double best = -kInfinity;
-        if (can_increase(s, k)) { down = partner_of(s, k, row, 1.0, best); up = k; }
+        if (can_increase(s, k)) {
+          down = partner_of(s, k, row, 1.0, best);
+          up = k;
+        }
         const std::int64_t above = can_decrease(s, k) ? partner_of(s, k, row, -1.0, best) : -1;
-        if (above >= 0) { up = above; down = k; }
+        if (above >= 0) {
+          up = above;
+          down = k;
+        }
       }
     }
     if (violates) {

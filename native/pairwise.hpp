@@ -1,8 +1,8 @@
 // Sequential minimal optimisation: the loop of Bottou & Lin's Algorithm 1.3 on the signed dual.
 //
-// It runs until it is optimal, needs a row that is not at hand, or has used up its steps or its time, and can be entered
-// again with the arrays as it left them. Whoever calls it fetches rows, shrinks, reports progress and listens for Ctrl-C
-// in between; nothing here knows Python.
+// It runs until it is optimal, needs a row that is not at hand, or has used up its steps or its time, and can be
+// entered again with the arrays as it left them. Whoever calls it fetches rows, shrinks, reports progress and listens
+// for Ctrl-C in between; nothing here knows Python.
 #pragma once
 
 #include <chrono>
@@ -17,17 +17,17 @@ namespace maxmargin::MAXMARGIN_LEVEL {
 constexpr double kRounding = 1e-14;  // relative to a bound
 
 template <class Value>
-inline void subtract_pair(double* gradient, const Value* row_up, const Value* row_down, double step, std::int64_t count) {
-  for (std::int64_t k = 0; k < count; ++k) gradient[k] -= step * (static_cast<double>(row_up[k]) - static_cast<double>(row_down[k]));
+inline void subtract_pair(double* gradient, const Value* row_up, const Value* row_down, double step,
+                          std::int64_t count) {
+  for (std::int64_t k = 0; k < count; ++k)
+    gradient[k] -= step * (static_cast<double>(row_up[k]) - static_cast<double>(row_down[k]));
 }
 
-template <class Value>
-inline void add_row(double* target, const Value* row, double factor, std::int64_t count) {
+template <class Value> inline void add_row(double* target, const Value* row, double factor, std::int64_t count) {
   for (std::int64_t k = 0; k < count; ++k) target[k] += factor * static_cast<double>(row[k]);
 }
 
-template <class Value>
-inline void stamp(RowStore<Value>& rows, std::int64_t position) {
+template <class Value> inline void stamp(RowStore<Value>& rows, std::int64_t position) {
   rows.last_use[rows.slot[position]] = ++rows.clock;
   ++rows.requests;
 }
@@ -75,7 +75,10 @@ inline bool pair_step(DualState& s, RowStore<Value>& rows, std::int64_t up, std:
   const double limit_up = up >= 0 ? room_up(s, up) : kInfinity;
   const double limit_down = down >= 0 ? room_down(s, down) : kInfinity;
   const double t = smaller(bend > 0.0 ? slope / bend : kInfinity, smaller(limit_up, limit_down));
-  if (std::isinf(t)) { out.reason = Reason::unbounded; return false; }
+  if (std::isinf(t)) {
+    out.reason = Reason::unbounded;
+    return false;
+  }
 
   // A variable that hits its bound is set exactly to it (1.7.4.1).
   const double new_up = up < 0 ? 0.0 : t >= limit_up ? s.upper[up] : snapped(s, up, s.dual[up] + t);
@@ -89,11 +92,22 @@ inline bool pair_step(DualState& s, RowStore<Value>& rows, std::int64_t up, std:
   keep_bounded_part(s, up, row_up, new_up);
   keep_bounded_part(s, down, row_down, new_down);
 
-  if (up >= 0 && down >= 0) subtract_pair(s.gradient, row_up, row_down, t, s.active);
-  else if (up >= 0) add_row(s.gradient, row_up, -t, s.active);
-  else add_row(s.gradient, row_down, t, s.active);
-  if (up >= 0) { s.gradient[up] -= s.ridge[up] * t; s.dual[up] = new_up; stamp(rows, up); }
-  if (down >= 0) { s.gradient[down] += s.ridge[down] * t; s.dual[down] = new_down; stamp(rows, down); }
+  if (up >= 0 && down >= 0)
+    subtract_pair(s.gradient, row_up, row_down, t, s.active);
+  else if (up >= 0)
+    add_row(s.gradient, row_up, -t, s.active);
+  else
+    add_row(s.gradient, row_down, t, s.active);
+  if (up >= 0) {
+    s.gradient[up] -= s.ridge[up] * t;
+    s.dual[up] = new_up;
+    stamp(rows, up);
+  }
+  if (down >= 0) {
+    s.gradient[down] += s.ridge[down] * t;
+    s.dual[down] = new_down;
+    stamp(rows, down);
+  }
   out.gain += t * (slope - 0.5 * t * bend);
   ++out.steps;
   return true;
@@ -113,8 +127,14 @@ inline Outcome run_pairwise(DualState& s, RowStore<Value>& rows, SelectionMemory
   for (;;) {
     if (choice.up < 0 && choice.down < 0) choice = select(s, rows, memory);
     out.violation = choice.violation;
-    if (std::isnan(choice.violation)) { out.reason = Reason::precision; return out; }
-    if (!(choice.violation > tolerance)) { out.reason = Reason::optimal; return out; }
+    if (std::isnan(choice.violation)) {
+      out.reason = Reason::precision;
+      return out;
+    }
+    if (!(choice.violation > tolerance)) {
+      out.reason = Reason::optimal;
+      return out;
+    }
     if (out.steps >= max_steps) return out;
     if (choice.missing >= 0) {
       out.reason = Reason::needs_row;
@@ -122,9 +142,15 @@ inline Outcome run_pairwise(DualState& s, RowStore<Value>& rows, SelectionMemory
       out.length = s.active;
       return out;
     }
-    if (choice.up < 0 && choice.down < 0) { out.reason = Reason::precision; return out; }  // nobody gains anything
+    if (choice.up < 0 && choice.down < 0) {
+      out.reason = Reason::precision;
+      return out;
+    }  // nobody gains anything
     if (!pair_step(s, rows, choice.up, choice.down, out)) {
-      if (out.reason == Reason::needs_row) { memory.pending_up = choice.up; memory.pending_down = choice.down; }
+      if (out.reason == Reason::needs_row) {
+        memory.pending_up = choice.up;
+        memory.pending_down = choice.down;
+      }
       return out;
     }
     memory.previous_up = choice.up;

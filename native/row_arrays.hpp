@@ -18,8 +18,10 @@ template <class T> const T* as(const Any& array) { return static_cast<const T*>(
 template <class I> void check_compressed(const RowArrays& a) {
   const I* starts = as<I>(a.starts);
   const std::int64_t stored = a.values.shape(0);
-  require(a.starts.shape(0) >= 1 && starts[0] >= 0 && static_cast<std::int64_t>(a.features.shape(0)) == stored, "the compressed rows are malformed");
-  for (std::size_t k = 1; k < a.starts.shape(0); ++k) require(starts[k] >= starts[k - 1], "the compressed rows are malformed");
+  require(a.starts.shape(0) >= 1 && starts[0] >= 0 && static_cast<std::int64_t>(a.features.shape(0)) == stored,
+          "the compressed rows are malformed");
+  for (std::size_t k = 1; k < a.starts.shape(0); ++k)
+    require(starts[k] >= starts[k - 1], "the compressed rows are malformed");
   require(static_cast<std::int64_t>(starts[a.starts.shape(0) - 1]) <= stored, "the compressed rows are malformed");
 }
 
@@ -34,19 +36,22 @@ template <class Work> auto with_rows(const RowArrays& a, Work work) {
     if (single) return work(DenseRows<float>{as<float>(a.values), a.width}, loops.dense_single, count);
     return work(DenseRows<double>{as<double>(a.values), a.width}, loops.dense_double, count);
   }
-  require(a.values.ndim() == 1 && a.starts.ndim() == 1 && a.features.ndim() == 1 && a.starts.dtype() == a.features.dtype(),
-          "the compressed rows are malformed");
+  require(
+      a.values.ndim() == 1 && a.starts.ndim() == 1 && a.features.ndim() == 1 && a.starts.dtype() == a.features.dtype(),
+      "the compressed rows are malformed");
   const std::int64_t count = static_cast<std::int64_t>(a.starts.shape(0)) - 1;
   if (a.starts.dtype() == nb::dtype<std::int32_t>()) {
     check_compressed<std::int32_t>(a);
     const auto *s = as<std::int32_t>(a.starts), *f = as<std::int32_t>(a.features);
-    if (single) return work(CompressedRows<float, std::int32_t>{s, f, as<float>(a.values), a.width}, loops.short_single, count);
+    if (single)
+      return work(CompressedRows<float, std::int32_t>{s, f, as<float>(a.values), a.width}, loops.short_single, count);
     return work(CompressedRows<double, std::int32_t>{s, f, as<double>(a.values), a.width}, loops.short_double, count);
   }
   require(a.starts.dtype() == nb::dtype<std::int64_t>(), "indices must be int32 or int64");
   check_compressed<std::int64_t>(a);
   const auto *s = as<std::int64_t>(a.starts), *f = as<std::int64_t>(a.features);
-  if (single) return work(CompressedRows<float, std::int64_t>{s, f, as<float>(a.values), a.width}, loops.long_single, count);
+  if (single)
+    return work(CompressedRows<float, std::int64_t>{s, f, as<float>(a.values), a.width}, loops.long_single, count);
   return work(CompressedRows<double, std::int64_t>{s, f, as<double>(a.values), a.width}, loops.long_double, count);
 }
 

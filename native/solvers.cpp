@@ -8,7 +8,8 @@
 
 namespace maxmargin::MAXMARGIN_LEVEL {
 
-static Outcome one_group(DualState& s, RowStore<float>& rows, double* room, float* bend, double tolerance, std::int64_t max_steps, double max_seconds) {
+static Outcome one_group(DualState& s, RowStore<float>& rows, double* room, float* bend, double tolerance,
+                         std::int64_t max_steps, double max_seconds) {
   return run_one_group(s, rows, Directions{room, room + s.active, bend}, tolerance, max_steps, max_seconds);
 }
 
@@ -24,8 +25,8 @@ static Outcome whole_problem(DualState& s, const WholeTask& task, double toleran
 static double solve_free_variables(const FreeTask& task) { return FreeEquations(task).solve(); }
 
 extern const SolverLoops solvers;
-const SolverLoops solvers = {run_pairwise<double>, run_pairwise<float>, one_group, whole_problem,
-                             find_violations, find_unsettled, solve_free_variables,
-                             run_online<double>, run_online<float>};
+const SolverLoops solvers = {run_pairwise<double>, run_pairwise<float>, one_group,
+                             whole_problem,        find_violations,     find_unsettled,
+                             solve_free_variables, run_online<double>,  run_online<float>};
 
 }  // namespace maxmargin::MAXMARGIN_LEVEL

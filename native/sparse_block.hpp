@@ -1,7 +1,7 @@
 // Blocks of kernel values of compressed sparse rows; the data are never made dense.
 //
-// A panel of columns is spread over a table with a line for every feature that occurs in it and a lane for every column.
-// A row then costs its own stored features, each serving the whole panel at once:
+// A panel of columns is spread over a table with a line for every feature that occurs in it and a lane for every
+// column. A row then costs its own stored features, each serving the whole panel at once:
 //   Σ_k term(x_k, z_k) = (Σ_k alone(x_k) + Σ_k alone(z_k)) + Σ_{k in x} cross(x_k, z_k)
 // Only features that both have count in the last sum, so it is symmetric to the last bit, and 0 for equal samples where
 // the term is a difference.
@@ -14,7 +14,8 @@
 
 namespace maxmargin::MAXMARGIN_LEVEL {
 
-// out[k] = Σ alone(x) of each chosen row, in vectors of equal lanes so that it rounds exactly as the sums of a block do.
+// out[k] = Σ alone(x) of each chosen row, in vectors of equal lanes so that it rounds exactly as the sums of a block
+// do.
 template <class T, class Term>
 void sparse_alone(const SparseRows<T>& rows, const std::int64_t* picks, std::int64_t count, T* out) {
   for (std::int64_t r = 0; r < count; ++r) {
@@ -31,7 +32,8 @@ void sparse_alone(const SparseRows<T>& rows, const std::int64_t* picks, std::int
 constexpr int kSparseVectors = 4;
 template <class T> constexpr int kSparsePanel = kSparseVectors * kWidth<T>;
 
-template <class T> MAXMARGIN_INLINE void store_panel(T* out, const Vec<T> (&values)[kSparseVectors], std::int64_t count) {
+template <class T>
+MAXMARGIN_INLINE void store_panel(T* out, const Vec<T> (&values)[kSparseVectors], std::int64_t count) {
   if (count >= kSparsePanel<T>) {
     for (int v = 0; v < kSparseVectors; ++v) store_vector(out + v * kWidth<T>, values[v]);
   } else {
@@ -41,8 +43,8 @@ template <class T> MAXMARGIN_INLINE void store_panel(T* out, const Vec<T> (&valu
   }
 }
 
-// A panel of columns spread over a table: one line per feature that occurs, one lane per column. `line` has an entry per
-// feature, all 0 before spread and after clear; `table` has room for one line more than the panel stores values.
+// A panel of columns spread over a table: one line per feature that occurs, one lane per column. `line` has an entry
+// per feature, all 0 before spread and after clear; `table` has room for one line more than the panel stores values.
 template <class T> struct SpreadColumns {
   static constexpr std::int64_t panel = kSparsePanel<T>;
   const SparseRows<T>& columns;
@@ -71,7 +73,8 @@ template <class T> struct SpreadColumns {
 
   void clear() {
     for (int w = 0; w < width; ++w)
-      for (std::int64_t p = columns.starts[picks[w]]; p < columns.starts[picks[w] + 1]; ++p) line[columns.features[p]] = 0;
+      for (std::int64_t p = columns.starts[picks[w]]; p < columns.starts[picks[w] + 1]; ++p)
+        line[columns.features[p]] = 0;
   }
 
   // The kernel values of one row with the panel.
@@ -84,7 +87,8 @@ template <class T> struct SpreadColumns {
       const Vec<T> value = repeat<T>(rows.values[p]);
       const T* z = table + line[rows.features[p]] * panel;
 #pragma GCC unroll 4
-      for (int v = 0; v < kSparseVectors; ++v) out[v] += Term::template cross<Vec<T>>(value, load_vector(z + v * kWidth<T>));
+      for (int v = 0; v < kSparseVectors; ++v)
+        out[v] += Term::template cross<Vec<T>>(value, load_vector(z + v * kWidth<T>));
     }
 #pragma GCC unroll 4
     for (int v = 0; v < kSparseVectors; ++v)
@@ -111,8 +115,8 @@ void sparse_block(const Formula& f, const SparseRows<T>& rows, const std::int64_
 
 // The same where rows and columns are the same samples: from the diagonal downwards, and mirrored.
 template <class T, class Term>
-void sparse_square(const Formula& f, const SparseRows<T>& rows, const std::int64_t* picks, std::int64_t count, std::int64_t first,
-                   std::int64_t last, const T* alone, std::int32_t* line, T* table, T* const* out) {
+void sparse_square(const Formula& f, const SparseRows<T>& rows, const std::int64_t* picks, std::int64_t count,
+                   std::int64_t first, std::int64_t last, const T* alone, std::int32_t* line, T* table, T* const* out) {
   constexpr std::int64_t panel_width = kSparsePanel<T>;
   for (std::int64_t at = first; at < last; at += panel_width) {
     SpreadColumns<T> panel{rows, picks, line, table, {}, 0};
@@ -130,12 +134,13 @@ void sparse_square(const Formula& f, const SparseRows<T>& rows, const std::int64
   }
 }
 
-// The block where there are fewer rows than columns: the rows are spread, the columns [first, last) meet them one by one,
-// and the values, which are symmetric, are turned on their way out.
+// The block where there are fewer rows than columns: the rows are spread, the columns [first, last) meet them one by
+// one, and the values, which are symmetric, are turned on their way out.
 template <class T, class Term>
 void sparse_turned(const Formula& f, const SparseRows<T>& rows, const std::int64_t* row_picks, std::int64_t count,
-                   const SparseRows<T>& columns, const std::int64_t* column_picks, std::int64_t first, std::int64_t last,
-                   const T* row_alone, const T* column_alone, std::int32_t* line, T* table, T* const* out) {
+                   const SparseRows<T>& columns, const std::int64_t* column_picks, std::int64_t first,
+                   std::int64_t last, const T* row_alone, const T* column_alone, std::int32_t* line, T* table,
+                   T* const* out) {
   constexpr std::int64_t panel_width = kSparsePanel<T>;
   constexpr std::int64_t together = 16;
   T values_of[together][kSparsePanel<T>];

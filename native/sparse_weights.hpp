@@ -1,5 +1,6 @@
-// Steps along one weight after another for the penalty Σ |w_j| (Yuan et al. 2010): over the columns of the data, whose kinds are
-// those of rows with samples in place of features, or over a quadratic model of the loss whose matrix is at hand.
+// Steps along one weight after another for the penalty Σ |w_j| (Yuan et al. 2010): over the columns of the data, whose
+// kinds are those of rows with samples in place of features, or over a quadratic model of the loss whose matrix is at
+// hand.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +51,8 @@ MAXMARGIN_INLINE void for_samples(const CompressedRows<T, I>& columns, std::int6
     each(static_cast<std::int64_t>(columns.features[k]), static_cast<double>(columns.values[k]));
 }
 
-template <class Columns> MAXMARGIN_INLINE Slope pull_of(const Columns& columns, std::int64_t column, const ColumnState& s) {
+template <class Columns>
+MAXMARGIN_INLINE Slope pull_of(const Columns& columns, std::int64_t column, const ColumnState& s) {
   Vec<double> pulls{}, bends{};
   Slope out;
   for_samples(
@@ -74,10 +76,12 @@ MAXMARGIN_INLINE double loss_change(const Columns& columns, std::int64_t column,
   for_samples(
       columns, column,
       [&](std::int64_t i, Vec<double> x) {
-        several += more_loss<Vec<double>>(load_vector(s.slack + i), load_vector(s.inverse + i), load_vector(s.lower + i),
-                                          load_vector(s.upper + i), x, d);
+        several += more_loss<Vec<double>>(load_vector(s.slack + i), load_vector(s.inverse + i),
+                                          load_vector(s.lower + i), load_vector(s.upper + i), x, d);
       },
-      [&](std::int64_t i, double x) { sum += more_loss<double>(s.slack[i], s.inverse[i], s.lower[i], s.upper[i], x, d); });
+      [&](std::int64_t i, double x) {
+        sum += more_loss<double>(s.slack[i], s.inverse[i], s.lower[i], s.upper[i], x, d);
+      });
   return sum + sum_of(several);
 }
 
@@ -99,11 +103,12 @@ MAXMARGIN_INLINE double newton_step(double w, double g, double h) {
   return -w;
 }
 
-// A step along each of the weights order[begin … end), one after the other; returns the largest violation that was met. Newton's
-// step is halved until it lowers the objective by a part of what its slope promises, which the largest curvature may tell
-// without a look at the loss.
+// A step along each of the weights order[begin … end), one after the other; returns the largest violation that was met.
+// Newton's step is halved until it lowers the objective by a part of what its slope promises, which the largest
+// curvature may tell without a look at the loss.
 template <class Columns>
-double descend_columns(const Columns& columns, ColumnState& s, const std::int64_t* order, std::int64_t begin, std::int64_t end) {
+double descend_columns(const Columns& columns, ColumnState& s, const std::int64_t* order, std::int64_t begin,
+                       std::int64_t end) {
   double worst = 0.0;
   for (std::int64_t k = begin; k < end; ++k) {
     const std::int64_t j = order[k];
@@ -129,8 +134,8 @@ double descend_columns(const Columns& columns, ColumnState& s, const std::int64_
   return worst;
 }
 
-// Passes over the weights of min Σ |w_j| + slope·(w − w₀) + ½ (w − w₀)ᵀ H (w − w₀), in which `slope` is kept up to date, until the
-// largest violation of a pass is small enough; returns that.
+// Passes over the weights of min Σ |w_j| + slope·(w − w₀) + ½ (w − w₀)ᵀ H (w − w₀), in which `slope` is kept up to
+// date, until the largest violation of a pass is small enough; returns that.
 static double descend_model(const double* square, std::int64_t count, double* weights, double* slope, double tolerance,
                             std::int64_t passes) {
   double worst = 0.0;

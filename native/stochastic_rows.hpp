@@ -1,7 +1,9 @@
-// Steps of the stochastic subgradient method on rows of features (Robbins & Monro 1951; Pegasos: Shalev-Shwartz et al. 2007).
+// Steps of the stochastic subgradient method on rows of features (Robbins & Monro 1951; Pegasos: Shalev-Shwartz et al.
+// 2007).
 //
-// The weights are scale · v and their weighted sum over the steps is factor · v + u, so that a step w ← (1 − η) w + η g, with
-// a row g = n r f, changes one number and the entries of v and u where the row is not zero (Bottou 2010; Xu 2011).
+// The weights are scale · v and their weighted sum over the steps is factor · v + u, so that a step w ← (1 − η) w + η
+// g, with a row g = n r f, changes one number and the entries of v and u where the row is not zero (Bottou 2010; Xu
+// 2011).
 #pragma once
 
 #include <cmath>
@@ -34,7 +36,8 @@ inline void fold_scale(DescentState& s) {
 }
 
 // w ← w + change f, for a row f with its constant feature
-template <class Rows> MAXMARGIN_INLINE void add_row(const Rows& rows, DescentState& s, std::int64_t row, double change) {
+template <class Rows>
+MAXMARGIN_INLINE void add_row(const Rows& rows, DescentState& s, std::int64_t row, double change) {
   const double part = change / s.scale;
   if (s.radius < INFINITY) {
     const double along = dot(rows, row, s.direction) + s.constant * s.direction[s.width];
@@ -50,7 +53,8 @@ template <class Rows> MAXMARGIN_INLINE void add_row(const Rows& rows, DescentSta
 
 // One step for every `batch` variables of order[begin … end).
 template <class Rows>
-void descend(const Rows& rows, DescentState& s, const std::int64_t* order, std::int64_t begin, std::int64_t end, std::int64_t batch) {
+void descend(const Rows& rows, DescentState& s, const std::int64_t* order, std::int64_t begin, std::int64_t end,
+             std::int64_t batch) {
   for (std::int64_t first = begin, last; first < end; first = last) {
     last = end - first < batch ? end : first + batch;
     const double importance = s.growing ? s.weight + 1.0 : 1.0;

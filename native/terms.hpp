@@ -5,15 +5,18 @@
 
 namespace maxmargin::MAXMARGIN_LEVEL {
 
-// term(x, z); alone(x) = term(x, 0), the share of a feature that the other sample lacks; and what is left when both have
-// it: cross(x, z) = term(x, z) − alone(x) − alone(z), which is 0 when either is 0.
+// term(x, z); alone(x) = term(x, 0), the share of a feature that the other sample lacks; and what is left when both
+// have it: cross(x, z) = term(x, z) − alone(x) − alone(z), which is 0 when either is 0.
 struct Product {
   template <class V> MAXMARGIN_INLINE static V term(V x, V z) { return x * z; }
   template <class V> MAXMARGIN_INLINE static V alone(V) { return V{}; }
   template <class V> MAXMARGIN_INLINE static V cross(V x, V z) { return x * z; }
 };
 struct SquaredDifference {
-  template <class V> MAXMARGIN_INLINE static V term(V x, V z) { V d = x - z; return d * d; }
+  template <class V> MAXMARGIN_INLINE static V term(V x, V z) {
+    V d = x - z;
+    return d * d;
+  }
   template <class V> MAXMARGIN_INLINE static V alone(V x) { return x * x; }
   template <class V> MAXMARGIN_INLINE static V cross(V x, V z) { return (x * -2) * z; }
 };

@@ -17,8 +17,8 @@ const char* checked_text(Vector<const std::uint8_t> text, std::int64_t length) {
   return begin;
 }
 
-// Cut a text into chunks of lines, and write the end, the lines and the colons of each into a row of the table. Returns how
-// many there are.
+// Cut a text into chunks of lines, and write the end, the lines and the colons of each into a row of the table. Returns
+// how many there are.
 std::int64_t count_text(Vector<const std::uint8_t> text, std::int64_t length, Table<std::int64_t> chunks, int threads) {
   const char* begin = checked_text(text, length);
   const std::int64_t most = chunks.shape(0);
@@ -45,9 +45,10 @@ std::int64_t count_text(Vector<const std::uint8_t> text, std::int64_t length, Ta
 // where the first line with an index 0 begins (−1: there is none).
 template <class Value, class Index>
 std::tuple<int, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t> read_text(
-    Vector<const std::uint8_t> text, std::int64_t length, Table<const std::int64_t> chunks, std::int64_t base, bool zero_allowed,
-    std::int64_t limit, bool has_queries, Vector<double> labels, Vector<std::int64_t> starts, Vector<std::int64_t> queries,
-    Vector<Index> features, Vector<Value> values, std::int64_t row, std::int64_t stored, int threads) {
+    Vector<const std::uint8_t> text, std::int64_t length, Table<const std::int64_t> chunks, std::int64_t base,
+    bool zero_allowed, std::int64_t limit, bool has_queries, Vector<double> labels, Vector<std::int64_t> starts,
+    Vector<std::int64_t> queries, Vector<Index> features, Vector<Value> values, std::int64_t row, std::int64_t stored,
+    int threads) {
   const char* begin = checked_text(text, length);
   const std::int64_t count = chunks.shape(0);
   require(chunks.shape(1) == 3 && (base == 0 || base == 1), "the table of chunks is malformed");
@@ -61,7 +62,9 @@ std::tuple<int, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int
     rows[k + 1] = rows[k] + chunk[1];
     values_at[k + 1] = values_at[k] + chunk[2];
   }
-  const auto room_for = [](const auto& array, std::int64_t size) { return size <= static_cast<std::int64_t>(array.shape(0)); };
+  const auto room_for = [](const auto& array, std::int64_t size) {
+    return size <= static_cast<std::int64_t>(array.shape(0));
+  };
   const bool wanted = queries.shape(0) > 0;
   require(row >= 0 && stored >= 0 && room_for(labels, rows[count]) && room_for(starts, rows[count] + 1) &&
               (!wanted || room_for(queries, rows[count])) && room_for(features, values_at[count]) &&
@@ -73,10 +76,10 @@ std::tuple<int, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int
   const TextRules rules{base, zero_allowed, limit, has_queries};
   in_parallel(threads, count, 1, [&](std::int64_t k, std::int64_t, int) {
     const std::int64_t r = rows[k], v = values_at[k];
-    found[k] = read_lines<Value, Index>(
-        begin + ends[k], begin + ends[k + 1], rules,
-        {labels.data() + r, starts.data() + r + 1, wanted ? queries.data() + r : nullptr, features.data() + v, values.data() + v,
-         rows[k + 1] - r, values_at[k + 1] - v});
+    found[k] =
+        read_lines<Value, Index>(begin + ends[k], begin + ends[k + 1], rules,
+                                 {labels.data() + r, starts.data() + r + 1, wanted ? queries.data() + r : nullptr,
+                                  features.data() + v, values.data() + v, rows[k + 1] - r, values_at[k + 1] - v});
   });
   for (std::int64_t k = 0; k < count && all.status == TextStatus::good; ++k) {
     const TextFound& part = found[k];
@@ -99,7 +102,8 @@ std::tuple<int, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int
     all.stored += part.stored;
   }
   const auto offset = [&](const char* line) { return line ? line - begin : std::int64_t{-1}; };
-  return {static_cast<int>(all.status), offset(all.line), all.rows, all.stored, all.largest, offset(all.largest_line), offset(all.zero_line)};
+  return {static_cast<int>(all.status), offset(all.line),     all.rows, all.stored, all.largest,
+          offset(all.largest_line),     offset(all.zero_line)};
 }
 
 int first_query_in(Vector<const std::uint8_t> text, std::int64_t length) {
@@ -107,15 +111,16 @@ int first_query_in(Vector<const std::uint8_t> text, std::int64_t length) {
   return first_query(begin, begin + length);
 }
 
-// Where lines begin that are not plain, from `begin` on, while there is room for them in `odd`. Returns how many, where to go
-// on, rows, rows with an index 0, and where the first of those begins (−1: there is none).
+// Where lines begin that are not plain, from `begin` on, while there is room for them in `odd`. Returns how many, where
+// to go on, rows, rows with an index 0, and where the first of those begins (−1: there is none).
 std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t> odd_lines(
-    Vector<const std::uint8_t> text, std::int64_t length, std::int64_t begin, bool has_queries, bool returns, bool comments,
-    Vector<std::int64_t> odd) {
+    Vector<const std::uint8_t> text, std::int64_t length, std::int64_t begin, bool has_queries, bool returns,
+    bool comments, Vector<std::int64_t> odd) {
   const char* origin = checked_text(text, length);
   require(begin >= 0 && begin <= length, "the beginning is out of range");
   nb::gil_scoped_release unlocked;
-  const PlainFound found = find_odd_lines(origin, origin + begin, origin + length, {has_queries, returns, comments}, odd.data(), odd.shape(0));
+  const PlainFound found = find_odd_lines(origin, origin + begin, origin + length, {has_queries, returns, comments},
+                                          odd.data(), odd.shape(0));
   return {found.odd, std::min<std::int64_t>(length, found.next - origin), found.rows, found.rows_with_zero,
           found.zero_line ? found.zero_line - origin : -1};
 }
@@ -123,24 +128,29 @@ std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>
 // Lines for samples.
 template <class Index>
 nb::bytes write_text(Vector<const double> labels, Vector<const std::int64_t> starts, Vector<const Index> features,
-                     Vector<const double> values, Vector<const std::int64_t> queries, std::int64_t base, int digits, int threads) {
+                     Vector<const double> values, Vector<const std::int64_t> queries, std::int64_t base, int digits,
+                     int threads) {
   const std::int64_t count = labels.shape(0);
   require(static_cast<std::int64_t>(starts.shape(0)) == count + 1 && starts.data()[0] >= 0 &&
-              starts.data()[count] <= static_cast<std::int64_t>(values.shape(0)) && features.shape(0) == values.shape(0) &&
-              (queries.shape(0) == 0 || queries.shape(0) == labels.shape(0)) && (base == 0 || base == 1) && digits > 0 && digits <= 17,
+              starts.data()[count] <= static_cast<std::int64_t>(values.shape(0)) &&
+              features.shape(0) == values.shape(0) && (queries.shape(0) == 0 || queries.shape(0) == labels.shape(0)) &&
+              (base == 0 || base == 1) && digits > 0 && digits <= 17,
           "the rows to write are malformed");
   for (std::int64_t r = 0; r < count; ++r) require(starts.data()[r] <= starts.data()[r + 1], "the starts must ascend");
-  const TextRows<Index> rows{labels.data(), starts.data(), features.data(), values.data(), queries.shape(0) ? queries.data() : nullptr};
+  const TextRows<Index> rows{labels.data(), starts.data(), features.data(), values.data(),
+                             queries.shape(0) ? queries.data() : nullptr};
   struct Part {
     std::unique_ptr<char[]> text;
     std::int64_t size;
   };
-  const std::int64_t wanted = 4 * std::max(1, threads), chunk = std::max<std::int64_t>(1, (count + wanted - 1) / wanted);
+  const std::int64_t wanted = 4 * std::max(1, threads),
+                     chunk = std::max<std::int64_t>(1, (count + wanted - 1) / wanted);
   std::vector<Part> parts((count + chunk - 1) / chunk);
   std::int64_t size = 0;
   {
     nb::gil_scoped_release unlocked;
-    for (std::size_t k = 0; k < parts.size(); ++k)  // before any thread starts, where running out of memory is an ordinary error
+    for (std::size_t k = 0; k < parts.size();
+         ++k)  // before any thread starts, where running out of memory is an ordinary error
       parts[k].text.reset(new char[text_room(rows, k * chunk, std::min<std::int64_t>(count, (k + 1) * chunk))]);
     in_parallel(threads, count, chunk, [&](std::int64_t begin, std::int64_t end, int) {
       Part& part = parts[begin / chunk];
@@ -157,25 +167,26 @@ nb::bytes write_text(Vector<const double> labels, Vector<const std::int64_t> sta
 
 template <class Value, class Index> void define_reader(nb::module_& m) {
   const auto exact = [](const char* name) { return nb::arg(name).noconvert(); };
-  m.def("read_text", &read_text<Value, Index>, exact("text"), nb::arg("length"), exact("chunks"), nb::arg("base"), nb::arg("zero_allowed"),
-        nb::arg("limit"), nb::arg("has_queries"), exact("labels"), exact("starts"), exact("queries"), exact("features"),
-        exact("values"), nb::arg("row"), nb::arg("stored"), nb::arg("threads"));
+  m.def("read_text", &read_text<Value, Index>, exact("text"), nb::arg("length"), exact("chunks"), nb::arg("base"),
+        nb::arg("zero_allowed"), nb::arg("limit"), nb::arg("has_queries"), exact("labels"), exact("starts"),
+        exact("queries"), exact("features"), exact("values"), nb::arg("row"), nb::arg("stored"), nb::arg("threads"));
 }
 
 template <class Index> void define_writer(nb::module_& m) {
   const auto exact = [](const char* name) { return nb::arg(name).noconvert(); };
-  m.def("write_text", &write_text<Index>, exact("labels"), exact("starts"), exact("features"), exact("values"), exact("queries"),
-        nb::arg("base"), nb::arg("digits"), nb::arg("threads"));
+  m.def("write_text", &write_text<Index>, exact("labels"), exact("starts"), exact("features"), exact("values"),
+        exact("queries"), nb::arg("base"), nb::arg("digits"), nb::arg("threads"));
 }
 
 }  // namespace
 
 void define_text(nb::module_& m) {
   m.attr("text_margin") = kTextMargin;  // line ends that must follow a text
-  m.def("count_text", &count_text, nb::arg("text").noconvert(), nb::arg("length"), nb::arg("chunks").noconvert(), nb::arg("threads"));
+  m.def("count_text", &count_text, nb::arg("text").noconvert(), nb::arg("length"), nb::arg("chunks").noconvert(),
+        nb::arg("threads"));
   m.def("first_query", &first_query_in, nb::arg("text").noconvert(), nb::arg("length"));
-  m.def("odd_lines", &odd_lines, nb::arg("text").noconvert(), nb::arg("length"), nb::arg("begin"), nb::arg("has_queries"),
-        nb::arg("returns"), nb::arg("comments"), nb::arg("odd").noconvert());
+  m.def("odd_lines", &odd_lines, nb::arg("text").noconvert(), nb::arg("length"), nb::arg("begin"),
+        nb::arg("has_queries"), nb::arg("returns"), nb::arg("comments"), nb::arg("odd").noconvert());
   define_reader<double, std::int32_t>(m);
   define_reader<double, std::int64_t>(m);
   define_reader<float, std::int32_t>(m);

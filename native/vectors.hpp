@@ -85,12 +85,15 @@ template <> struct Exponential<float> {
 };
 template <> struct Exponential<double> {
   static constexpr double kMost = 709.4, kLeast = -708.3;
-  static constexpr double kLog2e = 1.4426950408889634074, kLn2High = 0.693147180369123816490, kLn2Low = 1.90821492927058770002e-10;
+  static constexpr double kLog2e = 1.4426950408889634074, kLn2High = 0.693147180369123816490,
+                          kLn2Low = 1.90821492927058770002e-10;
   static constexpr double kRound = 6755399441055744.0;  // 1.5 · 2^52
   static constexpr int kBias = 1023, kShift = 52;
-  static constexpr double kTerms[] = {2.5100385495510319078e-8, 2.7620088445409748161e-7, 2.7557268459997064772e-6,
-                                      0.000024801521295954375131, 0.00019841269863053616878, 0.0013888888917213716901,
-                                      0.0083333333333300618325, 0.041666666666624127873, 0.16666666666666667453, 0.5};
+  static constexpr double kTerms[] = {2.5100385495510319078e-8,  2.7620088445409748161e-7,
+                                      2.7557268459997064772e-6,  0.000024801521295954375131,
+                                      0.00019841269863053616878, 0.0013888888917213716901,
+                                      0.0083333333333300618325,  0.041666666666624127873,
+                                      0.16666666666666667453,    0.5};
 };
 
 template <class T> MAXMARGIN_INLINE Vec<T> exponential(Vec<T> x) {

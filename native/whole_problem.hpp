@@ -1,7 +1,7 @@
 // A small problem from start to end in one call: all its matrix values are there, so nothing has to be asked of Python.
 //
-//   pair steps to the tolerance, the exact end (exact_end.hpp), a gradient computed afresh; if that does not confirm the
-//   tolerance, again.
+//   pair steps to the tolerance, the exact end (exact_end.hpp), a gradient computed afresh; if that does not confirm
+//   the tolerance, again.
 //
 // The matrix may be larger than the problem, whose variables are some of its rows (as two classes among several are);
 // those rows are copied when they are first needed. What takes too many steps comes back unfinished.
@@ -23,8 +23,16 @@ constexpr int kPairSteps = 16;  // between two solutions of the equations
 class WholeProblem {
  public:
   WholeProblem(const WholeTask& task, DualState& state, const EquationRoom& room)
-      : task_(task), s_(state), room_(room),
-        rows_{task.copies ? task.copies : task.values, task.copies ? state.size : task.stride, task.slot, task.length, task.last_use, 0, 0},
+      : task_(task),
+        s_(state),
+        room_(room),
+        rows_{task.copies ? task.copies : task.values,
+              task.copies ? state.size : task.stride,
+              task.slot,
+              task.length,
+              task.last_use,
+              0,
+              0},
         memory_{Rule::second_order, -1, -1, -1, -1, 0.0, &extremes_[0]} {
     for (std::int64_t k = 0; k < s_.size; ++k) {
       task_.slot[k] = task.copies ? -1 : k;
@@ -41,7 +49,10 @@ class WholeProblem {
       if (out.reason != Reason::optimal) break;
       if (out.steps == 0) break;  // confirmed: the gradient is fresh
       if (!review) finish(out.violation, most_free);
-      if (!refresh()) { out.reason = Reason::precision; break; }
+      if (!refresh()) {
+        out.reason = Reason::precision;
+        break;
+      }
       if (review == kReviews) {
         out = run(tolerance, 0);
         if (out.reason != Reason::optimal) out.reason = Reason::precision;

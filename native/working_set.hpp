@@ -20,9 +20,9 @@ namespace maxmargin::MAXMARGIN_LEVEL {
 
 struct Choice {
   double violation = 0.0;
-  std::int64_t up = -1;           // the variable that increases
-  std::int64_t down = -1;         // the variable that decreases
-  std::int64_t missing = -1;      // a row the rule needs and does not have
+  std::int64_t up = -1;       // the variable that increases
+  std::int64_t down = -1;     // the variable that decreases
+  std::int64_t missing = -1;  // a row the rule needs and does not have
 };
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -56,8 +56,14 @@ inline Extreme extremes_of_one_group(const DualState& s) {
   e.low = -e.low;
   for (; k < s.active; ++k) {
     const double g = s.gradient[k];
-    if (g > e.high && can_increase(s, k)) { e.high = g; e.high_at = k; }
-    if (g < e.low && can_decrease(s, k)) { e.low = g; e.low_at = k; }
+    if (g > e.high && can_increase(s, k)) {
+      e.high = g;
+      e.high_at = k;
+    }
+    if (g < e.low && can_decrease(s, k)) {
+      e.low = g;
+      e.low_at = k;
+    }
   }
   return e;
 }
@@ -68,19 +74,27 @@ inline void extremes_of_groups(const DualState& s, Extreme* extremes) {
   for (std::int64_t k = 0; k < s.active; ++k) {
     Extreme& e = extremes[s.group[k] < 0 ? s.groups : s.group[k]];
     const double g = s.gradient[k];
-    if (g > e.high && can_increase(s, k)) { e.high = g; e.high_at = k; }
-    if (g < e.low && can_decrease(s, k)) { e.low = g; e.low_at = k; }
+    if (g > e.high && can_increase(s, k)) {
+      e.high = g;
+      e.high_at = k;
+    }
+    if (g < e.low && can_decrease(s, k)) {
+      e.low = g;
+      e.low_at = k;
+    }
   }
 }
 
 // Either of the two.
 inline void find_extremes(const DualState& s, Extreme* extremes) {
-  if (s.groups == 1 && s.singles == 0) extremes[0] = extremes_of_one_group(s);
-  else extremes_of_groups(s, extremes);
+  if (s.groups == 1 && s.singles == 0)
+    extremes[0] = extremes_of_one_group(s);
+  else
+    extremes_of_groups(s, extremes);
 }
 
-// By how much each variable violates optimality when it grows, and when it falls; −∞ if it cannot. A variable in no group
-// moves alone.
+// By how much each variable violates optimality when it grows, and when it falls; −∞ if it cannot. A variable in no
+// group moves alone.
 inline void find_violations(const DualState& s, Extreme* extremes, double* up, double* down) {
   find_extremes(s, extremes);
   if (s.singles) extremes[s.groups] = Extreme{0.0, 0.0, -1, -1};
@@ -106,8 +120,7 @@ inline void find_unsettled(const DualState& s, Extreme* extremes, bool* keep) {
   }
 }
 
-template <class Value>
-inline double curvature(const DualState& s, std::int64_t i, std::int64_t j, const Value* row_i) {
+template <class Value> inline double curvature(const DualState& s, std::int64_t i, std::int64_t j, const Value* row_i) {
   return s.diagonal[i] + s.diagonal[j] - 2.0 * static_cast<double>(row_i[j]);
 }
 
@@ -124,8 +137,7 @@ inline double clipped_gain(double slope, double curvature, double room) {
 }
 
 // The partner of `i` by second-order gain (1.27), when all variables are in one group.
-template <class Value>
-inline std::int64_t second_order_partner(const DualState& s, std::int64_t i, const Value* row) {
+template <class Value> inline std::int64_t second_order_partner(const DualState& s, std::int64_t i, const Value* row) {
   const double g_i = s.gradient[i], d_i = s.diagonal[i];
   LaneMaximum gains{spread(-kInfinity), IndexLanes{} - 1};
   IndexLanes here = counting();
@@ -143,7 +155,10 @@ inline std::int64_t second_order_partner(const DualState& s, std::int64_t i, con
     const double slope = g_i - s.gradient[k];
     if (!(slope > 0.0) || !can_decrease(s, k)) continue;
     const double gain = unclipped_gain(slope, d_i + s.diagonal[k] - 2.0 * static_cast<double>(row[k]));
-    if (gain > best) { best = gain; partner = k; }
+    if (gain > best) {
+      best = gain;
+      partner = k;
+    }
   }
   return partner;
 }
@@ -157,7 +172,10 @@ inline std::int64_t second_order_partner_in_group(const DualState& s, std::int64
     const double slope = s.gradient[i] - s.gradient[k];
     if (!(slope > 0.0) || !can_decrease(s, k) || s.group[k] != s.group[i]) continue;
     const double gain = unclipped_gain(slope, curvature(s, i, k, row));
-    if (gain > best) { best = gain; partner = k; }
+    if (gain > best) {
+      best = gain;
+      partner = k;
+    }
   }
   return partner;
 }
@@ -172,7 +190,11 @@ inline void maximum_gain_partner(const DualState& s, std::int64_t p, const Value
     const double room = smaller(room_up(s, up), room_down(s, down));
     if (!(room > 0.0)) continue;
     const double gain = clipped_gain(std::fabs(slope), curvature(s, p, k, row), room);
-    if (gain > best) { best = gain; choice.up = up; choice.down = down; }
+    if (gain > best) {
+      best = gain;
+      choice.up = up;
+      choice.down = down;
+    }
   }
 }
 
@@ -186,7 +208,11 @@ inline void choose_single(const DualState& s, Rule rule, Choice& choice) {
     const double gain = rule == Rule::most_violating_pair ? slope
                         : rule == Rule::second_order      ? unclipped_gain(slope, s.diagonal[k])
                                                           : clipped_gain(slope, s.diagonal[k], room);
-    if (gain > best) { best = gain; choice.up = g > 0.0 ? k : -1; choice.down = g > 0.0 ? -1 : k; }
+    if (gain > best) {
+      best = gain;
+      choice.up = g > 0.0 ? k : -1;
+      choice.down = g > 0.0 ? -1 : k;
+    }
   }
 }
 
@@ -206,14 +232,16 @@ inline bool select_around_previous(const DualState& s, const RowStore<Value>& ro
   const std::int64_t previous[2] = {m.previous_up, m.previous_down};
   for (const std::int64_t p : previous) {
     const Value* row = find(rows, p, s.active);
-    if (!row) { choice.missing = p; return true; }
+    if (!row) {
+      choice.missing = p;
+      return true;
+    }
     maximum_gain_partner(s, p, row, best, choice);
   }
   return best > 0.0;
 }
 
-template <class Value>
-inline Choice select(const DualState& s, const RowStore<Value>& rows, SelectionMemory& m) {
+template <class Value> inline Choice select(const DualState& s, const RowStore<Value>& rows, SelectionMemory& m) {
   Choice choice;
   Extreme worst;
   bool single = false;
@@ -228,15 +256,29 @@ inline Choice select(const DualState& s, const RowStore<Value>& rows, SelectionM
       const Extreme& e = m.extremes[g];
       const bool free = g == s.groups;
       const double violation = free ? larger(e.high, -e.low) : e.high - e.low;
-      if (violation > choice.violation) { choice.violation = violation; worst = e; single = free; }
+      if (violation > choice.violation) {
+        choice.violation = violation;
+        worst = e;
+        single = free;
+      }
     }
   }
   if (!(choice.violation > 0.0)) return choice;
-  if (single) { choose_single(s, m.rule, choice); return choice; }
+  if (single) {
+    choose_single(s, m.rule, choice);
+    return choice;
+  }
   if (m.rule == Rule::maximum_gain && select_around_previous(s, rows, m, s.group[worst.high_at], choice)) return choice;
-  if (m.rule == Rule::most_violating_pair) { choice.up = worst.high_at; choice.down = worst.low_at; return choice; }
+  if (m.rule == Rule::most_violating_pair) {
+    choice.up = worst.high_at;
+    choice.down = worst.low_at;
+    return choice;
+  }
   const Value* row = find(rows, worst.high_at, s.active);
-  if (!row) { choice.missing = worst.high_at; return choice; }
+  if (!row) {
+    choice.missing = worst.high_at;
+    return choice;
+  }
   choice.up = worst.high_at;
   choice.down = one_group ? second_order_partner(s, choice.up, row) : second_order_partner_in_group(s, choice.up, row);
   return choice;

@@ -25,32 +25,43 @@ void check(bool condition, const char* what) {
 
 double term(int kind, double x, double z) {
   switch (kind) {
-    case 0: return x * z;
-    case 1: return (x - z) * (x - z);
-    case 2: return std::fabs(x - z);
-    default: return x + z == 0 ? 0 : (x - z) * (x - z) / (x + z);
+    case 0:
+      return x * z;
+    case 1:
+      return (x - z) * (x - z);
+    case 2:
+      return std::fabs(x - z);
+    default:
+      return x + z == 0 ? 0 : (x - z) * (x - z) / (x + z);
   }
 }
 
 double expected(const Formula& f, double sum, double half_norms) {
   switch (f.function) {
-    case Function::power: return std::pow(f.gamma * sum + f.coef0, f.degree);
-    case Function::exponential: return std::exp(-f.gamma * sum);
-    case Function::tangent: return std::tanh(f.gamma * sum + f.coef0);
-    case Function::gaussian_of_product: return std::exp(f.gamma * (sum - half_norms));
-    default: return sum;
+    case Function::power:
+      return std::pow(f.gamma * sum + f.coef0, f.degree);
+    case Function::exponential:
+      return std::exp(-f.gamma * sum);
+    case Function::tangent:
+      return std::tanh(f.gamma * sum + f.coef0);
+    case Function::gaussian_of_product:
+      return std::exp(f.gamma * (sum - half_norms));
+    default:
+      return sum;
   }
 }
 
 const std::vector<Formula> kFormulas = {
-    {Term::product, Function::identity, 0.0, 0.0, 0},     {Term::product, Function::power, 0.3, 0.7, 5},
-    {Term::product, Function::tangent, 0.3, -0.2, 0},     {Term::product, Function::gaussian_of_product, 0.3, 0.0, 0},
-    {Term::squared, Function::exponential, 0.3, 0.0, 0},  {Term::absolute, Function::exponential, 0.3, 0.0, 0},
+    {Term::product, Function::identity, 0.0, 0.0, 0},       {Term::product, Function::power, 0.3, 0.7, 5},
+    {Term::product, Function::tangent, 0.3, -0.2, 0},       {Term::product, Function::gaussian_of_product, 0.3, 0.0, 0},
+    {Term::squared, Function::exponential, 0.3, 0.0, 0},    {Term::absolute, Function::exponential, 0.3, 0.0, 0},
     {Term::chi_squared, Function::exponential, 0.3, 0.0, 0}};
 
 template <class T> const BlockLoops<T>& blocks(const Level& level) {
-  if constexpr (sizeof(T) == 4) return level.kernels->in_single;
-  else return level.kernels->in_double;
+  if constexpr (sizeof(T) == 4)
+    return level.kernels->in_single;
+  else
+    return level.kernels->in_double;
 }
 
 // Packed samples in exactly as much memory as they take: the sanitiser sees a read beyond it.
@@ -91,7 +102,8 @@ template <class T> void test_dense_blocks(std::mt19937& random) {
             for (std::int64_t c = 0; c < columns; ++c) weights[c] = static_cast<T>(c % 3) - T(1);
             const int term_code = static_cast<int>(f.term);
             loops.dense[term_code](f, a, b, features, 0, (columns + loops.panel - 1) / loops.panel, targets.data());
-            loops.combination[term_code](f, a, b, features, 0, (rows + loops.strip - 1) / loops.strip, weights.data(), sums.data());
+            loops.combination[term_code](f, a, b, features, 0, (rows + loops.strip - 1) / loops.strip, weights.data(),
+                                         sums.data());
             for (std::int64_t r = 0; r < rows; ++r) {
               double total = 0.0, size = 1.0;
               for (std::int64_t c = 0; c < columns; ++c) {
@@ -102,7 +114,8 @@ template <class T> void test_dense_blocks(std::mt19937& random) {
                   norms += 0.5 * (x * x + z * z);
                 }
                 const double value = expected(f, sum, norms);
-                check(std::fabs(out[r * columns + c] - value) <= accuracy * (1.0 + std::fabs(value)) * (1.0 + norms), "a dense value");
+                check(std::fabs(out[r * columns + c] - value) <= accuracy * (1.0 + std::fabs(value)) * (1.0 + norms),
+                      "a dense value");
                 total += value * weights[c];
                 size += std::fabs(value) * (1.0 + norms);
               }
@@ -112,7 +125,8 @@ template <class T> void test_dense_blocks(std::mt19937& random) {
       }
 }
 
-// Samples with themselves: mirrored values are those of the block to the last bit, in whatever pieces they are computed.
+// Samples with themselves: mirrored values are those of the block to the last bit, in whatever pieces they are
+// computed.
 template <class T> void test_dense_squares(std::mt19937& random) {
   std::uniform_real_distribution<double> uniform;
   for (std::int64_t features : {1, 7, 33})
@@ -125,12 +139,17 @@ template <class T> void test_dense_squares(std::mt19937& random) {
         for (const Formula& f : kFormulas) {
           const BlockLoops<T>& loops = blocks<T>(level);
           const int term_code = static_cast<int>(f.term);
-          const Packed<T> strips(loops, data, picks, features, loops.strip), packed(loops, data, picks, features, loops.panel);
-          const PackedSamples<T> a{strips.values.data(), strips.norms.data(), count}, b{packed.values.data(), packed.norms.data(), count};
+          const Packed<T> strips(loops, data, picks, features, loops.strip),
+              packed(loops, data, picks, features, loops.panel);
+          const PackedSamples<T> a{strips.values.data(), strips.norms.data(), count},
+              b{packed.values.data(), packed.norms.data(), count};
           const std::int64_t panels = (count + loops.panel - 1) / loops.panel;
           std::vector<T> all(count * count, T(-1)), half(count * count, T(-1));
           std::vector<T*> to_all(count), to_half(count);
-          for (std::int64_t r = 0; r < count; ++r) { to_all[r] = all.data() + r * count; to_half[r] = half.data() + r * count; }
+          for (std::int64_t r = 0; r < count; ++r) {
+            to_all[r] = all.data() + r * count;
+            to_half[r] = half.data() + r * count;
+          }
           loops.dense[term_code](f, a, b, features, 0, panels, to_all.data());
           for (std::int64_t p = 0; p < panels; p += 3)
             loops.dense_square[term_code](f, a, b, features, p, std::min(panels, p + 3), to_half.data());
@@ -169,7 +188,10 @@ template <class T> void test_sparse_blocks(std::mt19937& random) {
       std::vector<T> weights(panels * loops.sparse_panel, T(0));
       std::vector<double> sums(rows);
       std::vector<T*> targets(rows);
-      for (std::int64_t r = 0; r < rows; ++r) { targets[r] = out.data() + r * rows; weights[r] = static_cast<T>(r % 3) - T(1); }
+      for (std::int64_t r = 0; r < rows; ++r) {
+        targets[r] = out.data() + r * rows;
+        weights[r] = static_cast<T>(r % 3) - T(1);
+      }
       loops.alone[term_code](matrix, picks.data(), rows, alone.data());
       loops.sparse[term_code](f, matrix, picks.data(), rows, matrix, picks.data(), 0, rows, alone.data(), alone.data(),
                               line.data(), table.data(), targets.data());
@@ -179,7 +201,8 @@ template <class T> void test_sparse_blocks(std::mt19937& random) {
         double total = 0.0, size = 1.0;
         for (std::int64_t b = 0; b < rows; ++b) {
           double sum = 0.0;
-          for (std::int64_t k = 0; k < features; ++k) sum += term(term_code, dense[a * features + k], dense[b * features + k]);
+          for (std::int64_t k = 0; k < features; ++k)
+            sum += term(term_code, dense[a * features + k], dense[b * features + k]);
           const double value = expected(f, sum, 0.0);
           check(std::fabs(out[a * rows + b] - value) <= accuracy * (1.0 + std::fabs(value)), "a sparse value");
           check(out[a * rows + b] == out[b * rows + a], "sparse values are symmetric");
@@ -190,13 +213,16 @@ template <class T> void test_sparse_blocks(std::mt19937& random) {
       }
       std::vector<T> mirrored(rows * rows, T(-1)), turned(rows * rows, T(-1));
       std::vector<T*> to_mirrored(rows), to_turned(rows);
-      for (std::int64_t r = 0; r < rows; ++r) { to_mirrored[r] = mirrored.data() + r * rows; to_turned[r] = turned.data() + r * rows; }
+      for (std::int64_t r = 0; r < rows; ++r) {
+        to_mirrored[r] = mirrored.data() + r * rows;
+        to_turned[r] = turned.data() + r * rows;
+      }
       for (std::int64_t at = 0; at < rows; at += loops.sparse_panel)
-        loops.sparse_square[term_code](f, matrix, picks.data(), rows, at, std::min(rows, at + loops.sparse_panel), alone.data(),
-                                       line.data(), table.data(), to_mirrored.data());
+        loops.sparse_square[term_code](f, matrix, picks.data(), rows, at, std::min(rows, at + loops.sparse_panel),
+                                       alone.data(), line.data(), table.data(), to_mirrored.data());
       for (std::int64_t at = 0; at < rows; at += 23)
-        loops.sparse_turned[term_code](f, matrix, picks.data(), rows, matrix, picks.data(), at, std::min(rows, at + 23), alone.data(),
-                                       alone.data(), line.data(), table.data(), to_turned.data());
+        loops.sparse_turned[term_code](f, matrix, picks.data(), rows, matrix, picks.data(), at, std::min(rows, at + 23),
+                                       alone.data(), alone.data(), line.data(), table.data(), to_turned.data());
       check(out == mirrored, "a mirrored sparse value");
       check(out == turned, "a turned sparse value");
       for (std::int32_t entry : line) check(entry == 0, "the lines are left clean");
@@ -211,7 +237,10 @@ void test_subtract_rows(std::mt19937& random) {
       for (float& x : values) x = static_cast<float>(uniform(random));
       std::vector<const float*> rows(count);
       std::vector<double> change(count);
-      for (std::int64_t k = 0; k < count; ++k) { rows[k] = values.data() + k * width; change[k] = uniform(random) - 0.5; }
+      for (std::int64_t k = 0; k < count; ++k) {
+        rows[k] = values.data() + k * width;
+        change[k] = uniform(random) - 0.5;
+      }
       for (const Level& level : usable_levels()) {
         std::vector<double> gradient(width, 1.0);
         level.kernels->subtract_rows(gradient.data(), rows.data(), change.data(), count, 0, width);
@@ -226,10 +255,10 @@ void test_subtract_rows(std::mt19937& random) {
 
 enum class Shape { plain, flat, unlimited };  // flat: duplicates and no ridge; unlimited: an open box
 
-// Solves a random classification problem with a store of two rows, fetched on demand and only as far as asked (the rest is
-// poisoned), with the last `shrunk` variables left out, and returns the dual.
-std::vector<double> solve(const SolverLoops& loops, std::int64_t n, Rule rule, int groups, bool keep_bounded, Shape shape,
-                          std::int64_t shrunk, std::int64_t& steps) {
+// Solves a random classification problem with a store of two rows, fetched on demand and only as far as asked (the rest
+// is poisoned), with the last `shrunk` variables left out, and returns the dual.
+std::vector<double> solve(const SolverLoops& loops, std::int64_t n, Rule rule, int groups, bool keep_bounded,
+                          Shape shape, std::int64_t shrunk, std::int64_t& steps) {
   std::mt19937 random(7);
   std::normal_distribution<double> normal;
   std::vector<double> x(2 * n), matrix(n * n);
@@ -259,8 +288,18 @@ std::vector<double> solve(const SolverLoops& loops, std::int64_t n, Rule rule, i
 
   std::vector<double> storage(2 * n);
   std::vector<std::int64_t> slot(n, -1), length(2, 0), last_use(2, 0), owner(2, -1);
-  DualState state{dual.data(), gradient.data(), lower.data(), upper.data(), diagonal.data(), ridge.data(), group.data(),
-                  keep_bounded ? bounded.data() : nullptr, n, n - shrunk, groups, groups == 0 ? n : 0};
+  DualState state{dual.data(),
+                  gradient.data(),
+                  lower.data(),
+                  upper.data(),
+                  diagonal.data(),
+                  ridge.data(),
+                  group.data(),
+                  keep_bounded ? bounded.data() : nullptr,
+                  n,
+                  n - shrunk,
+                  groups,
+                  groups == 0 ? n : 0};
   RowStore<double> rows{storage.data(), n, slot.data(), length.data(), last_use.data(), 0, 0};
   std::vector<Extreme> extremes(groups + 1);
   SelectionMemory memory{rule, -1, -1, -1, -1, 0.0, extremes.data()};
@@ -298,7 +337,10 @@ void test_pairwise() {
               std::int64_t first_steps = 0, steps = 0;
               for (const Level& level : usable_levels()) {
                 const auto dual = solve(*level.solvers, n, static_cast<Rule>(rule), groups, keep, shape, shrunk, steps);
-                if (first.empty()) { first = dual; first_steps = steps; }
+                if (first.empty()) {
+                  first = dual;
+                  first_steps = steps;
+                }
                 check(steps == first_steps, "levels take the same steps");
                 check(std::memcmp(first.data(), dual.data(), n * sizeof(double)) == 0, "levels agree on the solution");
                 for (double b : dual) check(std::isfinite(b), "nothing of the poison gets in");
@@ -320,7 +362,8 @@ void test_unbounded_single() {
       RowStore<double> rows{row, 1, slot, length, last_use, 0, 0};
       Extreme extremes[1];
       SelectionMemory memory{static_cast<Rule>(rule), -1, -1, -1, -1, 0.0, extremes};
-      check(level.solvers->pairwise(state, rows, memory, 1e-3, 10, 1.0).reason == Reason::unbounded, "an open flat box");
+      check(level.solvers->pairwise(state, rows, memory, 1e-3, 10, 1.0).reason == Reason::unbounded,
+            "an open flat box");
     }
 }
 
@@ -332,7 +375,8 @@ void test_one_group() {
       std::mt19937 random(7);
       std::normal_distribution<double> normal;
       std::vector<float> matrix(n * n), bend(n);
-      std::vector<double> x(n), dual(n, 0.0), gradient(n), lower(n), upper(n), diagonal(n, 1.1), ridge(n, 0.1), room(2 * n);
+      std::vector<double> x(n), dual(n, 0.0), gradient(n), lower(n), upper(n), diagonal(n, 1.1), ridge(n, 0.1),
+          room(2 * n);
       std::vector<std::int32_t> group(n, 0);
       std::vector<std::int64_t> slot(n), length(n, n), last_use(n, 0);
       for (std::int64_t i = 0; i < n; ++i) {
@@ -344,9 +388,20 @@ void test_one_group() {
         slot[i] = i;
       }
       for (std::int64_t i = 0; i < n; ++i)
-        for (std::int64_t j = 0; j < n; ++j) matrix[i * n + j] = static_cast<float>(std::exp(-0.5 * (x[i] - x[j]) * (x[i] - x[j])));
-      DualState state{dual.data(), gradient.data(), lower.data(), upper.data(), diagonal.data(), ridge.data(), group.data(),
-                      nullptr, n, n, 1, 0};
+        for (std::int64_t j = 0; j < n; ++j)
+          matrix[i * n + j] = static_cast<float>(std::exp(-0.5 * (x[i] - x[j]) * (x[i] - x[j])));
+      DualState state{dual.data(),
+                      gradient.data(),
+                      lower.data(),
+                      upper.data(),
+                      diagonal.data(),
+                      ridge.data(),
+                      group.data(),
+                      nullptr,
+                      n,
+                      n,
+                      1,
+                      0};
       RowStore<float> rows{matrix.data(), n, slot.data(), length.data(), last_use.data(), 0, 0};
       const Outcome out = level.solvers->one_group(state, rows, room.data(), bend.data(), 1e-6, 100000, 10.0);
       check(out.reason == Reason::optimal && out.violation <= 1e-6, "steps on single-precision rows end");
@@ -361,8 +416,8 @@ void test_one_group() {
   }
 }
 
-// The equations of free variables on a line, which depend on one another up to rounding: every level ends at the same point,
-// to the last bit; the dual has risen, sums are kept, and who is still free has the gradient of its group.
+// The equations of free variables on a line, which depend on one another up to rounding: every level ends at the same
+// point, to the last bit; the dual has risen, sums are kept, and who is still free has the gradient of its group.
 void test_free_equations() {
   for (std::int64_t n : {1, 2, 3, 8, 17, 64, 129})
     for (int groups : {0, 1, 3})
@@ -371,7 +426,8 @@ void test_free_equations() {
         for (const Level& level : usable_levels()) {
           std::mt19937 random(7);
           std::normal_distribution<double> normal;
-          std::vector<double> x(n), block(n * n), lower(n, -size), upper(n, size), dual(n, 0.0), gradient(n), before(n), room(n * n + 3 * n);
+          std::vector<double> x(n), block(n * n), lower(n, -size), upper(n, size), dual(n, 0.0), gradient(n), before(n),
+              room(n * n + 3 * n);
           std::vector<std::int32_t> group(n);
           std::vector<std::int64_t> places(2 * n + groups, -1);
           for (std::int64_t i = 0; i < n; ++i) {
@@ -381,9 +437,23 @@ void test_free_equations() {
           }
           for (std::int64_t i = 0; i < n; ++i)
             for (std::int64_t j = 0; j < n; ++j) block[i * n + j] = std::exp(-0.5 * (x[i] - x[j]) * (x[i] - x[j]));
-          const FreeTask task{block.data(), n, group.data(), groups, lower.data(), upper.data(), dual.data(), gradient.data(),
-                              1e-11, 1e9, room.data(), room.data() + n * n, room.data() + n * n + n, room.data() + n * n + 2 * n,
-                              places.data(), places.data() + n, places.data() + 2 * n};
+          const FreeTask task{block.data(),
+                              n,
+                              group.data(),
+                              groups,
+                              lower.data(),
+                              upper.data(),
+                              dual.data(),
+                              gradient.data(),
+                              1e-11,
+                              1e9,
+                              room.data(),
+                              room.data() + n * n,
+                              room.data() + n * n + n,
+                              room.data() + n * n + 2 * n,
+                              places.data(),
+                              places.data() + n,
+                              places.data() + 2 * n};
           level.solvers->solve_free(task);
           std::vector<double> sums(groups, 0.0), levels(groups, 0.0), counts(groups, 0.0);
           double gain = 0.0;
@@ -391,7 +461,8 @@ void test_free_equations() {
             gain += dual[i] * (before[i] + gradient[i]);
             check(std::fabs(dual[i]) <= size, "free variables stay in the box");
             if (group[i] < 0) {
-              check(std::fabs(dual[i]) == size || std::fabs(gradient[i]) < 1e-6, "the equations of single variables are solved");
+              check(std::fabs(dual[i]) == size || std::fabs(gradient[i]) < 1e-6,
+                    "the equations of single variables are solved");
               continue;
             }
             sums[group[i]] += dual[i];
@@ -403,15 +474,16 @@ void test_free_equations() {
           for (int g = 0; g < groups; ++g) check(std::fabs(sums[g]) < 1e-11 * (1.0 + size), "a group keeps its sum");
           for (std::int64_t i = 0; i < n; ++i)
             if (group[i] >= 0 && std::fabs(dual[i]) < size)
-              check(std::fabs(gradient[i] - levels[group[i]] / counts[group[i]]) < 1e-6, "the equations of a group are solved");
+              check(std::fabs(gradient[i] - levels[group[i]] / counts[group[i]]) < 1e-6,
+                    "the equations of a group are solved");
           if (first.empty()) first = dual;
           check(std::memcmp(first.data(), dual.data(), n * sizeof(double)) == 0, "levels agree on free variables");
         }
       }
 }
 
-// A small problem from start to end, on every third row of a larger matrix or on all: every level ends at the same point, to the
-// last bit, and a plain sum finds it optimal.
+// A small problem from start to end, on every third row of a larger matrix or on all: every level ends at the same
+// point, to the last bit, and a plain sum finds it optimal.
 void test_whole_problem() {
   for (std::int64_t n : {2, 3, 8, 17, 64, 129})
     for (bool picked : {false, true})
@@ -422,23 +494,45 @@ void test_whole_problem() {
             std::mt19937 random(7);
             std::normal_distribution<double> normal;
             const std::int64_t stride = picked ? 3 * n : n, m = most_free;
-            std::vector<double> x(stride), matrix(stride * stride), linear(n), dual(n, 0.0), gradient(n), lower(n), upper(n);
+            std::vector<double> x(stride), matrix(stride * stride), linear(n), dual(n, 0.0), gradient(n), lower(n),
+                upper(n);
             std::vector<double> diagonal(n, 1.0), ridge(n, 0.0), copies(n * n), before(n), equations(2 * m * m + 7 * m);
             std::vector<std::int32_t> group(n, groups - 1);
             std::vector<std::int64_t> picks(n), slot(n), length(n), last_use(n), places(3 * m);
             for (std::int64_t i = 0; i < stride; ++i) x[i] = normal(random) + (i % 2 ? 0.5 : -0.5);
             for (std::int64_t i = 0; i < stride; ++i)
-              for (std::int64_t j = 0; j < stride; ++j) matrix[i * stride + j] = std::exp(-0.5 * (x[i] - x[j]) * (x[i] - x[j]));
+              for (std::int64_t j = 0; j < stride; ++j)
+                matrix[i * stride + j] = std::exp(-0.5 * (x[i] - x[j]) * (x[i] - x[j]));
             for (std::int64_t i = 0; i < n; ++i) {
               picks[i] = picked ? 3 * i : i;
               linear[i] = i % 2 ? 1.0 : -1.0;
               lower[i] = i % 2 ? 0.0 : -10.0;
               upper[i] = i % 2 ? 10.0 : 0.0;
             }
-            DualState state{dual.data(), gradient.data(), lower.data(), upper.data(), diagonal.data(), ridge.data(), group.data(),
-                            nullptr, n, n, groups, groups ? 0 : n};
-            const WholeTask task{matrix.data(), stride, picks.data(), linear.data(), picked ? copies.data() : nullptr, slot.data(),
-                                 length.data(), last_use.data(), before.data(), equations.data(), places.data(), m};
+            DualState state{dual.data(),
+                            gradient.data(),
+                            lower.data(),
+                            upper.data(),
+                            diagonal.data(),
+                            ridge.data(),
+                            group.data(),
+                            nullptr,
+                            n,
+                            n,
+                            groups,
+                            groups ? 0 : n};
+            const WholeTask task{matrix.data(),
+                                 stride,
+                                 picks.data(),
+                                 linear.data(),
+                                 picked ? copies.data() : nullptr,
+                                 slot.data(),
+                                 length.data(),
+                                 last_use.data(),
+                                 before.data(),
+                                 equations.data(),
+                                 places.data(),
+                                 m};
             const Outcome out = level.solvers->whole_problem(state, task, 1e-3, 100000);
             check(out.reason == Reason::optimal && out.violation <= 1e-3, "a small problem ends");
             for (std::int64_t i = 0; i < n; ++i) {
@@ -453,8 +547,9 @@ void test_whole_problem() {
 }
 
 // Products of rows with plain formulas, then passes of coordinate ascent: the dual must rise and the weights stay true.
-template <class Rows> void test_rows(const Rows& rows, const RowLoops<Rows>& loops, const std::vector<double>& table,
-                                     std::int64_t n, std::int64_t d, std::vector<double>& first) {
+template <class Rows>
+void test_rows(const Rows& rows, const RowLoops<Rows>& loops, const std::vector<double>& table, std::int64_t n,
+               std::int64_t d, std::vector<double>& first) {
   std::vector<double> w(d), b(n), decisions(n), combined(d, 0.0), norms(n), sums(d, 0.0), square(d * d, 0.0);
   for (std::int64_t k = 0; k < d; ++k) w[k] = std::cos(1.0 + k);
   for (std::int64_t i = 0; i < n; ++i) b[i] = i % 3 ? std::sin(2.0 + i) : 0.0;
@@ -477,7 +572,8 @@ template <class Rows> void test_rows(const Rows& rows, const RowLoops<Rows>& loo
         one += b[i] * table[i * d + k];
         size += sizes[i] * table[i * d + k];
       }
-      check(std::fabs(sum - square[k * d + j]) < 1e-9 && std::fabs(one - combined[k]) < 1e-9 && std::fabs(size - sums[k]) < 1e-9,
+      check(std::fabs(sum - square[k * d + j]) < 1e-9 && std::fabs(one - combined[k]) < 1e-9 &&
+                std::fabs(size - sums[k]) < 1e-9,
             "combinations and squares of rows");
     }
   std::vector<double> dual(n, 0.0), weights(d + 1, 0.0), linear(n), lower(n), upper(n), ridge(n, 0.01);
@@ -490,8 +586,23 @@ template <class Rows> void test_rows(const Rows& rows, const RowLoops<Rows>& loo
     upper[i] = i % 2 ? 1.0 : 0.0;
     order[i] = (i * 7) % n;
   }
-  AscentState state{dual.data(), weights.data(), linear.data(), lower.data(), upper.data(), ridge.data(), norms.data(), nullptr,
-                    group.data(), offset.data(), excess.data(), stiffness.data(), d, 0.0, HUGE_VAL, HUGE_VAL, 1.0};
+  AscentState state{dual.data(),
+                    weights.data(),
+                    linear.data(),
+                    lower.data(),
+                    upper.data(),
+                    ridge.data(),
+                    norms.data(),
+                    nullptr,
+                    group.data(),
+                    offset.data(),
+                    excess.data(),
+                    stiffness.data(),
+                    d,
+                    0.0,
+                    HUGE_VAL,
+                    HUGE_VAL,
+                    1.0};
   std::int64_t left = n;
   for (int pass = 0; pass < 20; ++pass) {
     const AscentOutcome out = loops.ascend(rows, state, order.data(), 0, left);
@@ -505,15 +616,17 @@ template <class Rows> void test_rows(const Rows& rows, const RowLoops<Rows>& loo
     check(std::fabs(sum - weights[k]) < 1e-9, "the weights stay those of the dual");
   }
   if (first.empty()) first = weights;
-  for (std::int64_t k = 0; k < d; ++k) check(std::fabs(first[k] - weights[k]) < 1e-6, "levels and forms agree on coordinate steps");
+  for (std::int64_t k = 0; k < d; ++k)
+    check(std::fabs(first[k] - weights[k]) < 1e-6, "levels and forms agree on coordinate steps");
 }
 
-// Descent along weights, each of which has one of the rows for its column: the objective never rises, the slacks stay those of the
-// weights, and levels and forms agree.
+// Descent along weights, each of which has one of the rows for its column: the objective never rises, the slacks stay
+// those of the weights, and levels and forms agree.
 template <class Rows>
-void test_columns(const Rows& columns, const RowLoops<Rows>& loops, const std::vector<double>& table, std::int64_t count,
-                  std::int64_t samples, std::vector<double>& first) {
-  std::vector<double> weights(count, 0.0), slack(samples), inverse(samples), lower(samples), upper(samples), curvature(count, 0.0);
+void test_columns(const Rows& columns, const RowLoops<Rows>& loops, const std::vector<double>& table,
+                  std::int64_t count, std::int64_t samples, std::vector<double>& first) {
+  std::vector<double> weights(count, 0.0), slack(samples), inverse(samples), lower(samples), upper(samples),
+      curvature(count, 0.0);
   std::vector<std::int64_t> order(count);
   for (std::int64_t i = 0; i < samples; ++i) {
     slack[i] = i % 2 ? 1.0 : -1.0;
@@ -523,7 +636,8 @@ void test_columns(const Rows& columns, const RowLoops<Rows>& loops, const std::v
   }
   for (std::int64_t j = 0; j < count; ++j) {
     order[j] = (j * 7) % count;
-    for (std::int64_t i = 0; i < samples; ++i) curvature[j] += table[j * samples + i] * table[j * samples + i] * inverse[i];
+    for (std::int64_t i = 0; i < samples; ++i)
+      curvature[j] += table[j * samples + i] * table[j * samples + i] * inverse[i];
   }
   ColumnState state{weights.data(), slack.data(), inverse.data(), lower.data(), upper.data(), curvature.data()};
   double value = HUGE_VAL;
@@ -553,7 +667,8 @@ void test_model(const LinearLoops& loops, const std::vector<double>& table, std:
   for (std::int64_t j = 0; j < count; ++j) {
     begin[j] = slope[j] = j % 3 ? 2.0 : -4.0;
     for (std::int64_t k = 0; k < count; ++k)
-      for (std::int64_t i = 0; i < samples; ++i) square[j * count + k] += table[j * samples + i] * table[k * samples + i];
+      for (std::int64_t i = 0; i < samples; ++i)
+        square[j * count + k] += table[j * samples + i] * table[k * samples + i];
     square[j * count + j] += 1.0;
   }
   const double worst = loops.descend_model(square.data(), count, weights.data(), slope.data(), 1e-9, 10000);
@@ -587,7 +702,8 @@ void test_linear(std::mt19937& random) {
         }
         starts.push_back(static_cast<std::int32_t>(kept.size()));
       }
-      const std::vector<std::int64_t> long_starts(starts.begin(), starts.end()), long_features(features.begin(), features.end());
+      const std::vector<std::int64_t> long_starts(starts.begin(), starts.end()),
+          long_features(features.begin(), features.end());
       for (const Level& level : usable_levels()) {
         const LinearLoops& loops = *level.linear;
         test_model(loops, table, count, d);
@@ -597,23 +713,33 @@ void test_linear(std::mt19937& random) {
         test_columns(DenseRows<double>{table.data(), d}, loops.dense_double, table, count, d, objective);
         using Short = std::int32_t;
         using Long = std::int64_t;
-        test_rows(CompressedRows<float, Short>{starts.data(), features.data(), kept_single.data(), d}, loops.short_single, table, count, d, first);
-        test_columns(CompressedRows<float, Short>{starts.data(), features.data(), kept_single.data(), d}, loops.short_single, table, count, d, objective);
-        test_rows(CompressedRows<double, Short>{starts.data(), features.data(), kept.data(), d}, loops.short_double, table, count, d, first);
-        test_columns(CompressedRows<double, Short>{starts.data(), features.data(), kept.data(), d}, loops.short_double, table, count, d, objective);
-        test_rows(CompressedRows<float, Long>{long_starts.data(), long_features.data(), kept_single.data(), d}, loops.long_single, table, count, d, first);
-        test_columns(CompressedRows<float, Long>{long_starts.data(), long_features.data(), kept_single.data(), d}, loops.long_single, table, count, d, objective);
-        test_rows(CompressedRows<double, Long>{long_starts.data(), long_features.data(), kept.data(), d}, loops.long_double, table, count, d, first);
-        test_columns(CompressedRows<double, Long>{long_starts.data(), long_features.data(), kept.data(), d}, loops.long_double, table, count, d, objective);
+        test_rows(CompressedRows<float, Short>{starts.data(), features.data(), kept_single.data(), d},
+                  loops.short_single, table, count, d, first);
+        test_columns(CompressedRows<float, Short>{starts.data(), features.data(), kept_single.data(), d},
+                     loops.short_single, table, count, d, objective);
+        test_rows(CompressedRows<double, Short>{starts.data(), features.data(), kept.data(), d}, loops.short_double,
+                  table, count, d, first);
+        test_columns(CompressedRows<double, Short>{starts.data(), features.data(), kept.data(), d}, loops.short_double,
+                     table, count, d, objective);
+        test_rows(CompressedRows<float, Long>{long_starts.data(), long_features.data(), kept_single.data(), d},
+                  loops.long_single, table, count, d, first);
+        test_columns(CompressedRows<float, Long>{long_starts.data(), long_features.data(), kept_single.data(), d},
+                     loops.long_single, table, count, d, objective);
+        test_rows(CompressedRows<double, Long>{long_starts.data(), long_features.data(), kept.data(), d},
+                  loops.long_double, table, count, d, first);
+        test_columns(CompressedRows<double, Long>{long_starts.data(), long_features.data(), kept.data(), d},
+                     loops.long_double, table, count, d, objective);
       }
     }
 }
 
-// Stochastic subgradient steps on dense and compressed rows, in exactly as much memory as they take, against weights that are
-// written out in every step. The first step of 1/t makes the scale 0; the ball is small enough to be hit.
-template <class Rows> void check_descent(const Rows& rows, const RowLoops<Rows>& loops, const std::vector<double>& dense,
-                                         std::int64_t n, std::int64_t width, std::int64_t batch, double radius) {
-  std::vector<double> linear(n), lower(n, -1.0), upper(n, 1.0), ridge(n), direction(width + 1, 0.0), sums(width + 1, 0.0);
+// Stochastic subgradient steps on dense and compressed rows, in exactly as much memory as they take, against weights
+// that are written out in every step. The first step of 1/t makes the scale 0; the ball is small enough to be hit.
+template <class Rows>
+void check_descent(const Rows& rows, const RowLoops<Rows>& loops, const std::vector<double>& dense, std::int64_t n,
+                   std::int64_t width, std::int64_t batch, double radius) {
+  std::vector<double> linear(n), lower(n, -1.0), upper(n, 1.0), ridge(n), direction(width + 1, 0.0),
+      sums(width + 1, 0.0);
   std::vector<double> answers(n, 0.0), visits(n, 0.0), room(batch), offset{0.0}, offset_sums{0.0}, share{0.02};
   std::vector<std::int32_t> group(n);
   std::vector<std::int64_t> order(3 * n);
@@ -623,9 +749,36 @@ template <class Rows> void check_descent(const Rows& rows, const RowLoops<Rows>&
     group[i] = i % 5 ? 0 : -1;
   }
   for (std::int64_t k = 0; k < 3 * n; ++k) order[k] = (7 * k + k / n) % n;
-  DescentState s{direction.data(), sums.data(), offset.data(), offset_sums.data(), linear.data(), lower.data(), upper.data(),
-                 ridge.data(), nullptr, group.data(), share.data(), answers.data(), visits.data(), room.data(), width, 1, 0.5,
-                 static_cast<double>(n), 1.0, 1.0, 0.0, 0.7, radius, true, 1.0, 0.0, 0.0, 0.0, 0.0, 0};
+  DescentState s{direction.data(),
+                 sums.data(),
+                 offset.data(),
+                 offset_sums.data(),
+                 linear.data(),
+                 lower.data(),
+                 upper.data(),
+                 ridge.data(),
+                 nullptr,
+                 group.data(),
+                 share.data(),
+                 answers.data(),
+                 visits.data(),
+                 room.data(),
+                 width,
+                 1,
+                 0.5,
+                 static_cast<double>(n),
+                 1.0,
+                 1.0,
+                 0.0,
+                 0.7,
+                 radius,
+                 true,
+                 1.0,
+                 0.0,
+                 0.0,
+                 0.0,
+                 0.0,
+                 0};
   loops.descend(rows, s, order.data(), 0, 2 * n, batch);
   loops.descend(rows, s, order.data(), 2 * n, 3 * n, batch);
 
@@ -642,7 +795,8 @@ template <class Rows> void check_descent(const Rows& rows, const RowLoops<Rows>&
         const double wish = ridge[i] > 0.0 ? z / ridge[i] : z > 0.0 ? 1.0 : z < 0.0 ? -1.0 : 0.0;
         answer[k - first] = std::min(1.0, std::max(-1.0, wish));
       }
-      const double eta = 1.0 / static_cast<double>(++t), push = eta * static_cast<double>(n) / static_cast<double>(last - first);
+      const double eta = 1.0 / static_cast<double>(++t),
+                   push = eta * static_cast<double>(n) / static_cast<double>(last - first);
       for (double& value : w) value *= 1.0 - eta;
       rho -= 0.7 * eta * static_cast<double>(n) * 0.02;
       double length = 0.0;
@@ -685,18 +839,21 @@ void test_stochastic_steps(std::mt19937& random) {
     for (const Level& level : usable_levels())
       for (std::int64_t batch : {1, 4})
         for (double radius : {2.0, static_cast<double>(INFINITY)}) {
-          check_descent(DenseRows<double>{dense.data(), width}, level.linear->dense_double, dense, n, width, batch, radius);
-          check_descent(DenseRows<float>{single.data(), width}, level.linear->dense_single, dense, n, width, batch, radius);
+          check_descent(DenseRows<double>{dense.data(), width}, level.linear->dense_double, dense, n, width, batch,
+                        radius);
+          check_descent(DenseRows<float>{single.data(), width}, level.linear->dense_single, dense, n, width, batch,
+                        radius);
           check_descent(CompressedRows<double, std::int32_t>{starts.data(), features.data(), values.data(), width},
                         level.linear->short_double, dense, n, width, batch, radius);
         }
   }
 }
 
-// A stream with copies under both labels, with all rows at hand or a store of four: every level takes the same steps to the
-// last bit, nothing of the poison beyond the slots gets in, and the gradient is that of a plain sum.
+// A stream with copies under both labels, with all rows at hand or a store of four: every level takes the same steps to
+// the last bit, nothing of the poison beyond the slots gets in, and the gradient is that of a plain sum.
 template <class Value, class Loop>
-std::vector<double> stream(Loop loop, std::int64_t n, bool grouped, bool novelty, Rule rule, std::int64_t held, std::int64_t& steps) {
+std::vector<double> stream(Loop loop, std::int64_t n, bool grouped, bool novelty, Rule rule, std::int64_t held,
+                           std::int64_t& steps) {
   std::mt19937 random(11);
   std::normal_distribution<double> normal;
   std::vector<double> x(n), linear(n), lower(n), upper(n), start(n, novelty ? 0.2 : 0.0);
@@ -710,14 +867,16 @@ std::vector<double> stream(Loop loop, std::int64_t n, bool grouped, bool novelty
   }
   std::vector<Value> matrix(n * n), storage(held * (n + 3), static_cast<Value>(NAN));
   for (std::int64_t i = 0; i < n; ++i)
-    for (std::int64_t j = 0; j < n; ++j) matrix[i * n + j] = static_cast<Value>(std::exp(-0.5 * (x[i] - x[j]) * (x[i] - x[j])));
+    for (std::int64_t j = 0; j < n; ++j)
+      matrix[i * n + j] = static_cast<Value>(std::exp(-0.5 * (x[i] - x[j]) * (x[i] - x[j])));
   std::vector<double> dual(n, NAN), gradient(n, NAN), low(n, NAN), high(n, NAN), diagonal(n), ridge(n, 0.0);
   for (std::int64_t i = 0; i < n; ++i) diagonal[i] = static_cast<double>(matrix[i * n + i]);
   std::vector<std::int32_t> group(n, grouped ? 0 : -1);
   std::vector<std::int64_t> arrivals(n + 4, -1), slot(n, -1), length(held, n), last_use(held, 0), owner(held, -1);
   for (std::int64_t i = 0; i < n; ++i) arrivals[i] = i;
   for (auto* array : {&linear, &lower, &upper, &start}) array->resize(n + 4, 0.0);
-  const OnlineArrays machine{dual.data(), gradient.data(), low.data(), high.data(), diagonal.data(), ridge.data(), group.data(), grouped, n % 2 == 1 || !novelty};
+  const OnlineArrays machine{dual.data(),  gradient.data(), low.data(), high.data(),           diagonal.data(),
+                             ridge.data(), group.data(),    grouped,    n % 2 == 1 || !novelty};
   const Arrivals samples{arrivals.data(), linear.data(), lower.data(), upper.data(), start.data(), n + 4};
   RowStore<Value> rows{storage.data(), n + 3, slot.data(), length.data(), last_use.data(), 0, 0};
   OnlineProgress progress{0, 0, 0};
@@ -755,10 +914,16 @@ void test_online() {
         std::int64_t first = 0, steps = 0;
         for (const Level& level : usable_levels())
           for (std::int64_t held : {n + 4, std::int64_t{4}}) {
-            const auto a = stream<float>(level.solvers->online_single, n, kind > 0, kind > 1, static_cast<Rule>(rule), held, steps);
-            if (single.empty()) { single = a; first = steps; }
-            check(steps == first && std::memcmp(single.data(), a.data(), n * sizeof(double)) == 0, "levels agree on a stream");
-            const auto b = stream<double>(level.solvers->online, n, kind > 0, kind > 1, static_cast<Rule>(rule), held, steps);
+            const auto a = stream<float>(level.solvers->online_single, n, kind > 0, kind > 1, static_cast<Rule>(rule),
+                                         held, steps);
+            if (single.empty()) {
+              single = a;
+              first = steps;
+            }
+            check(steps == first && std::memcmp(single.data(), a.data(), n * sizeof(double)) == 0,
+                  "levels agree on a stream");
+            const auto b =
+                stream<double>(level.solvers->online, n, kind > 0, kind > 1, static_cast<Rule>(rule), held, steps);
             if (twice.empty()) twice = b;
             check(std::memcmp(twice.data(), b.data(), n * sizeof(double)) == 0, "levels agree on a stream");
           }

@@ -1,5 +1,6 @@
-// Reads and writes LIBSVM's text under the address and undefined-behaviour sanitisers: every array has exactly the size that
-// the loops may use, texts are mutated at random, numbers are compared with strtod, and what is written is read back.
+// Reads and writes LIBSVM's text under the address and undefined-behaviour sanitisers: every array has exactly the size
+// that the loops may use, texts are mutated at random, numbers are compared with strtod, and what is written is read
+// back.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -42,18 +43,24 @@ template <class Value, class Index> struct Samples {
   Samples(const Text& text, const TextRules& rules) {
     const Counts counts = count_lines(text.begin(), text.end());
     const std::int64_t rows = counts.lines + (text.length > 0 && text.end()[-1] != '\n');
-    labels.resize(rows), ends.resize(rows), queries.resize(rows), features.resize(counts.colons), values.resize(counts.colons);
-    found = read_lines<Value, Index>(text.begin(), text.end(), rules,
-                                     {labels.data(), ends.data(), queries.data(), features.data(), values.data(), rows, counts.colons});
+    labels.resize(rows), ends.resize(rows), queries.resize(rows), features.resize(counts.colons),
+        values.resize(counts.colons);
+    found = read_lines<Value, Index>(
+        text.begin(), text.end(), rules,
+        {labels.data(), ends.data(), queries.data(), features.data(), values.data(), rows, counts.colons});
     check(found.rows <= rows && found.stored <= counts.colons, "rows and values in their room");
-    check(found.status == TextStatus::good || (found.line >= text.begin() && found.line < text.end()), "a bad line is in the text");
-    labels.resize(found.rows), ends.resize(found.rows), queries.resize(found.rows), features.resize(found.stored), values.resize(found.stored);
+    check(found.status == TextStatus::good || (found.line >= text.begin() && found.line < text.end()),
+          "a bad line is in the text");
+    labels.resize(found.rows), ends.resize(found.rows), queries.resize(found.rows), features.resize(found.stored),
+        values.resize(found.stored);
   }
 };
 
 void test_numbers(std::mt19937_64& random) {
-  std::vector<std::string> words = {"0", "-0", "1", "12345678", "1234567.12345678", "0.1234567812345678", "9007199254740993", ".5", "5.",
-                                    "1e400", "-1e400", "1e-400", "1e99999999999999999999", "4.9e-324", "+7", "1E5", "inf", "-nan", "infinity"};
+  std::vector<std::string> words = {
+      "0",  "-0",  "1",     "12345678", "1234567.12345678", "0.1234567812345678",     "9007199254740993",
+      ".5", "5.",  "1e400", "-1e400",   "1e-400",           "1e99999999999999999999", "4.9e-324",
+      "+7", "1E5", "inf",   "-nan",     "infinity"};
   for (int k = 0; k < 20000; ++k) {
     char word[64];
     double value;
@@ -81,7 +88,8 @@ void test_numbers(std::mt19937_64& random) {
       check(std::string(out, write_number(out, value, digits)) == expected, "as printf writes it", word);
     }
   }
-  for (const char* word : {"", "+", "-", ".", "e5", "1e", "1e+", "+-1", "--1", "1.2.3", "0x10", "nan(1)", "1_0", "infinit", "1,5", "1:"}) {
+  for (const char* word :
+       {"", "+", "-", ".", "e5", "1e", "1e+", "+-1", "--1", "1.2.3", "0x10", "nan(1)", "1_0", "infinit", "1,5", "1:"}) {
     const Text text(word);
     const char* p = text.begin();
     double value;
@@ -96,9 +104,12 @@ void test_mutations(std::mt19937_64& random) {
     std::string mutated = start;
     for (int change = random() % 8; change >= 0; --change) {
       const std::size_t at = random() % mutated.size();
-      if (random() % 3 == 0) mutated.erase(at, 1 + random() % 5);
-      else if (random() % 2) mutated.insert(at, 1, alphabet[random() % alphabet.size()]);
-      else mutated[at] = alphabet[random() % alphabet.size()];
+      if (random() % 3 == 0)
+        mutated.erase(at, 1 + random() % 5);
+      else if (random() % 2)
+        mutated.insert(at, 1, alphabet[random() % alphabet.size()]);
+      else
+        mutated[at] = alphabet[random() % alphabet.size()];
       if (mutated.empty()) mutated = "1";
     }
     const Text text(mutated);
@@ -107,11 +118,13 @@ void test_mutations(std::mt19937_64& random) {
     const Samples<float, std::int32_t> narrow(text, rules);
     const Samples<double, std::int64_t> wide(text, rules);
     check(wide.found.status != TextStatus::wide_index, "wide indices fit", mutated);
-    check(narrow.found.status != TextStatus::good || wide.found.status == TextStatus::good, "both readers agree", mutated);
+    check(narrow.found.status != TextStatus::good || wide.found.status == TextStatus::good, "both readers agree",
+          mutated);
     std::vector<std::int64_t> odd(1 + random() % 4);
     std::int64_t found_odd = 0;
     for (const char* p = text.begin(); p < text.end();) {
-      const PlainFound found = find_odd_lines(text.begin(), p, text.end(), {queries, false, false}, odd.data(), odd.size());
+      const PlainFound found =
+          find_odd_lines(text.begin(), p, text.end(), {queries, false, false}, odd.data(), odd.size());
       check(found.next > p, "the search goes on", mutated);
       found_odd += found.odd;
       p = found.next;
@@ -138,14 +151,16 @@ template <class Index> void test_writing(std::mt19937_64& random) {
       }
       starts.push_back(features.size());
     }
-    const TextRows<Index> all{labels.data(), starts.data(), features.data(), values.data(), k % 2 ? queries.data() : nullptr};
+    const TextRows<Index> all{labels.data(), starts.data(), features.data(), values.data(),
+                              k % 2 ? queries.data() : nullptr};
     std::vector<char> room(text_room(all, 0, rows));
     const Text text(std::string(room.data(), write_lines(all, 0, rows, k % 3 > 0, 17, room.data())));
     const Samples<double, Index> again(text, {k % 3 > 0, true, 1'000'000'000'000'000'000, rows > 0 && k % 2});
     const std::string shown(text.begin(), text.end());
     check(again.found.status == TextStatus::good && again.found.rows == rows, "what was written is read", shown);
     check(again.labels == labels && again.features == features, "with its labels and features", shown);
-    check(values.empty() || std::memcmp(again.values.data(), values.data(), values.size() * sizeof(double)) == 0, "and its values", shown);
+    check(values.empty() || std::memcmp(again.values.data(), values.data(), values.size() * sizeof(double)) == 0,
+          "and its values", shown);
     check(std::equal(again.ends.begin(), again.ends.end(), starts.begin() + 1), "and its rows", shown);
     check(k % 2 == 0 || again.queries == queries, "and its queries", shown);
   }
