@@ -1,4 +1,4 @@
-"""Distances to prototypes: given, drawn and found."""
+"""Distances to prototypes: given, drawn from the samples, and from k-means."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def test_distances_to_given_prototypes(metric):
     np.testing.assert_allclose(features, cdist(X, X[::30], metric), atol=1e-7)
 
 
-def test_gaussians_of_distances():
+def test_gaussian_features():
     X, _ = wine()
     features = DistanceMap(X[:3], gamma=0.1).fit_transform(X)
     np.testing.assert_allclose(features, np.exp(-0.1 * cdist(X, X[:3]) ** 2), atol=1e-12)
@@ -24,7 +24,7 @@ def test_gaussians_of_distances():
     np.testing.assert_array_equal(far, [[0.0], [1.0]])
 
 
-def test_a_function_of_two_samples():
+def test_callable_metric():
     X, _ = wine()
     features = DistanceMap(X[:2], metric=lambda a, b: np.abs(a - b).max()).fit_transform(X)
     np.testing.assert_allclose(features, cdist(X, X[:2], "chebyshev"))
@@ -39,7 +39,7 @@ def test_samples_as_prototypes():
     assert DistanceMap("sample", 10_000).fit(X).prototypes_.shape == X.shape
 
 
-@pytest.mark.parametrize("repetitions", [1, 150])  # k-means at once, and in small batches
+@pytest.mark.parametrize("repetitions", [1, 150])  # k-means and mini-batch k-means
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_centres_as_prototypes(repetitions, form):
     random = np.random.default_rng(0)

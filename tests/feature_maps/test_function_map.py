@@ -1,4 +1,4 @@
-"""Outputs of functions and fitted estimators."""
+"""Features from functions and fitted estimators."""
 
 import numpy as np
 import pytest
@@ -12,9 +12,9 @@ from maxmargin.feature_maps import FunctionMap
 from reference.data import wine
 
 
-def test_estimators_and_functions():
+def test_features_equal_the_output():
     X, y = wine()
-    clusters = KMeans(3, n_init=1, random_state=0).fit(X)  # has both methods; transform goes first
+    clusters = KMeans(3, n_init=1, random_state=0).fit(X)  # has both methods; transform takes precedence
     np.testing.assert_array_equal(FunctionMap(clusters).fit_transform(X), clusters.transform(X))
     ridge = Ridge().fit(X, y)
     np.testing.assert_array_equal(FunctionMap(ridge).fit_transform(X).ravel(), ridge.predict(X))
@@ -31,13 +31,13 @@ def test_errors():
     X, _ = wine()
     for map, words in [
         (FunctionMap(), "function must be callable, a torch module or have"),
-        (FunctionMap(np.tanh, layer="1"), "layer='1' is a part of a torch module"),
+        (FunctionMap(np.tanh, layer="1"), "layer='1' requires a torch module"),
         (FunctionMap(np.tanh, batch_size=0), "batch_size must be"),
         (FunctionMap(lambda X: X.sum()), r"shape \(\) for 1 samples"),
-        (FunctionMap(lambda X: np.array(["a"])), "not real numbers"),
+        (FunctionMap(lambda X: np.array(["a"])), "must return real numbers"),
         (FunctionMap(lambda X: X * np.inf), "not finite"),
     ]:
         with np.errstate(all="ignore"), pytest.raises(ValueError, match=words):
             map.fit(X)
-    with pytest.raises(ValueError, match="gave 178 features for 178 samples, but 1 for the first"):
+    with pytest.raises(ValueError, match="returned 178 features for 178 samples, but 1 in fit"):
         FunctionMap(lambda X: X @ X.T).fit(X).transform(X)

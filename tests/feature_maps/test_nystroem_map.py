@@ -1,4 +1,4 @@
-"""Nyström's approximation: exact where it must be, scikit-learn's elsewhere, within bounds of memory."""
+"""Nyström approximation: exact with all samples as landmarks, agreement with scikit-learn, memory."""
 
 import tracemalloc
 
@@ -48,7 +48,7 @@ def test_all_samples_as_landmarks_give_the_kernel(kernel, form):
 
 
 @pytest.mark.parametrize("kernel", [overlap, 0.5 * Gaussian(0.1) + Linear()], ids=["function", "sum"])
-def test_kernels_of_your_own_are_in_double_precision(kernel):
+def test_custom_kernels_give_float64_features(kernel):
     X = histograms()
     features = NystroemMap(kernel, n_components=len(X)).fit_transform(X)
     assert features.dtype == np.float64
@@ -57,7 +57,7 @@ def test_kernels_of_your_own_are_in_double_precision(kernel):
 
 
 @pytest.mark.parametrize("gamma", [0.001, 0.05, 2.0, 100.0])
-def test_the_same_landmarks_give_scikit_learns_approximation(gamma):
+def test_agrees_with_sklearn_on_the_same_landmarks(gamma):
     X, _ = wine()
     theirs = Nystroem(gamma=gamma, n_components=60, random_state=0).fit(X)
     ours = NystroemMap(gamma=gamma, landmarks=theirs.components_).fit(X)
@@ -68,7 +68,7 @@ def test_the_same_landmarks_give_scikit_learns_approximation(gamma):
 
 
 @pytest.mark.parametrize("landmarks", ["sample", "kmeans"])
-def test_the_error_falls_with_the_landmarks(landmarks):
+def test_error_decreases_with_more_landmarks(landmarks):
     X, _ = wine()
     errors = [
         NystroemMap(n_components=n, landmarks=landmarks, random_state=0).fit(X).approximation_error_
@@ -79,7 +79,7 @@ def test_the_error_falls_with_the_landmarks(landmarks):
     assert errors[-1] < 0.05
 
 
-def test_the_error_is_what_it_says():
+def test_approximation_error_is_the_mean_trace():
     X = np.random.default_rng(0).normal(size=(900, 3))
     map = NystroemMap(n_components=20, random_state=0).fit(X)
     features = map.transform(X).astype(float)
@@ -88,7 +88,7 @@ def test_the_error_is_what_it_says():
     assert trace > 0.01
 
 
-def test_k_means_approximates_better():
+def test_k_means_landmarks_have_a_smaller_error():
     X = np.random.default_rng(0).normal(size=(2000, 4))
     drawn, found = (
         NystroemMap(n_components=50, landmarks=landmarks, random_state=0).fit(X).approximation_error_
@@ -97,7 +97,7 @@ def test_k_means_approximates_better():
     assert found < 0.95 * drawn
 
 
-def test_landmarks_that_repeat_themselves():
+def test_duplicate_landmarks():
     X, _ = wine()
     once, thrice = NystroemMap(landmarks=X[:40]).fit(X), NystroemMap(landmarks=np.tile(X[:40], (3, 1))).fit(X)
     assert thrice.landmarks_.shape[0] == 120
@@ -106,7 +106,7 @@ def test_landmarks_that_repeat_themselves():
     np.testing.assert_allclose(left @ left.T, right @ right.T, atol=1e-5)
 
 
-def test_an_indefinite_kernel_loses_its_negative_part():
+def test_indefinite_kernel_is_projected_to_its_positive_part():
     X, _ = wine()
     map = NystroemMap("sigmoid", 0.5, coef0=-1.0, n_components=len(X)).fit(X)
     features = map.transform(X).astype(float)
@@ -116,19 +116,19 @@ def test_an_indefinite_kernel_loses_its_negative_part():
     np.testing.assert_allclose(features @ features.T, positive, atol=1e-2)
 
 
-def test_no_landmark_has_a_feature():
+def test_zero_kernel_matrix_is_an_error():
     with pytest.raises(ValueError, match="no positive eigenvalue"):
         NystroemMap("linear").fit(np.zeros((5, 2)))
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1e-14, 1e5])
-def test_the_size_of_numbers_does_not_matter(scale):
+def test_scale_invariance(scale):
     X, _ = wine()
     features = NystroemMap("linear", n_components=len(X)).fit_transform(scale * X).astype(float)
     np.testing.assert_allclose(features @ features.T / scale**2, X @ X.T, atol=1e-4 * (X @ X.T).max())
 
 
-def test_samples_far_away_and_huge():
+def test_distant_and_huge_samples():
     X, _ = wine()
     map = NystroemMap(gamma=0.05, landmarks=X[:50]).fit(X)
     far = X * np.array([1.0, 30.0, 1e4, 1e16, 1e40])[:, None, None]
@@ -138,7 +138,7 @@ def test_samples_far_away_and_huge():
         NystroemMap("poly", 1.0, landmarks=X[:50]).fit(X).transform(1e100 * X)
 
 
-def test_values_next_to_nothing_are_nothing():
+def test_no_subnormal_features():
     X = np.linspace(0.0, 200.0, 50)[:, None]
     features = NystroemMap(gamma=1.0, n_components=50).fit_transform(X)
     stored = np.abs(features[features != 0])
@@ -146,7 +146,7 @@ def test_values_next_to_nothing_are_nothing():
     np.testing.assert_allclose(features @ features.T, Gaussian(1.0)(X), atol=1e-6)
 
 
-def test_memory_is_that_of_the_features():
+def test_memory_use_is_that_of_the_features():
     X = np.random.default_rng(0).normal(size=(60_000, 5)).astype(np.float32)
     map = NystroemMap(n_components=200, gamma=2.0, random_state=0).fit(X)
     tracemalloc.start()
@@ -157,21 +157,21 @@ def test_memory_is_that_of_the_features():
     assert peak < features.nbytes + 2**25
 
 
-def test_threads_do_not_change_the_features():
+def test_features_do_not_depend_on_threads():
     X = np.random.default_rng(0).normal(size=(3000, 5))
     alone, together = (NystroemMap(n_components=80, n_jobs=n, random_state=0).fit_transform(X) for n in (1, 2))
     np.testing.assert_allclose(alone, together, atol=1e-5)
 
 
-def test_blas_is_limited_while_features_are_computed():
+def test_blas_thread_limit_during_transform():
     seen = []
 
-    def watching(A, B):
+    def recording_kernel(A, B):
         seen.append(max(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"))
         return A @ B.T
 
     X, _ = wine()
-    map = NystroemMap(watching, n_components=20, n_jobs=1).fit(X)
+    map = NystroemMap(recording_kernel, n_components=20, n_jobs=1).fit(X)
     seen.clear()
     before = threadpool_info()
     map.transform(X)
@@ -179,16 +179,16 @@ def test_blas_is_limited_while_features_are_computed():
     assert threadpool_info() == before
 
 
-def test_a_linear_machine_on_all_features_is_the_machine():
+def test_linear_svc_on_all_features_equals_the_kernel_svc():
     X, y = wine()
     X, y = X[:130], y[:130]
     pipeline = make_pipeline(NystroemMap(n_components=130, gamma=0.05), SVC(kernel="linear", C=10, tol=1e-6)).fit(X, y)
-    machine = SVC(gamma=0.05, C=10, tol=1e-6).fit(X, y)
-    assert pipeline[-1].certificate_.primal == pytest.approx(machine.certificate_.primal, rel=1e-4)
-    np.testing.assert_allclose(pipeline.decision_function(X), machine.decision_function(X), atol=1e-3)
+    exact = SVC(gamma=0.05, C=10, tol=1e-6).fit(X, y)
+    assert pipeline[-1].certificate_.primal == pytest.approx(exact.certificate_.primal, rel=1e-4)
+    np.testing.assert_allclose(pipeline.decision_function(X), exact.decision_function(X), atol=1e-3)
 
 
-def test_a_function_of_features_is_an_expansion():
+def test_linear_function_of_features_is_a_kernel_expansion():
     X, _ = wine()
     features = LandmarkFeatures.of(Gaussian(0.05), _points(X[:40]))
     weights = np.random.default_rng(0).normal(size=(3, 40))
@@ -202,7 +202,7 @@ def _points(X):
     return Points(X)
 
 
-def test_the_choice_of_landmarks_repeats_itself():
+def test_random_state_makes_landmarks_reproducible():
     X, _ = wine()
     map = NystroemMap(n_components=30, random_state=5)
     np.testing.assert_array_equal(clone(map).fit_transform(X), clone(map).fit_transform(X))

@@ -1,4 +1,4 @@
-"""Radius and angles: conventions, the way back, hard cases."""
+"""Polar coordinates: conventions, inverse transform, extreme values."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def test_three_dimensions_are_spherical_coordinates_about_the_first_axis():
                   elements=st.floats(-1e3, 1e3)),
     st.sampled_from([None, "mean"]),
 )  # fmt: skip
-def test_there_and_back(X, center):
+def test_inverse_transform(X, center):
     map = PolarCoordinates(center).fit(X)
     features = map.transform(X)
     assert (features[:, 0] >= 0).all()
@@ -38,14 +38,14 @@ def test_there_and_back(X, center):
     np.testing.assert_allclose(map.inverse_transform(features), X, atol=1e-9)
 
 
-def test_huge_and_tiny_radii_keep_their_digits():
+def test_huge_and_tiny_radii_are_accurate():
     X = np.array([[3e200, 4e200], [3e-200, 4e-200]])
     radius, angle = PolarCoordinates().fit_transform(X).T
     np.testing.assert_allclose(radius, [5e200, 5e-200])
     np.testing.assert_allclose(angle, np.arctan2(4, 3))
 
 
-def test_a_ring_becomes_separable():
+def test_rings_become_linearly_separable():
     random = np.random.default_rng(0)
     angle, y = random.uniform(-np.pi, np.pi, 200), np.repeat([0, 1], 100)
     X = (np.where(y, 2.0, 1.0) + random.uniform(-0.3, 0.3, 200)) * np.array([np.cos(angle), np.sin(angle)]) + 5.0
@@ -54,7 +54,7 @@ def test_a_ring_becomes_separable():
     assert SVC(kernel="linear", C=np.inf).fit(polar, y).score(polar, y) == 1.0
 
 
-def test_names():
+def test_feature_names():
     assert list(PolarCoordinates().fit(np.ones((1, 2))).get_feature_names_out()) == ["radius", "angle"]
     assert list(PolarCoordinates().fit(np.ones((1, 3))).get_feature_names_out()) == ["radius", "angle1", "angle2"]
 
@@ -62,9 +62,9 @@ def test_names():
 def test_errors():
     with pytest.raises(ValueError, match="at least 2 features"):
         PolarCoordinates().fit([[1.0]])
-    with pytest.raises(ValueError, match="one number for each of 2 features"):
+    with pytest.raises(ValueError, match="one number per feature"):
         PolarCoordinates([1.0, 2.0, 3.0]).fit([[1.0, 2.0]])
     with pytest.raises(ValueError, match="center must be 'mean'"):
         PolarCoordinates("median").fit([[1.0, 2.0]])
-    with pytest.raises(ValueError, match="there must be 2 columns"):
+    with pytest.raises(ValueError, match="must have 2 columns"):
         PolarCoordinates().fit([[1.0, 2.0]]).inverse_transform([[1.0, 2.0, 3.0]])

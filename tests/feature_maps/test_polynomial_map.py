@@ -1,4 +1,4 @@
-"""Weighted monomials: their inner products are the polynomial kernel, and a linear machine on them is the machine."""
+"""Weighted monomials: inner products equal the polynomial kernel, and linear SVC on them equals kernel SVC."""
 
 from math import comb
 
@@ -29,28 +29,28 @@ def test_inner_products_are_the_kernel(degree, coef0, form):
 
 
 @pytest.mark.parametrize("gamma", ["scale", "auto", 0.2])
-def test_a_linear_machine_on_the_features_is_the_machine(gamma):
+def test_linear_svc_on_the_features_equals_the_kernel_svc(gamma):
     X, y = iris()
     X, y = X[50:], y[50:]
     features = PolynomialMap(gamma=gamma, coef0=1.0).fit_transform(X)
     linear = SVC(kernel="linear", tol=1e-8).fit(features, y)
-    machine = SVC(kernel="poly", gamma=gamma, coef0=1.0, tol=1e-8).fit(X, y)
-    np.testing.assert_allclose(linear.certificate_.primal, machine.certificate_.primal, rtol=1e-9)
-    np.testing.assert_allclose(linear.decision_function(features), machine.decision_function(X), atol=1e-6)
+    exact = SVC(kernel="poly", gamma=gamma, coef0=1.0, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(linear.certificate_.primal, exact.certificate_.primal, rtol=1e-9)
+    np.testing.assert_allclose(linear.decision_function(features), exact.decision_function(X), atol=1e-6)
 
 
-def test_names_follow_the_columns():
+def test_feature_names_and_weights():
     map = PolynomialMap(2, 1.0, 1.0).fit([[1.0, 2.0]])
     assert list(map.get_feature_names_out()) == ["1", "x0", "x1", "x0^2", "x0 x1", "x1^2"]
     np.testing.assert_allclose(map.transform([[3.0, 5.0]]), [np.sqrt([1, 2 * 9, 2 * 25, 81, 2 * 225, 625])])
 
 
-def test_too_many_features_are_an_error_before_any_memory_is_taken():
-    with pytest.raises(ValueError, match=r"the weights of 8,416,958,750,200 features take .* GiB.*kernel='poly'"):
+def test_too_many_features_are_an_error_before_allocation():
+    with pytest.raises(ValueError, match=r"the weights of 8,416,958,750,200 features need .* GiB.*kernel='poly'"):
         PolynomialMap(5, coef0=0.0).fit(np.ones((3, 1000)) + np.arange(1000))
 
 
-def test_too_many_samples_are_an_error_before_any_memory_is_taken(monkeypatch):
+def test_too_many_samples_are_an_error_before_allocation(monkeypatch):
     monkeypatch.setattr("maxmargin.feature_maps.polynomial_map.usable_memory", lambda: 2**20)
     map = PolynomialMap(2).fit(np.ones((3, 50)))
     with pytest.raises(ValueError, match="500 samples of 1,275 features"):

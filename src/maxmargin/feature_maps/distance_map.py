@@ -1,7 +1,7 @@
-"""Distances to prototypes: φ(x) = (d(x, p_1), …, d(x, p_B)), or gaussians of them, exp(−γ d(x, p_j)²).
+"""Distances to prototypes: φ(x) = (d(x, p_1), …, d(x, p_B)), or Gaussians of them, exp(−γ d(x, p_j)²).
 
-Any distance makes features of any samples, without a kernel: a radial basis function network is a linear machine on
-gaussians of distances. Prototypes are given, drawn from the samples or found by k-means.
+The distance need not belong to a kernel. A radial basis function network is a linear estimator on Gaussians of
+distances. Prototypes are given, drawn from the samples, or computed by k-means.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from maxmargin.estimators.linear.landmarks import choose_landmarks
 from maxmargin.estimators.validation.parameters import check_count, check_number
-from maxmargin.feature_maps.feature_map import FeatureMap, finite
+from maxmargin.feature_maps.feature_map import FeatureMap, require_finite
 
 
 class DistanceMap(FeatureMap):
@@ -21,19 +21,19 @@ class DistanceMap(FeatureMap):
     Parameters
     ----------
     prototypes : "kmeans", "sample" or array-like of shape (n_prototypes, n_features), default="kmeans"
-        The centres of k-means (of up to max(10,000, 50 · `n_prototypes`) samples; in small batches from 10,000 samples
-        on), samples drawn at random, or prototypes that you know.
+        Centres of k-means (fitted on up to max(10,000, 50 · `n_prototypes`) samples, with mini-batches from 10,000
+        samples on), samples drawn at random, or an array of prototypes.
     n_prototypes : int, default=10
-        How many to find; never more than there are samples.
+        Number of prototypes to choose, at most the number of samples.
     metric : str or callable, default="euclidean"
-        A name that scikit-learn's ``pairwise_distances`` knows, or a function of two samples. Sparse samples want
-        one of its own: "euclidean", "manhattan", "cosine" and their synonyms.
+        A metric of scikit-learn's ``pairwise_distances``, or a function of two samples. Sparse samples require one of
+        "euclidean", "manhattan", "cosine" or their synonyms.
     gamma : float, optional
-        If given, features are exp(−gamma · distance²) in place of distances.
+        If given, the features are exp(−gamma · distance²) instead of the distances.
     n_jobs : int, optional
-        Processes or threads for metrics that scikit-learn does not compute at once.
+        Number of jobs for ``pairwise_distances``.
     random_state : int, RandomState or None
-        For the choice of prototypes.
+        Controls the choice of prototypes.
 
     Attributes
     ----------
@@ -64,28 +64,30 @@ class DistanceMap(FeatureMap):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> DistanceMap:
-        """Find the prototypes."""
-        X = self._check_training(X)
+        """Choose the prototypes."""
+        X = self._validate_training_data(X)
         count = check_count("n_prototypes", self.n_prototypes, 1)
         if self.gamma is not None:
             check_number("gamma", self.gamma, least=0)
         if self.metric == "precomputed":
-            raise ValueError("metric='precomputed' has no prototypes: distances are features as they are")
+            raise ValueError(
+                "metric='precomputed' has no prototypes; use the precomputed distances as features without DistanceMap"
+            )
         self.prototypes_ = choose_landmarks("prototypes", self.prototypes, X, count, self.random_state)
         self._n_features_out = self.prototypes_.shape[0]
-        self._distances(X[:1])  # a metric that does not know such data says so now
+        self._distances(X[:1])  # raises here if the metric does not support the data
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the distances of each sample, or gaussians of them."""
-        features = self._distances(self._check_samples(X))
+        """Return the distances from each sample to the prototypes, or Gaussians of them."""
+        features = self._distances(self._validate_samples(X))
         if self.gamma is not None:
-            with np.errstate(over="ignore"):  # ∞ is far away
+            with np.errstate(over="ignore"):  # exp(-inf) is 0
                 np.exp(-float(self.gamma) * np.square(features), out=features)
-        return finite(features, "scale the data, or choose another metric")
+        return require_finite(features, "scale the data, or choose another metric")
 
     def _distances(self, X: Any) -> Any:
-        from sklearn.metrics import pairwise_distances  # takes a moment to load
+        from sklearn.metrics import pairwise_distances  # slow import
 
         distances = pairwise_distances(X, self.prototypes_.astype(X.dtype), metric=self.metric, n_jobs=self.n_jobs)
         return distances.astype(X.dtype, copy=False)

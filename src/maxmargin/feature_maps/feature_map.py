@@ -1,4 +1,4 @@
-"""What all feature maps share at the door: data are checked once, single precision stays single precision."""
+"""Base class of the feature maps: input validation that keeps float32 and float64 data in their precision."""
 
 from __future__ import annotations
 
@@ -13,40 +13,38 @@ from maxmargin.matrices.values import check_finite
 
 
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # no type hints
-    """Base of the feature maps. They say what they accept and what becomes of a checked table."""
+    """Base class of the feature maps. A subclass implements `fit` and `transform` on validated data."""
 
     #: Whether sparse matrices are accepted.
-    _takes_sparse = True
+    _accepts_sparse = True
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self._takes_sparse
+        tags.input_tags.sparse = self._accepts_sparse
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _check_training(self, X: Any, **more: Any) -> Any:
-        """Return the table that a map is fitted to."""
-        return validate_data(self, X, **self._table, **more)
+    def _validate_training_data(self, X: Any, **options: Any) -> Any:
+        """Return the validated training data."""
+        return validate_data(self, X, **self._validation_options, **options)
 
-    def _check_samples(self, X: Any, **more: Any) -> Any:
-        """Return a table that is to be mapped."""
+    def _validate_samples(self, X: Any, **options: Any) -> Any:
+        """Return the validated samples to transform."""
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, **self._table, **more)
+        return validate_data(self, X, reset=False, **self._validation_options, **options)
 
     @property
-    def _table(self) -> dict[str, Any]:
-        """What is asked of a table of numbers."""
+    def _validation_options(self) -> dict[str, Any]:
+        """Arguments of scikit-learn's ``validate_data``."""
         return {
             "dtype": (np.float64, np.float32),
             "order": "C",
-            "accept_sparse": "csr" if self._takes_sparse else False,
+            "accept_sparse": "csr" if self._accepts_sparse else False,
             "accept_large_sparse": True,
         }
 
 
-def finite(features: Any, advice: str) -> Any:
-    """Return features, if they are all finite numbers."""
-    check_finite(
-        features.data if sparse.issparse(features) else features, f"some features are not finite numbers; {advice}"
-    )
+def require_finite(features: Any, advice: str) -> Any:
+    """Return the features; raise ValueError with advice if any is not finite."""
+    check_finite(features.data if sparse.issparse(features) else features, f"some features are not finite; {advice}")
     return features

@@ -1,4 +1,4 @@
-"""`NystroemMap`: features whose inner products approximate a kernel; `models/landmark_features.py` computes them."""
+"""Nyström approximation of a kernel as a transformer; `models/landmark_features.py` computes the features."""
 
 from __future__ import annotations
 
@@ -15,45 +15,43 @@ from maxmargin.resources import thread_count
 
 
 class NystroemMap(FeatureMap):
-    """Map samples to features φ with φ(x)·φ(z) ≈ k(x, z): Nyström's approximation with a few landmarks.
+    """Map samples to features φ with φ(x)·φ(z) ≈ k(x, z): the Nyström approximation with a few landmarks.
 
-    A linear machine on these features is nearly the machine with the kernel, and its time and memory grow with the
-    number of samples, not with its square. Kernel values are computed natively, and with the features are in single
-    precision where that serves (in double precision for a function of your own and for huge values); beyond the
-    features, transforming takes blocks of 16 MB.
+    A linear estimator on these features approximates the kernel estimator in time and memory linear in the number of
+    samples. Kernel values and features are float32 where the range of the values allows it, and float64 for kernel
+    functions given as a callable and for very large values. Besides the features, `transform` needs buffers of 16 MB.
 
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
         "linear", "poly", "rbf", "sigmoid", "laplacian" or "chi_squared", an object of ``maxmargin.kernels``, or a
-        function k(X, Z) that returns a block of values.
+        function k(X, Z) that returns a matrix of kernel values.
     gamma : "scale", "auto" or float, default="scale"
-        Coefficient for the named kernels but "linear"; "scale" means 1 / (n_features · variance of X).
+        Coefficient of the named kernels except "linear"; "scale" means 1 / (n_features · variance of X).
     degree : int, default=3
         Degree of "poly".
     coef0 : float, default=0.0
-        Constant in "poly" and "sigmoid".
+        Constant term of "poly" and "sigmoid".
     n_components : int, default=100
-        How many landmarks to choose; never more than there are samples.
+        Number of landmarks to choose, at most the number of samples.
     landmarks : "sample", "kmeans" or array-like of shape (n_landmarks, n_features), default="sample"
-        Samples drawn at random, centres of k-means (which approximate better and take longer), or rows that you
-        give.
+        Samples drawn at random, centres of k-means (a better approximation that takes longer), or given landmarks.
     n_jobs : int, optional
-        Threads. None means all cores that the process may use, or fewer where BLAS is limited. The features do not
-        depend on it beyond rounding.
+        Number of threads. None means all cores available to the process, or fewer if the BLAS thread limit is
+        lower. The features depend on it only through rounding.
     random_state : int, RandomState or None
-        For the choice of landmarks and of the samples that the error is measured on.
+        Controls the choice of landmarks and of the samples for `approximation_error_`.
 
     Attributes
     ----------
     landmarks_ : array or sparse matrix of shape (n_landmarks, n_features)
     rank_ : int
-        The number of features: that of landmarks, or fewer where these depend on one another so that the kernel's
-        eigenvalues among them differ by more than single precision can tell (10⁹).
+        Number of features: the number of landmarks, less where the kernel matrix of the landmarks is numerically
+        singular (eigenvalues below 10⁻⁹ of the largest are dropped).
     approximation_error_ : float
-        The mean of k(x, x) − ‖φ(x)‖² over up to 1,000 training samples, drawn at random: an estimate of the trace of
+        Mean of k(x, x) − ‖φ(x)‖² over up to 1,000 training samples drawn at random: an estimate of the trace of
         K − ΦΦᵀ divided by the number of samples. Compare it with the mean of k(x, x), which is 1 for "rbf",
-        "laplacian" and "chi_squared". Rounding can make it a little less than 0, and so can an indefinite kernel.
+        "laplacian" and "chi_squared". Rounding or an indefinite kernel can make it slightly negative.
 
     Examples
     --------
@@ -93,8 +91,8 @@ class NystroemMap(FeatureMap):
         return tags
 
     def fit(self, X: Any, y: Any = None) -> NystroemMap:
-        """Choose the landmarks and measure how well they do."""
-        X = self._check_training(X)
+        """Choose the landmarks and estimate the approximation error."""
+        X = self._validate_training_data(X)
         random = check_random_state(self.random_state)
         features, self.approximation_error_ = fit_landmarks(self, X, np.ones(X.shape[0]), random)
         self.landmarks_ = features.landmarks.data
@@ -103,7 +101,7 @@ class NystroemMap(FeatureMap):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the features of each sample, in single precision where that serves."""
-        X = self._check_samples(X)
+        """Return the features of each sample, as float32 where the range of the values allows it."""
+        X = self._validate_samples(X)
         threads = thread_count(self.n_jobs)
         return LandmarkFeatures(self._kernel_, Points(self.landmarks_), self._factor_, threads)(Points(X))

@@ -1,11 +1,11 @@
-"""Radius and angles in place of coordinates: what is a ring around a centre becomes a strip.
+"""Polar and hyperspherical coordinates: a ring around the centre becomes linearly separable.
 
 In two dimensions x = r cos θ, y = r sin θ. In d dimensions the hyperspherical coordinates,
 
     x_1 = r cos φ_1,   x_2 = r sin φ_1 cos φ_2,   …,   x_{d−1} = r sin φ_1 … sin φ_{d−2} cos φ_{d−1},
                                                        x_d     = r sin φ_1 … sin φ_{d−2} sin φ_{d−1},
 
-with φ_1 … φ_{d−2} in [0, π] and φ_{d−1} in (−π, π], which is θ for d = 2. An angle that could be any is 0 or π.
+with φ_1 … φ_{d−2} in [0, π] and φ_{d−1} in (−π, π], which is θ for d = 2. An undefined angle is 0 or π.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from maxmargin.feature_maps.feature_map import FeatureMap
 
 
 class PolarCoordinates(FeatureMap):
-    """Map each sample to its distance from a centre and the angles at which it is seen from there.
+    """Map each sample to polar (hyperspherical) coordinates around a centre.
 
-    The first feature is the radius, the others are angles in radians: in two dimensions the one from the first axis
-    towards the second, in (−π, π]; in d dimensions d − 1 hyperspherical ones, of which all but the last are in [0, π].
+    The first feature is the radius, the others are angles in radians: in two dimensions the angle from the first axis
+    towards the second, in (−π, π]; in d dimensions d − 1 hyperspherical angles, all but the last in [0, π].
 
     Parameters
     ----------
     center : array-like of shape (n_features,) or "mean", optional
-        Where the radius is 0: the origin by default, or the mean of the training samples.
+        The point of radius 0: the origin by default, "mean" for the mean of the training samples.
 
     Attributes
     ----------
@@ -41,44 +41,44 @@ class PolarCoordinates(FeatureMap):
            [ 2.    , -1.5708]])
     """
 
-    _takes_sparse = False
+    _accepts_sparse = False
 
     def __init__(self, center: Any = None) -> None:
         self.center = center
 
     def fit(self, X: Any, y: Any = None) -> PolarCoordinates:
-        """Find the centre."""
-        X = self._check_training(X)
+        """Determine the centre."""
+        X = self._validate_training_data(X)
         if X.shape[1] < 2:
-            raise ValueError("polar coordinates need at least 2 features, but n_features = 1")
+            raise ValueError("PolarCoordinates requires at least 2 features, but n_features = 1")
         self.center_ = self._find_center(X).astype(X.dtype)
         self._n_features_out = X.shape[1]
         return self
 
     def transform(self, X: Any) -> Any:
         """Return radius and angles of each sample."""
-        X = self._check_samples(X)
-        # Adding 0 turns −0 into 0, which has another angle.
-        steps = X - self.center_.astype(X.dtype) + X.dtype.type(0)
-        # In column k: the length of what is left of a sample from there on; in the last one with its sign.
-        rest = np.hypot.accumulate(steps[:, ::-1], axis=1)[:, ::-1]
-        features = np.empty_like(steps)
-        features[:, 0] = rest[:, 0]
-        np.arctan2(rest[:, 1:], steps[:, :-1], out=features[:, 1:])
+        X = self._validate_samples(X)
+        # Adding 0 turns −0 into +0, because arctan2 distinguishes them.
+        shifted = X - self.center_.astype(X.dtype) + X.dtype.type(0)
+        # Column k holds the norm of the coordinates k to d; the last column keeps its sign.
+        norms = np.hypot.accumulate(shifted[:, ::-1], axis=1)[:, ::-1]
+        features = np.empty_like(shifted)
+        features[:, 0] = norms[:, 0]
+        np.arctan2(norms[:, 1:], shifted[:, :-1], out=features[:, 1:])
         return features
 
     def inverse_transform(self, X: Any) -> Any:
-        """Return the samples that have these radii and angles."""
+        """Return the Cartesian coordinates of points given by radius and angles."""
         check_is_fitted(self)
         X = check_array(X, dtype=(np.float64, np.float32))
         if X.shape[1] != self.n_features_in_:
-            raise ValueError(f"there must be {self.n_features_in_} columns, a radius and angles, not {X.shape[1]}")
+            raise ValueError(f"X must have {self.n_features_in_} columns (the radius and the angles), not {X.shape[1]}")
         samples = np.empty_like(X)
-        rest = X[:, 0].copy()
+        remaining = X[:, 0].copy()
         for k in range(X.shape[1] - 1):
-            samples[:, k] = rest * np.cos(X[:, k + 1])
-            rest *= np.sin(X[:, k + 1])
-        samples[:, -1] = rest
+            samples[:, k] = remaining * np.cos(X[:, k + 1])
+            remaining *= np.sin(X[:, k + 1])
+        samples[:, -1] = remaining
         return samples + self.center_.astype(X.dtype)
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
@@ -97,5 +97,5 @@ class PolarCoordinates(FeatureMap):
             return X.mean(axis=0, dtype=np.float64)
         center = check_array(self.center, ensure_2d=False, dtype=np.float64, input_name="center")
         if center.shape != (X.shape[1],):
-            raise ValueError(f"center must have one number for each of {X.shape[1]} features, not {center.shape}")
+            raise ValueError(f"center must have shape ({X.shape[1]},), one number per feature, not {center.shape}")
         return center

@@ -1,10 +1,10 @@
-"""All monomials up to degree d, weighted so that their inner products are the polynomial kernel.
+"""All monomials up to degree d, weighted so that their inner products equal the polynomial kernel.
 
     φ(x)·φ(z) = (γ x·z + c)^d,   φ_a(x) = √(d! / (a_0! a_1! … a_p!) · c^{a_0} γ^{d − a_0}) Π_j x_j^{a_j},
 
-one feature for each way to write d = a_0 + a_1 + … + a_p: C(p + d, d) of them, or C(p + d − 1, d) with c = 0. The
-monomials are those of scikit-learn's `PolynomialFeatures`, which knows no weights; with them a linear machine on the
-features is the machine with the kernel, the same solution included.
+one feature for each composition d = a_0 + a_1 + … + a_p: C(p + d, d) features, or C(p + d − 1, d) with c = 0. The
+monomials are those of scikit-learn's `PolynomialFeatures`, which has no weights. With the weights, a linear estimator
+on the features has the same solution as the estimator with the polynomial kernel.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from scipy import sparse, special
 from maxmargin._typing import Floats
 from maxmargin.estimators.validation.parameters import check_count, check_number
 from maxmargin.estimators.validation.samples import resolve_gamma
-from maxmargin.feature_maps.feature_map import FeatureMap, finite
+from maxmargin.feature_maps.feature_map import FeatureMap, require_finite
 from maxmargin.resources import usable_memory
 
 
 class PolynomialMap(FeatureMap):
-    """Map samples to weighted monomials whose inner products are the polynomial kernel (γ x·z + c)^d.
+    """Map samples to weighted monomials whose inner products equal the polynomial kernel (γ x·z + c)^d.
 
-    Parameters have the names, meanings and defaults of ``SVC(kernel="poly")``, so that a linear machine on these
-    features is that machine. Sparse samples give sparse features.
+    Parameters have the names, meanings and defaults of ``SVC(kernel="poly")``, so that a linear estimator on these
+    features has the same solution. Sparse samples give sparse features.
 
     Parameters
     ----------
@@ -36,12 +36,12 @@ class PolynomialMap(FeatureMap):
     gamma : "scale", "auto" or float, default="scale"
         γ; "scale" means 1 / (n_features · variance of X), "auto" 1 / n_features.
     coef0 : float, default=0.0
-        c, at least 0: with less the kernel is no inner product. With 0 all monomials are of degree d.
+        c, at least 0 (a negative c makes the kernel indefinite). With 0 all monomials have degree d.
 
     Attributes
     ----------
     n_output_features_ : int
-        How many features there are.
+        Number of features.
 
     Examples
     --------
@@ -59,8 +59,8 @@ class PolynomialMap(FeatureMap):
         self.coef0 = coef0
 
     def fit(self, X: Any, y: Any = None) -> PolynomialMap:
-        """Work out γ and the weights; the samples are not looked at otherwise."""
-        X = self._check_training(X)
+        """Determine γ and the weights of the monomials."""
+        X = self._validate_training_data(X)
         degree = check_count("degree", self.degree, 1)
         coef0 = check_number("coef0", self.coef0, least=0)
         gamma = resolve_gamma(self.gamma, X, np.ones(X.shape[0]))
@@ -74,21 +74,21 @@ class PolynomialMap(FeatureMap):
 
     def transform(self, X: Any) -> Any:
         """Return the weighted monomials of each sample."""
-        X = self._check_samples(X)
+        X = self._validate_samples(X)
         degree, count = self._monomials.degree[1], self._n_features_out
         if sparse.issparse(X):
             stored = special.comb(np.diff(X.indptr) + degree, degree).sum()
             self._check_memory(stored, X.dtype.itemsize + 8, f"{X.shape[0]:,} sparse samples of {count:,} features")
         else:
             self._check_memory(X.shape[0] * count, X.dtype.itemsize, f"{X.shape[0]:,} samples of {count:,} features")
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is reported
+        with np.errstate(over="ignore", invalid="ignore"):  # reported by require_finite
             features = self._monomials.transform(X)
             weights = self._weights.astype(X.dtype, copy=False)
             if sparse.issparse(features):
                 features.data *= weights[features.indices]
             else:
                 features *= weights
-        return finite(features, "scale the data (for example with MaxAbsScaler), or choose a smaller degree or gamma")
+        return require_finite(features, "scale the data (e.g. with MaxAbsScaler), or choose a smaller degree or gamma")
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Return the monomials, such as ``"x0^2 x1"``, without their weights."""
@@ -97,16 +97,16 @@ class PolynomialMap(FeatureMap):
         )
 
     def _make_monomials(self, lowest: int, degree: int) -> Any:
-        from sklearn.preprocessing import PolynomialFeatures  # takes a moment to load
+        from sklearn.preprocessing import PolynomialFeatures  # slow import
 
         return PolynomialFeatures((lowest, degree), include_bias=lowest == 0)
 
     def _check_memory(self, values: float, size: int, what: str) -> None:
         if values * size > usable_memory():
             raise ValueError(
-                f"degree {self.degree} makes too many features of these data: {what} take {values * size / 2**30:,.1f} "
-                f"GiB, and there are {usable_memory() / 2**30:,.1f}. SVC(kernel='poly') needs no features, and "
-                "NystroemMap(kernel='poly') makes as many as you like"
+                f"degree={self.degree} gives too many features: {what} need {values * size / 2**30:,.1f} GiB, but "
+                f"{usable_memory() / 2**30:,.1f} GiB are available; use SVC(kernel='poly'), which needs no explicit "
+                "features, or NystroemMap(kernel='poly') with fewer features"
             )
 
 
@@ -117,11 +117,11 @@ def _weights(features: int, lowest: int, degree: int, gamma: float, coef0: float
         count = comb(features + k - 1, k)
         factors = np.fromiter(chain.from_iterable(combinations_with_replacement(range(features), k)), int, count * k)
         factors = factors.reshape(count, k)
-        # The product of the lengths of runs so far, over all factors, is Π a_j!.
-        run, repetitions = np.ones(count), np.ones(count)
+        # run is the length of the current run of equal factors; the product of its values over all factors is Π a_j!.
+        run, factorials = np.ones(count), np.ones(count)
         for j in range(1, k):
             run = np.where(factors[:, j] == factors[:, j - 1], run + 1, 1.0)
-            repetitions *= run
-        orders = factorial(degree) / (factorial(degree - k) * repetitions)
-        weights.append(np.sqrt(orders * coef0 ** (degree - k) * gamma**k))
+            factorials *= run
+        multinomials = factorial(degree) / (factorial(degree - k) * factorials)
+        weights.append(np.sqrt(multinomials * coef0 ** (degree - k) * gamma**k))
     return np.concatenate(weights)

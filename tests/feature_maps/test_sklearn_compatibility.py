@@ -1,4 +1,4 @@
-"""What scikit-learn asks of transformers, what all feature maps share, and its own maps before our machines."""
+"""scikit-learn's checks, properties shared by all feature maps, and scikit-learn's own maps with our estimators."""
 
 import pickle
 
@@ -28,7 +28,7 @@ MAPS = [
     PolynomialMap(degree=2),
     PolynomialMap(degree=2, coef0=1.0),
 ]
-EVERY = pytest.mark.parametrize("map", MAPS, ids=str)
+EACH_MAP = pytest.mark.parametrize("map", MAPS, ids=str)
 
 
 @parametrize_with_checks([map for map in MAPS if getattr(map, "landmarks", None) != "kmeans"])
@@ -36,8 +36,8 @@ def test_sklearn_checks(estimator, check):
     check(estimator)
 
 
-@EVERY
-def test_names_and_frames(map):
+@EACH_MAP
+def test_feature_names_and_data_frames(map):
     X, _ = iris()
     names = ["a", "b", "c", "d"]
     frame = pd.DataFrame(X, columns=names)
@@ -53,18 +53,18 @@ def test_names_and_frames(map):
         fitted.transform(frame[names[::-1]])
 
 
-@EVERY
-def test_copies_map_alike(map):
+@EACH_MAP
+def test_unpickled_map_gives_the_same_features(map):
     X, _ = wine()
     fitted = clone(map).fit(X[:100])
     features = fitted.transform(X)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).transform(X), features)
-    # A sample does not depend on its company, but for the order of sums in products of matrices.
+    # Features of a sample do not depend on the other samples, except for the order of summation in matrix products.
     np.testing.assert_allclose(fitted.transform(X[:7]), features[:7], atol=1e-5)
 
 
-@EVERY
-def test_single_precision_stays(map):
+@EACH_MAP
+def test_float32_is_preserved(map):
     X, _ = iris()
     single, double = clone(map).fit(X.astype(np.float32)), clone(map).fit(X)
     features = single.transform(X.astype(np.float32))
@@ -74,8 +74,8 @@ def test_single_precision_stays(map):
     np.testing.assert_allclose(features, double.transform(X), atol=2e-3)
 
 
-@EVERY
-def test_sparse_samples_are_alike_or_refused(map):
+@EACH_MAP
+def test_sparse_and_dense_agree_or_sparse_is_rejected(map):
     X, _ = iris()
     X[np.abs(X) < 0.5] = 0.0
     for container in (sparse.csr_matrix, sparse.csc_array):
@@ -88,8 +88,8 @@ def test_sparse_samples_are_alike_or_refused(map):
         np.testing.assert_allclose(features, clone(map).fit(X).transform(X), atol=1e-4)
 
 
-@EVERY
-def test_bad_samples_are_errors(map):
+@EACH_MAP
+def test_invalid_samples(map):
     X, _ = iris()
     with pytest.raises(ValueError, match="NaN"):
         clone(map).fit(np.where(X > 2, np.nan, X))
@@ -100,19 +100,19 @@ def test_bad_samples_are_errors(map):
         fitted.transform(X[:, :3])
 
 
-@EVERY
-def test_before_a_machine(map):
+@EACH_MAP
+def test_pipeline_with_linear_svc(map):
     X, y = wine()
     pipeline = make_pipeline(clone(map), SVC(kernel="linear", C=10)).fit(X, y)
     assert pipeline.score(X, y) > 0.6
     assert all(certificate.violation < 1e-3 for certificate in pipeline[-1].certificate_)
 
 
-THEIRS = [Nystroem(gamma=0.05, n_components=50, random_state=0), RBFSampler(gamma=0.05, random_state=0)]
+SKLEARN_MAPS = [Nystroem(gamma=0.05, n_components=50, random_state=0), RBFSampler(gamma=0.05, random_state=0)]
 
 
-@pytest.mark.parametrize("map", THEIRS, ids=str)
-def test_maps_of_scikit_learn_before_our_machines(map):
+@pytest.mark.parametrize("map", SKLEARN_MAPS, ids=str)
+def test_sklearn_maps_with_our_estimators(map):
     X, y = wine()
     search = GridSearchCV(make_pipeline(map, SVC(kernel="linear")), {"svc__C": [0.1, 1.0, 10.0]}, cv=3).fit(X, y)
     assert search.best_score_ > 0.9
