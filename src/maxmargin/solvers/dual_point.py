@@ -11,10 +11,11 @@ from functools import cached_property
 import numpy as np
 
 from maxmargin._typing import Floats
+from maxmargin.backends.optimality import known_gap, known_violation
 from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.products import inner
 from maxmargin.problems import DualProblem, Progress
-from maxmargin.solvers.progress_snapshot import known_gap, known_violation, standing
+from maxmargin.solvers.progress_snapshot import standing
 from maxmargin.solvers.stopping import Monitor, StoppingRule
 
 

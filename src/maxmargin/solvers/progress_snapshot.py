@@ -8,23 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin._typing import Floats
+from maxmargin.backends.optimality import known_gap, known_violation
 from maxmargin.problems import DualProblem, Progress
-from maxmargin.problems.certificate import of_samples, offset_bounds, offsets_for, residuals, violation_of
 from maxmargin.solvers.stopping import Monitor
-
-
-def known_gap(problem: DualProblem, dual: Floats, gradient: Floats) -> float:
-    """Return the duality gap, taking variables as settled whose gradient is infinite, which means unknown."""
-    known = np.isfinite(gradient)
-    offset = offsets_for(problem, dual, gradient)
-    slack = np.where(known, gradient, 0.0) + problem.ridge * dual - of_samples(problem, offset)
-    return float(residuals(problem, dual, slack)[known].sum())
-
-
-def known_violation(problem: DualProblem, dual: Floats, gradient: Floats) -> float:
-    """Return the violation; a gradient that is not known is infinite on the side where it does not count."""
-    with np.errstate(invalid="ignore"):  # ∞ − ∞ among those that do not count
-        return violation_of(problem, *offset_bounds(problem, dual, gradient), dual, gradient)
 
 
 def standing(

@@ -5,6 +5,7 @@ import pytest
 
 from contracts.solver_contract import SolverContract
 from maxmargin import _native
+from maxmargin.backends.optimality import kkt_violations
 from maxmargin.datasets import chessboard
 from maxmargin.formulations import c_classification
 from maxmargin.kernels import Gaussian, Laplacian, Linear, Points, Polynomial, Sigmoid
@@ -15,7 +16,6 @@ from maxmargin.problems.certificate import offset_bounds
 from maxmargin.solvers import BlockSolver, PairwiseSolver, StoppingRule
 from maxmargin.solvers.block.block_state import BlockState
 from maxmargin.solvers.block.nested_start import nested_samples, place
-from maxmargin.solvers.smo.shrinking import violations
 from reference import one_group as reference
 
 
@@ -348,5 +348,5 @@ def test_variables_in_no_group_violate_by_their_own_gradient():
     problem = c_classification.pose(KernelMatrix(Gaussian(0.1), Points(X)), signs, np.ones(400), fit_intercept=False)
     state = BlockState(problem, 2**20, 1)
     state.place(np.where(signs > 0, 0.3, -0.3))
-    up, down = violations(state)
+    up, down = kkt_violations(state)
     assert max(up.max(), down.max()) == pytest.approx(certify(problem, state.dual).violation, abs=1e-5)

@@ -21,6 +21,9 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.backends.free_equations import solve_free
+from maxmargin.backends.interface import StopReason
+from maxmargin.backends.optimality import can_be_selected, kkt_violations, known_gap
 from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.products import inner
 from maxmargin.matrices.row_store import CHEAP
@@ -30,12 +33,9 @@ from maxmargin.solvers.block.block_choice import choose
 from maxmargin.solvers.block.block_state import BlockState
 from maxmargin.solvers.block.nested_start import can_start, extend, nested_samples, place, pose_sample, worth_it
 from maxmargin.solvers.block.subproblem import Tally, Tile
-from maxmargin.solvers.progress_snapshot import known_gap, standing
-from maxmargin.solvers.smo.exact_finish import solve_free
+from maxmargin.solvers.progress_snapshot import standing
 from maxmargin.solvers.smo.hard_margin import grows_without_limit
 from maxmargin.solvers.smo.pairwise import PairwiseSolver
-from maxmargin.solvers.smo.shrinking import can_matter, violations
-from maxmargin.solvers.smo.working_state import Reason
 from maxmargin.solvers.stopping import Callback, Monitor, SharedCallback, StoppingRule
 
 #: The largest matrix value that single precision is trusted with.
@@ -282,10 +282,10 @@ class _Run:
             self.size *= 2
         state.take(tile)
         state.open_tiles.pop()
-        if reason is Reason.NEEDS_ROW:
+        if reason is StopReason.NEEDS_ROW:
             self.wide = False  # there is no room for more rows
         # Without a limit, or so badly scaled that no step is possible: which of them, double precision decides.
-        if reason is Reason.UNBOUNDED or (reason is Reason.PRECISION and state.tally.iterations == steps):
+        if reason is StopReason.UNBOUNDED or (reason is StopReason.PRECISION and state.tally.iterations == steps):
             raise _EndedError(Status.PRECISION)
 
     def _next_tile(self, up: Floats, down: Floats) -> tuple[Tile, float]:
@@ -298,7 +298,7 @@ class _Run:
         size = min(self.largest, self.size + PER_FREE * len(state.free()))
         return state.tile(choose(state, up, down, size)), max(0.5 * self.tolerance, INNER * state.violation)
 
-    def _settle(self, tile: Tile, target: float) -> Reason:
+    def _settle(self, tile: Tile, target: float) -> StopReason:
         """Take pair steps until the violation among the variables of the tile is small enough."""
         state, tally = self.state, self.state.tally
         state.open_tiles.append(tile)
@@ -309,7 +309,7 @@ class _Run:
             self._check_limits()
             # The clock may end a stretch early, to let Ctrl-C in; what is decided depends on the count of steps alone.
             reason = tile.steps(target, self._steps(due - tally.iterations), self.monitor.time_slice())
-            if reason is not Reason.PAUSED or tally.iterations >= most:
+            if reason is not StopReason.PAUSED or tally.iterations >= most:
                 return reason
             self._tell()
             if tally.iterations < due:
@@ -325,7 +325,7 @@ class _Run:
         """Go on without the variables of the tile that cannot matter, if there are many."""
         if not self.shrinking:
             return
-        keep = np.flatnonzero(can_matter(tile))
+        keep = np.flatnonzero(can_be_selected(tile))
         if 2 <= len(keep) <= min(WORTH_SHRINKING * tile.active, LARGEST_PART):
             part = tile.part(keep)
             self._settle(part, target)
@@ -347,7 +347,7 @@ class _Run:
         state = self.state
         if not np.isfinite(state.gradient.sum()):
             raise ValueError(NOT_FINITE)
-        up, down = violations(state)
+        up, down = kkt_violations(state)
         state.violation = max(float(up.max(initial=0.0)), float(down.max(initial=0.0)))
         return up, down
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.backends.optimality import gradient_extremes
 from maxmargin.matrices import row_store
 from maxmargin.matrices.products import inner
 from maxmargin.matrices.symmetric_matrix import partial_product
 from maxmargin.problems import Counters, DualProblem
 from maxmargin.solvers.block.subproblem import PreciseTile, Tally, Tile, WideTile
 from maxmargin.solvers.smo.hard_margin import squared_radius
-from maxmargin.solvers.smo.shrinking import Extremes, extremes
 
 #: How many gradients an audit looks at: at each end, and spread over all variables.
 AUDIT_ENDS, AUDIT_SPREAD = 32, 192
@@ -225,7 +225,7 @@ class BlockState:
 
     def _within_reach(self, variables: Indices, error: Floats) -> np.ndarray:
         """Return which variables could move if their gradients were off by `error`."""
-        ends: Extremes = extremes(self)
+        ends = gradient_extremes(self)
         group, gradient, dual = self.group[variables], self.gradient[variables], self.dual[variables]
         growing = (dual < self.upper[variables]) & (gradient + error >= ends.lowest[group])
         falling = (dual > self.lower[variables]) & (gradient - error <= ends.highest[group])

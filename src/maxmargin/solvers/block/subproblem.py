@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices
+from maxmargin.backends.interface import StopReason
+from maxmargin.backends.optimality import kkt_violations
 from maxmargin.matrices import NOT_FINITE, RowStore
 from maxmargin.matrices.products import inner
-from maxmargin.solvers.smo.shrinking import violations
 from maxmargin.solvers.smo.working_set import SELECTION_RULES
-from maxmargin.solvers.smo.working_state import Reason, WorkingState
+from maxmargin.solvers.smo.working_state import WorkingState
 
 #: How many rows are computed together, of variables whose violation is this part of the largest.
 COMPANY, NEAR_END = 64, 0.5
@@ -75,11 +76,11 @@ class Tile:
         """The number of variables."""
         return len(self.variables)
 
-    def steps(self, tolerance: float, max_steps: int, max_seconds: float) -> Reason:
+    def steps(self, tolerance: float, max_steps: int, max_seconds: float) -> StopReason:
         """Take pair steps."""
         return self._steps(self._each, tolerance, max_steps, max_seconds)[0]
 
-    def _steps(self, slot: Indices, tolerance: float, max_steps: int, max_seconds: float) -> tuple[Reason, int]:
+    def _steps(self, slot: Indices, tolerance: float, max_steps: int, max_seconds: float) -> tuple[StopReason, int]:
         """Take pair steps on the rows that `slot` names; return why they ended, and the row that was missing if any."""
         slots = len(self.values)
         reason, steps, row, _, self.violation, gain, _, _ = _native.pairwise_steps(
@@ -90,9 +91,9 @@ class Tile:
         )  # fmt: skip
         self.tally.iterations += steps
         self.tally.gain += gain
-        if reason != Reason.NEEDS_ROW and (np.isnan(self.violation) or self.violation == np.inf):
+        if reason != StopReason.NEEDS_ROW and (np.isnan(self.violation) or self.violation == np.inf):
             raise ValueError(NOT_FINITE)
-        return Reason(reason), row
+        return StopReason(reason), row
 
     def free(self) -> Indices:
         """Return the positions of the variables off their bounds."""
@@ -178,12 +179,12 @@ class WideTile(Tile):
         super().__init__(np.arange(rows.matrix.size), rows.storage, *rest)
         self._rows = rows
 
-    def steps(self, tolerance: float, max_steps: int, max_seconds: float) -> Reason:
+    def steps(self, tolerance: float, max_steps: int, max_seconds: float) -> StopReason:
         """Take pair steps; a row that is missing is computed, and with it others that will be missing soon."""
         reason, row = self._steps(self._rows.slot, tolerance, max_steps, max_seconds)
-        if reason is Reason.NEEDS_ROW:
+        if reason is StopReason.NEEDS_ROW:
             self._rows.hold(self._company(row))
-            reason = Reason.PAUSED if self._rows.slot[row] >= 0 else Reason.NEEDS_ROW
+            reason = StopReason.PAUSED if self._rows.slot[row] >= 0 else StopReason.NEEDS_ROW
         return reason
 
     def block(self, positions: Indices) -> Floats:
@@ -203,7 +204,7 @@ class WideTile(Tile):
 
     def _company(self, row: int) -> Indices:
         """Return a missing row and others of variables that violate nearly as much."""
-        up, down = violations(self)
+        up, down = kkt_violations(self)
         score = np.where(self._rows.slot < 0, np.maximum(up, down), -np.inf)
         score[row] = np.inf
         most = np.argpartition(-score, COMPANY)[:COMPANY] if self.active > COMPANY else np.arange(self.active)

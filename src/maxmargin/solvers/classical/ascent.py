@@ -11,11 +11,12 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.backends.optimality import known_gap, known_violation
 from maxmargin.matrices import NOT_FINITE
 from maxmargin.matrices.products import inner
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.resources import limited_blas
-from maxmargin.solvers.progress_snapshot import known_gap, known_violation, standing
+from maxmargin.solvers.progress_snapshot import standing
 from maxmargin.solvers.smo.hard_margin import grows_without_limit, squared_radius
 from maxmargin.solvers.stopping import Monitor
 

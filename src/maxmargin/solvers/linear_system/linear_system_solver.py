@@ -22,11 +22,12 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin._typing import Floats
+from maxmargin.backends.optimality import known_gap, known_violation
 from maxmargin.matrices import NOT_FINITE
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.problems.certificate import of_samples
 from maxmargin.solvers.linear_system.factors import Factor, partial_factor, whole_factor
-from maxmargin.solvers.progress_snapshot import known_gap, known_violation, standing
+from maxmargin.solvers.progress_snapshot import standing
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
 
 #: In single precision, the part of the violation at which the gradient is computed afresh.

@@ -15,14 +15,15 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin._typing import Floats
+from maxmargin.backends.free_equations import solve_free
+from maxmargin.backends.interface import StopReason
 from maxmargin.problems import Counters, DualProblem, Status
 from maxmargin.problems.certificate import of_samples, offset_between, offset_bounds
 from maxmargin.solvers.dual_point import DualPoint
 from maxmargin.solvers.linear.linear_point import mended
-from maxmargin.solvers.smo.exact_finish import solve_free
 from maxmargin.solvers.smo.hard_margin import grows_without_limit
 from maxmargin.solvers.smo.working_set import SELECTION_RULES
-from maxmargin.solvers.smo.working_state import Reason, WorkingState
+from maxmargin.solvers.smo.working_state import WorkingState
 from maxmargin.solvers.stopping import Monitor
 
 #: A bound is near if it is this part of the box away, or, where the box is open, of the largest variable.
@@ -32,9 +33,9 @@ NEAR = 1e-3
 FEWEST_STEPS = 32
 
 ENDS = {
-    Reason.OPTIMAL: Status.CONVERGED,
-    Reason.PRECISION: Status.PRECISION,
-    Reason.UNBOUNDED: Status.UNBOUNDED,
+    StopReason.OPTIMAL: Status.CONVERGED,
+    StopReason.PRECISION: Status.PRECISION,
+    StopReason.UNBOUNDED: Status.UNBOUNDED,
 }
 
 

@@ -8,48 +8,18 @@ a few pair steps let bounded variables in that should move.
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
-from maxmargin import _native
-from maxmargin._typing import Floats, Indices
+from maxmargin._typing import Indices
+from maxmargin.backends.free_equations import solve_free
+from maxmargin.backends.interface import StopReason
 from maxmargin.solvers.smo.shrinking import unshrink
 from maxmargin.solvers.smo.working_set import SELECTION_RULES
-from maxmargin.solvers.smo.working_state import Reason, WorkingState
+from maxmargin.solvers.smo.working_state import WorkingState
 from maxmargin.solvers.stopping import Monitor
 
-
-class FreeVariables(Protocol):
-    """What the equations are made of, and how to move to their solution."""
-
-    dual: Floats
-    gradient: Floats
-    lower: Floats
-    upper: Floats
-    ridge: Floats
-    group: np.ndarray
-    bounded: bool
-
-    @property
-    def accuracy(self) -> float:
-        """Directions flatter than this, relative to the steepest, are not to be trusted."""
-        ...
-
-    def block(self, positions: Indices) -> Floats:
-        """Return the square block of the matrix at these positions, as an array of its own."""
-        ...
-
-    def move(self, positions: Indices, change: Floats, values: Floats) -> None:
-        """Set some variables to new values and bring the gradient up to date."""
-        ...
-
-
 ROUNDS = 20
-WORK = 3e8  # multiplications after which variables that keep hitting the box are left where they are
 PAIR_STEPS = 16  # between two solutions of the linear equations
-#: A value that close to a bound, relative to it, is on it; as in the native loop.
-ROUNDING = 1e-14
 
 
 def exact_finish(state: WorkingState, limit: int, monitor: Monitor) -> None:
@@ -96,25 +66,5 @@ def _approach(state: WorkingState, limit: int, monitor: Monitor) -> None:
         end = state.iterations + PAIR_STEPS
         while state.iterations < end:
             outcome = state.steps(rule, target, end - state.iterations, monitor.time_slice())
-            if outcome.reason in (Reason.OPTIMAL, Reason.PRECISION, Reason.UNBOUNDED):
+            if outcome.reason in (StopReason.OPTIMAL, StopReason.PRECISION, StopReason.UNBOUNDED):
                 return
-
-
-def solve_free(state: FreeVariables, free: Indices, most_work: float = WORK) -> float:
-    """Move the free variables to the solution of their linear equations, as far as the box lets them.
-
-    Return how many multiplications that took; it ends at `most_work`.
-    """
-    block = state.block(free)
-    block.ravel()[:: len(free) + 1] += state.ridge[free]
-    before, dual, gradient = state.dual[free], state.dual[free].copy(), state.gradient[free].copy()
-    lower, upper, group = state.lower[free], state.upper[free], state.group[free]
-    groups = int(group.max(initial=-1)) + 1
-    work = _native.solve_free(block, group, groups, lower, upper, dual, gradient, state.accuracy, most_work)
-    at_upper = dual >= upper - ROUNDING * np.abs(upper) if state.bounded else dual >= upper
-    at_lower = dual <= lower + ROUNDING * np.abs(lower) if state.bounded else dual <= lower
-    dual = np.where(at_upper, upper, np.where(at_lower, lower, dual))
-    change = dual - before
-    if change @ (state.gradient[free] + gradient) > 0:  # twice the gain; rounding alone may lose
-        state.move(free, change, dual)
-    return work

@@ -17,13 +17,15 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin._typing import Floats
+from maxmargin.backends.interface import StopReason
+from maxmargin.backends.optimality import known_gap
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
-from maxmargin.solvers.progress_snapshot import known_gap, standing
+from maxmargin.solvers.progress_snapshot import standing
 from maxmargin.solvers.smo.exact_finish import accelerate, exact_finish
 from maxmargin.solvers.smo.hard_margin import grows_without_limit
 from maxmargin.solvers.smo.shrinking import reconsider, shrink, unshrink
 from maxmargin.solvers.smo.working_set import selection_code
-from maxmargin.solvers.smo.working_state import Reason, WorkingState
+from maxmargin.solvers.smo.working_state import WorkingState
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
 
 #: So many steps, and so many for each variable, must halve the violation; else rounding undoes what the steps do.
@@ -103,15 +105,15 @@ class PairwiseSolver:
                 steps = min(steps, limit - state.iterations)
             steps = monitor.stretch(state.iterations, steps)
             outcome = state.steps(rule, tolerance, steps, monitor.time_slice())
-            if outcome.reason is Reason.OPTIMAL:
+            if outcome.reason is StopReason.OPTIMAL:
                 if state.active == state.size:
                     return Status.CONVERGED
                 unshrink(state)  # optimal among the active; now ask all
                 next_check = state.iterations + 1
                 continue
-            if outcome.reason is Reason.UNBOUNDED:
+            if outcome.reason is StopReason.UNBOUNDED:
                 return Status.UNBOUNDED
-            if outcome.reason is Reason.PRECISION:
+            if outcome.reason is StopReason.PRECISION:
                 if state.active == state.size:
                     return Status.PRECISION
                 unshrink(state)

@@ -17,8 +17,8 @@ import numpy as np
 
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices
+from maxmargin.backends.interface import StopReason
 from maxmargin.problems import Counters
-from maxmargin.solvers.smo.working_state import Reason
 
 #: Steps of one problem after which it is left to a solver that can do more than that.
 STEPS = 10_000
@@ -93,7 +93,7 @@ class SmallSolutions:
 
     def finished(self, problem: int) -> bool:
         """Whether a fresh gradient confirmed the tolerance."""
-        return bool(self.outcomes[problem, 0] == Reason.OPTIMAL)
+        return bool(self.outcomes[problem, 0] == StopReason.OPTIMAL)
 
     def counters(self, problem: int) -> Counters:
         """Return what a problem cost, the whole of its matrix included."""

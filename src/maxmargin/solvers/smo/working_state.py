@@ -6,33 +6,23 @@ with the cached rows, so that the loop runs over contiguous memory.
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices
+from maxmargin.backends.interface import StopReason
 from maxmargin.matrices import CachedMatrix
 from maxmargin.matrices.products import inner
 from maxmargin.problems import DualProblem
 from maxmargin.solvers.smo.hard_margin import squared_radius
 
 
-class Reason(IntEnum):
-    """Why the native loop came back."""
-
-    OPTIMAL = 0
-    NEEDS_ROW = 1
-    PAUSED = 2
-    UNBOUNDED = 3
-    PRECISION = 4
-
-
 class Outcome(NamedTuple):
     """What a stretch of the native loop did."""
 
-    reason: Reason
+    reason: StopReason
     steps: int
     violation: float
 
@@ -85,10 +75,10 @@ class WorkingState:
         self.iterations += steps
         self.dual_value += gain
         self.violation = violation
-        if reason == Reason.NEEDS_ROW:
+        if reason == StopReason.NEEDS_ROW:
             company = rows.slot[row] < 0 and min(rows.spare, rows.rows_at_once) > 1
             rows.fetch(row, length, self._likely_next() if company else None)
-        return Outcome(Reason(reason), steps, violation)
+        return Outcome(StopReason(reason), steps, violation)
 
     def reorder(self, permutation: Indices, active: int) -> None:
         """Rearrange the leading positions and set how many take part."""

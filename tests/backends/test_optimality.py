@@ -1,11 +1,11 @@
-"""What the native loops say of the optimality criterion, against the formula."""
+"""The native KKT violations against the formula."""
 
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from maxmargin.solvers.smo.shrinking import can_matter, extremes, violations
+from maxmargin.backends.optimality import can_be_selected, gradient_extremes, kkt_violations
 
 
 def random_state(groups, singles, seed):
@@ -30,16 +30,16 @@ def random_state(groups, singles, seed):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("groups", "singles"), [(1, False), (1, True), (4, False), (4, True), (0, True)])
-def test_violations_and_who_can_matter(groups, singles, seed):
+def test_kkt_violations_and_selectable_variables(groups, singles, seed):
     state = random_state(groups, singles, seed)
     dual, gradient, group = state.dual[:50], state.gradient[:50], state.group[:50]
     growing, falling = dual < state.upper[:50], dual > state.lower[:50]
-    highest, lowest = extremes(state)
+    highest, lowest = gradient_extremes(state)
     keep = growing | falling
     keep &= growing | (gradient <= highest[group])
     keep &= falling | (gradient >= lowest[group])
-    np.testing.assert_array_equal(can_matter(state), keep)
+    np.testing.assert_array_equal(can_be_selected(state), keep)
     highest[-1] = lowest[-1] = 0.0  # a variable in no group moves alone
-    up, down = violations(state)
+    up, down = kkt_violations(state)
     np.testing.assert_array_equal(up, np.where(growing, gradient - lowest[group], -np.inf))
     np.testing.assert_array_equal(down, np.where(falling, highest[group] - gradient, -np.inf))

@@ -1,0 +1,109 @@
+"""KKT violations of single variables and of all, and the duality gap, from a dual vector and its gradient.
+
+At the optimum no variable of a group that may grow has a larger gradient than one that may fall (Bottou & Lin 1.11).
+The distance of a variable from that condition selects working sets, stops solvers and decides about shrinking.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from maxmargin import _native
+from maxmargin._typing import Floats
+from maxmargin.problems import DualProblem
+from maxmargin.problems.certificate import of_samples, offset_bounds, offsets_for, residuals, violation_of
+
+
+class BoxedVariables(Protocol):
+    """Dual vector, gradient, box and groups of some variables; the first `active` of them take part."""
+
+    lower: Floats
+    upper: Floats
+    group: np.ndarray
+    groups: int
+
+    @property
+    def dual(self) -> Floats:
+        """The dual variables."""
+        ...
+
+    @property
+    def gradient(self) -> Floats:
+        """The gradient of the dual objective."""
+        ...
+
+    @property
+    def active(self) -> int:
+        """The number of leading entries of the arrays that take part."""
+        ...
+
+
+class GradientExtremes(NamedTuple):
+    """Per group, the largest gradient that may grow and the smallest that may fall; last, for variables in no group."""
+
+    highest: Floats
+    lowest: Floats
+
+
+def gradient_extremes(state: BoxedVariables) -> GradientExtremes:
+    """Return both ends of the violation of each group; for variables in no group the other end is 0."""
+    part = slice(0, state.active)
+    gradient, dual, group = state.gradient[part], state.dual[part], state.group[part]
+    highest = _extreme_by_group(np.maximum, gradient, group, dual < state.upper[part], state.groups, -np.inf)
+    lowest = _extreme_by_group(np.minimum, gradient, group, dual > state.lower[part], state.groups, np.inf)
+    highest[-1], lowest[-1] = max(highest[-1], 0.0), min(lowest[-1], 0.0)
+    return GradientExtremes(highest, lowest)
+
+
+def kkt_violations(state: BoxedVariables) -> tuple[Floats, Floats]:
+    """Return the KKT violation of each active variable when it grows, and when it falls; −∞ if it cannot."""
+    up, down = np.empty(state.active), np.empty(state.active)
+    _native.violations(*_criterion(state), up, down)
+    return up, down
+
+
+def can_be_selected(state: BoxedVariables) -> np.ndarray:
+    """Return which active variables may still be selected for a step; shrinking removes the others."""
+    keep = np.empty(state.active, dtype=bool)
+    _native.can_matter(*_criterion(state), keep)
+    return keep
+
+
+def known_gap(problem: DualProblem, dual: Floats, gradient: Floats) -> float:
+    """Return the duality gap; an infinite gradient means unknown, and its variable contributes nothing."""
+    known = np.isfinite(gradient)
+    offset = offsets_for(problem, dual, gradient)
+    slack = np.where(known, gradient, 0.0) + problem.ridge * dual - of_samples(problem, offset)
+    return float(residuals(problem, dual, slack)[known].sum())
+
+
+def known_violation(problem: DualProblem, dual: Floats, gradient: Floats) -> float:
+    """Return the largest KKT violation; unknown gradients are infinite on the side where they do not count."""
+    with np.errstate(invalid="ignore"):  # ∞ − ∞ among those that do not count
+        return violation_of(problem, *offset_bounds(problem, dual, gradient), dual, gradient)
+
+
+def _criterion(state: BoxedVariables) -> tuple[Floats, Floats, Floats, Floats, np.ndarray, int]:
+    """Return the arguments of the native optimality criterion."""
+    part = slice(0, state.active)
+    return (
+        state.dual[part],
+        state.gradient[part],
+        state.lower[part],
+        state.upper[part],
+        state.group[part],
+        state.groups,
+    )
+
+
+def _extreme_by_group(
+    reduce: np.ufunc, gradient: Floats, group: np.ndarray, chosen: np.ndarray, groups: int, start: float
+) -> Floats:
+    """Return an extreme per group; the last entry, which index −1 reaches, is for variables in no group."""
+    if groups == 1 and not (group < 0).any():
+        return np.array([reduce.reduce(gradient[chosen], initial=start), start])
+    extremes = np.full(groups + 1, start)
+    reduce.at(extremes, group[chosen], gradient[chosen])
+    return extremes
