@@ -191,7 +191,7 @@ def test_nearly_hard_margins_far_from_the_origin(seed, monkeypatch):
     ended, original = [], linear_solver.by_pairs
     monkeypatch.setattr(linear_solver, "by_pairs", lambda *rest: ended.append(original(*rest)) or ended[-1])
     solution = LinearSolver(StoppingRule(violation=1e-13, relative_gap=1e-4)).solve(problem)
-    assert [status for status, _ in ended] == [Status.CONVERGED]
+    assert [status for status, *_ in ended] == [Status.CONVERGED]
     assert solution.status is Status.CONVERGED
     assert certify(problem, solution.dual, solution.weights).relative_gap <= 1e-4
     limited = StoppingRule(violation=1e-13, relative_gap=1e-4, max_iterations=5)

@@ -29,6 +29,9 @@ from maxmargin.resources import thread_count
 from maxmargin.solvers import BlockSolver, Callback, PairwiseSolver, StoppingRule
 from maxmargin.training import Solver
 
+#: Seconds between two calls of the callback.
+REPORT_INTERVAL = 0.1
+
 #: Rows of a permuted table that are taken together.
 ROWS = 4096
 
@@ -55,7 +58,7 @@ class Watch:
         elif self.deadline is not None and now >= self.deadline:
             self.status = Status.MAX_SECONDS
         elif self.callback is not None and now >= self._next_report:
-            self._next_report = now + 0.1
+            self._next_report = now + REPORT_INTERVAL
             self._report(self.callback)
         return self.status is not None
 

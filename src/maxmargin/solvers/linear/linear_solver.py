@@ -108,7 +108,8 @@ class LinearSolver:
         self, problem: DualProblem, rows: Features, point: LinearPoint, spent: Counters, monitor: Monitor
     ) -> tuple[Status, LinearPoint, Counters]:
         """Try what is left where rounding has brought Newton's method to a halt: pairs, a new start, single steps."""
-        status, point = by_pairs(problem, rows, point, monitor)
+        status, point, passes = by_pairs(problem, rows, point, spent.iterations, monitor)
+        spent = replace(spent, iterations=spent.iterations + passes)
         if status is not Status.PRECISION:
             return status, point, spent
         rule, least = self.stopping, LinearPoint.start(problem, rows, None, self.stopping)
@@ -129,26 +130,35 @@ class LinearSolver:
         return ended, point, replace(ascent.counters(), rounds=ascent.looks + spent.rounds)
 
 
-def by_pairs(problem: DualProblem, rows: Features, point: LinearPoint, monitor: Monitor) -> tuple[Status, LinearPoint]:
+def by_pairs(
+    problem: DualProblem, rows: Features, point: LinearPoint, iterations: int, monitor: Monitor
+) -> tuple[Status, LinearPoint, int]:
     """Solve a problem of few samples along pairs of variables, whose gradients are kept one by one.
 
-    Nearly hard margins of about as many features as samples are easy for that, and hard for weights.
+    Nearly hard margins of about as many features as samples are easy for that, and hard for weights. As many pair steps
+    as there are samples count as one iteration; the number of these is returned, too.
     """
-    rule, dual = monitor.rule, None
-    if problem.size > FEW or rule.max_iterations is not None:
-        return Status.PRECISION, point
+    rule, dual, steps = monitor.rule, None, 0
+    if problem.size > FEW:
+        return Status.PRECISION, point, 0
     for violation in VIOLATIONS:
-        stopping = StoppingRule(violation, None, PAIR_STEPS * problem.size, monitor.time_left())
+        left = monitor.steps_left(iterations + -(-steps // problem.size))
+        most = PAIR_STEPS * problem.size
+        allowed = most if left is None else min(most, left * problem.size)
+        stopping = StoppingRule(violation, None, allowed, monitor.time_left())
         solution = PairwiseSolver(stopping=stopping).solve(problem, dual, monitor.listener)
-        dual = solution.dual
+        dual, steps = solution.dual, steps + solution.counters.iterations
         point = point.or_better(LinearPoint.start(problem, rows, dual, rule))
+        passes = -(-steps // problem.size)
         if point.accepted(rule):
-            return Status.CONVERGED, point
+            return Status.CONVERGED, point, passes
         if solution.status in (Status.INTERRUPTED, Status.STOPPED, Status.MAX_SECONDS):
-            return solution.status, point
+            return solution.status, point, passes
+        if solution.status is Status.MAX_ITERATIONS and allowed < most:
+            return Status.MAX_ITERATIONS, point, passes
         if solution.status is not Status.CONVERGED:
             break
-    return Status.PRECISION, point
+    return Status.PRECISION, point, -(-steps // problem.size)
 
 
 def step_price(rows: Features) -> float:
