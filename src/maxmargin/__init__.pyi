@@ -25,7 +25,7 @@ from .estimators.kernel.fit_trace import FitTrace, trace
 from .estimators.linear.linear_path import LinearPath, linear_path
 from .interchange import load, save
 from .problems import Certificate, DualProblem, Progress, Solution, Status, certify
-from .search import GridSearch, grid_search
+from .search import GridSearchResult, grid_search
 
 __version__: str
 
@@ -40,7 +40,7 @@ __all__ = [
     "Comparison",
     "DualProblem",
     "FitTrace",
-    "GridSearch",
+    "GridSearchResult",
     "KernelApproximationSVC",
     "LinearOneClassSVM",
     "LinearPath",

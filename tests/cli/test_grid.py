@@ -42,7 +42,7 @@ class TestResults:
         code, out, err = run(capsys, "chessboard:200", *GRID)
         assert code == 0
         lines = [line.split("\t") for line in out.splitlines()]
-        assert lines[0] == ["C", "gamma", "accuracy", "deviation", "seconds"]
+        assert lines[0] == ["C", "gamma", "accuracy", "std", "seconds"]
         assert {(float(line[0]), float(line[1])) for line in lines[1:]} == {
             (c, g) for c in (1, 10, 100) for g in (0.1, 1)
         }
@@ -106,14 +106,14 @@ class TestResults:
         (["nowhere.txt"], 1, "there is no file nowhere.txt"),
         (["chessboard:50", "--Cs", "1,2", "-C", "3"], 1, "give either --Cs or -C, not both"),
         (["chessboard:50", "--Cs", "1:2:3:4"], 2, "too many parts"),
-        (["chessboard:50", "--Cs", "4:1"], 2, "a range goes up"),
+        (["chessboard:50", "--Cs", "4:1"], 2, "a range must ascend"),
         (["chessboard:50", "--gammas", "wide"], 2, "'wide' is no range"),
         (["chessboard:50", "--gammas", "1", "--kernel", "linear"], 1, "kernels that have a gamma"),
         (["chessboard:50", "--folds", "1"], 1, "folds"),
         (["chessboard:50", "--score", "best"], 1, "'best'"),
         (["chessboard:50", "--picture", "a.jpeg"], 1, ".png, .svg or .pdf"),
         (["chessboard:50", "--picture", "no/a.png"], 1, "there is no folder no"),
-        (["chessboard:50", "--machine", "one-class"], 1, "has no cost C"),
+        (["chessboard:50", "--machine", "one-class"], 1, "has no parameter C"),
         (["chessboard:50", "--journal", "no/a.jsonl"], 1, "no/a.jsonl"),
         (["chessboard:50", "--memory", "inf"], 1, "--memory must be a number above 0, not inf"),
         (["chessboard:50", "--memory", "nan"], 1, "--memory must be a number above 0, not nan"),

@@ -8,14 +8,14 @@ from rich.console import Console
 from maxmargin import SVC
 from maxmargin.cli.heat_map import LiveMap, heat_map
 from maxmargin.search import Point
-from maxmargin.search.grid_search_result import GridSearch
+from maxmargin.search.grid_search_result import GridSearchResult
 from maxmargin.search.journal import Trial
 
 
 def searched(costs, gammas, known=None):
     points = tuple(Point(c, g) for c in costs for g in gammas)
     trials = [Trial(p, f, 0.5 + 0.01 * number, 0.1) for number, p in enumerate(points[:known]) for f in range(2)]
-    return GridSearch(SVC(), "accuracy", 2, (points,), tuple(trials), seconds=3.0)
+    return GridSearchResult(SVC(), "accuracy", 2, (points,), tuple(trials), seconds=3.0)
 
 
 def printed(found, columns):
@@ -48,7 +48,7 @@ def test_points_that_are_not_known_yet():
 
 def test_refinements_have_a_map_of_their_own():
     found = searched([1.0, 4.0], [1.0])
-    found = GridSearch(
+    found = GridSearchResult(
         found.estimator, "accuracy", 2, (*found.rounds, (Point(2.0, 0.5), Point(8.0, 0.5))), found.trials
     )
     assert sum("around the best" in line for line in printed(found, 80)) == 1

@@ -10,9 +10,9 @@ from maxmargin import SVC
 from maxmargin.plotting import ScoreGridDisplay
 from maxmargin.plotting.style import GREY
 from maxmargin.search import Point
-from maxmargin.search.grid_search_result import GridSearch
+from maxmargin.search.grid_search_result import GridSearchResult
 from maxmargin.search.journal import Trial
-from maxmargin.search.score_colormap import ink_on, limits, shade, words
+from maxmargin.search.score_colormap import colour_of, colour_range, format_score, text_colour_on
 
 
 def searched(points, refined=(), scoring="accuracy", unknown=()):
@@ -24,7 +24,7 @@ def searched(points, refined=(), scoring="accuracy", unknown=()):
         for fold in range(2)
     ]
     rounds = (tuple(points), tuple(refined)) if refined else (tuple(points),)
-    return GridSearch(SVC(), scoring, 2, rounds, tuple(trials))
+    return GridSearchResult(SVC(), scoring, 2, rounds, tuple(trials))
 
 
 GRID = [Point(c, g) for c in (1.0, 4.0, 16.0) for g in (0.25, 1.0)]
@@ -78,17 +78,17 @@ def test_nothing_to_draw():
 
 def test_shades_go_from_dark_to_bright():
     means = np.array([[0.5, 0.6, 0.7], [0.8, 0.9, np.nan]])
-    low, high = limits(means)
+    low, high = colour_range(means)
     assert 0.5 < low < high == 0.9
-    assert shade(0.5, low, high) == shade(low, low, high) == (0, 34, 78)
-    assert shade(0.9, low, high) == (254, 232, 56)
-    assert (ink_on(0.5, low, high), ink_on(0.9, low, high)) == ("white", "black")
-    assert shade(0.3, 0.3, 0.3) == (254, 232, 56)  # all are as good
-    assert limits(np.array([[np.nan]])) == (0.0, 1.0)
+    assert colour_of(0.5, low, high) == colour_of(low, low, high) == (0, 34, 78)
+    assert colour_of(0.9, low, high) == (254, 232, 56)
+    assert (text_colour_on(0.5, low, high), text_colour_on(0.9, low, high)) == ("white", "black")
+    assert colour_of(0.3, 0.3, 0.3) == (254, 232, 56)  # all are as good
+    assert colour_range(np.array([[np.nan]])) == (0.0, 1.0)
 
 
 def test_words():
-    assert words(0.96958, "accuracy") == "96.96 %"
-    assert words(0.96958, "accuracy", short=True) == "97.0"
-    assert words(0.5649, "r2") == "0.5649"
-    assert words(-1234.5, "neg_mean_squared_error", short=True) == "-1.23e+03"
+    assert format_score(0.96958, "accuracy") == "96.96 %"
+    assert format_score(0.96958, "accuracy", short=True) == "97.0"
+    assert format_score(0.5649, "r2") == "0.5649"
+    assert format_score(-1234.5, "neg_mean_squared_error", short=True) == "-1.23e+03"

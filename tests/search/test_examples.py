@@ -1,4 +1,4 @@
-"""The examples in docstrings run."""
+"""Docstring examples of the search functions."""
 
 import doctest
 
@@ -13,6 +13,6 @@ MODULES = [model_selection, grid, score_grid, cross_validated_search]
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
 def test_examples(module):
-    found = doctest.testmod(module)
+    result = doctest.testmod(module)
     plt.close("all")
-    assert (found.failed, found.attempted > 0) == (0, True)
+    assert (result.failed, result.attempted > 0) == (0, True)

@@ -1,4 +1,4 @@
-"""Axes, points and folds."""
+"""Grids of C and γ, folds and subsets."""
 
 import numpy as np
 import pytest
@@ -6,72 +6,72 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxmargin.search import Point, powers
-from maxmargin.search.folds import deal_folds, draw_share
-from maxmargin.search.grid import COSTS, WIDTHS, around, number, step_of
+from maxmargin.search.fold_scoring import assign_folds, draw_subset
+from maxmargin.search.grid import C_RANGE, GAMMA_RANGE, format_value, neighbours, typical_ratio
 
 
 class TestAxes:
-    def test_libsvms_ranges(self):
-        assert powers(*COSTS) == tuple(2.0**k for k in range(-5, 16, 2))
-        assert powers(*WIDTHS) == tuple(2.0**k for k in range(-15, 4, 2))
+    def test_default_ranges_are_those_of_libsvm(self):
+        assert powers(*C_RANGE) == tuple(2.0**k for k in range(-5, 16, 2))
+        assert powers(*GAMMA_RANGE) == tuple(2.0**k for k in range(-15, 4, 2))
 
     @given(st.floats(1e-6, 1e6), st.floats(1.0, 1e6), st.floats(1.5, 100))
-    def test_a_range_ends_at_its_end(self, low, ratio, factor):
+    def test_last_value_is_the_largest_within_the_range(self, low, ratio, factor):
         values = powers(low, low * ratio, factor)
         assert values[0] == low
         assert values[-1] <= low * ratio * (1 + 1e-6) < values[-1] * factor * (1 + 2e-6)
         if len(values) > 1:
-            assert step_of(values) == pytest.approx(factor, rel=1e-9)
+            assert typical_ratio(values) == pytest.approx(factor, rel=1e-9)
 
     @pytest.mark.parametrize(
         "range_",
         [(0, 1, 2), (-1, 1, 2), (2, 1, 2), (1, 2, 1), (1, 2, 0.5), (1, np.inf, 2), (1, 1e9, 1.0001), (np.nan, 1, 2)],
     )
-    def test_ranges_that_make_no_sense(self, range_):
+    def test_invalid_ranges_are_rejected(self, range_):
         with pytest.raises(ValueError, match="range|factor|more than"):
             powers(*range_)
 
-    def test_points_around_the_best(self):
-        found = around(Point(4.0, 1.0), 2.0, 10.0, [Point(4.0, 1.0), Point(8.000000000001, 1.0)])
+    def test_neighbours_of_the_best_point(self):
+        found = neighbours(Point(4.0, 1.0), 2.0, 10.0, [Point(4.0, 1.0), Point(8.000000000001, 1.0)])
         assert set(found) == {Point(c, g) for c in (2.0, 4.0, 8.0) for g in (0.1, 1.0, 10.0)} - {
             Point(4.0, 1.0), Point(8.0, 1.0)
         }  # fmt: skip
-        assert around(Point(4.0, None), 2.0, 4.0) == (Point(2.0, None), Point(4.0, None), Point(8.0, None))
+        assert neighbours(Point(4.0, None), 2.0, 4.0) == (Point(2.0, None), Point(4.0, None), Point(8.0, None))
 
     @pytest.mark.parametrize(
         ("value", "text"),
         [(2.0**-15, "2^-15"), (2.0**5.5, "2^5.5"), (8, "8"), (0.125, "0.125"), (1e5, "1e+05"), (0.0123, "0.0123")],
     )
-    def test_numbers_for_people(self, value, text):
-        assert number(value) == text
+    def test_format_value(self, value, text):
+        assert format_value(value) == text
 
 
 class TestFolds:
     @given(st.lists(st.integers(0, 4), min_size=10, max_size=80), st.integers(2, 10), st.integers(0, 3))
-    def test_folds_are_even_in_all_and_in_every_class(self, labels, folds, seed):
+    def test_fold_sizes_differ_by_at_most_one_in_total_and_in_every_class(self, labels, folds, seed):
         y = np.array(labels + [5] * 20 + [6] * 20)
-        dealt = deal_folds(y, folds, seed, stratified=True)
+        fold_of = assign_folds(y, folds, seed, stratified=True)
         for members in (np.ones(len(y), dtype=bool), *(y == label for label in np.unique(y))):
-            counts = np.bincount(dealt[members], minlength=folds)
+            counts = np.bincount(fold_of[members], minlength=folds)
             assert counts.max() - counts.min() <= 1
-        np.testing.assert_array_equal(dealt, deal_folds(y, folds, seed, stratified=True))
+        np.testing.assert_array_equal(fold_of, assign_folds(y, folds, seed, stratified=True))
 
-    def test_the_seed_shuffles(self):
+    def test_folds_depend_on_the_seed(self):
         y = np.arange(40) % 2
-        assert (deal_folds(y, 5, 0, True) != deal_folds(y, 5, 1, True)).any()
-        assert (deal_folds(y, 5, 0, False) != np.sort(deal_folds(y, 5, 0, False))).any()
+        assert (assign_folds(y, 5, 0, True) != assign_folds(y, 5, 1, True)).any()
+        assert (assign_folds(y, 5, 0, False) != np.sort(assign_folds(y, 5, 0, False))).any()
 
-    def test_classes_too_small(self):
+    def test_too_small_classes_are_rejected(self):
         with pytest.raises(ValueError, match="only one class is left"):
-            deal_folds(np.array([0, 1, 1, 1]), 2, 0, True)
+            assign_folds(np.array([0, 1, 1, 1]), 2, 0, True)
         with pytest.raises(ValueError, match="all 3 samples are of class a"):
-            deal_folds(np.array(["a", "a", "a"]), 2, 0, True)
+            assign_folds(np.array(["a", "a", "a"]), 2, 0, True)
 
-    def test_a_share_has_all_classes(self):
+    def test_subset_contains_all_classes_in_proportion(self):
         y = np.array(["often"] * 900 + ["seldom"] * 97 + ["rare"] * 3)
-        rows = draw_share(y, 100, 0, stratified=True)
+        rows = draw_subset(y, 100, 0, stratified=True)
         labels, counts = np.unique(y[rows], return_counts=True)
         assert dict(zip(labels.tolist(), counts.tolist(), strict=True)) == {"often": 90, "rare": 2, "seldom": 10}
         assert (np.diff(rows) > 0).all()
-        np.testing.assert_array_equal(draw_share(y, 5000, 0, True), np.arange(1000))
-        assert len(set(draw_share(y, 100, 0, stratified=False).tolist())) == 100
+        np.testing.assert_array_equal(draw_subset(y, 5000, 0, True), np.arange(1000))
+        assert len(set(draw_subset(y, 100, 0, stratified=False).tolist())) == 100

@@ -1,4 +1,4 @@
-"""What is in a journal is taken over, half a line is dropped, and other searches are refused."""
+"""Resuming from a journal: finished trials are reused, incomplete lines dropped, other searches rejected."""
 
 import json
 
@@ -17,11 +17,11 @@ GRID = {"Cs": [1, 10, 100], "gammas": [0.1, 1], "folds": 3}
 
 
 def begin(path, trials=7):
-    """Search until so many trials are known."""
-    return grid_search(X, Y, **GRID, journal=path, watch=lambda found: len(found.trials) >= trials)
+    """Run a search that stops after some trials."""
+    return grid_search(X, Y, **GRID, journal=path, callback=lambda found: len(found.trials) >= trials)
 
 
-def test_going_on_gives_what_one_go_would(tmp_path):
+def test_resumed_search_equals_an_uninterrupted_one(tmp_path):
     path = tmp_path / "a.jsonl"
     begun = begin(path)
     known = path.read_bytes()
@@ -29,7 +29,7 @@ def test_going_on_gives_what_one_go_would(tmp_path):
     found = grid_search(X, Y, **GRID, refine=1, journal=path, resume=True)
     whole = grid_search(X, Y, **GRID, refine=1)
     assert [score[:3] for score in found.scores] == [score[:3] for score in whole.scores]
-    assert path.read_bytes().startswith(known)  # what was known was not tried again
+    assert path.read_bytes().startswith(known)  # no trial is repeated
     lines = path.read_text().splitlines()
     assert len(lines) == 1 + len(found.trials) == 1 + 3 * len(found.points)
     again = grid_search(X, Y, **GRID, refine=1, journal=path, resume=True)
@@ -38,7 +38,7 @@ def test_going_on_gives_what_one_go_would(tmp_path):
 
 
 @pytest.mark.parametrize("cut", [1, 5, 40])
-def test_half_a_line_at_the_end_is_dropped(tmp_path, cut):
+def test_incomplete_last_line_is_dropped(tmp_path, cut):
     path = tmp_path / "a.jsonl"
     begin(path)
     path.write_bytes(path.read_bytes()[:-cut])
@@ -49,7 +49,7 @@ def test_half_a_line_at_the_end_is_dropped(tmp_path, cut):
     assert len({(r["C"], r["gamma"], r["fold"]) for r in records[1:]}) == 18
 
 
-def test_killed_in_the_first_line_or_never_begun(tmp_path):
+def test_empty_journal_or_incomplete_first_line(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"format": "maxm')
     (tmp_path / "b.jsonl").touch()
     for name in ("a", "b", "c"):
@@ -57,7 +57,7 @@ def test_killed_in_the_first_line_or_never_begun(tmp_path):
         assert len((tmp_path / f"{name}.jsonl").read_text().splitlines()) == 1 + len(found.trials) == 6
 
 
-def test_another_grid_takes_what_it_can(tmp_path):
+def test_another_grid_reuses_common_points(tmp_path):
     path = tmp_path / "a.jsonl"
     grid_search(X, Y, **GRID, journal=path)
     found = grid_search(X, Y, Cs=[100, 1000], gammas=[1], folds=3, journal=path, resume=True)
@@ -68,15 +68,15 @@ def test_another_grid_takes_what_it_can(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"X": X + 1}, "is about another search: data was"),
-        ({"y": 1 - Y}, "data was"),
-        ({"estimator": SVC(kernel="laplacian")}, "parameters was"),
-        ({"folds": 4}, "folds was 3 there and is 4 now"),
-        ({"seed": 1}, "seed was 0 there and is 1 now"),
-        ({"scoring": "balanced_accuracy"}, "scoring was 'accuracy'"),
+        ({"X": X + 1}, "is the journal of a different search: its data is"),
+        ({"y": 1 - Y}, "its data is"),
+        ({"estimator": SVC(kernel="laplacian")}, "its parameters is"),
+        ({"folds": 4}, "its folds is 3, here it is 4"),
+        ({"seed": 1}, "its seed is 0, here it is 1"),
+        ({"scoring": "balanced_accuracy"}, "its scoring is 'accuracy'"),
     ],
 )
-def test_another_search_is_refused(tmp_path, changed, message):
+def test_journal_of_a_different_search_is_rejected(tmp_path, changed, message):
     path = tmp_path / "a.jsonl"
     begin(path)
     before = path.read_bytes()
@@ -86,27 +86,27 @@ def test_another_search_is_refused(tmp_path, changed, message):
     assert path.read_bytes() == before
 
 
-def test_a_journal_is_not_overwritten(tmp_path):
+def test_existing_journal_is_not_overwritten(tmp_path):
     path = tmp_path / "a.jsonl"
     begin(path)
-    with pytest.raises(FileExistsError, match="go on with it"):
+    with pytest.raises(FileExistsError, match="resume it"):
         begin(path)
 
 
 @pytest.mark.parametrize("content", ["notes\n", "[]\n", '{"format": "other"}\n', "\xff\n", "\n"])
-def test_other_files_are_refused(tmp_path, content):
+def test_other_files_are_rejected(tmp_path, content):
     path = tmp_path / "a.jsonl"
     path.write_text(content, encoding="latin-1")
-    with pytest.raises(ValueError, match="line 1: this is no journal"):
+    with pytest.raises(ValueError, match="line 1: this is not a journal"):
         grid_search(X, Y, **GRID, journal=path, resume=True)
     begin(tmp_path / "b.jsonl")
     whole = (tmp_path / "b.jsonl").read_text().splitlines()
     path.write_text("\n".join([whole[0], '{"C": 1}', *whole[1:], ""]))
-    with pytest.raises(ValueError, match="line 2: this is no journal"):
+    with pytest.raises(ValueError, match="line 2: this is not a journal"):
         grid_search(X, Y, **GRID, journal=path, resume=True)
 
 
-def test_the_checksum_tells_data_apart():
+def test_checksum_depends_on_the_data():
     words = np.array(["a", "b"])
     numbers = np.array([0.0, 1.0])
     table = np.array([[0.0, 1.0], [2.0, 0.0]])
@@ -121,7 +121,7 @@ def test_the_checksum_tells_data_apart():
     assert checksum(table.copy(), numbers.copy()) == found[0]
 
 
-def test_a_journal_without_trials_is_in_nobodys_way(tmp_path):
+def test_journal_without_trials_is_overwritten(tmp_path):
     path = tmp_path / "journal"
     Journal(path, {"seed": 0}, resume=False).close()
     again = Journal(path, {"seed": 1}, resume=False)
@@ -130,6 +130,6 @@ def test_a_journal_without_trials_is_in_nobodys_way(tmp_path):
     assert len(path.read_text(encoding="utf-8").splitlines()) == 2
     with pytest.raises(FileExistsError, match="earlier search"):
         Journal(path, {"seed": 1}, resume=False)
-    path.write_text("somebody's only line\n", encoding="utf-8")
+    path.write_text("another file of one line\n", encoding="utf-8")
     with pytest.raises(FileExistsError, match="earlier search"):
         Journal(path, {"seed": 1}, resume=False)

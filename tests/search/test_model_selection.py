@@ -1,4 +1,4 @@
-"""The machine that suits the data, within the time, with reasons."""
+"""Choice of estimator and parameters, scaling and default γ."""
 
 import numpy as np
 import pytest
@@ -6,15 +6,15 @@ from scipy import sparse
 
 from maxmargin.datasets import chessboard
 from maxmargin.estimators.validation.samples import resolve_gamma
-from maxmargin.search import choose_machine, model_selection
-from maxmargin.search.data_summary import as_table, choose_range, look_at, typical_gamma
+from maxmargin.search import choose_estimator, model_selection
+from maxmargin.search.data_summary import choose_range, densify, summarize, typical_gamma
 
 RANDOM = np.random.default_rng(0)
 BOARD = chessboard(260, noise=0.0, seed=1)
 
 
 def text(rows=300, columns=1500):
-    """Return sparse counts of words, of which some belong to a class."""
+    """Return sparse word counts; some words are typical of a class."""
     y = RANDOM.integers(0, 2, rows)
     X = sparse.random(rows, columns, 0.01, random_state=0, format="lil")
     for row in range(rows):
@@ -28,112 +28,118 @@ def wave(rows=100):
 
 
 class TestChoice:
-    def test_a_kernel_where_lines_cannot_separate(self):
-        choice = choose_machine(*BOARD, classification=True, folds=3)
+    def test_kernel_for_data_that_are_not_linearly_separable(self):
+        choice = choose_estimator(*BOARD, classification=True, folds=3)
         assert type(choice.estimator).__name__ == "SVC"
         assert choice.score.mean > 0.8
-        assert "the gaussian kernel is better" in choice.reasons
+        assert "the Gaussian kernel is better" in choice.reasons
         assert choice.estimator.get_params()["C"] == choice.score.point.C
         assert choice.estimator.gamma == choice.score.point.gamma
         assert not hasattr(choice.estimator, "support_")
 
-    def test_a_line_where_that_is_as_good(self):
+    def test_linear_model_where_it_is_as_good(self):
         X = RANDOM.normal(size=(200, 3))
         X[:, 0] += np.sign(X[:, 0])
-        choice = choose_machine(X, X[:, 0] > 0, classification=True, folds=3)
+        choice = choose_estimator(X, X[:, 0] > 0, classification=True, folds=3)
         assert type(choice.estimator).__name__ == "LinearSVC"
-        assert any("linear machine is as good" in reason for reason in choice.reasons)
+        assert any("linear model is as good" in reason for reason in choice.reasons)
 
-    def test_text_is_for_linear_machines(self):
-        choice = choose_machine(*text(), classification=True, folds=3)
+    def test_linear_model_for_text(self):
+        choice = choose_estimator(*text(), classification=True, folds=3)
         assert type(choice.estimator).__name__ == "LinearSVC"
         assert list(choice.searches) == ["linear"]
         assert any("1,500 features" in reason for reason in choice.reasons)
 
     @pytest.mark.parametrize("unit", [1.0, 1e-6, 1e6])
-    def test_a_regression_whatever_its_unit(self, unit):
+    def test_regression_does_not_depend_on_the_unit_of_the_targets(self, unit):
         X, y = wave()
-        choice = choose_machine(X, unit * y, classification=False, folds=3)
+        choice = choose_estimator(X, unit * y, classification=False, folds=3)
         assert type(choice.estimator).__name__ == "SVR"
         assert choice.score.mean > 0.9
         assert choice.estimator.epsilon == pytest.approx(0.1 * np.std(unit * y))
 
-    def test_large_data_are_searched_by_samples_and_confirmed(self, monkeypatch):
-        monkeypatch.setattr(model_selection, "SEARCHED", 100)
-        monkeypatch.setattr(model_selection, "CONFIRMED", 200)
+    def test_large_data_are_searched_on_a_subset_and_confirmed_on_a_larger_one(self, monkeypatch):
+        monkeypatch.setattr(model_selection, "SEARCH_SAMPLES", 100)
+        monkeypatch.setattr(model_selection, "CONFIRMATION_SAMPLES", 200)
         seen = []
-        choice = choose_machine(
-            *chessboard(1000, noise=0.0), classification=True, folds=3, watch=lambda name, _: seen.append(name)
+        choice = choose_estimator(
+            *chessboard(1000, noise=0.0), classification=True, folds=3, callback=lambda name, _: seen.append(name)
         )
         assert list(dict.fromkeys(seen)) == ["linear", "kernel", "confirmation"]
-        assert "parameters were searched for on 100 of 1,000 samples" in choice.reasons
+        assert "parameters were searched on 100 of 1,000 samples" in choice.reasons
         confirmed = choice.searches["confirmation"]
         assert choice.score == confirmed.best
         assert 2 <= len(confirmed.scores) <= 4
         assert any("on 400 samples" in reason for reason in choice.reasons)
 
-    def test_very_large_data_get_landmarks(self, monkeypatch):
-        monkeypatch.setattr(model_selection, "EXACT", 250)
-        choice = choose_machine(*BOARD, classification=True, folds=3, seed=3)
+    def test_landmarks_for_very_large_data(self, monkeypatch):
+        monkeypatch.setattr(model_selection, "MAX_EXACT_SAMPLES", 250)
+        choice = choose_estimator(*BOARD, classification=True, folds=3, seed=3)
         assert type(choice.estimator).__name__ == "KernelApproximationSVC"
         assert choice.estimator.random_state == 3
         assert choice.estimator.gamma == choice.score.point.gamma
-        assert type(choose_machine(*wave(260), classification=False, folds=3).estimator).__name__ == "LinearSVR"
+        assert type(choose_estimator(*wave(260), classification=False, folds=3).estimator).__name__ == "LinearSVR"
 
-    def test_little_time_for_training_gets_landmarks(self):
-        choice = choose_machine(*BOARD, classification=True, folds=3, train_seconds=1e-9)
+    def test_landmarks_if_exact_training_takes_too_long(self):
+        choice = choose_estimator(*BOARD, classification=True, folds=3, train_seconds=1e-9)
         assert type(choice.estimator).__name__ == "KernelApproximationSVC"
-        assert "an exact machine may take" in choice.reasons[-1]
+        assert "exact training may take" in choice.reasons[-1]
 
-    def test_no_time(self):
-        choice = choose_machine(*BOARD, classification=True, folds=3, max_seconds=0)
+    def test_time_limit_of_zero(self):
+        choice = choose_estimator(*BOARD, classification=True, folds=3, max_seconds=0)
         assert type(choice.estimator).__name__ == "SVC"
         assert choice.score is None
         assert "too short" in choice.reasons[-1]
         choice.estimator.fit(*BOARD)
 
-    def test_an_interruption(self):
-        def watch(name, found):
+    def test_ctrl_c_returns_the_best_choice_so_far(self):
+        def callback(name, found):
             if name == "kernel" and found.scores:
                 raise KeyboardInterrupt
 
-        choice = choose_machine(*BOARD, classification=True, folds=3, watch=watch)
+        choice = choose_estimator(*BOARD, classification=True, folds=3, callback=callback)
         assert choice.interrupted
         assert choice.estimator.C > 0
 
 
-class TestLooking:
-    def test_facts(self):
-        look = look_at(np.array([[0.0, 2.0], [-1.0, 0.0], [0.0, 4.0]]), np.array(["b", "a", "b"]), True)
-        assert (look.rows, look.columns, look.density, look.least, look.most) == (3, 2, 0.5, -1.0, 4.0)
-        assert list(look.classes) == ["a", "b"]
-        assert look.smallest_share == pytest.approx(1 / 3)
+class TestDataSummary:
+    def test_summary(self):
+        summary = summarize(np.array([[0.0, 2.0], [-1.0, 0.0], [0.0, 4.0]]), np.array(["b", "a", "b"]), True)
+        assert (summary.rows, summary.columns, summary.density, summary.minimum, summary.maximum) == (
+            3,
+            2,
+            0.5,
+            -1.0,
+            4.0,
+        )
+        assert list(summary.classes) == ["a", "b"]
+        assert summary.smallest_class_fraction == pytest.approx(1 / 3)
         positive = sparse.csr_matrix([[0.0, 2.0], [3.0, 0.0]])
-        assert look_at(positive, np.array([1.0, 3.0]), False).least == 0.0
-        assert look_at(positive, np.array([1.0, 3.0]), False).spread == 1.0
+        assert summarize(positive, np.array([1.0, 3.0]), False).minimum == 0.0
+        assert summarize(positive, np.array([1.0, 3.0]), False).target_std == 1.0
 
     @pytest.mark.parametrize(
         ("X", "expected", "why"),
         [
             (np.array([[0.0, 1.0], [-1.0, 0.5]]), None, "already"),
             (np.array([[0.0, 100.0], [-1.0, 0.5]]), (-1.0, 1.0), "values were between -1 and 100"),
-            (sparse.eye(50, format="csr") * 5, (0.0, 1.0), "zeros stay zeros"),
+            (sparse.eye(50, format="csr") * 5, (0.0, 1.0), "which keeps zeros"),
             (sparse.eye(50, format="csr") * -5, None, "98.00% of the values are 0"),
             (np.zeros((5, 2)), None, "already"),
         ],
     )
-    def test_ranges(self, X, expected, why):
-        limits, reason = choose_range(look_at(X, np.zeros(X.shape[0]), False))
+    def test_choose_range(self, X, expected, why):
+        limits, reason = choose_range(summarize(X, np.zeros(X.shape[0]), False))
         assert limits == expected
         assert why in reason
 
-    def test_full_matrices_become_tables(self):
+    def test_matrices_with_many_nonzeros_become_dense(self):
         full, thin = sparse.csr_matrix(BOARD[0]), sparse.eye(20, format="csr")
-        np.testing.assert_array_equal(as_table(full), BOARD[0])
-        assert as_table(thin) is thin
+        np.testing.assert_array_equal(densify(full), BOARD[0])
+        assert densify(thin) is thin
 
     @pytest.mark.parametrize("X", [BOARD[0], sparse.csr_matrix(BOARD[0]), 1e6 * BOARD[0], text()[0]])
-    def test_the_typical_width_is_next_to_scikit_learns(self, X):
+    def test_typical_gamma_is_near_that_of_scikit_learn(self, X):
         ratio = typical_gamma(X) / resolve_gamma("scale", X, np.ones(X.shape[0]))
         assert 2**-0.51 <= ratio <= 2**0.51
         assert typical_gamma(np.ones((3, 2))) == 0.5 or typical_gamma(np.ones((3, 2))) == 1.0

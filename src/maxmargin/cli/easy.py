@@ -24,7 +24,7 @@ from maxmargin.datasets.samples import are_classes
 
 if TYPE_CHECKING:
     from maxmargin.datasets import Samples, Scaling
-    from maxmargin.search import Choice
+    from maxmargin.search import ModelChoice
 
 #: Exit codes beside 0: a limit or Ctrl-C has ended the work.
 LIMITED, INTERRUPTED = 3, 130
@@ -62,7 +62,7 @@ class Work:
     ----------
     name : str
         Of the training data.
-    choice : Choice
+    choice : ModelChoice
     decisions : list of str
         Sentences: what was found and decided, in order.
     model : estimator
@@ -83,7 +83,7 @@ class Work:
     """
 
     name: str
-    choice: Choice
+    choice: ModelChoice
     decisions: list[str]
     model: Any = None
     facts: dict[str, Any] = field(default_factory=dict)
@@ -176,23 +176,23 @@ def _prepare(
     from dataclasses import replace
 
     from maxmargin.datasets import Scaling
-    from maxmargin.search.data_summary import as_table, choose_range, look_at
+    from maxmargin.search.data_summary import choose_range, densify, summarize
 
-    X = as_table(samples.X)
-    look = look_at(X, samples.y, classification)
+    X = densify(samples.X)
+    look = summarize(X, samples.y, classification)
     limits, why = choose_range(look)
     decisions = [_describe(look), why]
     if look.classes is not None and UNBALANCED * look.counts.min() < look.counts.max():
         rare = data.label_name(look.classes[int(np.argmin(look.counts))])
         decisions.append(
-            f"only {look.smallest_share:.1%} of the samples are of class {rare}: accuracy says little about them; "
-            "--score balanced_accuracy weighs all classes alike"
+            f"class {rare} has only {look.smallest_class_fraction:.1%} of the samples: accuracy says little about it; "
+            "--score balanced_accuracy gives all classes equal weight"
         )
     scaling = None if limits is None else Scaling.fit(X, *limits)
     samples = replace(samples, X=X if scaling is None else scaling.apply(X))
     if test is not None:
         test = _like(samples, test)
-        X = as_table(test.X) if not hasattr(samples.X, "nnz") else test.X
+        X = densify(test.X) if not hasattr(samples.X, "nnz") else test.X
         test = replace(test, X=X if scaling is None else scaling.apply(X))
     return samples, test, scaling, decisions
 
@@ -218,7 +218,7 @@ def _describe(look: Any) -> str:
     size = f"{look.rows:,} samples, {look.columns:,} features"
     sparsity = f" ({look.density:.2%} not 0)" if look.density < 0.5 else ""
     if look.classes is None:
-        return f"{size}{sparsity}; targets are numbers with a standard deviation of {look.spread:.4g}: a regression"
+        return f"{size}{sparsity}; targets are numbers with a standard deviation of {look.target_std:.4g}: a regression"
     names = [f"{data.label_name(label)} ({count:,})" for label, count in zip(look.classes, look.counts, strict=True)]
     listed = ", ".join(names[: data.LISTED]) + (", …" if len(names) > data.LISTED else "")
     return f"{size}{sparsity}, {len(names)} classes: {listed}"
@@ -226,12 +226,12 @@ def _describe(look: Any) -> str:
 
 def _choose(
     options: argparse.Namespace, output: Output, samples: Samples, classification: bool, seconds: float
-) -> Choice:
+) -> ModelChoice:
     from maxmargin.cli.heat_map import LiveMap
-    from maxmargin.search import choose_machine
+    from maxmargin.search import choose_estimator
 
     with LiveMap(output.errors, not output.quiet) as shown:
-        return choose_machine(
+        return choose_estimator(
             samples.X,
             samples.y,
             classification=classification,
@@ -241,7 +241,7 @@ def _choose(
             train_seconds=PROOF * (options.max_seconds - seconds),
             seed=options.seed,
             n_jobs=options.threads,
-            watch=shown.show,
+            callback=shown.show,
         )
 
 
@@ -281,7 +281,7 @@ def _write(work: Work, files: dict[str, Path], scaling: Scaling | None) -> None:
 
     began = perf_counter()
     work.facts = describe(work.model)
-    notes: dict[str, str | int | float] = {"data": work.name, "rows": work.choice.look.rows}
+    notes: dict[str, str | int | float] = {"data": work.name, "rows": work.choice.summary.rows}
     if work.zero_based:
         notes["first_index"] = 0
     work.files["model"] = files["model"]
@@ -325,7 +325,7 @@ def _tell(work: Work, output: Output) -> None:
         {
             "data": work.name,
             "decisions": work.decisions,
-            "cross_validation": None if score is None else {"mean": score.mean, "deviation": score.deviation},
+            "cross_validation": None if score is None else {"mean": score.mean, "std": score.std},
             "test": work.measures or None,
             "model": for_programs(work.facts),
             "limited": work.limited,
@@ -337,11 +337,11 @@ def _tell(work: Work, output: Output) -> None:
 
 def score_in_words(work: Work) -> str:
     """Return what the machine reached in cross-validation."""
-    from maxmargin.search.score_colormap import words
+    from maxmargin.search.score_colormap import format_score
 
     score, scoring = work.choice.score, next(iter(work.choice.searches.values())).scoring
     assert score is not None
-    return f"{scoring} {words(score.mean, scoring)} ± {words(score.deviation, scoring)}"
+    return f"{scoring} {format_score(score.mean, scoring)} ± {format_score(score.std, scoring)}"
 
 
 def told(work: Work) -> dict[str, str]:

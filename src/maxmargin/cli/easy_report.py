@@ -106,8 +106,8 @@ def _searches(work: Work) -> str:
         pyplot().close(figure)
     if "confirmation" in work.choice.searches:
         search = work.choice.searches["confirmation"]
-        rows = [[str(score.point), f"{score.mean:.5f}", f"{score.deviation:.5f}"] for score in search.scores]
-        parts.append(f"<h2>{TITLES['confirmation']}</h2>" + _table(["", search.scoring, "deviation"], rows))
+        rows = [[str(score.point), f"{score.mean:.5f}", f"{score.std:.5f}"] for score in search.scores]
+        parts.append(f"<h2>{TITLES['confirmation']}</h2>" + _table(["", search.scoring, "std"], rows))
     return "\n".join(parts)
 
 

@@ -16,7 +16,7 @@ from maxmargin.cli.machine_options import add_machine_options, choose_machine, m
 from maxmargin.cli.output import Output, add_output_options
 
 if TYPE_CHECKING:
-    from maxmargin.search import GridSearch
+    from maxmargin.search import GridSearchResult
 
 #: Exit codes beside 0: a limit or Ctrl-C has ended the search, and what was found is in the journal.
 LIMITED, INTERRUPTED = 3, 130
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     """Read, search, tell."""
     from maxmargin.cli.heat_map import LiveMap
     from maxmargin.search import grid_search
-    from maxmargin.search.data_summary import as_table
+    from maxmargin.search.data_summary import densify
     from maxmargin.search.grid_search_result import COMPLETE
 
     output = Output(options)
@@ -61,9 +61,9 @@ def run(options: argparse.Namespace) -> int:
         output.remark(why.replace("training", "searching for parameters of"))
     costs = _axis("--Cs", options.Cs, "-C", options.C)
     gammas = _axis("--gammas", options.gammas, "--gamma", options.gamma)
-    with LiveMap(output.errors, not output.quiet) as watch:
+    with LiveMap(output.errors, not output.quiet) as live_map:
         found = grid_search(
-            as_table(samples.X),
+            densify(samples.X),
             samples.y,
             make_machine(name, options, samples.y),
             Cs=[options.C] if costs == [] else costs,
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
             n_jobs=options.threads,
             journal=journal,
             resume=options.resume,
-            watch=watch,
+            callback=live_map,
         )
     if found.status == COMPLETE and options.journal is None:
         journal.unlink()
@@ -104,7 +104,7 @@ def check_picture(target: Path | None) -> None:
         raise ValueError(f"{target} cannot be written: there is no folder {target.parent}")
 
 
-def draw(found: GridSearch, target: Path) -> None:
+def draw(found: GridSearchResult, target: Path) -> None:
     """Write the map as a picture."""
     from maxmargin.plotting import ScoreGridDisplay
     from maxmargin.plotting.style import pyplot
@@ -114,10 +114,10 @@ def draw(found: GridSearch, target: Path) -> None:
     pyplot().close(figure)
 
 
-def _tell(output: Output, found: GridSearch, journal: Path | None, options: argparse.Namespace) -> None:
+def _tell(output: Output, found: GridSearchResult, journal: Path | None, options: argparse.Namespace) -> None:
     """Report the scores, the best of them, and what there is to say about that."""
     from maxmargin.cli.heat_map import heat_map
-    from maxmargin.search.score_colormap import words
+    from maxmargin.search.score_colormap import format_score
 
     again = shlex.join(["maxmargin", *(word for word in options.words if word != "--resume"), "--resume"])
     if output.console.is_terminal and not output.as_json and found.scores:
@@ -126,11 +126,12 @@ def _tell(output: Output, found: GridSearch, journal: Path | None, options: argp
         parameters = {"C": f"{best.point.C:.6g}"}
         if best.point.gamma is not None:
             parameters["gamma"] = f"{best.point.gamma:.6g}"
-        score = f"{words(best.mean, found.scoring)} ± {words(best.deviation, found.scoring)} over {found.folds} folds"
+        mean, std = format_score(best.mean, found.scoring), format_score(best.std, found.scoring)
+        score = f"{mean} ± {std} over {found.folds} folds"
         trials = f"{len(found.trials):,} trials in {found.seconds:.1f} s"
         output.facts({**parameters, found.scoring: score, "search": f"{len(found.scores):,} points, {trials}"})
     else:
-        headings = ("C", "gamma", found.scoring, "deviation", "seconds")
+        headings = ("C", "gamma", found.scoring, "std", "seconds")
         rows = [(repr(p.C), "" if p.gamma is None else repr(p.gamma), repr(m), f"{d:.6g}", f"{s:.4g}")
                 for p, m, d, s in found.scores]  # fmt: skip
         output.table(headings, rows)

@@ -13,9 +13,9 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from maxmargin.search import GridSearch
-from maxmargin.search.grid import number
-from maxmargin.search.score_colormap import ink_on, limits, shade, words
+from maxmargin.search import GridSearchResult
+from maxmargin.search.grid import format_value
+from maxmargin.search.score_colormap import colour_of, colour_range, format_score, text_colour_on
 
 #: Columns of a cell: with its score if there is room, else the colour alone.
 WIDTHS = (6, 5, 2, 1)
@@ -28,14 +28,14 @@ LABELS = 9
 REFRESH = 0.15
 
 
-def heat_map(found: GridSearch, columns: int) -> Group:
+def heat_map(found: GridSearchResult, columns: int) -> Group:
     """Return the map of a search for a terminal of so many columns, and one of each refinement; the best is marked."""
-    low, high = limits(found.table()[2])
+    low, high = colour_range(found.table()[2])
     maps = [_map(found, number, columns, low, high) for number in range(len(found.rounds)) if found.rounds[number]]
     return Group(*(line for lines in maps for line in lines))
 
 
-def _map(found: GridSearch, number_of_round: int, columns: int, low: float, high: float) -> list[Text]:
+def _map(found: GridSearchResult, number_of_round: int, columns: int, low: float, high: float) -> list[Text]:
     costs, gammas, means = found.table(number_of_round)
     width = next((width for width in WIDTHS if LABELS + width * len(costs) <= columns), WIDTHS[-1])
     best = found.best.point if found.scores else None
@@ -43,7 +43,9 @@ def _map(found: GridSearch, number_of_round: int, columns: int, low: float, high
     lines = [Text(heading + (" around the best, in smaller steps" if number_of_round else ""), style="dim")]
     for row in reversed(range(len(gammas))):
         gamma = gammas[row]
-        line = Text(("" if gamma is None else number(gamma)).rjust(LABELS - 1) + " ", no_wrap=True, overflow="crop")
+        line = Text(
+            ("" if gamma is None else format_value(gamma)).rjust(LABELS - 1) + " ", no_wrap=True, overflow="crop"
+        )
         for column, cost in enumerate(costs):
             line.append(*_cell(float(means[row, column]), best == (cost, gamma), width, low, high, found.scoring))
         lines.append(line)
@@ -54,11 +56,11 @@ def _cell(mean: float, is_best: bool, width: int, low: float, high: float, scori
     """Return the text and the colours of a cell."""
     if mean != mean:
         return "·".center(width), Style(dim=True)
-    text = words(mean, scoring, short=True) if width >= WITH_SCORE else ""
+    text = format_score(mean, scoring, short=True) if width >= WITH_SCORE else ""
     if is_best:  # seen without colours, too
         text = f"[{text}]" if width > len(text) + 1 else f"*{text}"
-    red, green, blue = shade(mean, low, high)
-    ink = Color.from_rgb(0, 0, 0) if ink_on(mean, low, high) == "black" else Color.from_rgb(255, 255, 255)
+    red, green, blue = colour_of(mean, low, high)
+    ink = Color.from_rgb(0, 0, 0) if text_colour_on(mean, low, high) == "black" else Color.from_rgb(255, 255, 255)
     return text.center(width)[:width], Style(color=ink, bgcolor=Color.from_rgb(red, green, blue), bold=is_best)
 
 
@@ -67,7 +69,7 @@ def _labels(costs: tuple[float, ...], width: int) -> list[Text]:
     line = [" "] * (LABELS + width * len(costs) + LABELS)
     free = 0
     for column, cost in enumerate(costs):
-        label = number(cost)
+        label = format_value(cost)
         start = LABELS + width * column + max(0, (width - len(label)) // 2)
         if start >= free:
             line[start : start + len(label)] = label
@@ -87,21 +89,23 @@ class LiveMap:
         self._live = Live(console=console, auto_refresh=False, transient=True) if shown else None
         self._drawn = 0.0
 
-    def __call__(self, found: GridSearch) -> None:
+    def __call__(self, found: GridSearchResult) -> None:
         """Show where the only search stands."""
         self.show("", found)
 
-    def show(self, name: str, found: GridSearch) -> None:
+    def show(self, name: str, found: GridSearchResult) -> None:
         """Show where a search stands, if it is time for a new picture."""
         if self._live is None or monotonic() - self._drawn < REFRESH:
             return
         self._drawn = monotonic()
         self._live.update(self._draw(name, found, self._live.console), refresh=True)
 
-    def _draw(self, name: str, found: GridSearch, console: Console) -> Group:
+    def _draw(self, name: str, found: GridSearchResult, console: Console) -> Group:
         points = set(found.points)
         done, total = sum(trial.point in points for trial in found.trials), found.folds * len(points)
-        best = f"best so far: {found.best.point}: {words(found.best.mean, found.scoring)}" if found.scores else ""
+        best = (
+            f"best so far: {found.best.point}: {format_score(found.best.mean, found.scoring)}" if found.scores else ""
+        )
         bar = Table.grid(padding=(0, 1, 0, 0))
         text = f"{done:,} of {total:,} trials  {found.seconds:.0f} s"
         bar.add_row(Text(name), ProgressBar(total, done, width=20), Text(text, no_wrap=True))

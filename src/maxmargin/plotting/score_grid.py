@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from maxmargin.plotting.style import GREY, INK, axes_for, bare, colour, figure_of
-from maxmargin.search.grid import Point, number, step_of
-from maxmargin.search.grid_search_result import GridSearch
-from maxmargin.search.score_colormap import ink_on, limits, shade, words
+from maxmargin.search.grid import Point, format_value, typical_ratio
+from maxmargin.search.grid_search_result import GridSearchResult
+from maxmargin.search.score_colormap import colour_of, colour_range, format_score, text_colour_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ class ScoreGridDisplay:
 
     Attributes
     ----------
-    found : GridSearch
+    found : GridSearchResult
     ax_, figure_
         What `plot` drew on.
 
@@ -42,17 +42,17 @@ class ScoreGridDisplay:
     'C'
     """
 
-    found: GridSearch = field(repr=False)
+    found: GridSearchResult = field(repr=False)
     ax_: Axes = field(init=False, repr=False)
     figure_: Figure = field(init=False, repr=False)
 
     @classmethod
-    def from_search(cls, found: GridSearch, *, ax: Axes | None = None) -> ScoreGridDisplay:
+    def from_search(cls, found: GridSearchResult, *, ax: Axes | None = None) -> ScoreGridDisplay:
         """Draw what a search has found.
 
         Parameters
         ----------
-        found : GridSearch
+        found : GridSearchResult
             With at least one finished point.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
@@ -81,7 +81,7 @@ class ScoreGridDisplay:
         else:
             self._draw_map(ax)
         where = f"C = {_label(best.point.C)}" + (f", gamma = {_label(best.point.gamma)}" if best.point.gamma else "")
-        score, deviation = words(best.mean, self.found.scoring), words(best.deviation, self.found.scoring)
+        score, deviation = format_score(best.mean, self.found.scoring), format_score(best.std, self.found.scoring)
         ax.set_title(f"best: {where}, {self.found.scoring} {score} ± {deviation}", fontsize="medium")
         self.ax_, self.figure_ = ax, figure_of(ax)
         return self
@@ -90,7 +90,7 @@ class ScoreGridDisplay:
         """Draw the scores along C, with their deviation over the folds."""
         scores = sorted(self.found.scores, key=lambda score: score.point.C)
         costs = [score.point.C for score in scores]
-        means, spread = np.array([score.mean for score in scores]), np.array([score.deviation for score in scores])
+        means, spread = np.array([score.mean for score in scores]), np.array([score.std for score in scores])
         ax.fill_between(costs, means - spread, means + spread, color=colour(0), alpha=0.15, linewidth=0)
         ax.plot(costs, means, "o-", color=colour(0), label="mean over the folds")
         best = self.found.best
@@ -105,7 +105,7 @@ class ScoreGridDisplay:
 
         axes = [sorted({point.C for point in self.found.rounds[0]}),
                 sorted({point.gamma for point in self.found.rounds[0] if point.gamma is not None})]  # fmt: skip
-        large = [float(np.log2(step_of(values))) for values in axes]
+        large = [float(np.log2(typical_ratio(values))) for values in axes]
         for number_of_round, points in enumerate(self.found.rounds):
             width, height = (step / 2**number_of_round for step in large)
             for point in points:
@@ -128,14 +128,14 @@ class ScoreGridDisplay:
     def _fill(self, point: Point) -> str:
         """Return the colour of a cell; grey if its score is not known."""
         mean = self._means.get(point)
-        return GREY if mean is None else "#{:02x}{:02x}{:02x}".format(*shade(mean, *self._limits))
+        return GREY if mean is None else "#{:02x}{:02x}{:02x}".format(*colour_of(mean, *self._limits))
 
     def _write(self, ax: Axes, point: Point, size: float) -> None:
         """Write the score into a cell, if it is known."""
         mean = self._means.get(point)
         if mean is not None:
-            ink = "white" if ink_on(mean, *self._limits) == "white" else INK
-            text = words(mean, self.found.scoring, short=True)
+            ink = "white" if text_colour_on(mean, *self._limits) == "white" else INK
+            text = format_score(mean, self.found.scoring, short=True)
             ax.text(*_place(point), text, ha="center", va="center", color=ink, fontsize=size)
 
     @property
@@ -144,7 +144,7 @@ class ScoreGridDisplay:
 
     @property
     def _limits(self) -> tuple[float, float]:
-        return limits(self.found.table()[2])
+        return colour_range(self.found.table()[2])
 
 
 def _place(point: Point) -> tuple[float, float]:
@@ -154,5 +154,5 @@ def _place(point: Point) -> tuple[float, float]:
 
 def _label(value: float) -> str:
     """Return a number as people write it, powers with a raised exponent."""
-    text = number(value)
+    text = format_value(value)
     return f"$2^{{{text[2:]}}}$" if text.startswith("2^") else text

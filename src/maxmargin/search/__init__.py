@@ -1,8 +1,20 @@
-"""Choosing machines and their parameters by cross-validation."""
+"""Model selection by cross-validation.
+
+Public: `grid_search`, `GridSearchResult`, `PointScore`, `Point`, `powers`, `choose_estimator`, `ModelChoice`.
+
+- `grid`: values of C and γ, and the points they form.
+- `fold_scoring`: stratified folds, and the score of an estimator on a held-out fold.
+- `cross_validated_search`: `grid_search`, which runs all trials in parallel threads.
+- `grid_search_result`: the scores of all points, and the best one.
+- `journal`: a file of finished trials, from which an interrupted search resumes.
+- `data_summary`: size, density and labels of a data set, recommended scaling, default γ.
+- `model_selection`: `choose_estimator`, which selects an estimator and its parameters within a time limit.
+- `score_colormap`: colours and text of scores in tables and figures.
+"""
 
 from maxmargin.search.cross_validated_search import grid_search
 from maxmargin.search.grid import Point, powers
-from maxmargin.search.grid_search_result import GridSearch, Score
-from maxmargin.search.model_selection import Choice, choose_machine
+from maxmargin.search.grid_search_result import GridSearchResult, PointScore
+from maxmargin.search.model_selection import ModelChoice, choose_estimator
 
-__all__ = ["Choice", "GridSearch", "Point", "Score", "choose_machine", "grid_search", "powers"]
+__all__ = ["GridSearchResult", "ModelChoice", "Point", "PointScore", "choose_estimator", "grid_search", "powers"]

@@ -1,8 +1,7 @@
-"""Grids of the cost C and the kernel's width γ: evenly spaced logarithms, as LIBSVM's guide recommends.
+"""Logarithmic grids of C and the kernel coefficient γ, as LIBSVM's guide recommends.
 
-What a machine learns changes with the order of magnitude of C and γ, so a grid has a constant factor from a value to
-the next. A finer grid around the best point so far has the square root of that factor (Hsu, Chang & Lin: A practical
-guide to support vector classification, 2003).
+The ratio of neighbouring values is constant. A refinement around the best point uses the square root of that ratio
+(Hsu, Chang & Lin: A practical guide to support vector classification, 2003).
 """
 
 from __future__ import annotations
@@ -11,25 +10,25 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-#: LIBSVM's ranges for scaled data.
-COSTS = (2.0**-5, 2.0**15, 4.0)
-WIDTHS = (2.0**-15, 2.0**3, 4.0)
+#: LIBSVM's ranges for scaled data: from, to, ratio.
+C_RANGE = (2.0**-5, 2.0**15, 4.0)
+GAMMA_RANGE = (2.0**-15, 2.0**3, 4.0)
 
-#: More values than that on one axis are a slip of the pen.
-MOST_VALUES = 1000
+#: Limit on the values of one axis, against mistyped ranges.
+MAX_AXIS_VALUES = 1000
 
-#: The kernels, by name, whose values depend on γ.
-WITH_GAMMA = ("rbf", "gaussian", "poly", "polynomial", "sigmoid", "laplacian", "chi_squared")
+#: Names of the kernels that have a γ.
+KERNELS_WITH_GAMMA = ("rbf", "gaussian", "poly", "polynomial", "sigmoid", "laplacian", "chi_squared")
 
 
 class Point(NamedTuple):
-    """A cost and a width; the width is None where the kernel has none."""
+    """Values of C and γ; γ is None if it is not searched for."""
 
     C: float
     gamma: float | None
 
     def __str__(self) -> str:
-        return f"C = {number(self.C)}" + ("" if self.gamma is None else f", gamma = {number(self.gamma)}")
+        return f"C = {format_value(self.C)}" + ("" if self.gamma is None else f", gamma = {format_value(self.gamma)}")
 
 
 def powers(low: float, high: float, factor: float) -> tuple[float, ...]:
@@ -42,17 +41,19 @@ def powers(low: float, high: float, factor: float) -> tuple[float, ...]:
     (0.25, 1.0, 4.0, 16.0)
     """
     if not (0 < low <= high < math.inf):
-        raise ValueError(f"a range goes up from a number above 0, not from {low:g} to {high:g}")
+        raise ValueError(f"a range must ascend from a number above 0, not go from {low:g} to {high:g}")
     if not 1 < factor < math.inf:
-        raise ValueError(f"the factor from a value to the next must be above 1, not {factor:g}")
+        raise ValueError(f"the factor of a range must be above 1, not {factor:g}")
     steps = math.floor(math.log(high / low) / math.log(factor) + 1e-9)
-    if steps >= MOST_VALUES:
-        raise ValueError(f"from {low:g} to {high:g} by {factor:g} there are more than {MOST_VALUES} values")
+    if steps >= MAX_AXIS_VALUES:
+        raise ValueError(
+            f"the range from {low:g} to {high:g} with factor {factor:g} has more than {MAX_AXIS_VALUES} values"
+        )
     return tuple(low * factor**step for step in range(steps + 1))
 
 
 def check_values(name: str, values: Iterable[float]) -> tuple[float, ...]:
-    """Return the values of an axis, each once and in order."""
+    """Return the distinct values of an axis in ascending order."""
     found = sorted({float(value) for value in values})
     if not found or not all(0 < value < math.inf for value in found):
         raise ValueError(f"{name} must be numbers above 0, at least one, not {found}")
@@ -62,35 +63,35 @@ def check_values(name: str, values: Iterable[float]) -> tuple[float, ...]:
 def has_gamma(estimator: Any) -> bool:
     """Whether the kernel of an estimator depends on its γ."""
     parameters = estimator.get_params(deep=False)
-    return "gamma" in parameters and parameters.get("kernel") in WITH_GAMMA
+    return "gamma" in parameters and parameters.get("kernel") in KERNELS_WITH_GAMMA
 
 
-def grid_of(costs: Sequence[float], widths: Sequence[float | None]) -> tuple[Point, ...]:
-    """Return all points, those with a small cost first: they are the quickest to train."""
+def grid_points(costs: Sequence[float], widths: Sequence[float | None]) -> tuple[Point, ...]:
+    """Return all combinations, in ascending order of C: small values train fastest."""
     return tuple(Point(cost, width) for cost in costs for width in widths)
 
 
-def around(best: Point, of_cost: float, of_width: float, known: Sequence[Point] = ()) -> tuple[Point, ...]:
-    """Return the points a factor away from the best one, in one direction or in both, without those known."""
-    costs = [best.C / of_cost, best.C, best.C * of_cost]
-    widths = [None] if best.gamma is None else [best.gamma / of_width, best.gamma, best.gamma * of_width]
-    return tuple(point for point in grid_of(costs, widths) if not any(_same(point, other) for other in known))
+def neighbours(best: Point, cost_ratio: float, width_ratio: float, known: Sequence[Point] = ()) -> tuple[Point, ...]:
+    """Return the neighbours of the best point at the given ratios, diagonals included, without the known points."""
+    costs = [best.C / cost_ratio, best.C, best.C * cost_ratio]
+    widths = [None] if best.gamma is None else [best.gamma / width_ratio, best.gamma, best.gamma * width_ratio]
+    return tuple(point for point in grid_points(costs, widths) if not any(_is_close(point, other) for other in known))
 
 
-def _same(point: Point, other: Point) -> bool:
+def _is_close(point: Point, other: Point) -> bool:
     """Whether two points are equal up to rounding."""
     return all(a == b or (a and b and math.isclose(a, b)) for a, b in zip(point, other, strict=True))
 
 
-def step_of(values: Sequence[float]) -> float:
-    """Return the typical factor from a value of an axis to the next; 4 if there is only one."""
+def typical_ratio(values: Sequence[float]) -> float:
+    """Return the geometric mean of the ratios of neighbouring values; 4 for a single value."""
     ordered = sorted(set(values))
     factor = (ordered[-1] / ordered[0]) ** (1.0 / (len(ordered) - 1)) if len(ordered) > 1 else 4.0
-    return float(f"{factor:.12g}")  # 4 and not its neighbour
+    return float(f"{factor:.12g}")  # remove rounding errors
 
 
-def number(value: float) -> str:
-    """Return a number for people: a power of two as such, fractions with three digits."""
+def format_value(value: float) -> str:
+    """Return a parameter value as text: powers of two as such, others with three significant digits."""
     value = float(value)
     exponent = round(math.log2(value), 9)
     if abs(exponent) > 3 and (8 * exponent).is_integer():

@@ -1,4 +1,4 @@
-"""What a grid search has found: the score of every point, and the best of them."""
+"""The result of a grid search: the cross-validation score of every point, and the best one."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from maxmargin._typing import Floats
 from maxmargin.search.grid import Point
 from maxmargin.search.journal import Trial
 
-#: Scores that agree to so many digits are equal: the rest is rounding in the mean.
-DIGITS = 12
+#: Mean scores are rounded to this many digits, so that rounding errors of the mean do not break ties.
+SCORE_DIGITS = 12
 
-#: How a search may end.
+#: The status of a search.
 COMPLETE, TIME_LIMIT, INTERRUPTED, STOPPED = "complete", "time limit", "interrupted", "stopped"
 
 
-class Score(NamedTuple):
-    """A point and how well machines with its parameters did on samples that they had not seen."""
+class PointScore(NamedTuple):
+    """The cross-validation score of a point: mean and standard deviation over the folds, and the time of its trials."""
 
     point: Point
     mean: float
-    deviation: float
+    std: float
     seconds: float
 
 
 @dataclass(frozen=True)
-class GridSearch:
-    """The scores of a grid.
+class GridSearchResult:
+    """The scores of a grid search.
 
     Attributes
     ----------
     estimator : estimator
-        All parameters but C and gamma.
+        Not fitted; it defines all parameters but C and gamma.
     scoring : str
-        What was measured; more is better.
+        Name of the score; greater is better.
     folds : int
     rounds : tuple of tuples of Point
-        The grid, and the points that refinements added.
+        The grid, then the points of each refinement.
     trials : tuple of Trial
-        Every fold of every point that was tried.
+        One per finished point and fold.
     status : str
         "complete", "time limit", "interrupted" or "stopped".
     seconds : float
-        How long it took.
+        Total time.
     """
 
     estimator: Any
@@ -59,22 +59,23 @@ class GridSearch:
     seconds: float = 0.0
 
     @cached_property
-    def scores(self) -> tuple[Score, ...]:
-        """All points whose folds have been tried, the best first: of equal ones that with the least C, then gamma."""
+    def scores(self) -> tuple[PointScore, ...]:
+        """The points whose folds are all finished, best first; ties are broken by smaller C, then smaller gamma."""
         by_point: dict[Point, list[Trial]] = {point: [] for point in self.points}
         for trial in self.trials:
-            if trial.point in by_point:  # a journal may know more
+            if trial.point in by_point:  # a journal may contain other points
                 by_point[trial.point].append(trial)
-        found = []
+        scores = []
         for point, trials in by_point.items():
             if len(trials) == self.folds:
                 values = np.array([trial.score for trial in sorted(trials, key=lambda trial: trial.fold)])
                 seconds = sum(trial.seconds for trial in trials)
-                found.append(Score(point, round(float(values.mean()), DIGITS), float(values.std(ddof=1)), seconds))
-        return tuple(sorted(found, key=lambda score: (-score.mean, score.point.C, score.point.gamma or 0.0)))
+                mean = round(float(values.mean()), SCORE_DIGITS)
+                scores.append(PointScore(point, mean, float(values.std(ddof=1)), seconds))
+        return tuple(sorted(scores, key=lambda score: (-score.mean, score.point.C, score.point.gamma or 0.0)))
 
     @property
-    def best(self) -> Score:
+    def best(self) -> PointScore:
         """The point with the best score."""
         if not self.scores:
             raise ValueError(f"no point of the grid was finished: {self.status}; give the search more time")
@@ -82,18 +83,18 @@ class GridSearch:
 
     @property
     def points(self) -> tuple[Point, ...]:
-        """All points of all rounds."""
+        """The points of all rounds."""
         return tuple(dict.fromkeys(point for points in self.rounds for point in points))
 
     @property
     def best_estimator(self) -> Any:
-        """An estimator with the best parameters, not fitted."""
+        """An unfitted estimator with the best parameters."""
         best = self.best.point
-        chosen = {"C": best.C} if best.gamma is None else {"C": best.C, "gamma": best.gamma}
-        return clone(self.estimator).set_params(**chosen)
+        parameters = {"C": best.C} if best.gamma is None else {"C": best.C, "gamma": best.gamma}
+        return clone(self.estimator).set_params(**parameters)
 
     def table(self, number: int = 0) -> tuple[tuple[float, ...], tuple[float | None, ...], Floats]:
-        """Return the values of C and of gamma in a round, and the mean scores: a line for each gamma, nan if unknown.
+        """Return the values of C and gamma of a round, and the mean scores (a row per gamma, nan if unfinished).
 
         Round 0 is the grid, the others are refinements.
         """
@@ -104,7 +105,7 @@ class GridSearch:
         return costs, widths, means
 
     def edges(self) -> list[str]:
-        """Return in words where the best point lies at the edge of what was tried: there may be better ones beyond."""
+        """Return at which edges of the grid the best point lies, e.g. "largest C": better ones may lie beyond."""
         best, found = self.best.point, []
         for name, values, value in (
             ("C", [point.C for point in self.points], best.C),
@@ -115,23 +116,23 @@ class GridSearch:
         return found
 
     def record(self) -> dict[str, Any]:
-        """Return everything as plain values."""
+        """Return the result as values that JSON can hold."""
         return {
             "status": self.status,
             "scoring": self.scoring,
             "folds": self.folds,
-            "best": _plain(self.best) if self.scores else None,
-            "points": [_plain(score) for score in self.scores],
+            "best": _record(self.best) if self.scores else None,
+            "points": [_record(score) for score in self.scores],
             "unfinished": len(self.points) - len(self.scores),
             "seconds": self.seconds,
         }
 
 
-def _plain(score: Score) -> dict[str, Any]:
+def _record(score: PointScore) -> dict[str, Any]:
     return {
         "C": score.point.C,
         "gamma": score.point.gamma,
         "mean": score.mean,
-        "deviation": score.deviation,
+        "std": score.std,
         "seconds": score.seconds,
     }

@@ -1,7 +1,7 @@
-"""A journal of trials: one line of JSON for each, written as soon as it is known.
+"""A journal of finished trials, one line of JSON each, from which an interrupted grid search resumes.
 
-The first line says what the trials are about: the data by a checksum, the machine, the folds. A search that is taken up
-again must be about the same. A process that is killed may leave half a line at the end; it is dropped.
+The first line identifies the search: checksum of the data, estimator, folds, score. A search can only resume from a
+journal whose first line is the same. An incomplete last line, which a killed process may leave, is dropped.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any, NamedTuple, TextIO
 
 from maxmargin.search.grid import Point
 
-#: The first word of the first line.
-FORMAT = "maxmargin grid journal, version 1"
+#: The entry "format" of the first line.
+FORMAT = "maxmargin grid search journal, version 2"
 
 
 class Trial(NamedTuple):
-    """The score of a machine on the samples of a fold that it has not seen."""
+    """The score of an estimator with the parameters of a point on a held-out fold."""
 
     point: Point
     fold: int
@@ -28,41 +28,41 @@ class Trial(NamedTuple):
 
 
 class Journal:
-    """The file.
+    """The journal file.
 
     Parameters
     ----------
     path : path
-        Created if it is not there.
-    about : mapping
-        What the trials are about; plain values.
+        Created if it does not exist.
+    identity : mapping
+        Identifies the search; values that JSON can hold.
     resume : bool
-        Whether trials that are in the file already are taken over; without, the file must not have any.
+        Whether to read the trials of an existing file; otherwise a file with trials is an error.
     """
 
-    def __init__(self, path: str | os.PathLike[str], about: Mapping[str, Any], resume: bool) -> None:
+    def __init__(self, path: str | os.PathLike[str], identity: Mapping[str, Any], resume: bool) -> None:
         self.path = Path(path)
         self.known: list[Trial] = []
-        about = {"format": FORMAT, **json.loads(json.dumps(about))}
-        there = self.path.exists() and self.path.stat().st_size > 0 and not self._has_only_begun()
-        if there and not resume:
+        identity = {"format": FORMAT, **json.loads(json.dumps(identity))}
+        has_trials = self.path.exists() and self.path.stat().st_size > 0 and not self._is_header_only()
+        if has_trials and not resume:
             raise FileExistsError(
-                f"{self.path} is the journal of an earlier search: go on with it (--resume, or resume=True), or remove "
-                "it, or name another one"
+                f"{self.path} is the journal of an earlier search: resume it (--resume, or resume=True), delete it, or "
+                "choose another file"
             )
-        whole = self._read(about) if there else 0
+        length = self._read(identity) if has_trials else 0
         self._file: TextIO = self.path.open("a", encoding="utf-8")
-        self._file.truncate(whole)
-        if not whole:
-            self._write(about)
+        self._file.truncate(length)
+        if not length:
+            self._write(identity)
 
-    def _has_only_begun(self) -> bool:
-        """Whether the file is a journal without a trial, left by a search that failed at once."""
+    def _is_header_only(self) -> bool:
+        """Whether the file is a journal without trials, left by a search that failed immediately."""
         content = self.path.read_bytes()
         return content.startswith(f'{{"format": "{FORMAT}"'.encode()) and content.count(b"\n") == 1
 
     def add(self, trial: Trial) -> None:
-        """Write a trial, so that it is there even if the process is killed next."""
+        """Append a trial and flush the file."""
         (C, gamma), fold, score, seconds = trial
         self._write({"C": C, "gamma": gamma, "fold": fold, "score": score, "seconds": round(seconds, 6)})
 
@@ -70,35 +70,35 @@ class Journal:
         self._file.write(json.dumps(record) + "\n")
         self._file.flush()
 
-    def _read(self, about: Mapping[str, Any]) -> int:
-        """Take over the trials in the file; return how many bytes of it are whole lines."""
+    def _read(self, identity: Mapping[str, Any]) -> int:
+        """Read the trials of the file; return the number of bytes up to the end of its last complete line."""
         content = self.path.read_bytes()
         whole = content[: content.rfind(b"\n") + 1]
         lines = whole.splitlines()
         if not lines:
-            return 0  # killed while it wrote its first line
+            return 0  # the process was killed while it wrote the first line
         for position, line in enumerate(lines, 1):
             try:
                 record = json.loads(line)
                 if position == 1:
-                    self._compare(record, about)
+                    self._check_identity(record, identity)
                 else:
                     point = Point(float(record["C"]), None if record["gamma"] is None else float(record["gamma"]))
                     fold, score, seconds = int(record["fold"]), float(record["score"]), float(record["seconds"])
                     self.known.append(Trial(point, fold, score, seconds))
             except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
-                raise ValueError(f"{self.path}, line {position}: this is no journal of a grid search") from error
+                raise ValueError(f"{self.path}, line {position}: this is not a journal of a grid search") from error
         return len(whole)
 
-    def _compare(self, record: Mapping[str, Any], about: Mapping[str, Any]) -> None:
+    def _check_identity(self, record: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
         if record.get("format") != FORMAT:
             raise KeyError("format")
-        different = [key for key in about if record.get(key) != about[key]]
+        different = [key for key in identity if record.get(key) != identity[key]]
         if different:
             key = different[0]
             raise ValueError(
-                f"{self.path} is about another search: {key} was {record.get(key)!r} there and is {about[key]!r} now; "
-                "remove it, or name another journal"
+                f"{self.path} is the journal of a different search: its {key} is {record.get(key)!r}, here it is "
+                f"{identity[key]!r}; delete the file or choose another one"
             )
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Scores equal scikit-learn's on the same folds; limits, Ctrl-C and mistakes leave what there is."""
+"""Scores equal those of scikit-learn on the same folds; limits and Ctrl-C return the result so far."""
 
 import numpy as np
 import pytest
@@ -10,8 +10,8 @@ from sklearn.model_selection import PredefinedSplit, cross_val_score
 from maxmargin import LSSVC, SVC, SVR, LinearSVC, LinearSVR, NuSVC, OneClassSVM, grid_search
 from maxmargin.datasets import chessboard
 from maxmargin.search import Point
-from maxmargin.search.folds import deal_folds
-from maxmargin.search.grid_search_result import GridSearch
+from maxmargin.search.fold_scoring import assign_folds
+from maxmargin.search.grid_search_result import GridSearchResult
 from maxmargin.search.journal import Trial
 
 X, Y = chessboard(120, noise=0.05, seed=1)
@@ -41,29 +41,29 @@ class TestScores:
             (LinearSVR(tol=1e-8, loss="squared_epsilon_insensitive"), targets(), "neg_mean_squared_error"),
         ],
     )
-    def test_they_are_scikit_learns(self, estimator, data, scoring):
+    def test_scores_equal_those_of_scikit_learn(self, estimator, data, scoring):
         samples, labels = data
         gammas = [0.1, 1.0] if getattr(estimator, "kernel", "linear") != "linear" else None
         found = grid_search(samples, labels, estimator, Cs=[1, 10], gammas=gammas, folds=3, scoring=scoring, seed=4)
         assert found.status == "complete"
         assert len(found.scores) == (4 if gammas else 2)
-        split = PredefinedSplit(deal_folds(labels, 3, 4, stratified=labels.dtype.kind != "f"))
-        for point, mean, deviation, _ in found.scores:
+        split = PredefinedSplit(assign_folds(labels, 3, 4, stratified=labels.dtype.kind != "f"))
+        for point, mean, std, _ in found.scores:
             own = type(estimator)(**estimator.get_params()).set_params(C=point.C)
             if point.gamma is not None:
                 own.set_params(gamma=point.gamma)
-            judged = cross_val_score(own, samples, labels, cv=split, scoring=scoring)
-            assert mean == pytest.approx(judged.mean(), abs=1e-6, rel=1e-6)
-            assert deviation == pytest.approx(judged.std(ddof=1), abs=1e-6, rel=1e-5)
+            expected = cross_val_score(own, samples, labels, cv=split, scoring=scoring)
+            assert mean == pytest.approx(expected.mean(), abs=1e-6, rel=1e-6)
+            assert std == pytest.approx(expected.std(ddof=1), abs=1e-6, rel=1e-5)
 
-    def test_a_kernel_that_was_computed_before(self):
+    def test_precomputed_kernel(self):
         gaussian = np.exp(-((X[:, None] - X[None]) ** 2).sum(-1))
         given = grid_search(gaussian, Y, SVC(kernel="precomputed"), Cs=[1, 10])
         computed = grid_search(X, Y, SVC(gamma=1.0), Cs=[1, 10], gammas=[])
         assert [score.mean for score in given.scores] == [score.mean for score in computed.scores]
         assert given.best.point.gamma is None
 
-    def test_a_scorer_of_ones_own(self):
+    def test_callable_scorer(self):
         def nearness(model, samples, labels):
             return -mean_absolute_error(labels, model.predict(samples))
 
@@ -74,12 +74,12 @@ class TestScores:
         assert own.scoring == "nearness"
         assert [score.mean for score in own.scores] == pytest.approx([score.mean for score in made.scores])
 
-    def test_the_number_of_threads_changes_nothing(self):
+    def test_scores_do_not_depend_on_the_number_of_threads(self):
         samples, labels = chessboard(600, noise=0.1, seed=2)
         found = [grid_search(samples, labels, Cs=[1, 100], gammas=[0.1, 1], folds=3, n_jobs=n) for n in (1, 3)]
         assert [score[:3] for score in found[0].scores] == [score[:3] for score in found[1].scores]
 
-    def test_the_estimator_is_not_changed(self):
+    def test_estimator_is_not_modified(self):
         estimator = LinearSVC(C=3)
         found = grid_search(X, Y, estimator, Cs=[1, 2])
         assert estimator.C == 3
@@ -93,44 +93,44 @@ class TestScores:
             (np.zeros((20, 2)), np.arange(20) % 2, 5),  # all samples are the same
             (X * [1.0, 1e8], Y, 3),
             (X, np.where(np.arange(120) < 2, "rare", "common"), 5),
-            (X, np.where(np.arange(120) < 1, 7, Y), 5),  # a class of one, which some machines do not know
+            (X, np.where(np.arange(120) < 1, 7, Y), 5),  # a class of one sample, missing in one training set
         ],
     )
-    def test_hard_data(self, samples, labels, folds):
+    def test_degenerate_data(self, samples, labels, folds):
         found = grid_search(samples, labels, Cs=[1e-6, 1, 1e6], gammas=[1e-3, 1], folds=folds)
         assert len(found.scores) == 6
         assert all(0 <= score.mean <= 1 for score in found.scores)
 
 
-class TestTheBest:
-    def of(self, means, folds=2):
+class TestBestPoint:
+    def result(self, means, folds=2):
         trials = [Trial(point, fold, mean, 0.1) for point, mean in means.items() for fold in range(folds)]
-        return GridSearch(SVC(), "accuracy", folds, (tuple(means),), tuple(trials))
+        return GridSearchResult(SVC(), "accuracy", folds, (tuple(means),), tuple(trials))
 
-    def test_of_equal_points_the_one_with_the_least_cost_then_width(self):
+    def test_ties_are_broken_by_smaller_C_then_smaller_gamma(self):
         means = {Point(4.0, 1.0): 0.9, Point(1.0, 4.0): 0.9, Point(1.0, 2.0): 0.9, Point(0.1, 1.0): 0.8}
-        assert self.of(means).best.point == Point(1.0, 2.0)
+        assert self.result(means).best.point == Point(1.0, 2.0)
 
-    def test_rounding_in_the_mean_is_no_difference(self):
+    def test_rounding_errors_of_the_mean_do_not_break_ties(self):
         point, other = Point(1.0, None), Point(2.0, None)
         trials = [Trial(point, fold, score, 0.1) for fold, score in enumerate([0.1, 0.2, 0.3])]
         trials += [Trial(other, fold, score, 0.1) for fold, score in enumerate([0.3, 0.2, 0.1])]
-        assert GridSearch(SVC(), "accuracy", 3, ((point, other),), tuple(trials)).best.point == point
+        assert GridSearchResult(SVC(), "accuracy", 3, ((point, other),), tuple(trials)).best.point == point
 
-    def test_points_that_lack_a_fold_do_not_count(self):
+    def test_points_with_unfinished_folds_have_no_score(self):
         whole, part = Point(1.0, 1.0), Point(2.0, 1.0)
         trials = (Trial(whole, 0, 0.5, 0.1), Trial(whole, 1, 0.5, 0.1), Trial(part, 0, 1.0, 0.1))
-        found = GridSearch(SVC(), "accuracy", 2, ((whole, part),), trials)
+        found = GridSearchResult(SVC(), "accuracy", 2, ((whole, part),), trials)
         assert [score.point for score in found.scores] == [whole]
         assert found.record()["unfinished"] == 1
         np.testing.assert_array_equal(found.table()[2], [[0.5, np.nan]])
 
     def test_edges(self):
         corner = {Point(C, gamma): C + gamma for C in (0.1, 0.2) for gamma in (0.01, 0.02, 0.03)}
-        assert self.of(corner).edges() == ["largest C", "largest gamma"]
-        assert self.of({Point(1.0, gamma): -abs(gamma - 2) for gamma in (1.0, 2.0, 3.0)}).edges() == []
+        assert self.result(corner).edges() == ["largest C", "largest gamma"]
+        assert self.result({Point(1.0, gamma): -abs(gamma - 2) for gamma in (1.0, 2.0, 3.0)}).edges() == []
 
-    def test_refinement_halves_the_steps_around_the_best(self):
+    def test_refinement_halves_the_distances_around_the_best_point(self):
         found = grid_search(X, Y, Cs=[1, 16, 256], gammas=[0.01, 1, 100], refine=2, folds=3)
         grid, first, second = found.rounds
         coarse = grid_search(X, Y, Cs=[1, 16, 256], gammas=[0.01, 1, 100], folds=3)
@@ -145,39 +145,39 @@ class TestTheBest:
         assert found.best.mean >= coarse.best.mean
 
 
-class TestEnds:
-    def test_no_time_at_all(self):
+class TestLimitsAndErrors:
+    def test_time_limit_of_zero(self):
         found = grid_search(X, Y, max_seconds=0)
         assert found.status == "time limit"
         with pytest.raises(ValueError, match="no point of the grid was finished: time limit"):
             _ = found.best
 
-    def test_time_that_is_up_in_the_midst_of_a_fit(self):
+    def test_time_limit_during_a_fit(self):
         random = np.random.default_rng(0)
         samples, labels = random.normal(size=(3000, 4)), random.integers(0, 2, 3000)
         found = grid_search(samples, labels, SVC(tol=1e-12), Cs=[1e7], gammas=[1e-3], max_seconds=0.5)
         assert (found.status, found.trials) == ("time limit", ())
         assert found.seconds < 30
 
-    def test_whoever_watches_can_stop(self):
+    def test_callback_can_stop_the_search(self):
         seen = []
 
-        def watch(found):
+        def callback(found):
             seen.append(len(found.trials))
             return len(found.trials) >= 7
 
-        found = grid_search(X, Y, watch=watch)
+        found = grid_search(X, Y, callback=callback)
         assert found.status == "stopped"
         assert 7 <= len(found.trials) < 100
         assert len(found.trials) == seen[-1]
         assert seen == sorted(seen)
 
-    def test_an_interruption_keeps_what_there_is(self):
-        def watch(found):
+    def test_ctrl_c_returns_the_result_so_far(self):
+        def callback(found):
             if len(found.trials) >= 10:
                 raise KeyboardInterrupt
 
-        found = grid_search(X, Y, watch=watch, refine=1)
+        found = grid_search(X, Y, callback=callback, refine=1)
         assert found.status == "interrupted"
         assert len(found.rounds) == 1
         assert found.scores
@@ -186,15 +186,15 @@ class TestEnds:
         ("arguments", "message"),
         [
             ({"X": np.full_like(X, np.nan)}, "NaN"),
-            ({"estimator": NuSVC()}, "NuSVC has no cost C"),
-            ({"estimator": OneClassSVM()}, "OneClassSVM has no cost C"),
+            ({"estimator": NuSVC()}, "NuSVC has no parameter C"),
+            ({"estimator": OneClassSVM()}, "OneClassSVM has no parameter C"),
             ({"estimator": SVC(kernel="linear"), "gammas": [1]}, "gammas are for kernels that have a gamma"),
             ({"Cs": []}, "Cs must be numbers above 0"),
             ({"Cs": [0, 1]}, "Cs must be numbers above 0"),
             ({"gammas": [-1]}, "gammas must be numbers above 0"),
             ({"folds": 1}, "folds"),
             ({"folds": 121}, "2 to 120 folds, not 121"),
-            ({"y": Y[:-1]}, "a label for each row"),
+            ({"y": Y[:-1]}, "one label per row"),
             ({"y": np.zeros(120)}, "all 120 samples are of class 0"),
             ({"scoring": "goodness"}, "goodness"),
             ({"refine": -1}, "refine"),
@@ -203,12 +203,12 @@ class TestEnds:
             ({"resume": True, "journal": "no/such/folder/a.jsonl"}, "no/such/folder"),
         ],
     )
-    def test_mistakes(self, arguments, message):
+    def test_invalid_arguments(self, arguments, message):
         given = {"X": X, "y": Y, "Cs": [1], "gammas": None if "estimator" in arguments else [1], **arguments}
         with pytest.raises((ValueError, OSError), match=message):
             grid_search(given.pop("X"), given.pop("y"), given.pop("estimator", None), **given)
 
-    def test_a_score_that_is_no_number(self):
+    def test_score_that_is_nan(self):
         with pytest.raises(ValueError, match="the score lost of fold 1 at C = 1 is nan"):
             grid_search(X, Y, SVC(kernel="linear"), Cs=[1], scoring=type("Lost", (), {
                 "__name__": "lost", "__call__": lambda self, model, X, y: float("nan")})())  # fmt: skip
