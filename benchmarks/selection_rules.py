@@ -30,7 +30,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "selection-rules.md"
 class RowByRow(KernelMatrix):
     """A kernel matrix that is asked for single rows only."""
 
-    rows_at_once = 1
+    rows_per_request = 1
 
 
 def data_sets(quick: bool):

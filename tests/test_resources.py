@@ -9,7 +9,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from maxmargin import SVC, resources
-from maxmargin.resources import default_cache_bytes, limited_blas, thread_count, usable_cores, usable_memory
+from maxmargin.resources import blas_thread_limit, default_cache_bytes, thread_count, usable_cores, usable_memory
 
 
 def blas_threads():
@@ -43,7 +43,7 @@ def threads_of_a_fit(n_jobs=None):
 
 def test_n_jobs_counts_like_joblib(monkeypatch):
     monkeypatch.setattr(resources, "usable_cores", lambda: 8)
-    monkeypatch.setattr(resources, "_limits_around", lambda: [2**16])
+    monkeypatch.setattr(resources, "_environment_limits", lambda: [2**16])
     assert [thread_count(n) for n in (None, -1, -2, 1, 3, 20, -100)] == [8, 8, 7, 1, 3, 20, 1]
     for bad in (0, 1.5, True, "2"):
         with pytest.raises(ValueError, match="n_jobs"):
@@ -67,7 +67,7 @@ def test_limits_in_threads_leave_nothing_behind():
     first_in, first_out = threading.Event(), threading.Event()
 
     def first():
-        with limited_blas(1):
+        with blas_thread_limit(1):
             first_in.set()
             first_out.wait(10)
 
@@ -76,7 +76,7 @@ def test_limits_in_threads_leave_nothing_behind():
     first_in.wait(10)
     assert max(blas_threads()) == 1
     assert thread_count(None) == thread_count(-1)  # what we limit ourselves is no limit of the surroundings
-    with limited_blas(1):
+    with blas_thread_limit(1):
         first_out.set()
         thread.join()
         assert max(blas_threads()) == 1
@@ -84,7 +84,7 @@ def test_limits_in_threads_leave_nothing_behind():
 
 
 def test_a_limit_is_never_more_than_the_surroundings_allow():
-    with threadpool_limits(1, user_api="blas"), limited_blas(8):
+    with threadpool_limits(1, user_api="blas"), blas_thread_limit(8):
         assert max(blas_threads()) == 1
 
 

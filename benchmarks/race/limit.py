@@ -80,7 +80,7 @@ def measure_limit(
 def fused_rate(X: Any, gamma: float, support: np.ndarray, threads: int) -> float:
     """Return the kernel values per second of maxmargin's own native rows."""
     matrix = KernelMatrix(Gaussian(gamma), Points(X), threads)
-    columns = matrix.single(np.asarray(support, dtype=np.int64))
+    columns = matrix.float32_columns(np.asarray(support, dtype=np.int64))
     out = np.empty((min(BLOCK, matrix.size), len(support)), dtype=np.float32)
     slots = np.arange(len(out))
 
@@ -99,12 +99,12 @@ def product_rate(X: Any, gamma: float, support: np.ndarray, threads: int) -> flo
     """
     left, right = _exponent_factors(X, gamma, support)
     panels = [np.ascontiguousarray(right[start : start + BLOCK].T) for start in range(0, len(right), BLOCK)]
-    rows_at_once = 2048
-    work = [(panel, start) for panel in panels for start in range(0, left.shape[0], rows_at_once)]
+    rows_per_request = 2048
+    work = [(panel, start) for panel in panels for start in range(0, left.shape[0], rows_per_request)]
 
     def block(position: int) -> int:
         panel, start = work[position]
-        values = left[start : start + rows_at_once] @ panel
+        values = left[start : start + rows_per_request] @ panel
         np.exp(values, out=values)
         return int(values.size)
 

@@ -70,7 +70,7 @@ class Data(NamedTuple):
 class RowByRow(KernelMatrix):
     """A kernel matrix that is asked for single rows only: no company comes along because it is cheap."""
 
-    rows_at_once = 1
+    rows_per_request = 1
 
 
 def signs_of(y: np.ndarray) -> np.ndarray:

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.formulations.formulation import Expansion, Formulation
-from maxmargin.matrices import NOT_FINITE
+from maxmargin.formulations.formulation import Formulation, KernelExpansion
+from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.features import Features
 from maxmargin.problems import (
     Certificate,
@@ -138,7 +138,7 @@ def train_sparse(
     weights = np.zeros(rows.dimension) if solution.weights is None else solution.weights
     certificate, status = certify_sparse(problem, solution.dual, weights), solution.status
     if not np.isfinite(certificate.primal):
-        raise ValueError(NOT_FINITE)
+        raise ValueError(NON_FINITE_MESSAGE)
     if status in (Status.CONVERGED, Status.PRECISION):
         status = Status.CONVERGED if _accepts(rule, certificate) else Status.PRECISION
     offset = formulation.expand(problem, solution.dual, certificate.offset).offset
@@ -193,7 +193,7 @@ def train_all_in_one(
         return certificate, np.array([rows.weights(column)[:-1] for column in columns.T])
 
     solution, certificate, weights = _solve_and_judge(problem, solver, judge, start, callback, deadline)
-    expansion: Expansion = formulation.expand(problem, solution.dual, certificate.offset)
+    expansion: KernelExpansion = formulation.expand(problem, solution.dual, certificate.offset)
     return LinearMachine(
         weights=weights,
         offset=expansion.offset,
@@ -233,7 +233,7 @@ def _solve_and_judge(
             certificate, weights = judge(solution)
             status = Status.INTERRUPTED
         if not np.isfinite(certificate.squared_norm):
-            raise ValueError(NOT_FINITE)
+            raise ValueError(NON_FINITE_MESSAGE)
         accepted = _accepts(rule, certificate)
         if best is None or accepted or certificate.gap < best[1].gap:
             best = solution, certificate, weights

@@ -24,7 +24,7 @@ CACHE_SHARE = 0.25
 
 
 #: More threads than this are never started, whatever is asked for.
-MOST_THREADS = 1024
+MAX_THREADS = 1024
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -39,12 +39,12 @@ def thread_count(n_jobs: int | None) -> int:
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0; -1 takes all cores")
     if n_jobs is None:
-        return max(1, min(usable_cores(), *_limits_around()))
-    return min(int(n_jobs), MOST_THREADS) if n_jobs > 0 else max(1, usable_cores() + 1 + int(n_jobs))
+        return max(1, min(usable_cores(), *_environment_limits()))
+    return min(int(n_jobs), MAX_THREADS) if n_jobs > 0 else max(1, usable_cores() + 1 + int(n_jobs))
 
 
 @contextmanager
-def limited_blas(threads: int) -> Iterator[None]:
+def blas_thread_limit(threads: int) -> Iterator[None]:
     """Let BLAS use at most so many threads meanwhile, and never more than it would anyway."""
     with _blas.lock:
         _blas.limits.append(threads)
@@ -109,7 +109,7 @@ def usable_memory() -> int:
     return min([physical, *limits])
 
 
-def _limits_around() -> list[int]:
+def _environment_limits() -> list[int]:
     """Return the limits that the surroundings set."""
     with _blas.lock:
         limits = _blas.usual()

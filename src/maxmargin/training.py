@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.formulations.formulation import Expansion, Formulation
-from maxmargin.matrices import NOT_FINITE
-from maxmargin.matrices.products import inner
+from maxmargin.formulations.formulation import Formulation, KernelExpansion
+from maxmargin.matrices import NON_FINITE_MESSAGE
+from maxmargin.matrices.numerics import inner
 from maxmargin.problems import Certificate, Counters, DualProblem, Solution, Status, certify, feasible_start
 from maxmargin.problems.certificate import offset_between, offset_bounds, violation_of
 from maxmargin.solvers import Callback, StoppingRule
@@ -56,7 +56,7 @@ class MachineParts(NamedTuple):
     samples: Indices
     status: Status
     counters: Counters
-    expansion: Expansion
+    expansion: KernelExpansion
     judged: tuple[Certificate, Any] | None
 
 
@@ -85,7 +85,7 @@ class Machine:
         solution: Solution,
         samples: Indices,
         formulation: Formulation,
-        expansion: Expansion,
+        expansion: KernelExpansion,
         checksum: int,
     ) -> Machine:
         """Return a machine whose point has been found optimal; its problem is posed when a proof is wanted."""
@@ -128,7 +128,7 @@ class Machine:
             return self.certificate.gap <= rule.gap or self.certificate.violation <= rule.violation
         self._gradient = problem.gradient(self.dual)
         if not np.isfinite(self._gradient).all():
-            raise ValueError(NOT_FINITE)
+            raise ValueError(NON_FINITE_MESSAGE)
         low, high = offset_bounds(problem, self.dual, self._gradient)
         self.judge_later()
         return violation_of(problem, low, high, self.dual, self._gradient) <= rule.violation
@@ -148,7 +148,7 @@ class Machine:
         """
         problem = self._posed()
         assert problem is not None
-        self._problem = problem.with_matrix(problem.matrix.source())
+        self._problem = problem.with_matrix(problem.matrix.uncached())
         self._checksum = self._problem.matrix.checksum()
 
     @cached_property
@@ -171,7 +171,7 @@ class Machine:
         return judged
 
     @cached_property
-    def expansion(self) -> Expansion:
+    def expansion(self) -> KernelExpansion:
         """The decision function, with the judge's offset, or as long as there was no judgement that of the gradient."""
         problem = self._posed()
         assert problem is not None

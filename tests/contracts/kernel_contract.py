@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from maxmargin.kernels import Kernel, Points, fused_columns
+from maxmargin.kernels import Kernel, Points, kernel_columns
 
 
 class KernelContract:
@@ -88,8 +88,8 @@ class KernelContract:
 
     def test_stretches_give_the_same_bits(self, kernel, X, monkeypatch):
         whole, sparsely = kernel(X), kernel(sparse.csr_array(X)) if self.sparse_input else None
-        monkeypatch.setattr(fused_columns, "STRETCH_BYTES", 8 * 6 * X.shape[1])
-        monkeypatch.setattr(fused_columns, "PIECE_BYTES", 1)
+        monkeypatch.setattr(kernel_columns, "PACKED_BYTES", 8 * 6 * X.shape[1])
+        monkeypatch.setattr(kernel_columns, "CONVERSION_BYTES", 1)
         np.testing.assert_array_equal(kernel(X), whole)
         if self.computes_in_double:
             single = X.astype(np.float32)

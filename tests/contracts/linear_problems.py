@@ -16,7 +16,7 @@ from maxmargin.formulations import (
 )
 from maxmargin.kernels import Linear, Points
 from maxmargin.matrices import KernelMatrix
-from maxmargin.matrices.shifted_matrix import ShiftedMatrix
+from maxmargin.matrices.bias_augmented_matrix import BiasAugmentedMatrix
 from maxmargin.problems import DualProblem
 
 
@@ -35,7 +35,7 @@ def without_bias() -> DualProblem:
 
 def regularised_bias() -> DualProblem:
     X, signs = two_clouds(60, 3, 1.5)
-    return c_classification.pose(ShiftedMatrix(matrix_of(X), 4.0), signs, np.full(60, 0.1), False)
+    return c_classification.pose(BiasAugmentedMatrix(matrix_of(X), 4.0), signs, np.full(60, 0.1), False)
 
 
 def squared() -> DualProblem:

@@ -19,7 +19,7 @@ class MatrixContract:
     def test_size_and_diagonal(self, pair):
         matrix, dense = pair
         assert matrix.size == len(dense)
-        assert matrix.rows_at_once >= 1
+        assert matrix.rows_per_request >= 1
         np.testing.assert_array_equal(matrix.diagonal(), np.diag(dense))
 
     def test_rows(self, pair):
@@ -46,15 +46,15 @@ class MatrixContract:
 
     def test_what_is_at_hand_is_the_matrix(self, pair):
         matrix, dense = pair
-        at_hand = matrix.at_hand()
-        if at_hand is not None:
-            np.testing.assert_array_equal(at_hand, dense)
-            assert at_hand.flags.c_contiguous
+        in_memory = matrix.in_memory()
+        if in_memory is not None:
+            np.testing.assert_array_equal(in_memory, dense)
+            assert in_memory.flags.c_contiguous
 
     def test_columns_in_single_precision(self, pair):
         matrix, dense = pair
         columns, rows, slots = np.array([4, 0, 5, 3]), np.array([2, 0, 5]), np.array([3, 0, 1])
-        single = matrix.single(columns)
+        single = matrix.float32_columns(columns)
         assert single.cost >= 1
         out = np.full((5, 6), np.nan, dtype=np.float32)
         single.fill(rows, out, slots)
@@ -69,4 +69,4 @@ class MatrixContract:
         picks = np.array([5, 0, 3])
         everything = np.arange(3)
         np.testing.assert_array_equal(matrix.take(picks).block(everything, everything), dense[np.ix_(picks, picks)])
-        np.testing.assert_array_equal(matrix.source().diagonal(), np.diag(dense))
+        np.testing.assert_array_equal(matrix.uncached().diagonal(), np.diag(dense))

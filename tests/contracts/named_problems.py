@@ -16,7 +16,7 @@ from maxmargin.formulations import (
 )
 from maxmargin.formulations.c_classification import pose
 from maxmargin.kernels import Gaussian, Kernel, Linear, Points, Sigmoid
-from maxmargin.matrices import KernelMatrix, PrecomputedMatrix, ShiftedMatrix
+from maxmargin.matrices import BiasAugmentedMatrix, KernelMatrix, PrecomputedMatrix
 from maxmargin.problems import DualProblem
 
 
@@ -254,7 +254,7 @@ def linear(name: str, cost=1.0, constant: float = 0.0, fit_intercept: bool = Tru
     """A linear machine by the name of its formulation, on two clouds."""
     X, signs = two_clouds(**{"n": 60, "features": 3, "distance": 1.0, **data})
     matrix = KernelMatrix(Linear(), Points(X))
-    matrix = ShiftedMatrix(matrix, constant) if constant else matrix
+    matrix = BiasAugmentedMatrix(matrix, constant) if constant else matrix
     costs = np.broadcast_to(cost, len(signs)) * 1.0
     if name == "hinge":
         return pose(matrix, signs, costs, fit_intercept)

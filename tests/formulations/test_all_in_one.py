@@ -6,7 +6,7 @@ import pytest
 from contracts.formulation_contract import FormulationContract
 from maxmargin.formulations import all_in_one, c_classification, crammer_singer, weston_watkins
 from maxmargin.kernels import Gaussian, Linear, Points
-from maxmargin.matrices import KernelMatrix, PrecomputedMatrix, ShiftedMatrix
+from maxmargin.matrices import BiasAugmentedMatrix, KernelMatrix, PrecomputedMatrix
 from maxmargin.problems import certify, feasible_start
 from maxmargin.solvers import BlockSolver, PairwiseSolver, StoppingRule
 
@@ -97,7 +97,7 @@ def test_two_classes_are_one_binary_machine_of_twice_the_cost(formulation):
     labels, signs = LABELS % 2, np.where(LABELS % 2, 1.0, -1.0)
     problem = formulation.pose(matrix(), labels, 2, COSTS)
     dual = PairwiseSolver().solve(problem).dual
-    binary = c_classification.pose(ShiftedMatrix(matrix()), signs, 2 * COSTS, fit_intercept=False)
+    binary = c_classification.pose(BiasAugmentedMatrix(matrix()), signs, 2 * COSTS, fit_intercept=False)
     expected = PairwiseSolver().solve(binary).dual
     np.testing.assert_allclose(np.diff(dual.reshape(-1, 2)).ravel(), expected, atol=1e-8)
     assert certify(problem, dual).dual == pytest.approx(0.5 * certify(binary, expected).dual)

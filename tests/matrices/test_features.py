@@ -9,12 +9,12 @@ from scipy import sparse
 from maxmargin import _native
 from maxmargin.kernels import Gaussian, Linear, Points
 from maxmargin.matrices import (
+    BiasAugmentedMatrix,
     CachedMatrix,
     KernelMatrix,
     PrecomputedMatrix,
     RepeatedMatrix,
-    SharedRows,
-    ShiftedMatrix,
+    SharedCacheMatrix,
 )
 from maxmargin.matrices.features import Features
 
@@ -94,11 +94,11 @@ def test_which_matrices_have_features():
     linear = KernelMatrix(Linear(), Points(X))
     for matrix in (
         linear,
-        ShiftedMatrix(linear, 4.0),
+        BiasAugmentedMatrix(linear, 4.0),
         RepeatedMatrix(linear, np.array([0, 0, 3, 5, 1, 2])),
-        RepeatedMatrix(ShiftedMatrix(linear, 4.0), np.array([5, 4, 3, 3])),
+        RepeatedMatrix(BiasAugmentedMatrix(linear, 4.0), np.array([5, 4, 3, 3])),
         CachedMatrix(linear, 10**6),
-        SharedRows(linear, 10**6, 1),
+        SharedCacheMatrix(linear, 10**6, 1),
         linear.take(np.array([4, 1])),
     ):
         rows = matrix.features()
@@ -107,7 +107,7 @@ def test_which_matrices_have_features():
         np.testing.assert_allclose(products, matrix.block(everything, everything), atol=1e-12)
     assert KernelMatrix(Gaussian(1.0), Points(X)).features() is None
     assert PrecomputedMatrix(np.eye(3)).features() is None
-    assert ShiftedMatrix(ShiftedMatrix(linear, 1.0), 1.0).features() is None
+    assert BiasAugmentedMatrix(BiasAugmentedMatrix(linear, 1.0), 1.0).features() is None
 
 
 def test_a_product_with_the_matrix_is_two_with_the_data():

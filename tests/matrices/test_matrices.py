@@ -6,15 +6,15 @@ import pytest
 from contracts.matrix_contract import MatrixContract
 from maxmargin.kernels import FunctionKernel, Gaussian, Points
 from maxmargin.matrices import (
+    BiasAugmentedMatrix,
     CachedMatrix,
-    ClassMatrix,
     DifferenceMatrix,
     KernelMatrix,
+    MulticlassMatrix,
     PrecomputedMatrix,
     RepeatedMatrix,
     RowStore,
-    SharedRows,
-    ShiftedMatrix,
+    SharedCacheMatrix,
     row_store,
 )
 from maxmargin.matrices.signed_matrix import SignedMatrix
@@ -89,26 +89,26 @@ class TestSignedPrecomputed(MatrixContract):
 class TestShiftedMatrix(MatrixContract):
     def make(self):
         X = samples()
-        return ShiftedMatrix(KernelMatrix(Gaussian(0.5), Points(X)), 2.0), Gaussian(0.5)(X) + 2.0
+        return BiasAugmentedMatrix(KernelMatrix(Gaussian(0.5), Points(X)), 2.0), Gaussian(0.5)(X) + 2.0
 
 
 class TestShiftedPrecomputed(MatrixContract):
     def make(self):
         K = Gaussian(0.5)(samples())
-        return ShiftedMatrix(PrecomputedMatrix(K)), K + 1.0
+        return BiasAugmentedMatrix(PrecomputedMatrix(K)), K + 1.0
 
 
 class TestClassMatrix(MatrixContract):
     def make(self):
         X = samples(5)
-        return ClassMatrix.of_all(KernelMatrix(Gaussian(0.5), Points(X)), 3), np.kron(Gaussian(0.5)(X), np.eye(3))
+        return MulticlassMatrix.of_all(KernelMatrix(Gaussian(0.5), Points(X)), 3), np.kron(Gaussian(0.5)(X), np.eye(3))
 
 
 class TestClassMatrixOfSomeVariables(MatrixContract):
     def make(self):
         X, of, kind = samples(6), np.array([4, 0, 4, 2, 5, 5, 4, 1]), np.array([0, 2, 2, 0, 0, 2, 0, 1])
         dense = Gaussian(0.5)(X)[np.ix_(of, of)] * (kind[:, None] == kind)
-        return ClassMatrix(ShiftedMatrix(KernelMatrix(Gaussian(0.5), Points(X)), 0.0), of, kind), dense
+        return MulticlassMatrix(BiasAugmentedMatrix(KernelMatrix(Gaussian(0.5), Points(X)), 0.0), of, kind), dense
 
 
 class TestSharedRows(MatrixContract):
@@ -116,7 +116,7 @@ class TestSharedRows(MatrixContract):
 
     def make(self):
         X = samples()
-        return SharedRows(KernelMatrix(Gaussian(0.5), Points(X)), self.budget, 1), Gaussian(0.5)(X)
+        return SharedCacheMatrix(KernelMatrix(Gaussian(0.5), Points(X)), self.budget, 1), Gaussian(0.5)(X)
 
 
 class TestSharedRowsWithoutRoom(TestSharedRows):
@@ -130,7 +130,7 @@ class TestSharedRowsWithLittleRoom(TestSharedRows):
 class TestRepeatedSharedRows(MatrixContract):
     def make(self):
         K, of = Gaussian(0.5)(samples(6)), np.tile(np.arange(6), 2)
-        return RepeatedMatrix(SharedRows(PrecomputedMatrix(K), 10**6, 1), of), K[np.ix_(of, of)]
+        return RepeatedMatrix(SharedCacheMatrix(PrecomputedMatrix(K), 10**6, 1), of), K[np.ix_(of, of)]
 
 
 def differences(K, first, second):
@@ -162,7 +162,7 @@ def test_many_differences_in_small_tables(monkeypatch):
     np.testing.assert_array_equal(matrix.block(everything, everything), dense)
     np.testing.assert_array_equal(matrix.diagonal(), np.diag(dense))
     out = np.zeros((len(first), len(first)), dtype=np.float32)
-    matrix.single(everything).fill(everything, out, everything)
+    matrix.float32_columns(everything).fill(everything, out, everything)
     np.testing.assert_allclose(out, dense, atol=1e-6)
     np.testing.assert_allclose(matrix.of_samples(np.ones(len(first))), 19.0 - 2.0 * np.arange(20))
     assert matrix.cost < 2 * KernelMatrix(Gaussian(0.5), Points(X)).cost  # two rows of samples serve for all pairs
@@ -272,17 +272,17 @@ def test_shared_rows_are_computed_once(budget):
         return Gaussian(0.5)(X, Z)
 
     X = samples()
-    shared = SharedRows(KernelMatrix(FunctionKernel(kernel), Points(X)), budget, 1)
+    shared = SharedCacheMatrix(KernelMatrix(FunctionKernel(kernel), Points(X)), budget, 1)
     everything, rows, weights = np.arange(12), np.array([7, 2, 9]), np.array([1.0, -2.0, 3.0])
     expected = Gaussian(0.5)(X)
     for first in (True, False):
         asked.clear()
         out = np.empty((3, 12), dtype=np.float32)
-        computed = shared.single(everything).fill(rows, out, np.arange(3))
+        computed = shared.float32_columns(everything).fill(rows, out, np.arange(3))
         np.testing.assert_allclose(out, expected[rows], rtol=1e-6)
-        product, more = shared.single(rows).combine(everything, weights)
+        product, more = shared.float32_columns(rows).combine(everything, weights)
         np.testing.assert_allclose(product, weights @ expected[rows], rtol=1e-6)
-        part, _ = shared.single(rows).combine(everything[3:8], weights)
+        part, _ = shared.float32_columns(rows).combine(everything[3:8], weights)
         np.testing.assert_allclose(part, (weights @ expected[rows])[3:8], rtol=1e-6)
         assert computed + more == (0 if budget and not first else 36 if budget else 72)
         assert sum(asked) == (computed + more if budget else 72 + 15)
@@ -292,7 +292,7 @@ def test_shared_rows_are_computed_once(budget):
 @pytest.mark.parametrize("budget", [0, 2 * 4 * 8, 10**6])
 def test_rows_of_a_class_matrix_are_those_of_its_base(budget):
     X = np.random.default_rng(2).random((8, 100))
-    matrix = ClassMatrix.of_all(KernelMatrix(Gaussian(0.1), Points(X)), 3)
+    matrix = MulticlassMatrix.of_all(KernelMatrix(Gaussian(0.1), Points(X)), 3)
     dense = np.kron(Gaussian(0.1)(X), np.eye(3))
     store = row_store(matrix, budget, 1)
     assert store.capacity == 0
@@ -316,12 +316,12 @@ def test_threads_share_rows_and_errors_leave_none_waiting():
             raise RuntimeError("once")
         return Gaussian(0.5)(A, B)
 
-    shared = SharedRows(KernelMatrix(FunctionKernel(kernel), Points(X)), 10**6, 1)
+    shared = SharedCacheMatrix(KernelMatrix(FunctionKernel(kernel), Points(X)), 10**6, 1)
     everything, rows = np.arange(40), np.arange(0, 40, 2)
 
     def read(_):
         out = np.empty((20, 40), dtype=np.float32)
-        return shared.single(everything).fill(rows, out, np.arange(20)), out
+        return shared.float32_columns(everything).fill(rows, out, np.arange(20)), out
 
     with pytest.raises(RuntimeError, match="once"):
         read(0)

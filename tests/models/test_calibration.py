@@ -12,11 +12,11 @@ from scipy.special import expit
 from maxmargin.models import calibration
 from maxmargin.models.calibration import (
     PlattSigmoid,
-    couple,
+    couple_pairwise,
     density_marks,
     fit_sigmoid,
-    inside_or_outside,
     noise_scale,
+    one_class_probabilities,
 )
 from reference import libsvm
 from reference.coupling import coupled
@@ -71,20 +71,20 @@ class TestSigmoid:
         sigmoid = fit_sigmoid(values, first, weights)
         assert sigmoid.slope < 0
         assert np.isfinite(sigmoid).all()
-        probabilities = calibration.two_classes(np.sort(values), sigmoid)
+        probabilities = calibration.binary_probabilities(np.sort(values), sigmoid)
         assert (np.diff(probabilities[:, 0]) >= 0).all()
         np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-14)
 
     def test_values_that_tell_the_contrary_hardly_count(self):
         values, first = some_values(200)
         sigmoid = fit_sigmoid(-values, first, np.ones(200))
-        probabilities = calibration.two_classes(-values, sigmoid)[:, 0]
+        probabilities = calibration.binary_probabilities(-values, sigmoid)[:, 0]
         assert np.ptp(probabilities) < 1e-3
         assert probabilities.mean() == pytest.approx(first.mean(), abs=0.01)
 
     def test_separable_values_leave_doubt(self):
         values, first = np.r_[np.full(50, -1.0), np.full(50, 1.0)], np.repeat([False, True], 50)
-        assert calibration.two_classes(np.array([1.0]), fit_sigmoid(values, first, np.ones(100)))[
+        assert calibration.binary_probabilities(np.array([1.0]), fit_sigmoid(values, first, np.ones(100)))[
             0, 0
         ] == pytest.approx(51 / 52, abs=1e-3)
 
@@ -94,16 +94,16 @@ class TestCoupling:
     def test_it_is_where_the_iteration_ends(self, classes):
         pairwise = np.random.default_rng(classes).uniform(0.02, 0.98, (20, classes * (classes - 1) // 2))
         expected = [coupled(row, classes) for row in pairwise]
-        np.testing.assert_allclose(couple(pairwise, classes), expected, atol=1e-9)
+        np.testing.assert_allclose(couple_pairwise(pairwise, classes), expected, atol=1e-9)
 
     def test_consistent_pairs_give_back_their_probabilities(self):
         p = np.random.default_rng(0).dirichlet(np.ones(5), size=30)
         pairwise = np.column_stack([p[:, a] / (p[:, a] + p[:, b]) for a, b in combinations(range(5), 2)])
-        np.testing.assert_allclose(couple(pairwise, 5), p, atol=1e-7)
+        np.testing.assert_allclose(couple_pairwise(pairwise, 5), p, atol=1e-7)
 
     def test_certain_pairs_and_ties(self):
         certain = np.array([[1.0, 1.0, 0.5], [0.0, 1.0, 1.0], [0.5, 0.5, 0.5], [1.0, 0.0, 1.0]])
-        found = couple(certain, 3)
+        found = couple_pairwise(certain, 3)
         np.testing.assert_allclose(found.sum(axis=1), 1.0)
         assert (found > 0).all()
         assert found[0, 0] == pytest.approx(1.0, abs=1e-6)
@@ -118,8 +118,10 @@ class TestCoupling:
         model = libsvm.train(X, y, "-b 1")
         values, theirs = libsvm.predict(model, X), libsvm.predict(model, X, "-b 1")
         sigmoids = [PlattSigmoid(model.probA[k], model.probB[k]) for k in range(3)]
-        pairwise = np.column_stack([calibration.two_classes(values[:, k], sigmoids[k])[:, 0] for k in range(3)])
-        np.testing.assert_allclose(couple(pairwise, 3), theirs, atol=5e-3)  # it stops at 0.005 / 3
+        pairwise = np.column_stack(
+            [calibration.binary_probabilities(values[:, k], sigmoids[k])[:, 0] for k in range(3)]
+        )
+        np.testing.assert_allclose(couple_pairwise(pairwise, 3), theirs, atol=5e-3)  # it stops at 0.005 / 3
 
 
 class TestNoise:
@@ -135,7 +137,7 @@ class TestNoise:
     def test_intervals_hold_the_part_they_say(self):
         sample = np.random.default_rng(0).laplace(scale=2.0, size=100_000)
         for coverage in (0.5, 0.9, 0.99):
-            half = calibration.half_width(2.0, coverage)
+            half = calibration.interval_half_width(2.0, coverage)
             assert np.mean(np.abs(sample) <= half) == pytest.approx(coverage, abs=0.005)
 
 
@@ -155,7 +157,7 @@ class TestDensityMarks:
         assert exact == (nu == 0.5)
         np.testing.assert_allclose(between, theirs, atol=1e-12 if exact else step)
         steps = libsvm.predict(model, X, "-b 1")
-        found = inside_or_outside(values, marks)
+        found = one_class_probabilities(values, marks)
         assert np.abs(found - steps).max() <= (0.05 if exact else 0.1) + 1e-9
 
     def test_weights_are_counts(self):
@@ -170,6 +172,6 @@ class TestDensityMarks:
         values = np.array(values)
         marks = density_marks(values, np.ones(len(values)))
         assert (np.diff(marks) >= 0).all()
-        inside = inside_or_outside(np.sort(values), marks)[:, 0]
+        inside = one_class_probabilities(np.sort(values), marks)[:, 0]
         assert (np.diff(inside) >= 0).all()
         np.testing.assert_array_equal(inside >= 0.5, np.sort(values) >= 0)

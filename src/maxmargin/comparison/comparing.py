@@ -19,7 +19,7 @@ from maxmargin.estimators.kernel.dual_problem_of import problem_of
 from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier
 from maxmargin.estimators.validation.parameters import check_number
 from maxmargin.problems import Counters, DualProblem, Progress, Status, certify
-from maxmargin.resources import default_cache_bytes, limited_blas, thread_count
+from maxmargin.resources import blas_thread_limit, default_cache_bytes, thread_count
 from maxmargin.solvers import StoppingRule, Trace
 from maxmargin.training import Solver
 
@@ -123,7 +123,7 @@ def compare(
         watch.begins(tuple(taking_part))
     runs: list[Run] = []
     interrupted = False
-    with limited_blas(threads):
+    with blas_thread_limit(threads):
         for label, solver in taking_part.items():
             run = Run(label, rule) if interrupted else _run(label, solver, pose, watch)
             interrupted = interrupted or run.status is Status.INTERRUPTED
@@ -143,7 +143,7 @@ def _posed(
     if isinstance(problem, DualProblem):
         if machine is not None or parameters:
             raise ValueError("a DualProblem says by itself what the machine is; a machine and its C go with (X, y)")
-        return lambda: problem.with_matrix(problem.matrix.source()), _about(problem)
+        return lambda: problem.with_matrix(problem.matrix.uncached()), _about(problem)
     if not (isinstance(problem, tuple | list) and len(problem) == 2):
         raise ValueError("compare takes a DualProblem, or samples and labels as a pair (X, y)")
     if machine is not None and parameters:

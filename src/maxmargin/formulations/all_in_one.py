@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.formulations.formulation import Expansion
-from maxmargin.matrices import ClassMatrix, ShiftedMatrix
+from maxmargin.formulations.formulation import KernelExpansion
+from maxmargin.matrices import BiasAugmentedMatrix, MulticlassMatrix
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
 
@@ -35,9 +35,9 @@ def pose(
     count = matrix.size
     own = np.zeros((count, classes), dtype=bool)
     own[np.arange(count), labels] = True
-    base = ShiftedMatrix(matrix) if fit_intercept else matrix
+    base = BiasAugmentedMatrix(matrix) if fit_intercept else matrix
     return DualProblem(
-        matrix=ClassMatrix.of_all(base, classes),
+        matrix=MulticlassMatrix.of_all(base, classes),
         linear=own.astype(np.float64).ravel(),
         lower=np.where(own, 0.0, -costs[:, None]).ravel(),
         upper=np.where(own, most * costs[:, None], 0.0).ravel(),
@@ -46,10 +46,10 @@ def pose(
     )
 
 
-def expand(problem: DualProblem, dual: Floats, offset: Floats) -> Expansion:
+def expand(problem: DualProblem, dual: Floats, offset: Floats) -> KernelExpansion:
     """Return the decision functions: a column of coefficients and a bias for each class."""
     coefficients = by_class(problem, settled(problem, dual))
-    return Expansion(coefficients, _bias(problem, coefficients))
+    return KernelExpansion(coefficients, _bias(problem, coefficients))
 
 
 def settled(problem: DualProblem, dual: Floats) -> Floats:
@@ -66,8 +66,8 @@ def by_class(problem: DualProblem, values: Floats) -> Floats:
 
 def _bias(problem: DualProblem, coefficients: Floats) -> Floats:
     matrix = problem.matrix
-    assert isinstance(matrix, ClassMatrix)
-    constant = matrix.base.constant if isinstance(matrix.base, ShiftedMatrix) else 0.0
+    assert isinstance(matrix, MulticlassMatrix)
+    constant = matrix.base.constant if isinstance(matrix.base, BiasAugmentedMatrix) else 0.0
     bias: Floats = constant * coefficients.sum(axis=0)
     return bias
 

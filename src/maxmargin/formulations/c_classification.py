@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.formulations.formulation import Expansion
+from maxmargin.formulations.formulation import KernelExpansion
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
 
@@ -36,9 +36,9 @@ def box(signs: Floats, costs: Floats) -> tuple[Floats, Floats, Floats]:
     return np.where(signs > 0, 0.0, -costs), np.where(signs > 0, costs, 0.0), np.zeros(len(signs))
 
 
-def expand(problem: DualProblem, dual: Floats, offset: Floats) -> Expansion:
+def expand(problem: DualProblem, dual: Floats, offset: Floats) -> KernelExpansion:
     """Return the decision function."""
-    return Expansion(dual, float(offset[0]) if problem.groups else 0.0)
+    return KernelExpansion(dual, float(offset[0]) if problem.groups else 0.0)
 
 
 def pose_hulls(problem: DualProblem) -> DualProblem:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.formulations.formulation import Expansion
+from maxmargin.formulations.formulation import KernelExpansion
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
 
@@ -31,9 +31,9 @@ def pose(matrix: SymmetricMatrix, weights: Floats, nu: float) -> DualProblem:
     )
 
 
-def expand(problem: DualProblem, dual: Floats, offset: Floats) -> Expansion:
+def expand(problem: DualProblem, dual: Floats, offset: Floats) -> KernelExpansion:
     """Return R² − ‖Φ(x) − a‖² + k(x, x) = 2 Σ b_i k(x_i, x) + 2 ρ: all but the sample's own length."""
-    return Expansion(2.0 * dual, 2.0 * float(offset[0]))
+    return KernelExpansion(2.0 * dual, 2.0 * float(offset[0]))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.formulations.formulation import Expansion, signed
+from maxmargin.formulations.formulation import KernelExpansion, signed
 from maxmargin.matrices.repeated_matrix import RepeatedMatrix
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
@@ -27,7 +27,7 @@ def pose(
     """Return the dual problem of samples with `targets` and slack costs C_i."""
     n = matrix.size
     return DualProblem(
-        matrix=both_sides(matrix),
+        matrix=doubled_matrix(matrix),
         linear=np.concatenate([targets - epsilon, targets + epsilon]),
         lower=np.concatenate([np.zeros(n), -costs]),
         upper=np.concatenate([costs, np.zeros(n)]),
@@ -36,17 +36,17 @@ def pose(
     )
 
 
-def both_sides(matrix: SymmetricMatrix) -> RepeatedMatrix:
+def doubled_matrix(matrix: SymmetricMatrix) -> RepeatedMatrix:
     """Return the matrix of two variables for each sample."""
     return RepeatedMatrix(matrix, np.tile(np.arange(matrix.size), 2))
 
 
-def expand(problem: DualProblem, dual: Floats, offset: Floats) -> Expansion:
+def expand(problem: DualProblem, dual: Floats, offset: Floats) -> KernelExpansion:
     """Return the regression function."""
-    return Expansion(sides_together(dual), float(offset[0]) if problem.groups else 0.0)
+    return KernelExpansion(combine_sides(dual), float(offset[0]) if problem.groups else 0.0)
 
 
-def sides_together(dual: Floats) -> Floats:
+def combine_sides(dual: Floats) -> Floats:
     """Return the coefficient of each sample."""
     above, below = np.split(dual, 2)
     return np.asarray(above + below)
@@ -93,7 +93,7 @@ def tube(
     problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices, epsilon: float, offset: float
 ) -> TubeGeometry:
     """Return the geometry of a tube of known half-width."""
-    coefficients = sides_together(signed(problem, dual))
+    coefficients = combine_sides(signed(problem, dual))
     at_cost = np.any(np.split((dual != 0) & ((dual == problem.lower) | (dual == problem.upper)), 2), axis=0)
     above, below = np.split(signed(problem, certificate.slack), 2)
     return TubeGeometry(

@@ -9,7 +9,7 @@ from maxmargin.matrices.signed_matrix import SignedMatrix
 from maxmargin.problems import Certificate, DualProblem
 
 
-class Expansion(NamedTuple):
+class KernelExpansion(NamedTuple):
     """f(x) = Σ coefficients_i k(x_i, x) + offset; for several functions a column and an offset each."""
 
     coefficients: Floats
@@ -29,7 +29,7 @@ def middle(offset: Floats) -> float:
 class Formulation(Protocol):
     """A module of this folder."""
 
-    def expand(self, problem: DualProblem, dual: Floats, offset: Floats) -> Expansion:
+    def expand(self, problem: DualProblem, dual: Floats, offset: Floats) -> KernelExpansion:
         """Return the decision function of a dual vector, given the offset ρ of each group."""
         ...
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.formulations.formulation import Expansion, middle, signed
+from maxmargin.formulations.formulation import KernelExpansion, middle, signed
 from maxmargin.matrices.signed_matrix import SignedMatrix
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
@@ -53,10 +53,10 @@ def pose(matrix: SymmetricMatrix, signs: Floats, weights: Floats, nu: float, fit
     )
 
 
-def expand(problem: DualProblem, dual: Floats, offset: Floats) -> Expansion:
+def expand(problem: DualProblem, dual: Floats, offset: Floats) -> KernelExpansion:
     """Return the decision function, scaled so that the edges of the margin are at ±1."""
     margin = _margin(offset)
-    return Expansion(signed(problem, dual) / margin, middle(offset) / margin)
+    return KernelExpansion(signed(problem, dual) / margin, middle(offset) / margin)
 
 
 def _margin(offset: Floats) -> float:

@@ -15,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.formulations.epsilon_regression import TubeGeometry, both_sides, sides_together, tube
-from maxmargin.formulations.formulation import Expansion, middle, signed
+from maxmargin.formulations.epsilon_regression import TubeGeometry, combine_sides, doubled_matrix, tube
+from maxmargin.formulations.formulation import KernelExpansion, middle, signed
 from maxmargin.matrices.signed_matrix import SignedMatrix
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
@@ -28,14 +28,14 @@ def pose(matrix: SymmetricMatrix, targets: Floats, costs: Floats, nu: float, fit
     half = 0.5 * nu * float(costs.sum())
     if not fit_intercept:
         return DualProblem(
-            matrix=SignedMatrix(both_sides(matrix), np.repeat([1.0, -1.0], n)),
+            matrix=SignedMatrix(doubled_matrix(matrix), np.repeat([1.0, -1.0], n)),
             linear=np.concatenate([targets, -targets]),
             lower=np.zeros(2 * n),
             upper=np.tile(costs, 2),
             total=np.array([2.0 * half]),
         )
     return DualProblem(
-        matrix=both_sides(matrix),
+        matrix=doubled_matrix(matrix),
         linear=np.concatenate([targets, targets]),
         lower=np.concatenate([np.zeros(n), -costs]),
         upper=np.concatenate([costs, np.zeros(n)]),
@@ -44,9 +44,9 @@ def pose(matrix: SymmetricMatrix, targets: Floats, costs: Floats, nu: float, fit
     )
 
 
-def expand(problem: DualProblem, dual: Floats, offset: Floats) -> Expansion:
+def expand(problem: DualProblem, dual: Floats, offset: Floats) -> KernelExpansion:
     """Return the regression function."""
-    return Expansion(sides_together(signed(problem, dual)), middle(offset))
+    return KernelExpansion(combine_sides(signed(problem, dual)), middle(offset))
 
 
 def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices) -> TubeGeometry:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.formulations.formulation import Expansion
+from maxmargin.formulations.formulation import KernelExpansion
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
 
@@ -30,9 +30,9 @@ def pose(matrix: SymmetricMatrix, weights: Floats, nu: float) -> DualProblem:
     )
 
 
-def expand(problem: DualProblem, dual: Floats, offset: Floats) -> Expansion:
+def expand(problem: DualProblem, dual: Floats, offset: Floats) -> KernelExpansion:
     """Return the decision function, positive inside."""
-    return Expansion(dual, float(offset[0]))
+    return KernelExpansion(dual, float(offset[0]))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.formulations.formulation import Expansion
+from maxmargin.formulations.formulation import KernelExpansion
 from maxmargin.matrices.difference_matrix import DifferenceMatrix
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
@@ -58,9 +58,9 @@ def pose(matrix: SymmetricMatrix, first: Indices, second: Indices, costs: Floats
     )
 
 
-def expand(problem: DualProblem, dual: Floats, offset: Floats) -> Expansion:
+def expand(problem: DualProblem, dual: Floats, offset: Floats) -> KernelExpansion:
     """Return the score as a function of a sample."""
-    return Expansion(_pairs_of(problem).of_samples(dual), 0.0)
+    return KernelExpansion(_pairs_of(problem).of_samples(dual), 0.0)
 
 
 @dataclass(frozen=True)

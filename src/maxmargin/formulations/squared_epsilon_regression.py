@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.formulations.epsilon_regression import both_sides, expand, read
+from maxmargin.formulations.epsilon_regression import doubled_matrix, expand, read
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import DualProblem
 
@@ -24,7 +24,7 @@ def pose(
     """Return the dual problem of samples with `targets` and costs C_i of squared errors."""
     n = matrix.size
     return DualProblem(
-        matrix=both_sides(matrix),
+        matrix=doubled_matrix(matrix),
         linear=np.concatenate([targets - epsilon, targets + epsilon]),
         lower=np.concatenate([np.zeros(n), np.full(n, -np.inf)]),
         upper=np.concatenate([np.full(n, np.inf), np.zeros(n)]),

@@ -5,7 +5,7 @@
              one group of total 0
 
 (LIBLINEAR's L2 loss and its scaling.) Every support vector has slack ξ_i = |b_i| / (2 C_i), so none rests on a bound;
-the dual is strictly concave and its solution unique. Expansion and geometry are those of C-classification.
+the dual is strictly concave and its solution unique. KernelExpansion and geometry are those of C-classification.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class LiblinearModel:
         if sparse.issparse(samples):
             samples = sparse.csr_matrix(samples)
         weights = np.ascontiguousarray(self.weights[:, :known])
-        return LinearFunctions(weights, self.offsets).decide(samples, 1)
+        return LinearFunctions(weights, self.offsets).decision_values(samples, 1)
 
     def predict(self, X: Any) -> Any:
         """Return the label of each sample, 1 or −1 for one class, or the value of the function."""

@@ -169,7 +169,7 @@ def _decide(graph: Graph, model: Any, samples: str) -> str:
         values = kernel_block(graph, kernel, samples, _dense(model.support_vectors_))
     if getattr(model, "_multi_class_", "ovr") != "ovo" or len(coefficients) == 1:
         return graph("Add", graph("MatMul", values, graph.constant(coefficients.T)), offsets)
-    # As in `OneVersusOne`: row b − 1 of the support vectors of class a and row a of those of class b make a pair.
+    # As in `OneVsOneVote`: row b − 1 of the support vectors of class a and row a of those of class b make a pair.
     count = len(model.n_support_)
     edges = np.concatenate([[0], np.cumsum(model.n_support_)])
     parts = graph.several("Split", count, values, graph.constant(model.n_support_.astype(np.int64)), axis=1)

@@ -20,7 +20,7 @@ from maxmargin.formulations.all_in_one import ClassGeometry
 from maxmargin.formulations.c_classification import MarginGeometry
 from maxmargin.formulations.data_description import BallGeometry
 from maxmargin.formulations.epsilon_regression import TubeGeometry
-from maxmargin.formulations.formulation import Expansion
+from maxmargin.formulations.formulation import KernelExpansion
 from maxmargin.formulations.least_squares_classification import ScatterGeometry
 from maxmargin.formulations.least_squares_regression import ErrorGeometry
 from maxmargin.formulations.nu_classification import NuGeometry
@@ -159,7 +159,7 @@ RECORDS: dict[str, Record] = {
         kind.__name__: _record(kind, [field.name for field in fields(kind)])
         for kind in (*KERNELS, *SOLVERS, *GEOMETRIES, Certificate, Counters, LinearMachine)
     },
-    "Expansion": _record(Expansion, Expansion._fields),
+    "Expansion": _record(KernelExpansion, KernelExpansion._fields),
     "PlattSigmoid": _record(PlattSigmoid, PlattSigmoid._fields),
     "Machine": Record(
         Machine,

@@ -1,30 +1,37 @@
-"""Functions of two samples. Names for `SVC(kernel=...)` are looked up in `KERNELS`; objects are taken as they are."""
+"""Kernels: symmetric functions of two samples, evaluated on blocks.
+
+- `kernel`: the `Kernel` base class, and sums, products and multiples of kernels
+- `radial`: `Gaussian`, `Laplacian`, `ChiSquared`
+- `inner_product`: `Linear`, `Polynomial`, `Sigmoid`
+- `function_kernel`: `FunctionKernel`, a callable k(X, Z) given by the user
+- `points`: `Points`, a view of the samples that kernels compare
+- `formula`, `native_kernel`, `kernel_columns`, `float32_kernel`: the interface to the native loops
+
+The names in `__all__` are public. Names for `SVC(kernel=...)` are looked up in `KERNELS`; `Kernel` objects and
+callables are used as they are.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from maxmargin.kernels.chi_squared import ChiSquared
-from maxmargin.kernels.formula import FormulaKernel
-from maxmargin.kernels.function import FunctionKernel
-from maxmargin.kernels.gaussian import Gaussian
+from maxmargin.kernels.function_kernel import FunctionKernel
+from maxmargin.kernels.inner_product import Linear, Polynomial, Sigmoid
 from maxmargin.kernels.kernel import Kernel, Product, Scaled, Sum
-from maxmargin.kernels.laplacian import Laplacian
-from maxmargin.kernels.linear import Linear
+from maxmargin.kernels.native_kernel import NativeKernel
 from maxmargin.kernels.points import Points
-from maxmargin.kernels.polynomial import Polynomial
-from maxmargin.kernels.sigmoid import Sigmoid
+from maxmargin.kernels.radial import ChiSquared, Gaussian, Laplacian
 
 __all__ = [
     "KERNELS",
     "ChiSquared",
-    "FormulaKernel",
     "FunctionKernel",
     "Gaussian",
     "Kernel",
     "Laplacian",
     "Linear",
+    "NativeKernel",
     "Points",
     "Polynomial",
     "Product",
@@ -34,7 +41,7 @@ __all__ = [
     "make_kernel",
 ]
 
-#: What each name stands for, as a function of scikit-learn's three kernel parameters.
+#: The kernel of each name, as a function of scikit-learn's parameters gamma, coef0 and degree.
 KERNELS: dict[str, Callable[[float, float, int], Kernel]] = {
     "linear": lambda gamma, coef0, degree: Linear(),
     "poly": lambda gamma, coef0, degree: Polynomial(degree, gamma, coef0),
@@ -48,15 +55,14 @@ KERNELS["gaussian"] = KERNELS["rbf"]
 
 
 def make_kernel(kernel: str | Kernel | Callable[[Any, Any], Any], gamma: float, coef0: float, degree: int) -> Kernel:
-    """Return the kernel that a name, a kernel object or a function stands for."""
+    """Return the kernel given by a name, a `Kernel` object or a callable k(X, Z)."""
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, str):
         if kernel not in KERNELS:
             names = ", ".join(repr(name) for name in [*sorted(KERNELS), "precomputed"])
             raise ValueError(
-                f"unknown kernel {kernel!r}; the names are {names}, and a Kernel object or a function "
-                "k(X, Z) is taken as it is"
+                f"unknown kernel {kernel!r}; use one of the names {names}, a Kernel object, or a function k(X, Z)"
             )
         return KERNELS[kernel](gamma, coef0, degree)
     if callable(kernel):

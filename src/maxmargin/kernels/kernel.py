@@ -1,8 +1,8 @@
-"""What a kernel is: a symmetric function of two samples, evaluated on blocks.
+"""The `Kernel` base class: a symmetric function of two samples, evaluated on blocks.
 
-A kernel k(x, z) stands for the inner product of two samples in some feature space (Bottou & Lin 1.2.2). Solvers
-and models never see features, only blocks of kernel values. To add a kernel, write a class with `evaluate` and
-`diagonal`; sums, products and scalings come for free.
+A kernel k(x, z) is the inner product of two samples in some feature space (Bottou & Lin 1.2.2). Solvers and models
+only use blocks of kernel values. To add a kernel, write a class with `evaluate` and `diagonal`; sums, products and
+multiples are inherited.
 """
 
 from __future__ import annotations
@@ -17,17 +17,20 @@ import numpy as np
 from maxmargin._typing import Floats
 from maxmargin.kernels.points import Points, as_points
 
+#: Side of the square blocks from which the diagonal of a kernel matrix is read: one call for several samples.
+DIAGONAL_BLOCK = 32
+
 
 class Kernel(ABC):
     """A symmetric function of two samples. Kernels add, multiply and scale: ``0.5 * Gaussian(1) + Linear()``."""
 
     @property
     def vectorised(self) -> bool:
-        """Whether values are cheap, and many at once cheaper; a user's own function is asked for few."""
+        """Whether large blocks are efficient; False for a user's callable, which is called on small blocks."""
         return True
 
     def __call__(self, X: Any, Z: Any = None) -> Floats:
-        """Return the block of values k(x, z) for every row x of `X` and z of `Z` (`Z` = `X` if left out)."""
+        """Return the block of values k(x, z) for every row x of `X` and z of `Z` (`Z` defaults to `X`)."""
         left = as_points(X)
         return self.evaluate(left, left if Z is None else as_points(Z))
 
@@ -39,8 +42,8 @@ class Kernel(ABC):
     def diagonal(self, points: Any) -> Floats:
         """Return k(x, x) for every sample."""
 
-    def check(self, points: Points) -> None:  # noqa: B027  # most kernels take any numbers
-        """Raise a clear error if these samples are outside the kernel's domain."""
+    def check(self, points: Points) -> None:  # noqa: B027  # most kernels accept any numbers
+        """Raise ValueError if these samples are outside the kernel's domain."""
 
     def __add__(self, other: Kernel) -> Kernel:
         if isinstance(other, Kernel):
@@ -59,7 +62,7 @@ class Kernel(ABC):
 
 @dataclass(frozen=True)
 class _Combination(Kernel):
-    """Two kernels, value by value."""
+    """An elementwise combination of two kernels."""
 
     first: Kernel
     second: Kernel

@@ -1,8 +1,7 @@
-"""A set of samples, and how two sets meet.
+"""Samples as kernels see them: `Points`, a view of data and an index of rows.
 
-Kernels compare samples pair by pair. `Points` is what they compare: the rows of a dense array, the rows of a
-compressed sparse matrix, or any indexable collection that a user's own kernel understands. Taking a subset
-copies nothing; it only narrows the index.
+The data are the rows of a dense array or of a CSR matrix, or any indexable collection that a user's callable kernel
+accepts. Taking a subset copies no data, only the index.
 """
 
 from __future__ import annotations
@@ -18,29 +17,38 @@ from scipy import sparse
 from maxmargin import _native
 from maxmargin._typing import Indices
 
-#: About how many bytes of the data a checksum looks at.
-CHECKED_BYTES = 2**16
+#: Approximate number of bytes of the data that enter a checksum.
+CHECKSUM_BYTES = 2**16
 
-#: About how many samples that are not numbers a checksum looks at.
-CHECKED_OBJECTS = 50
+#: Approximate number of non-numeric samples that enter a checksum.
+CHECKSUM_OBJECTS = 50
 
-#: About how many values are converted to double precision together.
-PART_VALUES = 2**18
+#: Approximate number of values that are converted to float64 at a time.
+CONVERSION_VALUES = 2**18
 
-#: What numbers may be stored in; all others become float64.
+#: Cost of a product of two sparse entries, in multiplications of dense entries.
+SPARSE_COST_FACTOR = 3
+
+#: Fixed cost of a kernel evaluation besides the sum over features, in multiplications.
+EVALUATION_OVERHEAD = 20
+
+#: Assumed cost of a kernel evaluation on samples that are not numbers, in multiplications.
+OBJECT_COST = 100
+
+#: Number types that are kept; all others are converted to float64.
 PRECISIONS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 class Points:
-    """The samples of a data set, or some of them.
+    """The samples of a data set, or a subset of them.
 
     Parameters
     ----------
     data : array, sparse matrix or sequence
-        One sample per row. Dense data become C-ordered, sparse data CSR, both float64 unless they are float32;
-        without a copy where they already are.
+        One sample per row. Dense data are converted to C order, sparse data to CSR, both to float64 unless they are
+        float32; no copy is made where they already are.
     index : int array, optional
-        Which rows are meant; all by default.
+        The rows of the subset; all rows by default.
     """
 
     __slots__ = ("data", "index", "memo")
@@ -51,16 +59,16 @@ class Points:
             index = np.arange(_count(data), dtype=np.int64)
         self.data = data
         self.index = index
-        self.memo: dict[Any, Any] = {}  # what was worked out about the data, for all views of them
+        self.memo: dict[Any, Any] = {}  # results about the data, shared by all views of them
 
     @classmethod
     def as_given(cls, data: Any) -> Points:
-        """Return samples of any kind that a user's own kernel understands: frames, strings, objects."""
+        """Return samples of any type that a user's callable kernel accepts: data frames, strings, objects."""
         return cls(data, np.arange(_count(data), dtype=np.int64))
 
     @classmethod
     def of_compressed(cls, starts: Any, features: Any, values: Any, shape: tuple[int, int]) -> Points:
-        """Return samples from the arrays of compressed rows, which are used as they are and in their own precision."""
+        """Return samples from the arrays of a CSR matrix, without conversion."""
         matrix = sparse.csr_array(shape, dtype=values.dtype)
         matrix.data, matrix.indices, matrix.indptr = values, features, starts
         points = cls(matrix, np.arange(shape[0], dtype=np.int64))
@@ -71,24 +79,21 @@ class Points:
         return len(self.index)
 
     def take(self, rows: ArrayLike | slice) -> Points:
-        """Return the chosen samples as a view: no data are copied."""
+        """Return a subset of these samples as a view: no data are copied."""
         return self.pick(self.index[rows if isinstance(rows, slice) else np.asarray(rows)])
 
     def pick(self, index: Indices) -> Points:
-        """Return rows of the data behind these samples, by their number there."""
+        """Return a view of other rows of the same data, by row number of the data."""
         chosen = Points(self.data, index)
         chosen.memo = self.memo
         return chosen
 
     def arrays(self, dtype: Any) -> tuple[Any, Any, Any]:
-        """Return row starts, features and values of sparse data, in the types that the native loops take.
-
-        They are made once for all views of the data.
-        """
+        """Return indptr, indices and data of CSR samples in the types of the native loops, once for all views."""
         key = ("arrays", np.dtype(dtype))
         if key not in self.memo:
             if self.data.shape[1] >= 2**31:
-                raise ValueError(f"sparse data may have up to 2³¹ features, not {self.data.shape[1]}")
+                raise ValueError(f"sparse data may have at most 2³¹ features, not {self.data.shape[1]}")
             self.memo[key] = (
                 self.data.indptr.astype(np.int64, copy=False),
                 self.data.indices.astype(np.int32, copy=False),
@@ -98,25 +103,25 @@ class Points:
         return arrays
 
     def in_precision(self, dtype: Any) -> Points:
-        """Return these sparse samples so that `arrays` of this precision double nothing.
+        """Return these sparse samples in a form whose `arrays` of this precision do not copy all data.
 
-        Single precision is half as large, and made once for all views. Double precision of data that have only single
-        is made for these samples alone: whoever asks takes few at a time.
+        Float32 arrays are half as large and made once for all views. Float64 arrays of float32 data are made for these
+        samples alone, of which there are few at a time.
         """
         if self.data.dtype == np.float64 or np.dtype(dtype) == np.float32:
             return self
         return Points(self.data[self.index].astype(np.float64))
 
     def checksum(self) -> int:
-        """Return a number that changes when the data do; of many data only rows evenly spread are looked at."""
+        """Return a checksum of the data; of large data, only evenly spaced rows are read."""
         data = self.data.data if sparse.issparse(self.data) else self.data
         if isinstance(data, np.ndarray) and data.dtype.kind in "fiub":
             return checksum_of(data)
         count = _count(data)
-        return crc32(repr(rows_of(data, np.arange(0, count, max(1, count // CHECKED_OBJECTS)))).encode())
+        return crc32(repr(rows_of(data, np.arange(0, count, max(1, count // CHECKSUM_OBJECTS)))).encode())
 
     def values(self) -> Any:
-        """Return the samples themselves, as a user's own kernel wants them."""
+        """Return the samples themselves, as a user's callable kernel takes them."""
         if len(self.index) == _count(self.data) and np.array_equal(self.index, np.arange(len(self.index))):
             return self.data
         return rows_of(self.data, self.index)
@@ -141,30 +146,30 @@ def _as_samples(data: Any) -> Any:
     values = np.asarray(data)
     if values.dtype.kind in "fiub" and values.ndim == 2:
         return np.ascontiguousarray(values, dtype=values.dtype if values.dtype in PRECISIONS else np.float64)
-    return data  # strings or objects, for a user's own kernel
+    return data  # strings or objects, for a user's callable kernel
 
 
 def rows_of(data: Any, index: Indices) -> Any:
-    """Return some samples of a collection: an array, a sparse matrix, a frame or a sequence."""
+    """Return some rows of an array, a sparse matrix, a data frame or a sequence."""
     if hasattr(data, "iloc"):
         return data.iloc[index]
     return [data[k] for k in index] if isinstance(data, list | tuple) else data[index]
 
 
-def in_parts(data: Any) -> Iterator[tuple[slice, Any]]:
-    """Yield stretches of rows, dense or sparse, in double precision: all at once would be the data over again."""
-    step = max(1, PART_VALUES // max(1, data.shape[1]))
+def float64_batches(data: Any) -> Iterator[tuple[slice, Any]]:
+    """Yield batches of rows, dense or sparse, in float64, without converting all data at once."""
+    step = max(1, CONVERSION_VALUES // max(1, data.shape[1]))
     for start in range(0, data.shape[0], step):
         rows = slice(start, min(data.shape[0], start + step))
         yield rows, data[rows].astype(np.float64, copy=False)
 
 
-def compressed(data: NDArray[Any], dtype: Any, most: float, threads: int) -> tuple[Any, Any, Any] | None:
-    """Return row starts, features and values of dense rows, None if more than this part of them is not zero."""
+def compress_rows(data: NDArray[Any], dtype: Any, max_density: float, threads: int) -> tuple[Any, Any, Any] | None:
+    """Return indptr, indices and data of dense rows as CSR; None if the fraction of non-zeros exceeds `max_density`."""
     starts = np.zeros(len(data) + 1, dtype=np.int64)
     _native.count_stored(data, starts[1:], threads)
     np.cumsum(starts, out=starts)
-    if starts[-1] > most * data.size:
+    if starts[-1] > max_density * data.size:
         return None
     features, values = np.empty(starts[-1], dtype=np.int32), np.empty(starts[-1], dtype=dtype)
     _native.compress(data, starts, features, values, threads)
@@ -176,19 +181,16 @@ def _count(data: Any) -> int:
 
 
 def checksum_of(array: NDArray[Any]) -> int:
-    """Return a number that changes when an array does; of a large one only rows evenly spread are looked at."""
-    looked_at = np.ascontiguousarray(array[:: max(1, array.nbytes // CHECKED_BYTES)])
-    return crc32(looked_at.view(np.uint8).reshape(-1).data)
+    """Return a checksum of an array; of a large one, only evenly spaced rows are read."""
+    rows = np.ascontiguousarray(array[:: max(1, array.nbytes // CHECKSUM_BYTES)])
+    return crc32(rows.view(np.uint8).reshape(-1).data)
 
 
-#: A product of stored values takes as long as so many of dense ones.
-SPARSE_WORK = 3
-
-
-def work_per_value(points: Points) -> int:
-    """Return about how many multiplications a kernel value takes."""
+def evaluation_cost(points: Points) -> int:
+    """Return the approximate number of multiplications of a kernel evaluation."""
     if getattr(points.data, "ndim", 0) != 2:
-        return 100  # strings or objects: nobody knows
+        return OBJECT_COST
     stored = getattr(points.data, "nnz", None)
-    per_sample = points.data.shape[1] if stored is None else SPARSE_WORK * (stored // max(1, points.data.shape[0]))
-    return int(per_sample) + 20
+    width = points.data.shape[1]
+    per_sample = width if stored is None else SPARSE_COST_FACTOR * (stored // max(1, points.data.shape[0]))
+    return int(per_sample) + EVALUATION_OVERHEAD

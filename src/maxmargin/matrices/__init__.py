@@ -1,31 +1,31 @@
 """Symmetric operators over sample indices: from a kernel, from an array, with a cache."""
 
+from maxmargin.matrices.bias_augmented_matrix import BiasAugmentedMatrix
 from maxmargin.matrices.cached_matrix import CachedMatrix
-from maxmargin.matrices.class_matrix import ClassMatrix
 from maxmargin.matrices.class_rows import row_store
 from maxmargin.matrices.difference_matrix import DifferenceMatrix
+from maxmargin.matrices.full_kernel_matrix import FullKernelMatrix
 from maxmargin.matrices.kernel_matrix import KernelMatrix
+from maxmargin.matrices.multiclass_matrix import MulticlassMatrix
+from maxmargin.matrices.numerics import NON_FINITE_MESSAGE
 from maxmargin.matrices.precomputed_matrix import PrecomputedMatrix
 from maxmargin.matrices.repeated_matrix import RepeatedMatrix
 from maxmargin.matrices.row_store import RowStore
-from maxmargin.matrices.shared_rows import SharedRows
-from maxmargin.matrices.shifted_matrix import ShiftedMatrix
+from maxmargin.matrices.shared_cache_matrix import SharedCacheMatrix
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
-from maxmargin.matrices.values import NOT_FINITE
-from maxmargin.matrices.whole_kernel import WholeKernel
 
 __all__ = [
-    "NOT_FINITE",
+    "NON_FINITE_MESSAGE",
+    "BiasAugmentedMatrix",
     "CachedMatrix",
-    "ClassMatrix",
     "DifferenceMatrix",
+    "FullKernelMatrix",
     "KernelMatrix",
+    "MulticlassMatrix",
     "PrecomputedMatrix",
     "RepeatedMatrix",
     "RowStore",
-    "SharedRows",
-    "ShiftedMatrix",
+    "SharedCacheMatrix",
     "SymmetricMatrix",
-    "WholeKernel",
     "row_store",
 ]

@@ -11,9 +11,9 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.features import Features
-from maxmargin.matrices.single_columns import BlockColumns, SingleColumns
-from maxmargin.matrices.symmetric_matrix import SymmetricMatrix, product_by_blocks
-from maxmargin.matrices.values import check_finite
+from maxmargin.matrices.numerics import check_finite
+from maxmargin.matrices.single_columns import BlockColumns
+from maxmargin.matrices.symmetric_matrix import Float32Columns, SymmetricMatrix, product_by_blocks
 
 
 class CachedMatrix:
@@ -39,16 +39,16 @@ class CachedMatrix:
         self.order: Indices = np.arange(matrix.size)
         slots = min(max(2, budget // (8 * matrix.size)), max(2, matrix.size))
         # Values that are all in memory already are read where they are; untouched pages of an empty array are free.
-        at_hand = matrix.at_hand() if slots >= matrix.size else None
-        self._borrowed = at_hand is not None
-        self.storage: Floats = np.empty((slots, matrix.size)) if at_hand is None else at_hand
+        in_memory = matrix.in_memory() if slots >= matrix.size else None
+        self._borrowed = in_memory is not None
+        self.storage: Floats = np.empty((slots, matrix.size)) if in_memory is None else in_memory
         slots = len(self.storage)
-        self.slot: Indices = np.full(matrix.size, -1) if at_hand is None else np.arange(matrix.size)
-        self.length: Indices = np.full(slots, 0 if at_hand is None else matrix.size)
+        self.slot: Indices = np.full(matrix.size, -1) if in_memory is None else np.arange(matrix.size)
+        self.length: Indices = np.full(slots, 0 if in_memory is None else matrix.size)
         self.last_use: Indices = np.zeros(slots, dtype=np.int64)
         self._owner: Indices = np.arange(slots)  # the row a slot holds, as an index of the matrix below
         self._position: Indices = np.arange(matrix.size)  # where a row of the matrix below stands in the order
-        self._used = 0 if at_hand is None else slots
+        self._used = 0 if in_memory is None else slots
         self.clock = 0
         self.requests = 0
         self.misses = 0
@@ -68,8 +68,8 @@ class CachedMatrix:
         return self.matrix.size
 
     @property
-    def rows_at_once(self) -> int:
-        return self.matrix.rows_at_once
+    def rows_per_request(self) -> int:
+        return self.matrix.rows_per_request
 
     @property
     def cost(self) -> int:
@@ -78,7 +78,7 @@ class CachedMatrix:
     def checksum(self) -> int:
         return self.matrix.checksum()
 
-    def at_hand(self) -> Floats | None:
+    def in_memory(self) -> Floats | None:
         return None
 
     def diagonal(self) -> Floats:
@@ -98,7 +98,7 @@ class CachedMatrix:
     def matvec(self, vector: Floats) -> Floats:
         return product_by_blocks(self, np.asarray(vector))
 
-    def source(self) -> SymmetricMatrix:
+    def uncached(self) -> SymmetricMatrix:
         return self.take(np.arange(self.size))
 
     def take(self, indices: Indices) -> SymmetricMatrix:
@@ -108,7 +108,7 @@ class CachedMatrix:
         rows = self.matrix.features()
         return None if rows is None else rows.take(self.order)
 
-    def single(self, columns: Indices) -> SingleColumns:
+    def float32_columns(self, columns: Indices) -> Float32Columns:
         return BlockColumns(self, columns)
 
     def whole(self, positions: Indices) -> np.ndarray:
@@ -140,7 +140,7 @@ class CachedMatrix:
             self.length[slot] = length
         else:
             positions = np.array([position])
-            spare = min(self.spare, self.rows_at_once)
+            spare = min(self.spare, self.rows_per_request)
             if likely is not None and spare > 1:
                 new = likely[(self.slot[likely] < 0) & (likely != position)]
                 positions = np.concatenate([positions, new[: spare - 1]])

@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices
-from maxmargin.matrices.class_matrix import ClassMatrix
+from maxmargin.matrices.multiclass_matrix import MulticlassMatrix
 from maxmargin.matrices.row_store import RowStore
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 
 
 def row_store(matrix: SymmetricMatrix, budget: int, threads: int) -> RowStore:
     """Return a store of rows that suits the matrix."""
-    return (ClassRows if isinstance(matrix, ClassMatrix) else RowStore)(matrix, budget, threads)
+    return (ClassRows if isinstance(matrix, MulticlassMatrix) else RowStore)(matrix, budget, threads)
 
 
 class ClassRows(RowStore):
@@ -24,7 +24,7 @@ class ClassRows(RowStore):
     """
 
     def __init__(self, matrix: SymmetricMatrix, budget: int, threads: int) -> None:
-        assert isinstance(matrix, ClassMatrix)
+        assert isinstance(matrix, MulticlassMatrix)
         super().__init__(matrix, 0, threads)
         self._classes, self._base = matrix, RowStore(matrix.base, budget, threads)
 

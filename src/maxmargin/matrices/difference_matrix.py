@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.matrices.single_columns import SingleColumns
-from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
+from maxmargin.matrices.symmetric_matrix import Float32Columns, SymmetricMatrix
 
 #: The largest table of rows of the base matrix that is built at once, in bytes.
 TABLE_BYTES = 2**26
@@ -47,7 +46,7 @@ class DifferenceMatrix:
         return len(self.first)
 
     @property
-    def rows_at_once(self) -> int:
+    def rows_per_request(self) -> int:
         return max(1, REQUEST_VALUES // max(1, self.size))
 
     @property
@@ -57,8 +56,8 @@ class DifferenceMatrix:
     def checksum(self) -> int:
         return self.base.checksum()
 
-    def at_hand(self) -> Floats | None:
-        if self.size**2 > WHOLE_VALUES or self.base.at_hand() is None:
+    def in_memory(self) -> Floats | None:
+        if self.size**2 > WHOLE_VALUES or self.base.in_memory() is None:
             return None
         return self.rows(np.arange(self.size))
 
@@ -101,8 +100,8 @@ class DifferenceMatrix:
         """Return the coefficient of each sample in Σ values · difference."""
         return _Ends(np.arange(self.base.size), self.first, self.second).spread(values)
 
-    def source(self) -> DifferenceMatrix:
-        return DifferenceMatrix(self.base.source(), self.first, self.second)
+    def uncached(self) -> DifferenceMatrix:
+        return DifferenceMatrix(self.base.uncached(), self.first, self.second)
 
     def take(self, indices: Indices) -> DifferenceMatrix:
         return DifferenceMatrix(self.base, self.first[indices], self.second[indices])
@@ -110,9 +109,9 @@ class DifferenceMatrix:
     def features(self) -> None:
         return None
 
-    def single(self, columns: Indices) -> SingleColumns:
+    def float32_columns(self, columns: Indices) -> Float32Columns:
         across = self.ends(columns)
-        return _DifferenceColumns(self.base.single(across.samples), self, across)
+        return _DifferenceColumns(self.base.float32_columns(across.samples), self, across)
 
 
 @dataclass(frozen=True)
@@ -155,7 +154,7 @@ class _Ends:
 class _DifferenceColumns:
     """Columns of the base matrix whose differences are columns of the matrix of pairs."""
 
-    columns: SingleColumns
+    columns: Float32Columns
     matrix: DifferenceMatrix
     across: _Ends
 

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.kernels import FormulaKernel, Kernel, Linear, Points
-from maxmargin.kernels.fused_columns import FusedColumns, combine, combine_in_stretches
-from maxmargin.kernels.points import work_per_value
-from maxmargin.kernels.single_precision import SinglePrecision, single_precision
+from maxmargin.kernels import Kernel, Linear, NativeKernel, Points
+from maxmargin.kernels.float32_kernel import Float32Kernel, float32_kernel
+from maxmargin.kernels.kernel_columns import KernelColumns, combine_in_batches, kernel_product
+from maxmargin.kernels.points import evaluation_cost
 from maxmargin.matrices.features import Features
-from maxmargin.matrices.single_columns import BlockColumns, SingleColumns
-from maxmargin.matrices.symmetric_matrix import product_by_blocks
+from maxmargin.matrices.single_columns import BlockColumns
+from maxmargin.matrices.symmetric_matrix import Float32Columns, product_by_blocks
 
 #: About how many values a vectorised kernel computes per request: enough to pay for the call.
 REQUEST_VALUES = 2**16
@@ -46,19 +46,19 @@ class KernelMatrix:
         return len(self.points)
 
     @property
-    def rows_at_once(self) -> int:
+    def rows_per_request(self) -> int:
         if not self.kernel.vectorised:
             return min(FUNCTION_ROWS, max(1, self.size // 4))
         return max(1, REQUEST_VALUES // max(1, self.size))
 
     @property
     def cost(self) -> int:
-        return work_per_value(self.points)
+        return evaluation_cost(self.points)
 
     def checksum(self) -> int:
         return self.points.checksum()
 
-    def at_hand(self) -> None:
+    def in_memory(self) -> None:
         return None
 
     def diagonal(self) -> Floats:
@@ -69,7 +69,7 @@ class KernelMatrix:
 
     def block(self, rows: Indices, columns: Indices) -> Floats:
         left, right = self.points.take(rows), self.points.take(columns)
-        if isinstance(self.kernel, FormulaKernel):
+        if isinstance(self.kernel, NativeKernel):
             return self.kernel.evaluate(left, right, self.threads)
         return self.kernel.evaluate(left, right)
 
@@ -78,14 +78,14 @@ class KernelMatrix:
         rows = self.features()
         if rows is not None:
             return rows.decisions(rows.weights(vector))
-        if isinstance(self.kernel, FormulaKernel):
+        if isinstance(self.kernel, NativeKernel):
             used = np.flatnonzero(vector)
-            return combine(self.kernel.formula, self.points, self.points.take(used), vector[used], self.threads)
+            return kernel_product(self.kernel.formula, self.points, self.points.take(used), vector[used], self.threads)
         # A user's own function sees a quarter of the samples at most: never the whole matrix at once.
         most = self.size if self.kernel.vectorised else max(1, self.size // 4)
         return product_by_blocks(self, vector, most)
 
-    def source(self) -> KernelMatrix:
+    def uncached(self) -> KernelMatrix:
         return KernelMatrix(self.kernel, self.points, self.threads)
 
     def take(self, indices: Indices) -> KernelMatrix:
@@ -94,20 +94,20 @@ class KernelMatrix:
     def features(self) -> Features | None:
         return Features(self.points, threads=self.threads) if isinstance(self.kernel, Linear) else None
 
-    def single(self, columns: Indices) -> SingleColumns:
-        how = single_precision(self.kernel, self.points, self.threads)
+    def float32_columns(self, columns: Indices) -> Float32Columns:
+        how = float32_kernel(self.kernel, self.points, self.threads)
         if how is None:
             return BlockColumns(self, columns)
         fused = how.columns(self.points.index[columns], self.threads)
-        return _SingleKernelColumns(fused, how, self.points.index, len(columns), work_per_value(how.points))
+        return _SingleKernelColumns(fused, how, self.points.index, len(columns), evaluation_cost(how.points))
 
 
 @dataclass(frozen=True)
 class _SingleKernelColumns:
     """Columns of a kernel matrix in single precision."""
 
-    columns: FusedColumns
-    how: SinglePrecision
+    columns: KernelColumns
+    how: Float32Kernel
     index: Indices
     count: int
     cost: int
@@ -117,5 +117,5 @@ class _SingleKernelColumns:
         return len(rows) * self.count
 
     def combine(self, rows: Indices, weights: Floats) -> tuple[Floats, int]:
-        product = combine_in_stretches(self.columns, self.how.rows(self.index[rows]), weights)
+        product = combine_in_batches(self.columns, self.how.rows(self.index[rows]), weights)
         return product, len(rows) * self.count

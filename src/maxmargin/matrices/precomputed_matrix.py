@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.kernels.points import checksum_of
-from maxmargin.matrices.single_columns import BlockColumns, SingleColumns
-from maxmargin.matrices.symmetric_matrix import SymmetricMatrix, product_by_blocks
+from maxmargin.matrices.single_columns import BlockColumns
+from maxmargin.matrices.symmetric_matrix import Float32Columns, SymmetricMatrix, product_by_blocks
 
 #: About how many values are copied per request.
 REQUEST_VALUES = 2**20
@@ -38,7 +38,7 @@ class PrecomputedMatrix:
         return len(self.values) if self.index is None else len(self.index)
 
     @property
-    def rows_at_once(self) -> int:
+    def rows_per_request(self) -> int:
         return max(1, REQUEST_VALUES // max(1, self.size))
 
     @property
@@ -48,7 +48,7 @@ class PrecomputedMatrix:
     def checksum(self) -> int:
         return checksum_of(self.values)
 
-    def at_hand(self) -> Floats | None:
+    def in_memory(self) -> Floats | None:
         if self.size**2 > REQUEST_VALUES:
             return None
         if self.index is not None:
@@ -78,7 +78,7 @@ class PrecomputedMatrix:
     def matvec(self, vector: Floats) -> Floats:
         return product_by_blocks(self, np.asarray(vector))
 
-    def source(self) -> SymmetricMatrix:
+    def uncached(self) -> SymmetricMatrix:
         return self if self.origin is None else self.origin
 
     def take(self, indices: Indices) -> PrecomputedMatrix:
@@ -87,5 +87,5 @@ class PrecomputedMatrix:
     def features(self) -> None:
         return None
 
-    def single(self, columns: Indices) -> SingleColumns:
+    def float32_columns(self, columns: Indices) -> Float32Columns:
         return BlockColumns(self, columns)

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.features import Features
-from maxmargin.matrices.single_columns import SingleColumns
-from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
+from maxmargin.matrices.symmetric_matrix import Float32Columns, SymmetricMatrix
 
 #: The largest table of distinct rows that is built at once, in bytes.
 TABLE_BYTES = 2**26
@@ -31,8 +30,8 @@ class RepeatedMatrix:
         return len(self.of)
 
     @property
-    def rows_at_once(self) -> int:
-        return self.base.rows_at_once
+    def rows_per_request(self) -> int:
+        return self.base.rows_per_request
 
     @property
     def cost(self) -> int:
@@ -41,8 +40,8 @@ class RepeatedMatrix:
     def checksum(self) -> int:
         return self.base.checksum()
 
-    def at_hand(self) -> Floats | None:
-        values = self.base.at_hand()
+    def in_memory(self) -> Floats | None:
+        values = self.base.in_memory()
         return None if values is None else np.ascontiguousarray(values[self.of[:, None], self.of])
 
     def diagonal(self) -> Floats:
@@ -59,8 +58,8 @@ class RepeatedMatrix:
     def matvec(self, vector: Floats) -> Floats:
         return self.base.matvec(_summed(self.of, vector, self.base.size))[self.of]
 
-    def source(self) -> RepeatedMatrix:
-        return RepeatedMatrix(self.base.source(), self.of)
+    def uncached(self) -> RepeatedMatrix:
+        return RepeatedMatrix(self.base.uncached(), self.of)
 
     def take(self, indices: Indices) -> RepeatedMatrix:
         return RepeatedMatrix(self.base, self.of[indices])
@@ -69,16 +68,16 @@ class RepeatedMatrix:
         rows = self.base.features()
         return None if rows is None else rows.take(self.of)
 
-    def single(self, columns: Indices) -> SingleColumns:
+    def float32_columns(self, columns: Indices) -> Float32Columns:
         samples, back = np.unique(self.of[columns], return_inverse=True)
-        return _RepeatedColumns(self.base.single(samples), self.of, len(samples), back)
+        return _RepeatedColumns(self.base.float32_columns(samples), self.of, len(samples), back)
 
 
 @dataclass(frozen=True)
 class _RepeatedColumns:
     """Columns of the base matrix, each for one variable or several."""
 
-    columns: SingleColumns
+    columns: Float32Columns
     of: Indices
     distinct: int
     back: Indices

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices
-from maxmargin.matrices.single_columns import SingleColumns
-from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
+from maxmargin.matrices.symmetric_matrix import Float32Columns, SymmetricMatrix
 
 #: About how many multiplications one request to the matrix takes: Ctrl-C is heard in between.
 REQUEST_WORK = 4 * 10**9
@@ -63,8 +62,8 @@ class RowStore:
         self.hits = self.misses = self.evaluations = self._clock = 0
 
     @cached_property
-    def _source(self) -> SingleColumns:
-        return self.matrix.single(np.arange(self.matrix.size))
+    def _source(self) -> Float32Columns:
+        return self.matrix.float32_columns(np.arange(self.matrix.size))
 
     @property
     def capacity(self) -> int:
@@ -95,7 +94,7 @@ class RowStore:
             total, self.storage, self.slot[rows[stored]], -weights[stored], self.matrix.size, self.threads
         )
         if not stored.all():
-            columns = self.matrix.single(rows[~stored])
+            columns = self.matrix.float32_columns(rows[~stored])
             product, computed = columns.combine(np.arange(self.matrix.size), weights[~stored])
             total += product
             self.evaluations += computed
@@ -111,7 +110,7 @@ class RowStore:
         missing = int(np.count_nonzero(self.slot[rows] < 0))
         wanted, known = rows[:missing], rows[missing:]
         if missing:
-            self.evaluations += self.matrix.single(wanted).fill(wanted, out, np.arange(missing))
+            self.evaluations += self.matrix.float32_columns(wanted).fill(wanted, out, np.arange(missing))
         _native.gather(self.storage, self.slot[known], rows, out[missing:], self.threads)
         _native.mirror(out, missing, len(out), self.threads)
         out.ravel()[:: len(rows) + 1] = self._diagonal[rows]

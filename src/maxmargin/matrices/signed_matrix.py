@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.matrices.single_columns import SingleColumns
-from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
+from maxmargin.matrices.symmetric_matrix import Float32Columns, SymmetricMatrix
 
 
 @dataclass(frozen=True)
@@ -28,8 +27,8 @@ class SignedMatrix:
         return self.base.size
 
     @property
-    def rows_at_once(self) -> int:
-        return self.base.rows_at_once
+    def rows_per_request(self) -> int:
+        return self.base.rows_per_request
 
     @property
     def cost(self) -> int:
@@ -38,8 +37,8 @@ class SignedMatrix:
     def checksum(self) -> int:
         return self.base.checksum()
 
-    def at_hand(self) -> Floats | None:
-        values = self.base.at_hand()
+    def in_memory(self) -> Floats | None:
+        values = self.base.in_memory()
         return None if values is None else self.signs[:, None] * values * self.signs
 
     def diagonal(self) -> Floats:
@@ -54,8 +53,8 @@ class SignedMatrix:
     def matvec(self, vector: Floats) -> Floats:
         return self.signs * self.base.matvec(self.signs * vector)
 
-    def source(self) -> SignedMatrix:
-        return SignedMatrix(self.base.source(), self.signs)
+    def uncached(self) -> SignedMatrix:
+        return SignedMatrix(self.base.uncached(), self.signs)
 
     def take(self, indices: Indices) -> SignedMatrix:
         return SignedMatrix(self.base.take(indices), self.signs[indices])
@@ -63,15 +62,15 @@ class SignedMatrix:
     def features(self) -> None:
         return None
 
-    def single(self, columns: Indices) -> SingleColumns:
-        return _SignedColumns(self.base.single(columns), self.signs, self.signs[columns])
+    def float32_columns(self, columns: Indices) -> Float32Columns:
+        return _SignedColumns(self.base.float32_columns(columns), self.signs, self.signs[columns])
 
 
 @dataclass(frozen=True)
 class _SignedColumns:
     """Columns of the base matrix, with signs."""
 
-    columns: SingleColumns
+    columns: Float32Columns
     of_rows: Floats
     of_columns: Floats
 

@@ -3,33 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES
-
-if TYPE_CHECKING:
-    from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
-
-
-class SingleColumns(Protocol):
-    """Columns of a matrix, ready to meet rows."""
-
-    @property
-    def cost(self) -> int:
-        """About how many multiplications one value takes."""
-        ...
-
-    def fill(self, rows: Indices, out: NDArray[np.float32], slots: Indices) -> int:
-        """Write the values of the k-th row to the front of ``out[slots[k]]``; return how many had to be computed."""
-        ...
-
-    def combine(self, rows: Indices, weights: Floats) -> tuple[Floats, int]:
-        """Return Σ_c M[row, column c] weights[c] for every row, and how many values had to be computed."""
-        ...
+from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES, SymmetricMatrix
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.precomputed_matrix import PrecomputedMatrix
-from maxmargin.matrices.single_columns import SingleColumns
-from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
+from maxmargin.matrices.symmetric_matrix import Float32Columns, SymmetricMatrix
 
 
 @dataclass(frozen=True)
@@ -26,15 +25,15 @@ class SingleTable(PrecomputedMatrix):
         """Return the values of a matrix between some of its variables."""
         count = len(variables)
         values = np.empty((count, count), np.float32)
-        matrix.single(variables).fill(variables, values, np.arange(count))
+        matrix.float32_columns(variables).fill(variables, values, np.arange(count))
         values.ravel()[:: count + 1] = matrix.diagonal()[variables]
         return cls(values, threads=threads)
 
     def matvec(self, vector: Floats) -> Floats:
         used = np.flatnonzero(vector)
-        return self.single(used).combine(np.arange(self.size), np.asarray(vector)[used])[0]
+        return self.float32_columns(used).combine(np.arange(self.size), np.asarray(vector)[used])[0]
 
-    def single(self, columns: Indices) -> SingleColumns:
+    def float32_columns(self, columns: Indices) -> Float32Columns:
         return _TableColumns(self, columns)
 
 

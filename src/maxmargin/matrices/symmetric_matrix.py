@@ -1,28 +1,42 @@
-"""The matrix of a dual problem, seen as an operator over sample indices.
+"""Protocols of symmetric matrices over sample indices, and blockwise products.
 
-A solver asks for rows, blocks, the diagonal and products; how values come about (from a kernel and data, from a
-file, from a cache) is the matrix's own affair. Matrices wrap one another and never know of one another.
+Solvers read rows, blocks, the diagonal and products; the matrix decides where the values come from: a kernel and
+data, an array, a cache. Matrices wrap one another without knowing the wrapped type.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from maxmargin._typing import Floats, Indices
-from maxmargin.resources import limited_blas
+from maxmargin._typing import Floats, Indices, Singles
+from maxmargin.matrices.features import Features
+from maxmargin.resources import blas_thread_limit
 
-if TYPE_CHECKING:
-    from maxmargin.matrices.features import Features
-    from maxmargin.matrices.single_columns import SingleColumns
-
-#: The largest block of values that a product of a matrix with a vector builds at once, in bytes.
+#: Maximum size of the block of values that a matrix-vector product builds at a time, in bytes.
 BLOCK_BYTES = 8 * 2**20
 
 
+class Float32Columns(Protocol):
+    """Some columns of a symmetric matrix in float32: half the memory of float64, twice the speed, seven digits."""
+
+    @property
+    def cost(self) -> int:
+        """Approximate number of multiplications per value."""
+        ...
+
+    def fill(self, rows: Indices, out: Singles, slots: Indices) -> int:
+        """Write the values of the k-th row to the first entries of ``out[slots[k]]``; return the number computed."""
+        ...
+
+    def combine(self, rows: Indices, weights: Floats) -> tuple[Floats, int]:
+        """Return Σ_c M[row, column c] weights[c] for every row, and the number of values computed."""
+        ...
+
+
 class SymmetricMatrix(Protocol):
-    """A symmetric matrix of float64 values; single precision is a convenience that `single` offers."""
+    """A symmetric matrix of float64 values, whose columns are also available in float32."""
 
     @property
     def size(self) -> int:
@@ -30,21 +44,21 @@ class SymmetricMatrix(Protocol):
         ...
 
     @property
-    def rows_at_once(self) -> int:
-        """How many rows it is sensible to ask for together."""
+    def rows_per_request(self) -> int:
+        """The number of rows that are efficiently computed together."""
         ...
 
     @property
     def cost(self) -> int:
-        """About how many multiplications a value takes, 1 if it only has to be read."""
+        """Approximate number of multiplications per value; 1 if values are only read from memory."""
         ...
 
     def checksum(self) -> int:
-        """Return a number that changes when the data behind the matrix do."""
+        """Return a checksum of the underlying data."""
         ...
 
-    def at_hand(self) -> Floats | None:
-        """Return the whole matrix if it is in memory already, as a finite C-ordered array not to be written to."""
+    def in_memory(self) -> Floats | None:
+        """Return the full matrix as a read-only, finite, C-ordered array if it is in memory already."""
         ...
 
     def diagonal(self) -> Floats:
@@ -52,51 +66,51 @@ class SymmetricMatrix(Protocol):
         ...
 
     def rows(self, indices: Indices) -> Floats:
-        """Return whole rows."""
+        """Return full rows."""
         ...
 
     def block(self, rows: Indices, columns: Indices) -> Floats:
-        """Return the values at the crossings of `rows` and `columns`."""
+        """Return the submatrix of `rows` and `columns`."""
         ...
 
     def matvec(self, vector: Floats) -> Floats:
-        """Return the product with a vector, without building the matrix."""
+        """Return the product with a vector, without forming the matrix."""
         ...
 
-    def source(self) -> SymmetricMatrix:
-        """Return the same matrix without values that were computed in advance."""
+    def uncached(self) -> SymmetricMatrix:
+        """Return the same matrix without precomputed values."""
         ...
 
     def take(self, indices: Indices) -> SymmetricMatrix:
-        """Return the matrix of some of the variables."""
+        """Return the principal submatrix of some variables."""
         ...
 
-    def single(self, columns: Indices) -> SingleColumns:
-        """Return some columns, to be read in single precision."""
+    def float32_columns(self, columns: Indices) -> Float32Columns:
+        """Return some columns in float32."""
         ...
 
     def features(self) -> Features | None:
-        """Return the rows whose products are the values, None if there are none or nobody knows them."""
+        """Return the feature rows whose inner products are the values; None if there are none."""
         ...
 
 
-def product_by_blocks(matrix: SymmetricMatrix, vector: Floats, most_rows: int | None = None) -> Floats:
-    """Multiply by asking for blocks of bounded size, only in the columns where the vector is not zero."""
+def product_by_blocks(matrix: SymmetricMatrix, vector: Floats, max_rows: int | None = None) -> Floats:
+    """Return matrix @ vector, computed in blocks of bounded size and only in the columns where the vector is not 0."""
     columns = np.flatnonzero(vector)
-    return partial_product(matrix, np.arange(matrix.size), columns, vector[columns], most_rows)
+    return partial_product(matrix, np.arange(matrix.size), columns, vector[columns], max_rows)
 
 
 def partial_product(
-    matrix: SymmetricMatrix, rows: Indices, columns: Indices, weights: Floats, most_rows: int | None = None
+    matrix: SymmetricMatrix, rows: Indices, columns: Indices, weights: Floats, max_rows: int | None = None
 ) -> Floats:
-    """Return Σ weights · column at some rows, by blocks of bounded size."""
+    """Return Σ_c M[row, column c] weights[c] for every row, computed in blocks of bounded size."""
     out = np.zeros(len(rows))
     if len(columns):
         step = max(1, BLOCK_BYTES // (8 * len(columns)))
-        step = step if most_rows is None else min(step, most_rows)
+        step = step if max_rows is None else min(step, max_rows)
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
             block = matrix.block(rows[part], columns)
-            with limited_blas(1):  # its threads would spin beside us (`products.py`); plain sums lose digits
+            with blas_thread_limit(1):  # BLAS threads would spin (see `numerics.inner`); einsum loses digits
                 out[part] = block @ weights
     return out

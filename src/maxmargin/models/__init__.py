@@ -1,19 +1,18 @@
 """What predicts: expansions in kernel values, and how several of them decide together."""
 
-from maxmargin.models.expansions import Expansions
-from maxmargin.models.kernel_blocks import ComputedBlocks, GivenBlocks, KernelBlocks
+from maxmargin.models.kernel_blocks import ComputedKernelBlocks, KernelBlocks, PrecomputedKernelBlocks
+from maxmargin.models.kernel_expansions import KernelExpansions, OneVsRestArgmax
 from maxmargin.models.landmark_features import LandmarkFeatures
 from maxmargin.models.linear_functions import LinearFunctions
-from maxmargin.models.one_versus_rest import OneVersusRest
-from maxmargin.models.pairwise_vote import OneVersusOne
+from maxmargin.models.one_vs_one_vote import OneVsOneVote
 
 __all__ = [
-    "ComputedBlocks",
-    "Expansions",
-    "GivenBlocks",
+    "ComputedKernelBlocks",
     "KernelBlocks",
+    "KernelExpansions",
     "LandmarkFeatures",
     "LinearFunctions",
-    "OneVersusOne",
-    "OneVersusRest",
+    "OneVsOneVote",
+    "OneVsRestArgmax",
+    "PrecomputedKernelBlocks",
 ]

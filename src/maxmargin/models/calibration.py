@@ -103,13 +103,13 @@ def _newton(features: Floats, given: Floats, targets: Floats, weights: Floats, s
     return x
 
 
-def two_classes(values: Floats, sigmoid: PlattSigmoid) -> Floats:
+def binary_probabilities(values: Floats, sigmoid: PlattSigmoid) -> Floats:
     """Return the probabilities of the first and the second class for each decision value."""
     exponent = sigmoid.slope * values + sigmoid.shift
     return np.column_stack([expit(-exponent), expit(exponent)])
 
 
-def couple(pairwise: Floats, classes: int) -> Floats:
+def couple_pairwise(pairwise: Floats, classes: int) -> Floats:
     """Return the probability of each class, given those of the first of each pair (0, 1), (0, 2), …, (1, 2), …."""
     pairwise = np.clip(pairwise, CERTAINTY, 1.0 - CERTAINTY)
     system = np.zeros((len(pairwise), classes + 1, classes + 1))
@@ -133,7 +133,7 @@ def noise_scale(errors: Floats, weights: Floats) -> float:
     return float(np.average(size[near], weights=weights[near]))
 
 
-def half_width(scale: float | Floats, coverage: float) -> Floats:
+def interval_half_width(scale: float | Floats, coverage: float) -> Floats:
     """Return the half-width of the interval around 0 that holds a part `coverage` of Laplace distributions."""
     return np.asarray(-scale * np.log1p(-coverage))
 
@@ -160,7 +160,7 @@ def _cuts(values: Floats, weights: Floats) -> Floats:
     return np.asarray(values[np.minimum(np.searchsorted(reached, cuts, side="right"), len(values) - 1)])
 
 
-def inside_or_outside(values: Floats, marks: Floats) -> Floats:
+def one_class_probabilities(values: Floats, marks: Floats) -> Floats:
     """Return the probabilities to be inside and outside: straight lines between the marks, one half at the boundary."""
     steps = np.linspace(0.0, 1.0, 2 * BINS + 1)
     # Marks are values of training samples, often of one for several marks: rounding must not decide about those.

@@ -15,14 +15,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.kernels import FormulaKernel, Kernel, Points
-from maxmargin.kernels.fused_columns import FusedColumns, combine, fused_columns
+from maxmargin.kernels import Kernel, NativeKernel, Points
+from maxmargin.kernels.kernel_columns import KernelColumns, kernel_product, pack_columns
 
 #: The largest block of kernel values that one thread holds while predicting.
 BLOCK_BYTES = 4 * 2**20
 
 #: Fewer kernel values than this are computed sooner than a second thread starts.
-WORTH_A_THREAD = 2**18
+MIN_VALUES_FOR_THREADS = 2**18
 
 
 class KernelBlocks(Protocol):
@@ -40,7 +40,7 @@ class KernelBlocks(Protocol):
 
 
 @dataclass(frozen=True)
-class ComputedBlocks:
+class ComputedKernelBlocks:
     """Kernel values computed from samples and support vectors."""
 
     kernel: Kernel
@@ -59,20 +59,20 @@ class ComputedBlocks:
         return values
 
     def combine(self, weights: Floats, threads: int) -> Floats:
-        if not isinstance(self.kernel, FormulaKernel):
+        if not isinstance(self.kernel, NativeKernel):
             return map_blocks(self, len(weights), lambda block: (block @ weights)[:, None], 1, threads).ravel()
-        return combine(self.kernel.formula, self.samples, self.support, weights, threads)
+        return kernel_product(self.kernel.formula, self.samples, self.support, weights, threads)
 
     @cached_property
-    def _columns(self) -> FusedColumns | None:
+    def _columns(self) -> KernelColumns | None:
         """The support vectors, packed once for all blocks."""
-        if not isinstance(self.kernel, FormulaKernel):
+        if not isinstance(self.kernel, NativeKernel):
             return None
-        return fused_columns(self.kernel.formula, self.support, np.float64, 1)
+        return pack_columns(self.kernel.formula, self.support, np.float64, 1)
 
 
 @dataclass(frozen=True)
-class GivenBlocks:
+class PrecomputedKernelBlocks:
     """Kernel values that the user computed: samples against all training rows, of which the support is used."""
 
     values: Any
@@ -95,7 +95,7 @@ def map_blocks(
     count = len(blocks)
     out = np.empty((count, outputs))
     step = max(1, BLOCK_BYTES // (8 * max(1, width)))
-    if count * width < WORTH_A_THREAD:
+    if count * width < MIN_VALUES_FOR_THREADS:
         threads = 1
     if threads > 1:  # enough blocks for all
         step = max(1, min(step, -(-count // (2 * threads))))

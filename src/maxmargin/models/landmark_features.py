@@ -24,14 +24,14 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from maxmargin._typing import Floats
-from maxmargin.kernels.formula import FormulaKernel
-from maxmargin.kernels.fused_columns import FusedColumns, stretches
+from maxmargin.kernels.float32_kernel import MAX_FLOAT32_ENTRY, float32_kernel
 from maxmargin.kernels.kernel import Kernel
+from maxmargin.kernels.kernel_columns import KernelColumns, batches
+from maxmargin.kernels.native_kernel import NativeKernel
 from maxmargin.kernels.points import Points
-from maxmargin.kernels.radial import Radial
-from maxmargin.kernels.single_precision import LARGEST_ENTRY, single_precision
-from maxmargin.matrices.values import KERNEL_NOT_FINITE, check_finite
-from maxmargin.resources import limited_blas
+from maxmargin.kernels.radial import RadialKernel
+from maxmargin.matrices.numerics import NON_FINITE_KERNEL_MESSAGE, check_finite
+from maxmargin.resources import blas_thread_limit
 
 #: The smallest eigenvalue that is kept, relative to the largest. A rounding error ε of kernel values becomes about
 #: ε / √eigenvalue in a feature; with this one the objective of a machine in single precision is right to four digits.
@@ -72,10 +72,10 @@ class LandmarkFeatures:
         """Return the features that landmarks give: as many as there are landmarks, or as can be told apart."""
         kernel.check(landmarks)
         values = _evaluate(kernel, landmarks, landmarks, threads)
-        check_finite(values, KERNEL_NOT_FINITE)
-        single = single_precision(kernel, landmarks, threads) is not None and np.abs(values).max() > LEAST_VALUE
+        check_finite(values, NON_FINITE_KERNEL_MESSAGE)
+        single = float32_kernel(kernel, landmarks, threads) is not None and np.abs(values).max() > LEAST_VALUE
         precision = np.dtype(np.float32 if single else np.float64)
-        with limited_blas(threads):
+        with blas_thread_limit(threads):
             factor = _inverse_cholesky(values, CUTOFF[precision])
             if factor is None:
                 factor = _inverse_root(values, CUTOFF[precision])
@@ -98,7 +98,7 @@ class LandmarkFeatures:
     def fill(self, points: Points, out: NDArray[Any]) -> Iterator[int]:
         """Write φ(x) of one sample after the other, a stretch at a time, and yield how many are there after each."""
         for rows in self._stretches(points):
-            with limited_blas(self.threads):
+            with blas_thread_limit(self.threads):
                 self._fill(points.take(rows), out[rows])
             yield rows.stop
 
@@ -117,7 +117,7 @@ class LandmarkFeatures:
         most = max(1, BLOCK_BYTES // (self.factor.itemsize * len(self.landmarks)))
         return [
             slice(start, min(part.stop, start + most))
-            for part in stretches(points)
+            for part in batches(points)
             for start in range(part.start, part.stop, most)
         ]
 
@@ -131,13 +131,13 @@ class LandmarkFeatures:
             (multiply,) = linalg.get_blas_funcs(("trmm",), dtype=out.dtype)
             product = multiply(1.0, self.factor.T, out.T, lower=1, overwrite_b=1).T
             assert np.shares_memory(product, out)
-        check_finite(out, KERNEL_NOT_FINITE)
+        check_finite(out, NON_FINITE_KERNEL_MESSAGE)
 
     def _evaluate(self, rows: Points, out: NDArray[Any]) -> None:
         """Write the kernel values of some samples with all landmarks."""
-        if self._columns is not None and _largest_entry(rows) < LARGEST_ENTRY:
+        if self._columns is not None and _largest_entry(rows) < MAX_FLOAT32_ENTRY:
             self._columns.fill(rows, out, np.arange(len(rows)))
-            if isinstance(self.kernel, Radial) and out.min() < NEXT_TO_NOTHING:
+            if isinstance(self.kernel, RadialKernel) and out.min() < NEXT_TO_NOTHING:
                 out[out < NEXT_TO_NOTHING] = 0.0
             return
         with np.errstate(over="ignore"):  # too large for single precision is not finite, and reported
@@ -148,7 +148,7 @@ class LandmarkFeatures:
         return self.rank == len(self.landmarks) and not np.tril(self.factor, -1).any()
 
     @cached_property
-    def _columns(self) -> FusedColumns | None:
+    def _columns(self) -> KernelColumns | None:
         """The landmarks, packed in single precision.
 
         How, is worked out from the landmarks alone. The quick form of the gaussian is exact enough for samples near
@@ -156,7 +156,7 @@ class LandmarkFeatures:
         """
         if self.factor.dtype != np.float32:
             return None
-        how = single_precision(self.kernel, self.landmarks, self.threads)
+        how = float32_kernel(self.kernel, self.landmarks, self.threads)
         return None if how is None else how.columns(self.landmarks.index, self.threads)
 
 
@@ -188,7 +188,7 @@ def _inverse_root(values: Floats, cutoff: float) -> Floats:
 
 
 def _evaluate(kernel: Kernel, left: Points, right: Points, threads: int) -> Floats:
-    if isinstance(kernel, FormulaKernel):
+    if isinstance(kernel, NativeKernel):
         return kernel.evaluate(left, right, threads)
     return kernel.evaluate(left, right)
 

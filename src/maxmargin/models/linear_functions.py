@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin._typing import Floats
-from maxmargin.kernels.points import Points, in_parts
+from maxmargin.kernels.points import Points, float64_batches
 from maxmargin.matrices.features import Features
 
 
@@ -26,12 +26,12 @@ class LinearFunctions:
     weights: Floats
     offsets: Floats
 
-    def decide(self, X: Any, threads: int) -> Floats:
+    def decision_values(self, X: Any, threads: int) -> Floats:
         """Return the value of every function for every sample, dense or of compressed rows."""
         out = np.empty((X.shape[0], len(self.weights)))
         if len(self.weights) > 1 and not sparse.issparse(X):  # one pass over the data for all
             columns = np.ascontiguousarray(self.weights.T)
-            for rows, part in in_parts(X):
+            for rows, part in float64_batches(X):
                 out[rows] = part @ columns
         else:
             features = Features(Points(X), threads=threads)

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.kernels import FormulaKernel, Kernel, Points
+from maxmargin.kernels import Kernel, NativeKernel, Points
 from maxmargin.kernels.formula import Term
-from maxmargin.kernels.fused_columns import fused_columns
-from maxmargin.matrices import NOT_FINITE
+from maxmargin.kernels.kernel_columns import pack_columns
+from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.online.sample_store import SampleStore
 
 #: Rows that are there at least, whatever the budget: those of a pair, and of a chunk of two.
@@ -161,15 +161,15 @@ class KernelTable:
         """Compute the values of some slots with all up to `last`, into rows that nobody owns meanwhile."""
         points = store.points.take(slice(0, last))
         self.evaluations += len(slots) * last
-        if isinstance(self.kernel, FormulaKernel):
+        if isinstance(self.kernel, NativeKernel):
             formula = self.kernel.formula
             shift = self._shift_for(points) if formula.term in (Term.SQUARED, Term.ABSOLUTE) else None
-            fused_columns(formula, points, self.dtype, threads, shift).fill(points.take(slots), self.storage, rows)
+            pack_columns(formula, points, self.dtype, threads, shift).fill(points.take(slots), self.storage, rows)
         else:
             with np.errstate(over="ignore"):
                 self.storage[rows, :last] = self.kernel.evaluate(points.take(slots), points)
         if not np.isfinite(self.storage[rows, :last]).all():
-            raise ValueError(NOT_FINITE)
+            raise ValueError(NON_FINITE_MESSAGE)
 
     def _shift_for(self, points: Points) -> Floats | None:
         """Return what is taken off all samples, so that a common offset costs no digits: the first sample of all."""
@@ -227,7 +227,7 @@ class KernelTable:
         # Values that can be computed again to the last bit are not stored; those of a user's function are.
         state = {**self.__dict__, "_shape_before": (self.storage.shape, self.dtype), "_held": None}
         state.pop("storage")
-        if not isinstance(self.kernel, FormulaKernel):
+        if not isinstance(self.kernel, NativeKernel):
             state["_held"] = self.storage[self._owner >= 0, : self.count].copy()
         return state
 

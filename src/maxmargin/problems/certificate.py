@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.matrices.products import inner
+from maxmargin.matrices.numerics import inner
 from maxmargin.problems.dual_problem import DualProblem
 from maxmargin.problems.offsets import offsets_of_least_loss
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.matrices.features import Features
-from maxmargin.matrices.products import inner
+from maxmargin.matrices.numerics import inner
 from maxmargin.problems.certificate import CANCELLATION, Certificate, conjugate, of_samples, residuals, response
 from maxmargin.problems.dual_problem import DualProblem
 from maxmargin.problems.offsets import offsets_of_least_loss

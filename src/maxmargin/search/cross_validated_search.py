@@ -24,7 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin.estimators import SVC
 from maxmargin.estimators.validation.parameters import check_count, check_number
-from maxmargin.resources import limited_blas, thread_count
+from maxmargin.resources import blas_thread_limit, thread_count
 from maxmargin.search import grid
 from maxmargin.search.fold_scoring import CrossValidation
 from maxmargin.search.grid import Point
@@ -198,7 +198,7 @@ class _TrialRunner:
         for job in jobs:
             waiting.put(job)
         # Stopped fits warn. Warning filters are shared by all threads, so they are set here and not in the workers.
-        with warnings.catch_warnings(), limited_blas(threads), ThreadPoolExecutor(workers) as pool:
+        with warnings.catch_warnings(), blas_thread_limit(threads), ThreadPoolExecutor(workers) as pool:
             warnings.simplefilter("ignore", ConvergenceWarning)
             try:
                 for _ in range(workers):

@@ -12,8 +12,8 @@ import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.backends.optimality import known_gap, known_violation
-from maxmargin.matrices import NOT_FINITE
-from maxmargin.matrices.products import inner
+from maxmargin.matrices import NON_FINITE_MESSAGE
+from maxmargin.matrices.numerics import inner
 from maxmargin.problems import DualProblem, Progress
 from maxmargin.solvers.progress_snapshot import standing
 from maxmargin.solvers.stopping import Monitor, StoppingRule
@@ -32,7 +32,7 @@ class DualPoint:
         """Return the point of a feasible dual vector, its gradient computed afresh."""
         gradient = problem.gradient(dual) if dual.any() else problem.linear.copy()
         if not np.isfinite(gradient).all():
-            raise ValueError(NOT_FINITE)
+            raise ValueError(NON_FINITE_MESSAGE)
         return cls(problem, dual, gradient)
 
     @cached_property

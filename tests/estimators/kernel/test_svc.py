@@ -363,7 +363,7 @@ def test_prediction_stays_within_its_budget(monkeypatch):
     expected = model.decision_function(X)
     monkeypatch.setattr(kernel_blocks, "BLOCK_BYTES", 8 * 5000)
     largest = 0
-    original = kernel_blocks.ComputedBlocks.block
+    original = kernel_blocks.ComputedKernelBlocks.block
 
     def watched(self, rows):
         nonlocal largest
@@ -371,6 +371,6 @@ def test_prediction_stays_within_its_budget(monkeypatch):
         largest = max(largest, block.nbytes)
         return block
 
-    monkeypatch.setattr(kernel_blocks.ComputedBlocks, "block", watched)
+    monkeypatch.setattr(kernel_blocks.ComputedKernelBlocks, "block", watched)
     np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-12)
     assert 0 < largest <= 8 * 5000

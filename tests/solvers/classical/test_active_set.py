@@ -7,7 +7,7 @@ from contracts.named_problems import BOXLESS, LINEAR, classification, hard_to_fi
 from contracts.solver_contract import SolverContract
 from maxmargin.kernels import Gaussian, Linear
 from maxmargin.matrices import PrecomputedMatrix
-from maxmargin.matrices.stored_rows import StoredRows
+from maxmargin.matrices.lazy_row_cache import LazyRowCache
 from maxmargin.problems import DualProblem, Status, certify
 from maxmargin.solvers import ActiveSetSolver, PairwiseSolver, StoppingRule, Trace
 from maxmargin.solvers.classical.active_set import _Run
@@ -47,7 +47,7 @@ def factor_of(size, groups, seed):
         group=random.integers(-1, groups, size).astype(np.int32),
         total=np.zeros(groups),
     )
-    return problem, FreeFactor(problem, StoredRows(problem.matrix, 10**8))
+    return problem, FreeFactor(problem, LazyRowCache(problem.matrix, 10**8))
 
 
 def check_factor(problem, factor):
@@ -78,7 +78,7 @@ def test_updates_equal_a_factorisation(seed, groups, calls):
 
 def test_a_factor_from_scratch_leaves_dependent_variables_out():
     problem = classification(np.repeat(two_clouds(10, 2, 1.0)[0], 3, axis=0), np.tile([1, -1], 15), Gaussian(0.5))
-    factor = FreeFactor(problem, StoredRows(problem.matrix, 10**8))
+    factor = FreeFactor(problem, LazyRowCache(problem.matrix, 10**8))
     factor.build(np.arange(30))
     assert len(factor.members) == 10
     flat = factor.append(int(np.setdiff1d(np.arange(30), factor.members)[0]))

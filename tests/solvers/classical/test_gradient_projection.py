@@ -17,7 +17,7 @@ from contracts.named_problems import (
 from contracts.solver_contract import SolverContract
 from maxmargin.kernels import Gaussian, Linear
 from maxmargin.matrices import PrecomputedMatrix
-from maxmargin.matrices.stored_rows import StoredRows
+from maxmargin.matrices.lazy_row_cache import LazyRowCache
 from maxmargin.problems import Status, certify
 from maxmargin.solvers import GradientProjectionSolver, PairwiseSolver, StoppingRule, Trace
 from maxmargin.solvers.classical.gradient_projection import _Run
@@ -83,7 +83,7 @@ def test_hard_margin_of_inseparable_data_is_unbounded(directions):
 
 
 def run_of(problem, conjugate=True):
-    return _Run(problem, None, Monitor(StoppingRule(violation=1e-9)), StoredRows(problem.matrix, 10**8), conjugate)
+    return _Run(problem, None, Monitor(StoppingRule(violation=1e-9)), LazyRowCache(problem.matrix, 10**8), conjugate)
 
 
 def test_projection_and_eviction_as_printed():
@@ -160,7 +160,7 @@ def test_agrees_with_pair_steps():
 
 
 def test_ctrl_c_leaves_a_valid_point(monkeypatch):
-    plain, calls = StoredRows.product, []
+    plain, calls = LazyRowCache.product, []
 
     def interrupted(self, vector):
         calls.append(vector)
@@ -168,7 +168,7 @@ def test_ctrl_c_leaves_a_valid_point(monkeypatch):
             raise KeyboardInterrupt
         return plain(self, vector)
 
-    monkeypatch.setattr(StoredRows, "product", interrupted)
+    monkeypatch.setattr(LazyRowCache, "product", interrupted)
     problem = hard_to_finish()
     solution = GradientProjectionSolver(stopping=StoppingRule(violation=1e-12)).solve(problem)
     assert solution.status is Status.INTERRUPTED

@@ -14,8 +14,8 @@ from contracts.named_problems import overlapping, two_clouds
 from maxmargin import _native
 from maxmargin.formulations import c_classification, squared_hinge
 from maxmargin.kernels import Linear, Points
-from maxmargin.matrices import KernelMatrix, ShiftedMatrix
-from maxmargin.matrices.columns import Columns
+from maxmargin.matrices import BiasAugmentedMatrix, KernelMatrix
+from maxmargin.matrices.feature_columns import FeatureColumns
 from maxmargin.matrices.features import Features
 from maxmargin.problems import Status, certify_sparse
 from maxmargin.solvers import CoordinateDescentSolver, StoppingRule
@@ -27,7 +27,7 @@ from reference.sparse_program import solve_sparse_program
 
 def pose(X, signs, costs, scaling=None, threads=1):
     matrix = KernelMatrix(Linear(), Points(X), threads)
-    matrix = ShiftedMatrix(matrix, scaling**2) if scaling else matrix
+    matrix = BiasAugmentedMatrix(matrix, scaling**2) if scaling else matrix
     return squared_hinge.pose(matrix, signs, np.broadcast_to(costs, len(signs)).astype(float), scaling is None)
 
 
@@ -152,7 +152,7 @@ def test_steps_are_those_of_the_pseudo_code():
     X[np.abs(X) < 0.7] = 0.0
     X[:, 4] = 0.0
     for form in forms(X):
-        columns = Columns(Features(Points(form), constant=1.5))
+        columns = FeatureColumns(Features(Points(form), constant=1.5))
         random = np.random.default_rng(5)
         inverse = random.uniform(0.1, 50.0, 37)
         state = {
@@ -176,7 +176,7 @@ def test_steps_are_those_of_the_pseudo_code():
 def test_a_step_never_raises_the_objective():
     X, signs = few_informative(50, 12)
     problem = pose(X + 2.0, signs, 30.0)
-    columns, weights, slack = Columns(Features(Points(X + 2.0))), np.zeros(12), problem.linear.copy()
+    columns, weights, slack = FeatureColumns(Features(Points(X + 2.0))), np.zeros(12), problem.linear.copy()
     inverse, last = 1.0 / problem.ridge, np.inf
     arrays = inverse, problem.lower, problem.upper, columns.curvatures(inverse)
     for k in range(300):
@@ -207,13 +207,13 @@ def test_the_quadratic_model():
 @pytest.mark.parametrize("most", [0.0, 0.5, 2.0])
 @pytest.mark.parametrize("centred", [False, True])
 def test_products_of_columns(monkeypatch, most, centred):
-    monkeypatch.setattr("maxmargin.matrices.columns.MOST", most)
-    monkeypatch.setattr("maxmargin.matrices.columns.PART_VALUES", 50)
+    monkeypatch.setattr("maxmargin.matrices.feature_columns.MOST", most)
+    monkeypatch.setattr("maxmargin.matrices.feature_columns.PART_VALUES", 50)
     X = np.where(np.random.default_rng(0).random((40, 9)) < 0.5, 0.0, np.random.default_rng(1).normal(size=(40, 9)))
     factors = np.random.default_rng(2).uniform(0, 2, 40) * (np.arange(40) % 3 > 0)
     picks = np.array([0, 2, 3, 7])
     for form in forms(X):
-        columns = Columns(Features(Points(form).take(np.arange(5, 40))))
+        columns = FeatureColumns(Features(Points(form).take(np.arange(5, 40))))
         chosen, weights = X[5:], factors[5:]
         mean = weights @ chosen[:, picks] / weights.sum() if centred else None
         expected = chosen[:, picks] - (mean if centred else 0.0)

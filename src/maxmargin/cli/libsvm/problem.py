@@ -11,7 +11,7 @@ from scipy import sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.cli.libsvm.option_words import ProgramError
 from maxmargin.datasets import load_libsvm
-from maxmargin.kernels.points import SPARSE_WORK
+from maxmargin.kernels.points import SPARSE_COST_FACTOR
 
 
 @dataclass(frozen=True)
@@ -108,4 +108,4 @@ def read_rows(path: str, zero_based: bool = True, what: str = "input file") -> t
 
 def as_table(X: Any) -> Any:
     """Return rows as an array if products take less time so."""
-    return X.toarray() if SPARSE_WORK * X.nnz >= X.shape[0] * X.shape[1] else X
+    return X.toarray() if SPARSE_COST_FACTOR * X.nnz >= X.shape[0] * X.shape[1] else X

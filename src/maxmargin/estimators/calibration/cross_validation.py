@@ -193,7 +193,7 @@ class CrossValidation:
 
     def _solve_at_once(self, parts: list[DualProblem], matrix: SymmetricMatrix) -> list[Solution | None]:
         """Solve folds whose matrix is there in one native call; None for those that take a solver."""
-        values = matrix.at_hand() if isinstance(matrix, PrecomputedMatrix) else None
+        values = matrix.in_memory() if isinstance(matrix, PrecomputedMatrix) else None
         if self.callback is not None and not self.callback.answers_already():
             values = None  # somebody wants to hear how it gets on
         if values is None or parts[0].groups > 1 or self.deadline is not None or not parts[0].has_limit:
@@ -287,7 +287,7 @@ class _Fold:
                 change[variables] = 0.0
             moved = np.flatnonzero(change)
             if len(moved):
-                product += matrix.single(moved).combine(variables, change[moved])[0]
+                product += matrix.float32_columns(moved).combine(variables, change[moved])[0]
         change = self.change
         ridge = self.problem.ridge[variables] * change[variables]
         self.gradient[variables] = self._start[1][variables] - product - ridge

@@ -13,7 +13,7 @@ from maxmargin.estimators.calibration.cross_validation import CrossValidation, d
 from maxmargin.estimators.kernel.kernel_regressor import KernelRegressor
 from maxmargin.estimators.validation.parameters import check_number
 from maxmargin.formulations.formulation import Formulation
-from maxmargin.models.calibration import half_width, noise_scale
+from maxmargin.models.calibration import interval_half_width, noise_scale
 from maxmargin.problems import DualProblem, Status
 
 
@@ -54,7 +54,7 @@ class NoiseIntervals:
             raise NotFittedError(
                 "predict_interval is not available when fitted with noise=False, or when fit was interrupted"
             )
-        half = half_width(self.noise_scale_, coverage)
+        half = interval_half_width(self.noise_scale_, coverage)
         return np.stack([middle - half, middle + half], axis=-1)
 
 

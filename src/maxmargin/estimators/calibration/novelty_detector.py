@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 
 from maxmargin._typing import Floats
 from maxmargin.estimators.calibration.probabilities import check_probabilities
-from maxmargin.models.calibration import inside_or_outside
+from maxmargin.models.calibration import one_class_probabilities
 
 #: A decision value that small, relative to the offset, is a rounding error: the sample lies on the boundary.
 ROUNDING = 1e-10
@@ -48,7 +48,7 @@ class NoveltyDetector(OutlierMixin):  # type: ignore[misc]  # scikit-learn has n
         decision = self.decision_function(X)
         if "density_marks_" not in self.__dict__:
             raise NotFittedError("predict_proba is not available when fitted with probability=False")
-        return inside_or_outside(decision, self.density_marks_)
+        return one_class_probabilities(decision, self.density_marks_)
 
 
 def rounded(decision: Floats, offset: Floats) -> Floats:

@@ -20,7 +20,7 @@ from maxmargin.estimators.calibration.cross_validation import CrossValidation, d
 from maxmargin.estimators.multiclass.parallel_training import side_by_side
 from maxmargin.estimators.multiclass.strategy import LabelledData, Trained, wants_probabilities
 from maxmargin.formulations.formulation import Formulation
-from maxmargin.models.calibration import PlattSigmoid, couple, fit_sigmoid, two_classes
+from maxmargin.models.calibration import PlattSigmoid, binary_probabilities, couple_pairwise, fit_sigmoid
 from maxmargin.problems import Status
 from maxmargin.solvers import Callback, SharedCallback
 
@@ -59,8 +59,8 @@ class ClassProbabilities:
                 "predict_proba is not available when fitted with probability=False, or when fit was interrupted"
             )
         if len(self.classes_) == 2:
-            return two_classes(-decisions[:, 0], sigmoids[0])
-        each = [two_classes(decisions[:, column], sigmoid)[:, 0] for column, sigmoid in enumerate(sigmoids)]
+            return binary_probabilities(-decisions[:, 0], sigmoids[0])
+        each = [binary_probabilities(decisions[:, column], sigmoid)[:, 0] for column, sigmoid in enumerate(sigmoids)]
         return self._together(np.column_stack(each))
 
     def _together(self, probabilities: Floats) -> Floats:
@@ -105,7 +105,7 @@ class PairwiseProbabilities(ClassProbabilities):
         raise NotImplementedError
 
     def _together(self, probabilities: Floats) -> Floats:
-        return couple(probabilities, len(self.classes_))
+        return couple_pairwise(probabilities, len(self.classes_))
 
     def _fit_sigmoids(
         self, trained: Trained, data: LabelledData, weights: Floats, report: Callback | None, started: float

@@ -19,7 +19,7 @@ from maxmargin.formulations.formulation import Formulation
 from maxmargin.kernels import Kernel
 from maxmargin.kernels.points import rows_of
 from maxmargin.matrices import SymmetricMatrix
-from maxmargin.models import Expansions
+from maxmargin.models import KernelExpansions
 from maxmargin.problems import DualProblem, Status
 from maxmargin.resources import thread_count
 from maxmargin.solvers import SharedCallback
@@ -153,9 +153,9 @@ class SingleMachine(KernelMachine):
 
     def _expand(self, X: Any) -> Floats:
         """Return the value of the expansion for samples that were checked."""
-        values = self._model().decide(self._make_blocks(X), self._prediction_threads(X.shape[0]))
+        values = self._model().decision_values(self._make_blocks(X), self._prediction_threads(X.shape[0]))
         return values.ravel() if self._outputs_ is None else values
 
-    def _model(self) -> Expansions:
+    def _model(self) -> KernelExpansions:
         coefficients = self.dual_coef_.toarray() if sparse.issparse(self.dual_coef_) else self.dual_coef_
-        return Expansions(coefficients, self.intercept_)
+        return KernelExpansions(coefficients, self.intercept_)

@@ -27,7 +27,7 @@ from maxmargin.formulations.formulation import Formulation
 from maxmargin.kernels import Kernel
 from maxmargin.kernels.points import rows_of
 from maxmargin.matrices import SymmetricMatrix
-from maxmargin.models import OneVersusOne, OneVersusRest
+from maxmargin.models import OneVsOneVote, OneVsRestArgmax
 from maxmargin.problems import DualProblem, Status
 from maxmargin.training import Machine, Solver
 
@@ -148,7 +148,7 @@ class KernelClassifier(PairwiseProbabilities, ClassifierMixin, KernelMachine):  
         elif ties:
             winners = np.argmax(self._model().scores(decisions), axis=1)
         else:
-            winners = self._model().vote(decisions)
+            winners = self._model().predicted_class(decisions)
         return self.classes_[winners]
 
     @property
@@ -258,13 +258,13 @@ class KernelClassifier(PairwiseProbabilities, ClassifierMixin, KernelMachine):  
         """How the classes were told apart in ``fit``."""
         return STRATEGIES[self._multi_class_]
 
-    def _model(self) -> OneVersusOne | OneVersusRest:
+    def _model(self) -> OneVsOneVote | OneVsRestArgmax:
         coefficients = self.dual_coef_.toarray() if sparse.issparse(self.dual_coef_) else self.dual_coef_
         return self._strategy.model(coefficients, self.intercept_, self.n_support_)
 
     def _decide(self, X: Any) -> Floats:
         X = self._check_samples(X)
-        return self._model().decide(self._make_blocks(X), self._prediction_threads(X.shape[0]))
+        return self._model().decision_values(self._make_blocks(X), self._prediction_threads(X.shape[0]))
 
     @staticmethod
     def _per_machine(values: list[Any]) -> Any:

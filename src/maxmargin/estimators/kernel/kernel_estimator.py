@@ -18,10 +18,10 @@ from maxmargin.estimators.validation.callbacks import Reporting, trained_elsewhe
 from maxmargin.estimators.validation.parameters import check_choice, check_count, check_flag, check_number
 from maxmargin.estimators.validation.samples import as_objects, is_table, points_of, resolve_gamma
 from maxmargin.kernels import FunctionKernel, Kernel, Linear, make_kernel
-from maxmargin.matrices import KernelMatrix, PrecomputedMatrix, SharedRows, SymmetricMatrix, WholeKernel
+from maxmargin.matrices import FullKernelMatrix, KernelMatrix, PrecomputedMatrix, SharedCacheMatrix, SymmetricMatrix
 from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES
-from maxmargin.models import ComputedBlocks, GivenBlocks, KernelBlocks
-from maxmargin.models.kernel_blocks import WORTH_A_THREAD
+from maxmargin.models import ComputedKernelBlocks, KernelBlocks, PrecomputedKernelBlocks
+from maxmargin.models.kernel_blocks import MIN_VALUES_FOR_THREADS
 from maxmargin.problems import Status
 from maxmargin.resources import default_cache_bytes, thread_count
 from maxmargin.solvers import BlockSolver, PairwiseSolver, StoppingRule, make_solver
@@ -162,7 +162,7 @@ class KernelMachine(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit-l
 
     def _make_matrix_of(
         self, kernel: Kernel | None, X: Any, order: Indices, cache_bytes: int, threads: int, readers: int = 1
-    ) -> WholeKernel | Callable[[Indices], SymmetricMatrix]:
+    ) -> FullKernelMatrix | Callable[[Indices], SymmetricMatrix]:
         """Return all kernel values of few samples, else a function from training rows to their kernel matrix.
 
         Rows that are asked for together should be neighbours in `order`. A function of the user's is only called for
@@ -174,7 +174,7 @@ class KernelMachine(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit-l
         kernel.check(points)
         if (kernel.vectorised or readers > 1) and len(points) <= SMALL and 8 * len(points) ** 2 <= cache_bytes:
             _, threads = self._divide_threads(kernel, len(points), 1)
-            return WholeKernel.of(kernel, points, order, threads)
+            return FullKernelMatrix.of(kernel, points, order, threads)
         return lambda rows: KernelMatrix(kernel, points.take(rows), threads)
 
     def _make_shared(
@@ -195,7 +195,7 @@ class KernelMachine(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit-l
         matrix = self._make_matrix_of(kernel, X, rows, cache_bytes, threads, machines)(rows)
         if machines == 1 or not isinstance(matrix, KernelMatrix) or not isinstance(solver, BlockSolver):
             return solver, matrix
-        shared = SharedRows(matrix, cache_bytes // 2, threads)
+        shared = SharedCacheMatrix(matrix, cache_bytes // 2, threads)
         if solver is self.solver:  # an object of the user's keeps its options
             return solver, shared
         return replace(solver, cache_bytes=(cache_bytes - shared.bytes) // side_by_side), shared
@@ -203,10 +203,10 @@ class KernelMachine(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit-l
     def _make_blocks(self, X: Any) -> KernelBlocks:
         """Return the kernel values of samples with the support vectors."""
         if self._kernel_ is None:
-            return GivenBlocks(X, self.support_)
+            return PrecomputedKernelBlocks(X, self.support_)
         points = points_of(X)
         self._kernel_.check(points)
-        return ComputedBlocks(self._kernel_, points, points_of(self.support_vectors_))
+        return ComputedKernelBlocks(self._kernel_, points, points_of(self.support_vectors_))
 
     def _make_solver(self, size: int, bounded: bool, cache_bytes: int, threads: int, few: int = FEW) -> Solver:
         """Return the solver for problems of up to `size` variables; with `few`, pair steps are thought good enough."""
@@ -247,7 +247,7 @@ class KernelMachine(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit-l
     def _prediction_threads(self, samples: int) -> int:
         """Return how many threads predict; a user's own function is never called by two at once."""
         own_function = self._kernel_ is not None and not self._kernel_.vectorised
-        few = samples * len(self.support_) < WORTH_A_THREAD
+        few = samples * len(self.support_) < MIN_VALUES_FOR_THREADS
         return 1 if own_function or few else thread_count(self.n_jobs)
 
     def _speak_up(self, tolerance: float, each: str, stacklevel: int = 3) -> None:

@@ -32,8 +32,8 @@ from maxmargin.estimators.validation.parameters import check_number
 from maxmargin.estimators.validation.weights import check_sample_weights
 from maxmargin.kernels import Points
 from maxmargin.linear_training import LinearMachine
-from maxmargin.models import ComputedBlocks, Expansions, LandmarkFeatures
-from maxmargin.models.kernel_blocks import WORTH_A_THREAD
+from maxmargin.models import ComputedKernelBlocks, KernelExpansions, LandmarkFeatures
+from maxmargin.models.kernel_blocks import MIN_VALUES_FOR_THREADS
 from maxmargin.problems import Status
 from maxmargin.resources import thread_count, usable_memory
 
@@ -273,9 +273,11 @@ class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, BaseEstimator
     def _values(self, X: Any) -> Floats:
         points = Points(X)
         self._kernel_.check(points)
-        alone = not self._kernel_.vectorised or len(points) * self.dual_coef_.shape[1] < WORTH_A_THREAD
-        blocks = ComputedBlocks(self._kernel_, points, Points(self.landmarks_))
-        return Expansions(self.dual_coef_, self.intercept_).decide(blocks, 1 if alone else thread_count(self.n_jobs))
+        alone = not self._kernel_.vectorised or len(points) * self.dual_coef_.shape[1] < MIN_VALUES_FOR_THREADS
+        blocks = ComputedKernelBlocks(self._kernel_, points, Points(self.landmarks_))
+        return KernelExpansions(self.dual_coef_, self.intercept_).decision_values(
+            blocks, 1 if alone else thread_count(self.n_jobs)
+        )
 
     def _estimate_primal(self, X: Any, weights: Floats, labels: Labels, rows: Indices, approximate: Floats) -> Any:
         """Return the objective of the exact problem at the function of each machine.

@@ -27,10 +27,10 @@ from maxmargin.estimators.validation.samples import without_zeros
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.kernels import Linear, Points
 from maxmargin.linear_training import TRAINING, LinearMachine, Training
-from maxmargin.matrices import KernelMatrix, ShiftedMatrix, SymmetricMatrix
+from maxmargin.matrices import BiasAugmentedMatrix, KernelMatrix, SymmetricMatrix
 from maxmargin.models import LinearFunctions
 from maxmargin.problems import DualProblem, Status
-from maxmargin.resources import limited_blas, thread_count
+from maxmargin.resources import blas_thread_limit, thread_count
 from maxmargin.solvers import (
     BlockSolver,
     Callback,
@@ -205,7 +205,7 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
         if weights.shape[1] != X.shape[1]:
             raise ValueError(f"coef_ has {weights.shape[1]} weights, but there are {X.shape[1]} features")
         offsets = np.atleast_1d(np.asarray(self.intercept_, dtype=np.float64))
-        return LinearFunctions(weights, offsets).decide(X, self._threads(X))
+        return LinearFunctions(weights, offsets).decision_values(X, self._threads(X))
 
     def _threads(self, X: Any) -> int:
         stored = X.nnz if sparse.issparse(X) else X.size
@@ -239,7 +239,7 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
         taken = points if len(rows) == len(points) else points.take(rows)
         matrix = KernelMatrix(Linear(), taken, max(1, threads // beside))
         scaling = self._check_intercept()
-        return beside, ShiftedMatrix(matrix, scaling**2) if scaling else matrix
+        return beside, BiasAugmentedMatrix(matrix, scaling**2) if scaling else matrix
 
     def _make_solver(self, solvers: dict[str, Any]) -> Solver:
         """Return the solver, of those by name or as it was given."""
@@ -291,7 +291,7 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
             return run.heard(trained)
 
         # Once for all machines: BLAS's threads, called off and on again, would spin meanwhile.
-        with limited_blas(1) if count > 1 else nullcontext():
+        with blas_thread_limit(1) if count > 1 else nullcontext():
             machines, interrupted = side_by_side(train_one, count, run.watch, beside)
         if interrupted or any(machine.status is Status.INTERRUPTED for machine in machines):
             machines = [

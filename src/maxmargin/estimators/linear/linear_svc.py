@@ -28,7 +28,7 @@ from maxmargin.estimators.validation.parameters import check_choice, check_flag
 from maxmargin.estimators.validation.weights import check_costs, check_sample_weights, class_factors
 from maxmargin.formulations import crammer_singer
 from maxmargin.linear_training import LinearMachine, train_all_in_one
-from maxmargin.matrices import ShiftedMatrix, SymmetricMatrix
+from maxmargin.matrices import BiasAugmentedMatrix, SymmetricMatrix
 from maxmargin.problems import DualProblem, Status
 from maxmargin.solvers import StoppingRule
 
@@ -268,7 +268,7 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, Linea
         rows, count = labels.taking_part, len(labels.classes)
         _, matrix = self._divide(X, rows, 1)
         if self._exact_intercept:  # there is none
-            matrix = ShiftedMatrix(matrix)
+            matrix = BiasAugmentedMatrix(matrix)
         features = matrix.features()
         assert features is not None
         costs = check_costs(cost, weights * factors[labels.numbers])

@@ -12,7 +12,7 @@ from maxmargin.estimators.kernel.kernel_estimator import SMALL
 from maxmargin.estimators.multiclass.parallel_training import train_several
 from maxmargin.estimators.multiclass.strategy import LabelledData, Trained, check_no_probabilities, check_shape
 from maxmargin.kernels import Kernel
-from maxmargin.models import OneVersusRest
+from maxmargin.models import OneVsRestArgmax
 from maxmargin.problems import DualProblem
 from maxmargin.solvers import Callback
 from maxmargin.training import Machine
@@ -74,6 +74,6 @@ class AllInOneStrategy:
             return np.diff(coefficients, axis=0), np.diff(offsets)
         return coefficients, np.asarray(offsets)
 
-    def model(self, coefficients: Floats, offsets: Floats, counts: Any) -> OneVersusRest:
+    def model(self, coefficients: Floats, offsets: Floats, counts: Any) -> OneVsRestArgmax:
         """Return what predicts."""
-        return OneVersusRest(coefficients, offsets)
+        return OneVsRestArgmax(coefficients, offsets)

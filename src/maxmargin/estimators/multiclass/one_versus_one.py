@@ -17,9 +17,9 @@ from maxmargin.estimators.multiclass.small_problems import at_once
 from maxmargin.estimators.multiclass.strategy import LabelledData, Trained
 from maxmargin.estimators.validation.samples import points_of
 from maxmargin.kernels import Kernel
-from maxmargin.matrices import WholeKernel
-from maxmargin.matrices.shared_kernel import SharedKernel
-from maxmargin.models import OneVersusOne
+from maxmargin.matrices import FullKernelMatrix
+from maxmargin.matrices.class_kernel_cache import ClassKernelCache
+from maxmargin.models import OneVsOneVote
 from maxmargin.problems import DualProblem
 from maxmargin.solvers import BlockSolver, Callback
 from maxmargin.training import Machine, Solver
@@ -48,7 +48,7 @@ class PairStrategy:
         solver = classifier._make_solver(size, data.bounded, cache_bytes // side_by_side, inside)
         order = data.taking_part if two else np.concatenate(data.members)
         matrix_of = classifier._make_matrix_of(kernel, data.X, order, cache_bytes, inside)
-        in_parts = not two and not isinstance(matrix_of, WholeKernel)
+        in_parts = not two and not isinstance(matrix_of, FullKernelMatrix)
         shared = _share_rows(kernel, data, solver, cache_bytes, inside) if in_parts else None
         if shared is not None and isinstance(solver, BlockSolver):
             solver = replace(solver, cache_bytes=(cache_bytes - shared.bytes) // side_by_side)
@@ -81,18 +81,20 @@ class PairStrategy:
             coefficients[row, machine.samples] = machine.expansion.coefficients
         return coefficients, np.array([machine.expansion.offset for machine in machines])
 
-    def model(self, coefficients: Floats, offsets: Floats, counts: Any) -> OneVersusOne:
+    def model(self, coefficients: Floats, offsets: Floats, counts: Any) -> OneVsOneVote:
         """Return what predicts."""
-        return OneVersusOne(coefficients, offsets, counts)
+        return OneVsOneVote(coefficients, offsets, counts)
 
 
 def _share_rows(
     kernel: Kernel | None, data: LabelledData, solver: Solver, cache_bytes: int, threads: int
-) -> SharedKernel | None:
+) -> ClassKernelCache | None:
     """Return kernel rows for all pairs of classes, if the solver reads rows and half of the cache holds them."""
     if kernel is None or not isinstance(solver, BlockSolver):
         return None
     points = points_of(data.X)
-    if SharedKernel.bytes_for(data.members) > cache_bytes // 2 or not SharedKernel.serves(kernel, points, threads):
+    if ClassKernelCache.bytes_for(data.members) > cache_bytes // 2 or not ClassKernelCache.serves(
+        kernel, points, threads
+    ):
         return None
-    return SharedKernel(kernel, points, data.members, threads)
+    return ClassKernelCache(kernel, points, data.members, threads)

@@ -10,7 +10,7 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.multiclass.parallel_training import train_several
 from maxmargin.estimators.multiclass.strategy import LabelledData, Trained, check_no_probabilities, check_shape
 from maxmargin.kernels import Kernel
-from maxmargin.models import OneVersusRest
+from maxmargin.models import OneVsRestArgmax
 from maxmargin.problems import DualProblem
 from maxmargin.solvers import Callback
 from maxmargin.training import Machine
@@ -54,6 +54,6 @@ class RestStrategy:
             line[machine.samples] = machine.expansion.coefficients
         return coefficients, np.array([machine.expansion.offset for machine in machines])
 
-    def model(self, coefficients: Floats, offsets: Floats, counts: Any) -> OneVersusRest:
+    def model(self, coefficients: Floats, offsets: Floats, counts: Any) -> OneVsRestArgmax:
         """Return what predicts."""
-        return OneVersusRest(coefficients, offsets)
+        return OneVsRestArgmax(coefficients, offsets)

@@ -13,9 +13,9 @@ import numpy as np
 from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.calibration.cross_validation import LOOSER
 from maxmargin.estimators.multiclass.strategy import LabelledData
-from maxmargin.formulations.formulation import Expansion, Formulation
+from maxmargin.formulations.formulation import Formulation, KernelExpansion
 from maxmargin.kernels import Kernel, Points
-from maxmargin.matrices import KernelMatrix, SymmetricMatrix, WholeKernel
+from maxmargin.matrices import FullKernelMatrix, KernelMatrix, SymmetricMatrix
 from maxmargin.problems import DualProblem, Solution, Status
 from maxmargin.problems.certificate import offset_between
 from maxmargin.solvers.smo.small_problem_batch import SmallProblems, SmallSolutions
@@ -49,7 +49,7 @@ def at_once(
     early.
     """
     formulation = classifier._box_formulation
-    if formulation is None or not isinstance(matrix_of, WholeKernel) or not data.bounded:
+    if formulation is None or not isinstance(matrix_of, FullKernelMatrix) or not data.bounded:
         return None
     if not classifier._may_be_solved_at_once(solver):
         return None
@@ -60,7 +60,7 @@ def at_once(
 class SmallPairs:
     """Problems on parts of one kernel matrix: the samples of each, and their signs."""
 
-    whole: WholeKernel
+    whole: FullKernelMatrix
     parts: Parts
     costs: Floats
     formulation: BoxFormulation
@@ -86,7 +86,7 @@ class SmallPairs:
             solution = Solution(dual, solutions.gradient[start:stop], Status.CONVERGED, counters)
             points = self.whole.points.take(samples)
             pose = partial(_pose, self.whole.kernel, points, self.formulation, signs, costs, self.fit_intercept)
-            expansion = Expansion(dual, float(offsets[p]))
+            expansion = KernelExpansion(dual, float(offsets[p]))
             machines.append(Machine.confirmed(pose, solution, samples, self.formulation, expansion, checksum))
         return machines
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.multiclass.parallel_training import Pose
 from maxmargin.kernels import Kernel
-from maxmargin.models import OneVersusOne, OneVersusRest
+from maxmargin.models import OneVsOneVote, OneVsRestArgmax
 from maxmargin.solvers import Callback
 from maxmargin.training import Machine, Solver
 
@@ -93,7 +93,7 @@ class Strategy(Protocol):
         """Return the coefficients of all rows, one line below the other as in ``dual_coef_``, and the offsets."""
         ...
 
-    def model(self, coefficients: Floats, offsets: Floats, counts: Any) -> OneVersusOne | OneVersusRest:
+    def model(self, coefficients: Floats, offsets: Floats, counts: Any) -> OneVsOneVote | OneVsRestArgmax:
         """Return what predicts, from the coefficients of so many support vectors of each class."""
         ...
 

@@ -18,8 +18,8 @@ from maxmargin.estimators.validation.samples import points_of
 from maxmargin.formulations import c_classification
 from maxmargin.kernels.points import rows_of
 from maxmargin.matrices import KernelMatrix
-from maxmargin.matrices.products import inner
-from maxmargin.models import Expansions
+from maxmargin.matrices.numerics import inner
+from maxmargin.models import KernelExpansions
 from maxmargin.problems import Certificate, DualProblem, certify, feasible_start
 from maxmargin.problems.certificate import conjugate, residuals
 
@@ -38,7 +38,7 @@ def judge(model: OnlineSVC, X: Any, y: Any, weights: Floats) -> list[Certificate
     points, place = points_of(X), match(learner, X, rows, numbers)
     machines, support = model._classes_.machines(learner), model._support()
     coefficients = np.array([sign * learner.dual[m, support] for m, sign in machines])
-    decisions = Expansions(coefficients, model.intercept_).decide(model._make_blocks(X), threads)
+    decisions = KernelExpansions(coefficients, model.intercept_).decision_values(model._make_blocks(X), threads)
     found = []
     for k, (m, sign) in enumerate(machines):
         part = learner.roles[m].part(numbers, costs)

@@ -19,7 +19,7 @@ from maxmargin.estimators.validation.parameters import check_choice, check_count
 from maxmargin.estimators.validation.samples import is_table
 from maxmargin.kernels import Gaussian, Kernel, Points
 from maxmargin.kernels.points import rows_of
-from maxmargin.matrices import NOT_FINITE
+from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.online import OnlineLearner
 from maxmargin.online.interruptions import interruptions_noted
 from maxmargin.online.learner import SELECTIONS
@@ -173,7 +173,7 @@ class OnlineMachine(KernelMachine):
         kernel.check(points)
         with np.errstate(over="ignore", invalid="ignore"):
             if not np.isfinite(kernel.diagonal(points)).all():
-                raise ValueError(NOT_FINITE)
+                raise ValueError(NON_FINITE_MESSAGE)
         if self._merges and not (isinstance(kernel, Gaussian) and isinstance(points.data, np.ndarray)):
             raise ValueError(
                 "budget_strategy='merge' needs a gaussian kernel and dense samples, between which there are others; "

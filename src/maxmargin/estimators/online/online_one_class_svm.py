@@ -17,7 +17,7 @@ from maxmargin.estimators.online.online_estimator import OnlineMachine
 from maxmargin.estimators.validation.parameters import check_flag, check_part
 from maxmargin.estimators.validation.weights import check_costs, check_sample_weights
 from maxmargin.kernels import Kernel
-from maxmargin.models import Expansions
+from maxmargin.models import KernelExpansions
 from maxmargin.online import Novelty, OnlineLearner
 from maxmargin.problems import Certificate
 
@@ -200,7 +200,9 @@ class OnlineOneClassSVM(OutlierMixin, OnlineMachine):  # type: ignore[misc]  # s
         """Return how far inside each sample is; negative outside, 0 on the boundary."""
         X = self._check_samples(X)
         dual, offset = self._learner_.dual[:, self._support()], self.intercept_
-        values = Expansions(dual, offset).decide(self._make_blocks(X), self._prediction_threads(X.shape[0]))
+        values = KernelExpansions(dual, offset).decision_values(
+            self._make_blocks(X), self._prediction_threads(X.shape[0])
+        )
         return rounded(values.ravel(), self.offset_)
 
     def score_samples(self, X: Any) -> Floats:

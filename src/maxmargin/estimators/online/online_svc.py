@@ -20,7 +20,7 @@ from maxmargin.estimators.validation.labels import lone_class
 from maxmargin.estimators.validation.parameters import check_choice, check_flag, check_number
 from maxmargin.estimators.validation.weights import check_costs, check_sample_weights, class_factors
 from maxmargin.kernels import Kernel
-from maxmargin.models import OneVersusOne, OneVersusRest
+from maxmargin.models import OneVsOneVote, OneVsRestArgmax
 from maxmargin.online import OnlineLearner
 from maxmargin.problems import Certificate
 from maxmargin.training import Machine
@@ -266,7 +266,7 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
             return np.full(len(decisions), self.classes_[0])
         if len(self.classes_) == 2:
             return self.classes_[(decisions.ravel() >= 0).astype(np.intp)]
-        return self.classes_[self._model().vote(decisions)]
+        return self.classes_[self._model().predicted_class(decisions)]
 
     def certify(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate | list[Certificate]:
         """Return what is proved about the model as a machine for these samples: one certificate, or one per machine.
@@ -376,16 +376,16 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
         slots = super()._support()
         return slots[np.argsort(self._classes_.rank[self._learner_.slots.label[slots]], kind="stable")]
 
-    def _model(self) -> OneVersusOne | OneVersusRest:
+    def _model(self) -> OneVsOneVote | OneVsRestArgmax:
         if "model" not in self._lazy_:
             coefficients = self._classes_.lay_out(self._learner_, self._support())
             self._lazy_["model"] = self._classes_.model(coefficients, self.intercept_, self.n_support_)
-        model: OneVersusOne | OneVersusRest = self._lazy_["model"]
+        model: OneVsOneVote | OneVsRestArgmax = self._lazy_["model"]
         return model
 
     def _decide(self, X: Any) -> Floats:
         X = self._check_samples(X)
-        return self._model().decide(self._make_blocks(X), self._prediction_threads(X.shape[0]))
+        return self._model().decision_values(self._make_blocks(X), self._prediction_threads(X.shape[0]))
 
     @staticmethod
     def _per_machine(values: list[Any]) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.models import OneVersusOne, OneVersusRest
+from maxmargin.models import OneVsOneVote, OneVsRestArgmax
 from maxmargin.online import Contrast, OnlineLearner
 
 
@@ -116,8 +116,8 @@ class StreamClasses:
         """Return the offset of each machine."""
         return np.array([sign * learner.offset(m) for m, sign in self.machines(learner)])
 
-    def model(self, coefficients: Floats, offsets: Floats, counts: Any) -> OneVersusOne | OneVersusRest:
+    def model(self, coefficients: Floats, offsets: Floats, counts: Any) -> OneVsOneVote | OneVsRestArgmax:
         """Return what predicts."""
         if self.strategy == "ovr" or len(self) <= 2:
-            return OneVersusRest(coefficients, offsets)
-        return OneVersusOne(coefficients, offsets, counts)
+            return OneVsRestArgmax(coefficients, offsets)
+        return OneVsOneVote(coefficients, offsets, counts)

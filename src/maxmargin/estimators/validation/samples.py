@@ -14,9 +14,9 @@ from scipy import sparse
 from maxmargin._typing import Floats
 from maxmargin.estimators.validation.parameters import check_choice, check_number
 from maxmargin.kernels import Points
-from maxmargin.kernels.points import compressed, in_parts
-from maxmargin.matrices import NOT_FINITE
-from maxmargin.matrices.products import inner
+from maxmargin.kernels.points import compress_rows, float64_batches
+from maxmargin.matrices import NON_FINITE_MESSAGE
+from maxmargin.matrices.numerics import inner
 
 #: Dense data of so many values are looked at for zeros, at about so many rows of them first.
 MANY, LOOKED_AT = 10**6, 1000
@@ -63,7 +63,7 @@ def without_zeros(X: Any, threads: int = 1) -> Any:
     if np.count_nonzero(some) > SPARSE * some.size:
         return X
     X = np.ascontiguousarray(X)
-    arrays = compressed(X, X.dtype, SPARSE, threads)
+    arrays = compress_rows(X, X.dtype, SPARSE, threads)
     if arrays is None:
         return X
     starts, features, stored = arrays
@@ -79,7 +79,7 @@ def resolve_gamma(gamma: Any, X: Any, weights: Floats) -> float:
         return 1.0 / float(X.shape[1])
     variance = weighted_variance(X, weights)
     if not np.isfinite(variance):
-        raise ValueError(NOT_FINITE)
+        raise ValueError(NON_FINITE_MESSAGE)
     return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
 
@@ -90,10 +90,12 @@ def weighted_variance(X: Any, weights: Floats) -> float:
     """
     share = weights / (weights.sum() * X.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = sum(inner(share[rows], _row_sums(part)) for rows, part in in_parts(X))
+        mean = sum(inner(share[rows], _row_sums(part)) for rows, part in float64_batches(X))
         if not sparse.issparse(X):
-            return sum(inner(share[rows], _row_sums(np.square(part - mean))) for rows, part in in_parts(X))
-        return sum(inner(share[rows], _row_sums(part.multiply(part))) for rows, part in in_parts(X)) - mean * mean
+            return sum(inner(share[rows], _row_sums(np.square(part - mean))) for rows, part in float64_batches(X))
+        return (
+            sum(inner(share[rows], _row_sums(part.multiply(part))) for rows, part in float64_batches(X)) - mean * mean
+        )
 
 
 def _row_sums(part: Any) -> Floats:

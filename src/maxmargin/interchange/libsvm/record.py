@@ -19,10 +19,10 @@ from scipy import sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.interchange.libsvm.probability import couple_as_libsvm, inside_as_libsvm
 from maxmargin.kernels import Gaussian, Kernel, Linear, Points, Polynomial, Sigmoid
-from maxmargin.kernels.points import SPARSE_WORK
-from maxmargin.models import ComputedBlocks, Expansions, GivenBlocks, KernelBlocks, OneVersusOne
-from maxmargin.models.calibration import PlattSigmoid, two_classes
-from maxmargin.models.kernel_blocks import WORTH_A_THREAD
+from maxmargin.kernels.points import SPARSE_COST_FACTOR
+from maxmargin.models import ComputedKernelBlocks, KernelBlocks, KernelExpansions, OneVsOneVote, PrecomputedKernelBlocks
+from maxmargin.models.calibration import PlattSigmoid, binary_probabilities
+from maxmargin.models.kernel_blocks import MIN_VALUES_FOR_THREADS
 from maxmargin.resources import thread_count
 
 #: Which machine it is.
@@ -123,10 +123,10 @@ class LibsvmModel:
         if self.labels is not None and len(self.labels) < 2:
             return np.zeros((X.shape[0], 0))
         blocks = self._blocks(X)
-        threads = 1 if len(blocks) * self.coefficients.shape[1] < WORTH_A_THREAD else thread_count(n_jobs)
+        threads = 1 if len(blocks) * self.coefficients.shape[1] < MIN_VALUES_FOR_THREADS else thread_count(n_jobs)
         if self.counts is not None:
-            return OneVersusOne(self.coefficients, -self.rho, self.counts).decide(blocks, threads)
-        return Expansions(self.coefficients, -self.rho).decide(blocks, threads)
+            return OneVsOneVote(self.coefficients, -self.rho, self.counts).decision_values(blocks, threads)
+        return KernelExpansions(self.coefficients, -self.rho).decision_values(blocks, threads)
 
     def predict(self, X: Any, n_jobs: int | None = None) -> Any:
         """Return the label of each sample by votes, 1 or −1 for one class, or the value of the function."""
@@ -135,7 +135,7 @@ class LibsvmModel:
     def decide(self, decisions: Floats) -> Any:
         """Return what decision values say: labels by votes, 1 or −1 for one class, or the values."""
         if self.labels is not None and self.counts is not None:
-            return self.labels[OneVersusOne(self.coefficients, -self.rho, self.counts).vote(decisions)]
+            return self.labels[OneVsOneVote(self.coefficients, -self.rho, self.counts).predicted_class(decisions)]
         return np.where(decisions[:, 0] > 0, 1, -1) if self.svm_type == "one_class" else decisions[:, 0]
 
     def predict_probability(self, X: Any, n_jobs: int | None = None) -> Floats:
@@ -154,7 +154,7 @@ class LibsvmModel:
         if len(self.labels) == 1:
             return np.ones((len(decisions), 1))
         sigmoids = [PlattSigmoid(a, b) for a, b in zip(self.probA, self.probB, strict=True)]
-        pairs = [two_classes(decisions[:, k], sigmoid)[:, 0] for k, sigmoid in enumerate(sigmoids)]
+        pairs = [binary_probabilities(decisions[:, k], sigmoid)[:, 0] for k, sigmoid in enumerate(sigmoids)]
         return couple_as_libsvm(np.column_stack(pairs), len(self.labels))
 
     def reordered(self, labels: Any) -> LibsvmModel:
@@ -193,7 +193,7 @@ class LibsvmModel:
         vectors = self.support_vectors
         if width is not None and width > vectors.shape[1]:
             vectors = _widened(vectors, width)
-        dense = SPARSE_WORK * vectors.nnz >= vectors.shape[0] * vectors.shape[1]
+        dense = SPARSE_COST_FACTOR * vectors.nnz >= vectors.shape[0] * vectors.shape[1]
         return vectors.toarray() if dense else vectors
 
     def make_kernel(self) -> Kernel | None:
@@ -219,13 +219,13 @@ class LibsvmModel:
                     f"there are kernel values with {values.shape[1]} training samples, but the model uses that with "
                     f"sample {self.n_features}"
                 )
-            return GivenBlocks(values, self.serials)
+            return PrecomputedKernelBlocks(values, self.serials)
         width = max(X.shape[1], self.n_features, 1)
         both = [_widened(rows, width) for rows in (X, self._support)]
         if width > MANY_COLUMNS and all(map(sparse.issparse, both)):
             both = _squeezed(both)
         samples, support = both
-        return ComputedBlocks(kernel, Points(samples), Points(support))
+        return ComputedKernelBlocks(kernel, Points(samples), Points(support))
 
 
 def _squeezed(tables: list[Any]) -> list[Any]:
@@ -244,7 +244,7 @@ def _widened(rows: Any, width: int) -> Any:
     count, columns = rows.shape
     if columns == width:
         return rows
-    if not sparse.issparse(rows) and SPARSE_WORK * columns >= width:
+    if not sparse.issparse(rows) and SPARSE_COST_FACTOR * columns >= width:
         return np.hstack([rows, np.zeros((count, width - columns))])
     rows = sparse.csr_matrix(rows)
     return sparse.csr_matrix((rows.data, rows.indices, rows.indptr), shape=(count, width))

@@ -24,8 +24,8 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.backends.free_equations import solve_free
 from maxmargin.backends.interface import StopReason
 from maxmargin.backends.optimality import can_be_selected, kkt_violations, known_gap
-from maxmargin.matrices import NOT_FINITE
-from maxmargin.matrices.products import inner
+from maxmargin.matrices import NON_FINITE_MESSAGE
+from maxmargin.matrices.numerics import inner
 from maxmargin.matrices.row_store import CHEAP
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.problems.dual_problem import InfeasibleProblemError
@@ -163,7 +163,7 @@ class BlockSolver:
                 start = None
                 if len(used):
                     at = np.searchsorted(larger, sample[used])
-                    product, _ = posed.matrix.single(at).combine(np.arange(posed.size), dual[used])
+                    product, _ = posed.matrix.float32_columns(at).combine(np.arange(posed.size), dual[used])
                     start = place(posed, posed.linear - product)
                 left, most = monitor.steps_left(state.tally.iterations), NESTED_STEPS * posed.size
                 rule = StoppingRule(
@@ -346,7 +346,7 @@ class _Run:
         """Return by how much each variable violates optimality, growing and falling."""
         state = self.state
         if not np.isfinite(state.gradient.sum()):
-            raise ValueError(NOT_FINITE)
+            raise ValueError(NON_FINITE_MESSAGE)
         up, down = kkt_violations(state)
         state.violation = max(float(up.max(initial=0.0)), float(down.max(initial=0.0)))
         return up, down
@@ -355,7 +355,7 @@ class _Run:
         """Whether the point is optimal in double precision too; if not, go on from a better gradient."""
         error = self.state.audit()
         if not np.isfinite(error):
-            raise ValueError(NOT_FINITE)
+            raise ValueError(NON_FINITE_MESSAGE)
         if self.state.violation + error <= self.rule.violation:
             return True
         if not error <= 0.5 * self._last_error:

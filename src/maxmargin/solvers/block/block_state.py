@@ -9,7 +9,7 @@ import numpy as np
 from maxmargin._typing import Floats, Indices
 from maxmargin.backends.optimality import gradient_extremes
 from maxmargin.matrices import row_store
-from maxmargin.matrices.products import inner
+from maxmargin.matrices.numerics import inner
 from maxmargin.matrices.symmetric_matrix import partial_product
 from maxmargin.problems import Counters, DualProblem
 from maxmargin.solvers.block.subproblem import PreciseTile, Tally, Tile, WideTile
@@ -100,7 +100,7 @@ class BlockState:
         """Return Σ weights · column for all variables, without keeping any values."""
         if not len(columns):
             return np.zeros(self.active)
-        product, computed = self.problem.matrix.single(columns).combine(np.arange(self.active), weights)
+        product, computed = self.problem.matrix.float32_columns(columns).combine(np.arange(self.active), weights)
         self.rows.evaluations += computed
         return product
 

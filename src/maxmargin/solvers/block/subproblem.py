@@ -16,8 +16,8 @@ from maxmargin import _native
 from maxmargin._typing import Floats, Indices
 from maxmargin.backends.interface import StopReason
 from maxmargin.backends.optimality import kkt_violations
-from maxmargin.matrices import NOT_FINITE, RowStore
-from maxmargin.matrices.products import inner
+from maxmargin.matrices import NON_FINITE_MESSAGE, RowStore
+from maxmargin.matrices.numerics import inner
 from maxmargin.solvers.smo.working_set import SELECTION_RULES
 from maxmargin.solvers.smo.working_state import WorkingState
 
@@ -92,7 +92,7 @@ class Tile:
         self.tally.iterations += steps
         self.tally.gain += gain
         if reason != StopReason.NEEDS_ROW and (np.isnan(self.violation) or self.violation == np.inf):
-            raise ValueError(NOT_FINITE)
+            raise ValueError(NON_FINITE_MESSAGE)
         return StopReason(reason), row
 
     def free(self) -> Indices:

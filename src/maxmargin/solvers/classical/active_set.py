@@ -29,7 +29,7 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.matrices.stored_rows import StoredRows
+from maxmargin.matrices.lazy_row_cache import LazyRowCache
 from maxmargin.problems import Counters, DualProblem, Solution, Status
 from maxmargin.problems.certificate import of_samples, offset_bounds
 from maxmargin.solvers.classical.ascent import Ascent, EndedError
@@ -63,14 +63,14 @@ class ActiveSetSolver:
 
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of the problem, from `start` (made feasible) or from the simplest feasible point."""
-        rows = StoredRows(problem.matrix, self.cache_bytes)
+        rows = LazyRowCache(problem.matrix, self.cache_bytes)
         return _Run(problem, start, Monitor(self.stopping, callback), rows).solve()
 
 
 class _Run(Ascent):
     """One run; F is what `factor` holds."""
 
-    def __init__(self, problem: DualProblem, start: Floats | None, monitor: Monitor, rows: StoredRows) -> None:
+    def __init__(self, problem: DualProblem, start: Floats | None, monitor: Monitor, rows: LazyRowCache) -> None:
         super().__init__(problem, start, monitor, PATIENCE + PATIENCE_PER_VARIABLE * problem.size)
         self._rows = rows
         self.factor = FreeFactor(problem, rows)

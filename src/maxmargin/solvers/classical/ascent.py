@@ -12,10 +12,10 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.backends.optimality import known_gap, known_violation
-from maxmargin.matrices import NOT_FINITE
-from maxmargin.matrices.products import inner
+from maxmargin.matrices import NON_FINITE_MESSAGE
+from maxmargin.matrices.numerics import inner
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
-from maxmargin.resources import limited_blas
+from maxmargin.resources import blas_thread_limit
 from maxmargin.solvers.progress_snapshot import standing
 from maxmargin.solvers.smo.hard_margin import grows_without_limit, squared_radius
 from maxmargin.solvers.stopping import Monitor
@@ -105,7 +105,9 @@ class Ascent:
         """Climb, and say how it ended."""
         try:
             try:
-                with limited_blas(1):  # products come one by one, and threads that wait for the next are in our way
+                with blas_thread_limit(
+                    1
+                ):  # products come one by one, and threads that wait for the next are in our way
                     status = self.climb()
             except EndedError as ended:
                 status = ended.status
@@ -190,7 +192,7 @@ class Ascent:
     def _gradient_of(self, dual: Floats) -> Floats:
         gradient = self.problem.gradient(dual)
         if not np.isfinite(gradient).all():
-            raise ValueError(NOT_FINITE)
+            raise ValueError(NON_FINITE_MESSAGE)
         return gradient
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.matrices import PrecomputedMatrix
-from maxmargin.matrices.values import check_finite
+from maxmargin.matrices.numerics import check_finite
 from maxmargin.problems import Counters, DualProblem, Solution, feasible_start
 from maxmargin.solvers.classical.restriction import restrict
 from maxmargin.solvers.classical.subproblems import SubproblemRun, SubproblemSolver, check_subproblem_solver

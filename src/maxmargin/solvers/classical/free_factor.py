@@ -18,7 +18,7 @@ from scipy.linalg import qr_delete
 from scipy.linalg.lapack import dpstrf, dtrtrs
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.matrices.stored_rows import StoredRows
+from maxmargin.matrices.lazy_row_cache import LazyRowCache
 from maxmargin.problems import DualProblem
 
 #: A pivot below this, relative to the curvature it is left of, is rounding: the variable depends on the others.
@@ -39,7 +39,7 @@ class FreeFactor:
         Of each group, the variable that its movers move against; −1 while it has none.
     """
 
-    def __init__(self, problem: DualProblem, rows: StoredRows) -> None:
+    def __init__(self, problem: DualProblem, rows: LazyRowCache) -> None:
         self._problem, self._rows = problem, rows
         self._curvature = np.abs(problem.curvature)
         self.clear()

@@ -21,7 +21,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.matrices.stored_rows import StoredRows
+from maxmargin.matrices.lazy_row_cache import LazyRowCache
 from maxmargin.problems import Counters, DualProblem, Solution, Status
 from maxmargin.problems.certificate import of_samples, offset_bounds
 from maxmargin.solvers.classical.ascent import Ascent
@@ -68,7 +68,7 @@ class GradientProjectionSolver:
         if self.directions not in DIRECTIONS:
             choices = ", ".join(map(repr, DIRECTIONS))
             raise ValueError(f"unknown directions {self.directions!r}; choose one of {choices}")
-        rows = StoredRows(problem.matrix, self.cache_bytes)
+        rows = LazyRowCache(problem.matrix, self.cache_bytes)
         return _Run(problem, start, Monitor(self.stopping, callback), rows, self.directions == "conjugate").solve()
 
 
@@ -76,7 +76,7 @@ class _Run(Ascent):
     """One run; `working` are the variables of the working set."""
 
     def __init__(
-        self, problem: DualProblem, start: Floats | None, monitor: Monitor, rows: StoredRows, conjugate: bool
+        self, problem: DualProblem, start: Floats | None, monitor: Monitor, rows: LazyRowCache, conjugate: bool
     ) -> None:
         super().__init__(problem, start, monitor, PATIENCE + PATIENCE_PER_VARIABLE * problem.size)
         self._rows, self._conjugate = rows, conjugate

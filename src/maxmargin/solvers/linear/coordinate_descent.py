@@ -27,15 +27,15 @@ import numpy as np
 
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices
-from maxmargin.matrices import NOT_FINITE
-from maxmargin.matrices.columns import Columns
+from maxmargin.matrices import NON_FINITE_MESSAGE
+from maxmargin.matrices.feature_columns import FeatureColumns
 from maxmargin.matrices.features import Features
-from maxmargin.matrices.products import inner
+from maxmargin.matrices.numerics import inner
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
 from maxmargin.problems.certificate import conjugate, of_samples, response
 from maxmargin.problems.offsets import offsets_of_least_loss
 from maxmargin.problems.sparse_certificate import feasible_within, features_of_sparse, violations
-from maxmargin.resources import limited_blas
+from maxmargin.resources import blas_thread_limit
 from maxmargin.solvers.linear.linear_point import LinearPoint
 from maxmargin.solvers.linear.sparse_model import minimise_model
 from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
@@ -112,7 +112,7 @@ class DescentRun:
 
     def __init__(self, problem: DualProblem, rows: Features, start: Floats | None, monitor: Monitor, seed: int) -> None:
         self.problem, self.rows, self.monitor, self.rule = problem, rows, monitor, monitor.rule
-        self.columns = Columns.of(rows)
+        self.columns = FeatureColumns.of(rows)
         self.iterations = self.rounds = 0
         self.weights = np.zeros(self.columns.count)
         if start is not None:
@@ -132,7 +132,7 @@ class DescentRun:
         self.look()
         try:
             self.monitor.begin(self._progress)
-            with limited_blas(1):  # its matrices are small, and threads that wait for the next would be in our way
+            with blas_thread_limit(1):  # its matrices are small, and threads that wait for the next would be in our way
                 return self._solve()
         except KeyboardInterrupt:
             return Status.INTERRUPTED
@@ -162,7 +162,7 @@ class DescentRun:
         self._inverse = 1.0 / self.rounded.ridge
         self._curvature = self.columns.curvatures(self._inverse)
         if not np.isfinite(self._curvature).all():
-            raise ValueError(NOT_FINITE)
+            raise ValueError(NON_FINITE_MESSAGE)
 
     def _change_problem(self) -> None:
         """Go over to another rounded problem if this one is solved or too hard."""
@@ -201,7 +201,7 @@ class DescentRun:
         primal = float(np.abs(vector).sum() + conjugate(problem, slack).sum())
         dual, products = feasible_within(problem, self.rows, self.response)
         if not (np.isfinite(primal) and np.isfinite(products).all()):
-            raise ValueError(NOT_FINITE)
+            raise ValueError(NON_FINITE_MESSAGE)
         value = inner(problem.linear, dual) - 0.5 * inner(problem.ridge * dual, dual)
         self._violations = violations(self.weights, self.columns.products(self.response))
         found = LinearPoint(dual, vector, offset, primal, value)

@@ -25,7 +25,7 @@ import numpy as np
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.features import Features
-from maxmargin.matrices.products import inner
+from maxmargin.matrices.numerics import inner
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
 from maxmargin.problems.certificate import of_samples
 from maxmargin.problems.offsets import offsets_of_least_loss

@@ -12,9 +12,9 @@ import numpy as np
 
 from maxmargin import _native
 from maxmargin._typing import Floats
-from maxmargin.matrices import NOT_FINITE
+from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.features import Features
-from maxmargin.matrices.products import inner
+from maxmargin.matrices.numerics import inner
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.problems.certificate import (
     of_samples,
@@ -42,7 +42,7 @@ def finite_norms(rows: Features) -> Floats:
     """Return the squared lengths of the rows, or raise if products of features are too large for any number."""
     norms = rows.squared_norms()
     if not np.isfinite(norms).all():
-        raise ValueError(NOT_FINITE)
+        raise ValueError(NON_FINITE_MESSAGE)
     return norms
 
 
@@ -103,7 +103,7 @@ class LinearPoint:
         weights = rows.weights(dual)
         without = problem.linear - rows.decisions(weights)
         if not np.isfinite(without).all():
-            raise ValueError(NOT_FINITE)
+            raise ValueError(NON_FINITE_MESSAGE)
         threads = rows.threads_for(problem.size)
         offset = offsets_of_least_loss(problem, without, None, threads)
         slack = without - of_samples(problem, offset) if problem.groups else without
@@ -119,7 +119,7 @@ class LinearPoint:
         decisions = rows.decisions(weights)
         gradient = problem.linear - decisions - problem.ridge * dual
         if not np.isfinite(gradient).all():
-            raise ValueError(NOT_FINITE)
+            raise ValueError(NON_FINITE_MESSAGE)
         bounds = offset_bounds(problem, dual, gradient)
         offset = offset_between(*bounds)
         if rule.relative_gap is not None:  # then the weights are judged by themselves

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from maxmargin._typing import Floats
-from maxmargin.matrices import NOT_FINITE
+from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.features import Features, Moments
 
 #: Up to so many features or samples the equations are solved exactly.
@@ -42,7 +42,7 @@ def _factor(square: Floats) -> Floats:
         if not failed:
             return cast(Floats, factor)
         if not (np.isfinite(square).all() and more < 1.0):
-            raise ValueError(NOT_FINITE)
+            raise ValueError(NON_FINITE_MESSAGE)
         square.flat[:: len(square) + 1] *= 1.0 + more
         more *= 10.0
 

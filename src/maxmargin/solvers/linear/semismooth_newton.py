@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 
 from maxmargin import _native
 from maxmargin._typing import Floats
-from maxmargin.matrices import NOT_FINITE
+from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.features import Features
-from maxmargin.matrices.products import inner
+from maxmargin.matrices.numerics import inner
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
 from maxmargin.problems.certificate import of_samples
 from maxmargin.problems.offsets import offsets_of_least_loss
-from maxmargin.resources import limited_blas
+from maxmargin.resources import blas_thread_limit
 from maxmargin.solvers.linear.kink_samples import EdgeSamples
 from maxmargin.solvers.linear.linear_point import (
     LinearPoint,
@@ -137,7 +137,7 @@ class NewtonRun:
     def solve(self) -> Status:
         """Work until the point is good enough, a limit is reached or rounding is all that is left."""
         try:
-            with limited_blas(1):  # its matrices are small, and threads that wait for the next would be in our way
+            with blas_thread_limit(1):  # its matrices are small, and threads that wait for the next would be in our way
                 return self._solve()
         except KeyboardInterrupt:
             return Status.INTERRUPTED
@@ -223,7 +223,7 @@ class NewtonRun:
             loss, linear, ridge, self._size = _native.respond(*rounded, image, threads)  # type: ignore[call-arg]
             own = rows.weights(response)
         if not np.isfinite(own).all():
-            raise ValueError(NOT_FINITE)
+            raise ValueError(NON_FINITE_MESSAGE)
         self._image, self._slack, self._response, self._own = image, slack, response, own
         self._lacking = problem.total - sums
         self._primal = 0.5 * inner(self.weights, self.weights) + loss + float(self.offset @ problem.total)

@@ -19,8 +19,8 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotrs, dpstrf
 
 from maxmargin._typing import Floats
+from maxmargin.matrices.numerics import check_finite
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
-from maxmargin.matrices.values import check_finite
 
 #: Columns of the whole factor, and of the partial one, that are worked on together.
 PANEL, BLOCK = 512, 128

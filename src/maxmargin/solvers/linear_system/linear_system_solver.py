@@ -23,7 +23,7 @@ import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.backends.optimality import known_gap, known_violation
-from maxmargin.matrices import NOT_FINITE
+from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.problems.certificate import of_samples
 from maxmargin.solvers.linear_system.factors import Factor, partial_factor, whole_factor
@@ -159,7 +159,7 @@ class _Run:
         dual = dual + of_samples(problem, missing)  # what rounding took from the sums
         gradient = problem.gradient(dual)
         if not np.isfinite(gradient).all():
-            raise ValueError(NOT_FINITE)
+            raise ValueError(NON_FINITE_MESSAGE)
         self.evaluations += problem.size * int(np.count_nonzero(dual))
         self.rounds += 1
         self.point = dual, gradient
@@ -171,7 +171,7 @@ class _Run:
         if size > AT_ONCE or not fits:
             projection = _Projection(problem, self._few_columns())
             everything = np.arange(size)
-            values = matrix.single(everything)
+            values = matrix.float32_columns(everything)
             until = self.iterations + size // (3 * matrix.cost) if fits else MOST_STEPS
             yield _Way(projection, lambda vector: values.combine(everything, vector)[0], True, REFRESH, until)
             if not fits:

@@ -85,7 +85,7 @@ class Crossover:
         self.problem = problem
         self.state = WorkingState(problem, dual, cache_bytes, keep_bounded_part=False)
         self.state.iterations = spent.iterations
-        in_memory = problem.matrix.at_hand() is not None
+        in_memory = problem.matrix.in_memory() is not None
         self.state.rows.evaluations = spent.kernel_evaluations + (0 if in_memory else self.state.rows.evaluations)
         self.rounds = 0
 

@@ -57,7 +57,7 @@ class PrimalQuadraticProgramSolver:
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of the problem. A `start` is returned if it is optimal; backends cannot start anywhere."""
         backend = backend_of(self.backend)
-        linear = problem.with_matrix(problem.matrix.source())  # values that were computed in advance have no features
+        linear = problem.with_matrix(problem.matrix.uncached())  # values that were computed in advance have no features
         rows = features_of(linear, "primal_quadratic_program")
         self._check_memory(rows)
         run = ProgramRun(linear, start, Monitor(self.stopping, callback))

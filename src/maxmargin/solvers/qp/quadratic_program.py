@@ -27,7 +27,7 @@ from scipy.linalg.lapack import dpotrf
 
 from maxmargin._typing import Floats
 from maxmargin.matrices import PrecomputedMatrix
-from maxmargin.matrices.values import check_finite
+from maxmargin.matrices.numerics import check_finite
 from maxmargin.problems import DualProblem, Solution
 from maxmargin.resources import usable_memory
 from maxmargin.solvers.qp.backends import QuadraticProgram, backend_of
@@ -150,5 +150,5 @@ def check_convex(quadratic: Floats, rounding: float = 0.0) -> None:
 class _InMemory(PrecomputedMatrix):
     """All values, which are in memory whatever their number."""
 
-    def at_hand(self) -> Floats:
+    def in_memory(self) -> Floats:
         return np.asarray(self.values)

@@ -14,7 +14,7 @@ from maxmargin import _native
 from maxmargin._typing import Floats, Indices
 from maxmargin.backends.interface import StopReason
 from maxmargin.matrices import CachedMatrix
-from maxmargin.matrices.products import inner
+from maxmargin.matrices.numerics import inner
 from maxmargin.problems import DualProblem
 from maxmargin.solvers.smo.hard_margin import squared_radius
 
@@ -76,7 +76,7 @@ class WorkingState:
         self.dual_value += gain
         self.violation = violation
         if reason == StopReason.NEEDS_ROW:
-            company = rows.slot[row] < 0 and min(rows.spare, rows.rows_at_once) > 1
+            company = rows.slot[row] < 0 and min(rows.spare, rows.rows_per_request) > 1
             rows.fetch(row, length, self._likely_next() if company else None)
         return Outcome(StopReason(reason), steps, violation)
 
@@ -182,11 +182,11 @@ class WorkingState:
 
     def _likely_next(self) -> Indices:
         """Return the active variables that violate optimality most: their rows will be asked for soon."""
-        if self.rows.rows_at_once >= self.active:
+        if self.rows.rows_per_request >= self.active:
             return np.arange(self.active)
         part = slice(0, self.active)
         gradient, dual = self.gradient[part], self.dual[part]
-        half = min(self.active, self.rows.rows_at_once // 2 + 1)
+        half = min(self.active, self.rows.rows_per_request // 2 + 1)
         up = np.where(dual < self.upper[part], -gradient, np.inf)
         down = np.where(dual > self.lower[part], gradient, np.inf)
         ends = [np.argpartition(score, half - 1)[:half] for score in (up, down)]

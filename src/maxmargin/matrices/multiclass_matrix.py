@@ -14,15 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.matrices.single_columns import SingleColumns
-from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES, SymmetricMatrix
+from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES, Float32Columns, SymmetricMatrix
 
 #: The largest table of rows of the base that is built at once, in bytes.
 TABLE_BYTES = 2**26
 
 
 @dataclass(frozen=True)
-class ClassMatrix:
+class MulticlassMatrix:
     """The matrix of variables that stand for the samples `of` of another matrix, each in its class `kind`."""
 
     base: SymmetricMatrix
@@ -30,10 +29,10 @@ class ClassMatrix:
     kind: Indices
 
     @staticmethod
-    def of_all(base: SymmetricMatrix, classes: int) -> ClassMatrix:
+    def of_all(base: SymmetricMatrix, classes: int) -> MulticlassMatrix:
         """Return the matrix of a variable for every sample and class: those of the first sample first."""
         count = base.size
-        return ClassMatrix(base, np.repeat(np.arange(count), classes), np.tile(np.arange(classes), count))
+        return MulticlassMatrix(base, np.repeat(np.arange(count), classes), np.tile(np.arange(classes), count))
 
     @cached_property
     def classes(self) -> int:
@@ -45,8 +44,8 @@ class ClassMatrix:
         return len(self.of)
 
     @property
-    def rows_at_once(self) -> int:
-        return max(1, self.base.rows_at_once // self.classes)
+    def rows_per_request(self) -> int:
+        return max(1, self.base.rows_per_request // self.classes)
 
     @property
     def cost(self) -> int:
@@ -55,7 +54,7 @@ class ClassMatrix:
     def checksum(self) -> int:
         return self.base.checksum()
 
-    def at_hand(self) -> None:
+    def in_memory(self) -> None:
         return None
 
     def diagonal(self) -> Floats:
@@ -84,16 +83,16 @@ class ClassMatrix:
             product[part] = self.base.block(part, used) @ shares
         return product[self.of, self.kind]
 
-    def source(self) -> ClassMatrix:
-        return ClassMatrix(self.base.source(), self.of, self.kind)
+    def uncached(self) -> MulticlassMatrix:
+        return MulticlassMatrix(self.base.uncached(), self.of, self.kind)
 
-    def take(self, indices: Indices) -> ClassMatrix:
-        return ClassMatrix(self.base, self.of[indices], self.kind[indices])
+    def take(self, indices: Indices) -> MulticlassMatrix:
+        return MulticlassMatrix(self.base, self.of[indices], self.kind[indices])
 
     def features(self) -> None:
         return None
 
-    def single(self, columns: Indices) -> SingleColumns:
+    def float32_columns(self, columns: Indices) -> Float32Columns:
         return _ClassColumns(self, columns)
 
     def by_sample(self, values: Floats) -> Floats:
@@ -106,10 +105,10 @@ class ClassMatrix:
 class _ClassColumns:
     """Some columns in single precision."""
 
-    def __init__(self, matrix: ClassMatrix, columns: Indices) -> None:
+    def __init__(self, matrix: MulticlassMatrix, columns: Indices) -> None:
         self._matrix, self._kind = matrix, matrix.kind[columns]
         self._samples, self._back = np.unique(matrix.of[columns], return_inverse=True)
-        self._columns = matrix.base.single(self._samples)
+        self._columns = matrix.base.float32_columns(self._samples)
 
     @property
     def cost(self) -> int:

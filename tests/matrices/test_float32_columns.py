@@ -5,11 +5,11 @@ import pytest
 from scipy import sparse
 
 from maxmargin.kernels import ChiSquared, FunctionKernel, Gaussian, Laplacian, Linear, Points, Polynomial, Sigmoid
-from maxmargin.kernels import single_precision as module
-from maxmargin.kernels.formula import Function, Term
-from maxmargin.kernels.single_precision import single_precision
+from maxmargin.kernels import float32_kernel as module
+from maxmargin.kernels.float32_kernel import float32_kernel
+from maxmargin.kernels.formula import OuterFunction, Term
 from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
-from maxmargin.matrices.shared_kernel import SharedKernel
+from maxmargin.matrices.class_kernel_cache import ClassKernelCache
 
 KERNELS = [
     Gaussian(0.1), Laplacian(0.05), Linear(), Polynomial(3, 0.1, 1.0), Sigmoid(0.05, 0.1), ChiSquared(0.1),
@@ -34,7 +34,7 @@ def test_columns_are_those_of_the_matrix(kernel, kind):
     matrix = KernelMatrix(kernel, points, threads=2)
     exact = matrix.block(np.arange(120), np.arange(120))
     columns, rows = np.array([3, 99, 40, 41, 7]), np.array([0, 119, 3])
-    single = matrix.single(columns)
+    single = matrix.float32_columns(columns)
     out = np.full((4, 7), np.nan, dtype=np.float32)
     assert single.fill(rows, out, np.array([2, 0, 3])) == 15
     np.testing.assert_allclose(out[[2, 0, 3], :5], exact[np.ix_(rows, columns)], rtol=2e-5, atol=2e-5)
@@ -56,7 +56,7 @@ def test_columns_are_those_of_the_matrix(kernel, kind):
 def test_a_value_does_not_depend_on_what_is_computed_with_it(kernel, kind, threads):
     matrix = KernelMatrix(kernel, Points(samples(kind)), threads)
     chosen = np.random.default_rng(0).permutation(matrix.size)
-    columns, slots = matrix.single(chosen), np.arange(len(chosen))
+    columns, slots = matrix.float32_columns(chosen), np.arange(len(chosen))
     together = np.full((len(chosen), len(chosen)), np.nan, dtype=np.float32)
     columns.fill(chosen, together, slots)  # samples with themselves: one half is mirrored
     for step in (1, 50, len(chosen) - 1):
@@ -72,7 +72,7 @@ def test_precomputed_columns():
     K = np.cov(np.random.default_rng(0).normal(size=(20, 40)))
     matrix = PrecomputedMatrix(K, np.arange(2, 20))
     out = np.empty((1, 3), dtype=np.float32)
-    matrix.single(np.array([0, 5, 6])).fill(np.array([4]), out, np.array([0]))
+    matrix.float32_columns(np.array([0, 5, 6])).fill(np.array([4]), out, np.array([0]))
     np.testing.assert_allclose(out[0], K[6, [2, 7, 8]], rtol=1e-6)
     np.testing.assert_array_equal(matrix.take(np.array([1, 3])).diagonal(), K.diagonal()[[3, 5]])
 
@@ -81,16 +81,16 @@ def test_far_away_data_are_centred():
     X = np.random.default_rng(0).normal(size=(60, 3))
     matrix = KernelMatrix(Gaussian(0.5), Points(X + 1e6))
     out = np.empty((60, 60), dtype=np.float32)
-    matrix.single(np.arange(60)).fill(np.arange(60), out, np.arange(60))
+    matrix.float32_columns(np.arange(60)).fill(np.arange(60), out, np.arange(60))
     np.testing.assert_allclose(out, matrix.block(np.arange(60), np.arange(60)), atol=1e-6)
 
 
 def test_the_quick_form_is_for_moderate_exponents():
     X = np.random.default_rng(0).normal(size=(60, 3))
-    assert single_precision(Gaussian(0.5), Points(X)).formula.function is Function.GAUSSIAN_OF_PRODUCT
-    assert single_precision(Gaussian(500.0), Points(X)).formula.term is Term.SQUARED
-    assert single_precision(Gaussian(0.5), Points(X * 1e20)) is None
-    assert single_precision(Polynomial(9), Points(X * 1e5)) is None
+    assert float32_kernel(Gaussian(0.5), Points(X)).formula.function is OuterFunction.GAUSSIAN_OF_PRODUCT
+    assert float32_kernel(Gaussian(500.0), Points(X)).formula.term is Term.SQUARED
+    assert float32_kernel(Gaussian(0.5), Points(X * 1e20)) is None
+    assert float32_kernel(Polynomial(9), Points(X * 1e5)) is None
 
 
 def test_sparse_data_stay_sparse(monkeypatch):
@@ -99,16 +99,16 @@ def test_sparse_data_stay_sparse(monkeypatch):
         monkeypatch.setattr(sparse.csr_array, name, lambda *_, **__: pytest.fail("made dense"))
     matrix = KernelMatrix(Gaussian(1.0), Points(X), threads=2)
     out = np.empty((300, 300), dtype=np.float32)
-    matrix.single(np.arange(300)).fill(np.arange(300), out, np.arange(300))
+    matrix.float32_columns(np.arange(300)).fill(np.arange(300), out, np.arange(300))
     np.testing.assert_allclose(out, matrix.block(np.arange(300), np.arange(300)), atol=1e-6)
     np.testing.assert_array_equal(out, out.T)
 
 
 def test_what_is_worked_out_is_kept():
     points = Points(samples("dense"))
-    first = single_precision(Gaussian(0.1), points)
-    assert single_precision(Gaussian(0.1), points.take([1, 2])) is first
-    assert module.single_precision(Gaussian(0.2), points) is not first
+    first = float32_kernel(Gaussian(0.1), points)
+    assert float32_kernel(Gaussian(0.1), points.take([1, 2])) is first
+    assert module.float32_kernel(Gaussian(0.2), points) is not first
 
 
 class TestSharedKernel:
@@ -116,7 +116,7 @@ class TestSharedKernel:
     def shared(self):
         points = Points(samples("dense"))
         members = [np.arange(c, 130, 3) for c in range(3)]
-        return SharedKernel(Gaussian(0.1), points, members, 1), points, members
+        return ClassKernelCache(Gaussian(0.1), points, members, 1), points, members
 
     def test_pairs_are_those_of_the_kernel(self, shared):
         kernel, points, members = shared
@@ -126,17 +126,19 @@ class TestSharedKernel:
             matrix = kernel.pair(a, b)
             everything = np.arange(matrix.size)
             out = np.empty((matrix.size, matrix.size), dtype=np.float32)
-            matrix.single(everything).fill(everything, out, everything)
+            matrix.float32_columns(everything).fill(everything, out, everything)
             np.testing.assert_allclose(out, exact, atol=1e-6)
             wide, backwards = np.empty((matrix.size, matrix.size + 2), dtype=np.float32), everything[::-1].copy()
-            matrix.single(everything).fill(everything, wide, backwards)
+            matrix.float32_columns(everything).fill(everything, wide, backwards)
             np.testing.assert_array_equal(wide[backwards, : matrix.size], out)
             columns, rows = np.array([60, 2, 1, 70]), np.array([5, 66, 0])
             some = np.empty((3, 4), dtype=np.float32)
-            matrix.single(columns).fill(rows, some, np.arange(3))
+            matrix.float32_columns(columns).fill(rows, some, np.arange(3))
             np.testing.assert_allclose(some, exact[np.ix_(rows, columns)], atol=1e-6)
             weights = np.array([1.0, -2.0, 0.5, 3.0])
-            np.testing.assert_allclose(matrix.single(columns).combine(rows, weights)[0], some @ weights, atol=1e-5)
+            np.testing.assert_allclose(
+                matrix.float32_columns(columns).combine(rows, weights)[0], some @ weights, atol=1e-5
+            )
 
     def test_values_within_a_class_are_computed_once(self, shared):
         kernel, _, members = shared
@@ -144,11 +146,11 @@ class TestSharedKernel:
         for a, b in ((0, 1), (0, 2)):
             everything = np.arange(len(members[a]) + len(members[b]))
             out = np.empty((len(everything), len(everything)), dtype=np.float32)
-            computed.append(kernel.pair(a, b).single(everything).fill(everything, out, everything))
+            computed.append(kernel.pair(a, b).float32_columns(everything).fill(everything, out, everything))
         sizes = [len(rows) for rows in members]
         assert computed[0] == sizes[0] ** 2 + sizes[1] ** 2 + sizes[0] * sizes[1]
         assert computed[1] == sizes[2] ** 2 + sizes[0] * sizes[2]
 
     def test_a_kernel_without_a_formula_is_an_error(self):
         with pytest.raises(ValueError, match="cannot be shared"):
-            SharedKernel(FunctionKernel(np.dot), Points(np.ones((2, 2))), [np.array([0]), np.array([1])], 1)
+            ClassKernelCache(FunctionKernel(np.dot), Points(np.ones((2, 2))), [np.array([0]), np.array([1])], 1)

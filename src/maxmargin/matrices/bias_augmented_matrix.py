@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.features import Features
-from maxmargin.matrices.single_columns import SingleColumns
-from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
+from maxmargin.matrices.symmetric_matrix import Float32Columns, SymmetricMatrix
 
 
 @dataclass(frozen=True)
-class ShiftedMatrix:
+class BiasAugmentedMatrix:
     """Another matrix, all its values larger by `constant`."""
 
     base: SymmetricMatrix
@@ -29,8 +28,8 @@ class ShiftedMatrix:
         return self.base.size
 
     @property
-    def rows_at_once(self) -> int:
-        return self.base.rows_at_once
+    def rows_per_request(self) -> int:
+        return self.base.rows_per_request
 
     @property
     def cost(self) -> int:
@@ -39,8 +38,8 @@ class ShiftedMatrix:
     def checksum(self) -> int:
         return self.base.checksum()
 
-    def at_hand(self) -> Floats | None:
-        values = self.base.at_hand()
+    def in_memory(self) -> Floats | None:
+        values = self.base.in_memory()
         return None if values is None else values + self.constant
 
     def diagonal(self) -> Floats:
@@ -55,11 +54,11 @@ class ShiftedMatrix:
     def matvec(self, vector: Floats) -> Floats:
         return self.base.matvec(vector) + self.constant * float(np.sum(vector))
 
-    def source(self) -> ShiftedMatrix:
-        return ShiftedMatrix(self.base.source(), self.constant)
+    def uncached(self) -> BiasAugmentedMatrix:
+        return BiasAugmentedMatrix(self.base.uncached(), self.constant)
 
-    def take(self, indices: Indices) -> ShiftedMatrix:
-        return ShiftedMatrix(self.base.take(indices), self.constant)
+    def take(self, indices: Indices) -> BiasAugmentedMatrix:
+        return BiasAugmentedMatrix(self.base.take(indices), self.constant)
 
     def features(self) -> Features | None:
         rows = self.base.features()
@@ -67,15 +66,15 @@ class ShiftedMatrix:
             return None
         return Features(rows.points, float(np.sqrt(self.constant)), rows.threads)
 
-    def single(self, columns: Indices) -> SingleColumns:
-        return _ShiftedColumns(self.base.single(columns), len(columns), self.constant)
+    def float32_columns(self, columns: Indices) -> Float32Columns:
+        return _ShiftedColumns(self.base.float32_columns(columns), len(columns), self.constant)
 
 
 @dataclass(frozen=True)
 class _ShiftedColumns:
     """Columns of the base, each value larger."""
 
-    columns: SingleColumns
+    columns: Float32Columns
     count: int
     constant: float
 

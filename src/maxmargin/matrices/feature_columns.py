@@ -26,7 +26,7 @@ PART_VALUES = 2**20
 _making = Lock()
 
 
-class Columns:
+class FeatureColumns:
     """The columns of some rows of features.
 
     Parameters
@@ -40,14 +40,14 @@ class Columns:
         self._turned = Features(Points(_turned(rows)), threads=rows.threads)
 
     @classmethod
-    def of(cls, rows: Features) -> Columns:
+    def of(cls, rows: Features) -> FeatureColumns:
         """Return the columns of some rows, which are made once for all machines that have the same."""
         points = rows.points
         key = "columns", rows.constant, id(points.index)  # the columns keep that index alive
         with _making:
             if key not in points.memo:
                 points.memo[key] = cls(rows)
-            columns: Columns = points.memo[key]
+            columns: FeatureColumns = points.memo[key]
         return columns
 
     @property

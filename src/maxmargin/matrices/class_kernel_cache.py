@@ -15,10 +15,10 @@ import numpy as np
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices, Singles
 from maxmargin.kernels import Kernel, Points
-from maxmargin.kernels.points import work_per_value
-from maxmargin.kernels.single_precision import SinglePrecision, single_precision
+from maxmargin.kernels.float32_kernel import Float32Kernel, float32_kernel
+from maxmargin.kernels.points import evaluation_cost
 from maxmargin.matrices.kernel_matrix import KernelMatrix
-from maxmargin.matrices.single_columns import SingleColumns
+from maxmargin.matrices.symmetric_matrix import Float32Columns
 
 #: Columns that are combined at once.
 STRETCH = 256
@@ -27,7 +27,7 @@ STRETCH = 256
 class _OneClass:
     """The kernel values of the samples of one class with each other, as far as they are known."""
 
-    def __init__(self, how: SinglePrecision, samples: Indices, threads: int) -> None:
+    def __init__(self, how: Float32Kernel, samples: Indices, threads: int) -> None:
         self.how, self.samples = how, samples
         self.columns = how.columns(samples, threads)
         self._values = np.empty((len(samples), len(samples)), np.float32)  # untouched pages of an empty array are free
@@ -43,7 +43,7 @@ class _OneClass:
         return self._values, missing.size * len(self.samples)
 
 
-class SharedKernel:
+class ClassKernelCache:
     """Single-precision kernel rows within each class, and the matrices of pairs of classes that use them.
 
     Parameters
@@ -56,7 +56,7 @@ class SharedKernel:
     """
 
     def __init__(self, kernel: Kernel, points: Points, members: Sequence[Indices], threads: int) -> None:
-        how = single_precision(kernel, points, threads)
+        how = float32_kernel(kernel, points, threads)
         if how is None:
             raise ValueError("rows of this kernel cannot be shared: it has no formula in single precision")
         self.kernel, self.points, self.threads = kernel, points, threads
@@ -66,27 +66,27 @@ class SharedKernel:
     @staticmethod
     def serves(kernel: Kernel, points: Points, threads: int) -> bool:
         """Whether the rows of this kernel can be shared."""
-        return single_precision(kernel, points, threads) is not None
+        return float32_kernel(kernel, points, threads) is not None
 
     @staticmethod
     def bytes_for(members: Sequence[Indices]) -> int:
         """Return the most memory that the shared rows take."""
         return 4 * sum(len(rows) ** 2 for rows in members)
 
-    def pair(self, first: int, second: int) -> SharedPairMatrix:
+    def pair(self, first: int, second: int) -> ClassPairMatrix:
         """Return the matrix of two classes: the samples of the first, then those of the second."""
         pair = (self._classes[first], self._classes[second])
         samples = np.concatenate([one.samples for one in pair])
-        return SharedPairMatrix(self.kernel, self.points.pick(samples), self.threads, pair)
+        return ClassPairMatrix(self.kernel, self.points.pick(samples), self.threads, pair)
 
 
 @dataclass(frozen=True)
-class SharedPairMatrix(KernelMatrix):
+class ClassPairMatrix(KernelMatrix):
     """The kernel matrix of two classes; its single-precision rows are shared with other pairs where they can be."""
 
     classes: tuple[_OneClass, ...] = ()
 
-    def single(self, columns: Indices) -> SingleColumns:
+    def float32_columns(self, columns: Indices) -> Float32Columns:
         return _SharedColumns(self.classes, columns, self.threads)
 
 
@@ -101,7 +101,7 @@ class _SharedColumns:
         places = self._split(columns)
         self._places = places
         self._members = (columns[places[0]], columns[places[1]] - self._edge)  # which of their class they are
-        self.cost = work_per_value(classes[0].how.points)
+        self.cost = evaluation_cost(classes[0].how.points)
 
     def fill(self, rows: Indices, out: Singles, slots: Indices) -> int:
         if self._ordered and len(rows) == self._size and np.array_equal(rows, np.arange(self._size)):

@@ -14,14 +14,13 @@ import numpy as np
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices, Singles
 from maxmargin.matrices.features import Features
-from maxmargin.matrices.single_columns import SingleColumns
-from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
+from maxmargin.matrices.symmetric_matrix import Float32Columns, SymmetricMatrix
 
 #: Columns that are combined at once.
 STRETCH = 256
 
 
-class SharedRows:
+class SharedCacheMatrix:
     """Another matrix, with rows in single precision that several solvers share, also from several threads.
 
     Parameters
@@ -43,7 +42,7 @@ class SharedRows:
         self._used = 0
         self._under_way = np.zeros(base.size, dtype=bool)
         self._changed = threading.Condition()
-        self.columns = base.single(np.arange(base.size))
+        self.columns = base.float32_columns(np.arange(base.size))
 
     @property
     def bytes(self) -> int:
@@ -55,8 +54,8 @@ class SharedRows:
         return self.base.size
 
     @property
-    def rows_at_once(self) -> int:
-        return self.base.rows_at_once
+    def rows_per_request(self) -> int:
+        return self.base.rows_per_request
 
     @property
     def cost(self) -> int:
@@ -65,8 +64,8 @@ class SharedRows:
     def checksum(self) -> int:
         return self.base.checksum()
 
-    def at_hand(self) -> Floats | None:
-        return self.base.at_hand()
+    def in_memory(self) -> Floats | None:
+        return self.base.in_memory()
 
     def diagonal(self) -> Floats:
         return self.base.diagonal()
@@ -80,8 +79,8 @@ class SharedRows:
     def matvec(self, vector: Floats) -> Floats:
         return self.base.matvec(vector)
 
-    def source(self) -> SymmetricMatrix:
-        return self.base.source()
+    def uncached(self) -> SymmetricMatrix:
+        return self.base.uncached()
 
     def take(self, indices: Indices) -> SymmetricMatrix:
         return self.base.take(indices)
@@ -89,7 +88,7 @@ class SharedRows:
     def features(self) -> Features | None:
         return self.base.features()
 
-    def single(self, columns: Indices) -> SingleColumns:
+    def float32_columns(self, columns: Indices) -> Float32Columns:
         return _SharedColumns(self, columns)
 
     def find(self, rows: Indices) -> Indices:
@@ -127,7 +126,7 @@ class SharedRows:
 class _SharedColumns:
     """Some columns, read from the rows that are there."""
 
-    def __init__(self, matrix: SharedRows, columns: Indices) -> None:
+    def __init__(self, matrix: SharedCacheMatrix, columns: Indices) -> None:
         self._matrix, self._columns = matrix, columns
         self._whole = np.array_equal(columns, np.arange(matrix.size))
 
@@ -153,7 +152,7 @@ class _SharedColumns:
         there, absent = np.flatnonzero(places >= 0), np.flatnonzero(places < 0)
         total = self._add_up(places[there], rows, weights[there])
         if len(absent):
-            product, new = self._matrix.base.single(self._columns[absent]).combine(rows, weights[absent])
+            product, new = self._matrix.base.float32_columns(self._columns[absent]).combine(rows, weights[absent])
             total, computed = total + product, computed + new
         return total, computed
 
@@ -171,6 +170,6 @@ class _SharedColumns:
         return total
 
     @cached_property
-    def _computed(self) -> SingleColumns:
+    def _computed(self) -> Float32Columns:
         """The same columns, computed: for rows that are not there."""
-        return self._matrix.columns if self._whole else self._matrix.base.single(self._columns)
+        return self._matrix.columns if self._whole else self._matrix.base.float32_columns(self._columns)

@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.matrices.numerics import check_finite
 from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES, SymmetricMatrix
-from maxmargin.matrices.values import check_finite
 
 #: A vector with fewer non-zero entries than one in so many is multiplied by those rows alone.
 SPARSE = 4
 
 
-class StoredRows:
+class LazyRowCache:
     """Products with a symmetric matrix, whose rows are computed when a vector first needs them.
 
     Parameters
@@ -37,11 +37,11 @@ class StoredRows:
         self.matrix = matrix
         self.evaluations = 0
         fits = 8 * size**2 <= budget
-        at_hand = matrix.at_hand() if fits else None
+        in_memory = matrix.in_memory() if fits else None
         # Rows that are not known are zero, and so are the weights they meet. Pages of zeros take no memory.
-        self._values: Floats | None = at_hand if at_hand is not None or not fits else np.zeros((size, size))
-        self._known = np.full(size, at_hand is not None)
-        self._all = at_hand is not None
+        self._values: Floats | None = in_memory if in_memory is not None or not fits else np.zeros((size, size))
+        self._known = np.full(size, in_memory is not None)
+        self._all = in_memory is not None
 
     def rows(self, indices: Indices) -> Floats:
         """Return whole rows, not to be written to."""

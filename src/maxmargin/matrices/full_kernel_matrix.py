@@ -9,19 +9,19 @@ import numpy as np
 
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices
-from maxmargin.kernels import FormulaKernel, Kernel, Points
-from maxmargin.kernels.fused_columns import fused_columns
-from maxmargin.kernels.points import work_per_value
+from maxmargin.kernels import Kernel, NativeKernel, Points
+from maxmargin.kernels.kernel_columns import pack_columns
+from maxmargin.kernels.points import evaluation_cost
 from maxmargin.matrices.kernel_matrix import KernelMatrix
+from maxmargin.matrices.numerics import check_finite
 from maxmargin.matrices.precomputed_matrix import PrecomputedMatrix
-from maxmargin.matrices.values import check_finite
 
 #: A value of so many multiplications is computed again sooner than it is fetched from across the diagonal.
 CHEAP = 128
 
 
 @dataclass(frozen=True)
-class WholeKernel:
+class FullKernelMatrix:
     """The kernel matrix of the samples `order`, as one array.
 
     Attributes
@@ -36,7 +36,7 @@ class WholeKernel:
     place: Indices
 
     @classmethod
-    def of(cls, kernel: Kernel, points: Points, order: Indices, threads: int) -> WholeKernel:
+    def of(cls, kernel: Kernel, points: Points, order: Indices, threads: int) -> FullKernelMatrix:
         """Compute the values; samples whose rows are asked for together should be neighbours in `order`."""
         place = np.empty(len(points), dtype=np.int64)
         place[order] = np.arange(len(order))
@@ -52,8 +52,8 @@ def _all_values(kernel: Kernel, points: Points, threads: int) -> Floats:
     """Return the whole kernel matrix; where values are dear, stripes up to the diagonal, and the rest mirrored."""
     count = len(points)
     values = np.empty((count, count))
-    if isinstance(kernel, FormulaKernel) and work_per_value(points) <= CHEAP:
-        fused_columns(kernel.formula, points, np.float64, threads).fill(points, values, np.arange(count))
+    if isinstance(kernel, NativeKernel) and evaluation_cost(points) <= CHEAP:
+        pack_columns(kernel.formula, points, np.float64, threads).fill(points, values, np.arange(count))
     else:
         step = max(64, -(-count // 6))
         for start in range(0, count, step):

@@ -1,4 +1,4 @@
-"""A user's own kernel: any Python callable k(X, Z) that returns a block of values."""
+"""A kernel given by a Python callable k(X, Z) that returns a block of values."""
 
 from __future__ import annotations
 
@@ -10,16 +10,13 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin._typing import Floats
-from maxmargin.kernels.kernel import Kernel
+from maxmargin.kernels.kernel import DIAGONAL_BLOCK, Kernel
 from maxmargin.kernels.points import Points, as_points
-
-#: The largest side of the blocks whose diagonals make up the diagonal.
-SQUARE = 32
 
 
 @dataclass(frozen=True)
 class FunctionKernel(Kernel):
-    """k given by a function of two sets of samples, called on blocks as rows are needed."""
+    """A kernel given by a function of two sets of samples, called on blocks as rows are needed."""
 
     function: Callable[[Any, Any], Any]
 
@@ -41,11 +38,11 @@ class FunctionKernel(Kernel):
         return np.ascontiguousarray(values, dtype=np.float64)
 
     def diagonal(self, points: Any) -> Floats:
-        chosen = as_points(points)
-        # From small squares, because a call costs more than its values; never the whole matrix.
-        side = min(SQUARE, max(1, len(chosen) // 4))
-        squares = [chosen.take(slice(start, start + side)) for start in range(0, len(chosen), side)]
-        return np.concatenate([np.diag(self.evaluate(part, part)) for part in squares])
+        samples = as_points(points)
+        # A call costs more than its values, so small square blocks are evaluated, but never the full matrix.
+        side = min(DIAGONAL_BLOCK, max(1, len(samples) // 4))
+        blocks = [samples.take(slice(start, start + side)) for start in range(0, len(samples), side)]
+        return np.concatenate([np.diag(self.evaluate(block, block)) for block in blocks])
 
 
 def _name(function: Callable[..., Any]) -> str:

@@ -17,7 +17,7 @@ from maxmargin.models.kernel_blocks import KernelBlocks, map_blocks
 
 
 @dataclass(frozen=True)
-class OneVersusOne:
+class OneVsOneVote:
     """Decision values of all pairs of classes.
 
     Parameters
@@ -36,7 +36,7 @@ class OneVersusOne:
         """The number of classes."""
         return len(self.counts)
 
-    def decide(self, blocks: KernelBlocks, threads: int) -> Floats:
+    def decision_values(self, blocks: KernelBlocks, threads: int) -> Floats:
         """Return the decision value of every pair of classes for every sample."""
         pairs = list(combinations(range(self.classes), 2))
         if not self.coefficients.shape[1]:
@@ -56,7 +56,7 @@ class OneVersusOne:
 
         return map_blocks(blocks, self.coefficients.shape[1], combine, len(pairs), threads)
 
-    def vote(self, decisions: Floats) -> np.ndarray:
+    def predicted_class(self, decisions: Floats) -> np.ndarray:
         """Return the index of the class that wins most pairs; the lowest one among equals."""
         votes = np.zeros((len(decisions), self.classes), dtype=np.int64)
         for p, (a, b) in enumerate(combinations(range(self.classes), 2)):

@@ -1,0 +1,99 @@
+"""Evaluation of a kernel in float32 without losing the digits that matter.
+
+Float32 has seven digits. Distances keep them if the samples are centred first; the fast form of the Gaussian exponent,
+‖x‖² + ‖z‖² − 2 x·z, keeps them as long as γ‖x‖² is moderate; beyond that, differences are summed. The certificate is
+computed in float64 and accounts for the remaining error.
+
+Dense data that are mostly zeros (one-hot columns, images) are compressed: an evaluation then costs the stored entries.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from maxmargin._typing import Floats, Indices
+from maxmargin.kernels.formula import KernelFormula, OuterFunction, Term
+from maxmargin.kernels.kernel import Kernel
+from maxmargin.kernels.kernel_columns import KernelColumns, pack_columns
+from maxmargin.kernels.native_kernel import NativeKernel
+from maxmargin.kernels.points import Points, compress_rows, float64_batches
+
+#: Largest γ‖x‖² for the fast form of the Gaussian: the error of the exponent is 1e-7 times that.
+MAX_FAST_EXPONENT = 16.0
+
+#: Largest entry of the data and largest kernel value for which float32 is used.
+MAX_FLOAT32_ENTRY, MAX_FLOAT32_VALUE = 1e15, 1e30
+
+#: Dense data are compressed if they have at least this number of features and at most this fraction of non-zeros.
+MIN_FEATURES_TO_COMPRESS, MAX_DENSITY_TO_COMPRESS = 32, 0.2
+
+
+class Float32Kernel(NamedTuple):
+    """A kernel prepared for float32: the formula, the data, and the shift subtracted from all samples first."""
+
+    formula: KernelFormula
+    points: Points
+    shift: Floats
+
+    def columns(self, index: Indices, threads: int) -> KernelColumns:
+        """Return columns of the kernel matrix of all samples."""
+        return pack_columns(self.formula, self.points.take(index), np.float32, threads, self.shift)
+
+    def rows(self, index: Indices) -> Points:
+        """Return the samples of some rows."""
+        return self.points.take(index)
+
+
+def float32_kernel(kernel: Kernel, points: Points, threads: int = 1) -> Float32Kernel | None:
+    """Return the kernel prepared for float32; None if float32 would overflow or the kernel is not native.
+
+    The result depends on all data behind `points` and is computed once for all views of them.
+    """
+    if not isinstance(kernel, NativeKernel):
+        return None
+    key = ("float32 kernel", kernel.formula)
+    if key not in points.memo:
+        points.memo[key] = _prepare(kernel, Points(points.data), threads)
+    prepared: Float32Kernel | None = points.memo[key]
+    return prepared
+
+
+def _prepare(kernel: NativeKernel, points: Points, threads: int) -> Float32Kernel | None:
+    formula, no_shift = kernel.formula, np.empty(0)
+    stored = points.data.data if sparse.issparse(points.data) else points.data
+    if stored.size and not max(stored.max(), -stored.min()) < MAX_FLOAT32_ENTRY:
+        return None
+    if formula.function in (OuterFunction.IDENTITY, OuterFunction.POWER):
+        diagonal = kernel.diagonal(points)
+        if len(diagonal) and not np.abs(diagonal).max() < MAX_FLOAT32_VALUE:
+            return None
+    if sparse.issparse(points.data):
+        return Float32Kernel(formula, points, no_shift)
+    compressed = _compressed(points, threads)
+    if formula.term is Term.PRODUCT or formula.term is Term.CHI_SQUARED:
+        return Float32Kernel(formula, points if compressed is None else compressed, no_shift)
+    if compressed is not None and formula.gamma * _largest_square(points.data, no_shift) <= MAX_FAST_EXPONENT:
+        return Float32Kernel(formula, compressed, no_shift)
+    centre = np.sum([batch.sum(axis=0) for _, batch in float64_batches(points.data)], axis=0) / len(points)
+    if formula.term is Term.SQUARED and formula.gamma * _largest_square(points.data, centre) <= MAX_FAST_EXPONENT:
+        fast = KernelFormula(Term.PRODUCT, OuterFunction.GAUSSIAN_OF_PRODUCT, 2.0 * formula.gamma)
+        return Float32Kernel(fast, points, centre)
+    return Float32Kernel(formula, points, centre)
+
+
+def _compressed(points: Points, threads: int) -> Points | None:
+    """Return dense samples as CSR if they are wide and sparse enough."""
+    if points.data.shape[1] < MIN_FEATURES_TO_COMPRESS:
+        return None
+    arrays = compress_rows(points.data, np.float32, MAX_DENSITY_TO_COMPRESS, threads)
+    return None if arrays is None else Points.of_compressed(*arrays, points.data.shape)
+
+
+def _largest_square(data: NDArray[Any], centre: Floats) -> float:
+    """Return the largest ‖x − centre‖²."""
+    batches = (batch - centre if len(centre) else batch for _, batch in float64_batches(data))
+    return max(float(np.einsum("ij,ij->i", batch, batch).max()) for batch in batches)

@@ -1,0 +1,55 @@
+"""Kernel expansions on shared support vectors, f_c(x) = Σ_s coefficients_cs k(x_s, x) + offset_c, and their argmax."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from maxmargin._typing import Floats
+from maxmargin.models.kernel_blocks import KernelBlocks, map_blocks
+
+
+@dataclass(frozen=True)
+class KernelExpansions:
+    """Several kernel expansions; a kernel value is computed once for all of them.
+
+    Parameters
+    ----------
+    coefficients : float array of shape (functions, support vectors)
+    offsets : float array, one per function
+    """
+
+    coefficients: Floats
+    offsets: Floats
+
+    def decision_values(self, blocks: KernelBlocks, threads: int) -> Floats:
+        """Return the value of every function for every sample."""
+        count, width = self.coefficients.shape
+        if not width:
+            return np.tile(self.offsets, (len(blocks), 1))
+        if count == 1:
+            return blocks.combine(self.coefficients[0], threads)[:, None] + self.offsets
+        columns = np.ascontiguousarray(self.coefficients.T)
+        return map_blocks(blocks, width, lambda block: block @ columns + self.offsets, count, threads)
+
+    def weights(self, support_vectors: Any) -> Any:
+        """Return the weight vector of each function, for a linear kernel."""
+        return self.coefficients @ support_vectors
+
+
+@dataclass(frozen=True)
+class OneVsRestArgmax(KernelExpansions):
+    """One-vs-rest prediction: one decision function per class, of which the largest wins.
+
+    Two classes have a single decision function, positive for the second class.
+    """
+
+    def predicted_class(self, decisions: Floats) -> np.ndarray:
+        """Return the index of the class with the largest decision value; ties go to the lowest index."""
+        return np.asarray(np.argmax(decisions, axis=1))
+
+    def scores(self, decisions: Floats) -> Floats:
+        """Return one score per class: its decision value."""
+        return decisions
