@@ -35,11 +35,11 @@ from maxmargin.estimators.linear import (
 from maxmargin.estimators.online import online_one_class_svm, online_svc
 from maxmargin.feature_maps import distance_map, function_map, nystroem_map, polar_coordinates, polynomial_map
 from maxmargin.plotting import (
-    cache,
     coefficient_path,
     convergence,
     decision_regions,
     kernel_matrix,
+    row_cache,
     slack_histogram,
 )
 
@@ -112,7 +112,7 @@ DATASETS = [sample_files, scaling]
 FEATURE_MAPS = [distance_map, function_map, nystroem_map, polar_coordinates, polynomial_map]
 
 
-DISPLAYS = [cache, coefficient_path, convergence, decision_regions, kernel_matrix, slack_histogram]
+DISPLAYS = [coefficient_path, convergence, decision_regions, kernel_matrix, row_cache, slack_histogram]
 
 
 @pytest.mark.parametrize(

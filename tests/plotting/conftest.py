@@ -1,10 +1,10 @@
-"""No picture is left open: each test closes what it asked for."""
+"""Close all figures after each test."""
 
 import matplotlib.pyplot as plt
 import pytest
 
 
 @pytest.fixture(autouse=True)
-def closed_afterwards():
+def close_figures():
     yield
     plt.close("all")

@@ -1,4 +1,4 @@
-"""The map of a search: a cell for each point, the best marked; a line where there is no gamma."""
+"""Heat map of a grid search with a cell for each point; a line without gamma."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -16,7 +16,7 @@ from maxmargin.search.score_colormap import colour_of, colour_range, format_scor
 
 
 def searched(points, refined=(), scoring="accuracy", unknown=()):
-    """Return a search whose scores rise with C."""
+    """Return a grid search whose scores increase with C."""
     trials = [
         Trial(point, fold, 0.5 + 0.01 * np.log2(point.C) + 0.001 * fold, 0.1)
         for point in (*points, *refined)
@@ -34,7 +34,7 @@ def cells(ax):
     return [patch for patch in ax.patches if isinstance(patch, Rectangle) and patch.get_fill()]
 
 
-def test_every_point_has_a_cell_of_its_steps():
+def test_cells_have_the_size_of_the_grid_step():
     display = ScoreGridDisplay.from_search(searched(GRID, [Point(8.0, 1.0), Point(32.0, 0.5)]))
     found = cells(display.ax_)
     assert [(cell.get_width(), cell.get_height()) for cell in found] == [(2.0, 2.0)] * 6 + [(1.0, 1.0)] * 2
@@ -45,7 +45,7 @@ def test_every_point_has_a_cell_of_its_steps():
     plt.close(display.figure_)
 
 
-def test_what_is_not_known_is_grey_and_has_no_score():
+def test_points_without_score_are_grey():
     unknown = GRID[:1]
     display = ScoreGridDisplay.from_search(searched(GRID, unknown=unknown))
     assert len(display.ax_.texts) == 5
@@ -53,7 +53,7 @@ def test_what_is_not_known_is_grey_and_has_no_score():
     plt.close(display.figure_)
 
 
-def test_large_grids_have_no_scores_in_cells_and_few_labels():
+def test_large_grids_have_few_labels():
     points = [Point(2.0**c, 2.0**g) for c in range(30) for g in range(3)]
     display = ScoreGridDisplay.from_search(searched(points))
     assert not display.ax_.texts
@@ -61,17 +61,17 @@ def test_large_grids_have_no_scores_in_cells_and_few_labels():
     plt.close(display.figure_)
 
 
-def test_a_line_where_there_is_no_gamma():
+def test_line_without_gamma():
     figure, ax = plt.subplots()
     display = ScoreGridDisplay.from_search(searched([Point(c, None) for c in (4.0, 1.0, 2.0)], scoring="r2"), ax=ax)
     assert display.ax_ is ax
     np.testing.assert_allclose(ax.lines[0].get_xdata(), [1, 2, 4])
     np.testing.assert_allclose(ax.lines[0].get_ydata(), [0.5005, 0.5105, 0.5205])
-    assert ax.get_ylabel() == "r2 in cross-validation"
+    assert ax.get_ylabel() == "cross-validated r2"
     plt.close(figure)
 
 
-def test_nothing_to_draw():
+def test_no_scores_is_an_error():
     with pytest.raises(ValueError, match="no point of the grid was finished"):
         ScoreGridDisplay.from_search(searched(GRID, unknown=GRID))
 

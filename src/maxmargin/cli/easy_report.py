@@ -94,15 +94,14 @@ def _test(work: Work) -> str:
 def _searches(work: Work) -> str:
     """Return the maps of the searches."""
     from maxmargin.plotting import ScoreGridDisplay
-    from maxmargin.plotting.embedding import svg_of
-    from maxmargin.plotting.style import pyplot
+    from maxmargin.plotting.style import figure_to_svg, pyplot
 
     parts = []
     for name, search in work.choice.searches.items():
         if not search.scores or name == "confirmation":
             continue
         figure = ScoreGridDisplay.from_search(search).figure_
-        parts.append(f"<h2>{TITLES[name]} in cross-validation</h2>{svg_of(figure)}")
+        parts.append(f"<h2>{TITLES[name]} in cross-validation</h2>{figure_to_svg(figure)}")
         pyplot().close(figure)
     if "confirmation" in work.choice.searches:
         search = work.choice.searches["confirmation"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from maxmargin.comparison.picture import draw_off_screen, title_of
 from maxmargin.comparison.tables import HEADINGS, cells, remarks
-from maxmargin.plotting.embedding import svg_of
+from maxmargin.plotting.style import figure_to_svg
 
 if TYPE_CHECKING:
     from maxmargin.comparison.comparison import Comparison
@@ -52,7 +52,7 @@ a cross where a run ended before.</p>
 {lines}
 </tbody></table></div>
 <ul>{notes}</ul>
-{svg_of(draw_off_screen(comparison))}
+{figure_to_svg(draw_off_screen(comparison))}
 <h2>The problem</h2>
 <dl>
 {terms}

@@ -1,18 +1,26 @@
-"""Pictures, with matplotlib, in the manner of scikit-learn's displays.
+"""Plots of models and fits with matplotlib, as scikit-learn-style displays.
 
-A class method computes and draws (`from_estimator` and the like), the object keeps what it computed, and its `plot`
-draws again, on axes of the caller's choice. `CalibrationDisplay` is scikit-learn's own: it takes any of our
-classifiers with ``probability=True``.
+A class method computes the data and draws them (`from_estimator`, `from_trace`, …); the display stores the data, and
+its `plot` draws them again on given axes. `CalibrationDisplay` is scikit-learn's own and accepts every classifier with
+``probability=True``.
+
+- `decision_regions`, `slack_histogram`, `kernel_matrix`: a fitted model and its samples
+- `convergence`, `row_cache`, `animation`: the progress of a solver
+- `coefficient_path`, `score_grid`: coefficients along C, scores of a grid search
+- `margin_positions`: position of each sample relative to the margin
+- `style`: colours, axes and SVG output
+
+Public: the names below.
 """
 
 from sklearn.calibration import CalibrationDisplay
 
 from maxmargin.plotting.animation import FitAnimation, animate
-from maxmargin.plotting.cache import CacheDisplay
 from maxmargin.plotting.coefficient_path import CoefficientPathDisplay
 from maxmargin.plotting.convergence import ConvergenceDisplay
 from maxmargin.plotting.decision_regions import DecisionRegionsDisplay
 from maxmargin.plotting.kernel_matrix import KernelMatrixDisplay
+from maxmargin.plotting.row_cache import CacheDisplay
 from maxmargin.plotting.score_grid import ScoreGridDisplay
 from maxmargin.plotting.slack_histogram import SlackHistogramDisplay
 

@@ -1,7 +1,7 @@
-"""A fit as a film: the margin moves step by step, while primal and dual value close in on each other.
+"""Animation of a fit with two features.
 
-On the left the machine of the moment: boundary, margin, and each sample as large as its share |b| of the expansion;
-the working set of the step is ringed. On the right how far it is, and what is proved.
+On the left the current model: decision boundary, margins, and samples whose size shows the dual variable |b|; rings
+mark the working set of the step. On the right the primal and the dual value so far, the gap and the KKT violation.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.kernel.fit_trace import FitTrace
-from maxmargin.plotting.style import COLOURS, INK, bare, colour, marker, pyplot
+from maxmargin.plotting.style import COLOURS, INK, colour, hide_spines, marker, pyplot
 
 if TYPE_CHECKING:
+    import PIL.Image
     from matplotlib.axes import Axes
-    from PIL.Image import Image as Picture
 
-#: Inches and points per inch: 660 x 330 points.
-SIZE, DPI = (6.6, 3.3), 100
+#: Size of a frame in inches and pixels per inch: 660 x 330 pixels.
+FIGURE_SIZE, DPI = (6.6, 3.3), 100
 
-#: Grid points along each side.
-RESOLUTION = 110
+#: Number of grid points along each axis.
+GRID_RESOLUTION = 110
 
-#: Colours of a frame; few make small files.
-PALETTE = 40
+#: Number of colours; few colours keep the files small.
+PALETTE_SIZE = 40
 
-PLAYER = """<div id="{name}" style="max-width:{width}px;font:14px sans-serif">
-<img alt="a fit, step by step" style="width:100%" src="{first}">
+PLAYER_HTML = """<div id="{name}" style="max-width:{width}px;font:14px sans-serif">
+<img alt="animation of a fit" style="width:100%" src="{first}">
 <div style="display:flex;gap:8px"><button type="button">pause</button>
 <input type="range" min="0" max="{last}" value="0" style="flex:1"></div>
 <script>(function () {{
   const root = document.getElementById("{name}"), frames = {frames};
-  const [picture, slider, button] = ["img", "input", "button"].map(name => root.querySelector(name));
+  const [image, slider, button] = ["img", "input", "button"].map(name => root.querySelector(name));
   let playing = true;
-  function show(number) {{ slider.value = number; picture.src = frames[number]; }}
+  function show(number) {{ slider.value = number; image.src = frames[number]; }}
   slider.oninput = function () {{ playing = false; button.textContent = "play"; show(+slider.value); }};
   button.onclick = function () {{ playing = !playing; button.textContent = playing ? "pause" : "play"; }};
   setInterval(function () {{ if (playing) show((+slider.value + 1) % frames.length); }}, {milliseconds});
@@ -51,15 +51,15 @@ PLAYER = """<div id="{name}" style="max-width:{width}px;font:14px sans-serif">
 
 @dataclass
 class FitAnimation:
-    """Frames of a fit, made by `animate`; written with `save`, shown by a notebook as it is.
+    """Animation of a fit, created by `animate`, written by `save`, displayed by notebooks.
 
     Attributes
     ----------
     trace : FitTrace
     steps : int array
-        The entries of the trace that are shown, one in each frame.
+        Indices of the trace entries that are shown, one per frame.
     milliseconds : int
-        How long a frame stands.
+        Duration of a frame.
     """
 
     trace: FitTrace
@@ -67,7 +67,7 @@ class FitAnimation:
     milliseconds: int
 
     def save(self, path: str | Path) -> Path:
-        """Write a film: a GIF, or a page that plays by itself, by the ending of the path.
+        """Write the animation as a GIF or as a self-contained HTML page, by the suffix of the path.
 
         Parameters
         ----------
@@ -76,97 +76,98 @@ class FitAnimation:
         Returns
         -------
         Path
-            Where it was written.
+            The path written.
         """
         path = Path(path)
         if path.suffix == ".gif":
             first, *others = self._images()
-            duration = [self.milliseconds] * len(others) + [max(2000, self.milliseconds)]  # the last one stands longer
+            # The last frame is shown for at least two seconds.
+            duration = [self.milliseconds] * len(others) + [max(2000, self.milliseconds)]
             first.save(path, save_all=True, append_images=others, duration=duration, loop=0, optimize=True)
         elif path.suffix == ".html":
-            page = f'<!DOCTYPE html><html><head><meta charset="utf-8"><title>A fit</title></head><body>{self.to_html()}'
-            path.write_text(f"{page}</body></html>\n", encoding="utf-8")
+            head = '<!DOCTYPE html><html><head><meta charset="utf-8"><title>Animation of a fit</title></head>'
+            path.write_text(f"{head}<body>{self.to_html()}</body></html>\n", encoding="utf-8")
         else:
-            raise ValueError(f"an animation is written as .gif or .html, not as {path.name!r}")
+            raise ValueError(f"the path of an animation must end with .gif or .html, but it is {path.name!r}")
         return path
 
     def to_html(self) -> str:
-        """Return the film as a piece of a page, with everything that it needs in it."""
-        frames = [f"data:image/png;base64,{_encoded(image)}" for image in self._images()]
+        """Return the animation as a self-contained HTML element."""
+        frames = [f"data:image/png;base64,{_base64_png(image)}" for image in self._images()]
         listed = "[" + ",\n".join(f'"{frame}"' for frame in frames) + "]"
-        name = f"fit-{zlib.crc32(listed.encode()):08x}"  # notebooks do not tell a script where it stands
-        return PLAYER.format(name=name, width=int(SIZE[0] * DPI), first=frames[0], last=len(frames) - 1, frames=listed,
-                             milliseconds=self.milliseconds)  # fmt: skip
+        name = f"fit-{zlib.crc32(listed.encode()):08x}"  # a unique id, by which the script finds its element
+        return PLAYER_HTML.format(name=name, width=int(FIGURE_SIZE[0] * DPI), first=frames[0], last=len(frames) - 1,
+                                  frames=listed, milliseconds=self.milliseconds)  # fmt: skip
 
     _repr_html_ = to_html
 
-    def _images(self) -> list[Picture]:
-        """Return the frames in colours that all share, so that what stands still costs nothing."""
-        from PIL import Image
+    def _images(self) -> list[PIL.Image.Image]:
+        """Return the frames with a common palette, so that unchanged pixels compress well."""
+        import PIL.Image
 
         frames = list(self._frames())
-        sample = Image.new("RGB", (frames[0].width, 3 * frames[0].height))
+        sample = PIL.Image.new("RGB", (frames[0].width, 3 * frames[0].height))
         for number, at in enumerate((0, len(frames) // 2, len(frames) - 1)):
             sample.paste(frames[at], (0, number * frames[0].height))
-        palette = sample.quantize(PALETTE, dither=Image.Dither.NONE)
-        return [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
+        palette = sample.quantize(PALETTE_SIZE, dither=PIL.Image.Dither.NONE)
+        return [frame.quantize(palette=palette, dither=PIL.Image.Dither.NONE) for frame in frames]
 
-    def _frames(self) -> Iterator[Picture]:
+    def _frames(self) -> Iterator[PIL.Image.Image]:
+        import PIL.Image
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-        from PIL import Image
 
-        figure = Figure(figsize=SIZE, dpi=DPI, layout="constrained")  # not known to pyplot, so nobody must close it
+        figure = Figure(figsize=FIGURE_SIZE, dpi=DPI, layout="constrained")  # not registered with pyplot
         canvas: Any = FigureCanvasAgg(figure)
         left, right = figure.subplots(1, 2, width_ratios=[1.25, 1.0])
-        horizontal, vertical, decision = _on_a_grid(self.trace, self.steps)
-        curve = _Curve(right, self.trace)
+        horizontal, vertical, decision = _evaluate_on_grid(self.trace, self.steps)
+        curves = _ObjectiveCurves(right, self.trace)
         for number, step in enumerate(self.steps):
-            _draw_machine(left, self.trace, int(step), horizontal, vertical, decision[number])
-            curve.move_to(int(step))
+            _draw_model(left, self.trace, int(step), horizontal, vertical, decision[number])
+            curves.show_until(int(step))
             if number == 0:
                 canvas.draw()
-                figure.set_layout_engine("none")  # axes stay where they are from now on
+                figure.set_layout_engine("none")  # keep the layout of the first frame
             canvas.draw()
-            yield Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+            yield PIL.Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
 
 
 def animate(
     trace: FitTrace, *, every: int | None = None, max_frames: int = 80, milliseconds: int = 200
 ) -> FitAnimation:
-    """Make a film of a fit on two features.
+    """Create an animation of a fit with two features.
 
     Parameters
     ----------
     trace : FitTrace
-        Made by `maxmargin.trace`.
+        The result of `maxmargin.trace`.
     every : int, optional
-        Show every so manieth entry. By default all if there are at most `max_frames`; of more, the first ones and
-        then fewer and fewer, as less and less happens.
+        Show every n-th entry of the trace. By default all entries if there are at most `max_frames`, otherwise
+        entries with geometrically growing distances.
     max_frames : int
-        How many frames at most; the last step is always among them.
+        Maximum number of frames; the last step is always included.
     milliseconds : int
-        How long each of them stands.
+        Duration of a frame.
 
     Returns
     -------
     FitAnimation
-        ``.save("fit.gif")`` or ``.save("fit.html")`` writes it.
+        Write it with ``.save("fit.gif")`` or ``.save("fit.html")``.
     """
-    pyplot()  # or a sentence about what is missing
+    pyplot()  # raises ImportError if matplotlib is missing
     if trace.kernel is None or trace.X.ndim != 2 or trace.X.shape[1] != 2:
         raise ValueError(
-            f"a film of regions needs exactly two features, but X has shape {tuple(trace.X.shape)}; trace the fit of "
-            "two columns, or draw ConvergenceDisplay.from_trace"
+            f"an animation requires exactly two features, but X has shape {tuple(trace.X.shape)}; trace a fit on two "
+            "columns, or use ConvergenceDisplay.from_trace"
         )
     for name, value in (("every", every), ("max_frames", max_frames)):
         if value is not None and value < 1:
             raise ValueError(f"{name} must be at least 1, not {value}")
-    return FitAnimation(trace, _choose(len(trace), every, max_frames), milliseconds)
+    return FitAnimation(trace, _select_frames(len(trace), every, max_frames), milliseconds)
 
 
-def _choose(entries: int, every: int | None, max_frames: int) -> Indices:
-    """Return which entries are shown; the last one always is."""
+def _select_frames(entries: int, every: int | None, max_frames: int) -> Indices:
+    """Return the indices of the entries to show, including the last one."""
     before = np.arange(0, entries - 1, every or 1)
     if every is not None:
         before = before[: max_frames - 1]
@@ -175,18 +176,18 @@ def _choose(entries: int, every: int | None, max_frames: int) -> Indices:
     return np.append(before, entries - 1)
 
 
-def _on_a_grid(trace: FitTrace, steps: Indices) -> tuple[Floats, Floats, Floats]:
-    """Return both sides of a grid about the samples, and f on it at each of the steps."""
+def _evaluate_on_grid(trace: FitTrace, steps: Indices) -> tuple[Floats, Floats, Floats]:
+    """Return the coordinates of a grid around the samples and the decision values on it after each step."""
     low, high = np.min(trace.X, axis=0), np.max(trace.X, axis=0)
     border = np.where(high > low, 0.12 * (high - low), 1.0)
-    horizontal, vertical = (np.linspace(*ends, RESOLUTION) for ends in zip(low - border, high + border, strict=True))
+    horizontal, vertical = np.linspace(low - border, high + border, GRID_RESOLUTION).T
     grid = np.column_stack([axis.ravel() for axis in np.meshgrid(horizontal, vertical)])
     values = trace.decision_values(grid, steps)
-    return horizontal, vertical, values.reshape(len(steps), RESOLUTION, RESOLUTION)
+    return horizontal, vertical, values.reshape(len(steps), GRID_RESOLUTION, GRID_RESOLUTION)
 
 
-def _draw_machine(ax: Axes, trace: FitTrace, step: int, horizontal: Floats, vertical: Floats, decision: Floats) -> None:
-    """Draw the machine after a step, and which samples the step was about."""
+def _draw_model(ax: Axes, trace: FitTrace, step: int, horizontal: Floats, vertical: Floats, decision: Floats) -> None:
+    """Draw the model after a step, and the working set of the step."""
     ax.clear()
     X, dual, pair = np.asarray(trace.X), trace.duals[step], trace.working_sets[step]
     ax.contourf(
@@ -197,8 +198,8 @@ def _draw_machine(ax: Axes, trace: FitTrace, step: int, horizontal: Floats, vert
             ax.contour(horizontal, vertical, decision, levels=[level], colors=INK, linestyles=line, linewidths=width)
     largest = np.abs(trace.duals).max() or 1.0
     for number, sign in enumerate((-1.0, 1.0)):
-        mine = trace.signs == sign
-        ax.scatter(X[mine, 0], X[mine, 1], s=12 + 48 * np.abs(dual[mine]) / largest, color=colour(number),
+        members = trace.signs == sign
+        ax.scatter(X[members, 0], X[members, 1], s=12 + 48 * np.abs(dual[members]) / largest, color=colour(number),
                    marker=marker(number), alpha=0.85, linewidths=0)  # fmt: skip
     if len(pair) == 2:
         ax.plot(*X[pair].T, color=INK, linewidth=0.9, linestyle=":")
@@ -209,8 +210,8 @@ def _draw_machine(ax: Axes, trace: FitTrace, step: int, horizontal: Floats, vert
     )
 
 
-class _Curve:
-    """Primal and dual value of the whole way in grey, and in colour as far as it has come."""
+class _ObjectiveCurves:
+    """Primal and dual value of the whole fit, pale, and up to the current step in full colour."""
 
     def __init__(self, ax: Axes, trace: FitTrace) -> None:
         self.ax = ax
@@ -225,10 +226,10 @@ class _Curve:
         ax.grid(alpha=0.25)
         ax.legend(frameon=False, fontsize="small", loc="upper right")
         self.title = ax.set_title(" ", fontsize="medium", loc="left")
-        bare(ax)
+        hide_spines(ax)
 
-    def move_to(self, step: int) -> None:
-        """Show the values as far as this step."""
+    def show_until(self, step: int) -> None:
+        """Show the values up to this step."""
         for name, values in self.values.items():
             self.lines[name].set_data(self.iterations[: step + 1], values[: step + 1])
         ends = [values[step] for values in self.values.values()]
@@ -236,7 +237,7 @@ class _Curve:
         self.title.set_text(f"gap {ends[0] - ends[1]:.3g}, violation {self.violations[step]:.2g}")
 
 
-def _encoded(image: Picture) -> str:
+def _base64_png(image: PIL.Image.Image) -> str:
     buffer = io.BytesIO()
     image.save(buffer, "png", optimize=True)
     return base64.b64encode(buffer.getvalue()).decode("ascii")

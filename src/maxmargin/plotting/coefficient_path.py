@@ -1,4 +1,4 @@
-"""A picture of the weights of a linear machine against its cost C: from all at 0 to those of the unregularised fit."""
+"""Coefficients of a linear model along the regularisation path, from 0 at small C to the unregularised fit."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.linear.linear_path import LinearPath
-from maxmargin.plotting.style import GREY, INK, LINES, axes_for, bare, colour, figure_of
+from maxmargin.plotting.style import GREY, INK, LINES, axes_for, colour, figure_of, hide_spines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: How far apart the names of two lines are, in parts of the height.
-APART = 0.06
+#: Smallest distance of two labels, as a fraction of the height of the axes.
+MIN_LABEL_DISTANCE = 0.06
 
 
 @dataclass
 class CoefficientPathDisplay:
-    """Weights of a linear machine against C, the largest with their names and the rest in grey.
+    """Coefficients of a linear model against C, the largest with their names and the others in grey.
 
-    Make it with `from_path`.
+    Create it with `from_path`.
 
     Attributes
     ----------
     Cs : float array
-        Costs, from the smallest to the largest.
-    coefficients : float array of shape (costs, features)
+        Values of C in ascending order.
+    coefficients : float array of shape (n_Cs, n_features)
     names : list of str
-        Of the features.
+        Names of the features.
     ax_, figure_
-        What `plot` drew on.
+        Axes and figure of the last `plot`.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class CoefficientPathDisplay:
         *,
         output: int | None = None,
         feature_names: Sequence[Any] | None = None,
-        labelled: int = 6,
+        max_labels: int = 6,
         ax: Axes | None = None,
     ) -> CoefficientPathDisplay:
         """Draw the result of `maxmargin.linear_path`.
@@ -67,13 +67,13 @@ class CoefficientPathDisplay:
         ----------
         path : LinearPath
         output : int, optional
-            Which class, or which target; needed where there are several functions.
+            Index of the class or target; required if there are several decision functions.
         feature_names : sequence of str, optional
-            By default the names that the data came with, or numbers.
-        labelled : int
-            How many of the largest weights are drawn in colour and named.
+            By default ``feature_names_in_``, or the column indices.
+        max_labels : int
+            Number of the largest coefficients that are drawn in colour and labelled.
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; by default a new figure is created.
 
         Returns
         -------
@@ -84,22 +84,22 @@ class CoefficientPathDisplay:
         functions = weights.shape[1]
         if output is None and functions > 1:
             raise ValueError(
-                f"these machines have {functions} functions; say which to draw, output=0 to {functions - 1}"
+                f"the models have {functions} decision functions; choose one with output=0 to {functions - 1}"
             )
-        known = feature_names if feature_names is not None else getattr(path.models[0], "feature_names_in_", None)
-        names = [str(name) for name in (range(weights.shape[2]) if known is None else known)]
+        given = feature_names if feature_names is not None else getattr(path.models[0], "feature_names_in_", None)
+        names = [str(name) for name in (range(weights.shape[2]) if given is None else given)]
         if len(names) != weights.shape[2]:
-            raise ValueError(f"there are {weights.shape[2]} features, but {len(names)} feature_names")
-        return cls(path.Cs[order], weights[:, output or 0], names).plot(ax, labelled=labelled)
+            raise ValueError(f"the models have {weights.shape[2]} features, but there are {len(names)} feature_names")
+        return cls(path.Cs[order], weights[:, output or 0], names).plot(ax, max_labels=max_labels)
 
-    def plot(self, ax: Axes | None = None, *, labelled: int = 6) -> CoefficientPathDisplay:
-        """Draw on the given axes, or on new ones.
+    def plot(self, ax: Axes | None = None, *, max_labels: int = 6) -> CoefficientPathDisplay:
+        """Draw on the given axes, by default on a new figure.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-        labelled : int
-            How many of the largest weights are drawn in colour and named.
+        max_labels : int
+            Number of the largest coefficients that are drawn in colour and labelled.
 
         Returns
         -------
@@ -107,47 +107,47 @@ class CoefficientPathDisplay:
         """
         ax = axes_for(ax, (6.0, 3.8))
         largest = np.argsort(-np.abs(self.coefficients).max(axis=0), kind="stable")
-        for feature in largest[labelled:]:
+        for feature in largest[max_labels:]:
             ax.plot(self.Cs, self.coefficients[:, feature], color=GREY, linewidth=0.7, alpha=0.6, zorder=1)
         ax.axhline(0.0, color=INK, linewidth=0.8, zorder=0)
-        chosen = largest[:labelled]
+        chosen = largest[:max_labels]
         for number, feature in enumerate(chosen):
             ax.plot(self.Cs, self.coefficients[:, feature], color=colour(number), linestyle=LINES[number % len(LINES)],
                     linewidth=1.9, zorder=2, label=self.names[feature])  # fmt: skip
         ax.set_xscale("log")
-        ax.set(xlabel="cost C", ylabel="weight", xlim=self.Cs[[0, -1]] if len(self.Cs) > 1 else None)
-        bare(ax)
-        self._name_lines(ax, chosen)
+        ax.set(xlabel="C", ylabel="coefficient", xlim=self.Cs[[0, -1]] if len(self.Cs) > 1 else None)
+        hide_spines(ax)
+        self._label_lines(ax, chosen)
         self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
-    def _name_lines(self, ax: Axes, chosen: Indices) -> None:
-        """Write the names at the right ends of the lines, moved apart where they would overlap."""
+    def _label_lines(self, ax: Axes, chosen: Indices) -> None:
+        """Label the lines at their right ends, moving labels apart where they would overlap."""
         low, high = ax.get_ylim()
         ends = (self.coefficients[-1, chosen] - low) / (high - low)
-        for number, (feature, height) in enumerate(zip(chosen, spread(ends, APART), strict=True)):
+        for number, (feature, height) in enumerate(zip(chosen, spread_labels(ends, MIN_LABEL_DISTANCE), strict=True)):
             ax.annotate(self.names[feature], (1.0, ends[number]), xycoords="axes fraction", xytext=(1.05, height),
                         textcoords="axes fraction", va="center", fontsize="small", color=colour(number),
                         arrowprops={"arrowstyle": "-", "color": colour(number), "linewidth": 0.7,
                                     "shrinkA": 1, "shrinkB": 0})  # fmt: skip
 
 
-def spread(heights: Floats, apart: float) -> Floats:
-    """Return heights in the same order, at least so far apart, and as near to the given ones as that allows.
+def spread_labels(heights: Floats, distance: float) -> Floats:
+    """Return the heights closest to the given ones with at least this distance and the same order.
 
-    From below upwards each is put above the one before; a run of neighbours that touch stays centred on its mean.
+    Heights are placed in ascending order; a run of labels at the minimum distance is centred on its mean.
     """
     order = np.argsort(heights, kind="stable")
-    runs: list[tuple[float, int]] = []  # the middle of each run, and its length
+    runs: list[tuple[float, int]] = []  # centre and length of each run
     for height in heights[order]:
         middle, count = float(height), 1
-        while runs and middle - 0.5 * apart * (count - 1) < runs[-1][0] + 0.5 * apart * (runs[-1][1] + 1):
+        while runs and middle - 0.5 * distance * (count - 1) < runs[-1][0] + 0.5 * distance * (runs[-1][1] + 1):
             before, members = runs.pop()
             middle = (before * members + middle * count) / (members + count)
             count += members
         runs.append((middle, count))
     placed = (
-        np.concatenate([middle + apart * (np.arange(n) - 0.5 * (n - 1)) for middle, n in runs]) if runs else heights
+        np.concatenate([middle + distance * (np.arange(n) - 0.5 * (n - 1)) for middle, n in runs]) if runs else heights
     )
     out = np.empty(len(heights))
     out[order] = placed

@@ -1,7 +1,7 @@
-"""A picture of how a solver came to its solution: primal and dual value close in on the optimum from both sides.
+"""Convergence of a solver: primal and dual value, duality gap or KKT violation.
 
-Weak duality (Bottou & Lin 1.9) puts the optimum between them at any time, and their distance, the gap, is what is not
-yet proved. The violation is the number that solvers stop by (1.11).
+By weak duality (Bottou & Lin 1.9) the optimum lies between the primal and the dual value; their difference is the
+duality gap. Solvers stop by the KKT violation (1.11).
 """
 
 from __future__ import annotations
@@ -13,29 +13,29 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.plotting.style import COLOURS, INK, LINES, axes_for, bare, colour, figure_of
+from maxmargin.plotting.style import COLOURS, INK, LINES, axes_for, colour, figure_of, hide_spines
 from maxmargin.problems import Progress
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: What is drawn, and what it is called.
-QUANTITIES = {"objective": "objective", "gap": "duality gap", "violation": "violation"}
-AGAINST = {"iteration": "iterations", "seconds": "seconds", "kernel_evaluations": "kernel values computed"}
+#: Quantities of the vertical and of the horizontal axis, with their labels.
+QUANTITIES = {"objective": "objective", "gap": "duality gap", "violation": "KKT violation"}
+AGAINST = {"iteration": "iterations", "seconds": "seconds", "kernel_evaluations": "kernel evaluations"}
 
 
 @dataclass
 class ConvergenceDisplay:
-    """Primal and dual value, gap or violation of one or several solvers on their way.
+    """Primal and dual value, duality gap or KKT violation of one or several solvers during a fit.
 
-    Make it with `from_trace`.
+    Create it with `from_trace`.
 
     Attributes
     ----------
     traces : dict from names to lists of Progress
     ax_, figure_
-        What `plot` drew on.
+        Axes and figure of the last `plot`.
 
     Examples
     --------
@@ -57,34 +57,35 @@ class ConvergenceDisplay:
     def from_trace(
         cls, trace: Any, *, quantity: str | None = None, against: str = "iteration", ax: Axes | None = None
     ) -> ConvergenceDisplay:
-        """Draw what solvers told on their way.
+        """Draw the trace of one or several solvers.
 
         Parameters
         ----------
         trace : Trace, Solution, FitTrace or list of Progress; or a dict from names to them
-            What was kept by a `maxmargin.solvers.Trace`; or of several solvers by name.
+            Progress recorded by `maxmargin.solvers.Trace`; for several solvers a dict by name.
         quantity : {"objective", "gap", "violation"}, optional
-            "objective" by default, primal and dual value; of several solvers "gap".
+            "objective" (primal and dual value) by default, "gap" for several solvers.
         against : {"iteration", "seconds", "kernel_evaluations"}
+            Quantity of the horizontal axis.
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; by default a new figure is created.
 
         Returns
         -------
         ConvergenceDisplay
         """
         named = trace if isinstance(trace, Mapping) else {"": trace}
-        display = cls({str(name): _entries(one, str(name)) for name, one in named.items()})
+        display = cls({str(name): _progress_entries(one, str(name)) for name, one in named.items()})
         return display.plot(ax, quantity=quantity, against=against)
 
     def values(self, name: str, quantity: str) -> Floats:
-        """Return a field of Progress, such as "primal" or "seconds", along the trace of this name."""
+        """Return a field of Progress, such as "primal" or "seconds", for each entry of the trace with this name."""
         return np.array([getattr(entry, quantity) for entry in self.traces[name]], dtype=float)
 
     def plot(
         self, ax: Axes | None = None, *, quantity: str | None = None, against: str = "iteration"
     ) -> ConvergenceDisplay:
-        """Draw on the given axes, or on new ones.
+        """Draw on the given axes, by default on a new figure.
 
         Parameters
         ----------
@@ -102,49 +103,50 @@ class ConvergenceDisplay:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {choice!r}")
         ax = axes_for(ax, (6.0, 3.8))
         for number, name in enumerate(self.traces):
-            across = self.values(name, against)
+            x = self.values(name, against)
             if quantity == "objective":
-                self._draw_objective(ax, number, name, across)
+                self._draw_objective(ax, number, name, x)
             else:
-                height = self.values(name, quantity)
-                shown = np.isfinite(height) & (height > 0)  # the scale has no 0
-                ax.plot(across[shown], height[shown], color=colour(number) if name else INK, label=name,
-                        linestyle=LINES[number % len(LINES)], **_stroke(int(shown.sum())))  # fmt: skip
+                y = self.values(name, quantity)
+                shown = np.isfinite(y) & (y > 0)  # logarithmic scale
+                ax.plot(x[shown], y[shown], color=colour(number) if name else INK, label=name,
+                        linestyle=LINES[number % len(LINES)], **_line_style(int(shown.sum())))  # fmt: skip
         if quantity != "objective":
             ax.set_yscale("log")
         ax.grid(alpha=0.25)
         ax.set(xlabel=AGAINST[against], ylabel=QUANTITIES[quantity])
-        bare(ax)
+        hide_spines(ax)
         if quantity == "objective" or any(self.traces):
             ax.legend(frameon=False, fontsize="small")
         self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
-    def _draw_objective(self, ax: Axes, number: int, name: str, across: Floats) -> None:
+    def _draw_objective(self, ax: Axes, number: int, name: str, x: Floats) -> None:
         primal, dual = self.values(name, "primal"), self.values(name, "dual")
-        best, least = np.minimum.accumulate(primal), np.maximum.accumulate(dual)
-        above, below = (COLOURS[1], COLOURS[0]) if not name else (colour(number), colour(number))
+        best_primal, best_dual = np.minimum.accumulate(primal), np.maximum.accumulate(dual)
+        primal_colour, dual_colour = (COLOURS[1], COLOURS[0]) if not name else (colour(number), colour(number))
         prefix = f"{name}: " if name else ""
-        ax.fill_between(across, least, np.where(np.isfinite(best), best, least), color=above, alpha=0.1, linewidth=0)
-        ax.plot(across, primal, color=above, label=f"{prefix}primal value", **_stroke(len(across)))
-        ax.plot(across, dual, color=below, linestyle="--", label=f"{prefix}dual value", **_stroke(len(across)))
+        upper = np.where(np.isfinite(best_primal), best_primal, best_dual)
+        ax.fill_between(x, best_dual, upper, color=primal_colour, alpha=0.1, linewidth=0)
+        ax.plot(x, primal, color=primal_colour, label=f"{prefix}primal value", **_line_style(len(x)))
+        ax.plot(x, dual, color=dual_colour, linestyle="--", label=f"{prefix}dual value", **_line_style(len(x)))
 
 
-def _entries(trace: Any, name: str) -> list[Progress]:
-    """Return the entries of a trace, or of what carries one."""
+def _progress_entries(trace: Any, name: str) -> list[Progress]:
+    """Return the entries of a trace or of an object with a trace."""
     for attribute in ("entries", "trace"):
         trace = getattr(trace, attribute, trace)
     entries = list(cast(Iterable[Progress], trace)) if isinstance(trace, Iterable) else None
     if entries is None or not all(isinstance(entry, Progress) for entry in entries):
-        raise TypeError(f"a trace is a Trace, a Solution or a list of Progress, not {trace!r}")
+        raise TypeError(f"trace must be a Trace, a Solution, a FitTrace or a list of Progress, not {trace!r}")
     if not entries:
-        whose = f"the trace of {name!r}" if name else "the trace"
-        raise ValueError(f"{whose} is empty: solve with callback=maxmargin.solvers.Trace()")
+        which = f"the trace of {name!r}" if name else "the trace"
+        raise ValueError(f"{which} is empty; solve with callback=maxmargin.solvers.Trace()")
     return entries
 
 
-def _stroke(count: int) -> dict[str, Any]:
-    """Return how a line of so many points is drawn: few points are marked, many make a thin line."""
+def _line_style(count: int) -> dict[str, Any]:
+    """Return the style of a line with this number of points: markers for few points, a thin line for many."""
     return (
         {"marker": "o", "markersize": 3.5, "linewidth": 1.8}
         if count <= 30

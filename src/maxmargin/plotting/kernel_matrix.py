@@ -1,7 +1,4 @@
-"""A picture of the kernel matrix, sorted by class: what the machine knows of the data.
-
-Where a kernel suits the classes, samples of one class are alike and the blocks on the diagonal stand out.
-"""
+"""Kernel matrix sorted by class: if the kernel suits the classes, the blocks on the diagonal stand out."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.kernel.kernel_estimator import KernelMachine
 from maxmargin.estimators.validation.samples import points_of
 from maxmargin.kernels import Kernel
-from maxmargin.plotting.sides import class_numbers, machine_of, margins_of
+from maxmargin.plotting.margin_positions import class_indices, final_estimator, sample_margins
 from maxmargin.plotting.style import axes_for, figure_of
 
 if TYPE_CHECKING:
@@ -29,18 +26,18 @@ if TYPE_CHECKING:
 class KernelMatrixDisplay:
     """Kernel values of all pairs of samples, sorted by class and within each class.
 
-    Make it with `from_estimator` or `from_kernel`.
+    Create it with `from_estimator` or `from_kernel`.
 
     Attributes
     ----------
     matrix : float array of shape (shown, shown)
     order : int array
-        Which sample stands in each row and column.
+        Index of the sample in each row and column.
     classes : list of str
     borders : int array
-        Where each class ends.
+        End of each class.
     ax_, figure_
-        What `plot` drew on.
+        Axes and figure of the last `plot`.
 
     Examples
     --------
@@ -65,7 +62,7 @@ class KernelMatrixDisplay:
         X: Any,
         y: Any,
         *,
-        within: str = "margin",
+        sort_by: str = "margin",
         max_samples: int = 1000,
         ax: Axes | None = None,
     ) -> KernelMatrixDisplay:
@@ -77,25 +74,23 @@ class KernelMatrixDisplay:
         X : array-like of shape (n_samples, n_features)
             With ``kernel="precomputed"`` the square matrix itself.
         y : array-like of shape (n_samples,)
-        within : {"margin", "cluster", "given"}
-            The order within a class: by the margin y f(x), the surest first; by likeness, neighbours in a tree of
-            clusters; or as the samples were given.
+        sort_by : {"margin", "cluster", "input"}
+            Order within a class: by descending margin y f(x), by hierarchical clustering, or as in `X`.
         max_samples : int
-            Of more, as many are shown, evenly taken from the sorted ones.
+            Maximum number of samples shown, evenly spaced among the sorted ones.
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; by default a new figure is created.
 
         Returns
         -------
         KernelMatrixDisplay
         """
-        machine, seen = machine_of(estimator, X if hasattr(X, "shape") else np.asarray(X))
-        if not (isinstance(machine, KernelMachine) and is_classifier(machine)):
-            raise ValueError(f"{type(machine).__name__} is no classifier with a kernel; use from_kernel(kernel, X, y)")
-        numbers = class_numbers(machine, y)
-        known = -margins_of(machine, seen, numbers) if within == "margin" else None
-        kernel = machine._kernel_
-        return cls._of(kernel, seen, numbers, machine.classes_, within, known, max_samples).plot(ax)
+        model, transformed = final_estimator(estimator, X if hasattr(X, "shape") else np.asarray(X))
+        if not (isinstance(model, KernelMachine) and is_classifier(model)):
+            raise ValueError(f"{type(model).__name__} is not a kernel classifier; use from_kernel(kernel, X, y)")
+        indices = class_indices(model, y)
+        keys = -sample_margins(model, transformed, indices) if sort_by == "margin" else None
+        return cls._sorted(model._kernel_, transformed, indices, model.classes_, sort_by, keys, max_samples).plot(ax)
 
     @classmethod
     def from_kernel(
@@ -104,19 +99,19 @@ class KernelMatrixDisplay:
         X: Any,
         y: Any,
         *,
-        within: str = "given",
+        sort_by: str = "input",
         max_samples: int = 1000,
         ax: Axes | None = None,
     ) -> KernelMatrixDisplay:
-        """Draw the kernel matrix of samples, before any fit.
+        """Draw the kernel matrix of samples without a fitted model.
 
         Parameters
         ----------
         kernel : Kernel
-            Such as ``maxmargin.kernels.Gaussian(0.5)``.
+            For example ``maxmargin.kernels.Gaussian(0.5)``.
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-        within : {"given", "cluster"}
+        sort_by : {"input", "cluster"}
         max_samples : int
         ax : matplotlib Axes, optional
 
@@ -124,26 +119,27 @@ class KernelMatrixDisplay:
         -------
         KernelMatrixDisplay
         """
-        if within == "margin":
-            raise ValueError("margins are those of a fitted machine: use from_estimator, or within='cluster'")
-        classes, numbers = np.unique(np.asarray(y), return_inverse=True)
+        if sort_by == "margin":
+            raise ValueError("sort_by='margin' requires a fitted model; use from_estimator, or sort_by='cluster'")
+        classes, indices = np.unique(np.asarray(y), return_inverse=True)
         table = X if hasattr(X, "shape") else np.asarray(X)
-        return cls._of(kernel, table, numbers, classes, within, None, max_samples).plot(ax)
+        return cls._sorted(kernel, table, indices, classes, sort_by, None, max_samples).plot(ax)
 
     @classmethod
-    def _of(
+    def _sorted(
         cls,
         kernel: Kernel | None,
         X: Any,
-        numbers: Indices,
+        indices: Indices,
         classes: Any,
-        within: str,
-        known: Floats | None,
+        sort_by: str,
+        keys: Floats | None,
         max_samples: int,
     ) -> KernelMatrixDisplay:
-        if within not in ("margin", "cluster", "given"):
-            raise ValueError(f"within must be 'margin', 'cluster' or 'given', not {within!r}")
-        order = np.lexsort((np.arange(len(numbers)) if known is None else known, numbers))
+        """Return the display of the matrix sorted by class and within each class."""
+        if sort_by not in ("margin", "cluster", "input"):
+            raise ValueError(f"sort_by must be 'margin', 'cluster' or 'input', not {sort_by!r}")
+        order = np.lexsort((np.arange(len(indices)) if keys is None else keys, indices))
         if len(order) > max_samples:
             order = order[np.linspace(0, len(order) - 1, max_samples).round().astype(np.intp)]
         if kernel is None:
@@ -151,20 +147,21 @@ class KernelMatrixDisplay:
         else:
             points = points_of(X.to_numpy() if hasattr(X, "to_numpy") else X).take(order)
             matrix = np.asarray(kernel.evaluate(points, points), dtype=float)
-        if within == "cluster":
-            inside = np.concatenate([_by_likeness(matrix, rows) for rows in _runs(numbers[order])])
+        if sort_by == "cluster":
+            classwise = np.split(np.arange(len(order)), np.flatnonzero(np.diff(indices[order])) + 1)
+            inside = np.concatenate([_cluster_order(matrix, rows) for rows in classwise])
             matrix, order = matrix[np.ix_(inside, inside)], order[inside]
-        borders = np.cumsum(np.bincount(numbers[order], minlength=len(classes)))
+        borders = np.cumsum(np.bincount(indices[order], minlength=len(classes)))
         return cls(matrix, order, [str(label) for label in classes], borders)
 
     def plot(self, ax: Axes | None = None, *, colorbar: bool = True) -> KernelMatrixDisplay:
-        """Draw on the given axes, or on new ones.
+        """Draw on the given axes, by default on a new figure.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
         colorbar : bool
-            Whether a scale is drawn beside.
+            Whether to draw a colour bar.
 
         Returns
         -------
@@ -172,7 +169,7 @@ class KernelMatrixDisplay:
         """
         ax = axes_for(ax, (6.0, 5.2))
         low, high = float(self.matrix.min()), float(self.matrix.max())
-        if low < 0:  # values of both signs: 0 is white
+        if low < 0:  # diverging colour map with 0 in the centre
             low, high, colours, line = -max(-low, high), max(-low, high), "PuOr_r", "black"
         else:
             low, colours, line = min(low, 0.0), "cividis", "white"
@@ -195,17 +192,12 @@ class KernelMatrixDisplay:
         return self
 
 
-def _runs(numbers: Indices) -> list[Indices]:
-    """Return the positions of each class, in a sorted list of them."""
-    return np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(numbers)) + 1)
-
-
-def _by_likeness(matrix: Floats, rows: Indices) -> Indices:
-    """Return rows in the order of a tree of clusters, by their distance in feature space."""
+def _cluster_order(matrix: Floats, rows: Indices) -> Indices:
+    """Return rows in the leaf order of a hierarchical clustering by distance in feature space."""
     if len(rows) < 3:
         return rows
     block = matrix[np.ix_(rows, rows)]
-    lengths = np.diag(block)
-    squared = np.maximum(0.0, lengths[:, None] + lengths - block - block.T)
+    norms = np.diag(block)
+    squared = np.maximum(0.0, norms[:, None] + norms - block - block.T)
     np.fill_diagonal(squared, 0.0)
     return np.asarray(rows[leaves_list(linkage(squareform(np.sqrt(squared), checks=False), "average"))])

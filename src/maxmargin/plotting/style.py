@@ -1,11 +1,13 @@
-"""What the pictures share: colours that the colour-blind can tell, and where to draw.
+"""Colours, markers, axes and SVG output shared by the displays.
 
-The colours of classes and lines are those of Okabe and Ito (2002), in an order in which any two neighbours stay apart
-under the three kinds of colour blindness. Shapes and line styles say the same again, for print without colour.
+The colours are those of Okabe and Ito (2002), ordered so that neighbours remain distinguishable under the three kinds
+of colour blindness. Markers and line styles repeat the distinction for print without colour.
 """
 
 from __future__ import annotations
 
+import io
+import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,25 +17,25 @@ if TYPE_CHECKING:
 #: Blue, vermilion, green, purple, orange, sky blue.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
-#: Of the samples of each class, and of the lines of several solvers.
+#: Markers of the classes, and line styles of several solvers.
 MARKERS = ("o", "s", "^", "D", "v", "P")
 LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
 
-#: For boundaries, rings and text; for what stays in the background.
+#: Colours of boundaries, rings and text, and of background elements.
 INK, GREY = "#26292e", "#9aa0a8"
 
 
 def pyplot() -> Any:
-    """Return matplotlib's pyplot, which is imported here and nowhere else at the top."""
+    """Import and return matplotlib's pyplot."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError("pictures need matplotlib: pip install 'maxmargin[plot]'") from error
+        raise ImportError("plots require matplotlib: pip install 'maxmargin[plot]'") from error
     return plt
 
 
 def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    """Return the axes to draw on: those given, or new ones in a figure of so many inches."""
+    """Return the given axes, or new ones in a figure of this size in inches."""
     plt = pyplot()
     if ax is not None:
         return ax
@@ -43,24 +45,24 @@ def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:
 
 
 def figure_of(ax: Axes) -> Figure:
-    """Return the figure that axes belong to, the whole one if they are in a part of it."""
+    """Return the root figure of the axes."""
     figure = ax.get_figure(root=True)
     assert figure is not None
     return figure
 
 
 def colour(number: int) -> str:
-    """Return the colour of the class or line of this number."""
+    """Return the colour of the class or line with this index."""
     return COLOURS[number % len(COLOURS)]
 
 
 def marker(number: int) -> str:
-    """Return the shape for the class of this number; after all colours were used, others than before."""
+    """Return the marker of the class with this index; combinations with `colour` repeat late."""
     return MARKERS[(number + number // len(COLOURS)) % len(MARKERS)]
 
 
 def legend_below(ax: Axes) -> None:
-    """Put the legend below the axes and their labels, where it covers nothing, in two columns if they are wide."""
+    """Put the legend below the axes and their labels, in two columns if the axes are wide."""
     from matplotlib.transforms import ScaledTranslation
 
     columns = 2 if ax.get_position().width * figure_of(ax).get_figwidth() > 4.2 else 1
@@ -70,6 +72,17 @@ def legend_below(ax: Axes) -> None:
               fontsize="small", handletextpad=0.5, columnspacing=1.4, borderaxespad=0.0)  # fmt: skip
 
 
-def bare(ax: Axes) -> None:
-    """Leave out the lines of the frame that nothing is read from."""
+def hide_spines(ax: Axes) -> None:
+    """Hide the top and right spines."""
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def figure_to_svg(figure: Figure) -> str:
+    """Return a figure as an SVG element for an HTML page, without external references."""
+    from matplotlib import rc_context
+
+    written = io.StringIO()
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "maxmargin"}):
+        figure.savefig(written, format="svg")
+    svg = written.getvalue()
+    return re.sub(r"\s*<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
