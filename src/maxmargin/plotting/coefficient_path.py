@@ -10,18 +10,17 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.linear.linear_path import LinearPath
-from maxmargin.plotting.style import GREY, INK, LINES, axes_for, colour, figure_of, hide_spines
+from maxmargin.plotting.style import GREY, INK, LINES, Display, axes_for, colour, hide_spines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 #: Smallest distance of two labels, as a fraction of the height of the axes.
 MIN_LABEL_DISTANCE = 0.06
 
 
 @dataclass
-class CoefficientPathDisplay:
+class CoefficientPathDisplay(Display):
     """Coefficients of a linear model against C, the largest with their names and the others in grey.
 
     Create it with `from_path`.
@@ -48,8 +47,6 @@ class CoefficientPathDisplay:
     Cs: Floats
     coefficients: Floats = field(repr=False)
     names: list[str]
-    ax_: Axes = field(init=False, repr=False)
-    figure_: Figure = field(init=False, repr=False)
 
     @classmethod
     def from_path(
@@ -118,8 +115,7 @@ class CoefficientPathDisplay:
         ax.set(xlabel="C", ylabel="coefficient", xlim=self.Cs[[0, -1]] if len(self.Cs) > 1 else None)
         hide_spines(ax)
         self._label_lines(ax, chosen)
-        self.ax_, self.figure_ = ax, figure_of(ax)
-        return self
+        return self._drawn_on(ax)
 
     def _label_lines(self, ax: Axes, chosen: Indices) -> None:
         """Label the lines at their right ends, moving labels apart where they would overlap."""

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.plotting.style import COLOURS, INK, LINES, axes_for, colour, figure_of, hide_spines
+from maxmargin.plotting.style import COLOURS, INK, LINES, Display, axes_for, colour, hide_spines
 from maxmargin.problems import Progress
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 #: Quantities of the vertical and of the horizontal axis, with their labels.
 QUANTITIES = {"objective": "objective", "gap": "duality gap", "violation": "KKT violation"}
@@ -26,7 +25,7 @@ AGAINST = {"iteration": "iterations", "seconds": "seconds", "kernel_evaluations"
 
 
 @dataclass
-class ConvergenceDisplay:
+class ConvergenceDisplay(Display):
     """Primal and dual value, duality gap or KKT violation of one or several solvers during a fit.
 
     Create it with `from_trace`.
@@ -50,8 +49,6 @@ class ConvergenceDisplay:
     """
 
     traces: dict[str, list[Progress]] = field(repr=False)
-    ax_: Axes = field(init=False, repr=False)
-    figure_: Figure = field(init=False, repr=False)
 
     @classmethod
     def from_trace(
@@ -118,8 +115,7 @@ class ConvergenceDisplay:
         hide_spines(ax)
         if quantity == "objective" or any(self.traces):
             ax.legend(frameon=False, fontsize="small")
-        self.ax_, self.figure_ = ax, figure_of(ax)
-        return self
+        return self._drawn_on(ax)
 
     def _draw_objective(self, ax: Axes, number: int, name: str, x: Floats) -> None:
         primal, dual = self.values(name, "primal"), self.values(name, "dual")

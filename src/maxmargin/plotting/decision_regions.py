@@ -19,11 +19,10 @@ from maxmargin.plotting.margin_positions import (
     margin_positions,
     sample_margins,
 )
-from maxmargin.plotting.style import GREY, INK, axes_for, colour, figure_of, legend_below, marker
+from maxmargin.plotting.style import GREY, INK, Display, axes_for, colour, legend_below, marker
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 #: Marker, size and name for each position of a sample of a classifier and of a novelty detector.
 CLASSIFIER_MARKERS: dict[MarginPosition, tuple[str, float, str]] = {
@@ -41,7 +40,7 @@ MAX_FULL_SIZE_SAMPLES = 250
 
 
 @dataclass
-class DecisionRegionsDisplay:
+class DecisionRegionsDisplay(Display):
     """Decision regions of a fitted classifier or novelty detector with two features, its margins and support vectors.
 
     A ring marks a support vector on the margin, a diamond one inside the margin, a cross one on the wrong side of the
@@ -95,8 +94,6 @@ class DecisionRegionsDisplay:
     positions: Indices = field(repr=False)
     is_training_data: bool
     labels: list[str] = field(default_factory=lambda: ["", ""])
-    ax_: Axes = field(init=False, repr=False)
-    figure_: Figure = field(init=False, repr=False)
 
     @classmethod
     def from_estimator(
@@ -171,8 +168,7 @@ class DecisionRegionsDisplay:
         self._draw_samples(ax)
         ax.set(xlim=self.horizontal[[0, -1]], ylim=self.vertical[[0, -1]], xlabel=self.labels[0], ylabel=self.labels[1])
         legend_below(ax)
-        self.ax_, self.figure_ = ax, figure_of(ax)
-        return self
+        return self._drawn_on(ax)
 
     def _draw_regions(self, ax: Axes) -> None:
         grid = self.horizontal, self.vertical

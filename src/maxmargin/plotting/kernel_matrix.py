@@ -15,15 +15,14 @@ from maxmargin.estimators.kernel.kernel_estimator import KernelMachine
 from maxmargin.estimators.validation.samples import points_of
 from maxmargin.kernels import Kernel
 from maxmargin.plotting.margin_positions import class_indices, final_estimator, sample_margins
-from maxmargin.plotting.style import axes_for, figure_of
+from maxmargin.plotting.style import Display, axes_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
 @dataclass
-class KernelMatrixDisplay:
+class KernelMatrixDisplay(Display):
     """Kernel values of all pairs of samples, sorted by class and within each class.
 
     Create it with `from_estimator` or `from_kernel`.
@@ -52,8 +51,6 @@ class KernelMatrixDisplay:
     order: Indices = field(repr=False)
     classes: list[str]
     borders: Indices
-    ax_: Axes = field(init=False, repr=False)
-    figure_: Figure = field(init=False, repr=False)
 
     @classmethod
     def from_estimator(
@@ -188,8 +185,7 @@ class KernelMatrixDisplay:
         if colorbar:
             scale = ax.figure.colorbar(image, ax=ax, shrink=0.85, label="kernel value")
             scale.outline.set_visible(False)
-        self.ax_, self.figure_ = ax, figure_of(ax)
-        return self
+        return self._drawn_on(ax)
 
 
 def _cluster_order(matrix: Floats, rows: Indices) -> Indices:

@@ -7,23 +7,22 @@ Once the cache holds the rows of the support vectors, nearly all requests are hi
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from maxmargin._typing import Indices
-from maxmargin.plotting.style import COLOURS, axes_for, figure_of, hide_spines, legend_below
+from maxmargin.plotting.style import COLOURS, Display, axes_for, hide_spines, legend_below
 from maxmargin.problems import Counters, DualProblem
 from maxmargin.solvers import PairwiseSolver
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
 @dataclass
-class CacheDisplay:
+class CacheDisplay(Display):
     """Hits and misses of the row cache in one or several solves.
 
     Create it with `from_problem` or `from_solutions`.
@@ -55,8 +54,6 @@ class CacheDisplay:
     names: list[str]
     misses: Indices
     hits: Indices
-    ax_: Axes = field(init=False, repr=False)
-    figure_: Figure = field(init=False, repr=False)
 
     @classmethod
     def from_problem(
@@ -145,5 +142,4 @@ class CacheDisplay:
         ax.margins(y=0.12)
         hide_spines(ax)
         legend_below(ax)
-        self.ax_, self.figure_ = ax, figure_of(ax)
-        return self
+        return self._drawn_on(ax)

@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from maxmargin.plotting.style import GREY, INK, axes_for, colour, figure_of, hide_spines
+from maxmargin.plotting.style import GREY, INK, Display, axes_for, colour, hide_spines
 from maxmargin.search.grid import Point, format_value, typical_ratio
 from maxmargin.search.grid_search_result import GridSearchResult
 from maxmargin.search.score_colormap import colour_of, colour_range, format_score, text_colour_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 #: Largest number of values on an axis with a label for each value and a score in each cell.
 MAX_LABELLED_VALUES = 14
 
 
 @dataclass
-class ScoreGridDisplay:
+class ScoreGridDisplay(Display):
     """Cross-validation scores of a grid search: a heat map over C and γ, or a line over C.
 
     Create it with `from_search`. Points of a refined grid are drawn as smaller cells on top.
@@ -43,8 +42,6 @@ class ScoreGridDisplay:
     """
 
     result: GridSearchResult = field(repr=False)
-    ax_: Axes = field(init=False, repr=False)
-    figure_: Figure = field(init=False, repr=False)
 
     @classmethod
     def from_search(cls, result: GridSearchResult, *, ax: Axes | None = None) -> ScoreGridDisplay:
@@ -83,8 +80,7 @@ class ScoreGridDisplay:
         where = f"C = {_label(best.point.C)}" + (f", gamma = {_label(best.point.gamma)}" if best.point.gamma else "")
         score, deviation = format_score(best.mean, self.result.scoring), format_score(best.std, self.result.scoring)
         ax.set_title(f"best: {where}, {self.result.scoring} {score} ± {deviation}", fontsize="medium")
-        self.ax_, self.figure_ = ax, figure_of(ax)
-        return self
+        return self._drawn_on(ax)
 
     def _draw_line(self, ax: Axes) -> None:
         """Draw mean and standard deviation of the scores over the folds against C."""
@@ -112,9 +108,7 @@ class ScoreGridDisplay:
                 x, y = _coordinates(point)
                 corner = x - width / 2, y - height / 2
                 ax.add_patch(Rectangle(corner, width, height, facecolor=self._fill(point), edgecolor="white", lw=0.5))
-                if (
-                    max(map(len, axes)) <= MAX_LABELLED_VALUES and round_number < 2
-                ):  # text in smaller cells is illegible
+                if max(map(len, axes)) <= MAX_LABELLED_VALUES and round_number < 2:  # smaller cells have no room
                     self._write_score(ax, point, 7.5 / 1.6**round_number)
                 if point == self.result.best.point:
                     frame = Rectangle(corner, width, height, fill=False, edgecolor=colour(1), lw=2.5, zorder=5)

@@ -19,11 +19,10 @@ from maxmargin.plotting.margin_positions import (
     margin_positions,
     sample_margins,
 )
-from maxmargin.plotting.style import COLOURS, INK, axes_for, figure_of, hide_spines, legend_below
+from maxmargin.plotting.style import COLOURS, INK, Display, axes_for, hide_spines, legend_below
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 #: Colour, label and range of margins of each position, from left to right.
 POSITIONS: dict[MarginPosition, tuple[str, str, float, float]] = {
@@ -35,7 +34,7 @@ POSITIONS: dict[MarginPosition, tuple[str, str, float, float]] = {
 
 
 @dataclass
-class SlackHistogramDisplay:
+class SlackHistogramDisplay(Display):
     """Histogram of the margins y f(x) of samples: on the wrong side, inside the margin, on it, beyond it.
 
     Samples on the margin all have the value 1 and share one bar. With more than two classes a sample has a margin in
@@ -63,8 +62,6 @@ class SlackHistogramDisplay:
 
     margins: Floats = field(repr=False)
     positions: Indices = field(repr=False)
-    ax_: Axes = field(init=False, repr=False)
-    figure_: Figure = field(init=False, repr=False)
 
     @property
     def slacks(self) -> Floats:
@@ -133,8 +130,7 @@ class SlackHistogramDisplay:
         ax.yaxis.set_major_locator(MaxNLocator(integer=True))
         hide_spines(ax)
         legend_below(ax)
-        self.ax_, self.figure_ = ax, figure_of(ax)
-        return self
+        return self._drawn_on(ax)
 
 
 def _bin_edges(margins: Floats, bins: int) -> tuple[Floats, float]:

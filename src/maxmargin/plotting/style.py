@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import io
 import re
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +24,18 @@ LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
 
 #: Colours of boundaries, rings and text, and of background elements.
 INK, GREY = "#26292e", "#9aa0a8"
+
+
+@dataclass
+class Display:
+    """Base class of the displays: `ax_` and `figure_` are the axes and the figure of the last `plot`."""
+
+    ax_: Axes = field(init=False, repr=False)
+    figure_: Figure = field(init=False, repr=False)
+
+    def _drawn_on(self, ax: Axes) -> Self:
+        self.ax_, self.figure_ = ax, figure_of(ax)
+        return self
 
 
 def pyplot() -> Any:
