@@ -14,7 +14,7 @@ from maxmargin.problems import certify
 from maxmargin.solvers import StoppingRule
 from maxmargin.solvers.linear.dual_coordinate_ascent import AscentRun
 from maxmargin.solvers.linear.linear_point import LinearPoint
-from maxmargin.solvers.stopping import Monitor
+from maxmargin.solvers.monitor import Monitor
 
 PASSES = 40
 

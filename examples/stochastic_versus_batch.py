@@ -13,7 +13,7 @@ from maxmargin.problems import certify
 from maxmargin.solvers import StochasticSubgradientSolver, StoppingRule, SubgradientSolver
 from maxmargin.solvers.linear.dual_coordinate_ascent import AscentRun, DualCoordinateAscentSolver
 from maxmargin.solvers.linear.linear_point import LinearPoint
-from maxmargin.solvers.stopping import Monitor
+from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.subgradient.primal_bounds import PrimalBounds
 
 PASSES = 100

@@ -19,7 +19,7 @@ from maxmargin.formulations.formulation import Formulation, KernelExpansion
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.numerics import inner
 from maxmargin.problems import Certificate, Counters, DualProblem, Solution, Status, certify, feasible_start
-from maxmargin.problems.certificate import offset_between, offset_bounds, violation_of
+from maxmargin.problems.gradient_extremes import gradient_extremes, offset_between, offset_bounds, violation_of
 from maxmargin.solvers import Callback, StoppingRule
 
 #: Multiplications up to which a solution is judged at once even if its solver has audited it.
@@ -129,9 +129,9 @@ class Machine:
         self._gradient = problem.gradient(self.dual)
         if not np.isfinite(self._gradient).all():
             raise ValueError(NON_FINITE_MESSAGE)
-        low, high = offset_bounds(problem, self.dual, self._gradient)
+        extremes = gradient_extremes(problem, self.dual, self._gradient)
         self.judge_later()
-        return violation_of(problem, low, high, self.dual, self._gradient) <= rule.violation
+        return violation_of(extremes, self._gradient) <= rule.violation
 
     @property
     def dual_value(self) -> float:

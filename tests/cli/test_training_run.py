@@ -64,9 +64,9 @@ class TestOutlook:
 
     def test_several_machines_are_counted(self):
         outlook = Outlook(1e-3)
-        outlook.hear(report(3, 1.0, finished=0, machines=10), now=0)
+        outlook.hear(report(3, 1.0, finished=0, problems=10), now=0)
         assert outlook.seconds_left is None
-        outlook.hear(report(1, 1.0, finished=4, machines=10), now=8)
+        outlook.hear(report(1, 1.0, finished=4, problems=10), now=8)
         assert outlook.done == pytest.approx(0.4)
         assert outlook.seconds_left == pytest.approx(12)
 
@@ -77,7 +77,7 @@ def test_estimators_say_which_machine_it_is():
     for model, machines in ((SVC(C=100, gamma=1, n_jobs=1), 6), (LinearSVC(n_jobs=2), 4)):
         heard = []
         model.set_params(callback=heard.append).fit(X, y)
-        assert {told.machines for told in heard} == {machines}
+        assert {told.problems for told in heard} == {machines}
         finished = [told.finished for told in heard]
         assert finished == sorted(finished)
         assert 0 == finished[0] <= finished[-1] < machines

@@ -13,7 +13,7 @@ from maxmargin.kernels import Gaussian, Linear, Points
 from maxmargin.matrices import KernelMatrix
 from maxmargin.problems import Progress, Status, certify, feasible_start
 from maxmargin.solvers import SOLVERS, BlockSolver, LinearSolver, PairwiseSolver, SharedCallback, StoppingRule, Trace
-from maxmargin.solvers.stopping import Monitor
+from maxmargin.solvers.monitor import Monitor
 
 
 def cloud(n, cost=10.0, seed=0):

@@ -12,12 +12,10 @@ import numpy as np
 
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices
+from maxmargin.precision import BOUND_TOLERANCE
 
 #: Multiplications after which variables that keep reaching their bounds are left where they are.
 MAX_WORK = 3e8
-
-#: A value whose relative distance from a finite bound is at most this is set to the bound; as in the native loop.
-BOUND_ROUNDING = 1e-14
 
 
 class FreeVariables(Protocol):
@@ -56,8 +54,8 @@ def solve_free(state: FreeVariables, free: Indices, max_work: float = MAX_WORK) 
     lower, upper, group = state.lower[free], state.upper[free], state.group[free]
     groups = int(group.max(initial=-1)) + 1
     work = _native.solve_free(block, group, groups, lower, upper, dual, gradient, state.accuracy, max_work)
-    at_upper = dual >= upper - BOUND_ROUNDING * np.abs(upper) if state.bounded else dual >= upper
-    at_lower = dual <= lower + BOUND_ROUNDING * np.abs(lower) if state.bounded else dual <= lower
+    at_upper = dual >= upper - BOUND_TOLERANCE * np.abs(upper) if state.bounded else dual >= upper
+    at_lower = dual <= lower + BOUND_TOLERANCE * np.abs(lower) if state.bounded else dual <= lower
     dual = np.where(at_upper, upper, np.where(at_lower, lower, dual))
     change = dual - before
     if change @ (state.gradient[free] + gradient) > 0:  # twice the gain; rounding alone may lose

@@ -6,14 +6,15 @@ The distance of a variable from that condition selects working sets, stops solve
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from maxmargin import _native
 from maxmargin._typing import Floats
 from maxmargin.problems import DualProblem
-from maxmargin.problems.certificate import of_samples, offset_bounds, offsets_for, residuals, violation_of
+from maxmargin.problems.certificate import of_samples, offsets_for, residuals
+from maxmargin.problems.gradient_extremes import gradient_extremes, violation_of
 
 
 class BoxedVariables(Protocol):
@@ -38,23 +39,6 @@ class BoxedVariables(Protocol):
     def active(self) -> int:
         """The number of leading entries of the arrays that take part."""
         ...
-
-
-class GradientExtremes(NamedTuple):
-    """Per group, the largest gradient that may grow and the smallest that may fall; last, for variables in no group."""
-
-    highest: Floats
-    lowest: Floats
-
-
-def gradient_extremes(state: BoxedVariables) -> GradientExtremes:
-    """Return both ends of the violation of each group; for variables in no group the other end is 0."""
-    part = slice(0, state.active)
-    gradient, dual, group = state.gradient[part], state.dual[part], state.group[part]
-    highest = _extreme_by_group(np.maximum, gradient, group, dual < state.upper[part], state.groups, -np.inf)
-    lowest = _extreme_by_group(np.minimum, gradient, group, dual > state.lower[part], state.groups, np.inf)
-    highest[-1], lowest[-1] = max(highest[-1], 0.0), min(lowest[-1], 0.0)
-    return GradientExtremes(highest, lowest)
 
 
 def kkt_violations(state: BoxedVariables) -> tuple[Floats, Floats]:
@@ -82,7 +66,7 @@ def known_gap(problem: DualProblem, dual: Floats, gradient: Floats) -> float:
 def known_violation(problem: DualProblem, dual: Floats, gradient: Floats) -> float:
     """Return the largest KKT violation; unknown gradients are infinite on the side where they do not count."""
     with np.errstate(invalid="ignore"):  # ∞ − ∞ among those that do not count
-        return violation_of(problem, *offset_bounds(problem, dual, gradient), dual, gradient)
+        return violation_of(gradient_extremes(problem, dual, gradient), gradient)
 
 
 def _criterion(state: BoxedVariables) -> tuple[Floats, Floats, Floats, Floats, np.ndarray, int]:
@@ -96,14 +80,3 @@ def _criterion(state: BoxedVariables) -> tuple[Floats, Floats, Floats, Floats, n
         state.group[part],
         state.groups,
     )
-
-
-def _extreme_by_group(
-    reduce: np.ufunc, gradient: Floats, group: np.ndarray, chosen: np.ndarray, groups: int, start: float
-) -> Floats:
-    """Return an extreme per group; the last entry, which index −1 reaches, is for variables in no group."""
-    if groups == 1 and not (group < 0).any():
-        return np.array([reduce.reduce(gradient[chosen], initial=start), start])
-    extremes = np.full(groups + 1, start)
-    reduce.at(extremes, group[chosen], gradient[chosen])
-    return extremes

@@ -81,8 +81,8 @@ class Outlook:
     @property
     def done(self) -> float:
         """The part that is done, between 0 and 1."""
-        if self._last is not None and self._last.machines > 1:
-            return self._last.finished / self._last.machines
+        if self._last is not None and self._last.problems > 1:
+            return self._last.finished / self._last.problems
         if self.in_part or not self._history or self._history[0][1] == 0:
             return 0.0
         return 1.0 - self._history[-1][1] / self._history[0][1]
@@ -90,9 +90,9 @@ class Outlook:
     @property
     def seconds_left(self) -> float | None:
         """The seconds that may be left, None if nobody can tell."""
-        if self._last is not None and self._last.machines > 1:
+        if self._last is not None and self._last.problems > 1:
             finished, elapsed = self._last.finished, self._now - self._began
-            return elapsed * (self._last.machines - finished) / finished if finished else None
+            return elapsed * (self._last.problems - finished) / finished if finished else None
         if self.in_part or not self._history or self._now - self._history[0][0] < LEAST_SECONDS:
             return None
         now, left = self._history[-1]
@@ -134,8 +134,8 @@ class TrainingBar:
         self.outlook.hear(report, now)
         if not self.shown or now - self.started < WORTH_SHOWING:
             return
-        which = self.what if report.machines == 1 else f"{self.what} {report.finished}/{report.machines}"
-        if report.machines == 1 and self.outlook.in_part:
+        which = self.what if report.problems == 1 else f"{self.what} {report.finished}/{report.problems}"
+        if report.problems == 1 and self.outlook.in_part:
             which += ", a part"
         shown: dict[str, Any] = {
             "description": which,

@@ -20,7 +20,7 @@ WORDS = {
 }
 
 #: Two computations of a violation may differ by this part.
-ROUNDING = 1e-6
+VIOLATION_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Run:
         judged = self.certificate
         if judged is None:
             return False
-        near = judged.violation <= self.rule.violation * (1.0 + ROUNDING)
+        near = judged.violation <= self.rule.violation * (1.0 + VIOLATION_TOLERANCE)
         return near or self.rule.accepts_gap(judged.primal, judged.dual)
 
     @property

@@ -25,7 +25,7 @@ from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
 
 #: A coefficient this near to a bound, relative to its box, rests on it: two of a group may reach theirs in one step.
-ROUNDING = 1e-12
+BOX_TOLERANCE = 1e-12
 
 
 def pose(
@@ -54,7 +54,7 @@ def expand(problem: DualProblem, dual: Floats, offset: Floats) -> KernelExpansio
 
 def settled(problem: DualProblem, dual: Floats) -> Floats:
     """Return the variables, those that are on a bound but for rounding exactly on it."""
-    room = ROUNDING * (problem.upper - problem.lower)
+    room = BOX_TOLERANCE * (problem.upper - problem.lower)
     on_upper, on_lower = problem.upper - dual <= room, dual - problem.lower <= room
     return np.where(on_upper, problem.upper, np.where(on_lower, problem.lower, dual))
 

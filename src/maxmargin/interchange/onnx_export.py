@@ -15,8 +15,6 @@ from scipy import sparse
 
 from maxmargin._typing import Floats
 from maxmargin.estimators import SVDD, LinearSVC, LinearSVR, OneClassSVM, RankSVC
-from maxmargin.estimators.calibration import novelty_detector
-from maxmargin.estimators.kernel import svdd as ball
 from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier
 from maxmargin.estimators.kernel.kernel_regressor import KernelRegressor
 from maxmargin.estimators.linear.linear_estimator import LinearEstimator
@@ -24,6 +22,7 @@ from maxmargin.interchange.model_file import WRITER
 from maxmargin.interchange.onnx_graph import Graph, kernel_block, kernel_diagonal, without_factor
 from maxmargin.interchange.whole_file import write_whole
 from maxmargin.kernels import Linear
+from maxmargin.precision import DECISION_TOLERANCE
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -124,9 +123,11 @@ def _results(graph: Graph, model: Any, samples: str) -> dict[str, str]:
         assert model._kernel_ is not None
         lengths = kernel_diagonal(graph, model._kernel_, samples)
         size = graph("Add", graph("Abs", decision), lengths)
-        decision = _rounded(graph, graph("Sub", decision, lengths), graph("Mul", size, graph.number(ball.ROUNDING)))
+        decision = _rounded(
+            graph, graph("Sub", decision, lengths), graph("Mul", size, graph.number(DECISION_TOLERANCE))
+        )
     else:
-        decision = _rounded(graph, decision, graph.number(novelty_detector.ROUNDING * abs(float(model.offset_[0]))))
+        decision = _rounded(graph, decision, graph.number(DECISION_TOLERANCE * abs(float(model.offset_[0]))))
     return _by_sign(graph, decision)
 
 

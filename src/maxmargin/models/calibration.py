@@ -43,7 +43,7 @@ STEPS, HALVINGS, GRADIENT = 100, 40, 1e-8
 BINS, LEAST_PROBABILITY = 5, 1e-3
 
 #: A decision value so close to a mark, relative to the largest mark, is at it.
-ROUNDING = 1e-9
+MARK_TOLERANCE = 1e-9
 
 #: Errors so many standard deviations of the first estimate from 0 do not count in the second.
 OUTLIER = 5.0
@@ -165,7 +165,7 @@ def one_class_probabilities(values: Floats, marks: Floats) -> Floats:
     steps = np.linspace(0.0, 1.0, 2 * BINS + 1)
     # Marks are values of training samples, often of one for several marks: rounding must not decide about those.
     nearest = marks[np.abs(values[:, None] - marks).argmin(axis=1)]
-    close = (np.abs(values - nearest) <= ROUNDING * np.abs(marks).max()) & (nearest * values > 0)
+    close = (np.abs(values - nearest) <= MARK_TOLERANCE * np.abs(marks).max()) & (nearest * values > 0)
     values = np.where(close, nearest, values)
     below = np.interp(values, marks[: BINS + 1], steps[: BINS + 1])
     above = np.interp(values, marks[BINS:], steps[BINS:])

@@ -31,7 +31,7 @@ from maxmargin.online.sample_constraints import Novelty, Part, Role
 from maxmargin.online.sample_store import SampleStore
 from maxmargin.online.slots import Slots
 from maxmargin.problems import DualProblem
-from maxmargin.problems.certificate import offset_between
+from maxmargin.problems.gradient_extremes import offset_between
 
 #: How a pair is chosen; the numbers are those of `native/loops.hpp`.
 SELECTIONS = {"most_violating_pair": 0, "second_order": 1}

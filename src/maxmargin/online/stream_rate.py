@@ -13,7 +13,7 @@ from math import ceil
 import numpy as np
 
 #: Products such as 0.07 · 100 come out a little above the whole number that is meant.
-ROUNDING = 1e-9
+CEILING_TOLERANCE = 1e-9
 
 
 class StreamRate:
@@ -41,6 +41,6 @@ class StreamRate:
             above = int(np.count_nonzero(np.array(self.latest) >= wish))
             wanted = above < self.rate * (len(self.latest) + 1)
             self.latest.append(wish)
-        wanted = wanted and self.taken < ceil(self.rate * self.seen - ROUNDING)
+        wanted = wanted and self.taken < ceil(self.rate * self.seen - CEILING_TOLERANCE)
         self.taken += wanted
         return wanted

@@ -20,11 +20,10 @@ import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.matrices.numerics import inner
+from maxmargin.precision import DOUBLE_EPSILON, GAP_CANCELLATION, NEGATIVE_EIGENVALUE, SMALLEST_DOUBLE
 from maxmargin.problems.dual_problem import DualProblem
+from maxmargin.problems.gradient_extremes import gradient_extremes, offset_between, offset_bounds, violation_of
 from maxmargin.problems.offsets import offsets_of_least_loss
-
-#: What subtracting primal and dual value may lose, relative to them.
-CANCELLATION = 1e-8
 
 #: Up to so many groups, offsets are taken as parts of the decision function.
 FEW_GROUPS = 2
@@ -73,12 +72,12 @@ class Certificate:
         """The gap relative to the size of the optimum."""
         if not np.isfinite(self.gap):
             return float("inf")
-        return self.gap / max(abs(self.primal), abs(self.dual), np.finfo(float).tiny)
+        return self.gap / max(abs(self.primal), abs(self.dual), SMALLEST_DOUBLE)
 
     @property
     def indefinite(self) -> bool:
         """Whether the matrix has shown a negative eigenvalue: then the point is stationary, not proved the best."""
-        return self.squared_norm < -1e-9 * max(abs(self.primal), abs(self.dual))
+        return self.squared_norm < -NEGATIVE_EIGENVALUE * max(abs(self.primal), abs(self.dual))
 
     def __str__(self) -> str:
         numbers = f"primal {self.primal:.10g}, dual {self.dual:.10g}, gap {self.gap:.3g}"
@@ -103,7 +102,8 @@ def certify(
     own = rows.weights(dual) if own is None and rows is not None else own
     product = problem.matrix.matvec(dual) if rows is None or own is None else rows.decisions(own)
     gradient = problem.linear - product - problem.ridge * dual
-    low, high = offset_bounds(problem, dual, gradient)
+    extremes = gradient_extremes(problem, dual, gradient)
+    low, high = extremes.offset_bounds
     length = squared_norm = inner(dual, product)
     if weights is None:
         offset, apart = offsets_for(problem, dual, gradient), 0.0
@@ -129,13 +129,13 @@ def certify(
     # numbers have become too large for that, or the sums of the groups are wrong.
     gap = float(residual.sum() + 0.5 * (scale - 1.0) ** 2 * squared_norm) + apart
     plain = primal - dual_value
-    if not plain <= gap + CANCELLATION * (abs(primal) + abs(dual_value)):
+    if not plain <= gap + GAP_CANCELLATION * (abs(primal) + abs(dual_value)):
         gap = plain if np.isfinite(plain) else np.inf
     return Certificate(
         primal=primal,
         dual=dual_value,
         gap=gap,
-        violation=violation_of(problem, low, high, dual, gradient),
+        violation=violation_of(extremes, gradient),
         infeasibility=max(
             0.0,
             _largest(problem.lower - dual),
@@ -180,54 +180,8 @@ def residuals(problem: DualProblem, dual: Floats, slack: Floats, loss: Floats | 
     return np.maximum(share, 0.0, out=share)
 
 
-def offset_bounds(problem: DualProblem, dual: Floats, gradient: Floats) -> tuple[Floats, Floats]:
-    """Return, per group, the largest gradient that may grow and the smallest that may fall (1.11)."""
-    if not problem.groups:
-        return np.empty(0), np.empty(0)
-    can_increase = dual < problem.upper
-    can_decrease = dual > problem.lower
-    if problem.groups == 1 and problem.singles == 0:  # the common case, several times faster
-        low = np.where(can_increase, gradient, -np.inf).max(keepdims=True)
-        high = np.where(can_decrease, gradient, np.inf).min(keepdims=True)
-        return low, high
-    low = np.full(problem.groups, -np.inf)
-    high = np.full(problem.groups, np.inf)
-    grouped = problem.group >= 0
-    can_increase &= grouped
-    can_decrease &= grouped
-    np.maximum.at(low, problem.group[can_increase], gradient[can_increase])
-    np.minimum.at(high, problem.group[can_decrease], gradient[can_decrease])
-    return low, high
-
-
-def violation_of(problem: DualProblem, low: Floats, high: Floats, dual: Floats, gradient: Floats) -> float:
-    """Return the largest violation of the optimality criterion, 0 when there is none, infinite where it is unknown."""
-    if np.isnan(gradient.sum()) and np.isnan(gradient).any():
-        return float("inf")
-    worst = max(0.0, _largest(low - high))
-    if problem.singles:
-        up, down = dual < problem.upper, dual > problem.lower
-        if problem.groups:
-            up &= problem.group < 0
-            down &= problem.group < 0
-        worst = max(
-            worst, _largest(np.where(up, gradient, 0.0)), -float(np.where(down, gradient, 0.0).min(initial=0.0))
-        )
-    return worst
-
-
 def _largest(values: Floats) -> float:
     return float(values.max()) if len(values) else -np.inf
-
-
-def offset_between(low: Floats, high: Floats) -> Floats:
-    """Return the middle of each interval, or its finite end, or 0 if it has none."""
-    if np.isfinite(low).all() and np.isfinite(high).all():
-        return 0.5 * (low + high)
-    low = np.where(np.isfinite(low), low, high)
-    high = np.where(np.isfinite(high), high, low)
-    low, high = np.where(np.isfinite(low), low, 0.0), np.where(np.isfinite(high), high, 0.0)
-    return 0.5 * (low + high)
 
 
 def offsets_for(problem: DualProblem, dual: Floats, gradient: Floats) -> Floats:
@@ -291,4 +245,4 @@ def _feasible_scale(problem: DualProblem, decision: Floats) -> float:
     if not ((needed > 0) & (reached > 0)).all():
         return 1.0
     # One rounding error more than needed, so that the division does not fall short again.
-    return float((needed / reached).max() * (1.0 + 4 * np.finfo(float).eps))
+    return float((needed / reached).max() * (1.0 + 4 * DOUBLE_EPSILON))

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from maxmargin._typing import Floats
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
+from maxmargin.precision import GROUP_SUM_TOLERANCE
 
 
 class InfeasibleProblemError(ValueError):
@@ -146,7 +147,7 @@ class DualProblem:
         if len(crossed):
             raise InfeasibleProblemError(f"variable {crossed[0]} has its lower bound above its upper bound")
         least, most = self.group_sums(self.lower), self.group_sums(self.upper)
-        slack = 1e-12 * (1.0 + np.abs(self.total))
+        slack = GROUP_SUM_TOLERANCE * (1.0 + np.abs(self.total))
         for g in range(self.groups):
             if not least[g] - slack[g] <= self.total[g] <= most[g] + slack[g]:
                 raise InfeasibleProblemError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin._typing import Floats
+from maxmargin.precision import GROUP_SUM_TOLERANCE
 from maxmargin.problems.dual_problem import DualProblem
 
 
@@ -26,7 +27,7 @@ def feasible_start(problem: DualProblem, wanted: Floats | None = None) -> Floats
     dual = np.minimum(np.maximum(dual, problem.lower), problem.upper)
     lacking = problem.total - problem.group_sums(dual)
     scale = problem.group_sums(np.abs(dual)) + np.abs(problem.total)
-    for g in np.flatnonzero(np.abs(lacking) > 1e-12 * scale):
+    for g in np.flatnonzero(np.abs(lacking) > GROUP_SUM_TOLERANCE * scale):
         members = np.flatnonzero(problem.group == g)
         used = members[dual[members] != 0]
         missing = _share(problem, dual, used, float(lacking[g]))

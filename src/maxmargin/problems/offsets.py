@@ -10,6 +10,7 @@ import numpy as np
 
 from maxmargin import _native
 from maxmargin._typing import Floats
+from maxmargin.precision import DOUBLE_EPSILON
 from maxmargin.problems.dual_problem import DualProblem
 
 #: How often an interval is narrowed at most: halving it so often leaves nothing of it.
@@ -67,7 +68,7 @@ def _zero_of_slope(
         width *= 4.0
     low, high = min(guess, edge), max(guess, edge)
     rho = 0.5 * (low + high)
-    smallest = 4 * np.finfo(float).eps * max(abs(low), abs(high), highest - lowest)
+    smallest = 4 * DOUBLE_EPSILON * max(abs(low), abs(high), highest - lowest)
     for step in range(MOST_STEPS):
         rise, bend = slope(rho)
         if abs(rise) <= smallest * bend or high - low <= smallest:

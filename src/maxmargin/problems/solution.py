@@ -56,7 +56,7 @@ class Progress:
 
     While variables are shrunk away, `primal` counts the samples in play and takes the others as settled, unless the
     callback is a `maxmargin.solvers.Trace`. `point` is the dual vector, if it is one that keeps points. A solve may be
-    one of several `machines`, some of which have `finished`.
+    one of several `problems`, some of which have `finished`.
     """
 
     iteration: int
@@ -69,7 +69,7 @@ class Progress:
     support_vectors: int = 0
     point: Floats | None = field(default=None, repr=False, compare=False)
     finished: int = 0
-    machines: int = 1
+    problems: int = 1
 
     @property
     def gap(self) -> float:

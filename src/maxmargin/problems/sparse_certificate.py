@@ -20,7 +20,8 @@ import numpy as np
 from maxmargin._typing import Floats
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.numerics import inner
-from maxmargin.problems.certificate import CANCELLATION, Certificate, conjugate, of_samples, residuals, response
+from maxmargin.precision import GAP_CANCELLATION
+from maxmargin.problems.certificate import Certificate, conjugate, of_samples, residuals, response
 from maxmargin.problems.dual_problem import DualProblem
 from maxmargin.problems.offsets import offsets_of_least_loss
 
@@ -42,7 +43,7 @@ def certify_sparse(problem: DualProblem, dual: Floats, weights: Floats) -> Certi
     residual = residuals(problem, dual, slack, loss)
     of_weights = np.maximum(np.abs(weights) - weights * products, 0.0)
     gap, plain = float(residual.sum() + of_weights.sum()), primal - value
-    if not plain <= gap + CANCELLATION * (abs(primal) + abs(value)):
+    if not plain <= gap + GAP_CANCELLATION * (abs(primal) + abs(value)):
         gap = plain if np.isfinite(plain) else np.inf
     return Certificate(
         primal=primal,

@@ -14,13 +14,15 @@ from maxmargin.solvers.linear.dual_coordinate_ascent import DualCoordinateAscent
 from maxmargin.solvers.linear.linear_solver import LinearSolver
 from maxmargin.solvers.linear.semismooth_newton import SemismoothNewtonSolver
 from maxmargin.solvers.linear_system.linear_system_solver import LinearSystemSolver
+from maxmargin.solvers.monitor import SharedCallback
 from maxmargin.solvers.qp.primal_quadratic_program import PrimalQuadraticProgramSolver
 from maxmargin.solvers.qp.quadratic_program import QuadraticProgramSolver
 from maxmargin.solvers.smo.pairwise import PairwiseSolver
-from maxmargin.solvers.stopping import Callback, SharedCallback, StoppingRule, Trace
+from maxmargin.solvers.stopping import Callback, StoppingRule
 from maxmargin.solvers.subgradient.step_sizes import StepSize
 from maxmargin.solvers.subgradient.stochastic_subgradient import StochasticSubgradientSolver
 from maxmargin.solvers.subgradient.subgradient import SubgradientSolver
+from maxmargin.solvers.trace import Trace
 
 __all__ = [
     "SOLVERS",

@@ -15,8 +15,9 @@ from maxmargin.backends.optimality import known_gap, known_violation
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.numerics import inner
 from maxmargin.problems import DualProblem, Progress
+from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.progress_snapshot import standing
-from maxmargin.solvers.stopping import Monitor, StoppingRule
+from maxmargin.solvers.stopping import StoppingRule
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from maxmargin._typing import Floats
 from maxmargin.backends.optimality import known_gap, known_violation
 from maxmargin.problems import DualProblem, Progress
-from maxmargin.solvers.stopping import Monitor
+from maxmargin.solvers.monitor import Monitor
 
 
 def standing(

@@ -12,7 +12,7 @@ from maxmargin.kernels import Gaussian, Laplacian, Linear, Points, Polynomial, S
 from maxmargin.matrices import KernelMatrix, PrecomputedMatrix, RowStore
 from maxmargin.matrices.row_store import STALE
 from maxmargin.problems import DualProblem, Status, certify
-from maxmargin.problems.certificate import offset_bounds
+from maxmargin.problems.gradient_extremes import offset_bounds
 from maxmargin.solvers import BlockSolver, PairwiseSolver, StoppingRule
 from maxmargin.solvers.block.block_state import BlockState
 from maxmargin.solvers.block.nested_start import nested_samples, place

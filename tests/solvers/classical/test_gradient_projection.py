@@ -21,7 +21,7 @@ from maxmargin.matrices.lazy_row_cache import LazyRowCache
 from maxmargin.problems import Status, certify
 from maxmargin.solvers import GradientProjectionSolver, PairwiseSolver, StoppingRule, Trace
 from maxmargin.solvers.classical.gradient_projection import _Run
-from maxmargin.solvers.stopping import Monitor
+from maxmargin.solvers.monitor import Monitor
 
 
 class TestConjugate(SolverContract):

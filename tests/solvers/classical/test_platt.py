@@ -21,7 +21,7 @@ from maxmargin.matrices import CachedMatrix
 from maxmargin.problems import Status, certify
 from maxmargin.solvers import PairwiseSolver, PlattSolver, StoppingRule, Trace
 from maxmargin.solvers.classical.platt import Variable, _Run, clipped_pair, clipped_step
-from maxmargin.solvers.stopping import Monitor
+from maxmargin.solvers.monitor import Monitor
 
 
 class TestPlatt(SolverContract):

@@ -26,7 +26,7 @@ from maxmargin.solvers.linear.dual_coordinate_ascent import AscentRun
 from maxmargin.solvers.linear.linear_point import LinearPoint
 from maxmargin.solvers.linear.newton_start import Beginning
 from maxmargin.solvers.linear.semismooth_newton import NewtonRun
-from maxmargin.solvers.stopping import Monitor
+from maxmargin.solvers.monitor import Monitor
 from reference import coordinate_ascent
 
 SOLVERS = [DualCoordinateAscentSolver, SemismoothNewtonSolver, LinearSolver]

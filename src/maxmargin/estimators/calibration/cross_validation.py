@@ -27,7 +27,8 @@ from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.matrices.single_table import SingleTable
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import DualProblem, InfeasibleProblemError, Solution, Status, feasible_start
-from maxmargin.problems.certificate import of_samples, offset_between, offset_bounds
+from maxmargin.problems.certificate import of_samples
+from maxmargin.problems.gradient_extremes import offset_between, offset_bounds
 from maxmargin.solvers import BlockSolver, PairwiseSolver, SharedCallback
 from maxmargin.solvers.smo.small_problem_batch import SmallProblems
 from maxmargin.training import Machine, Solver
@@ -49,7 +50,7 @@ SMALL = 1000
 LOOSER = 10.0
 
 #: The part of the tolerance that rounding to single precision may take; with more, all variables and all digits count.
-ROUNDING = 0.1
+ROUNDING_FRACTION = 0.1
 
 #: Pair steps by variable after which a fold is a slow one.
 QUICK = 20
@@ -135,7 +136,7 @@ class CrossValidation:
         gradient, of_variables = machine.gradient_for(problem), np.resize(folds, problem.size)
         states = [_Fold(problem, machine.dual, gradient, of_variables == fold) for fold in np.unique(folds)]
         rounding = float(np.finfo(np.float32).eps * problem.curvature.max() * np.linalg.norm(machine.dual))
-        if rounding > ROUNDING * self._tolerance or (problem.matrix.cost == 1 and problem.size <= SMALL):
+        if rounding > ROUNDING_FRACTION * self._tolerance or (problem.matrix.cost == 1 and problem.size <= SMALL):
             status = self._solve_whole(states)
         else:
             try:
@@ -194,7 +195,7 @@ class CrossValidation:
     def _solve_at_once(self, parts: list[DualProblem], matrix: SymmetricMatrix) -> list[Solution | None]:
         """Solve folds whose matrix is there in one native call; None for those that take a solver."""
         values = matrix.in_memory() if isinstance(matrix, PrecomputedMatrix) else None
-        if self.callback is not None and not self.callback.answers_already():
+        if self.callback is not None and not self.callback.needs_no_report():
             values = None  # somebody wants to hear how it gets on
         if values is None or parts[0].groups > 1 or self.deadline is not None or not parts[0].has_limit:
             return [None] * len(parts)

@@ -12,9 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from maxmargin._typing import Floats
 from maxmargin.estimators.calibration.probabilities import check_probabilities
 from maxmargin.models.calibration import one_class_probabilities
-
-#: A decision value that small, relative to the offset, is a rounding error: the sample lies on the boundary.
-ROUNDING = 1e-10
+from maxmargin.precision import DECISION_TOLERANCE
 
 
 class NoveltyDetector(OutlierMixin):  # type: ignore[misc]  # scikit-learn has no type hints
@@ -53,5 +51,5 @@ class NoveltyDetector(OutlierMixin):  # type: ignore[misc]  # scikit-learn has n
 
 def rounded(decision: Floats, offset: Floats) -> Floats:
     """Return decision values with those that differ from 0 by rounding set to 0."""
-    decision[np.abs(decision) <= ROUNDING * np.abs(offset)] = 0.0
+    decision[np.abs(decision) <= DECISION_TOLERANCE * np.abs(offset)] = 0.0
     return decision

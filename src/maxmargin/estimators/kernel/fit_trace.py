@@ -19,7 +19,7 @@ from maxmargin.estimators.kernel.svc import SVC
 from maxmargin.estimators.validation.samples import points_of
 from maxmargin.kernels import Kernel
 from maxmargin.problems import Certificate, DualProblem, Progress, Solution, certify
-from maxmargin.problems.certificate import offset_between, offset_bounds
+from maxmargin.problems.gradient_extremes import offset_between, offset_bounds
 from maxmargin.solvers import PairwiseSolver, Trace
 
 

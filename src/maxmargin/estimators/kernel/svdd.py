@@ -15,11 +15,9 @@ from maxmargin.estimators.validation.samples import points_of
 from maxmargin.estimators.validation.weights import check_costs, check_sample_weights
 from maxmargin.formulations import data_description
 from maxmargin.matrices import SymmetricMatrix
+from maxmargin.precision import DECISION_TOLERANCE
 from maxmargin.problems import DualProblem
 from maxmargin.training import Machine
-
-#: A decision value that small, relative to its terms, is a rounding error: the sample lies on the surface.
-ROUNDING = 1e-10
 
 
 class SVDD(OutlierMixin, SingleMachine):  # type: ignore[misc]  # scikit-learn has no type hints
@@ -173,7 +171,7 @@ class SVDD(OutlierMixin, SingleMachine):  # type: ignore[misc]  # scikit-learn h
         assert self._kernel_ is not None
         lengths = self._kernel_.diagonal(points_of(self._check_samples(X)))
         decision = linear - lengths
-        decision[np.abs(decision) <= ROUNDING * (np.abs(linear) + lengths)] = 0.0
+        decision[np.abs(decision) <= DECISION_TOLERANCE * (np.abs(linear) + lengths)] = 0.0
         return np.asarray(decision)
 
     def score_samples(self, X: Any) -> Floats:

@@ -71,7 +71,7 @@ SOLVER_OF: dict[Any, str] = {"auto": "auto", True: "dual_coordinate_ascent", Fal
 FIRST_VIOLATION = 1e-2
 
 #: The violation that others take for optimal whatever the gap.
-ROUNDING = 1e-13
+OPTIMAL_VIOLATION = 1e-13
 
 #: Up to this many stored values a second thread does not pay.
 WORTH_A_THREAD = 2**18
@@ -244,7 +244,7 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
     def _make_solver(self, solvers: dict[str, Any]) -> Solver:
         """Return the solver, of those by name or as it was given."""
         rule = StoppingRule(
-            violation=ROUNDING,
+            violation=OPTIMAL_VIOLATION,
             max_iterations=None if self.max_iter is None else check_count("max_iter", self.max_iter, 0),
             max_seconds=None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0),
             relative_gap=check_number("tol", self.tol, above=0),

@@ -29,7 +29,7 @@ from maxmargin.problems.certificate import conjugate
 
 #: A gap that is this part of the loss without any function is rounding: targets may lie in a tube without slope. The
 #: second is for squared losses, of which errors are squares too.
-ROUNDING, SQUARED_ROUNDING = 1e-15, 1e-30
+GAP_TOLERANCE, SQUARED_GAP_TOLERANCE = 1e-15, 1e-30
 
 
 class LinearSVR(StreamingRegressor, NoiseIntervals, RegressorMixin, LinearEstimator):  # type: ignore[misc]  # scikit-learn has no hints
@@ -251,7 +251,7 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, RegressorMixin, LinearEstima
 
 
 def _least_gap(problem: DualProblem) -> float:
-    part = SQUARED_ROUNDING if problem.ridge.any() else ROUNDING
+    part = SQUARED_GAP_TOLERANCE if problem.ridge.any() else GAP_TOLERANCE
     return part * float(conjugate(problem, problem.linear).sum())
 
 

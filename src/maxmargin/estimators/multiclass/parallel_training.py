@@ -71,7 +71,7 @@ def side_by_side(
 
     def count_task(position: int) -> Result:
         result = task(position)
-        watch.finish_one()
+        watch.count_finished()
         return result
 
     if threads == 1 or count == 1:

@@ -17,7 +17,7 @@ from maxmargin.formulations.formulation import Formulation, KernelExpansion
 from maxmargin.kernels import Kernel, Points
 from maxmargin.matrices import FullKernelMatrix, KernelMatrix, SymmetricMatrix
 from maxmargin.problems import DualProblem, Solution, Status
-from maxmargin.problems.certificate import offset_between
+from maxmargin.problems.gradient_extremes import offset_between
 from maxmargin.solvers.smo.small_problem_batch import SmallProblems, SmallSolutions
 from maxmargin.training import Machine, Solver, train
 

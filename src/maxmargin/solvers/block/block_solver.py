@@ -33,10 +33,12 @@ from maxmargin.solvers.block.block_choice import choose
 from maxmargin.solvers.block.block_state import BlockState
 from maxmargin.solvers.block.nested_start import can_start, extend, nested_samples, place, pose_sample, worth_it
 from maxmargin.solvers.block.subproblem import Tally, Tile
+from maxmargin.solvers.monitor import Monitor, SharedCallback, SolverStoppedError
 from maxmargin.solvers.progress_snapshot import standing
 from maxmargin.solvers.smo.hard_margin import grows_without_limit
 from maxmargin.solvers.smo.pairwise import PairwiseSolver
-from maxmargin.solvers.stopping import Callback, Monitor, SharedCallback, StoppingRule
+from maxmargin.solvers.stall_detector import StallDetector
+from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: The largest matrix value that single precision is trusted with.
 LARGEST_VALUE = 1e30
@@ -121,7 +123,7 @@ class BlockSolver:
         state = BlockState(problem, self.cache_bytes, self.threads)
         try:
             state.place(feasible_start(problem, start))
-            monitor.begin(lambda: _progress(state, monitor))
+            monitor.report_start(lambda: _progress(state, monitor))
             status = None
             if start is None and problem.size > self.nested_above and can_start(problem):
                 status = self._start_nested(state, monitor)
@@ -150,7 +152,7 @@ class BlockSolver:
         Return how it ended if the whole solve ends here; then what a sample has taught is kept.
         """
         problem = state.problem
-        watch = SharedCallback(monitor.listener)
+        watch = SharedCallback(monitor.nested_callback)
         solver = replace(self, nested_above=problem.size)
         sample, dual = np.empty(0, dtype=np.int64), np.empty(0)
         try:
@@ -165,9 +167,9 @@ class BlockSolver:
                     at = np.searchsorted(larger, sample[used])
                     product, _ = posed.matrix.float32_columns(at).combine(np.arange(posed.size), dual[used])
                     start = place(posed, posed.linear - product)
-                left, most = monitor.steps_left(state.tally.iterations), NESTED_STEPS * posed.size
+                left, most = monitor.iterations_left(state.tally.iterations), NESTED_STEPS * posed.size
                 rule = StoppingRule(
-                    NESTED_VIOLATION, None, most if left is None else min(left, most), monitor.time_left()
+                    NESTED_VIOLATION, None, most if left is None else min(left, most), monitor.seconds_left()
                 )
                 solution = replace(solver, stopping=rule).solve(posed, start, watch)
                 state.count(solution.counters)
@@ -196,34 +198,25 @@ class BlockSolver:
     ) -> Solution:
         """Go on in double precision where single precision does not get any further."""
         rule = self.stopping
-        limited = StoppingRule(rule.violation, rule.gap, monitor.steps_left(spent.iterations), monitor.time_left())
+        limited = StoppingRule(
+            rule.violation, rule.gap, monitor.iterations_left(spent.iterations), monitor.seconds_left()
+        )
         solver = PairwiseSolver(shrinking=self.shrinking, cache_bytes=self.cache_bytes, stopping=limited)
         solution = solver.solve(problem, dual, callback)
         return replace(solution, counters=spent + solution.counters)
-
-
-class _EndedError(Exception):
-    """The solve ends here, short of the tolerance."""
-
-    def __init__(self, status: Status) -> None:
-        super().__init__(status)
-        self.status = status
 
 
 class _Patience:
     """Notices when the violation does not fall any more."""
 
     def __init__(self, size: int) -> None:
-        self._limit = PATIENCE + PATIENCE_PER_VARIABLE * size
-        self._best, self._best_at = np.inf, 0  # the least violation so far, by halves, and after which effort
+        self._detector = StallDetector(PATIENCE + PATIENCE_PER_VARIABLE * size)
 
     def check(self, violation: float, tally: Tally) -> None:
         """Leave the rest to double precision if so much effort has not halved the violation."""
         effort = tally.iterations + STEPS_OF_A_ROUND * tally.rounds
-        if violation < 0.5 * self._best:
-            self._best, self._best_at = violation, effort
-        if effort - self._best_at > self._limit:
-            raise _EndedError(Status.PRECISION)
+        if self._detector.stalled(violation, effort):
+            raise SolverStoppedError(Status.PRECISION)
 
 
 class _Run:
@@ -247,7 +240,7 @@ class _Run:
         """Work until the point is optimal or a limit is reached."""
         try:
             self._iterate()
-        except _EndedError as ended:
+        except SolverStoppedError as ended:
             return ended.status
         return Status.CONVERGED
 
@@ -269,7 +262,7 @@ class _Run:
             if grows_without_limit(state):
                 state.refresh_all()  # values in single precision may pretend that
                 if grows_without_limit(state):
-                    raise _EndedError(Status.UNBOUNDED)
+                    raise SolverStoppedError(Status.UNBOUNDED)
 
     def _round(self, up: Floats, down: Floats) -> None:
         """Choose a working set and solve it."""
@@ -286,7 +279,7 @@ class _Run:
             self.wide = False  # there is no room for more rows
         # Without a limit, or so badly scaled that no step is possible: which of them, double precision decides.
         if reason is StopReason.UNBOUNDED or (reason is StopReason.PRECISION and state.tally.iterations == steps):
-            raise _EndedError(Status.PRECISION)
+            raise SolverStoppedError(Status.PRECISION)
 
     def _next_tile(self, up: Floats, down: Floats) -> tuple[Tile, float]:
         """Return what to work on next, and how far."""
@@ -359,7 +352,7 @@ class _Run:
         if self.state.violation + error <= self.rule.violation:
             return True
         if not error <= 0.5 * self._last_error:
-            raise _EndedError(Status.PRECISION)  # a better gradient does not help any more
+            raise SolverStoppedError(Status.PRECISION)  # a better gradient does not help any more
         self._last_error = error
         self.state.refresh()
         return False
@@ -369,17 +362,15 @@ class _Run:
 
     def _check_limits(self) -> None:
         if (status := self.monitor.limit_reached(self.state.tally.iterations)) is not None:
-            raise _EndedError(status)
+            raise SolverStoppedError(status)
 
     def _tell(self) -> None:
         iterations = self.state.tally.iterations
         if self.monitor.report(lambda: _progress(self.state, self.monitor), iterations=iterations):
-            raise _EndedError(Status.STOPPED)
+            raise SolverStoppedError(Status.STOPPED)
 
     def _steps(self, wanted: int) -> int:
-        iterations = self.state.tally.iterations
-        left = self.monitor.steps_left(iterations)
-        return self.monitor.stretch(iterations, wanted if left is None else min(wanted, left))
+        return self.monitor.next_steps(self.state.tally.iterations, wanted)
 
 
 def _progress(state: BlockState, monitor: Monitor) -> Progress:

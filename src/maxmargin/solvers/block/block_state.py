@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.backends.optimality import gradient_extremes
 from maxmargin.matrices import row_store
 from maxmargin.matrices.numerics import inner
 from maxmargin.matrices.symmetric_matrix import partial_product
 from maxmargin.problems import Counters, DualProblem
+from maxmargin.problems.gradient_extremes import gradient_extremes
 from maxmargin.solvers.block.subproblem import PreciseTile, Tally, Tile, WideTile
 from maxmargin.solvers.smo.hard_margin import squared_radius
 
@@ -225,10 +225,10 @@ class BlockState:
 
     def _within_reach(self, variables: Indices, error: Floats) -> np.ndarray:
         """Return which variables could move if their gradients were off by `error`."""
-        ends = gradient_extremes(self)
+        extremes = gradient_extremes(self.problem, self.dual, self.gradient)
         group, gradient, dual = self.group[variables], self.gradient[variables], self.dual[variables]
-        growing = (dual < self.upper[variables]) & (gradient + error >= ends.lowest[group])
-        falling = (dual > self.lower[variables]) & (gradient - error <= ends.highest[group])
+        growing = (dual < self.upper[variables]) & (gradient + error >= extremes.smallest[group])
+        falling = (dual > self.lower[variables]) & (gradient - error <= extremes.largest[group])
         reach: np.ndarray = growing | falling
         return reach
 

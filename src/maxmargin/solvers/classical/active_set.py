@@ -30,11 +30,14 @@ import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.matrices.lazy_row_cache import LazyRowCache
+from maxmargin.precision import ZERO_CURVATURE
 from maxmargin.problems import Counters, DualProblem, Solution, Status
-from maxmargin.problems.certificate import of_samples, offset_bounds
-from maxmargin.solvers.classical.ascent import Ascent, EndedError
-from maxmargin.solvers.classical.free_factor import CANCELLED, FreeFactor
-from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
+from maxmargin.problems.certificate import of_samples
+from maxmargin.problems.gradient_extremes import offset_bounds
+from maxmargin.solvers.classical.ascent import Ascent
+from maxmargin.solvers.classical.free_factor import FreeFactor
+from maxmargin.solvers.monitor import Monitor, SolverStoppedError
+from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: Steps, and steps per variable, that must halve the violation.
 PATIENCE, PATIENCE_PER_VARIABLE = 1000, 20
@@ -181,8 +184,8 @@ class _Run(Ascent):
         slope, bend = float(along @ (gradient - offset)[moving]), float(along @ image[moving])
         room = self.box.room(dual, moving, along)
         longest = float(room.min())
-        if longest == np.inf and bend <= CANCELLED * self._largest * float(np.abs(along).sum()) ** 2:
-            raise EndedError(Status.UNBOUNDED)
+        if longest == np.inf and bend <= ZERO_CURVATURE * self._largest * float(np.abs(along).sum()) ** 2:
+            raise SolverStoppedError(Status.UNBOUNDED)
         step = max(0.0, min(slope / bend if bend > 0 else np.inf, longest))
         new = self.box.moved(dual, moving, along, step, room)
         moves = bool((new != dual).any())

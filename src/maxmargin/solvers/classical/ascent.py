@@ -14,26 +14,17 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.backends.optimality import known_gap, known_violation
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.numerics import inner
+from maxmargin.precision import BOUND_TOLERANCE
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.resources import blas_thread_limit
+from maxmargin.solvers.monitor import Monitor, SolverStoppedError
 from maxmargin.solvers.progress_snapshot import standing
 from maxmargin.solvers.smo.hard_margin import grows_without_limit, squared_radius
-from maxmargin.solvers.stopping import Monitor
+from maxmargin.solvers.stall_detector import StallDetector
 
 #: How often a gradient computed afresh may find the violation not halved since the last time, and the dual not risen
 #: by more than this part of it either.
 REFRESHES, CREEPING = 3, 1e-10
-
-#: A value that close to a bound, relative to it, is on it; as in the native loops.
-ROUNDING = 1e-14
-
-
-class EndedError(Exception):
-    """A limit was reached, or somebody asked to stop."""
-
-    def __init__(self, status: Status) -> None:
-        super().__init__(status)
-        self.status = status
 
 
 class Ascent:
@@ -65,12 +56,11 @@ class Ascent:
         self.point = dual, self._gradient_of(dual)
         self.iterations = 0
         self.active = problem.size
-        self._patience = patience
+        self._stall = StallDetector(patience)
         self.box = Box(problem)
         self._fresh = True  # whether the gradient was just computed
         self._refreshed, self._value = np.inf, self.dual_value  # the violation after the last time, and D
         self._strikes = 0
-        self._least, self._least_at = np.inf, 0
         self._radius: float | None = None
         self._refresh_evaluations = problem.size * int(np.count_nonzero(dual))
 
@@ -109,7 +99,7 @@ class Ascent:
                     1
                 ):  # products come one by one, and threads that wait for the next are in our way
                     status = self.climb()
-            except EndedError as ended:
+            except SolverStoppedError as ended:
                 status = ended.status
             self.monitor.report(self.progress, now=True)
         except KeyboardInterrupt:
@@ -119,10 +109,7 @@ class Ascent:
 
     def look(self) -> None:
         """Tell the callback, and end the run if it says so or a limit is reached."""
-        if (stop := self.monitor.limit_reached(self.iterations)) is not None:
-            raise EndedError(stop)
-        if self.monitor.report(self.progress, iterations=self.iterations):
-            raise EndedError(Status.STOPPED)
+        self.monitor.check(self.progress, self.iterations)
 
     def step_to(self, dual: Floats, gradient: Floats) -> None:
         """Go to a new point; that is one iteration."""
@@ -134,10 +121,8 @@ class Ascent:
         """Return how the run ends at the point, whose violation this is; None if it goes on."""
         if not self.has_limit and self.dual.any() and grows_without_limit(self):
             return Status.UNBOUNDED
-        if violation < 0.5 * self._least:
-            self._least, self._least_at = violation, self.iterations
-        tired = self.iterations - self._least_at > self._patience
-        if not (self._reached(violation) or tired):
+        stalled = self._stall.stalled(violation, self.iterations)
+        if not (self._reached(violation) or stalled):
             return None
         if not self._fresh:
             self.refresh()
@@ -147,7 +132,7 @@ class Ascent:
         value = self.dual_value
         self._strikes += violation > 0.5 * self._refreshed and value - self._value <= CREEPING * abs(value)
         self._refreshed, self._value = min(violation, self._refreshed), value
-        self._least, self._least_at = violation, self.iterations
+        self._stall.restart(violation, self.iterations)
         return Status.PRECISION if self._strikes > REFRESHES else None
 
     def refresh(self) -> None:
@@ -201,8 +186,8 @@ class Box:
 
     def __init__(self, problem: DualProblem) -> None:
         self.lower, self.upper = lower, upper = problem.lower, problem.upper
-        self._nearly_lower = lower + ROUNDING * np.abs(np.where(np.isfinite(lower), lower, 0.0))
-        self._nearly_upper = upper - ROUNDING * np.abs(np.where(np.isfinite(upper), upper, 0.0))
+        self._nearly_lower = lower + BOUND_TOLERANCE * np.abs(np.where(np.isfinite(lower), lower, 0.0))
+        self._nearly_upper = upper - BOUND_TOLERANCE * np.abs(np.where(np.isfinite(upper), upper, 0.0))
 
     def room(self, dual: Floats, moving: Indices, direction: Floats) -> Floats:
         """Return how far each moving variable can go along a direction (1.5.2)."""

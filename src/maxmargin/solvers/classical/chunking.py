@@ -20,8 +20,9 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.problems import DualProblem, Solution, feasible_start
 from maxmargin.solvers.classical.subproblems import SubproblemRun, SubproblemSolver, check_subproblem_solver
 from maxmargin.solvers.classical.violating_pairs import violating_variables
+from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.smo.pairwise import PairwiseSolver
-from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
+from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: The part of the tolerance to which the problem of a working set is solved: that of all variables is not smaller.
 INNER = 0.5

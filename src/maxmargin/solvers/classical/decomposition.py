@@ -23,8 +23,9 @@ from maxmargin.problems import Counters, DualProblem, Solution, feasible_start
 from maxmargin.solvers.classical.restriction import restrict
 from maxmargin.solvers.classical.subproblems import SubproblemRun, SubproblemSolver, check_subproblem_solver
 from maxmargin.solvers.classical.violating_pairs import violating_variables
+from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.smo.pairwise import PairwiseSolver
-from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
+from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: A subproblem is solved until its violation is this part of the violation among all variables.
 INNER = 0.1

@@ -19,13 +19,11 @@ from scipy.linalg.lapack import dpstrf, dtrtrs
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.lazy_row_cache import LazyRowCache
+from maxmargin.precision import ZERO_CURVATURE
 from maxmargin.problems import DualProblem
 
 #: A pivot below this, relative to the curvature it is left of, is rounding: the variable depends on the others.
 DEPENDENT = 1e-10
-
-#: The same, relative to the values whose difference the curvature is.
-CANCELLED = 1e-15
 
 
 class FreeFactor:
@@ -90,7 +88,7 @@ class FreeFactor:
         anchor = int(self.anchors_of(np.array([variable]))[0])
         cancelled = self._curvature[variable] + (self._curvature[anchor] if anchor >= 0 else 0.0)
         pivot = own - float(column @ column)
-        if not pivot > DEPENDENT * own + CANCELLED * cancelled:
+        if not pivot > DEPENDENT * own + ZERO_CURVATURE * cancelled:
             return np.append(-self._backward(column), 1.0)
         count = len(self.movers)
         triangle = np.zeros((count + 1, count + 1), order="F")
@@ -129,7 +127,7 @@ class FreeFactor:
             return
         self.movers = movers
         system = np.array([self.reduce(self._image(int(variable))[0]) for variable in movers])
-        smallest = DEPENDENT * float(np.abs(np.diagonal(system)).max()) + CANCELLED * float(self._curvature.max())
+        smallest = DEPENDENT * float(np.abs(np.diagonal(system)).max()) + ZERO_CURVATURE * float(self._curvature.max())
         factor, pivots, rank, _ = dpstrf(system, tol=smallest, lower=0)
         self._triangle = np.asfortranarray(np.triu(factor[:rank, :rank]))
         self.movers = movers[pivots[:rank] - 1]

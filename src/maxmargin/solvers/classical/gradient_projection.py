@@ -22,10 +22,13 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.lazy_row_cache import LazyRowCache
+from maxmargin.precision import ZERO_CURVATURE
 from maxmargin.problems import Counters, DualProblem, Solution, Status
-from maxmargin.problems.certificate import of_samples, offset_bounds
+from maxmargin.problems.certificate import of_samples
+from maxmargin.problems.gradient_extremes import offset_bounds
 from maxmargin.solvers.classical.ascent import Ascent
-from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
+from maxmargin.solvers.monitor import Monitor
+from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: How search directions follow one another.
 DIRECTIONS = ("conjugate", "gradient")
@@ -38,9 +41,6 @@ ENOUGH = 0.3
 
 #: Steps that may be taken in any case before the working set is reconsidered.
 AT_LEAST = 50
-
-#: A curvature below this, relative to what was added up, is zero.
-FLAT = 1e-15
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class _Run(Ascent):
         room = self.box.room(dual, working, direction)
         longest = float(room.min())
         step = min(slope / bend if bend > 0 else np.inf, longest)
-        if longest == np.inf and bend <= FLAT * self._largest * float(np.abs(direction).sum()) ** 2:
+        if longest == np.inf and bend <= ZERO_CURVATURE * self._largest * float(np.abs(direction).sum()) ** 2:
             return Status.UNBOUNDED
         new = self.box.moved(dual, working, direction, step, room)
         if (new == dual).all():

@@ -33,10 +33,13 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.matrices import CachedMatrix
+from maxmargin.precision import BOUND_TOLERANCE
 from maxmargin.problems import Counters, DualProblem, Solution, Status
-from maxmargin.problems.certificate import of_samples, offset_between, offset_bounds
-from maxmargin.solvers.classical.ascent import ROUNDING, Ascent, EndedError
-from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
+from maxmargin.problems.certificate import of_samples
+from maxmargin.problems.gradient_extremes import offset_between, offset_bounds
+from maxmargin.solvers.classical.ascent import Ascent
+from maxmargin.solvers.monitor import Monitor, SolverStoppedError
+from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: Steps, and steps per variable, that must halve the violation.
 PATIENCE, PATIENCE_PER_VARIABLE = 200_000, 100
@@ -78,9 +81,9 @@ class Variable(NamedTuple):
     def moved(self, step: float, up: float, down: float) -> float:
         """Return the value after a step; `up` and `down` are where a bound is met, exactly (1.7.4.1)."""
         value = self.value + step
-        if step >= up or (np.isfinite(self.upper) and self.upper - value <= ROUNDING * abs(self.upper)):
+        if step >= up or (np.isfinite(self.upper) and self.upper - value <= BOUND_TOLERANCE * abs(self.upper)):
             return self.upper
-        if step <= down or (np.isfinite(self.lower) and value - self.lower <= ROUNDING * abs(self.lower)):
+        if step <= down or (np.isfinite(self.lower) and value - self.lower <= BOUND_TOLERANCE * abs(self.lower)):
             return self.lower
         return value
 
@@ -211,7 +214,7 @@ class _Run(Ascent):
         bend = float(self._curvature[i] + self._curvature[j] - 2.0 * rows[0, j])
         step, *values = clipped_pair(self._variable(i), self._variable(j), float(gradient[i] - gradient[j]), bend)
         if not np.isfinite(step):
-            raise EndedError(Status.UNBOUNDED)
+            raise SolverStoppedError(Status.UNBOUNDED)
         if not self._go([i, j], values, gradient - step * (rows[0] - rows[1]), np.array([step, -step])):
             return False
         # The offset for which a sample between its bounds has no error; between two if neither is.
@@ -226,7 +229,7 @@ class _Run(Ascent):
         up, down = variable.upper - variable.value, variable.lower - variable.value
         step = clipped_step(float(gradient[i]), float(self._curvature[i]), down, up)
         if not np.isfinite(step):
-            raise EndedError(Status.UNBOUNDED)
+            raise SolverStoppedError(Status.UNBOUNDED)
         row = self._rows.rows(np.array([i]))[0]
         return self._go([i], [variable.moved(step, up, down)], gradient - step * row, np.array([step]))
 

@@ -16,11 +16,9 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
+from maxmargin.precision import BOUND_TOLERANCE
 from maxmargin.problems import DualProblem
 from maxmargin.solvers.block.subproblem import renumbered
-
-#: A value that close to a bound, relative to it, is on it; as in the native loop.
-ROUNDING = 1e-14
 
 
 def restrict(
@@ -55,7 +53,7 @@ def changed(problem: DualProblem, variables: Indices, dual: Floats, part: DualPr
     lower, upper = problem.lower[variables], problem.upper[variables]
     values = dual[variables] + change
     with np.errstate(invalid="ignore"):  # an open bound is never reached
-        at_upper = (change == part.upper) | (upper - values <= ROUNDING * np.abs(upper)) & np.isfinite(upper)
-        at_lower = (change == part.lower) | (values - lower <= ROUNDING * np.abs(lower)) & np.isfinite(lower)
+        at_upper = (change == part.upper) | (upper - values <= BOUND_TOLERANCE * np.abs(upper)) & np.isfinite(upper)
+        at_lower = (change == part.lower) | (values - lower <= BOUND_TOLERANCE * np.abs(lower)) & np.isfinite(lower)
     still = change == 0
     return np.where(still, dual[variables], np.where(at_upper, upper, np.where(at_lower, lower, values)))

@@ -23,8 +23,10 @@ from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
 from maxmargin.solvers.classical.restriction import changed, restrict
 from maxmargin.solvers.dual_point import DualPoint
+from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.smo.hard_margin import grows_without_limit, squared_radius
-from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
+from maxmargin.solvers.stall_detector import StallDetector
+from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: How often the tolerance of a subproblem that changed nothing becomes ten times smaller.
 TIGHTER = 8
@@ -125,8 +127,7 @@ class SubproblemRun(ABC):
 
     def solve(self) -> Status:
         """Work until the point is optimal or a limit is reached."""
-        least, least_at = np.inf, 0  # the smallest violation so far, by halves, and after how many rounds
-        patience = PATIENCE + PATIENCE_PER_VARIABLE * self.problem.size if self.has_limit else np.inf
+        stall = StallDetector(PATIENCE + PATIENCE_PER_VARIABLE * self.problem.size if self.has_limit else np.inf)
         while not self.point.meets(self.monitor.rule):
             if (stop := self.monitor.limit_reached(self.iterations)) is not None:
                 return stop
@@ -134,9 +135,7 @@ class SubproblemRun(ABC):
                 return Status.STOPPED
             if self.rounds and grows_without_limit(self):
                 return Status.UNBOUNDED
-            if self.point.violation < 0.5 * least:
-                least, least_at = self.point.violation, self.rounds
-            if self.rounds - least_at > patience:
+            if stall.stalled(self.point.violation, self.rounds):
                 return Status.PRECISION
             if (end := self._round(self.choose())) is not None:
                 return end
@@ -152,8 +151,8 @@ class SubproblemRun(ABC):
             rule = StoppingRule(
                 violation=violation,
                 gap=gap,
-                max_iterations=self.monitor.steps_left(self.iterations),
-                max_seconds=self.monitor.time_left(),
+                max_iterations=self.monitor.iterations_left(self.iterations),
+                max_seconds=self.monitor.seconds_left(),
             )
             solver: SubproblemSolver = replace(self.inner, stopping=rule)  # type: ignore[type-var]  # a dataclass
             solution = solver.solve(part, callback=None if self.monitor.callback is None else self._listen)

@@ -38,7 +38,8 @@ from maxmargin.problems.sparse_certificate import feasible_within, features_of_s
 from maxmargin.resources import blas_thread_limit
 from maxmargin.solvers.linear.linear_point import LinearPoint
 from maxmargin.solvers.linear.sparse_model import minimise_model
-from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
+from maxmargin.solvers.monitor import Monitor
+from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: Weights in the first round at least, and how many times those that are not 0 in each.
 FEWEST, TIMES = 100, 2
@@ -131,7 +132,7 @@ class DescentRun:
         """Work until the point is good enough, a limit is reached or rounding is all that is left."""
         self.look()
         try:
-            self.monitor.begin(self._progress)
+            self.monitor.report_start(self._progress)
             with blas_thread_limit(1):  # its matrices are small, and threads that wait for the next would be in our way
                 return self._solve()
         except KeyboardInterrupt:
@@ -268,7 +269,7 @@ class DescentRun:
                 self._curvature, order, begin, min(len(order), begin + step),
             )  # fmt: skip
             worst = max(worst, met)
-            if self.monitor.time_left() == 0.0:
+            if self.monitor.seconds_left() == 0.0:
                 return worst, Status.MAX_SECONDS
         self.iterations += 1
         return worst, None

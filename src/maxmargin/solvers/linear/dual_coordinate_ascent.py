@@ -37,7 +37,8 @@ from maxmargin.solvers.linear.linear_point import (
     mended,
     primal_value,
 )
-from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
+from maxmargin.solvers.monitor import Monitor
+from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: Multiplications between two looks at the clock.
 STRETCH = 2 * 10**7
@@ -55,7 +56,7 @@ FIRST_LOOK = 8
 SMALL_GAP = 1e-6
 
 #: If so many passes have not raised the dual by more than this part, rounding is all that is left.
-PATIENCE, ROUNDING = 1000, 1e-13
+PATIENCE, MIN_RELATIVE_ASCENT = 1000, 1e-13
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ class AscentRun:
         return float(2.0 * np.log(goal / last) / np.log(last / first)) if 0 < last < first and goal > 0 else np.inf
 
     def _solve(self, worth_it: Callable[[], bool] | None) -> Status | None:
-        self.monitor.begin(self._progress)
+        self.monitor.report_start(self._progress)
         if self.point.accepted(self.rule):
             return Status.CONVERGED
         best, best_at, next_look = self.point.value, self.iterations, self.iterations + self._between_looks()
@@ -151,7 +152,7 @@ class AscentRun:
                 return stop
             if self.monitor.report(self._progress):
                 return Status.STOPPED
-            if self.point.value > best + ROUNDING * abs(best):
+            if self.point.value > best + MIN_RELATIVE_ASCENT * abs(best):
                 best, best_at = self.point.value, self.iterations
             elif self.iterations - best_at > PATIENCE:
                 return self.point.no_better_possible(self.problem, self.rows, self.rule)

@@ -16,15 +16,11 @@ from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.numerics import inner
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
-from maxmargin.problems.certificate import (
-    of_samples,
-    offset_between,
-    offset_bounds,
-    residuals,
-    violation_of,
-)
+from maxmargin.problems.certificate import of_samples, residuals
+from maxmargin.problems.gradient_extremes import gradient_extremes, offset_between, violation_of
 from maxmargin.problems.offsets import offsets_of_least_loss
-from maxmargin.solvers.stopping import Monitor, StoppingRule
+from maxmargin.solvers.monitor import Monitor
+from maxmargin.solvers.stopping import StoppingRule
 
 
 def features_of(problem: DualProblem, name: str) -> Features:
@@ -120,14 +116,14 @@ class LinearPoint:
         gradient = problem.linear - decisions - problem.ridge * dual
         if not np.isfinite(gradient).all():
             raise ValueError(NON_FINITE_MESSAGE)
-        bounds = offset_bounds(problem, dual, gradient)
-        offset = offset_between(*bounds)
+        extremes = gradient_extremes(problem, dual, gradient)
+        offset = offset_between(*extremes.offset_bounds)
         if rule.relative_gap is not None:  # then the weights are judged by themselves
             offset = offsets_of_least_loss(problem, problem.linear - decisions, offset, rows.threads_for(problem.size))
         slack = problem.linear - decisions - (of_samples(problem, offset) if problem.groups else 0.0)
         value = dual_value(problem, dual, weights)
         gap = float(residuals(problem, dual, slack).sum())
-        violation = violation_of(problem, *bounds, dual, gradient)
+        violation = violation_of(extremes, gradient)
         return cls(dual, weights, offset, value + gap, value, gradient, violation)
 
     @property

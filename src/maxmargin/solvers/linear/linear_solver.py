@@ -20,8 +20,9 @@ from maxmargin.solvers.linear.linear_point import LinearPoint, features_of
 from maxmargin.solvers.linear.newton_equations import EXACT
 from maxmargin.solvers.linear.newton_start import Beginning, near
 from maxmargin.solvers.linear.semismooth_newton import NewtonRun
+from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.smo.pairwise import PairwiseSolver
-from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
+from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: A sample of the samples has at least so many, and so many for each feature; and it is this part of all.
 FEWEST, FOR_EACH_FEATURE, PART = 1000, 20, 16
@@ -78,7 +79,7 @@ class LinearSolver:
         begin, spent = Beginning(point), Counters()
         if point.accepted(self.stopping):
             return point.solution(Status.CONVERGED, spent, monitor)
-        monitor.begin(lambda: point.progress(0, monitor))
+        monitor.report_start(lambda: point.progress(0, monitor))
         cheap = step_price(rows) <= CHEAP_STEP
         if start is None and cheap:
             found, spent, ended = solution_of_a_sample(problem, rows, monitor, self.seed)
@@ -142,11 +143,11 @@ def by_pairs(
     if problem.size > FEW:
         return Status.PRECISION, point, 0
     for violation in VIOLATIONS:
-        left = monitor.steps_left(iterations + -(-steps // problem.size))
+        left = monitor.iterations_left(iterations + -(-steps // problem.size))
         most = PAIR_STEPS * problem.size
         allowed = most if left is None else min(most, left * problem.size)
-        stopping = StoppingRule(violation, None, allowed, monitor.time_left())
-        solution = PairwiseSolver(stopping=stopping).solve(problem, dual, monitor.listener)
+        stopping = StoppingRule(violation, None, allowed, monitor.seconds_left())
+        solution = PairwiseSolver(stopping=stopping).solve(problem, dual, monitor.nested_callback)
         dual, steps = solution.dual, steps + solution.counters.iterations
         point = point.or_better(LinearPoint.start(problem, rows, dual, rule))
         passes = -(-steps // problem.size)
@@ -215,14 +216,14 @@ def solution_of_a_sample(
         )
     except InfeasibleProblemError:  # the sample cannot keep a sum that all together can
         return None, Counters(), None
-    rule = StoppingRule(np.finfo(float).tiny, None, monitor.steps_left(0), monitor.time_left(), ROUGH)
+    rule = StoppingRule(np.finfo(float).tiny, None, monitor.iterations_left(0), monitor.seconds_left(), ROUGH)
     few = features_of(some, "linear")
     found, spent, ended = solution_of_a_sample(some, few, monitor, seed + 1)
     if ended is not None:
         return found, spent, ended
     point = LinearPoint.start(some, few, None, rule)
     begin = Beginning(point) if found is None else near(some, few, found.weights, found.offset, rule)
-    run = NewtonRun(some, few, begin, Monitor(rule, monitor.listener))
+    run = NewtonRun(some, few, begin, Monitor(rule, monitor.nested_callback))
     run.point = point.or_better(begin.point)
     run.iterations = spent.iterations
     status = run.solve()

@@ -24,6 +24,7 @@ from maxmargin._typing import Floats
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.numerics import inner
+from maxmargin.precision import OBJECTIVE_TOLERANCE
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
 from maxmargin.problems.certificate import of_samples
 from maxmargin.problems.offsets import offsets_of_least_loss
@@ -39,7 +40,8 @@ from maxmargin.solvers.linear.linear_point import (
 from maxmargin.solvers.linear.newton_equations import EXACT, NewtonEquations, by_features, step_by_features
 from maxmargin.solvers.linear.newton_start import SHARPEST, Beginning, squared_length
 from maxmargin.solvers.linear.running_moments import RunningMoments
-from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
+from maxmargin.solvers.monitor import Monitor
+from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: The rounded problem counts as solved when its own gap is this part of the whole gap.
 SOLVED = 0.05
@@ -65,9 +67,6 @@ NEARLY, SWAMPED = 2, 1e9
 
 #: So many steps without a better point are the sign that rounding is all that is left.
 PATIENCE = 100
-
-#: Values are not told apart better than this, relatively.
-ROUNDING = 1e-14
 
 #: How exact the search along a step is: what it leaves of the slope. And what a whole step may leave without a search.
 SLOPE_LEFT, FULL_STEP = 1e-2, 0.25
@@ -143,7 +142,7 @@ class NewtonRun:
             return Status.INTERRUPTED
 
     def _solve(self) -> Status:
-        self.monitor.begin(self._progress)
+        self.monitor.report_start(self._progress)
         if self.point.accepted(self.rule):
             return Status.CONVERGED
         while True:
@@ -237,7 +236,7 @@ class NewtonRun:
         """Whether the rounded problem is solved well enough for the next one."""
         away = self._response - self.centre
         whole = min(self._primal - self._value - self._mending, self.sigma * inner(away, away))
-        within = self._apart <= SOLVED * max(whole, 0.0) + ROUNDING * abs(self._value)
+        within = self._apart <= SOLVED * max(whole, 0.0) + OBJECTIVE_TOLERANCE * abs(self._value)
         return within and float(np.abs(self._lacking).sum()) <= 1e-2 * self._size
 
     def _judge(self) -> bool:
@@ -273,7 +272,7 @@ class NewtonRun:
 
     def _judge_dual(self) -> bool:
         """Judge the responses with their own weights: only worth a look when these are nearly the primal ones."""
-        far = 0.5 * max(self._primal - self._value, 0.0) + ROUNDING * abs(self._value)
+        far = 0.5 * max(self._primal - self._value, 0.0) + OBJECTIVE_TOLERANCE * abs(self._value)
         if self.sigma > 0 and self._apart > far:
             return False
         found = LinearPoint.start(self.problem, self.rows, self._response, self.rule)

@@ -24,11 +24,14 @@ import numpy as np
 from maxmargin._typing import Floats
 from maxmargin.backends.optimality import known_gap, known_violation
 from maxmargin.matrices import NON_FINITE_MESSAGE
+from maxmargin.precision import NEGATIVE_CURVATURE
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.problems.certificate import of_samples
 from maxmargin.solvers.linear_system.factors import Factor, partial_factor, whole_factor
+from maxmargin.solvers.monitor import Monitor, SolverStoppedError
 from maxmargin.solvers.progress_snapshot import standing
-from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
+from maxmargin.solvers.stall_detector import StallDetector
+from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: In single precision, the part of the violation at which the gradient is computed afresh.
 REFRESH = 1e-3
@@ -48,9 +51,6 @@ AT_ONCE = 2048
 
 #: The most columns of a partial factor, and the least where memory is short.
 MOST_COLUMNS, FEWEST_COLUMNS = 2048, 64
-
-#: A curvature below minus so much, relative to what was added up, means that the matrix is indefinite.
-ROUNDING = 1e-12
 
 INDEFINITE = (
     "the kernel is indefinite, and with these costs the least squares have no minimum; "
@@ -93,14 +93,6 @@ class LinearSystemSolver:
         return Solution(dual, gradient, status, counters, trace=monitor.trace)
 
 
-class _EndedError(Exception):
-    """A limit was reached."""
-
-    def __init__(self, status: Status) -> None:
-        super().__init__(status)
-        self.status = status
-
-
 class _Run:
     """One run of the solver.
 
@@ -122,7 +114,7 @@ class _Run:
         """Work until the point is optimal, a limit is reached or rounding is all that is left."""
         try:
             return self._refine()
-        except _EndedError as ended:
+        except SolverStoppedError as ended:
             return ended.status
 
     def progress(self) -> Progress:
@@ -199,7 +191,7 @@ class _Run:
         remainder = projection.remainder(self.point[1])
         step = towards = projection.solve(remainder)
         slope = float(remainder @ towards)
-        least, least_at = np.inf, self.iterations
+        stall = StallDetector(PATIENCE, step=self.iterations)
         while slope > 0:
             image = way.product(step) + problem.ridge * step
             bend = float(step @ image)
@@ -213,9 +205,8 @@ class _Run:
             self.iterations += 1
             self.evaluations += problem.size**2
             violation = self._violation()
-            if violation < PROGRESS * least:
-                least, least_at = violation, self.iterations
-            tired = self.iterations >= way.until or self.iterations - least_at > PATIENCE
+            stalled = stall.stalled(violation, self.iterations)
+            tired = self.iterations >= way.until or stalled
             if violation <= target or way.refresh == 1.0 or tired or self._gap_reached():
                 return
             self._look()
@@ -228,9 +219,9 @@ class _Run:
     def _look(self) -> None:
         """Tell the callback, and end the run if it says so or a limit is reached."""
         if (stop := self.monitor.limit_reached(self.iterations)) is not None:
-            raise _EndedError(stop)
+            raise SolverStoppedError(stop)
         if self.monitor.report(self.progress):
-            raise _EndedError(Status.STOPPED)
+            raise SolverStoppedError(Status.STOPPED)
 
     def _violation(self) -> float:
         return known_violation(self.problem, *self.point)
@@ -286,5 +277,5 @@ class _Projection:
 def _check_definite(problem: DualProblem, step: Floats, bend: float) -> None:
     """Raise if the curvature along a step is negative beyond rounding."""
     largest = float(np.abs(problem.curvature).max())
-    if bend < -ROUNDING * largest * float(np.abs(step).sum()) ** 2:
+    if bend < -NEGATIVE_CURVATURE * largest * float(np.abs(step).sum()) ** 2:
         raise ValueError(INDEFINITE)

@@ -17,14 +17,16 @@ import numpy as np
 from maxmargin._typing import Floats
 from maxmargin.backends.free_equations import solve_free
 from maxmargin.backends.interface import StopReason
+from maxmargin.precision import SMALLEST_DOUBLE
 from maxmargin.problems import Counters, DualProblem, Status
-from maxmargin.problems.certificate import of_samples, offset_between, offset_bounds
+from maxmargin.problems.certificate import of_samples
+from maxmargin.problems.gradient_extremes import offset_between, offset_bounds
 from maxmargin.solvers.dual_point import DualPoint
 from maxmargin.solvers.linear.linear_point import mended
+from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.smo.hard_margin import grows_without_limit
 from maxmargin.solvers.smo.working_set import SELECTION_RULES
 from maxmargin.solvers.smo.working_state import WorkingState
-from maxmargin.solvers.stopping import Monitor
 
 #: A bound is near if it is this part of the box away, or, where the box is open, of the largest variable.
 NEAR = 1e-3
@@ -48,7 +50,7 @@ def put_on_bounds(problem: DualProblem, answer: Floats) -> Floats:
     largest = float(np.abs(dual).max(initial=0.0))
     room = np.where(np.isinf(room), largest, room)
     # The offset is where the gradients of free variables are; the further off its bounds, the more of a free one.
-    trust = np.square(room / max(float(room.max(initial=0.0)), np.finfo(float).tiny))
+    trust = np.square(room / max(float(room.max(initial=0.0)), SMALLEST_DOUBLE))
     total = problem.group_sums(trust)
     middle = offset_between(*offset_bounds(problem, dual, gradient))
     mean = problem.group_sums(trust * gradient) / np.where(total > 0, total, 1.0)
@@ -124,8 +126,7 @@ class Crossover:
         state, rule = self.state, SELECTION_RULES["second_order"]
         end = state.iterations + max(FEWEST_STEPS, state.size)
         while state.iterations < end:
-            left = monitor.steps_left(state.iterations)
-            steps = end - state.iterations if left is None else min(end - state.iterations, left)
+            steps = monitor.next_steps(state.iterations, end - state.iterations)
             outcome = state.steps(rule, monitor.rule.violation, steps, monitor.time_slice())
             if outcome.reason in ENDS:
                 return ENDS[outcome.reason]

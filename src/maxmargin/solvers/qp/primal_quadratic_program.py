@@ -25,9 +25,10 @@ from maxmargin.matrices.features import Features
 from maxmargin.problems import DualProblem, Solution
 from maxmargin.resources import usable_memory
 from maxmargin.solvers.linear.linear_point import features_of, finite_norms
+from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.qp.backends import Answer, QuadraticProgram, backend_of
 from maxmargin.solvers.qp.program_run import PosedProgram, ProgramRun
-from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
+from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: Bytes for each stored value of the data, each sample and each square of a feature, with all copies inside a backend.
 BYTES_PER_VALUE, BYTES_PER_SAMPLE, BYTES_PER_SQUARE = 200, 2000, 50

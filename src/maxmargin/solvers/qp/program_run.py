@@ -14,9 +14,9 @@ import numpy as np
 from maxmargin._typing import Floats
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.solvers.dual_point import DualPoint
+from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.qp.backends import TIGHT, Answer, Demand, QuadraticProgram
 from maxmargin.solvers.qp.crossover import Crossover, put_on_bounds
-from maxmargin.solvers.stopping import Monitor
 
 #: Tolerances that are tried first where a gap is good enough.
 ROUGH = (1e-3, 1e-6)
@@ -113,7 +113,9 @@ class ProgramRun:
         rough = self.rule.gap is not None or self.rule.relative_gap is not None
         answered = False
         for tolerance in (*ROUGH, TIGHT) if rough else (TIGHT,):
-            demand = Demand(tolerance, self.monitor.steps_left(self.iterations), self.monitor.time_left(), self._look)
+            demand = Demand(
+                tolerance, self.monitor.iterations_left(self.iterations), self.monitor.seconds_left(), self._look
+            )
             answer = backend(posed.program, demand)
             self.iterations += answer.iterations
             if posed.no_limit(answer) and not self.problem.has_limit:

@@ -28,17 +28,16 @@ from scipy.linalg.lapack import dpotrf
 from maxmargin._typing import Floats
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.matrices.numerics import check_finite
+from maxmargin.precision import DOUBLE_EPSILON, NEGATIVE_EIGENVALUE
 from maxmargin.problems import DualProblem, Solution
 from maxmargin.resources import usable_memory
+from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.qp.backends import QuadraticProgram, backend_of
 from maxmargin.solvers.qp.program_run import PosedProgram, ProgramRun
-from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
+from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: Bytes for each value of the matrix, with all copies: ours, and what a backend was measured to take.
 BYTES_PER_VALUE = {"clarabel": 88, "osqp": 64, "highs": 88, "piqp": 64, "proxqp": 128}
-
-#: An eigenvalue below minus so much, relative to the largest value, is no rounding error.
-INDEFINITE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ def pose_dual(problem: DualProblem) -> PosedProgram:
     values = np.ascontiguousarray(problem.matrix.block(everything, everything))
     check_finite(values)
     program, unit, scale = pose_program(problem, values)
-    rounding = np.finfo(float).eps * problem.size * float(np.abs(values).max(initial=0.0))
+    rounding = DOUBLE_EPSILON * problem.size * float(np.abs(values).max(initial=0.0))
     check_convex(program.quadratic, rounding * scale)
     return PosedProgram(
         program=program,
@@ -137,7 +136,7 @@ def check_convex(quadratic: Floats, rounding: float = 0.0) -> None:
     """Raise if the matrix has an eigenvalue that is negative beyond the errors of its values."""
     largest = float(np.abs(quadratic).max(initial=0.0))
     shifted = quadratic.copy()
-    shifted.ravel()[:: len(quadratic) + 1] += (INDEFINITE * largest or 1.0) + rounding
+    shifted.ravel()[:: len(quadratic) + 1] += (NEGATIVE_EIGENVALUE * largest or 1.0) + rounding
     if dpotrf(shifted, lower=1, overwrite_a=True)[1] == 0:
         return
     least = eigvalsh(quadratic, subset_by_index=[0, 0])[0] / largest

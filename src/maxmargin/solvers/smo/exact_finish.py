@@ -13,10 +13,10 @@ import numpy as np
 from maxmargin._typing import Indices
 from maxmargin.backends.free_equations import solve_free
 from maxmargin.backends.interface import StopReason
+from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.smo.shrinking import unshrink
 from maxmargin.solvers.smo.working_set import SELECTION_RULES
 from maxmargin.solvers.smo.working_state import WorkingState
-from maxmargin.solvers.stopping import Monitor
 
 ROUNDS = 20
 PAIR_STEPS = 16  # between two solutions of the linear equations

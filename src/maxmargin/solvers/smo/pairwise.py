@@ -20,13 +20,15 @@ from maxmargin._typing import Floats
 from maxmargin.backends.interface import StopReason
 from maxmargin.backends.optimality import known_gap
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
+from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.progress_snapshot import standing
 from maxmargin.solvers.smo.exact_finish import accelerate, exact_finish
 from maxmargin.solvers.smo.hard_margin import grows_without_limit
 from maxmargin.solvers.smo.shrinking import reconsider, shrink, unshrink
 from maxmargin.solvers.smo.working_set import selection_code
 from maxmargin.solvers.smo.working_state import WorkingState
-from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
+from maxmargin.solvers.stall_detector import StallDetector
+from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: So many steps, and so many for each variable, must halve the violation; else rounding undoes what the steps do.
 PATIENCE, PATIENCE_PER_VARIABLE = 2_000_000, 1000
@@ -67,7 +69,7 @@ class PairwiseSolver:
         rule = selection_code(self.selection)
         state = WorkingState(problem, feasible_start(problem, start), self.cache_bytes, self.shrinking)
         try:
-            monitor.begin(lambda: self._progress(problem, state, monitor))
+            monitor.report_start(lambda: self._progress(problem, state, monitor))
             status = self._iterate(problem, state, rule, monitor)
             unshrink(state)
             if status is Status.CONVERGED and state.iterations and state.violation <= self.stopping.violation:
@@ -91,19 +93,16 @@ class PairwiseSolver:
         )
 
     def _iterate(self, problem: DualProblem, state: WorkingState, rule: int, monitor: Monitor) -> Status:
-        tolerance, limit = self.stopping.violation, self.stopping.max_iterations
+        tolerance = self.stopping.violation
         period = min(max(state.size, 100), 1000)  # at least 100: on tiny problems a check costs more than a step
         next_check = period
         checks = 0
         looked_again = False  # whether all variables were reconsidered near the end
-        least, least_at = np.inf, 0  # the smallest violation so far, by halves, and after how many steps
         # A dual without a limit grows until it is found out, and its violation does not fall meanwhile.
-        patience = PATIENCE + PATIENCE_PER_VARIABLE * state.size if state.has_limit else np.inf
+        stall = StallDetector(PATIENCE + PATIENCE_PER_VARIABLE * state.size if state.has_limit else np.inf)
         while True:
             steps = next_check - state.iterations
-            if limit is not None:
-                steps = min(steps, limit - state.iterations)
-            steps = monitor.stretch(state.iterations, steps)
+            steps = monitor.next_steps(state.iterations, steps)
             outcome = state.steps(rule, tolerance, steps, monitor.time_slice())
             if outcome.reason is StopReason.OPTIMAL:
                 if state.active == state.size:
@@ -122,9 +121,7 @@ class PairwiseSolver:
                 return stop
             if monitor.report(lambda: self._progress(problem, state, monitor), iterations=state.iterations):
                 return Status.STOPPED
-            if state.violation < 0.5 * least:
-                least, least_at = state.violation, state.iterations
-            if state.iterations - least_at > patience:
+            if stall.stalled(state.violation, state.iterations):
                 return Status.PRECISION
             if state.iterations >= next_check:
                 next_check = state.iterations + period

@@ -22,10 +22,12 @@ import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
-from maxmargin.problems.certificate import of_samples, offset_bounds, response, violation_of
+from maxmargin.problems.certificate import of_samples, response
+from maxmargin.problems.gradient_extremes import gradient_extremes, violation_of
 from maxmargin.problems.offsets import offsets_of_least_loss
 from maxmargin.solvers.linear.linear_point import dual_value, features_of, primal_value
-from maxmargin.solvers.stopping import Monitor, StoppingRule
+from maxmargin.solvers.monitor import Monitor
+from maxmargin.solvers.stopping import StoppingRule
 
 #: Weights and decisions beyond this are taken to have diverged; their squares can still be computed.
 LARGEST = 1e100
@@ -93,8 +95,7 @@ class PrimalBounds:
         decisions = self.rows.decisions(self.dual_weights)
         self.evaluate(self.dual_weights, decisions)
         gradient = self.problem.linear - decisions - self.problem.ridge * self.dual
-        low, high = offset_bounds(self.problem, self.dual, gradient)
-        self.violation = violation_of(self.problem, low, high, self.dual, gradient)
+        self.violation = violation_of(gradient_extremes(self.problem, self.dual, gradient), gradient)
         return self.violation
 
     def reached(self, rule: StoppingRule) -> bool:

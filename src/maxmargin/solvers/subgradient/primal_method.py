@@ -13,7 +13,8 @@ from maxmargin._typing import Floats
 from maxmargin.problems import DualProblem, Solution, Status
 from maxmargin.problems.certificate import response
 from maxmargin.solvers.linear.linear_point import features_of, finite_norms
-from maxmargin.solvers.stopping import Callback, Monitor, StoppingRule
+from maxmargin.solvers.monitor import Monitor
+from maxmargin.solvers.stopping import Callback, StoppingRule
 from maxmargin.solvers.subgradient.primal_bounds import PrimalBounds
 from maxmargin.solvers.subgradient.step_sizes import StepSize, best_by_trial
 
@@ -60,7 +61,7 @@ def follow(
     run: Run | None = None
     try:
         met = bounds.look() <= rule.violation or bounds.reached(rule)
-        monitor.begin(lambda: bounds.progress(0, monitor))
+        monitor.report_start(lambda: bounds.progress(0, monitor))
         status = Status.CONVERGED if met else monitor.limit_reached(0)
         if status is None:
             run = begin(bounds)
