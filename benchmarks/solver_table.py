@@ -79,7 +79,7 @@ def table(make: Callable[[], tuple[Any, Any]], parameters: dict[str, Any], names
         counters, judged = run.counters, run.certificate
         kernel_values = f"{counters.kernel_evaluations:,}" if counters.kernel_evaluations else "none"
         gap = "" if judged is None else f"{judged.relative_gap:.0e}"
-        remark = "" if run.word == "converged" else run.word
+        remark = "" if run.outcome == "converged" else run.outcome
         lines.append(
             f"| `{name}` | {seconds[name]:.3g} | {counters.iterations:,} | {kernel_values} | {gap} | "
             f"{run.support_vectors:,} | {remark} |"

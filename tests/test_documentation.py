@@ -9,7 +9,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pytest
 
-from maxmargin.comparison import comparing
+from maxmargin.comparison import solver_comparison
 from maxmargin.datasets import sample_files, scaling
 from maxmargin.estimators.active import active_learner, active_query, importance_weights
 from maxmargin.estimators.kernel import (
@@ -116,7 +116,7 @@ DISPLAYS = [coefficient_path, convergence, decision_regions, kernel_matrix, row_
 
 
 @pytest.mark.parametrize(
-    "module", [*ESTIMATORS, *DATASETS, *FEATURE_MAPS, *DISPLAYS, comparing], ids=lambda module: module.__name__
+    "module", [*ESTIMATORS, *DATASETS, *FEATURE_MAPS, *DISPLAYS, solver_comparison], ids=lambda module: module.__name__
 )
 def test_docstring_examples_run(module):
     found = doctest.testmod(module)

@@ -1,4 +1,4 @@
-"""`maxmargin compare`: data of every kind, results of every kind, mistakes, a terminal, and Ctrl-C."""
+"""`maxmargin compare`: data formats, forms of the result, error messages, terminal output and Ctrl-C."""
 
 import json
 
@@ -37,32 +37,32 @@ def run(capsys, *arguments):
     return code, *capsys.readouterr()
 
 
-def judged(capsys, *arguments):
+def compare_json(capsys, *arguments):
     code, out, err = run(capsys, *arguments, "--json", "--threads", 1)
     assert (code, err) == (0, "")
     return json.loads(out)
 
 
 class TestData:
-    def test_every_form_of_the_same_data_gives_the_same_optimum(self, folder, capsys):
+    def test_optimum_does_not_depend_on_the_file_format(self, folder, capsys):
         options = ["-C", 10, "-g", 1, "--solvers", "pairwise", "--tol", "1e-8"]
         names = ("board.npz", "board.txt", "board.csv")
-        found = [judged(capsys, folder / name, *options)["runs"][0]["dual"] for name in names]
-        found.append(judged(capsys, folder / "board.tsv", *options, "--label", "first")["runs"][0]["dual"])
-        found.append(judged(capsys, "chessboard", "--samples", 60, *options)["runs"][0]["dual"])
+        found = [compare_json(capsys, folder / name, *options)["runs"][0]["dual"] for name in names]
+        found.append(compare_json(capsys, folder / "board.tsv", *options, "--label", "first")["runs"][0]["dual"])
+        found.append(compare_json(capsys, "chessboard", "--samples", 60, *options)["runs"][0]["dual"])
         np.testing.assert_allclose(found, found[0], rtol=1e-6)
 
-    def test_some_samples_of_a_file(self, folder, capsys):
-        drawn = [judged(capsys, folder / "board.npz", "--samples", 30, "--seed", seed) for seed in (0, 0, 1)]
-        assert [found["about"]["variables"] for found in drawn] == [30] * 3
+    def test_random_subset_of_a_file(self, folder, capsys):
+        drawn = [compare_json(capsys, folder / "board.npz", "--samples", 30, "--seed", seed) for seed in (0, 0, 1)]
+        assert [found["problem"]["variables"] for found in drawn] == [30] * 3
         values = [found["runs"][0]["dual"] for found in drawn]
         assert values[0] == values[1] != values[2]
-        assert judged(capsys, folder / "board.npz", "--samples", 1000)["about"]["variables"] == 60
+        assert compare_json(capsys, folder / "board.npz", "--samples", 1000)["problem"]["variables"] == 60
 
-    def test_one_class_against_the_rest(self, folder, capsys):
-        found = judged(capsys, folder / "three.npz", "--positive", "2")
+    def test_one_vs_rest(self, folder, capsys):
+        found = compare_json(capsys, folder / "three.npz", "--positive", "2")
         assert found["runs"][0]["status"] == "converged"
-        assert found["about"]["variables"] == 90
+        assert found["problem"]["variables"] == 90
 
     def test_labels_of_any_type(self):
         assert list(data.two_classes(np.array(["a", "b", "c"]), "b")) == [False, True, False]
@@ -100,43 +100,43 @@ class TestData:
 
 
 class TestResults:
-    def test_a_plain_table_where_there_is_no_terminal(self, capsys):
+    def test_plain_table_without_a_terminal(self, capsys):
         code, out, err = run(capsys, "chessboard", "--samples", 80, "-C", 10, "-g", 1)
         assert (code, err) == (0, "")
         lines = out.splitlines()
         assert lines[0].split() == [
             *("solver", "status", "seconds", "iterations"),
-            *("kernel", "values", "gap", "violation", "support", "vectors"),
+            *("kernel", "evals", "gap", "violation", "support", "vectors"),
         ]
         assert [line.split()[:2] for line in lines[1:]] == [["pairwise", "converged"], ["block", "converged"]]
         assert "\x1b" not in out
 
-    def test_the_solvers_that_are_named(self, capsys):
+    def test_solvers_by_name(self, capsys):
         code, out, _ = run(capsys, "chessboard", "--samples", 50, "--solvers", "block, linear ,")
         assert code == 0
         assert [line.split()[1] for line in out.splitlines()[1:3]] == ["converged", "failed"]
         assert "linear: solver='linear' keeps the weights" in out
-        names = {found["solver"] for found in judged(capsys, "chessboard", "--samples", 40, "--solvers", "all",
+        names = {found["solver"] for found in compare_json(capsys, "chessboard", "--samples", 40, "--solvers", "all",
                                                      "--kernel", "linear", "--max-iter", 50)["runs"]}  # fmt: skip
         assert {"pairwise", "linear", "subgradient"} <= names
 
-    def test_options_reach_the_machine(self, capsys):
-        found = judged(
+    def test_options_of_the_estimator(self, capsys):
+        found = compare_json(
             capsys, "chessboard", "--samples", 50, "--kernel", "poly", "--degree", 2, "--coef0", 1, "--gamma", "auto",
             "-C", 2, "--tol", "1e-5", "--gap", 3, "--max-seconds", 9, "--max-iter", 70, "--cache-size", 1,
         )  # fmt: skip
-        assert found["about"]["kernel"] == "Polynomial(degree=2, gamma=0.5, coef0=1.0)"
-        assert "C=2.0" in found["about"]["machine"]
+        assert found["problem"]["kernel"] == "Polynomial(degree=2, gamma=0.5, coef0=1.0)"
+        assert "C=2.0" in found["problem"]["estimator"]
         assert found["stopping"] == {
             "violation": 1e-5, "gap": 3.0, "max_iterations": 70, "max_seconds": 9.0, "relative_gap": None,
         }  # fmt: skip
 
-    def test_page_and_picture(self, tmp_path, capsys):
-        page, image = tmp_path / "page.html", tmp_path / "picture.png"
-        code, out, err = run(capsys, "chessboard", "--samples", 80, "--html", page, "--picture", image)
+    def test_page_and_plot(self, tmp_path, capsys):
+        page, image = tmp_path / "page.html", tmp_path / "plot.png"
+        code, out, err = run(capsys, "chessboard", "--samples", 80, "--html", page, "--plot", image)
         assert (code, err) == (0, "")
         assert out.startswith("solver")
-        assert "gap against time" in page.read_text(encoding="utf-8")
+        assert "gap over time" in page.read_text(encoding="utf-8")
         assert image.read_bytes().startswith(b"\x89PNG")
         assert image.stat().st_size > 20_000
 
@@ -145,7 +145,7 @@ class TestResults:
     ("arguments", "message"),
     [
         (["nowhere.txt"], "there is no file nowhere.txt, and the generators are bananas, chessboard, documents"),
-        (["chessboard", "--solvers", "smo"], "unknown solver 'smo'; the names are pairwise, block"),
+        (["chessboard", "--solvers", "smo"], "unknown solver 'smo'; choose from pairwise, block"),
         (["chessboard", "--solvers", ","], "at least one solver"),
         (["chessboard", "--kernel", "rfb"], "unknown kernel 'rfb'"),
         (["chessboard", "-C", "0"], "C must be a number above 0"),
@@ -161,7 +161,7 @@ class TestResults:
         (["notes.txt"], "no lines of LIBSVM text"),
     ],
 )
-def test_mistakes_are_one_sentence(arguments, message, folder, monkeypatch, capsys):
+def test_errors_are_one_line(arguments, message, folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     np.savez("fractions.npz", X=np.eye(3), y=np.array([0.1, 0.2, 0.3]))
     (folder / "notes.txt").write_text("some words\n", encoding="utf-8")
@@ -173,13 +173,13 @@ def test_mistakes_are_one_sentence(arguments, message, folder, monkeypatch, caps
 
 @pytest.fixture
 def slow(tmp_path):
-    """Noise that pair steps take very long for."""
+    """Random labels, on which pair steps converge slowly."""
     random = np.random.default_rng(0)
     np.savez(tmp_path / "noise.npz", X=random.normal(size=(3000, 4)), y=random.integers(0, 2, 3000))
     return tmp_path / "noise.npz"
 
 
-def test_a_live_table_on_a_terminal():
+def test_live_table_on_a_terminal():
     terminal = Terminal(
         "compare", "chessboard", "--samples", 300, "-C", 100, "-g", 1, "--solvers", "pairwise,block,linear"
     )
@@ -188,7 +188,7 @@ def test_a_live_table_on_a_terminal():
     assert terminal.code() == 0
     for words in ("waiting", "running"):
         assert words in written  # while it ran
-    assert "\x1b[1A" in written  # and was drawn over
+    assert "\x1b[1A" in written  # and was redrawn
     last = plain(written[written.rindex("solver ") :])
     assert [line.split()[:2] for line in last.splitlines()[1:4]] == [
         ["pairwise", "converged"],
@@ -198,7 +198,7 @@ def test_a_live_table_on_a_terminal():
     assert "running" not in last
 
 
-def test_ctrl_c_ends_the_solver_and_keeps_what_there_is(slow):
+def test_ctrl_c_keeps_the_runs_so_far(slow):
     terminal = Terminal(
         "compare", slow, "-C", "1e6", "-g", "5", "--tol", "1e-12", "--solvers", "linear,pairwise,block", columns=80
     )
@@ -216,7 +216,7 @@ def test_ctrl_c_ends_the_solver_and_keeps_what_there_is(slow):
     assert "Traceback" not in written
 
 
-def test_nothing_but_json_where_there_is_no_terminal():
+def test_only_json_without_a_terminal():
     done = call("compare", "chessboard", "--samples", "50", "--json")
     assert json.loads(done.stdout)["runs"][0]["status"] == "converged"
     assert done.stderr == ""

@@ -1,4 +1,4 @@
-"""`maxmargin compare`: several solvers on the same data, a live table, a result table, pictures and a page."""
+"""`maxmargin compare`: several solvers on the same data, with a table, a figure and an HTML page."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 from rich.console import Console
 
 from maxmargin.cli import data
-from maxmargin.cli.live_table import LiveTable, table_of
+from maxmargin.cli.live_table import LiveTable, make_table
 from maxmargin.comparison import Comparison, compare
-from maxmargin.comparison.picture import draw_off_screen, require_matplotlib
-from maxmargin.comparison.tables import cells, remarks
+from maxmargin.comparison.figure import draw_off_screen, require_matplotlib
+from maxmargin.comparison.report import cells, remarks, title_of
 from maxmargin.kernels import KERNELS
 from maxmargin.solvers import SOLVERS
 
-#: What the shell learns of a command that Ctrl-C has ended.
+#: Exit code after Ctrl-C.
 INTERRUPTED = 130
 
 
@@ -25,44 +25,46 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--solvers",
         metavar="NAMES",
-        help=f"names with commas between them, or all; by default a few that suit the kernel: {', '.join(SOLVERS)}",
+        help=f"comma-separated names, or all; the default depends on the kernel. Names: {', '.join(SOLVERS)}",
     )
-    machine = parser.add_argument_group("the machine")
-    machine.add_argument("--kernel", default="rbf", help=f"one of {', '.join(sorted(KERNELS))} [%(default)s]")
-    machine.add_argument("-C", type=float, default=1.0, help="cost of slack [%(default)s]")
-    machine.add_argument(
+    estimator = parser.add_argument_group("estimator")
+    estimator.add_argument("--kernel", default="rbf", help=f"one of {', '.join(sorted(KERNELS))} [%(default)s]")
+    estimator.add_argument("-C", type=float, default=1.0, help="penalty of slack [%(default)s]")
+    estimator.add_argument(
         "-g", "--gamma", type=_number_or_word, default="scale", help="a number, scale or auto [%(default)s]"
     )
-    machine.add_argument("--degree", type=int, default=3, help="of the polynomial kernel [%(default)s]")
-    machine.add_argument(
-        "--coef0", type=float, default=0.0, help="of the polynomial and the sigmoid kernel [%(default)s]"
+    estimator.add_argument("--degree", type=int, default=3, help="degree of the polynomial kernel [%(default)s]")
+    estimator.add_argument(
+        "--coef0", type=float, default=0.0, help="constant of the polynomial and the sigmoid kernel [%(default)s]"
     )
     data.add_data_options(parser)
-    parser.add_argument("--positive", metavar="LABEL", help="tell this class from the rest; needed for more than two")
-    parser.add_argument("--seed", type=int, default=0, help="of the data, and of solvers that draw [%(default)s]")
-    work = parser.add_argument_group("the work")
-    work.add_argument("--tol", type=float, default=1e-3, help="largest violation that is accepted [%(default)s]")
-    work.add_argument("--gap", type=float, help="duality gap that is accepted even if the violation is larger")
-    work.add_argument("--max-seconds", type=float, help="for each solver")
-    work.add_argument("--max-iter", type=int, help="for each solver; what an iteration is differs")
-    work.add_argument("--cache-size", type=float, metavar="MB", help="for rows of the matrix; else a quarter of memory")
-    work.add_argument("--threads", type=int, help="all cores if not given")
-    output = parser.add_argument_group("the result")
-    output.add_argument("--json", action="store_true", help="print everything as JSON in place of the table")
-    output.add_argument("--html", type=Path, metavar="FILE", help="write one page with table and pictures")
-    output.add_argument("--picture", type=Path, metavar="FILE", help="write the pictures: .png, .svg or .pdf")
+    parser.add_argument(
+        "--positive", metavar="LABEL", help="the positive class, against the rest; required for more than two classes"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of generators and randomised solvers [%(default)s]")
+    stopping = parser.add_argument_group("stopping and resources")
+    stopping.add_argument("--tol", type=float, default=1e-3, help="tolerance on the KKT violation [%(default)s]")
+    stopping.add_argument("--gap", type=float, help="tolerance on the duality gap, as an alternative to --tol")
+    stopping.add_argument("--max-seconds", type=float, help="time limit of each solver")
+    stopping.add_argument("--max-iter", type=int, help="iteration limit of each solver")
+    stopping.add_argument("--cache-size", type=float, metavar="MB", help="size of the kernel cache [a quarter of RAM]")
+    stopping.add_argument("--threads", type=int, help="number of threads [all cores]")
+    output = parser.add_argument_group("output")
+    output.add_argument("--json", action="store_true", help="print problem, runs and traces as JSON")
+    output.add_argument("--html", type=Path, metavar="FILE", help="write a page with the table and the figure")
+    output.add_argument("--plot", type=Path, metavar="FILE", help="write the figure: .png, .svg or .pdf")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Read the data, compare, report."""
-    for target in (options.html, options.picture):
+    """Run the command."""
+    for target in (options.html, options.plot):
         _check_target(target)
-    given = data.read_data(options, need_labels=True)
-    assert given.y is not None
-    labels = data.two_classes(given.y, options.positive)
-    with LiveTable(Console(stderr=True)) as watch:
-        found = compare(
-            (given.X, labels),
+    samples = data.read_data(options, need_labels=True)
+    assert samples.y is not None
+    labels = data.two_classes(samples.y, options.positive)
+    with LiveTable(Console(stderr=True)) as observer:
+        comparison = compare(
+            (samples.X, labels),
             _names(options.solvers),
             kernel=options.kernel,
             C=options.C,
@@ -76,27 +78,27 @@ def run(options: argparse.Namespace) -> int:
             cache_size=options.cache_size,
             n_jobs=options.threads,
             seed=options.seed,
-            name=given.name,
-            watch=watch,
+            name=samples.name,
+            observer=observer,
         )
-    _print(found, options.json)
+    _print(comparison, options.json)
     if options.html is not None:
-        options.html.write_text(found.to_html(), encoding="utf-8")
-    if options.picture is not None:
-        draw_off_screen(found).savefig(options.picture, dpi=120)
-    return INTERRUPTED if found.interrupted else 0
+        options.html.write_text(comparison.to_html(), encoding="utf-8")
+    if options.plot is not None:
+        draw_off_screen(comparison.runs, title_of(comparison.problem)).savefig(options.plot, dpi=120)
+    return INTERRUPTED if comparison.interrupted else 0
 
 
-def _print(found: Comparison, as_json: bool) -> None:
+def _print(comparison: Comparison, as_json: bool) -> None:
     console = Console(highlight=False)
     if as_json:
-        print(found.to_json())
+        print(comparison.to_json())
     elif console.is_terminal:
-        console.print(table_of([cells(run) for run in found.runs]))
-        for remark in remarks(found.runs):
+        console.print(make_table([cells(run) for run in comparison.runs]))
+        for remark in remarks(comparison.runs):
             console.print(remark, style="dim", markup=False)
     else:
-        print(found)
+        print(comparison)
 
 
 def _names(text: str | None) -> list[str] | str | None:
@@ -113,9 +115,9 @@ def _number_or_word(text: str) -> float | str:
 
 
 def _check_target(path: Path | None) -> None:
-    """Raise before any work if a file cannot be written in the end."""
+    """Raise before the computation if a figure cannot be written."""
     if path is None:
         return
     require_matplotlib()
     if not path.absolute().parent.is_dir():
-        raise ValueError(f"{path} cannot be written: there is no folder {path.parent}")
+        raise ValueError(f"cannot write {path}: there is no folder {path.parent}")
