@@ -1,4 +1,4 @@
-"""What every kernel must do. Inherit, and provide `kernel`."""
+"""Tests that every kernel must pass: inherit and provide the fixture `kernel`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ class KernelContract:
 
     positive_semidefinite = True
     sparse_input = True
-    computes_in_double = True  # whatever the samples are stored in; a user's own function computes as it likes
+    computes_in_float64 = True  # for samples of any precision; a user's function need not
 
     @pytest.fixture
     def kernel(self) -> Kernel:
         raise NotImplementedError("a subclass provides the kernel")
 
     def expected(self, x: np.ndarray, z: np.ndarray) -> float:
-        """The textbook formula for one pair."""
+        """Return the textbook formula for one pair of samples."""
         raise NotImplementedError("a subclass provides the formula")
 
     @pytest.fixture(params=[3, 17, 70])
@@ -36,15 +36,15 @@ class KernelContract:
     def test_is_symmetric(self, kernel, X):
         np.testing.assert_array_equal(kernel(X), kernel(X).T)
 
-    def test_diagonal_is_that_of_the_block(self, kernel, X):
+    def test_diagonal_equals_that_of_the_block(self, kernel, X):
         np.testing.assert_array_equal(kernel.diagonal(X), np.diag(kernel(X)))
 
     def test_a_value_does_not_depend_on_its_block(self, kernel, X):
-        whole = kernel(X)
+        full = kernel(X)
         points = Points(X)
         for rows, columns in [([3], [5]), ([1, 2, 3], range(19)), (range(19), [18]), ([7], range(0, 19, 3))]:
             block = kernel(points.take(list(rows)), points.take(list(columns)))
-            np.testing.assert_array_equal(block, whole[np.ix_(list(rows), list(columns))])
+            np.testing.assert_array_equal(block, full[np.ix_(list(rows), list(columns))])
 
     def test_equal_rows_have_equal_values(self, kernel, X):
         X = np.vstack([X, X])
@@ -59,7 +59,7 @@ class KernelContract:
         else:
             assert np.isfinite(least)
 
-    def test_sparse_samples_give_the_same(self, kernel, X):
+    def test_sparse_samples_give_equal_values(self, kernel, X):
         if not self.sparse_input:
             return
         X = np.where(X > 0.6, X, 0.0)
@@ -72,8 +72,8 @@ class KernelContract:
             np.testing.assert_array_equal(kernel(S), kernel(S).T)
             np.testing.assert_array_equal(kernel.diagonal(S), np.diag(kernel(S)))
 
-    def test_single_precision_samples_give_the_same_bits(self, kernel, X):
-        if not self.computes_in_double:
+    def test_float32_samples_give_identical_values(self, kernel, X):
+        if not self.computes_in_float64:
             return
         single = X.astype(np.float32)
         same = single.astype(np.float64)
@@ -86,16 +86,16 @@ class KernelContract:
             np.testing.assert_array_equal(kernel(S), kernel(S.astype(np.float64)))
             np.testing.assert_array_equal(kernel(S, same[:7]), kernel(S.astype(np.float64), single[:7]))
 
-    def test_stretches_give_the_same_bits(self, kernel, X, monkeypatch):
-        whole, sparsely = kernel(X), kernel(sparse.csr_array(X)) if self.sparse_input else None
+    def test_batches_give_identical_values(self, kernel, X, monkeypatch):
+        full, from_sparse = kernel(X), kernel(sparse.csr_array(X)) if self.sparse_input else None
         monkeypatch.setattr(kernel_columns, "PACKED_BYTES", 8 * 6 * X.shape[1])
         monkeypatch.setattr(kernel_columns, "CONVERSION_BYTES", 1)
-        np.testing.assert_array_equal(kernel(X), whole)
-        if self.computes_in_double:
+        np.testing.assert_array_equal(kernel(X), full)
+        if self.computes_in_float64:
             single = X.astype(np.float32)
             np.testing.assert_array_equal(kernel(single), kernel(single.astype(np.float64)))
         if self.sparse_input:
-            np.testing.assert_array_equal(kernel(sparse.csr_array(X)), sparsely)
+            np.testing.assert_array_equal(kernel(sparse.csr_array(X)), from_sparse)
 
     def test_adds_multiplies_and_scales(self, kernel, X):
         K = kernel(X)
@@ -104,6 +104,6 @@ class KernelContract:
         np.testing.assert_array_equal((0.5 * kernel)(X), 0.5 * K)
         np.testing.assert_array_equal((2.0 * kernel + kernel * kernel).diagonal(X), np.diag(2.0 * K + K * K))
 
-    def test_different_features_are_an_error(self, kernel, X):
+    def test_different_numbers_of_features_raise(self, kernel, X):
         with pytest.raises(ValueError, match="features"):
             kernel(X, X[:, :2])

@@ -1,4 +1,4 @@
-"""What every matrix must do. Inherit, and provide `make`."""
+"""Tests that every matrix must pass: inherit and provide `make`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import pytest
 
 
 class MatrixContract:
-    """A test class for a new matrix: subclass it and define `make`, which returns (matrix, the same as an array)."""
+    """A test class for a new matrix: subclass it and define `make`, which returns the matrix and the dense array."""
 
     def make(self):
-        raise NotImplementedError("a subclass provides the matrix and its dense twin")
+        raise NotImplementedError("a subclass provides the matrix and the dense array")
 
     @pytest.fixture
     def pair(self):
@@ -44,27 +44,27 @@ class MatrixContract:
         np.testing.assert_allclose(matrix.matvec(vector), dense @ vector, rtol=1e-12, atol=1e-12)
         np.testing.assert_array_equal(matrix.matvec(np.zeros(len(dense))), np.zeros(len(dense)))
 
-    def test_what_is_at_hand_is_the_matrix(self, pair):
+    def test_in_memory_equals_the_matrix(self, pair):
         matrix, dense = pair
-        in_memory = matrix.in_memory()
-        if in_memory is not None:
-            np.testing.assert_array_equal(in_memory, dense)
-            assert in_memory.flags.c_contiguous
+        values = matrix.in_memory()
+        if values is not None:
+            np.testing.assert_array_equal(values, dense)
+            assert values.flags.c_contiguous
 
-    def test_columns_in_single_precision(self, pair):
+    def test_float32_columns(self, pair):
         matrix, dense = pair
         columns, rows, slots = np.array([4, 0, 5, 3]), np.array([2, 0, 5]), np.array([3, 0, 1])
-        single = matrix.float32_columns(columns)
-        assert single.cost >= 1
+        float32 = matrix.float32_columns(columns)
+        assert float32.cost >= 1
         out = np.full((5, 6), np.nan, dtype=np.float32)
-        single.fill(rows, out, slots)
+        float32.fill(rows, out, slots)
         np.testing.assert_allclose(out[slots, :4], dense[np.ix_(rows, columns)], rtol=1e-5, atol=1e-6)
         assert np.isnan(out[[2, 4]]).all()
         weights = np.array([1.0, -2.0, 0.5, 3.0])
-        product, _ = single.combine(rows, weights)
+        product, _ = float32.combine(rows, weights)
         np.testing.assert_allclose(product, dense[np.ix_(rows, columns)] @ weights, rtol=1e-5, atol=1e-5)
 
-    def test_parts_of_it(self, pair):
+    def test_submatrix_and_uncached(self, pair):
         matrix, dense = pair
         picks = np.array([5, 0, 3])
         everything = np.arange(3)

@@ -37,7 +37,7 @@ class TestGaussian(KernelContract):
     def expected(self, x, z):
         return np.exp(-0.4 * ((x - z) ** 2).sum())
 
-    def test_large_offsets_lose_no_digits(self, kernel):
+    def test_large_offsets_keep_precision(self, kernel):
         X = np.random.default_rng(0).random((10, 3))
         moved = (X * 1024).round() / 1024  # exactly representable also after the shift
         np.testing.assert_allclose(kernel(moved + 2.0**30), kernel(moved), rtol=1e-12)
@@ -57,10 +57,10 @@ class TestChiSquared(KernelContract):
     def expected(self, x, z):
         return np.exp(-0.4 * ((x - z) ** 2 / (x + z)).sum())
 
-    def test_zeros_count_as_nothing(self, kernel):
+    def test_zero_over_zero_is_zero(self, kernel):
         np.testing.assert_allclose(kernel(np.array([[0.0, 1.0]]), np.array([[0.0, 3.0]])), np.exp(-0.4))
 
-    def test_negative_features_are_an_error(self, kernel):
+    def test_negative_features_raise(self, kernel):
         with pytest.raises(ValueError, match="at least 0"):
             kernel.check(Points(np.array([[1.0, -1.0]])))
         with pytest.raises(ValueError, match="at least 0"):
@@ -83,30 +83,30 @@ class TestSumAndProduct(KernelContract):
 
 
 class TestFunction(KernelContract):
-    computes_in_double = False
+    computes_in_float64 = False
     sparse_input = False
     kernel = pytest.fixture(lambda self: FunctionKernel(lambda X, Z: (X[:, None, :] * Z[None, :, :]).sum(axis=2)))
 
     def expected(self, x, z):
         return x @ z
 
-    def test_different_features_are_an_error(self, kernel, X):
-        with pytest.raises(ValueError, match="broadcast"):  # the function's own complaint
+    def test_different_numbers_of_features_raise(self, kernel, X):
+        with pytest.raises(ValueError, match="broadcast"):  # raised by the function itself
             kernel(X, X[:, :2])
 
-    def test_wrong_shape_is_an_error(self):
+    def test_wrong_shape_raises(self):
         def my_kernel(X, Z):
             return X[:, 0]
 
         with pytest.raises(ValueError, match=r"my_kernel returned an array of shape \(4,\).*\(4, 3\)"):
             FunctionKernel(my_kernel)(np.ones((4, 2)), np.ones((3, 2)))
 
-    def test_wrong_type_is_an_error(self):
+    def test_wrong_type_raises(self):
         with pytest.raises(ValueError, match="not real numbers"):
             FunctionKernel(lambda X, Z: np.full((len(X), len(Z)), "a"))(np.ones((4, 2)))
 
 
-def test_names_make_kernels():
+def test_make_kernel_by_name():
     for name in KERNELS:
         kernel = make_kernel(name, gamma=0.5, coef0=1.0, degree=2)
         assert kernel(np.ones((2, 2))).shape == (2, 2)
@@ -114,7 +114,7 @@ def test_names_make_kernels():
     assert isinstance(make_kernel(np.dot, 1, 1, 1), FunctionKernel)
 
 
-def test_unknown_name_lists_the_names():
+def test_unknown_name_raises_with_the_list_of_names():
     with pytest.raises(
         ValueError, match="unknown kernel 'rfb'.*'laplacian'.*'precomputed'.*'rbf'|'rbf'.*'precomputed'"
     ):
@@ -126,7 +126,7 @@ def test_unknown_name_lists_the_names():
 @pytest.mark.parametrize(
     "make", [lambda: Gaussian(-1), lambda: Polynomial(-1), lambda: Polynomial(1.5), lambda: -1 * Linear()]
 )
-def test_impossible_parameters_are_errors(make):
+def test_invalid_parameters_raise(make):
     with pytest.raises(ValueError, match="must be|can only"):
         make()
 
@@ -142,7 +142,7 @@ def test_points_are_views():
     assert Points(X.astype(np.float16)).data.dtype == np.float64
 
 
-def test_sparse_points_are_checked():
+def test_sparse_points_are_validated():
     bad = sparse.csr_array((np.ones(1), np.array([0]), np.array([0, 1])), shape=(1, 2))
     bad.indices = np.array([7], dtype=np.int32)
     with pytest.raises(ValueError, match="outside its shape"):
@@ -151,6 +151,6 @@ def test_sparse_points_are_checked():
     np.testing.assert_array_equal(Linear()(doubled), [[4.0]])
 
 
-def test_values_that_are_not_numbers_stay_so():
+def test_nan_is_propagated():
     for kernel in (Gaussian(1.0), Laplacian(1.0), Polynomial(2), Linear()):
         assert np.isnan(kernel(np.array([[np.nan]]), np.array([[0.5]]))).all()

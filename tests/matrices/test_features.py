@@ -1,4 +1,4 @@
-"""The rows behind a matrix: products with all forms of data, and what matrices say about them."""
+"""Feature rows: products for all data formats, and the matrices that have features."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FORMS = ["dense", "dense single", "sparse", "sparse single", "sparse long", "spa
 @pytest.mark.parametrize("constant", [0.0, 2.5])
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("size", [(1, 1), (70, 37), (3000, 5)])
-def test_products(form, constant, threads, size):
+def test_products_with_weights_and_dual(form, constant, threads, size):
     held, plain = data(form, *size)
     rows = Features(Points(held), constant, threads)
     full = np.column_stack([plain, np.full(len(plain), constant)])
@@ -62,12 +62,12 @@ def test_moments(form):
         np.testing.assert_allclose(sums, factors @ counted, atol=1e-10)
         np.testing.assert_allclose(np.tril(squares), np.tril(counted.T @ (factors[:, None] * counted)), atol=1e-10)
     if "dense" not in form:
-        with pytest.raises(ValueError, match="from zero"):
+        with pytest.raises(ValueError, match="about zero"):
             Features(Points(held)).moments(factors, plain.mean(axis=0))
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_some_rows_in_any_order(form):
+def test_subset_of_rows_in_any_order(form):
     held, plain = data(form)
     picks = np.array([5, 5, 2, 69, 0])
     rows = Features(Points(held).take(picks))
@@ -78,7 +78,7 @@ def test_some_rows_in_any_order(form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_nothing_is_copied(form):
+def test_data_are_not_copied(form):
     held, _ = data(form)
     values, starts, features = Features(Points(held)).arrays
     if "dense" in form:
@@ -110,14 +110,14 @@ def test_which_matrices_have_features():
     assert BiasAugmentedMatrix(BiasAugmentedMatrix(linear, 1.0), 1.0).features() is None
 
 
-def test_a_product_with_the_matrix_is_two_with_the_data():
+def test_matvec_of_a_linear_kernel_matrix():
     X = np.random.default_rng(0).normal(size=(500, 3))
     matrix = KernelMatrix(Linear(), Points(X))
     vector = np.random.default_rng(1).normal(size=500)
     np.testing.assert_allclose(matrix.matvec(vector), X @ (X.T @ vector), atol=1e-10)
 
 
-def test_malformed_rows_are_refused():
+def test_malformed_rows_are_rejected():
     none, picks = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     weights, out = np.ones(2), np.empty(2)
     values, features = np.ones(2), np.zeros(2, dtype=np.int64)

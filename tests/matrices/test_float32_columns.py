@@ -1,11 +1,10 @@
-"""Single-precision columns: right to seven digits, on every kind of data, shared between pairs, never made dense."""
+"""Float32 columns: accuracy on all data formats, sharing between class pairs, sparse data stay sparse."""
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from maxmargin.kernels import ChiSquared, FunctionKernel, Gaussian, Laplacian, Linear, Points, Polynomial, Sigmoid
-from maxmargin.kernels import float32_kernel as module
 from maxmargin.kernels.float32_kernel import float32_kernel
 from maxmargin.kernels.formula import OuterFunction, Term
 from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
@@ -27,20 +26,20 @@ def samples(kind):
 
 @pytest.mark.parametrize("kind", ["dense", "mostly zeros", "sparse"])
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: type(k).__name__)
-def test_columns_are_those_of_the_matrix(kernel, kind):
+def test_columns_equal_the_matrix(kernel, kind):
     if kind == "sparse" and isinstance(kernel, FunctionKernel):
         kernel = FunctionKernel(lambda X, Z: (X @ Z.T).toarray() + 1.0)
     points = Points(samples(kind)).take(np.arange(5, 125))
     matrix = KernelMatrix(kernel, points, threads=2)
     exact = matrix.block(np.arange(120), np.arange(120))
     columns, rows = np.array([3, 99, 40, 41, 7]), np.array([0, 119, 3])
-    single = matrix.float32_columns(columns)
+    float32 = matrix.float32_columns(columns)
     out = np.full((4, 7), np.nan, dtype=np.float32)
-    assert single.fill(rows, out, np.array([2, 0, 3])) == 15
+    assert float32.fill(rows, out, np.array([2, 0, 3])) == 15
     np.testing.assert_allclose(out[[2, 0, 3], :5], exact[np.ix_(rows, columns)], rtol=2e-5, atol=2e-5)
     assert np.isnan(out[1]).all()
     weights = np.linspace(-1, 1, 5)
-    product, computed = single.combine(rows, weights)
+    product, computed = float32.combine(rows, weights)
     np.testing.assert_allclose(product, exact[np.ix_(rows, columns)] @ weights, rtol=2e-4, atol=2e-4)
     assert computed == 15
     np.testing.assert_allclose(matrix.matvec(np.ones(120)), exact.sum(axis=1), rtol=1e-12)
@@ -53,19 +52,19 @@ def test_columns_are_those_of_the_matrix(kernel, kind):
 @pytest.mark.parametrize(
     "kernel", [k for k in KERNELS if not isinstance(k, FunctionKernel)], ids=lambda k: type(k).__name__
 )
-def test_a_value_does_not_depend_on_what_is_computed_with_it(kernel, kind, threads):
+def test_values_do_not_depend_on_the_batch(kernel, kind, threads):
     matrix = KernelMatrix(kernel, Points(samples(kind)), threads)
     chosen = np.random.default_rng(0).permutation(matrix.size)
     columns, slots = matrix.float32_columns(chosen), np.arange(len(chosen))
-    together = np.full((len(chosen), len(chosen)), np.nan, dtype=np.float32)
-    columns.fill(chosen, together, slots)  # samples with themselves: one half is mirrored
+    at_once = np.full((len(chosen), len(chosen)), np.nan, dtype=np.float32)
+    columns.fill(chosen, at_once, slots)  # samples with themselves: one half is mirrored
     for step in (1, 50, len(chosen) - 1):
-        apart = np.full((len(chosen), len(chosen) + 3), np.nan, dtype=np.float32)
+        in_batches = np.full((len(chosen), len(chosen) + 3), np.nan, dtype=np.float32)
         for start in range(0, len(chosen), step):
-            columns.fill(chosen[start : start + step], apart, slots[start : start + step])
-        np.testing.assert_array_equal(apart[:, : len(chosen)], together)
-        assert np.isnan(apart[:, len(chosen) :]).all()
-    np.testing.assert_array_equal(together, together.T)
+            columns.fill(chosen[start : start + step], in_batches, slots[start : start + step])
+        np.testing.assert_array_equal(in_batches[:, : len(chosen)], at_once)
+        assert np.isnan(in_batches[:, len(chosen) :]).all()
+    np.testing.assert_array_equal(at_once, at_once.T)
 
 
 def test_precomputed_columns():
@@ -77,7 +76,7 @@ def test_precomputed_columns():
     np.testing.assert_array_equal(matrix.take(np.array([1, 3])).diagonal(), K.diagonal()[[3, 5]])
 
 
-def test_far_away_data_are_centred():
+def test_data_with_a_large_offset_are_centred():
     X = np.random.default_rng(0).normal(size=(60, 3))
     matrix = KernelMatrix(Gaussian(0.5), Points(X + 1e6))
     out = np.empty((60, 60), dtype=np.float32)
@@ -85,7 +84,7 @@ def test_far_away_data_are_centred():
     np.testing.assert_allclose(out, matrix.block(np.arange(60), np.arange(60)), atol=1e-6)
 
 
-def test_the_quick_form_is_for_moderate_exponents():
+def test_fast_gaussian_is_used_for_moderate_exponents():
     X = np.random.default_rng(0).normal(size=(60, 3))
     assert float32_kernel(Gaussian(0.5), Points(X)).formula.function is OuterFunction.GAUSSIAN_OF_PRODUCT
     assert float32_kernel(Gaussian(500.0), Points(X)).formula.term is Term.SQUARED
@@ -96,7 +95,7 @@ def test_the_quick_form_is_for_moderate_exponents():
 def test_sparse_data_stay_sparse(monkeypatch):
     X = sparse.random_array((300, 50_000), density=0.001, format="csr", rng=np.random.default_rng(0))
     for name in ("toarray", "todense"):
-        monkeypatch.setattr(sparse.csr_array, name, lambda *_, **__: pytest.fail("made dense"))
+        monkeypatch.setattr(sparse.csr_array, name, lambda *_, **__: pytest.fail("converted to dense"))
     matrix = KernelMatrix(Gaussian(1.0), Points(X), threads=2)
     out = np.empty((300, 300), dtype=np.float32)
     matrix.float32_columns(np.arange(300)).fill(np.arange(300), out, np.arange(300))
@@ -104,21 +103,21 @@ def test_sparse_data_stay_sparse(monkeypatch):
     np.testing.assert_array_equal(out, out.T)
 
 
-def test_what_is_worked_out_is_kept():
+def test_prepared_kernel_is_memoised():
     points = Points(samples("dense"))
     first = float32_kernel(Gaussian(0.1), points)
     assert float32_kernel(Gaussian(0.1), points.take([1, 2])) is first
-    assert module.float32_kernel(Gaussian(0.2), points) is not first
+    assert float32_kernel(Gaussian(0.2), points) is not first
 
 
-class TestSharedKernel:
+class TestClassKernelCache:
     @pytest.fixture
     def shared(self):
         points = Points(samples("dense"))
         members = [np.arange(c, 130, 3) for c in range(3)]
         return ClassKernelCache(Gaussian(0.1), points, members, 1), points, members
 
-    def test_pairs_are_those_of_the_kernel(self, shared):
+    def test_pair_matrices_equal_the_kernel(self, shared):
         kernel, points, members = shared
         for a, b in ((0, 1), (0, 2), (1, 2)):
             order = np.concatenate([members[a], members[b]])
@@ -151,6 +150,6 @@ class TestSharedKernel:
         assert computed[0] == sizes[0] ** 2 + sizes[1] ** 2 + sizes[0] * sizes[1]
         assert computed[1] == sizes[2] ** 2 + sizes[0] * sizes[2]
 
-    def test_a_kernel_without_a_formula_is_an_error(self):
+    def test_a_kernel_without_float32_raises(self):
         with pytest.raises(ValueError, match="cannot be shared"):
             ClassKernelCache(FunctionKernel(np.dot), Points(np.ones((2, 2))), [np.array([0]), np.array([1])], 1)

@@ -55,7 +55,7 @@ class TestSingleTable(MatrixContract):
         table = SingleTable.of(matrix, np.array([3, 17, 0, 9, 5, 12, 11, 19]), threads=1)
         return table, table.values.astype(float)
 
-    def test_values_are_those_of_the_matrix(self):
+    def test_values_equal_the_matrix(self):
         X, some = samples(20), np.array([3, 17, 0, 9])
         table = SingleTable.of(KernelMatrix(Gaussian(0.5), Points(X)), some, threads=1)
         np.testing.assert_allclose(table.values, Gaussian(0.5)(X[some]), rtol=1e-6)
@@ -86,32 +86,34 @@ class TestSignedPrecomputed(MatrixContract):
         return SignedMatrix(PrecomputedMatrix(K), signs), K * np.outer(signs, signs)
 
 
-class TestShiftedMatrix(MatrixContract):
+class TestBiasAugmentedMatrix(MatrixContract):
     def make(self):
         X = samples()
         return BiasAugmentedMatrix(KernelMatrix(Gaussian(0.5), Points(X)), 2.0), Gaussian(0.5)(X) + 2.0
 
 
-class TestShiftedPrecomputed(MatrixContract):
+class TestBiasAugmentedPrecomputed(MatrixContract):
     def make(self):
         K = Gaussian(0.5)(samples())
         return BiasAugmentedMatrix(PrecomputedMatrix(K)), K + 1.0
 
 
-class TestClassMatrix(MatrixContract):
+class TestMulticlassMatrix(MatrixContract):
     def make(self):
         X = samples(5)
-        return MulticlassMatrix.of_all(KernelMatrix(Gaussian(0.5), Points(X)), 3), np.kron(Gaussian(0.5)(X), np.eye(3))
+        return MulticlassMatrix.for_classes(KernelMatrix(Gaussian(0.5), Points(X)), 3), np.kron(
+            Gaussian(0.5)(X), np.eye(3)
+        )
 
 
-class TestClassMatrixOfSomeVariables(MatrixContract):
+class TestMulticlassMatrixOfSomeVariables(MatrixContract):
     def make(self):
         X, of, kind = samples(6), np.array([4, 0, 4, 2, 5, 5, 4, 1]), np.array([0, 2, 2, 0, 0, 2, 0, 1])
         dense = Gaussian(0.5)(X)[np.ix_(of, of)] * (kind[:, None] == kind)
         return MulticlassMatrix(BiasAugmentedMatrix(KernelMatrix(Gaussian(0.5), Points(X)), 0.0), of, kind), dense
 
 
-class TestSharedRows(MatrixContract):
+class TestSharedCacheMatrix(MatrixContract):
     budget = 10**6
 
     def make(self):
@@ -119,15 +121,15 @@ class TestSharedRows(MatrixContract):
         return SharedCacheMatrix(KernelMatrix(Gaussian(0.5), Points(X)), self.budget, 1), Gaussian(0.5)(X)
 
 
-class TestSharedRowsWithoutRoom(TestSharedRows):
+class TestSharedCacheWithoutSpace(TestSharedCacheMatrix):
     budget = 0
 
 
-class TestSharedRowsWithLittleRoom(TestSharedRows):
+class TestSharedCacheOfThreeRows(TestSharedCacheMatrix):
     budget = 3 * 4 * 12
 
 
-class TestRepeatedSharedRows(MatrixContract):
+class TestRepeatedSharedCache(MatrixContract):
     def make(self):
         K, of = Gaussian(0.5)(samples(6)), np.tile(np.arange(6), 2)
         return RepeatedMatrix(SharedCacheMatrix(PrecomputedMatrix(K), 10**6, 1), of), K[np.ix_(of, of)]
@@ -153,8 +155,8 @@ class TestDifferencesOfPrecomputed(TestDifferenceMatrix):
         return DifferenceMatrix(PrecomputedMatrix(K), self.first, self.second), differences(K, self.first, self.second)
 
 
-def test_many_differences_in_small_tables(monkeypatch):
-    monkeypatch.setattr("maxmargin.matrices.difference_matrix.TABLE_BYTES", 16 * 20 * 3)  # three rows at once
+def test_difference_matrix_in_small_tables(monkeypatch):
+    monkeypatch.setattr("maxmargin.matrices.difference_matrix.TABLE_BYTES", 16 * 20 * 3)  # three rows at a time
     X, (first, second) = samples(20), np.triu_indices(20, 1)
     matrix = DifferenceMatrix(KernelMatrix(Gaussian(0.5), Points(X)), first, second)
     dense = differences(Gaussian(0.5)(X), first, second)
@@ -164,8 +166,8 @@ def test_many_differences_in_small_tables(monkeypatch):
     out = np.zeros((len(first), len(first)), dtype=np.float32)
     matrix.float32_columns(everything).fill(everything, out, everything)
     np.testing.assert_allclose(out, dense, atol=1e-6)
-    np.testing.assert_allclose(matrix.of_samples(np.ones(len(first))), 19.0 - 2.0 * np.arange(20))
-    assert matrix.cost < 2 * KernelMatrix(Gaussian(0.5), Points(X)).cost  # two rows of samples serve for all pairs
+    np.testing.assert_allclose(matrix.sample_coefficients(np.ones(len(first))), 19.0 - 2.0 * np.arange(20))
+    assert matrix.cost < 2 * KernelMatrix(Gaussian(0.5), Points(X)).cost  # two rows of samples serve all pairs
 
 
 class TestCachedMatrix(MatrixContract):
@@ -190,7 +192,7 @@ class TestReorderedCache(MatrixContract):
         return cached, Gaussian(0.5)(X)[np.ix_(order, order)]
 
 
-class TestReorderedBorrowedCache(MatrixContract):
+class TestReorderedCacheOfMatrixInMemory(MatrixContract):
     def make(self):
         K = Gaussian(0.5)(samples())
         cached = CachedMatrix(PrecomputedMatrix(K), 10**6)
@@ -199,14 +201,14 @@ class TestReorderedBorrowedCache(MatrixContract):
         return cached, K[np.ix_(order, order)]
 
 
-def test_borrowed_values_are_not_written_to():
+def test_values_in_memory_are_not_modified():
     K = Gaussian(0.5)(samples())
     before = K.copy()
     CachedMatrix(PrecomputedMatrix(K), 10**6).reorder(np.arange(12)[::-1])
     np.testing.assert_array_equal(K, before)
 
 
-def test_least_recently_used_row_goes_first():
+def test_least_recently_used_row_is_evicted():
     cached = CachedMatrix(KernelMatrix(FunctionKernel(Gaussian(0.5)), Points(samples())), 3 * 8 * 12)
     for position in (0, 1, 2, 0, 3):
         cached.rows(np.array([position]))
@@ -215,7 +217,7 @@ def test_least_recently_used_row_goes_first():
     assert cached.evaluations == 4 * 12
 
 
-def test_leading_parts_grow_and_survive_reordering():
+def test_partial_rows_are_extended_and_reordered():
     X = samples()
     K = Gaussian(0.5)(X)
     cached = CachedMatrix(KernelMatrix(FunctionKernel(Gaussian(0.5)), Points(X)), 10**6)
@@ -223,14 +225,14 @@ def test_leading_parts_grow_and_survive_reordering():
     assert cached.evaluations == 5
     cached.ensure(2, 8)
     assert cached.evaluations == 8
-    # Positions 1 and 6 change places: the row of 2 has eight values and keeps them all.
+    # Positions 1 and 6 are exchanged: the row of 2 has eight values and keeps them all.
     permutation = np.arange(8)
     permutation[[1, 6]] = [6, 1]
     cached.reorder(permutation)
     slot = cached.slot[2]
     assert cached.length[slot] == 8
     np.testing.assert_array_equal(cached.storage[slot, :8], K[2, permutation])
-    # Position 9 moves to the front, whose value is unknown: only what lies before it stays valid.
+    # Position 9, whose value is unknown, moves to position 3: only the values before it stay valid.
     permutation = np.array([0, 1, 2, 9, 4, 5, 6, 7, 8, 3])
     cached.reorder(permutation)
     assert cached.length[cached.slot[2]] == 3
@@ -238,7 +240,7 @@ def test_leading_parts_grow_and_survive_reordering():
     np.testing.assert_array_equal(cached.storage[cached.slot[2]], K[2][cached.order])
 
 
-def test_a_function_is_asked_for_a_few_rows():
+def test_a_function_kernel_computes_few_rows_per_call():
     calls = []
 
     def kernel(X, Z):
@@ -252,7 +254,7 @@ def test_a_function_is_asked_for_a_few_rows():
     assert calls[1:] == [(1, 12)]
 
 
-def test_values_that_are_not_finite_are_an_error():
+def test_non_finite_values_raise():
     matrix = KernelMatrix(FunctionKernel(lambda X, Z: np.full((len(X), len(Z)), np.nan)), Points(samples()))
     with pytest.raises(ValueError, match="not finite"):
         CachedMatrix(matrix, 10**6).rows(np.array([0]))
@@ -264,11 +266,11 @@ def test_precomputed_must_be_square():
 
 
 @pytest.mark.parametrize("budget", [0, 4 * 4 * 12, 10**6])
-def test_shared_rows_are_computed_once(budget):
-    asked = []
+def test_shared_cache_computes_rows_once(budget):
+    calls = []
 
     def kernel(X, Z):
-        asked.append(len(X) * len(Z))
+        calls.append(len(X) * len(Z))
         return Gaussian(0.5)(X, Z)
 
     X = samples()
@@ -276,7 +278,7 @@ def test_shared_rows_are_computed_once(budget):
     everything, rows, weights = np.arange(12), np.array([7, 2, 9]), np.array([1.0, -2.0, 3.0])
     expected = Gaussian(0.5)(X)
     for first in (True, False):
-        asked.clear()
+        calls.clear()
         out = np.empty((3, 12), dtype=np.float32)
         computed = shared.float32_columns(everything).fill(rows, out, np.arange(3))
         np.testing.assert_allclose(out, expected[rows], rtol=1e-6)
@@ -285,14 +287,14 @@ def test_shared_rows_are_computed_once(budget):
         part, _ = shared.float32_columns(rows).combine(everything[3:8], weights)
         np.testing.assert_allclose(part, (weights @ expected[rows])[3:8], rtol=1e-6)
         assert computed + more == (0 if budget and not first else 36 if budget else 72)
-        assert sum(asked) == (computed + more if budget else 72 + 15)
+        assert sum(calls) == (computed + more if budget else 72 + 15)
     assert shared.bytes <= budget
 
 
 @pytest.mark.parametrize("budget", [0, 2 * 4 * 8, 10**6])
-def test_rows_of_a_class_matrix_are_those_of_its_base(budget):
+def test_multiclass_row_store_caches_rows_of_the_base(budget):
     X = np.random.default_rng(2).random((8, 100))
-    matrix = MulticlassMatrix.of_all(KernelMatrix(Gaussian(0.1), Points(X)), 3)
+    matrix = MulticlassMatrix.for_classes(KernelMatrix(Gaussian(0.1), Points(X)), 3)
     dense = np.kron(Gaussian(0.1)(X), np.eye(3))
     store = row_store(matrix, budget, 1)
     assert store.capacity == 0
@@ -303,11 +305,11 @@ def test_rows_of_a_class_matrix_are_those_of_its_base(budget):
         store.square(store.stored_last(rows), out)
         np.testing.assert_allclose(out, dense[np.ix_(rows, rows)], rtol=1e-6)
     if budget == 10**6:
-        assert store.evaluations == 3 * 8  # one row for each of the samples, whatever the class
+        assert store.evaluations == 3 * 8  # one row per sample, independent of the class
     assert type(row_store(matrix.base, budget, 1)) is RowStore
 
 
-def test_threads_share_rows_and_errors_leave_none_waiting():
+def test_threads_share_cached_rows_and_an_error_blocks_none():
     X, calls = samples(40), []
 
     def kernel(A, B):

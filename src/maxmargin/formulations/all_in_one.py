@@ -37,7 +37,7 @@ def pose(
     own[np.arange(count), labels] = True
     base = BiasAugmentedMatrix(matrix) if fit_intercept else matrix
     return DualProblem(
-        matrix=MulticlassMatrix.of_all(base, classes),
+        matrix=MulticlassMatrix.for_classes(base, classes),
         linear=own.astype(np.float64).ravel(),
         lower=np.where(own, 0.0, -costs[:, None]).ravel(),
         upper=np.where(own, most * costs[:, None], 0.0).ravel(),

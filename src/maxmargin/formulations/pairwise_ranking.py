@@ -60,7 +60,7 @@ def pose(matrix: SymmetricMatrix, first: Indices, second: Indices, costs: Floats
 
 def expand(problem: DualProblem, dual: Floats, offset: Floats) -> KernelExpansion:
     """Return the score as a function of a sample."""
-    return KernelExpansion(_pairs_of(problem).of_samples(dual), 0.0)
+    return KernelExpansion(_pairs_of(problem).sample_coefficients(dual), 0.0)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,15 @@
-"""Symmetric operators over sample indices: from a kernel, from an array, with a cache."""
+"""Symmetric matrices over sample indices, and the feature rows behind linear ones.
+
+- `symmetric_matrix`: the protocols `SymmetricMatrix` and `Float32Columns`, the base class of wrapped matrices
+- `kernel_matrix`, `precomputed_matrix`, `full_kernel_matrix`: values from a kernel or an array
+- `bias_augmented_matrix`, `signed_matrix`, `repeated_matrix`, `difference_matrix`, `multiclass_matrix`: derived
+- `cached_matrix`, `lazy_row_cache`, `shared_cache_matrix`, `class_kernel_cache`: row caches within a byte budget
+- `row_store`, `class_rows`, `single_columns`, `single_table`: float32 rows for the block solver
+- `features`, `feature_columns`: rows and columns of explicit features
+- `numerics`: finite checks and inner products
+
+The names in `__all__` are public.
+"""
 
 from maxmargin.matrices.bias_augmented_matrix import BiasAugmentedMatrix
 from maxmargin.matrices.cached_matrix import CachedMatrix

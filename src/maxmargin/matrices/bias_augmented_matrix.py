@@ -1,7 +1,6 @@
-"""A matrix with a constant added to every value: M_ij = base_ij + constant.
+"""A matrix plus a constant, M_ij = base_ij + constant: the kernel matrix of samples with one more, constant feature.
 
-A kernel plus 1 stands for samples with one more feature that is 1 everywhere. Its weight is a bias that is regularised
-like the other weights, as in LIBLINEAR.
+The weight of that feature is a bias that is regularised like the other weights, as in LIBLINEAR.
 """
 
 from __future__ import annotations
@@ -9,34 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from maxmargin._typing import Floats, Indices
+from maxmargin._typing import Floats, Indices, Singles
 from maxmargin.matrices.features import Features
-from maxmargin.matrices.symmetric_matrix import Float32Columns, SymmetricMatrix
+from maxmargin.matrices.symmetric_matrix import Float32Columns, WrappedMatrix
 
 
 @dataclass(frozen=True)
-class BiasAugmentedMatrix:
-    """Another matrix, all its values larger by `constant`."""
+class BiasAugmentedMatrix(WrappedMatrix):
+    """The matrix `base` with `constant` added to every value."""
 
-    base: SymmetricMatrix
     constant: float = 1.0
-
-    @property
-    def size(self) -> int:
-        return self.base.size
-
-    @property
-    def rows_per_request(self) -> int:
-        return self.base.rows_per_request
-
-    @property
-    def cost(self) -> int:
-        return self.base.cost
-
-    def checksum(self) -> int:
-        return self.base.checksum()
 
     def in_memory(self) -> Floats | None:
         values = self.base.in_memory()
@@ -67,12 +49,12 @@ class BiasAugmentedMatrix:
         return Features(rows.points, float(np.sqrt(self.constant)), rows.threads)
 
     def float32_columns(self, columns: Indices) -> Float32Columns:
-        return _ShiftedColumns(self.base.float32_columns(columns), len(columns), self.constant)
+        return _BiasAugmentedColumns(self.base.float32_columns(columns), len(columns), self.constant)
 
 
 @dataclass(frozen=True)
-class _ShiftedColumns:
-    """Columns of the base, each value larger."""
+class _BiasAugmentedColumns:
+    """Columns of the base matrix plus the constant."""
 
     columns: Float32Columns
     count: int
@@ -82,7 +64,7 @@ class _ShiftedColumns:
     def cost(self) -> int:
         return self.columns.cost
 
-    def fill(self, rows: Indices, out: NDArray[np.float32], slots: Indices) -> int:
+    def fill(self, rows: Indices, out: Singles, slots: Indices) -> int:
         computed = self.columns.fill(rows, out, slots)
         for slot in slots:
             out[slot, : self.count] += np.float32(self.constant)

@@ -1,8 +1,8 @@
-"""A matrix that remembers the rows it was asked for, within a budget of bytes (Bottou & Lin 1.7.4.2).
+"""A least-recently-used cache of matrix rows within a byte budget (Bottou & Lin 1.7.4.2).
 
-It shows the underlying matrix in a *working order* that a solver may change: shrinking moves the variables that
-still matter to the front, and then only the leading part of a row is computed. The arrays `storage`, `slot`,
-`length` and `last_use` are flat, so that a native loop reads rows without asking anybody.
+The rows and columns are in a *working order* that a solver may change: shrinking moves the active variables to the
+front, and then only the leading part of a row is computed. The arrays `storage`, `slot`, `length` and `last_use` are
+flat, so that the native loops read rows without calling Python.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ class CachedMatrix:
     Parameters
     ----------
     matrix : SymmetricMatrix
-        Where missing values come from.
+        The source of missing values.
     budget : int
-        Bytes that the rows may take. Two rows are always kept: a pair step needs both of its rows.
+        Maximum size of the rows in bytes. At least two rows are kept: a pair step needs both of its rows.
 
     Attributes
     ----------
     order : int array
         ``order[position]`` is the index of a row in the underlying matrix.
     hits, misses, evaluations : int
-        Rows found, rows not found, and values computed so far.
+        Cache hits, cache misses, and values computed so far.
     """
 
     def __init__(self, matrix: SymmetricMatrix, budget: int) -> None:
         self.matrix = matrix
         self.order: Indices = np.arange(matrix.size)
         slots = min(max(2, budget // (8 * matrix.size)), max(2, matrix.size))
-        # Values that are all in memory already are read where they are; untouched pages of an empty array are free.
+        # A matrix that is in memory already is read in place; untouched pages of an empty array take no memory.
         in_memory = matrix.in_memory() if slots >= matrix.size else None
         self._borrowed = in_memory is not None
         self.storage: Floats = np.empty((slots, matrix.size)) if in_memory is None else in_memory
@@ -46,8 +46,8 @@ class CachedMatrix:
         self.slot: Indices = np.full(matrix.size, -1) if in_memory is None else np.arange(matrix.size)
         self.length: Indices = np.full(slots, 0 if in_memory is None else matrix.size)
         self.last_use: Indices = np.zeros(slots, dtype=np.int64)
-        self._owner: Indices = np.arange(slots)  # the row a slot holds, as an index of the matrix below
-        self._position: Indices = np.arange(matrix.size)  # where a row of the matrix below stands in the order
+        self._owner: Indices = np.arange(slots)  # the row of the underlying matrix in each slot
+        self._position: Indices = np.arange(matrix.size)  # the position in the working order of each of its rows
         self._used = 0 if in_memory is None else slots
         self.clock = 0
         self.requests = 0
@@ -60,7 +60,7 @@ class CachedMatrix:
 
     @property
     def spare(self) -> int:
-        """How many more rows fit before one must be evicted."""
+        """The number of rows that fit before one must be evicted."""
         return len(self.storage) - self._used
 
     @property
@@ -111,14 +111,14 @@ class CachedMatrix:
     def float32_columns(self, columns: Indices) -> Float32Columns:
         return BlockColumns(self, columns)
 
-    def whole(self, positions: Indices) -> np.ndarray:
-        """Return which of the rows are at hand from end to end."""
+    def cached_in_full(self, positions: Indices) -> np.ndarray:
+        """Return which of the rows are cached in full length."""
         slots = self.slot[positions]
-        whole: np.ndarray = (slots >= 0) & (self.length[slots] >= self.size)
-        return whole
+        cached: np.ndarray = (slots >= 0) & (self.length[slots] >= self.size)
+        return cached
 
     def ensure(self, position: int, length: int) -> None:
-        """Make the first `length` values of a row available, and count it as just used."""
+        """Compute the first `length` values of a row unless they are cached, and mark the row as just used."""
         slot = self.slot[position]
         if slot < 0 or self.length[slot] < length:
             self.fetch(position, length)
@@ -126,10 +126,10 @@ class CachedMatrix:
         self.last_use[self.slot[position]] = self.clock
 
     def fetch(self, position: int, length: int, likely: Indices | None = None) -> None:
-        """Compute what is missing of a row.
+        """Compute the missing values of a row.
 
-        Where rows come cheaper together, as many of the `likely` next positions as are sensible come along, into
-        spare room: for those, nothing is evicted.
+        Rows of the `likely` next positions are computed with it, as far as they are cheaper together and fit without
+        evicting other rows.
         """
         self.misses += 1
         slot = int(self.slot[position])
@@ -149,7 +149,7 @@ class CachedMatrix:
         self.last_use[self.slot[position]] = self.clock
 
     def reorder(self, permutation: Indices) -> None:
-        """Rearrange the first positions of the working order: position p now shows what stood at permutation[p]."""
+        """Permute the first positions of the working order: position p gets the variable at permutation[p]."""
         count = len(permutation)
         moved = np.flatnonzero(permutation != np.arange(count))
         if not len(moved):
@@ -162,7 +162,7 @@ class CachedMatrix:
         self._position[self.order[moved]] = moved
         for slot in range(self._used):
             valid = int(self.length[slot])
-            if valid < count:  # a shorter row keeps the leading part whose values it has
+            if valid < count:  # a shorter row keeps the leading part whose values are known
                 unknown = np.flatnonzero(permutation >= valid)
                 valid = int(unknown[0]) if len(unknown) else valid
                 self.length[slot] = valid
@@ -172,7 +172,7 @@ class CachedMatrix:
                 self.storage[slot, moved] = self.storage[slot, sources]
 
     def _store(self, positions: Indices, values: Floats) -> None:
-        """Put rows into free slots, or a single one into the slot that was used least recently."""
+        """Store rows in free slots, or a single one in the least recently used slot."""
         count, length = values.shape
         if self._used + count <= len(self.storage):
             slots = slice(self._used, self._used + count)

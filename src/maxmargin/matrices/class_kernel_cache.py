@@ -1,8 +1,7 @@
-"""Kernel rows that the machines of all pairs of classes share.
+"""A cache of float32 kernel values within each class, shared by the one-vs-one subproblems.
 
-A sample of class a takes part in the machines (a, b), (a, c), …: its kernel values with its own class are the same in
-all of them. They are computed when a machine first asks for them, and there for every other. Values between two classes
-belong to one machine alone, which keeps them itself.
+A sample of class a occurs in the subproblems (a, b), (a, c), …: its kernel values with its own class are the same in
+all of them and computed once. Values between two classes belong to one subproblem, which caches them itself.
 """
 
 from __future__ import annotations
@@ -20,61 +19,62 @@ from maxmargin.kernels.points import evaluation_cost
 from maxmargin.matrices.kernel_matrix import KernelMatrix
 from maxmargin.matrices.symmetric_matrix import Float32Columns
 
-#: Columns that are combined at once.
-STRETCH = 256
+#: Number of cached rows that are combined at a time.
+COMBINED_ROWS = 256
 
 
-class _OneClass:
-    """The kernel values of the samples of one class with each other, as far as they are known."""
+class _WithinClassRows:
+    """The kernel values between the samples of one class, computed row by row when first needed."""
 
-    def __init__(self, how: Float32Kernel, samples: Indices, threads: int) -> None:
-        self.how, self.samples = how, samples
-        self.columns = how.columns(samples, threads)
-        self._values = np.empty((len(samples), len(samples)), np.float32)  # untouched pages of an empty array are free
+    def __init__(self, kernel: Float32Kernel, samples: Indices, threads: int) -> None:
+        self.kernel, self.samples = kernel, samples
+        self.columns = kernel.columns(samples, threads)
+        self._values = np.empty((len(samples), len(samples)), np.float32)  # untouched pages take no memory
         self._known = np.zeros(len(samples), dtype=bool)
 
     def rows(self, members: Indices) -> tuple[Singles, int]:
-        """Return the table that has these rows, and how many values had to be computed."""
+        """Return the table that contains these rows, and the number of values computed."""
         missing = members[~self._known[members]]
         if len(missing):
-            # Two threads may compute the same rows at once: they write the same values.
-            self.columns.fill(self.how.rows(self.samples[missing]), self._values, missing)
+            # Two threads may compute the same rows at the same time: they write the same values.
+            self.columns.fill(self.kernel.rows(self.samples[missing]), self._values, missing)
             self._known[missing] = True
         return self._values, missing.size * len(self.samples)
 
 
 class ClassKernelCache:
-    """Single-precision kernel rows within each class, and the matrices of pairs of classes that use them.
+    """Float32 kernel rows within each class, and the matrices of pairs of classes that use them.
 
     Parameters
     ----------
-    kernel, points : Kernel and Points
+    kernel : Kernel
+    points : Points
     members : sequence of int arrays
         The samples of each class.
     threads : int
-        How many threads compute a block of values.
+        Number of threads that compute a block of values.
     """
 
     def __init__(self, kernel: Kernel, points: Points, members: Sequence[Indices], threads: int) -> None:
-        how = float32_kernel(kernel, points, threads)
-        if how is None:
-            raise ValueError("rows of this kernel cannot be shared: it has no formula in single precision")
+        prepared = float32_kernel(kernel, points, threads)
+        if prepared is None:
+            raise ValueError("rows of this kernel cannot be shared: it cannot be evaluated in float32")
         self.kernel, self.points, self.threads = kernel, points, threads
         self.bytes = self.bytes_for(members)
-        self._classes = [_OneClass(how, points.index[rows], threads) for rows in members]
+        self._classes = [_WithinClassRows(prepared, points.index[rows], threads) for rows in members]
 
     @staticmethod
-    def serves(kernel: Kernel, points: Points, threads: int) -> bool:
+    def supports(kernel: Kernel, points: Points, threads: int) -> bool:
         """Whether the rows of this kernel can be shared."""
         return float32_kernel(kernel, points, threads) is not None
 
     @staticmethod
     def bytes_for(members: Sequence[Indices]) -> int:
-        """Return the most memory that the shared rows take."""
+        """Return the maximum memory of the shared rows in bytes."""
         return 4 * sum(len(rows) ** 2 for rows in members)
 
     def pair(self, first: int, second: int) -> ClassPairMatrix:
-        """Return the matrix of two classes: the samples of the first, then those of the second."""
+        """Return the kernel matrix of two classes: the samples of the first, then those of the second."""
         pair = (self._classes[first], self._classes[second])
         samples = np.concatenate([one.samples for one in pair])
         return ClassPairMatrix(self.kernel, self.points.pick(samples), self.threads, pair)
@@ -82,26 +82,26 @@ class ClassKernelCache:
 
 @dataclass(frozen=True)
 class ClassPairMatrix(KernelMatrix):
-    """The kernel matrix of two classes; its single-precision rows are shared with other pairs where they can be."""
+    """The kernel matrix of two classes; its float32 values within each class are shared with other pairs."""
 
-    classes: tuple[_OneClass, ...] = ()
+    classes: tuple[_WithinClassRows, ...] = ()
 
     def float32_columns(self, columns: Indices) -> Float32Columns:
-        return _SharedColumns(self.classes, columns, self.threads)
+        return _ClassPairColumns(self.classes, columns, self.threads)
 
 
-class _SharedColumns:
-    """Some columns of the matrix of a pair: those of the first class, then those of the second, in any order."""
+class _ClassPairColumns:
+    """Some columns of the matrix of a pair of classes, in any order."""
 
-    def __init__(self, classes: tuple[_OneClass, ...], columns: Indices, threads: int) -> None:
+    def __init__(self, classes: tuple[_WithinClassRows, ...], columns: Indices, threads: int) -> None:
         self._classes, self._count, self._threads = classes, len(columns), threads
         self._edge = len(classes[0].samples)
         self._size = self._edge + len(classes[1].samples)
         self._ordered = np.array_equal(columns, np.arange(self._size))
         places = self._split(columns)
         self._places = places
-        self._members = (columns[places[0]], columns[places[1]] - self._edge)  # which of their class they are
-        self.cost = evaluation_cost(classes[0].how.points)
+        self._members = (columns[places[0]], columns[places[1]] - self._edge)  # positions within their class
+        self.cost = evaluation_cost(classes[0].kernel.points)
 
     def fill(self, rows: Indices, out: Singles, slots: Indices) -> int:
         if self._ordered and len(rows) == self._size and np.array_equal(rows, np.arange(self._size)):
@@ -120,36 +120,36 @@ class _SharedColumns:
         for c, at in enumerate(self._split(rows)):
             members = rows[at] - c * self._edge
             for other in range(2):
-                columns, share = self._members[other], weights[self._places[other]]
+                columns, column_weights = self._members[other], weights[self._places[other]]
                 if not len(columns) or not len(members):
                     continue
                 one = self._classes[other]
-                if other == c:  # by symmetry from the rows of the columns: those that a solver has moved are there
+                if other == c:  # by symmetry from the rows of the columns: those of changed variables are cached
                     table, new = one.rows(columns)
-                    for start in range(0, len(columns), STRETCH):
-                        part = columns[start : start + STRETCH]
+                    for start in range(0, len(columns), COMBINED_ROWS):
+                        part = columns[start : start + COMBINED_ROWS]
                         values = np.empty((len(part), len(members)), np.float32)
                         _native.gather(table, part, members, values, self._threads)
-                        out[at] += share[start : start + STRETCH] @ values
+                        out[at] += column_weights[start : start + COMBINED_ROWS] @ values
                 else:
-                    fused = one.how.columns(one.samples[columns], self._threads)
-                    out[at] += fused.combine(one.how.rows(self._classes[c].samples[members]), share)
+                    packed = one.kernel.columns(one.samples[columns], self._threads)
+                    out[at] += packed.combine(one.kernel.rows(self._classes[c].samples[members]), column_weights)
                     new = len(columns) * len(members)
                 computed += new
         return out, computed
 
     def _split(self, positions: Indices) -> tuple[Indices, Indices]:
-        """Return where the samples of the first and of the second class are."""
+        """Return the places of the samples of the first and of the second class."""
         return np.flatnonzero(positions < self._edge), np.flatnonzero(positions >= self._edge)
 
     def _fill_all(self, out: Singles, slots: Indices) -> int:
-        """Fill the whole matrix; what is between the classes is computed once and mirrored."""
+        """Fill the full matrix; values between the classes are computed once and mirrored."""
         first, second = self._classes
-        edge, size, everyone = self._edge, self._size, np.arange(self._size)
-        own_first, new_first = first.rows(everyone[:edge])
-        own_second, new_second = second.rows(everyone[: size - edge])
-        first.columns.fill(second.how.rows(second.samples), out, slots[edge:])
-        if out.shape == (size, size) and np.array_equal(slots, everyone):
+        edge, size, everything = self._edge, self._size, np.arange(self._size)
+        own_first, new_first = first.rows(everything[:edge])
+        own_second, new_second = second.rows(everything[: size - edge])
+        first.columns.fill(second.kernel.rows(second.samples), out, slots[edge:])
+        if out.shape == (size, size) and np.array_equal(slots, everything):
             out[:edge, :edge], out[edge:, edge:] = own_first, own_second
             _native.mirror(out, edge, size, self._threads)
         else:
@@ -172,9 +172,9 @@ class _SharedColumns:
         if not len(columns):
             return 0
         other = self._classes[1 - c]
-        whole = len(columns) == len(other.samples)
-        fused = other.columns if whole else other.how.columns(other.samples[columns], self._threads)
+        full = len(columns) == len(other.samples)
+        packed = other.columns if full else other.kernel.columns(other.samples[columns], self._threads)
         values = np.empty((len(members), len(columns)), np.float32)
-        fused.fill(other.how.rows(self._classes[c].samples[members]), values, np.arange(len(members)))
-        out[slots[:, None], places] = values if not whole else values[:, columns]
+        packed.fill(other.kernel.rows(self._classes[c].samples[members]), values, np.arange(len(members)))
+        out[slots[:, None], places] = values if not full else values[:, columns]
         return values.size

@@ -35,17 +35,17 @@ class ClassRows(RowStore):
 
     def combine(self, rows: Indices, weights: Floats) -> Floats:
         """Return Σ weights · row."""
-        of, kind, base = self._classes.of[rows], self._classes.kind[rows], self._base
+        of, kind, base = self._classes.sample[rows], self._classes.label[rows], self._base
         product = np.zeros((self._classes.classes, base.matrix.size))
         for c in np.unique(kind):
             here = kind == c
             product[c] = base.combine(of[here], weights[here])
         self._count()
-        return product[self._classes.kind, self._classes.of]
+        return product[self._classes.label, self._classes.sample]
 
     def square(self, rows: Indices, out: NDArray[np.float32]) -> None:
         """Write the values between some rows to `out`."""
-        samples, place = np.unique(self._classes.of[rows], return_inverse=True)
+        samples, place = np.unique(self._classes.sample[rows], return_inverse=True)
         order = self._base.stored_last(samples)
         table = np.empty((len(samples), len(samples)), dtype=np.float32)
         self._base.square(order, table)
@@ -53,7 +53,7 @@ class ClassRows(RowStore):
         where[np.searchsorted(samples, order)] = np.arange(len(samples))
         at = where[place]
         _native.gather(table, at, at, out, self.threads)
-        kind = self._classes.kind[rows]
+        kind = self._classes.label[rows]
         out *= kind[:, None] == kind
         out.ravel()[:: len(rows) + 1] = self._diagonal[rows]
         self._count()

@@ -1,8 +1,8 @@
-"""The rows f_i behind a matrix M_ij = f_i · f_j, where there are any: what makes a machine linear.
+"""Feature rows f_i of a linear kernel matrix, M_ij = f_i · f_j.
 
-With them a product with the matrix is two products with the data, M b = F (Fᵀ b), and the weights w = Fᵀ b can be kept
-instead of the gradients of all samples. Products are computed in double precision from the data as they are: dense or
-compressed, in single or double precision, without a copy.
+With explicit features, a product with the matrix is two products with the data, M b = F (Fᵀ b), and a linear solver
+maintains the weights w = Fᵀ b instead of all gradients. Products are computed in float64 from dense or CSR data in
+float32 or float64, without a copy.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from maxmargin import _native
 from maxmargin._typing import Floats, Indices
 from maxmargin.kernels.points import Points
 
-#: Multiplications that pay for one more thread: to start it takes as long as some ten thousand.
-WORTH_A_THREAD = 2 * 10**5
+#: Minimum number of multiplications per thread: starting a thread takes as long as some ten thousand.
+MULTIPLICATIONS_PER_THREAD = 2 * 10**5
 
 _NO_INTEGERS = np.empty(0, dtype=np.int64)
 _NO_FLOATS = np.empty(0)
@@ -33,13 +33,13 @@ class Moments(NamedTuple):
     squares: Floats
 
     def plus(self, other: Moments, times: float = 1.0) -> Moments:
-        """Return the moments with so many times those of other rows."""
+        """Return these moments plus `times` those of other rows."""
         return Moments(
             self.total + times * other.total, self.sums + times * other.sums, self.squares + times * other.squares
         )
 
     def times(self, factor: float) -> Moments:
-        """Return the moments for factors that are so many times larger."""
+        """Return the moments multiplied by a factor."""
         return Moments(factor * self.total, factor * self.sums, factor * self.squares)
 
 
@@ -50,11 +50,11 @@ class Features:
     Parameters
     ----------
     points : Points
-        The rows, dense or compressed, without the constant feature.
+        The rows, dense or CSR, without the constant feature.
     constant : float
-        The value of one more feature, the last, that all rows have; 0 for none.
+        The value of an additional last feature of all rows; 0 for none.
     threads : int
-        How many threads compute products.
+        Maximum number of threads for products.
     """
 
     points: Points
@@ -73,12 +73,12 @@ class Features:
 
     @property
     def dimension(self) -> int:
-        """The number of weights: one for each feature, and the last for the constant one (0 if there is none)."""
+        """The number of weights: one per feature, and the last for the constant one (0 if there is none)."""
         return self.width + 1
 
     @cached_property
     def stored(self) -> int:
-        """The number of values in all rows: what a pass over the data takes."""
+        """The number of stored values of all rows: the cost of a pass over the data."""
         data = self.points.data
         if not sparse.issparse(data):
             return self.size * self.width
@@ -88,8 +88,8 @@ class Features:
         return int((data.indptr[index + 1] - data.indptr[index]).sum())
 
     def threads_for(self, multiplications: int) -> int:
-        """Return how many threads so much work is worth."""
-        return max(1, min(self.threads, multiplications // WORTH_A_THREAD))
+        """Return the number of threads for a number of multiplications."""
+        return max(1, min(self.threads, multiplications // MULTIPLICATIONS_PER_THREAD))
 
     def decisions(self, weights: Floats) -> Floats:
         """Return F w."""
@@ -122,10 +122,10 @@ class Features:
         return Features(self.points.take(rows), self.constant, self.threads)
 
     def moments(self, factors: Floats, origin: Floats | None = None) -> Moments:
-        """Return the sums of the rows and of their squares, counted from the `origin`; compressed rows from zero."""
+        """Return the zeroth, first and second moments of the rows about `origin`, which must be None for CSR rows."""
         dense = not sparse.issparse(self.points.data)
         if origin is not None and not dense:
-            raise ValueError("compressed rows are counted from zero")
+            raise ValueError("moments of sparse rows are about zero: origin must be None")
         sums, squares = np.empty(self.width), np.empty((self.width, self.width))
         factors = np.ascontiguousarray(factors, dtype=np.float64)
         per_row = self.stored // max(1, self.size)
@@ -144,7 +144,7 @@ class Features:
 
     @cached_property
     def arrays(self) -> tuple[Any, Any, Any]:
-        """The values, and for compressed rows where they start and which features they are."""
+        """The values, and for CSR rows indptr and indices."""
         data = self.points.data
         if not sparse.issparse(data):
             return data, _NO_INTEGERS, _NO_INTEGERS
@@ -155,7 +155,7 @@ class Features:
 
     @cached_property
     def picks(self) -> Indices:
-        """The row of the data of each variable; empty if they are all rows in order."""
+        """The row of the data of each variable; empty for all rows in order."""
         return _NO_INTEGERS if self._all else np.ascontiguousarray(self.points.index, dtype=np.int64)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""All kernel values of a few samples, computed at once: cheaper than asking for rows."""
+"""The full kernel matrix of a small data set in memory: cheaper than computing rows on demand."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from maxmargin.matrices.kernel_matrix import KernelMatrix
 from maxmargin.matrices.numerics import check_finite
 from maxmargin.matrices.precomputed_matrix import PrecomputedMatrix
 
-#: A value of so many multiplications is computed again sooner than it is fetched from across the diagonal.
-CHEAP = 128
+#: Kernel evaluations of at most this cost are faster than mirroring values across the diagonal.
+MAX_CHEAP_COST = 128
+
+#: Number of contiguous runs of rows up to which a submatrix is copied rectangle by rectangle.
+MAX_RUNS = 7
 
 
 @dataclass(frozen=True)
 class FullKernelMatrix:
-    """The kernel matrix of the samples `order`, as one array.
+    """The kernel matrix of some samples as one array, from which the matrices of subsets are copied.
 
     Attributes
     ----------
@@ -37,22 +40,22 @@ class FullKernelMatrix:
 
     @classmethod
     def of(cls, kernel: Kernel, points: Points, order: Indices, threads: int) -> FullKernelMatrix:
-        """Compute the values; samples whose rows are asked for together should be neighbours in `order`."""
+        """Compute the matrix of the samples `order`; samples of one subset should be neighbours in `order`."""
         place = np.empty(len(points), dtype=np.int64)
         place[order] = np.arange(len(order))
         return cls(kernel, points, _all_values(kernel, points.take(order), threads), place)
 
     def __call__(self, rows: Indices) -> PrecomputedMatrix:
-        """Return the matrix of some samples."""
+        """Return the kernel matrix of a subset of the samples."""
         origin = KernelMatrix(self.kernel, self.points.take(rows))
-        return PrecomputedMatrix(_part(self.values, self.place[rows]), origin=origin)
+        return PrecomputedMatrix(_submatrix(self.values, self.place[rows]), origin=origin)
 
 
 def _all_values(kernel: Kernel, points: Points, threads: int) -> Floats:
-    """Return the whole kernel matrix; where values are dear, stripes up to the diagonal, and the rest mirrored."""
+    """Return the full kernel matrix; expensive evaluations are done up to the diagonal only and mirrored."""
     count = len(points)
     values = np.empty((count, count))
-    if isinstance(kernel, NativeKernel) and evaluation_cost(points) <= CHEAP:
+    if isinstance(kernel, NativeKernel) and evaluation_cost(points) <= MAX_CHEAP_COST:
         pack_columns(kernel.formula, points, np.float64, threads).fill(points, values, np.arange(count))
     else:
         step = max(64, -(-count // 6))
@@ -65,16 +68,16 @@ def _all_values(kernel: Kernel, points: Points, threads: int) -> Floats:
     return values
 
 
-def _part(whole: Floats, rows: Indices) -> Floats:
-    """Return the square block at some rows: a copy of few rectangles where they come in few stretches."""
+def _submatrix(values: Floats, rows: Indices) -> Floats:
+    """Return the square block of some rows; where they form few contiguous runs, by copying few rectangles."""
     edges = np.concatenate([[0], np.flatnonzero(np.diff(rows) != 1) + 1, [len(rows)]])
-    if len(edges) == 2 and len(rows) == len(whole):
-        return whole
-    if len(edges) > 8:
-        return whole[rows[:, None], rows]
-    stretches = [(slice(a, b), slice(rows[a], rows[a] + b - a)) for a, b in itertools.pairwise(edges)]
-    part = np.empty((len(rows), len(rows)))
-    for there, here in stretches:
-        for across, from_where in stretches:
-            part[there, across] = whole[here, from_where]
-    return part
+    if len(edges) == 2 and len(rows) == len(values):
+        return values
+    if len(edges) > MAX_RUNS + 1:
+        return values[rows[:, None], rows]
+    runs = [(slice(a, b), slice(rows[a], rows[a] + b - a)) for a, b in itertools.pairwise(edges)]
+    block = np.empty((len(rows), len(rows)))
+    for row_target, row_source in runs:
+        for column_target, column_source in runs:
+            block[row_target, column_target] = values[row_source, column_source]
+    return block

@@ -1,4 +1,4 @@
-"""The matrix K_ij = k(x_i, x_j) of a kernel and a set of samples, computed when asked."""
+"""The kernel matrix K_ij = k(x_i, x_j), computed on demand."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from maxmargin.matrices.features import Features
 from maxmargin.matrices.single_columns import BlockColumns
 from maxmargin.matrices.symmetric_matrix import Float32Columns, product_by_blocks
 
-#: About how many values a vectorised kernel computes per request: enough to pay for the call.
+#: Approximate number of values per request of a vectorised kernel: enough to amortise the call.
 REQUEST_VALUES = 2**16
-#: How many rows a user's own function is asked for at once: some company pays for the call, much would be wasted.
+
+#: Number of rows per call of a user's function: a few amortise the call, more might never be used.
 FUNCTION_ROWS = 8
 
 
 @dataclass(frozen=True)
 class KernelMatrix:
-    """K_ij = k(x_i, x_j). Nothing is stored; wrap it in `CachedMatrix` to keep rows.
+    """K_ij = k(x_i, x_j). No values are stored; `CachedMatrix` caches rows.
 
     Parameters
     ----------
     kernel : Kernel
     points : Points
     threads : int
-        How many threads compute blocks; the values do not depend on it.
+        Number of threads that compute blocks; the values do not depend on it.
     """
 
     kernel: Kernel
@@ -81,9 +82,9 @@ class KernelMatrix:
         if isinstance(self.kernel, NativeKernel):
             used = np.flatnonzero(vector)
             return kernel_product(self.kernel.formula, self.points, self.points.take(used), vector[used], self.threads)
-        # A user's own function sees a quarter of the samples at most: never the whole matrix at once.
-        most = self.size if self.kernel.vectorised else max(1, self.size // 4)
-        return product_by_blocks(self, vector, most)
+        # A user's function is called on at most a quarter of the samples: never on the full matrix.
+        max_rows = self.size if self.kernel.vectorised else max(1, self.size // 4)
+        return product_by_blocks(self, vector, max_rows)
 
     def uncached(self) -> KernelMatrix:
         return KernelMatrix(self.kernel, self.points, self.threads)
@@ -95,27 +96,27 @@ class KernelMatrix:
         return Features(self.points, threads=self.threads) if isinstance(self.kernel, Linear) else None
 
     def float32_columns(self, columns: Indices) -> Float32Columns:
-        how = float32_kernel(self.kernel, self.points, self.threads)
-        if how is None:
+        kernel = float32_kernel(self.kernel, self.points, self.threads)
+        if kernel is None:
             return BlockColumns(self, columns)
-        fused = how.columns(self.points.index[columns], self.threads)
-        return _SingleKernelColumns(fused, how, self.points.index, len(columns), evaluation_cost(how.points))
+        packed = kernel.columns(self.points.index[columns], self.threads)
+        return _Float32KernelColumns(packed, kernel, self.points.index, len(columns), evaluation_cost(kernel.points))
 
 
 @dataclass(frozen=True)
-class _SingleKernelColumns:
-    """Columns of a kernel matrix in single precision."""
+class _Float32KernelColumns:
+    """Columns of a kernel matrix in float32."""
 
     columns: KernelColumns
-    how: Float32Kernel
+    kernel: Float32Kernel
     index: Indices
     count: int
     cost: int
 
     def fill(self, rows: Indices, out: NDArray[np.float32], slots: Indices) -> int:
-        self.columns.fill(self.how.rows(self.index[rows]), out, slots)
+        self.columns.fill(self.kernel.rows(self.index[rows]), out, slots)
         return len(rows) * self.count
 
     def combine(self, rows: Indices, weights: Floats) -> tuple[Floats, int]:
-        product = combine_in_batches(self.columns, self.how.rows(self.index[rows]), weights)
+        product = combine_in_batches(self.columns, self.kernel.rows(self.index[rows]), weights)
         return product, len(rows) * self.count

@@ -1,7 +1,7 @@
-"""Rows of a matrix that are kept once they were asked for, where there is room for all of them.
+"""A cache of all rows of a matrix, each computed when first needed, if the full matrix fits into the budget.
 
-It serves solvers that move many variables at once: then a step is one product of the matrix with a vector, and a row
-that was needed once will be needed in almost every step. Solvers that move two have `cached_matrix`.
+It is for solvers that change many variables per step: a step is one matrix-vector product, and a row that was needed
+once is needed in almost every step. Solvers that change two variables per step use `cached_matrix`.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.numerics import check_finite
 from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES, SymmetricMatrix
 
-#: A vector with fewer non-zero entries than one in so many is multiplied by those rows alone.
-SPARSE = 4
+#: A vector with less than this fraction of non-zeros is multiplied by those rows alone.
+MAX_SPARSE_FRACTION = 1 / 4
 
 
 class LazyRowCache:
-    """Products with a symmetric matrix, whose rows are computed when a vector first needs them.
+    """Rows of and products with a symmetric matrix, whose rows are computed when first needed.
 
     Parameters
     ----------
     matrix : SymmetricMatrix
-        Where values come from.
+        The source of values.
     budget : int
-        Bytes that may be taken. All rows are kept if they fit; if they do not, none is, and each product computes anew.
+        Maximum size of the cache in bytes. If all rows do not fit, none is cached and every product computes anew.
 
     Attributes
     ----------
@@ -38,31 +38,31 @@ class LazyRowCache:
         self.evaluations = 0
         fits = 8 * size**2 <= budget
         in_memory = matrix.in_memory() if fits else None
-        # Rows that are not known are zero, and so are the weights they meet. Pages of zeros take no memory.
+        # Rows not yet computed are zero, and their weights are, too. Untouched pages of zeros take no memory.
         self._values: Floats | None = in_memory if in_memory is not None or not fits else np.zeros((size, size))
         self._known = np.full(size, in_memory is not None)
         self._all = in_memory is not None
 
     def rows(self, indices: Indices) -> Floats:
-        """Return whole rows, not to be written to."""
+        """Return full rows, read-only."""
         if self._values is None:
             return self._compute(indices)
         self._provide(indices)
         return self._values[indices]
 
     def product(self, vector: Floats) -> Floats:
-        """Return the product with a vector; only rows where it is not zero are needed."""
+        """Return the product with a vector; only rows where it is not 0 are needed."""
         columns = np.flatnonzero(vector)
         if self._values is None:
             self.evaluations += self.matrix.size * len(columns)
             return self.matrix.matvec(vector)
         self._provide(columns)
-        if SPARSE * len(columns) < len(vector):
+        if len(columns) < MAX_SPARSE_FRACTION * len(vector):
             return np.asarray(vector[columns] @ self._values[columns])
         return np.asarray(vector @ self._values)
 
     def _provide(self, indices: Indices) -> None:
-        """Compute the rows that are not there yet, a block of bounded size at a time."""
+        """Compute missing rows in blocks of bounded size."""
         if self._all:
             return
         assert self._values is not None

@@ -1,4 +1,4 @@
-"""A matrix whose values are there already, in memory or in a memory-mapped file."""
+"""A matrix given as an array, in memory or memory-mapped."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from maxmargin.kernels.points import checksum_of
 from maxmargin.matrices.single_columns import BlockColumns
 from maxmargin.matrices.symmetric_matrix import Float32Columns, SymmetricMatrix, product_by_blocks
 
-#: About how many values are copied per request.
+#: Maximum number of values that are copied per request.
 REQUEST_VALUES = 2**20
 
 
 @dataclass(frozen=True)
 class PrecomputedMatrix:
-    """The rows and columns `index` of a square array of values, which may have been computed from another matrix."""
+    """The rows and columns `index` of a square array, possibly computed from another matrix, the `origin`."""
 
     values: NDArray[np.floating]
     index: Indices | None = None
@@ -31,7 +31,7 @@ class PrecomputedMatrix:
                 f"a precomputed kernel matrix must be square, one row and one column per sample; this one is {shape}"
             )
         if self.index is not None and np.array_equal(self.index, np.arange(len(self.values))):
-            object.__setattr__(self, "index", None)  # all of it: no detour through an index
+            object.__setattr__(self, "index", None)  # all rows in order: no index needed
 
     @property
     def size(self) -> int:

@@ -6,6 +6,8 @@ data, an array, a cache. Matrices wrap one another without knowing the wrapped t
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +18,9 @@ from maxmargin.resources import blas_thread_limit
 
 #: Maximum size of the block of values that a matrix-vector product builds at a time, in bytes.
 BLOCK_BYTES = 8 * 2**20
+
+#: Maximum size of the table of rows of a wrapped matrix that is built at a time, in bytes.
+TABLE_BYTES = 2**26
 
 
 class Float32Columns(Protocol):
@@ -92,6 +97,44 @@ class SymmetricMatrix(Protocol):
     def features(self) -> Features | None:
         """Return the feature rows whose inner products are the values; None if there are none."""
         ...
+
+
+@dataclass(frozen=True)
+class WrappedMatrix:
+    """Base class of matrices that are derived from another one, whose properties they share by default."""
+
+    base: SymmetricMatrix
+
+    @property
+    def size(self) -> int:
+        return self.base.size
+
+    @property
+    def rows_per_request(self) -> int:
+        return self.base.rows_per_request
+
+    @property
+    def cost(self) -> int:
+        return self.base.cost
+
+    def checksum(self) -> int:
+        return self.base.checksum()
+
+    def in_memory(self) -> Floats | None:
+        return None
+
+    def diagonal(self) -> Floats:
+        return self.base.diagonal()
+
+    def rows(self, indices: Indices) -> Floats:
+        return self.block(indices, np.arange(self.size))
+
+    @abstractmethod
+    def block(self, rows: Indices, columns: Indices) -> Floats:
+        """Return the submatrix of `rows` and `columns`."""
+
+    def features(self) -> Features | None:
+        return None
 
 
 def product_by_blocks(matrix: SymmetricMatrix, vector: Floats, max_rows: int | None = None) -> Floats:

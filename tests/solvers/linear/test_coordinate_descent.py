@@ -207,8 +207,8 @@ def test_the_quadratic_model():
 @pytest.mark.parametrize("most", [0.0, 0.5, 2.0])
 @pytest.mark.parametrize("centred", [False, True])
 def test_products_of_columns(monkeypatch, most, centred):
-    monkeypatch.setattr("maxmargin.matrices.feature_columns.MOST", most)
-    monkeypatch.setattr("maxmargin.matrices.feature_columns.PART_VALUES", 50)
+    monkeypatch.setattr("maxmargin.matrices.feature_columns.MIN_FRACTION_FOR_ROWS", most)
+    monkeypatch.setattr("maxmargin.matrices.feature_columns.CONVERSION_VALUES", 50)
     X = np.where(np.random.default_rng(0).random((40, 9)) < 0.5, 0.0, np.random.default_rng(1).normal(size=(40, 9)))
     factors = np.random.default_rng(2).uniform(0, 2, 40) * (np.arange(40) % 3 > 0)
     picks = np.array([0, 2, 3, 7])

@@ -93,7 +93,7 @@ def _share_rows(
     if kernel is None or not isinstance(solver, BlockSolver):
         return None
     points = points_of(data.X)
-    if ClassKernelCache.bytes_for(data.members) > cache_bytes // 2 or not ClassKernelCache.serves(
+    if ClassKernelCache.bytes_for(data.members) > cache_bytes // 2 or not ClassKernelCache.supports(
         kernel, points, threads
     ):
         return None

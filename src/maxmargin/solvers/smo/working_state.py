@@ -145,7 +145,7 @@ class WorkingState:
 
     def block(self, positions: Indices) -> Floats:
         """Return the square block of the matrix at these positions, from the cache where it can."""
-        if self.rows.whole(positions).all():
+        if self.rows.cached_in_full(positions).all():
             return self.rows.storage[self.rows.slot[positions][:, None], positions]
         return self.rows.block(positions, positions).copy()  # a function's own array is not ours to change
 
@@ -173,7 +173,7 @@ class WorkingState:
         tail = np.arange(start, self.size)
         for first in range(0, len(columns), step):
             part = columns[first : first + step]
-            whole = self.rows.whole(part)
+            whole = self.rows.cached_in_full(part)
             panel = self.rows.storage[np.where(whole, self.rows.slot[part], 0), start:]
             if not whole.all():
                 panel[~whole] = self.rows.block(part[~whole], tail)
