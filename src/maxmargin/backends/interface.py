@@ -1,8 +1,26 @@
-"""The interface between solvers of the dual problem and the backends that compute."""
+"""The interface between the block solver and the backends that compute for it.
+
+A solver holds the control flow and a few scalars. A backend holds the arrays and implements every operation over all
+samples or over a working set, so that the arrays may live on another device:
+
+    BlockBackend  opens a state for a problem
+    BlockState    dual vector and gradient of all variables: KKT violation, selection of a working set, gradient update
+                  by a fused kernel product, double-precision audit, duality gap
+    Subproblem    a working set with its square block of the matrix: pair steps and equations of the free variables
+
+Kernel values are float32 and each is computed by the backend in its own way; dual vector, gradient and all sums over
+samples are float64. Only `dual`, `gradient`, `point` and `full_point` return arrays, always NumPy arrays in host
+memory; solvers call them at the end, for progress reports, and in the rare test for an unbounded dual.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from maxmargin._typing import Floats, Indices
+from maxmargin.problems import Counters, DualProblem
 
 
 class StopReason(IntEnum):
@@ -13,3 +31,212 @@ class StopReason(IntEnum):
     PAUSED = 2
     UNBOUNDED = 3
     PRECISION = 4
+
+
+@dataclass
+class RunningTotals:
+    """Pair steps and subproblems so far, and the dual objective, shared by a state and its subproblems."""
+
+    iterations: int = 0
+    rounds: int = 0
+    dual_value: float = 0.0
+
+
+class WorkingSetSizes(NamedTuple):
+    """Sizes of working sets that suit a backend and a problem.
+
+    `first` is the size of the first working set, beside free variables; `solve_whole` says whether the problem is so
+    small that all its variables are one working set; `stored_rows` is the number of whole rows that fit in memory.
+    """
+
+    first: int
+    solve_whole: bool
+    stored_rows: int
+
+
+class Subproblem(Protocol):
+    """The dual problem of a working set with all other variables fixed.
+
+    `violation` is the largest KKT violation among its variables, as of the last step.
+    """
+
+    violation: float
+
+    @property
+    def active(self) -> int:
+        """The number of variables."""
+        ...
+
+    def count_free(self) -> int:
+        """Return the number of variables off their bounds."""
+        ...
+
+    def count_changed(self) -> int:
+        """Return the number of variables that have changed since the subproblem was opened."""
+        ...
+
+    def pair_steps(self, tolerance: float, max_steps: int, max_seconds: float) -> StopReason:
+        """Take pair steps with second-order selection until the violation is within the tolerance, or a limit.
+
+        ``NEEDS_ROW`` means that the subproblem runs on stored rows, and there is no memory for one more.
+        """
+        ...
+
+    def solve_free(self, max_work: float) -> float:
+        """Move the free variables to the solution of their linear equations, or as far as their bounds allow.
+
+        Return the number of multiplications, at most about `max_work`.
+        """
+        ...
+
+
+S = TypeVar("S", bound=Subproblem)
+
+
+class BlockState(Protocol[S]):
+    """Dual vector and gradient of all variables, and the open subproblems, each of them a part of the one before.
+
+    `violation` is that of the last call of `find_violation`; `refreshed` says whether gradients were recomputed in
+    double precision because single precision did not suffice.
+    """
+
+    problem: DualProblem
+    linear: Floats
+    totals: RunningTotals
+    violation: float
+    refreshed: bool
+
+    @property
+    def sizes(self) -> WorkingSetSizes:
+        """Sizes of working sets."""
+        ...
+
+    @property
+    def kernel_evaluations(self) -> int:
+        """The number of kernel values computed so far."""
+        ...
+
+    def counters(self, seconds: float) -> Counters:
+        """Return the counters of a solution."""
+        ...
+
+    def add(self, spent: Counters) -> None:
+        """Add what was spent on other problems: iterations, rounds and kernel values."""
+        ...
+
+    def set_dual(self, dual: Floats) -> None:
+        """Set all variables and compute their gradient."""
+        ...
+
+    def find_violation(self) -> float:
+        """Compute and return the largest KKT violation; raise ValueError if the gradient is not finite."""
+        ...
+
+    def count_free(self) -> int:
+        """Return the number of variables off their bounds."""
+        ...
+
+    def select(self, size: int) -> Any:
+        """Return a working set of at most `size` variables by the violations that `find_violation` has computed.
+
+        It contains the most violating pair. What it is is the backend's own affair: a solver only hands it back to
+        `open_subproblem`.
+        """
+        ...
+
+    def open_subproblem(self, working_set: Any) -> S:
+        """Open the subproblem of a working set."""
+        ...
+
+    def open_whole(self) -> S:
+        """Open the subproblem of all variables on the whole matrix."""
+        ...
+
+    def open_stored_rows(self) -> S:
+        """Open the subproblem of all variables on stored rows, computed as they are needed."""
+        ...
+
+    def open_shrunk(self, subproblem: S) -> S | None:
+        """Open the part of a subproblem that can still be selected; None if leaving out the rest does not pay."""
+        ...
+
+    def close(self, subproblem: S) -> None:
+        """Update the subproblem around the innermost one, or all variables, by its changes, and remove it."""
+        ...
+
+    def gap(self) -> float:
+        """Return the duality gap of the current point; within a subproblem only its variables are known."""
+        ...
+
+    def audit(self) -> float:
+        """Return an upper estimate of the error of the violation, from gradients recomputed in double precision."""
+        ...
+
+    def refresh(self) -> None:
+        """Recompute the gradients near the extremes in double precision, after an audit."""
+        ...
+
+    def refresh_all(self) -> None:
+        """Recompute all gradients and the dual objective in double precision."""
+        ...
+
+    def radius(self) -> float:
+        """Return the squared radius of the data in feature space."""
+        ...
+
+    @property
+    def has_limit(self) -> bool:
+        """Whether bounds or ridge keep every variable from growing without limit."""
+        ...
+
+    @property
+    def dual_value(self) -> float:
+        """The dual objective."""
+        ...
+
+    @property
+    def dual(self) -> Floats:
+        """The dual variables without the changes in open subproblems, in host memory."""
+        ...
+
+    @property
+    def gradient(self) -> Floats:
+        """The gradient at `dual`, in host memory."""
+        ...
+
+    @property
+    def innermost_size(self) -> int:
+        """The number of variables of the innermost open subproblem, or of all if none is open."""
+        ...
+
+    @property
+    def has_full_gradient(self) -> bool:
+        """Whether `full_point` needs no kernel values that are not in memory."""
+        ...
+
+    def point(self) -> tuple[Floats, Floats]:
+        """Return dual vector and gradient with the changes in open subproblems, in host memory.
+
+        An unknown gradient is infinite, on the side where it does not violate optimality.
+        """
+        ...
+
+    def full_point(self) -> tuple[Floats, Floats]:
+        """Return dual vector and gradient like `point`, with the gradient of all variables."""
+        ...
+
+
+class BlockBackend(Protocol):
+    """An implementation of the operations of the block solver."""
+
+    def open(self, problem: DualProblem, cache_bytes: int, threads: int) -> BlockState[Any]:
+        """Return the state of a problem, at dual = 0, with up to `cache_bytes` for rows of the matrix."""
+        ...
+
+    def start_at_bounds(self, problem: DualProblem, columns: Indices, weights: Floats) -> tuple[Floats, int]:
+        """Return the feasible point with each variable at the bound that its slack indicates.
+
+        The slack is that of the decision function Σ weights · column; within each group variables are at their upper
+        bounds from the largest slack down until the sum is right. Return the number of kernel values as well.
+        """
+        ...

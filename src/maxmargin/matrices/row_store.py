@@ -15,7 +15,7 @@ from maxmargin.matrices.symmetric_matrix import Float32Columns, SymmetricMatrix
 REQUEST_WORK = 4 * 10**9
 
 #: Values of at most so many multiplications are computed again faster than memory for them is written and read.
-CHEAP = 80
+MAX_COST_OF_RECOMPUTING = 80
 
 #: A row that was not used in so many requests makes room for others.
 STALE = 4
@@ -86,7 +86,7 @@ class RowStore:
 
     def combine(self, rows: Indices, weights: Floats) -> Floats:
         """Return Σ weights · row. Rows are kept for the next time if they are worth it, as far as there is room."""
-        if self.cost > CHEAP:
+        if self.cost > MAX_COST_OF_RECOMPUTING:
             self.hold(rows)
         stored = self.slot[rows] >= 0
         total = np.zeros(self.matrix.size)

@@ -5,7 +5,8 @@ import pytest
 
 from contracts.solver_contract import SolverContract
 from maxmargin import _native
-from maxmargin.backends.optimality import kkt_violations
+from maxmargin.backends.native_backend import NativeState
+from maxmargin.backends.selection import place_at_bounds
 from maxmargin.datasets import chessboard
 from maxmargin.formulations import c_classification
 from maxmargin.kernels import Gaussian, Laplacian, Linear, Points, Polynomial, Sigmoid
@@ -14,8 +15,7 @@ from maxmargin.matrices.row_store import STALE
 from maxmargin.problems import DualProblem, Status, certify
 from maxmargin.problems.gradient_extremes import offset_bounds
 from maxmargin.solvers import BlockSolver, PairwiseSolver, StoppingRule
-from maxmargin.solvers.block.block_state import BlockState
-from maxmargin.solvers.block.nested_start import nested_samples, place
+from maxmargin.solvers.block.nested_start import nested_samples
 from reference import one_group as reference
 
 
@@ -168,18 +168,19 @@ class TestRowStore:
         assert store.slot[3] == -1
 
 
-def test_a_tile_takes_over_what_a_part_of_it_has_become():
+def test_closing_subproblems_updates_gradient_and_dual_value():
     problem = posed(200, cost=3.0)
-    state = BlockState(problem, 10**8, 1)
-    state.place(np.zeros(200))
-    tile = state.tile(np.arange(0, 200, 3))
-    part = tile.part(np.arange(10, 50))
-    part.steps(1e-3, 10**6, 10.0)
-    tile.take(part)
-    state.take(tile)
+    state = NativeState(problem, 10**8, 1)
+    state.set_dual(np.zeros(200))
+    outer = state.open_subproblem(np.arange(0, 200, 3))
+    part = outer.restricted(np.arange(10, 50))
+    state.open_subproblems.append(part)
+    part.pair_steps(1e-3, 10**6, 10.0)
+    state.close(part)
+    state.close(outer)
     assert np.count_nonzero(state.dual) > 10
     np.testing.assert_allclose(state.gradient, problem.gradient(state.dual), atol=1e-5)
-    np.testing.assert_allclose(tile.gradient, state.gradient[tile.variables], atol=1e-6)
+    np.testing.assert_allclose(outer.gradient, state.gradient[outer.variables], atol=1e-6)
     value = 0.5 * state.dual @ (problem.linear + state.gradient)
     assert state.dual_value == pytest.approx(value, rel=1e-6)
 
@@ -209,7 +210,7 @@ class TestNestedStart:
     def test_place_fills_up_from_the_largest_slack(self):
         problem = posed(100, cost=2.0)
         slack = np.random.default_rng(0).normal(size=100)
-        dual = place(problem, slack)
+        dual = place_at_bounds(problem, slack)
         assert abs(dual.sum()) < 1e-12
         assert ((problem.lower <= dual) & (dual <= problem.upper)).all()
         between = (dual > problem.lower) & (dual < problem.upper)
@@ -224,9 +225,9 @@ class TestNestedStart:
         def interrupted(problem, slack):
             if problem.size == 5000:
                 raise KeyboardInterrupt
-            return place(problem, slack)
+            return place_at_bounds(problem, slack)
 
-        monkeypatch.setattr("maxmargin.solvers.block.block_solver.place", interrupted)
+        monkeypatch.setattr("maxmargin.backends.native_backend.place_at_bounds", interrupted)
         late = BlockSolver().solve(problem)
         assert late.status is Status.INTERRUPTED
         values = [certify(problem, solution.dual).dual for solution in (tight, late)]
@@ -331,7 +332,7 @@ class TestHardCases:
             matrix=posed(3).matrix, linear=np.zeros(3), lower=np.array([0.1, 0.2, 0.3]), upper=np.ones(3),
             total=np.array([np.nextafter(0.6, 0)]),
         )  # fmt: skip
-        np.testing.assert_allclose(place(problem, np.zeros(3)), [0.1, 0.2, 0.3])
+        np.testing.assert_allclose(place_at_bounds(problem, np.zeros(3)), [0.1, 0.2, 0.3])
 
     def test_stopped_while_shrunk(self):
         problem = posed(1500, cost=100.0, kernel=Gaussian(0.2))
@@ -346,7 +347,7 @@ def test_variables_in_no_group_violate_by_their_own_gradient():
     """Not by the difference of two of them, which no step can act on: rounds without steps would never end."""
     X, signs = blobs(400)
     problem = c_classification.pose(KernelMatrix(Gaussian(0.1), Points(X)), signs, np.ones(400), fit_intercept=False)
-    state = BlockState(problem, 2**20, 1)
-    state.place(np.where(signs > 0, 0.3, -0.3))
-    up, down = kkt_violations(state)
+    state = NativeState(problem, 2**20, 1)
+    state.set_dual(np.where(signs > 0, 0.3, -0.3))
+    up, down = state.kkt_violations()
     assert max(up.max(), down.max()) == pytest.approx(certify(problem, state.dual).violation, abs=1e-5)

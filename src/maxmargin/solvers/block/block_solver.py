@@ -2,37 +2,42 @@
 
     select    a working set: free variables, and the worst violators from both ends of the gradient
     stop      if the violation among all variables does not exceed the tolerance
-    solve     the small problem of the working set by pair steps, on a tile of the matrix
-    update    the gradient, with the rows of the variables that have changed
+    solve     the subproblem of the working set by pair steps, on the square block of the matrix between its variables
+    update    the gradient, with the kernel rows of the variables that have changed
 
-Rows are computed many at a time and in single precision; dual and gradient are in double precision. A working set is
-several times as large as the number of variables in use, so that a few rounds suffice: what is sequential, the pair
-steps, happens on short rows; what is long, the update, happens seldom and on all cores.
+Kernel values are computed many at a time and in single precision; dual vector and gradient are in double precision. A
+working set is several times as large as the number of free variables, so that a few rounds suffice: the sequential
+part, the pair steps, runs on short rows; the long part, the update, is rare and parallel.
 
-Before it calls a point optimal, the solver compares its gradient with one computed afresh in double precision, and goes
-on from there if single precision was not enough; see `BlockState.audit`.
+Before it reports convergence, the solver compares its gradient with one recomputed in double precision, and continues
+from there if single precision did not suffice.
+
+This module holds the control flow only. A backend (`maxmargin.backends`) holds the arrays and implements every
+operation over all variables or over a working set.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.backends.free_equations import solve_free
-from maxmargin.backends.interface import StopReason
-from maxmargin.backends.optimality import can_be_selected, kkt_violations, known_gap
+from maxmargin.backends import get_backend
+from maxmargin.backends.interface import BlockState, StopReason, Subproblem
+from maxmargin.backends.optimality import known_gap
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.numerics import inner
-from maxmargin.matrices.row_store import CHEAP
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.problems.dual_problem import InfeasibleProblemError
-from maxmargin.solvers.block.block_choice import choose
-from maxmargin.solvers.block.block_state import BlockState
-from maxmargin.solvers.block.nested_start import can_start, extend, nested_samples, place, pose_sample, worth_it
-from maxmargin.solvers.block.subproblem import Tally, Tile
+from maxmargin.solvers.block.nested_start import (
+    can_start_nested,
+    extend,
+    is_mostly_bounded,
+    nested_samples,
+    pose_sample,
+)
 from maxmargin.solvers.monitor import Monitor, SharedCallback, SolverStoppedError
 from maxmargin.solvers.progress_snapshot import standing
 from maxmargin.solvers.smo.hard_margin import grows_without_limit
@@ -40,47 +45,43 @@ from maxmargin.solvers.smo.pairwise import PairwiseSolver
 from maxmargin.solvers.stall_detector import StallDetector
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
-#: The largest matrix value that single precision is trusted with.
-LARGEST_VALUE = 1e30
+#: The largest diagonal value of the matrix for which single precision is used.
+MAX_SINGLE_PRECISION_VALUE = 1e30
 
-#: A problem of up to so many variables is one tile if that takes at most so many multiplications.
-WHOLE, WHOLE_WORK = 3000, 10**9
+#: A smaller `working_set` than this holds also for problems that are small enough to be solved whole.
+MIN_WORKING_SET_FOR_WHOLE = 1024
 
-#: A working set has so many variables at first, fewer where values are dear, and so many times as many as are free.
-FIRST, FIRST_OF_DEAR, PER_FREE = 1024, 512, 2
+#: A working set grows by this multiple of the number of free variables, so that all of them fit.
+VARIABLES_PER_FREE = 2
 
-#: When more than this part of a working set has moved, the next is twice as large: there is much to do.
-MOST = 0.5
+#: When more than this fraction of a working set has changed, the next is twice as large.
+GROWTH_FRACTION = 0.5
 
-#: A tile is solved until its violation is this part of the violation among all variables.
-INNER = 0.1
+#: A subproblem is solved until its violation is this fraction of the violation among all variables.
+SUBPROBLEM_TOLERANCE = 0.1
 
-#: Pair steps between two looks at limits, shrinking and the end game.
-STRETCH = 500
+#: Pair steps between two checks of limits, shrinking and the equations of the free variables.
+STEPS_PER_CHECK = 500
 
-#: The variables of a tile that can matter must be at most this part of it; else leaving out others costs more.
-WORTH_SHRINKING = 0.6
+#: The violation at which the solution of a sample is good enough to start from, and the most pair steps, per variable,
+#: that it may take: where it takes more, the cost is so large that a wrong bound is far away from the right one.
+SAMPLE_VIOLATION, MAX_SAMPLE_STEPS_PER_VARIABLE = 0.05, 3
 
-#: The most variables of such a smaller tile: its memory must be written first, and is not in the budget for rows.
-LARGEST_PART = 4096
+#: Steps, altogether and per variable, within which the violation must halve; a round counts for so many. Else the
+#: matrix is so badly scaled that single precision only sees noise, and double precision takes over.
+STALL_STEPS, STALL_STEPS_PER_VARIABLE, STEPS_PER_ROUND = 100_000, 200, 50
 
-#: The violation at which a sample is good enough to start from, and the most pair steps, by variable, that it may take:
-#: where it takes more, the cost is so large that a wrong bound is far away from the right one.
-NESTED_VIOLATION, NESTED_STEPS = 0.05, 3
+#: The most pair steps, per variable, on a subproblem with infinite bounds: only all variables show whether it is
+#: bounded.
+MAX_UNBOUNDED_STEPS_PER_VARIABLE = 100
 
-#: Steps, altogether and by variable, within which the violation must halve; a round counts for so many. Else the matrix
-#: is so badly scaled that single precision only sees noise, and double precision goes on.
-PATIENCE, PATIENCE_PER_VARIABLE, STEPS_OF_A_ROUND = 100_000, 200, 50
-
-#: The most pair steps on a tile of a problem with open bounds, by variable: whether it has a limit shows in the whole.
-OPEN_STEPS = 100
-
-#: The part of the tolerance that is left to the errors of single precision.
-RESERVE = 0.1
+#: The fraction of the tolerance that is reserved for the errors of single precision.
+TOLERANCE_RESERVE = 0.1
 
 #: The linear equations of up to so many free variables are solved in between, whenever pair steps have taken as many
-#: operations as that will take. The rank of the matrix shows in what it took the last time; at first it counts as low.
-MOST_FREE, LOW_RANK = 1024, 32
+#: operations as that will take: the square of their number times the rank of the matrix, at first assumed to be this
+#: low, later as measured the last time.
+MAX_FREE_EQUATIONS, INITIAL_RANK = 1024, 32
 
 
 @dataclass(frozen=True)
@@ -90,17 +91,20 @@ class BlockSolver:
     Parameters
     ----------
     working_set : int
-        The most variables in a working set. Its tile of the matrix takes 4 bytes per value: 64 MB for 4096.
+        The largest number of variables in a working set. Its square block of the matrix takes 4 bytes per value: 64 MB
+        for 4096.
     shrinking : bool
-        Leave out variables of a working set that are settled, and look again before its end.
+        Leave out variables of a working set that cannot be selected any more, and check them again before its end.
     cache_bytes : int
-        Memory for rows of the matrix, beside the tile. With less it takes longer.
+        Memory for rows of the matrix, beside the square block. Less memory makes it slower.
     stopping : StoppingRule
         When to stop.
     threads : int
         For the gradient; the matrix has its own. The result does not depend on it.
     nested_above : int
         With more variables than this, a quarter of them is solved first; see `maxmargin.solvers.block.nested_start`.
+    backend : str
+        The name of the implementation of its operations, a key of `maxmargin.backends.BACKENDS`.
     """
 
     working_set: int = 4096
@@ -109,50 +113,45 @@ class BlockSolver:
     stopping: StoppingRule = field(default_factory=StoppingRule)
     threads: int = 1
     nested_above: int = 4000
+    backend: str = "native"
     audited: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not self.working_set >= 2:
             raise ValueError(f"a working set has at least 2 variables, not {self.working_set}")
+        get_backend(self.backend)
 
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of the problem, from `start` (made feasible) or from the simplest feasible point."""
         monitor = Monitor(self.stopping, callback)
-        if float(problem.curvature.max(initial=0.0)) > LARGEST_VALUE:
-            return self._polish(problem, feasible_start(problem, start), Counters(), monitor, callback)
-        state = BlockState(problem, self.cache_bytes, self.threads)
+        if float(problem.curvature.max(initial=0.0)) > MAX_SINGLE_PRECISION_VALUE:
+            return self._continue_in_double(problem, feasible_start(problem, start), Counters(), monitor, callback)
+        state = get_backend(self.backend).open(problem, self.cache_bytes, self.threads)
         try:
-            state.place(feasible_start(problem, start))
+            state.set_dual(feasible_start(problem, start))
             monitor.report_start(lambda: _progress(state, monitor))
             status = None
-            if start is None and problem.size > self.nested_above and can_start(problem):
+            if start is None and problem.size > self.nested_above and can_start_nested(problem):
                 status = self._start_nested(state, monitor)
             if status is None:
-                status = _Run(self, state, monitor).solve()
+                status = _BlockRun(self, state, monitor).solve()
             monitor.report(lambda: _progress(state, monitor), now=True)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         dual, gradient = state.point()
-        counters = Counters(
-            iterations=state.tally.iterations,
-            kernel_evaluations=state.rows.evaluations,
-            cache_hits=state.rows.hits,
-            cache_misses=state.rows.misses,
-            rounds=state.tally.rounds,
-            seconds=monitor.seconds,
-        )
+        counters = state.counters(monitor.seconds)
         if status is Status.PRECISION:
-            del state  # its rows make room for others
-            return self._polish(problem, dual, counters, monitor, callback)
+            del state  # frees the memory of its rows
+            return self._continue_in_double(problem, dual, counters, monitor, callback)
         return Solution(dual, gradient, status, counters, trace=monitor.trace)
 
-    def _start_nested(self, state: BlockState, monitor: Monitor) -> Status | None:
-        """Move to a start from ever larger samples, if they show that most variables will rest on a bound.
+    def _start_nested(self, state: BlockState[Any], monitor: Monitor) -> Status | None:
+        """Start from the solutions of ever larger samples, if they show that most variables will be at a bound.
 
-        Return how it ended if the whole solve ends here; then what a sample has taught is kept.
+        Return a status if the whole solve ends here; then the state has the solution of the last sample.
         """
-        problem = state.problem
-        watch = SharedCallback(monitor.nested_callback)
+        problem, backend = state.problem, get_backend(self.backend)
+        shared = SharedCallback(monitor.nested_callback)
         solver = replace(self, nested_above=problem.size)
         sample, dual = np.empty(0, dtype=np.int64), np.empty(0)
         try:
@@ -160,43 +159,47 @@ class BlockSolver:
                 try:
                     posed = pose_sample(problem, larger)
                 except InfeasibleProblemError:
-                    return None  # the sample cannot sum up to what all can
-                used = np.flatnonzero(dual)
+                    return None  # the bounds of the sample do not allow the sum of a group
+                support = np.flatnonzero(dual)
                 start = None
-                if len(used):
-                    at = np.searchsorted(larger, sample[used])
-                    product, _ = posed.matrix.float32_columns(at).combine(np.arange(posed.size), dual[used])
-                    start = place(posed, posed.linear - product)
-                left, most = monitor.iterations_left(state.tally.iterations), NESTED_STEPS * posed.size
-                rule = StoppingRule(
-                    NESTED_VIOLATION, None, most if left is None else min(left, most), monitor.seconds_left()
-                )
-                solution = replace(solver, stopping=rule).solve(posed, start, watch)
-                state.count(solution.counters)
+                if len(support):
+                    at = np.searchsorted(larger, sample[support])
+                    start, _ = backend.start_at_bounds(posed, at, dual[support])
+                solver = replace(solver, stopping=self._sample_rule(state, posed.size, monitor))
+                solution = solver.solve(posed, start, shared)
+                state.add(solution.counters)
                 sample, dual = larger, solution.dual
-                if solution.status is Status.MAX_ITERATIONS and monitor.limit_reached(state.tally.iterations) is None:
+                limited = monitor.limit_reached(state.totals.iterations) is not None
+                if solution.status is Status.MAX_ITERATIONS and not limited:
                     return None
                 if solution.status not in (Status.CONVERGED, Status.PRECISION):
-                    return self._settle_for(state, sample, dual, solution.status)
-                if watch.stopped.is_set():
-                    return self._settle_for(state, sample, dual, Status.STOPPED)
-                if not worth_it(posed, dual):
+                    return self._end_with_sample(state, sample, dual, solution.status)
+                if shared.stopped.is_set():
+                    return self._end_with_sample(state, sample, dual, Status.STOPPED)
+                if not is_mostly_bounded(posed, dual):
                     return None
-            used = np.flatnonzero(dual)
-            state.place(place(problem, problem.linear - state.product(sample[used], dual[used])))
+            support = np.flatnonzero(dual)
+            start, evaluations = backend.start_at_bounds(problem, sample[support], dual[support])
+            state.add(Counters(kernel_evaluations=evaluations))
+            state.set_dual(start)
         except KeyboardInterrupt:
-            return self._settle_for(state, sample, dual, Status.INTERRUPTED)
+            return self._end_with_sample(state, sample, dual, Status.INTERRUPTED)
         return None
 
-    def _settle_for(self, state: BlockState, sample: Indices, dual: Floats, status: Status) -> Status:
-        """Keep what a sample has taught, for the price of a product, if the whole solve ends with it."""
-        state.place(extend(state.problem, sample, dual))
+    def _sample_rule(self, state: BlockState[Any], size: int, monitor: Monitor) -> StoppingRule:
+        """Return when the solve of a sample stops: at a rough solution, or a limit of its own or of the whole solve."""
+        left, most = monitor.iterations_left(state.totals.iterations), MAX_SAMPLE_STEPS_PER_VARIABLE * size
+        return StoppingRule(SAMPLE_VIOLATION, None, most if left is None else min(left, most), monitor.seconds_left())
+
+    def _end_with_sample(self, state: BlockState[Any], sample: Indices, dual: Floats, status: Status) -> Status:
+        """Set the state to the solution of a sample, for the cost of a product, when a limit ends the whole solve."""
+        state.set_dual(extend(state.problem, sample, dual))
         return status
 
-    def _polish(
+    def _continue_in_double(
         self, problem: DualProblem, dual: Floats, spent: Counters, monitor: Monitor, callback: Callback | None
     ) -> Solution:
-        """Go on in double precision where single precision does not get any further."""
+        """Continue in double precision where single precision does not make progress."""
         rule = self.stopping
         limited = StoppingRule(
             rule.violation, rule.gap, monitor.iterations_left(spent.iterations), monitor.seconds_left()
@@ -206,38 +209,25 @@ class BlockSolver:
         return replace(solution, counters=spent + solution.counters)
 
 
-class _Patience:
-    """Notices when the violation does not fall any more."""
-
-    def __init__(self, size: int) -> None:
-        self._detector = StallDetector(PATIENCE + PATIENCE_PER_VARIABLE * size)
-
-    def check(self, violation: float, tally: Tally) -> None:
-        """Leave the rest to double precision if so much effort has not halved the violation."""
-        effort = tally.iterations + STEPS_OF_A_ROUND * tally.rounds
-        if self._detector.stalled(violation, effort):
-            raise SolverStoppedError(Status.PRECISION)
-
-
-class _Run:
+class _BlockRun:
     """One run of a block solver."""
 
-    def __init__(self, solver: BlockSolver, state: BlockState, monitor: Monitor) -> None:
+    def __init__(self, solver: BlockSolver, state: BlockState[Any], monitor: Monitor) -> None:
         self.state, self.monitor, self.rule = state, monitor, solver.stopping
-        self.tolerance = (1.0 - RESERVE) * solver.stopping.violation
+        self.count = state.problem.size
+        self.tolerance = (1.0 - TOLERANCE_RESERVE) * solver.stopping.violation
         self.shrinking = solver.shrinking and state.has_limit
-        self.stretch = STRETCH if self.rule.gap is None else STRETCH // 20  # the gap is looked at in between
-        self.largest = min(solver.working_set, state.active)
-        whole = state.active <= WHOLE and state.active**2 * state.rows.cost <= WHOLE_WORK
-        if whole and solver.working_set >= FIRST:
-            self.largest = state.active
-        self.size = FIRST if state.rows.cost <= CHEAP else FIRST_OF_DEAR
-        self.wide = state.rows.capacity > 2 * self.largest
+        self.steps_per_check = STEPS_PER_CHECK if self.rule.gap is None else STEPS_PER_CHECK // 20  # the gap needs more
+        sizes = state.sizes
+        whole = sizes.solve_whole and solver.working_set >= MIN_WORKING_SET_FOR_WHOLE
+        self.max_size = self.count if whole else min(solver.working_set, self.count)
+        self.size = sizes.first
+        self.use_stored_rows = sizes.stored_rows > 2 * self.max_size
         self._last_error = np.inf
-        self._credit, self._rank = 0.0, float(LOW_RANK)  # what pair steps have taken since the equations were solved
+        self._credit, self._rank = 0.0, float(INITIAL_RANK)  # operations of pair steps since the last free equations
 
     def solve(self) -> Status:
-        """Work until the point is optimal or a limit is reached."""
+        """Iterate until the point is optimal or a limit is reached."""
         try:
             self._iterate()
         except SolverStoppedError as ended:
@@ -246,106 +236,94 @@ class _Run:
 
     def _iterate(self) -> None:
         state = self.state
-        patience = _Patience(state.active)
+        stall = _stall_detector(self.count)
         while True:
-            up, down = self._look()
-            if state.violation <= self.tolerance:
-                if self._is_optimal():
+            violation = state.find_violation()
+            if violation <= self.tolerance:
+                if self._passes_audit():
                     return
                 continue
             self._check_limits()
             if self._gap_reached():
                 return
-            patience.check(state.violation, state.tally)
-            self._round(up, down)
-            self._tell()
+            self._check_progress(stall, violation)
+            self._round()
+            self._report()
             if grows_without_limit(state):
-                state.refresh_all()  # values in single precision may pretend that
+                state.refresh_all()  # it may be an error of single precision
                 if grows_without_limit(state):
                     raise SolverStoppedError(Status.UNBOUNDED)
 
-    def _round(self, up: Floats, down: Floats) -> None:
-        """Choose a working set and solve it."""
+    def _round(self) -> None:
+        """Select a working set, solve its subproblem and update the gradient."""
         state = self.state
-        tile, target = self._next_tile(up, down)
-        steps = state.tally.iterations
-        self._accelerate(tile, state.active * len(state.free()))  # the rows that the round will need
-        reason = self._settle(tile, target)
-        if len(tile.changed()) > MOST * tile.active:
+        free = state.count_free()
+        subproblem, target = self._next_subproblem(free)
+        steps = state.totals.iterations
+        self._solve_free_equations(subproblem, self.count * free)  # the kernel values that the round will need
+        reason = self._solve_subproblem(subproblem, target)
+        if subproblem.count_changed() > GROWTH_FRACTION * subproblem.active:
             self.size *= 2
-        state.take(tile)
-        state.open_tiles.pop()
+        state.close(subproblem)
         if reason is StopReason.NEEDS_ROW:
-            self.wide = False  # there is no room for more rows
-        # Without a limit, or so badly scaled that no step is possible: which of them, double precision decides.
-        if reason is StopReason.UNBOUNDED or (reason is StopReason.PRECISION and state.tally.iterations == steps):
+            self.use_stored_rows = False  # there is no memory for more
+        # Unbounded, or so badly scaled that no step is possible: double precision decides which.
+        if reason is StopReason.UNBOUNDED or (reason is StopReason.PRECISION and state.totals.iterations == steps):
             raise SolverStoppedError(Status.PRECISION)
 
-    def _next_tile(self, up: Floats, down: Floats) -> tuple[Tile, float]:
-        """Return what to work on next, and how far."""
+    def _next_subproblem(self, free: int) -> tuple[Subproblem, float]:
+        """Return the next subproblem and its tolerance."""
         state = self.state
-        if self.largest >= state.active and not state.refreshed:
-            return state.tile(np.arange(state.active)), self.tolerance
-        if self.wide and len(state.free()) > self.largest:
-            return state.wide_tile(), self.tolerance
-        size = min(self.largest, self.size + PER_FREE * len(state.free()))
-        return state.tile(choose(state, up, down, size)), max(0.5 * self.tolerance, INNER * state.violation)
+        if self.max_size >= self.count and not state.refreshed:
+            return state.open_whole(), self.tolerance
+        if self.use_stored_rows and free > self.max_size:
+            return state.open_stored_rows(), self.tolerance
+        working_set = state.select(min(self.max_size, self.size + VARIABLES_PER_FREE * free))
+        tolerance = max(0.5 * self.tolerance, SUBPROBLEM_TOLERANCE * state.violation)
+        return state.open_subproblem(working_set), tolerance
 
-    def _settle(self, tile: Tile, target: float) -> StopReason:
-        """Take pair steps until the violation among the variables of the tile is small enough."""
-        state, tally = self.state, self.state.tally
-        state.open_tiles.append(tile)
-        patience = _Patience(tile.active)
-        most = np.inf if state.has_limit else tally.iterations + OPEN_STEPS * tile.active
-        due = tally.iterations + self.stretch
+    def _solve_subproblem(self, subproblem: Subproblem, target: float) -> StopReason:
+        """Take pair steps until the violation among the variables of the subproblem is within the target."""
+        state, totals = self.state, self.state.totals
+        stall = _stall_detector(subproblem.active)
+        most = np.inf
+        if not state.has_limit:
+            most = totals.iterations + MAX_UNBOUNDED_STEPS_PER_VARIABLE * subproblem.active
+        due = totals.iterations + self.steps_per_check
         while True:
             self._check_limits()
-            # The clock may end a stretch early, to let Ctrl-C in; what is decided depends on the count of steps alone.
-            reason = tile.steps(target, self._steps(due - tally.iterations), self.monitor.time_slice())
-            if reason is not StopReason.PAUSED or tally.iterations >= most:
+            # The clock may return early, so that Ctrl-C is handled; all decisions depend on the count of steps alone.
+            reason = subproblem.pair_steps(target, self._steps(due - totals.iterations), self.monitor.time_slice())
+            if reason is not StopReason.PAUSED or totals.iterations >= most:
                 return reason
-            self._tell()
-            if tally.iterations < due:
+            self._report()
+            if totals.iterations < due:
                 continue
-            patience.check(tile.violation, tally)
-            if self.rule.gap is not None and known_gap(state.problem, *state.point()) <= self.rule.gap:
-                return reason  # so far it is that of the tile alone
-            self._shrink(tile, target)
-            self._accelerate(tile, self.stretch * tile.active)
-            due = tally.iterations + self.stretch
+            self._check_progress(stall, subproblem.violation)
+            if self._gap_reached():
+                return reason  # that of the subproblem alone; `_iterate` checks all variables
+            self._shrink(subproblem, target)
+            self._solve_free_equations(subproblem, self.steps_per_check * subproblem.active)
+            due = totals.iterations + self.steps_per_check
 
-    def _shrink(self, tile: Tile, target: float) -> None:
-        """Go on without the variables of the tile that cannot matter, if there are many."""
-        if not self.shrinking:
-            return
-        keep = np.flatnonzero(can_be_selected(tile))
-        if 2 <= len(keep) <= min(WORTH_SHRINKING * tile.active, LARGEST_PART):
-            part = tile.part(keep)
-            self._settle(part, target)
-            tile.take(part)
-            self.state.open_tiles.pop()
+    def _shrink(self, subproblem: Subproblem, target: float) -> None:
+        """Solve without the variables that cannot be selected, if they are many."""
+        if self.shrinking and (part := self.state.open_shrunk(subproblem)) is not None:
+            self._solve_subproblem(part, target)
+            self.state.close(part)
 
-    def _accelerate(self, tile: Tile, spent: float) -> None:
-        """Solve the linear equations of the free variables, if that is little beside what was spent: steps creep."""
+    def _solve_free_equations(self, subproblem: Subproblem, spent: float) -> None:
+        """Solve the linear equations of the free variables, if that is cheap beside the operations of slow steps."""
         self._credit += spent
-        count = len(free := tile.free())
-        if 0 < count <= MOST_FREE and self._credit >= count**2 * self._rank:
-            most = 2.0 * self._credit
-            work = solve_free(tile, free, most)
-            self._rank = work / count**2 * (1.0 if work < most else 2.0)
+        count = subproblem.count_free()
+        if 0 < count <= MAX_FREE_EQUATIONS and self._credit >= count**2 * self._rank:
+            max_work = 2.0 * self._credit
+            work = subproblem.solve_free(max_work)
+            self._rank = work / count**2 * (1.0 if work < max_work else 2.0)
             self._credit = 0.0
 
-    def _look(self) -> tuple[Floats, Floats]:
-        """Return by how much each variable violates optimality, growing and falling."""
-        state = self.state
-        if not np.isfinite(state.gradient.sum()):
-            raise ValueError(NON_FINITE_MESSAGE)
-        up, down = kkt_violations(state)
-        state.violation = max(float(up.max(initial=0.0)), float(down.max(initial=0.0)))
-        return up, down
-
-    def _is_optimal(self) -> bool:
-        """Whether the point is optimal in double precision too; if not, go on from a better gradient."""
+    def _passes_audit(self) -> bool:
+        """Whether the point is optimal in double precision too; if not, recompute the gradient."""
         error = self.state.audit()
         if not np.isfinite(error):
             raise ValueError(NON_FINITE_MESSAGE)
@@ -357,40 +335,50 @@ class _Run:
         self.state.refresh()
         return False
 
+    def _check_progress(self, stall: StallDetector, violation: float) -> None:
+        """End the solve in single precision if the violation does not decrease any more."""
+        totals = self.state.totals
+        if stall.stalled(violation, totals.iterations + STEPS_PER_ROUND * totals.rounds):
+            raise SolverStoppedError(Status.PRECISION)
+
     def _gap_reached(self) -> bool:
-        return self.rule.gap is not None and known_gap(self.state.problem, *self.state.point()) <= self.rule.gap
+        return self.rule.gap is not None and self.state.gap() <= self.rule.gap
 
     def _check_limits(self) -> None:
-        if (status := self.monitor.limit_reached(self.state.tally.iterations)) is not None:
+        if (status := self.monitor.limit_reached(self.state.totals.iterations)) is not None:
             raise SolverStoppedError(status)
 
-    def _tell(self) -> None:
-        iterations = self.state.tally.iterations
+    def _report(self) -> None:
+        iterations = self.state.totals.iterations
         if self.monitor.report(lambda: _progress(self.state, self.monitor), iterations=iterations):
             raise SolverStoppedError(Status.STOPPED)
 
     def _steps(self, wanted: int) -> int:
-        return self.monitor.next_steps(self.state.tally.iterations, wanted)
+        return self.monitor.next_steps(self.state.totals.iterations, wanted)
 
 
-def _progress(state: BlockState, monitor: Monitor) -> Progress:
-    """Return where the solver stands.
+def _stall_detector(size: int) -> StallDetector:
+    return StallDetector(STALL_STEPS + STALL_STEPS_PER_VARIABLE * size)
+
+
+def _progress(state: BlockState[Any], monitor: Monitor) -> Progress:
+    """Return the progress of a solve.
 
     Within a round, if only gradients of the working set are known, primal value and violation are those of the point
-    before, whose primal value bounds the optimum all the same.
+    before the round, whose primal value bounds the optimum all the same.
     """
-    problem, open_tiles = state.problem, state.open_tiles
+    problem, full = state.problem, state.has_full_gradient
     progress = standing(
         problem,
-        state.whole_point() if state.has_whole_point and monitor.traced else state.point(),
+        state.full_point() if full and monitor.traced else state.point(),
         state.dual_value,
         monitor,
-        state.tally.iterations,
-        state.rows.evaluations,
-        open_tiles[-1].active if open_tiles else state.active,
+        state.totals.iterations,
+        state.kernel_evaluations,
+        state.innermost_size,
     )
-    if state.has_whole_point:
+    if full:
         return progress
-    before = 0.5 * inner(state.dual, state.linear + state.gradient)
-    primal = before + known_gap(problem, state.dual, state.gradient)
+    dual, gradient = state.dual, state.gradient
+    primal = 0.5 * inner(dual, state.linear + gradient) + known_gap(problem, dual, gradient)
     return replace(progress, primal=primal, violation=max(0.0, state.violation))

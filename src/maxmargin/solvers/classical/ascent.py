@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.backends.optimality import known_gap, known_violation
+from maxmargin.backends.optimality import known_gap, known_violation, squared_radius
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.numerics import inner
 from maxmargin.precision import BOUND_TOLERANCE
@@ -19,7 +19,7 @@ from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
 from maxmargin.resources import blas_thread_limit
 from maxmargin.solvers.monitor import Monitor, SolverStoppedError
 from maxmargin.solvers.progress_snapshot import standing
-from maxmargin.solvers.smo.hard_margin import grows_without_limit, squared_radius
+from maxmargin.solvers.smo.hard_margin import grows_without_limit
 from maxmargin.solvers.stall_detector import StallDetector
 
 #: How often a gradient computed afresh may find the violation not halved since the last time, and the dual not risen
@@ -156,7 +156,7 @@ class Ascent:
     def radius(self) -> float:
         """Return the squared size of the data in feature space."""
         if self._radius is None:
-            self._radius = squared_radius(self.problem, self.problem.matrix)
+            self._radius = squared_radius(self.problem)
         return self._radius
 
     def progress(self) -> Progress:

@@ -15,10 +15,10 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.backends.host_subproblem import renumbered
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.precision import BOUND_TOLERANCE
 from maxmargin.problems import DualProblem
-from maxmargin.solvers.block.subproblem import renumbered
 
 
 def restrict(

@@ -18,13 +18,14 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.backends.optimality import squared_radius
 from maxmargin.matrices import CachedMatrix
 from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
 from maxmargin.solvers.classical.restriction import changed, restrict
 from maxmargin.solvers.dual_point import DualPoint
 from maxmargin.solvers.monitor import Monitor
-from maxmargin.solvers.smo.hard_margin import grows_without_limit, squared_radius
+from maxmargin.solvers.smo.hard_margin import grows_without_limit
 from maxmargin.solvers.stall_detector import StallDetector
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
@@ -103,7 +104,7 @@ class SubproblemRun(ABC):
     def radius(self) -> float:
         """Return the squared size of the data in feature space."""
         if self._radius is None:
-            self._radius = squared_radius(self.problem, self.problem.matrix)
+            self._radius = squared_radius(self.problem)
         return self._radius
 
     @property

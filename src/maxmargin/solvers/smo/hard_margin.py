@@ -7,8 +7,6 @@ from typing import Protocol
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
-from maxmargin.problems import DualProblem
 
 #: w of a hard margin is at least (margin · Σ|b|) long. Below this multiple of radius · Σ|b| the margin cannot be
 #: told from zero, and the dual grows without limit.
@@ -47,12 +45,3 @@ def grows_without_limit(state: OpenBox) -> bool:
     weight = float(np.abs(state.dual).sum())
     squared_norm = 2.0 * (float(state.linear @ state.dual) - state.dual_value)
     return squared_norm <= NO_MARGIN**2 * weight**2 * state.radius()
-
-
-def squared_radius(problem: DualProblem, matrix: SymmetricMatrix) -> float:
-    """Return the squared size of the data in feature space: from one sample, or without a group from the origin."""
-    spread = problem.curvature
-    if problem.groups == 1 and problem.singles == 0:
-        spread = spread - 2.0 * matrix.block(np.arange(1), np.arange(problem.size))[0]
-        spread = spread - spread[0]
-    return float(spread.max())

@@ -13,10 +13,10 @@ import numpy as np
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices
 from maxmargin.backends.interface import StopReason
+from maxmargin.backends.optimality import squared_radius
 from maxmargin.matrices import CachedMatrix
 from maxmargin.matrices.numerics import inner
 from maxmargin.problems import DualProblem
-from maxmargin.solvers.smo.hard_margin import squared_radius
 
 
 class Outcome(NamedTuple):
@@ -120,7 +120,7 @@ class WorkingState:
     def radius(self) -> float:
         """Return the squared size of the data in feature space."""
         if self._radius is None:
-            self._radius = squared_radius(self._problem, self._problem.matrix)
+            self._radius = squared_radius(self._problem)
         return self._radius
 
     def resting(self) -> Floats:

@@ -1,0 +1,92 @@
+"""Selection of a working set by KKT violation, and the start with all variables at bounds, in NumPy.
+
+Half of a working set are free variables, the rest the worst violators from both ends of the gradient where there are
+one or two groups (Joachims 1999). With many groups, as in all-in-one machines, a variable cannot move without a partner
+of its own group, and a working set is made of the worst groups.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from maxmargin._typing import Floats, Indices
+from maxmargin.backends.optimality import BoxedVariables
+from maxmargin.problems import DualProblem
+
+#: With more groups than this, a working set is made of whole groups.
+MAX_GROUPS_BY_VARIABLE = 2
+
+
+class SelectableVariables(BoxedVariables, Protocol):
+    """Variables that know which of them are free."""
+
+    def free(self) -> Indices:
+        """Return the variables off their bounds."""
+        ...
+
+
+def select_working_set(state: SelectableVariables, up: Floats, down: Floats, size: int) -> Indices:
+    """Return at most `size` variables: free ones as one half, and the worst violators of both kinds.
+
+    `up` and `down` are the KKT violations of growing and of falling; they are overwritten.
+    """
+    if state.groups > MAX_GROUPS_BY_VARIABLE:
+        return _select_groups(state, np.maximum(up, down), size)
+    free = state.free()
+    max_free = min(size // 2, size - 2)  # the most violating pair must fit
+    if len(free) > max_free:
+        free = free[_largest(np.maximum(up, down)[free], max_free)]
+    up[free] = down[free] = -np.inf
+    growing = _largest(up, (size - len(free)) // 2)
+    down[growing] = -np.inf
+    falling = _largest(down, size - len(free) - len(growing))
+    up[growing] = up[falling] = -np.inf
+    rest = _largest(up, size - len(free) - len(growing) - len(falling))
+    return np.concatenate([free, growing, falling, rest])
+
+
+def _select_groups(state: SelectableVariables, violation: Floats, size: int) -> Indices:
+    """Return a working set from the worst groups: free variables as one half, and members that violate optimality."""
+    group = state.group
+    worst = np.full(state.groups + 1, -np.inf)  # the last, which index −1 reaches, is for variables in no group
+    np.maximum.at(worst, group, violation)
+    free = (state.lower < state.dual) & (state.dual < state.upper)
+    members = np.flatnonzero(free | (violation > 0))
+    members = members[np.lexsort((-violation[members], group[members], -worst[group[members]]))]
+    first = members[free[members]][: size // 2]
+    chosen = np.zeros(len(group), dtype=bool)
+    chosen[first] = True
+    rest = members[~chosen[members]]  # the most violating pair must fit, also if neither of it is free
+    return np.concatenate([first[: size - 2], rest[: max(2, size - len(first))]])
+
+
+def _largest(values: Floats, count: int) -> Indices:
+    """Return the positions of the `count` largest values, of positive ones only."""
+    positive = np.flatnonzero(values > 0)
+    if len(positive) <= max(0, count):
+        return positive
+    return np.argpartition(values, len(values) - count)[-count:] if count > 0 else positive[:0]
+
+
+def place_at_bounds(problem: DualProblem, slack: Floats) -> Floats:
+    """Return the feasible point with the largest slacks of each group at the upper bound, the others at the lower.
+
+    One variable of each group takes the remainder of the sum.
+    """
+    dual = np.where(slack > 0, problem.upper, problem.lower)
+    for g in range(problem.groups):
+        members = np.flatnonzero(problem.group == g)
+        order = members[np.argsort(-slack[members], kind="stable")]
+        width = problem.upper[order] - problem.lower[order]
+        missing = max(0.0, problem.total[g] - problem.lower[order].sum())
+        filled = np.concatenate([[0.0], np.cumsum(width)])
+        full = int(np.searchsorted(filled, missing, side="right")) - 1  # the number of variables at the upper bound
+        dual[order[:full]] = problem.upper[order[:full]]
+        dual[order[full:]] = problem.lower[order[full:]]
+        if full < len(order):
+            last = order[full]
+            remainder = problem.total[g] - (dual[order].sum() - dual[last])
+            dual[last] = min(max(remainder, problem.lower[last]), problem.upper[last])
+    return dual
