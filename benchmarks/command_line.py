@@ -1,12 +1,12 @@
-"""Training from a shell, reading and writing included: maxmargin's commands beside LIBSVM's svm-train.
+"""Training from the shell, including reading and writing: maxmargin's commands and LIBSVM's svm-train.
 
     python -m benchmarks.command_line --data FOLDER [--names a9a ijcnn1 covtype_100k] [--runs 3]
 
-FOLDER is that of the race (benchmarks/race). The data are written as plain LIBSVM text first; covtype_100k are 100,000
-of its samples, each column scaled to [0, 1]. Every program is started anew, with C = 1, the gaussian kernel and
-gamma = 1 / number of features; it reads the file, trains to a violation of 0.001 and writes a model, `maxmargin train`
-also the certificate. Seconds are by the clock: medians of the runs, in turn, of those that take less than a minute.
-LIBSVM's program must be installed (Debian: libsvm-tools); it uses one core, as it does.
+FOLDER is the data folder of benchmarks/peers. The data are first written as plain LIBSVM text; covtype_100k are 100,000
+of its samples, each column scaled to [0, 1]. Each run is a new process with C = 1, the RBF kernel and gamma = 1 / the
+number of features, which reads the file, trains to a violation of 0.001 and writes a model, `maxmargin train` also the
+certificate. Times are wall-clock medians of alternating runs; runs of more than a minute are not repeated. LIBSVM's
+program must be installed (Debian: libsvm-tools); it uses one core.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 
-from benchmarks.race import loading
+from benchmarks.peers import loading
 from maxmargin.datasets import Scaling, dump_libsvm, load_libsvm
 
 OURS = [sys.executable, "-c", "import sys; from maxmargin.cli.main import main; sys.exit(main())"]
 
-#: What is typed before file and model.
+#: The commands, without file and model.
 PROGRAMS = {
     "svm-train": ["svm-train"],
     "maxmargin svm-train": [*OURS, "svm-train"],
     "maxmargin train": [*OURS, "train", "-C", "1", "--gamma", "auto", "--tol", "1e-3"],
 }
 
-#: What takes longer is run once.
-LONG = 60.0
+#: Seconds above which a run is not repeated.
+REPEAT_BELOW = 60.0
 
 
 def write_a9a(folder: Path, target: Path) -> None:
@@ -60,7 +60,7 @@ DATA: dict[str, Callable[[Path, Path], None]] = {
 
 
 def measure(program: str, data: Path, model: Path) -> tuple[float, str]:
-    """Return the seconds that a program takes, and its objective if it says so."""
+    """Return the time of a program, and its objective if printed."""
     started = perf_counter()
     done = subprocess.run([*PROGRAMS[program], str(data), str(model)], check=True, capture_output=True, text=True)
     seconds = perf_counter() - started
@@ -68,13 +68,13 @@ def measure(program: str, data: Path, model: Path) -> tuple[float, str]:
     return seconds, found[1] if found else ""
 
 
-def race(data: Path, model: Path, runs: int) -> dict[str, tuple[float, str]]:
-    """Return the median seconds of each program, and its objective."""
+def measure_all(data: Path, model: Path, runs: int) -> dict[str, tuple[float, str]]:
+    """Return the median time of each program, and its objective."""
     seconds: dict[str, list[float]] = {program: [] for program in PROGRAMS}
     objectives = dict.fromkeys(PROGRAMS, "")
     for _ in range(runs):
         for program, taken in seconds.items():
-            if not taken or taken[0] < LONG:
+            if not taken or taken[0] < REPEAT_BELOW:
                 value, objectives[program] = measure(program, data, model)
                 taken.append(value)
     return {program: (statistics.median(taken), objectives[program]) for program, taken in seconds.items()}
@@ -93,7 +93,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name in options.names:
             DATA[name](options.data, Path(folder) / name)
-            found = race(Path(folder) / name, Path(folder) / "model", options.runs)
+            found = measure_all(Path(folder) / name, Path(folder) / "model", options.runs)
             cells = [f"{seconds:.1f} s" + (f" (obj {value})" if value else "") for seconds, value in found.values()]
             for program in ours:
                 logarithms[program].append(math.log(found[peer][0] / found[program][0]))

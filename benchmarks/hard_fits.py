@@ -1,8 +1,8 @@
-"""Fits that make pair steps creep: unscaled columns and large costs, beside scikit-learn with a limit on its steps.
+"""Slowly converging problems: unscaled columns and large costs, compared with scikit-learn under an iteration limit.
 
     python -m benchmarks.hard_fits
 
-Both fits are judged by the same certificate: scikit-learn's coefficients are put into our problem and certified.
+Both solutions are verified by the same certificate: scikit-learn's coefficients are a point of our dual problem.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from maxmargin.formulations.c_classification import pose
 from maxmargin.kernels import Gaussian, Linear, Points
 from maxmargin.matrices import KernelMatrix
 
-LIMIT = 10_000_000
+MAX_ITERATIONS = 10_000_000
 
 
 def cases():
@@ -49,7 +49,7 @@ def main() -> None:
         started = perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            theirs = svm.SVC(max_iter=LIMIT, **options).fit(X, y)
+            theirs = svm.SVC(max_iter=MAX_ITERATIONS, **options).fit(X, y)
         their_seconds = perf_counter() - started
         problem = pose(KernelMatrix(kernel, Points(X)), np.where(y == 1, 1.0, -1.0), np.full(len(y), options["C"]))
         dual = np.zeros(len(y))

@@ -1,9 +1,9 @@
-"""The strategies of `SVC` for several classes: accuracy, fit time and support vectors on iris and digits.
+"""Multi-class strategies of `SVC`: accuracy, fit time and support vectors on iris and digits.
 
     python -m benchmarks.multi_class
 
-Five-fold cross-validation with the folds shuffled by a fixed seed, standardised features, the default gaussian kernel
-and the C that does best among a few for each strategy; the time is the median of one fit per fold on all cores.
+Five-fold cross-validation with a fixed seed, standardised features, the default RBF kernel and the best C among a few
+for each strategy; the time is the median of one fit per fold on all cores.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def validate(X: np.ndarray, y: np.ndarray, strategy: str, cost: float) -> tuple[
 
 
 def main() -> None:
-    SVC().fit([[0.0], [1.0]], [0, 1])  # what is loaded at the first fit is not part of the others
+    SVC().fit([[0.0], [1.0]], [0, 1])  # warm-up
     print("| data | strategy | best C | accuracy | seconds per fit | support vectors | largest violation |")
     print("|---|---|---:|---:|---:|---:|---:|")
     for name, load in (("iris", load_iris), ("digits", load_digits)):

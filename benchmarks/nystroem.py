@@ -1,9 +1,9 @@
-"""Nyström features beside scikit-learn's `Nystroem`: fit and transform with the same landmarks.
+"""Nyström features and scikit-learn's `Nystroem`: fit and transform with the same landmarks.
 
     python -m benchmarks.nystroem
 
-Runs alternate in one process, after a warm-up; medians. ``--clock cpu`` counts seconds of all cores, which other
-programs on the machine disturb less; with ``--threads 1`` they are the work that is done. The approximation error is
+Runs alternate in one process, after a warm-up; medians. ``--clock cpu`` measures the CPU time of all cores, which
+other programs disturb less. The approximation error is
 the mean of k(x, x) − ‖φ(x)‖² over 1,000 samples, in double precision for both; the difference is the largest one
 between their approximations of k(x, z).
 """
@@ -52,7 +52,7 @@ def row(options: argparse.Namespace, precision: type, gamma: float) -> str:
     features = {}
     for run in range(options.runs + 1):
         for name, map in (("theirs", theirs), ("ours", ours)):
-            features.pop(name, None)  # so that no run pays for giving memory back
+            features.pop(name, None)  # deallocation is not timed
             started = CLOCKS[options.clock]()
             features[name] = map.fit(X).transform(X)
             if run:

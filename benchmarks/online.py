@@ -1,10 +1,9 @@
-"""One pass of `OnlineSVC` beside batch fits and beside LASVM written in NumPy.
+"""One pass of `OnlineSVC`, compared with batch fits and with LASVM written in NumPy.
 
     python -m benchmarks.online --data FOLDER [--rows N] [--skip NAME …]
 
-Gaussian kernel; a9a with C = 1, γ = 0.05, ijcnn1 with C = 32, γ = 2. Wall seconds, accuracy on the test set, samples in
-memory at the end, and the most memory that the process took above what it had before. Each fit runs in a process of its
-own.
+RBF kernel; a9a with C = 1, γ = 0.05, ijcnn1 with C = 32, γ = 2. Wall-clock seconds, test accuracy, samples in memory
+at the end, and the additional peak memory of the process. Each fit runs in its own process.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ DATA = {
 
 
 class NumpyLasvm:
-    """LASVM by most violating pairs in NumPy: what one would write by hand, kernel rows computed as they are needed."""
+    """A straightforward LASVM with most violating pairs in NumPy; kernel rows are computed on demand."""
 
     def __init__(self, C: float, gamma: float) -> None:
         self.C, self.gamma = C, gamma
@@ -107,7 +106,7 @@ class NumpyLasvm:
         self.gradient -= step * (rows[0] - rows[1])
 
 
-MACHINES = {
+ESTIMATORS = {
     "OnlineSVC, one pass": lambda C, gamma: OnlineSVC(C=C, gamma=gamma, random_state=0),
     "OnlineSVC, one pass, first order": lambda C, gamma: OnlineSVC(
         C=C, gamma=gamma, random_state=0, selection="most_violating_pair"
@@ -125,8 +124,8 @@ def read(path: Path, features: int) -> tuple[Any, Any]:
     return sparse.csr_matrix(X), y
 
 
-def measure(folder: Path, name: str, machine: str, rows: int) -> dict[str, Any]:
-    """Fit one machine in this process."""
+def measure(folder: Path, name: str, estimator: str, rows: int) -> dict[str, Any]:
+    """Fit one estimator in this process."""
     train, test, features, C, gamma = DATA[name]
     X, y = read(folder / train, features)
     X_test, y_test = read(folder / test, features)
@@ -135,7 +134,7 @@ def measure(folder: Path, name: str, machine: str, rows: int) -> dict[str, Any]:
         X, X_test = X.toarray(), X_test.toarray()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = perf_counter()
-    model = MACHINES[machine](C, gamma).fit(X, y)
+    model = ESTIMATORS[estimator](C, gamma).fit(X, y)
     seconds = perf_counter() - started
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {
@@ -150,17 +149,19 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder with the files")
-    parser.add_argument("--rows", type=int, default=10**9, help="the first rows only")
-    parser.add_argument("--skip", nargs="*", default=[], metavar="NAME", help="machines whose names contain this")
-    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)  # in a process of its own
+    parser.add_argument("--rows", type=int, default=10**9, help="use only the first rows")
+    parser.add_argument(
+        "--skip", nargs="*", default=[], metavar="NAME", help="skip estimators whose names contain this"
+    )
+    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)  # in a separate process
     options = parser.parse_args()
     if options.one:
         print(json.dumps(measure(options.data, *options.one, options.rows)))
         return
-    print("| data | machine | seconds | accuracy, % | support vectors | memory, MB |\n|---|---|---:|---:|---:|---:|")
+    print("| data | estimator | seconds | accuracy, % | support vectors | memory, MB |\n|---|---|---:|---:|---:|---:|")
     for name in DATA:
-        for machine in MACHINES:
-            if any(part in machine for part in options.skip):
+        for estimator in ESTIMATORS:
+            if any(part in estimator for part in options.skip):
                 continue
             command = [
                 sys.executable,
@@ -171,10 +172,10 @@ def main() -> None:
                 "--rows",
                 str(options.rows),
             ]
-            run = subprocess.run([*command, "--one", name, machine], capture_output=True, text=True, check=True)
+            run = subprocess.run([*command, "--one", name, estimator], capture_output=True, text=True, check=True)
             found = json.loads(run.stdout.splitlines()[-1])
             print(
-                f"| {name} | {machine} | {found['seconds']:.1f} | {found['accuracy']:.2f} | {found['memory']:,} | "
+                f"| {name} | {estimator} | {found['seconds']:.1f} | {found['accuracy']:.2f} | {found['memory']:,} | "
                 f"{found['megabytes']:,.0f} |",
                 flush=True,
             )

@@ -1,9 +1,9 @@
-"""What probabilities cost and what they are worth, beside scikit-learn's ways to them.
+"""Fit time and log loss with probabilities, compared with scikit-learn.
 
     python -m benchmarks.probability --data ../shared/data
 
-A random half of the rows is trained on, the other is for the log loss; default parameters but for C. Ours is a fit with
-``probability=True`` beside one without; the others are ``CalibratedClassifierCV(SVC(), ensemble=False)`` around our SVC
+A random half of the rows is for training, the other for the log loss; default parameters except C. Times are relative
+to a fit without probabilities: ``probability=True``, ``CalibratedClassifierCV(SVC(), ensemble=False)`` around our SVC
 and scikit-learn's, and scikit-learn's own ``SVC(probability=True)`` where it still exists. Fits alternate in one
 process; medians.
 """
@@ -23,7 +23,7 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.metrics import log_loss
 
 import maxmargin
-from benchmarks.race import loading
+from benchmarks.peers import loading
 
 
 def sets(folder: Path):
@@ -39,8 +39,8 @@ def sets(folder: Path):
     yield "usps", *loading.libsvm_text(folder, "usps.libsvm.xz")
 
 
-def contestants(C: float):
-    """Return estimators by name: the first without probabilities."""
+def estimators(C: float):
+    """Return estimators by name, the first without probabilities."""
     named = {
         "plain": maxmargin.SVC(C=C),
         "ours": maxmargin.SVC(C=C, probability=True),
@@ -58,9 +58,9 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--costs", type=float, nargs="+", default=[1.0, 10.0])
     arguments = parser.parse_args()
-    warnings.simplefilter("ignore", FutureWarning)  # scikit-learn's probability is on its way out
+    warnings.simplefilter("ignore", FutureWarning)  # scikit-learn deprecates `probability`
     ratios = []
-    names = list(contestants(1.0))[1:]
+    names = list(estimators(1.0))[1:]
     print(f"| data | C | without | {' | '.join(f'{name}: time, log loss' for name in names)} |")
     print("|---|---:|---:|" + "---:|" * len(names))
     for data, X, y in sets(arguments.data):
@@ -70,7 +70,7 @@ def main() -> None:
             times: dict[str, list[float]] = {}
             losses: dict[str, float] = {}
             for _ in range(arguments.runs):
-                for name, model in contestants(C).items():
+                for name, model in estimators(C).items():
                     started = perf_counter()
                     model.fit(X[::2], y[::2])
                     times.setdefault(name, []).append(perf_counter() - started)
@@ -82,7 +82,7 @@ def main() -> None:
             size = f"{data}, {len(X[::2]):,} x {X.shape[1]}"
             print(f"| {size} | {C:g} | {medians['plain'] * 1e3:.0f} ms | {' | '.join(cells)} |", flush=True)
     mean = np.exp(np.mean(np.log(ratios)))
-    print(f"\nOurs takes {mean:.1f} times as long as without (geometric mean), at most {max(ratios):.1f} times.")
+    print(f"\nTime with probabilities / time without: geometric mean {mean:.1f}, maximum {max(ratios):.1f}.")
 
 
 if __name__ == "__main__":

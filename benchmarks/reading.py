@@ -1,9 +1,9 @@
-"""LIBSVM's text read and written, beside scikit-learn: seconds of the processor and of the clock.
+"""Read and write LIBSVM text with maxmargin and scikit-learn: CPU and wall-clock time.
 
     python -m benchmarks.reading [FILE] [--copies 20] [--runs 5]
 
-Without a file the text is made up: 32,561 lines like those of a9a, 14 of 123 features, all 1. The file is repeated, as
-a9a × 20 is. Readers take turns, and the best of their runs counts; all give the same bits, which is checked first.
+Without a file the text is generated: 32,561 lines like those of a9a, 14 of 123 features, all 1. The text is repeated
+``--copies`` times. Readers alternate, and the fastest run counts; that all return the same bits is checked first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from maxmargin.datasets import dump_libsvm, find_libsvm_problems, iterate_libsvm, load_libsvm
 
 
-def made_up() -> bytes:
+def generated_text() -> bytes:
     random = np.random.default_rng(0)
     rows = [np.sort(random.choice(123, 14, replace=False)) + 1 for _ in range(32_561)]
     labels = random.choice(["-1", "+1"], len(rows), p=[0.76, 0.24])
@@ -34,8 +34,8 @@ def made_up() -> bytes:
     return "".join(lines).encode()
 
 
-def take_turns(tasks: dict[str, Callable[[], object]], runs: int) -> dict[str, tuple[float, float]]:
-    """Return the best seconds of each task, of the processor and of the clock."""
+def alternate(tasks: dict[str, Callable[[], object]], runs: int) -> dict[str, tuple[float, float]]:
+    """Return the best CPU and wall-clock time of each task."""
     best = dict.fromkeys(tasks, (np.inf, np.inf))
     for _ in range(runs):
         for name, task in tasks.items():
@@ -47,7 +47,7 @@ def take_turns(tasks: dict[str, Callable[[], object]], runs: int) -> dict[str, t
 
 
 def print_table(title: str, best: dict[str, tuple[float, float]], megabytes: float, peer: str) -> None:
-    print(f"\n| {title} | processor | clock | MB/s of the clock | times {peer}: processor | clock |")
+    print(f"\n| {title} | CPU | wall clock | MB/s (wall clock) | times {peer}: CPU | wall clock |")
     print("|---|---:|---:|---:|---:|---:|")
     for name, (processor, clock) in best.items():
         ratios = f"{best[peer][0] / processor:.1f} | {best[peer][1] / clock:.1f}"
@@ -66,11 +66,11 @@ def consume(path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("file", nargs="?", type=Path, help="LIBSVM's text; made up if not given")
+    parser.add_argument("file", nargs="?", type=Path, help="LIBSVM text; generated if not given")
     parser.add_argument("--copies", type=int, default=20)
     parser.add_argument("--runs", type=int, default=5)
     options = parser.parse_args()
-    text = (made_up() if options.file is None else options.file.read_bytes()) * options.copies
+    text = (generated_text() if options.file is None else options.file.read_bytes()) * options.copies
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "data"
         path.write_bytes(text)
@@ -87,7 +87,7 @@ def main() -> None:
             "maxmargin, in blocks": partial(consume, path),
             "maxmargin, all problems": partial(find_libsvm_problems, path),
         }
-        print_table("reading", take_turns(reading, options.runs), len(text) / 1e6, peer)
+        print_table("reading", alternate(reading, options.runs), len(text) / 1e6, peer)
         for suffix, module in (".gz", gzip), (".bz2", bz2), (".xz", lzma):
             compressed = path.with_suffix(suffix)
             compressed.write_bytes(module.compress(text))
@@ -96,7 +96,7 @@ def main() -> None:
                 peer: lambda module=module, file=compressed: load_svmlight_file(io.BytesIO(decompress(module, file))),
                 "maxmargin": partial(load_libsvm, compressed),
             }
-            best = take_turns(tasks, min(2, options.runs))
+            best = alternate(tasks, min(2, options.runs))
             print_table(f"reading {suffix}", best, len(text) / 1e6, peer)
         out = Path(folder) / "out"
         writing = {
@@ -104,7 +104,7 @@ def main() -> None:
             "maxmargin, 1 thread": partial(dump_libsvm, X, y, out, n_jobs=1),
             "maxmargin": partial(dump_libsvm, X, y, out),
         }
-        print_table("writing", take_turns(writing, min(2, options.runs)), len(text) / 1e6, peer)
+        print_table("writing", alternate(writing, min(2, options.runs)), len(text) / 1e6, peer)
 
 
 if __name__ == "__main__":

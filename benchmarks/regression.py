@@ -1,10 +1,10 @@
-"""Steps, kernel values and rounds of fixed fits, compared with what they were: a change that doubles them is seen.
+"""Compare steps, kernel evaluations and rounds of fixed fits with recorded counts, to detect regressions.
 
-    python -m benchmarks.regression            # compare; exit status 1 if something got worse
-    python -m benchmarks.regression --update   # accept the counts of today
+    python -m benchmarks.regression            # compare; exit status 1 if a count increased
+    python -m benchmarks.regression --update   # record the current counts
 
-Counts do not depend on how busy a machine is. They differ a little between instruction sets, because kernel values
-differ in their last digit; hence the room.
+Counts do not depend on the load of the computer. They differ slightly between instruction sets, because kernel values
+differ in the last digit; hence the allowance.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from maxmargin.datasets import chessboard
 
 EXPECTED = Path(__file__).with_name("regression.json")
 
-#: A count may be so many times the expected one.
-ROOM = 1.6
+#: Largest allowed multiple of the recorded count.
+ALLOWANCE = 1.6
 
 
 def noisy() -> tuple:
@@ -68,7 +68,7 @@ def count(name: str) -> dict[str, int]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--update", action="store_true", help="accept the counts of today")
+    parser.add_argument("--update", action="store_true", help="record the current counts")
     update = parser.parse_args().update
     counts = {name: count(name) for name in CASES}
     if update:
@@ -76,12 +76,12 @@ def main() -> int:
         return 0
     expected = json.loads(EXPECTED.read_text(encoding="utf-8"))
     worse = False
-    for name, today in counts.items():
-        for what, number in today.items():
-            before = expected[name][what]
-            much = number > ROOM * before + 10
-            worse |= much
-            print(f"{name:24} {what:14} {number:12,} (was {before:,}){'  MORE THAN BEFORE' if much else ''}")
+    for name, current in counts.items():
+        for kind, number in current.items():
+            before = expected[name][kind]
+            increased = number > ALLOWANCE * before + 10
+            worse |= increased
+            print(f"{name:24} {kind:14} {number:12,} (was {before:,}){'  INCREASED' if increased else ''}")
     return int(worse)
 
 

@@ -1,15 +1,16 @@
-"""Steps and kernel values of the three working-set rules, with and without shrinking, on four data sets.
+"""Steps and kernel evaluations of the three selection rules, with and without shrinking, on four data sets.
 
-    python -m benchmarks.selection_rules            prints the table and writes docs/selection-rules.md
-    python -m benchmarks.selection_rules --quick    prints a smaller one; writes nothing
+    python -m benchmarks.selection_rules            prints the table and writes it to docs/experiments/selection.md
+    python -m benchmarks.selection_rules --quick    prints a smaller table only
 
 Rows are computed one at a time and the cache holds a tenth of the matrix, so that the counts are those of the
-algorithm. The certificate of every run is checked: all runs of a data set must agree on the optimum.
+algorithm. All runs of a data set must certify the same optimum.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 
 import numpy as np
@@ -24,11 +25,11 @@ from maxmargin.problems import certify
 from maxmargin.solvers import PairwiseSolver, StoppingRule
 from maxmargin.solvers.smo.working_set import SELECTION_RULES
 
-PAGE = Path(__file__).parents[1] / "docs" / "selection-rules.md"
+PAGE = Path(__file__).parents[1] / "docs" / "experiments" / "selection.md"
 
 
 class RowByRow(KernelMatrix):
-    """A kernel matrix that is asked for single rows only."""
+    """A kernel matrix that computes single rows."""
 
     rows_per_request = 1
 
@@ -39,7 +40,7 @@ def data_sets(quick: bool):
     X, y = chessboard(n)
     yield f"chessboard, n = {n}", X, y, 1000.0, 0.5
     X, y = chessboard(n, noise=0.1)
-    yield f"chessboard, 10 % wrong labels, n = {n}", X, y, 10.0, 1.0
+    yield f"chessboard, 10 % flipped labels, n = {n}", X, y, 10.0, 1.0
     X, y = load_breast_cancer(return_X_y=True)
     yield f"breast cancer, n = {len(X)}", StandardScaler().fit_transform(X), y, 10.0, 0.03
     if quick:
@@ -47,7 +48,7 @@ def data_sets(quick: bool):
         yield f"two clouds, n = {n}", X, y, 1.0, 0.05
     else:
         X, y = load_digits(return_X_y=True)
-        yield f"digits, odd against even, n = {len(X)}", X / 16.0, y % 2, 10.0, 0.05
+        yield f"digits, odd vs even, n = {len(X)}", X / 16.0, y % 2, 10.0, 0.05
 
 
 def measure(X, y, cost: float, gamma: float) -> list[tuple[str, bool, int, int, float]]:
@@ -75,12 +76,6 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small data, print only")
     options = parser.parse_args()
     lines = [
-        "# Working-set rules side by side",
-        "",
-        "Made by `python -m benchmarks.selection_rules`: gaussian kernel, violation 1e-3, rows computed one at a",
-        "time, a cache for a tenth of the matrix, no exact finish. Steps and kernel values are counts, the same on",
-        "every machine. `gap` is the certified duality gap relative to the optimum.",
-        "",
         "| data | rule | shrinking | steps | kernel values | per n² | gap |",
         "|---|---|---|---:|---:|---:|---:|",
     ]
@@ -96,10 +91,12 @@ def main() -> None:
                 f"{gap:.0e}",
             ]
             lines.append(f"| {' | '.join(cells)} |")
-    text = "\n".join(lines) + "\n"
-    print(text)
+    table = "\n".join(lines)
+    print(table)
     if not options.quick:
-        PAGE.write_text(text, encoding="utf-8")
+        between = re.compile(r"(<!-- shrinking -->\n).*(\n<!-- end of shrinking -->)", re.DOTALL)
+        page = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(between.sub(lambda match: match[1] + table + match[2], page), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Fit and prediction times on small data beside scikit-learn's: small data must not pay for machinery.
+"""Fit and prediction times on small data, compared with scikit-learn: the overhead of a fit.
 
     python -m benchmarks.small_fits
 
-Fits alternate in one process, after a warm-up; medians of many runs. Both use their defaults.
+Fits alternate in one process, after a warm-up; medians of many runs. Both use default parameters.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import maxmargin
 
 
 def alternate(first, second, runs: int) -> tuple[float, float]:
-    """Return the median seconds of two functions that take turns."""
+    """Return the median times of two alternating functions."""
     times = ([], [])
     for _ in range(runs):
         for function, seconds in zip((first, second), times, strict=True):

@@ -1,10 +1,10 @@
-"""Every solver on the same problems, under the same certificate: the tables of docs/solvers.md.
+"""Benchmark all solvers on the same problems, with certificates: the tables of docs/solvers.md.
 
     python -m benchmarks.solver_table            writes them into the page
-    python -m benchmarks.solver_table --print    shows them
+    python -m benchmarks.solver_table --print    prints them
 
-Data sets are those of scikit-learn and our own generators, so that anybody can run it. Counts are the same on every
-machine; seconds are of the solver alone, medians of several runs.
+Data sets are those of scikit-learn and our own generators, so that no download is needed. Counts are the same on
+every computer; times are those of the solver alone, medians of several runs.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from maxmargin.datasets import chessboard
 PAGE = Path(__file__).parents[1] / "docs" / "solvers.md"
 TOLERANCE, SECONDS, RUNS = 1e-3, 120.0, 3
 
-#: Those for any kernel, in the order of history.
+#: The solvers for any kernel, in historical order.
 KERNEL = ("quadratic_program", "chunking", "gradient_projection", "decomposition", "platt", "active_set", "pairwise")
 KERNEL += ("block",)
 
-#: Those that know the features of a linear kernel.
+#: The solvers for the linear kernel.
 LINEAR = ("primal_quadratic_program", "subgradient", "stochastic_subgradient", "dual_coordinate_ascent")
 LINEAR += ("semismooth_newton", "linear")
 
@@ -41,22 +41,22 @@ def cancer() -> tuple[Any, Any]:
 
 
 def digits() -> tuple[Any, Any]:
-    """Return odd digits against even ones."""
+    """Return the digits, labelled odd or even."""
     X, y = load_digits(return_X_y=True)
     return X / 16.0, y % 2
 
 
-#: What it is, its samples, the parameters of the machine, and who takes part.
+#: Title, data, parameters of the estimator, and solvers.
 PROBLEMS: list[tuple[str, Callable[[], tuple[Any, Any]], dict[str, Any], tuple[str, ...]]] = [
     (
-        "Chessboard, n = 1,000, a tenth of the labels wrong, gaussian kernel, γ = 1, C = 10",
+        "Chessboard, n = 1,000, 10 % of the labels flipped, RBF kernel, γ = 1, C = 10",
         lambda: chessboard(1000, noise=0.1),
         {"C": 10.0, "gamma": 1.0},
         KERNEL,
     ),
-    ("Breast cancer, n = 569, gaussian kernel, γ = 0.03, C = 10", cancer, {"C": 10.0, "gamma": 0.03}, KERNEL),
+    ("Breast cancer, n = 569, RBF kernel, γ = 0.03, C = 10", cancer, {"C": 10.0, "gamma": 0.03}, KERNEL),
     (
-        "Digits, odd against even, n = 1,797, gaussian kernel, γ = 0.1, C = 10",
+        "Digits, odd vs even, n = 1,797, RBF kernel, γ = 0.1, C = 10",
         digits,
         {"C": 10.0, "gamma": 0.1},
         KERNEL,
@@ -76,9 +76,9 @@ def table(make: Callable[[], tuple[Any, Any]], parameters: dict[str, Any], names
     seconds = {name: median(run[name].counters.seconds for run in runs) for name in names}
     for name in names:
         run = runs[0][name]
-        counters, judged = run.counters, run.certificate
+        counters, certificate = run.counters, run.certificate
         kernel_values = f"{counters.kernel_evaluations:,}" if counters.kernel_evaluations else "none"
-        gap = "" if judged is None else f"{judged.relative_gap:.0e}"
+        gap = "" if certificate is None else f"{certificate.relative_gap:.0e}"
         remark = "" if run.outcome == "converged" else run.outcome
         lines.append(
             f"| `{name}` | {seconds[name]:.3g} | {counters.iterations:,} | {kernel_values} | {gap} | "
@@ -90,7 +90,7 @@ def table(make: Callable[[], tuple[Any, Any]], parameters: dict[str, Any], names
 def main() -> None:
     """Write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--print", action="store_true", dest="show", help="show the tables and leave the page")
+    parser.add_argument("--print", action="store_true", dest="show", help="print the tables without writing the page")
     options = parser.parse_args()
     parts = []
     for title, make, parameters, names in PROBLEMS:

@@ -67,15 +67,22 @@ def test_readme_example_prints_what_it_says():
     assert before_rounding.sub("", printed.getvalue()) == before_rounding.sub("", shown)
 
 
-def test_own_kernels_run():
-    text = (ROOT / "docs/own_kernels.md").read_text(encoding="utf-8")
+def test_custom_kernels_run():
+    text = (ROOT / "docs/custom_kernels.md").read_text(encoding="utf-8")
     names = {}
     for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
-        exec(compile(code, "docs/own_kernels.md", "exec"), names)
+        exec(compile(code, "docs/custom_kernels.md", "exec"), names)
     assert names["given"].score(names["K"], ["English"] * 4 + ["Italian"] * 4) == 1.0
 
 
-PRINTING = ["data_files.md", "machines.md", "linear_machines.md", "feature_maps.md", "active_learning.md", "online.md"]
+PRINTING = [
+    "data_files.md",
+    "estimators.md",
+    "linear_estimators.md",
+    "feature_maps.md",
+    "active_learning.md",
+    "online.md",
+]
 
 
 @pytest.mark.parametrize("page", PRINTING)
