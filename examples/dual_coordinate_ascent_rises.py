@@ -12,7 +12,7 @@ from maxmargin.kernels import Linear, Points
 from maxmargin.matrices import KernelMatrix
 from maxmargin.problems import certify
 from maxmargin.solvers import StoppingRule
-from maxmargin.solvers.linear.dual_coordinate_ascent import AscentRun
+from maxmargin.solvers.linear.dual_coordinate_ascent import CoordinateAscentRun
 from maxmargin.solvers.linear.linear_point import LinearPoint
 from maxmargin.solvers.monitor import Monitor
 
@@ -23,11 +23,11 @@ signs = np.where(y == 1, 1.0, -1.0)
 problem = pose(KernelMatrix(Linear(), Points(scale(X))), signs, np.full(len(y), 1.0), fit_intercept=False)
 
 rule, rows = StoppingRule(violation=1e-12), problem.matrix.features()
-run = AscentRun(problem, rows, LinearPoint.start(problem, rows, None, rule), Monitor(rule))
+run = CoordinateAscentRun(problem, rows, LinearPoint.start(problem, rows, None, rule), Monitor(rule))
 certificates = [certify(problem, run.dual)]
 for _ in range(PASSES):
     run.take_pass()
-    run.look()  # samples that were left out too early come back
+    run.evaluate()  # reactivates samples that were shrunk too early
     certificates.append(certify(problem, run.dual))
 primal, dual = np.array([(certificate.primal, certificate.dual) for certificate in certificates]).T
 

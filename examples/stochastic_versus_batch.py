@@ -11,7 +11,7 @@ from maxmargin.kernels import Linear, Points
 from maxmargin.matrices import KernelMatrix
 from maxmargin.problems import certify
 from maxmargin.solvers import StochasticSubgradientSolver, StoppingRule, SubgradientSolver
-from maxmargin.solvers.linear.dual_coordinate_ascent import AscentRun, DualCoordinateAscentSolver
+from maxmargin.solvers.linear.dual_coordinate_ascent import CoordinateAscentRun, DualCoordinateAscentSolver
 from maxmargin.solvers.linear.linear_point import LinearPoint
 from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.subgradient.primal_bounds import PrimalBounds
@@ -45,10 +45,10 @@ for _ in range(PASSES // 2):  # a step reads the data twice
     batch.append(run.bounds.primal / least - 1.0)
 
 coordinate, rule, rows = [], StoppingRule(violation=1e-12), problem.matrix.features()
-run = AscentRun(problem, rows, LinearPoint.start(problem, rows, None, rule), Monitor(rule))
+run = CoordinateAscentRun(problem, rows, LinearPoint.start(problem, rows, None, rule), Monitor(rule))
 for _ in passes:
     run.take_pass()
-    run.look()
+    run.evaluate()
     coordinate.append(error(run.weights))
 
 figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")

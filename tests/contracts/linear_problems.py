@@ -1,4 +1,4 @@
-"""Small problems of linear machines, by name: every loss, and the cases that are hard for a primal method."""
+"""Small problems with the linear kernel, by name: every loss, and cases that are hard for primal methods."""
 
 from __future__ import annotations
 

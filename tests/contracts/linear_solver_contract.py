@@ -1,4 +1,4 @@
-"""What every solver of linear machines must do: certify every linear problem. Inherit, and provide `make`."""
+"""The contract of solvers for the linear kernel: certify every linear problem. Inherit, and provide `make`."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from reference.quadratic_program import solve_quadratic_program
 
 
 class LinearSolverContract:
-    """A test class for a solver that works on features: subclass it and define `make(stopping)`."""
+    """Tests of a solver that works on feature rows: subclass it and define `make(stopping)`."""
 
-    #: Problems that a first-order method cannot bring to an end in a reasonable number of steps.
+    #: Problems on which a first-order method needs an unreasonable number of steps.
     too_hard: frozenset[str] = frozenset()
 
     def make(self, stopping: StoppingRule):
         raise NotImplementedError("a subclass provides the solver")
 
-    def check_it_says_so(self, name):
-        """A run that is cut short says so, and what it proves is true."""
+    def check_limited_run(self, name):
+        """Check that a run with a limit reports it, and that its bounds are valid."""
         problem = LINEAR[name]()
         solution = self.make(StoppingRule(violation=1e-12, max_iterations=50, relative_gap=1e-6)).solve(problem)
         assert solution.status is Status.MAX_ITERATIONS
@@ -31,9 +31,9 @@ class LinearSolverContract:
         assert certificate.primal >= value - 1e-6 * (1 + abs(value))
 
     @pytest.mark.parametrize("name", LINEAR)
-    def test_certifies_the_dual_vector(self, name):
+    def test_violation(self, name):
         if name in self.too_hard:
-            self.check_it_says_so(name)
+            self.check_limited_run(name)
             return
         problem = LINEAR[name]()
         solution = self.make(StoppingRule(violation=1e-5)).solve(problem)
@@ -47,13 +47,13 @@ class LinearSolverContract:
         value, _ = solve_quadratic_program(problem)
         assert certificate.dual == pytest.approx(value, rel=1e-4, abs=1e-6)
 
-    # A hard margin has no finite primal value before the end, so no gap; by the violation it is solved above.
+    # A hard margin has no finite primal value before convergence, hence no gap; the violation is tested above.
     @pytest.mark.parametrize("name", [name for name in LINEAR if name != "hard_margin"])
     @pytest.mark.parametrize("tolerance", [1e-2, 1e-6])
-    def test_certifies_the_relative_gap(self, name, tolerance):
+    def test_relative_gap(self, name, tolerance):
         problem = LINEAR[name]()
         if name in self.too_hard:
-            self.check_it_says_so(name)
+            self.check_limited_run(name)
             return
         rule = StoppingRule(violation=1e-12, relative_gap=tolerance)
         solution = self.make(rule).solve(problem)
@@ -66,7 +66,7 @@ class LinearSolverContract:
         assert certificate.dual <= value + 1e-6 * (1 + abs(value))
         assert certificate.primal >= value - 1e-6 * (1 + abs(value))
 
-    def test_other_kernels_are_an_error(self):
+    def test_other_kernels_raise(self):
         with pytest.raises(ValueError, match="linear kernel only"):
             self.make(StoppingRule()).solve(overlapping())
 
@@ -102,11 +102,11 @@ class LinearSolverContract:
     def test_callback_sees_progress_and_can_stop(self):
         seen = []
 
-        def watch(progress):
+        def stop(progress):
             seen.append(progress)
             return True
 
-        solution = self.make(StoppingRule(violation=1e-12)).solve(linear("hinge", 100.0), callback=watch)
+        solution = self.make(StoppingRule(violation=1e-12)).solve(linear("hinge", 100.0), callback=stop)
         assert len(seen) >= 1
         assert solution.status is Status.STOPPED
         assert seen[0].primal >= seen[0].dual

@@ -1,4 +1,4 @@
-"""Descent along weights for the penalty Σ |w_j|: its native loops, hard problems, limits, and the proof."""
+"""Coordinate descent for the L1 penalty: native loops, hard problems, limits and certificates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from maxmargin.matrices.features import Features
 from maxmargin.problems import Status, certify_sparse
 from maxmargin.solvers import CoordinateDescentSolver, StoppingRule
 from maxmargin.solvers.linear import coordinate_descent
-from maxmargin.solvers.linear.sparse_model import minimise_model
+from maxmargin.solvers.linear.l1_model import minimise_model
 from reference import sparse_weights
 from reference.sparse_program import solve_sparse_program
 
@@ -44,7 +44,7 @@ def few_informative(n, d, seed=0):
 
 
 def forms(X):
-    """The same numbers in every form that data may have."""
+    """Yield the same numbers in every supported format."""
     for values in (X, X.astype(np.float32)):
         yield values
         compressed = sparse.csr_array(values)
@@ -55,7 +55,7 @@ def forms(X):
 
 
 def problem_by_name(name):
-    """Return samples, signs and costs of a problem that is hard in some way."""
+    """Return samples, signs and costs of a named problem."""
     X, signs = few_informative(60, 8)
     costs = np.full(60, 0.5)
     if name == "duplicates of rows and columns":
@@ -83,7 +83,7 @@ def problem_by_name(name):
     elif name == "more features than samples":
         X, signs = few_informative(40, 300)
         costs = np.full(40, 100.0)
-    elif name == "columns that resemble each other":
+    elif name == "correlated columns":
         random = np.random.default_rng(3)
         X = random.normal(size=(60, 4)) @ random.normal(size=(4, 40)) + 1e-2 * random.normal(size=(60, 40))
         costs[:] = 10.0
@@ -95,13 +95,13 @@ def problem_by_name(name):
 NAMES = [
     "plain", "duplicates of rows and columns", "columns of zeros", "nothing but zeros", "unscaled columns",
     "columns far from zero", "huge cost", "huge cost, separable", "tiny cost", "one almost empty class", "two samples",
-    "more features than samples", "columns that resemble each other", "uneven costs",
+    "more features than samples", "correlated columns", "uneven costs",
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("scaling", [None, 0.0, 2.0], ids=["exact bias", "no bias", "bias as a weight"])
+@pytest.mark.parametrize("scaling", [None, 0.0, 2.0], ids=["unregularised bias", "no bias", "regularised bias"])
 @pytest.mark.parametrize("name", NAMES)
-def test_certified_and_as_good_as_a_generic_solver_says(name, scaling):
+def test_certified_optimum_of_a_generic_solver(name, scaling):
     X, signs, costs = problem_by_name(name)
     problem = pose(X, signs, costs, scaling)
     solution = solve(problem)
@@ -112,13 +112,13 @@ def test_certified_and_as_good_as_a_generic_solver_says(name, scaling):
     slack = np.maximum(0.0, 1.0 - signs * (problem.linear - certificate.slack))
     assert certificate.primal == pytest.approx(np.abs(solution.weights).sum() + costs @ slack**2, rel=1e-9)
     value = solve_sparse_program(X, signs, costs, scaling)
-    if name != "unscaled columns":  # there the generic solver loses digits
+    if name != "unscaled columns":  # the generic solver is inaccurate there
         assert certificate.dual <= value * (1 + 1e-6) + 1e-10
         assert certificate.primal >= value * (1 - 1e-6) - 1e-10
     assert certificate.primal <= value * (1 + 2e-6) + 1e-10
 
 
-def test_all_weights_are_zero_up_to_a_cost_that_is_known():
+def test_smallest_cost_with_a_nonzero_weight():
     X, signs, _ = problem_by_name("plain")
     free = solve(pose(X, signs, 1.0))
     assert np.count_nonzero(free.weights) > 0
@@ -147,7 +147,7 @@ def test_the_gap_is_never_negative(seed):
     assert certificate.primal >= optimum.dual * (1 - 1e-12)
 
 
-def test_steps_are_those_of_the_pseudo_code():
+def test_steps_equal_the_reference():
     X, signs = few_informative(37, 9)
     X[np.abs(X) < 0.7] = 0.0
     X[:, 4] = 0.0
@@ -173,7 +173,7 @@ def test_steps_are_those_of_the_pseudo_code():
             np.testing.assert_allclose(state["slack"], twin["slack"], rtol=1e-9, atol=1e-12)
 
 
-def test_a_step_never_raises_the_objective():
+def test_objective_never_increases():
     X, signs = few_informative(50, 12)
     problem = pose(X + 2.0, signs, 30.0)
     columns, weights, slack = FeatureColumns(Features(Points(X + 2.0))), np.zeros(12), problem.linear.copy()
@@ -186,7 +186,7 @@ def test_a_step_never_raises_the_objective():
         last = value
 
 
-def test_the_quadratic_model():
+def test_quadratic_model():
     random = np.random.default_rng(0)
     factor = random.normal(size=(20, 15))
     factor[:, 3], factor[:, 4] = factor[:, 2], 0.0  # equal columns, and one of zeros
@@ -226,7 +226,7 @@ def test_products_of_columns(monkeypatch, most, centred):
         np.testing.assert_allclose(columns.image(picks, np.arange(4.0)), chosen[:, picks] @ np.arange(4.0), **tolerance)
 
 
-def test_all_forms_of_data_and_numbers_of_threads():
+def test_data_formats_and_threads():
     X, signs = few_informative(300, 40)
     X = np.where(np.abs(X) < 0.5, 0.0, X).astype(np.float32).astype(float)
     expected = certify_sparse(*_solved(pose(X, signs, 0.1)))
@@ -241,8 +241,8 @@ def _solved(problem):
     return problem, solution.dual, solution.weights
 
 
-def test_passes_alone_come_there_too(monkeypatch):
-    monkeypatch.setattr(coordinate_descent, "EXACT", 0)
+def test_convergence_without_newton_steps(monkeypatch):
+    monkeypatch.setattr(coordinate_descent, "MAX_NEWTON_WEIGHTS", 0)
     X, signs = few_informative(200, 30)
     problem = pose(X, signs, 0.1)
     solution = solve(problem, gap=1e-8)
@@ -250,7 +250,7 @@ def test_passes_alone_come_there_too(monkeypatch):
     assert certify_sparse(problem, solution.dual, solution.weights).relative_gap <= 1e-8
 
 
-def test_many_columns_are_taken_up_a_few_at_a_time():
+def test_more_columns_than_a_working_set():
     random = np.random.default_rng(0)
     X = sparse.random_array((200, 3000), density=0.05, format="csr", rng=random)
     signs = np.where(np.asarray(X[:, :300].sum(axis=1)).ravel() > 7.3, 1.0, -1.0)
@@ -270,7 +270,7 @@ def test_start_from_the_optimum_takes_no_steps():
     np.testing.assert_array_equal(solver.solve(problem).weights, first.weights)  # and it is deterministic
 
 
-def test_by_the_violation_alone():
+def test_violation_as_the_only_tolerance():
     X, signs = few_informative(100, 10)
     problem = pose(X, signs, 0.1)
     solution = CoordinateDescentSolver(StoppingRule(violation=1e-8)).solve(problem)
@@ -298,14 +298,14 @@ def test_limits_and_callbacks():
     assert seen[0].violation > 0
 
 
-def test_beyond_double_precision_is_said():
+def test_status_beyond_double_precision():
     X, signs = few_informative(60, 8)
     assert solve(pose(X * 1e8, signs, 1e8), gap=1e-14).status is Status.PRECISION
     with pytest.raises(ValueError, match="finite"):
         solve(pose(X * 1e200, signs, 1.0))
 
 
-def test_what_it_is_not_for():
+def test_unsupported_problems_raise():
     X, signs = two_clouds(30, 2, 1.0)
     with pytest.raises(ValueError, match="linear kernel only"):
         solve(overlapping())

@@ -1,4 +1,4 @@
-"""The solvers of linear machines: the contract, all kinds of data, threads, and what each is good at."""
+"""The solvers for the linear kernel: contract, data formats, threads, fallbacks and the choice of the algorithm."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from maxmargin.solvers import (
     StoppingRule,
 )
 from maxmargin.solvers.linear import linear_solver, newton_equations
-from maxmargin.solvers.linear.dual_coordinate_ascent import AscentRun
+from maxmargin.solvers.linear.dual_coordinate_ascent import CoordinateAscentRun
 from maxmargin.solvers.linear.linear_point import LinearPoint
-from maxmargin.solvers.linear.newton_start import Beginning
-from maxmargin.solvers.linear.semismooth_newton import NewtonRun
+from maxmargin.solvers.linear.semismooth_newton import SemismoothNewtonRun
+from maxmargin.solvers.linear.smoothed_primal import NewtonStart
 from maxmargin.solvers.monitor import Monitor
 from reference import coordinate_ascent
 
@@ -33,7 +33,7 @@ SOLVERS = [DualCoordinateAscentSolver, SemismoothNewtonSolver, LinearSolver]
 
 
 class TestDualCoordinateAscent(LinearSolverContract):
-    # It takes ten thousands of passes where features are far from one another in size, or a cost is huge.
+    # Tens of thousands of passes if features differ in scale by orders of magnitude, or the cost is huge.
     too_hard = frozenset(
         {"unscaled_columns", "epsilon100.0_without_bias", "squared_hinge_at_huge_cost", "hinge_at_huge_cost"}
     )
@@ -53,7 +53,7 @@ class TestLinearChoice(LinearSolverContract):
 
 
 def forms(X):
-    """The same numbers in every form that data may have."""
+    """Yield the same numbers in every supported format."""
     single = X.astype(np.float32)
     for values in (X, single):
         yield values
@@ -69,7 +69,7 @@ def problem_of(X, signs, cost=1.0, threads=1, pose=c_classification.pose):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_every_form_of_the_data_gives_the_same(solver):
+def test_data_formats_give_the_same_solution(solver):
     X, signs = two_clouds(200, 8, 1.0)
     X[np.random.default_rng(0).random(X.shape) < 0.5] = 0.0
     X = X.astype(np.float32).astype(np.float64)
@@ -80,9 +80,9 @@ def test_every_form_of_the_data_gives_the_same(solver):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("form", ["dense", "sparse"])
-def test_threads_give_the_same_answer_and_the_same_bits_again(solver, form, monkeypatch):
-    monkeypatch.setattr("maxmargin.solvers.linear.dual_coordinate_ascent.LEAST_SHARED", 100)
-    monkeypatch.setattr("maxmargin.solvers.linear.dual_coordinate_ascent.WORTH_COPIES", 0)
+def test_threads_give_the_same_solution_and_repeatable_bits(solver, form, monkeypatch):
+    monkeypatch.setattr("maxmargin.solvers.linear.dual_coordinate_ascent.MIN_MULTIPLICATIONS_FOR_THREADS", 100)
+    monkeypatch.setattr("maxmargin.solvers.linear.dual_coordinate_ascent.MULTIPLICATIONS_PER_COPIED_WEIGHT", 0)
     X, signs = two_clouds(6000, 10, 1.0)
     X = sparse.csr_array(np.where(np.abs(X) > 1, X, 0.0)) if form == "sparse" else X
     rule = StoppingRule(violation=1e-12, relative_gap=1e-6)
@@ -94,7 +94,7 @@ def test_threads_give_the_same_answer_and_the_same_bits_again(solver, form, monk
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_a_subset_of_the_rows_by_index(solver):
+def test_indexed_subset_of_rows(solver):
     X, signs = two_clouds(100, 4, 1.0)
     index = np.random.default_rng(1).permutation(100)[:60]
     part = problem_of(Points(X).take(index).data[index], signs[index])
@@ -105,27 +105,27 @@ def test_a_subset_of_the_rows_by_index(solver):
 
 @pytest.mark.parametrize("pose", [c_classification.pose, squared_hinge.pose])
 @pytest.mark.parametrize("exact", [0, 10**6])
-def test_all_ways_to_solve_the_equations_agree(pose, exact, monkeypatch):
+def test_methods_for_the_newton_system_agree(pose, exact, monkeypatch):
     X, signs = two_clouds(300, 20, 1.0)
     problem = problem_of(X, signs, 10.0, pose=pose)
     value = certify(problem, PairwiseSolver(stopping=StoppingRule(violation=1e-8)).solve(problem).dual).dual
-    monkeypatch.setattr(newton_equations, "EXACT", exact)
+    monkeypatch.setattr(newton_equations, "MAX_FACTORISED", exact)
     solution = SemismoothNewtonSolver(StoppingRule(violation=1e-12, relative_gap=1e-8)).solve(problem)
     assert solution.status is Status.CONVERGED
     assert certify(problem, solution.dual).dual == pytest.approx(value, rel=1e-7)
 
 
-def test_samples_of_samples_are_used_and_change_nothing(monkeypatch):
+def test_subsamples_are_used_and_leave_the_optimum_unchanged(monkeypatch):
     X, signs = two_clouds(20000, 4, 1.0)
     problem = problem_of(X, signs)
     seen = []
-    original = linear_solver.solution_of_a_sample
+    original = linear_solver.solve_subsample
 
     def spy(problem, *rest):
         seen.append(problem.size)
         return original(problem, *rest)
 
-    monkeypatch.setattr(linear_solver, "solution_of_a_sample", spy)
+    monkeypatch.setattr(linear_solver, "solve_subsample", spy)
     rule = StoppingRule(violation=1e-12, relative_gap=1e-7)
     quick = LinearSolver(rule).solve(problem)
     plain = SemismoothNewtonSolver(rule).solve(problem)
@@ -138,7 +138,7 @@ def test_samples_of_samples_are_used_and_change_nothing(monkeypatch):
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 @pytest.mark.parametrize("name", ["hinge", "squared_hinge", "epsilon"])
 @pytest.mark.parametrize(("constant", "bias"), [(0.0, True), (0.0, False), (2.0, False)])
-def test_the_native_pass_takes_the_steps_of_the_pseudo_code(form, name, constant, bias):
+def test_native_pass_equals_the_reference(form, name, constant, bias):
     problem = linear(name, 0.7, constant, bias)
     rows = problem.matrix.features()
     table = rows.points.data[rows.points.index]
@@ -170,7 +170,7 @@ def test_the_native_pass_takes_the_steps_of_the_pseudo_code(form, name, constant
     assert len(left) < n or name != "hinge"
 
 
-def test_coordinate_ascent_rises_with_every_pass():
+def test_dual_objective_increases_with_every_pass():
     problem = linear("hinge", 10.0, fit_intercept=False)
     values = []
     for passes in range(1, 30):
@@ -182,14 +182,14 @@ def test_coordinate_ascent_rises_with_every_pass():
 
 @pytest.mark.parametrize("seed", [0, 5, 18])
 def test_nearly_hard_margins_far_from_the_origin(seed, monkeypatch):
-    """Where rounding stops Newton's method, few samples are solved along pairs of variables."""
+    """After a stall of the Newton method the pairwise solver reaches the tolerance on small problems."""
     random = np.random.default_rng(seed)
     X = (random.normal(size=(150, 120)) + random.uniform(-100, 100, size=120)).astype(np.float32)
     values = X @ random.normal(size=120)
     away = np.abs(values - np.median(values))
     problem = problem_of(sparse.csr_matrix(X), np.where(away < np.quantile(away, 0.4), 1.0, -1.0), 2e3)
-    ended, original = [], linear_solver.by_pairs
-    monkeypatch.setattr(linear_solver, "by_pairs", lambda *rest: ended.append(original(*rest)) or ended[-1])
+    ended, original = [], linear_solver.solve_pairwise
+    monkeypatch.setattr(linear_solver, "solve_pairwise", lambda *rest: ended.append(original(*rest)) or ended[-1])
     solution = LinearSolver(StoppingRule(violation=1e-13, relative_gap=1e-4)).solve(problem)
     assert [status for status, *_ in ended] == [Status.CONVERGED]
     assert solution.status is Status.CONVERGED
@@ -198,52 +198,52 @@ def test_nearly_hard_margins_far_from_the_origin(seed, monkeypatch):
     assert LinearSolver(limited).solve(problem).status is Status.MAX_ITERATIONS
 
 
-def test_a_new_order_for_every_pass_pays(monkeypatch):
-    """The same order again takes several times the passes on sparse rows."""
+def test_reshuffling_reduces_the_number_of_passes(monkeypatch):
+    """A fixed order takes several times the passes on sparse rows."""
     random = np.random.default_rng(0)
     X = sparse.random_array((2000, 3000), density=0.02, format="csr", rng=random)
     signs = np.where(X @ random.normal(size=3000) > 0, 1.0, -1.0)
     problem = squared_hinge.pose(KernelMatrix(Linear(), Points(X)), signs, np.ones(2000), fit_intercept=False)
     solver = DualCoordinateAscentSolver(StoppingRule(violation=1e-12, relative_gap=1e-4))
     shuffled = solver.solve(problem).counters.iterations
-    monkeypatch.setattr(AscentRun, "_shuffled", lambda run: run._order.copy())
+    monkeypatch.setattr(CoordinateAscentRun, "_shuffled", lambda run: run._active.copy())
     assert solver.solve(problem).counters.iterations > 2 * shuffled
 
 
 @pytest.mark.parametrize(("cost", "slow"), [(1e-5, False), (10.0, True)])
-def test_coordinate_ascent_is_left_when_it_is_slow(cost, slow, monkeypatch):
+def test_newton_takes_over_when_coordinate_ascent_is_slow(cost, slow, monkeypatch):
     X, signs = two_clouds(2000, 150, 1.0)
     begun = []
-    original = linear_solver.NewtonRun
-    monkeypatch.setattr(linear_solver, "NewtonRun", lambda *rest: begun.append(rest) or original(*rest))
+    original = linear_solver.SemismoothNewtonRun
+    monkeypatch.setattr(linear_solver, "SemismoothNewtonRun", lambda *rest: begun.append(rest) or original(*rest))
     rule = StoppingRule(violation=1e-12, relative_gap=1e-6)
     problem = problem_of(X, signs, cost, pose=squared_hinge.pose)
-    assert linear_solver.step_price(problem.matrix.features()) > linear_solver.CHEAP_STEP
+    assert linear_solver.first_step_cost(problem.matrix.features()) > linear_solver.MAX_CHEAP_STEP_PASSES
     solution = LinearSolver(rule).solve(problem)
     assert solution.status is Status.CONVERGED
     assert certify(problem, solution.dual, solution.weights).relative_gap <= 1e-6
     assert bool(begun) == slow
     if slow:
-        assert solution.counters.iterations < 20  # three passes or four, and Newton's steps
+        assert solution.counters.iterations < 20  # three or four passes, and Newton steps
         alone = DualCoordinateAscentSolver(rule).solve(problem)
         assert alone.counters.iterations > 3 * solution.counters.iterations
 
 
 @pytest.mark.parametrize("failures", [0, 1, 2, 3])
-def test_where_newton_finds_no_way_others_are_tried(failures, monkeypatch):
+def test_fallbacks_after_stalls_of_the_newton_method(failures, monkeypatch):
     X, signs = two_clouds(300, 5, 1.0)
     problem = problem_of(X, signs, 0.1)
     runs = []
 
-    class Helpless(linear_solver.NewtonRun):
+    class Stalling(linear_solver.SemismoothNewtonRun):
         def solve(self):
             runs.append(self)
             return Status.PRECISION if len(runs) <= failures else super().solve()
 
-    monkeypatch.setattr(linear_solver, "NewtonRun", Helpless)
-    monkeypatch.setattr(linear_solver, "FEW", 0)  # as if there were many samples
+    monkeypatch.setattr(linear_solver, "SemismoothNewtonRun", Stalling)
+    monkeypatch.setattr(linear_solver, "MAX_PAIRWISE_SAMPLES", 0)
     if failures == 3:
-        monkeypatch.setattr(linear_solver, "LAST_RESORT", 0)
+        monkeypatch.setattr(linear_solver, "MAX_FALLBACK_MULTIPLICATIONS", 0)
     solution = LinearSolver(StoppingRule(violation=1e-12, relative_gap=1e-6)).solve(problem)
     assert len(runs) == min(failures + 1, 2)
     gap = certify(problem, solution.dual, solution.weights).relative_gap
@@ -255,24 +255,24 @@ def test_where_newton_finds_no_way_others_are_tried(failures, monkeypatch):
         assert gap > 1e-6
 
 
-def test_passes_that_are_left_are_told_by_those_that_were():
+def test_estimate_of_the_remaining_passes():
     X, signs = two_clouds(500, 20, 1.0)
     problem = problem_of(X, signs, 0.01, pose=squared_hinge.pose)
     rows, rule = problem.matrix.features(), StoppingRule(violation=1e-12, relative_gap=1e-8)
-    run = AscentRun(problem, rows, LinearPoint.start(problem, rows, None, rule), Monitor(rule))
-    told = {}
+    run = CoordinateAscentRun(problem, rows, LinearPoint.start(problem, rows, None, rule), Monitor(rule))
+    estimates = {}
 
-    def listen():
-        told[run.iterations] = run.passes_left()
+    def record():
+        estimates[run.iterations] = run.remaining_passes()
         return True
 
-    assert run.solve(listen) is Status.CONVERGED
-    assert told[1] == told[2] == 0.0  # nothing is known yet
+    assert run.solve(record) is Status.CONVERGED
+    assert estimates[1] == estimates[2] == 0.0  # no estimate is possible yet
     half = run.iterations // 2
-    assert told[half] == pytest.approx(run.iterations - half, rel=0.5)
+    assert estimates[half] == pytest.approx(run.iterations - half, rel=0.5)
 
 
-def test_newton_needs_few_steps_whatever_the_cost():
+def test_newton_steps_hardly_depend_on_the_cost():
     X, signs = two_clouds(500, 6, 0.5)
     for pose in (c_classification.pose, squared_hinge.pose):
         for cost in (1e-4, 1.0, 1e4, 1e6):
@@ -287,7 +287,7 @@ def unscaled(random):
     return X, np.sign(random.normal(size=400))
 
 
-def apart(random):
+def separable(random):
     X = random.normal(size=(300, 20))
     return X, np.sign(X[:, 0])
 
@@ -296,9 +296,9 @@ def wide(random):
     return random.normal(size=(60, 200)), np.sign(random.normal(size=60))
 
 
-@pytest.mark.parametrize("make", [unscaled, apart, wide])
+@pytest.mark.parametrize("make", [unscaled, separable, wide])
 @pytest.mark.parametrize("cost", [1e4, 1e6, 1e8, 1e10])
-def test_a_faint_ridge_is_no_obstacle(make, cost):
+def test_tiny_ridge(make, cost):
     problem = problem_of(*make(np.random.default_rng(0)), cost, pose=squared_hinge.pose)
     for kind in (SemismoothNewtonSolver, LinearSolver):
         solution = kind(StoppingRule(violation=1e-13, relative_gap=1e-4)).solve(problem)
@@ -310,7 +310,7 @@ def test_a_faint_ridge_is_no_obstacle(make, cost):
 @pytest.mark.parametrize("form", ["dense", "single", "sparse"])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_responses_at_weights_are_those_at_their_images(form, bias, threads):
+def test_responses_from_weights_and_from_decision_values_agree(form, bias, threads):
     random = np.random.default_rng(1)
     X, signs = two_clouds(3000, 7, 1.0)
     data = {"dense": X, "single": X.astype(np.float32), "sparse": sparse.csr_array(X)}[form]
@@ -321,23 +321,23 @@ def test_responses_at_weights_are_those_at_their_images(form, bias, threads):
     both = []
     for at_weights in (False, True):
         slack, response, sums = np.empty(n), np.empty(n), np.empty(problem.groups)
-        rounded = (
+        smoothed = (
             problem.linear, problem.lower, problem.upper, problem.ridge, centre, problem.group, offset, 0.3, slack,
             response, sums,
         )  # fmt: skip
         if at_weights:
             image, own = np.empty(n), np.empty(rows.dimension)
-            totals = _native.respond_rows(*rows.arrays, rows.picks, True, *rounded, weights, 2.0, image, own, threads)
+            totals = _native.respond_rows(*rows.arrays, rows.picks, True, *smoothed, weights, 2.0, image, own, threads)
         else:
             image = rows.decisions(weights)
-            totals = _native.respond(*rounded, image, threads)
+            totals = _native.respond(*smoothed, image, threads)
             own = rows.weights(response)
         both.append((image, slack, response, sums, own, totals))
     for left, right in zip(*both, strict=True):
         np.testing.assert_allclose(left, right, rtol=1e-10, atol=1e-9)
 
 
-def test_a_hard_margin_takes_few_steps():
+def test_hard_margin_takes_few_steps():
     for seed in range(5):
         random = np.random.default_rng(seed)
         X, signs = random.normal(size=(40, 3)), np.repeat([-1.0, 1.0], 20)
@@ -348,7 +348,7 @@ def test_a_hard_margin_takes_few_steps():
         assert solution.counters.iterations < 60
 
 
-def test_data_that_are_not_numbers_are_an_error():
+def test_overflow_raises():
     X, signs = two_clouds(50, 3, 1.0)
     X[3] = 1e200
     for solver in SOLVERS:
@@ -356,13 +356,14 @@ def test_data_that_are_not_numbers_are_an_error():
             solver(StoppingRule()).solve(problem_of(X, signs))
 
 
-def test_dual_values_above_the_primal_are_no_progress():
-    """Far beyond double precision responses miss their sums, seem to be worth more, and kept Newton's method going."""
+def test_negative_gaps_are_no_progress():
+    """Beyond double precision, infeasible responses may have dual values above the primal, which must not count."""
     problem = linear("squared_hinge", 1.0)
     rows, rule = problem.matrix.features(), StoppingRule(violation=1e-12, relative_gap=1e-4)
-    run = NewtonRun(problem, rows, Beginning(LinearPoint.start(problem, rows, None, rule)), Monitor(rule))
+    run = SemismoothNewtonRun(problem, rows, NewtonStart(LinearPoint.start(problem, rows, None, rule)), Monitor(rule))
     seen = []
-    for run.iterations, run._primal, run._value in [(1, 3.0, 1.0), (2, 2.0, 1.0), (3, 2.0, 2.5), (4, 2.0, 2.5)]:
-        run._note()
+    values = [(1, 3.0, 1.0), (2, 2.0, 1.0), (3, 2.0, 2.5), (4, 2.0, 2.5)]
+    for run.iterations, run.smoothed.primal, run.smoothed.dual_estimate in values:
+        run._record_progress()
         seen.append(run._best_at)
     assert seen == [1, 2, 3, 3]

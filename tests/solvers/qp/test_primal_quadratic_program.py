@@ -128,5 +128,5 @@ def test_explicit_feature_maps():
 
 
 def test_other_kernels_are_an_error_that_names_the_solver():
-    with pytest.raises(ValueError, match="'primal_quadratic_program' keeps the weights of a linear machine"):
+    with pytest.raises(ValueError, match="'primal_quadratic_program' optimises the weights of a linear model"):
         PrimalQuadraticProgramSolver().solve(overlapping())

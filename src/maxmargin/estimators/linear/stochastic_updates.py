@@ -22,7 +22,7 @@ from maxmargin.problems import Certificate, DualProblem, certify, certify_sparse
 from maxmargin.problems.certificate import conjugate, of_samples, response
 from maxmargin.problems.offsets import offsets_of_least_loss
 from maxmargin.solvers import StochasticSubgradientSolver
-from maxmargin.solvers.linear.linear_point import mended
+from maxmargin.solvers.linear.linear_point import repair_sums
 
 
 def _can_stream(model: Any) -> bool:
@@ -70,7 +70,7 @@ class Streaming:
             if self.penalty == "l1":
                 proof = certify_sparse(problem, wanted, vector)
             else:
-                proof = certify(problem, _highest(problem, mended(problem, wanted), rows.weights), vector)
+                proof = certify(problem, _highest(problem, repair_sums(problem, wanted), rows.weights), vector)
             if problem.groups:  # the model has an intercept of its own, which need not be the best
                 more = float(conjugate(problem, slack - intercept).sum() - conjugate(problem, proof.slack).sum())
                 primal = proof.primal + more

@@ -1,21 +1,21 @@
-"""Descent along single weights, for the penalty Σ |w_j|: the machine whose weights are mostly 0.
+"""Coordinate descent for the L1 penalty Σ |w_j|: linear models with sparse weights.
 
     minimise  P(w, ρ) = Σ |w_j| + Σ conjugate(linear − F w − ρ)
 
-Along one weight the loss has the slope g = −(Fᵀ response)_j and the curvature h = Σ F_ij² / ridge_i over the samples
-between their bounds; |w + d| + g d + ½ h d² is least at a step that is known, and is shortened until P falls (Yuan et
-al. 2010, of LIBLINEAR). Weights that rest at 0 are left out: a round works on those that are not 0, and on those that
-violate optimality most, about as many again.
+Along one weight the loss has the slope g = −(Fᵀ response)_j and the curvature h = Σ F_ij² / ridge_i over the free
+samples; |w + d| + g d + ½ h d² has a closed-form minimum, and the step is shortened until P decreases (Yuan et al.
+2010, LIBLINEAR). Each round has a working set: the nonzero weights and about as many of the most violating zero
+weights.
 
-Steps along single weights get nowhere if columns resemble each other or C is large. So after a few passes Newton's
-method takes over on the same weights: the loss is piecewise quadratic, and its model around the present samples between
-their bounds (`sparse_model`) is minimised with the same penalty (newGLMNET, Yuan et al. 2012). What is left is a search
-along a line. The free offset is the best one for the weights whenever a round begins, and eliminated from the model.
+Coordinate descent converges slowly if columns are correlated or C is large. After a few passes a Newton step follows on
+the same working set: the loss is piecewise quadratic, and its model with the current free samples is minimised with the
+same penalty (`l1_model`; newGLMNET, Yuan et al. 2012), followed by a line search. The optimal offset for the weights is
+computed at the start of each round, and eliminated from the model.
 
-If C is so large that hardly a sample is between its bounds, the model says little about the others, and steps are
-short. Then the loss is rounded off as in `semismooth_newton`, by a term −½ σ‖b − c‖² in the dual around the best dual
-vector c so far: one more ridge, and another linear term. σ begins where few weights are not 0 and falls from problem to
-problem; the solutions come to the true optimum for any σ (Rockafellar 1976; Li, Sun & Toh 2018 for the lasso).
+If C is so large that hardly any sample is free, the model is poor and steps are short. Then the loss is smoothed as in
+`semismooth_newton`, by a term −½ σ‖b − c‖² in the dual around the best dual vector c so far. σ starts where few weights
+are nonzero and decreases from problem to problem; the solutions converge to the optimum of the original problem for any
+sequence of σ (Rockafellar 1976; Li, Sun & Toh 2018 for the lasso).
 """
 
 from __future__ import annotations
@@ -36,55 +36,55 @@ from maxmargin.problems.certificate import conjugate, of_samples, response
 from maxmargin.problems.offsets import offsets_of_least_loss
 from maxmargin.problems.sparse_certificate import feasible_within, features_of_sparse, violations
 from maxmargin.resources import blas_thread_limit
+from maxmargin.solvers.linear.l1_model import minimise_model
 from maxmargin.solvers.linear.linear_point import LinearPoint
-from maxmargin.solvers.linear.sparse_model import minimise_model
 from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
-#: Weights in the first round at least, and how many times those that are not 0 in each.
-FEWEST, TIMES = 100, 2
+#: The most zero weights in a working set: this many, or this multiple of the nonzero ones if that is more.
+MIN_WORKING_SET_SIZE, WORKING_SET_RATIO = 100, 2
 
-#: Newton's method has at most so many weights.
-EXACT = 2500
+#: The most weights of a Newton step.
+MAX_NEWTON_WEIGHTS = 2500
 
-#: Passes of a round at least and at most; in between, a third of what a Newton step costs.
-LEAST_PASSES, MOST_PASSES = 2, 20
+#: The fewest and most passes of a round; in between, a third of the cost of a Newton step.
+MIN_PASSES, MAX_PASSES = 2, 20
 
-#: Multiplications that a matrix product does in the time of one of a pass.
-BLAS_GAIN = 8.0
+#: Multiplications of a matrix product in the time of one multiplication of a pass.
+BLAS_SPEEDUP = 8.0
 
-#: A round's passes end when the largest violation met is this part of that before, Newton's model at this part.
-ENOUGH, SOLVED = 0.1, 1e-2
+#: Reductions of the violation at which the passes of a round end, and at which the quadratic model counts as solved.
+PASS_REDUCTION, MODEL_REDUCTION = 0.1, 1e-2
 
-#: Multiplications between two looks at the clock.
-STRETCH = 2 * 10**7
+#: Multiplications between two checks of the time limit.
+CHUNK_MULTIPLICATIONS = 2 * 10**7
 
-#: A problem is hard if so many Newton steps were shorter than this, or if it takes so many rounds.
-HARD, SHORT, LONG = 2, 0.1, 10
+#: A problem is hard after this many Newton steps shorter than this length, or after this many rounds.
+MAX_SHORT_STEPS, SHORT_STEP, MAX_ROUNDS_PER_PROBLEM = 2, 0.1, 10
 
-#: The cost in the first rounded problem, in those at which the first weight would leave 0.
-FIRST = 16.0
+#: The cost C of the first smoothed problem, as a multiple of the smallest one with a nonzero weight.
+FIRST_COST_RATIO = 16.0
 
-#: By how much σ shrinks from one rounded problem to the next.
-SHARPER = 0.25
+#: Factor on σ from one smoothed problem to the next.
+SIGMA_REDUCTION = 0.25
 
-#: A rounded problem counts as solved when its violation is this part of the relative gap.
-NEARLY = 0.05
+#: A smoothed problem counts as solved when its violation is this fraction of the relative gap.
+SOLVED_FRACTION = 0.05
 
-#: If so many rounds have not made the gap smaller by this part, rounding is all that is left.
-PATIENCE, SMALLER = 30, 0.01
+#: The run has stalled if the gap has not decreased by this fraction in this many rounds.
+MAX_STALLED_ROUNDS, MIN_DECREASE = 30, 0.01
 
 
 @dataclass(frozen=True)
 class CoordinateDescentSolver:
-    """Steps along one weight of a linear machine after another, for the penalty Σ |w_j|.
+    """Coordinate descent with Newton steps for the L1 penalty and a squared loss.
 
     Parameters
     ----------
     stopping : StoppingRule
-        An iteration is a pass over the weights in play, or a Newton step.
+        An iteration is a pass over the working set, or a Newton step.
     seed : int
-        For the order of the weights.
+        Seed of the order of the weights.
     """
 
     penalty: ClassVar[str] = "l1"
@@ -93,22 +93,22 @@ class CoordinateDescentSolver:
     seed: int = 0
 
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
-        """Return a solution with the penalty Σ |w_j|; `start` are weights, the last that of the constant feature."""
+        """Return a solution with the L1 penalty; `start` are weights, the last that of the constant feature."""
         monitor = Monitor(self.stopping, callback)
-        run = DescentRun(problem, features_of_sparse(problem), start, monitor, self.seed)
+        run = CoordinateDescentRun(problem, features_of_sparse(problem), start, monitor, self.seed)
         status = run.solve()
         return run.point.solution(status, run.counters(), monitor)
 
 
-class DescentRun:
-    """One run of the method.
+class CoordinateDescentRun:
+    """The state of coordinate descent on one problem.
 
     Attributes
     ----------
     point : LinearPoint
         The best weights and the best dual vector so far.
     iterations, rounds : int
-        Passes and Newton steps, looks at all columns.
+        Passes and Newton steps so far; gap evaluations with the violations of all columns.
     """
 
     def __init__(self, problem: DualProblem, rows: Features, start: Floats | None, monitor: Monitor, seed: int) -> None:
@@ -119,86 +119,87 @@ class DescentRun:
         if start is not None:
             self.weights[:] = start[: self.columns.count]
         self.offset = np.zeros(problem.groups)
-        nothing = np.zeros(problem.size), np.zeros(rows.dimension)
-        self.point = LinearPoint(*nothing, self.offset, np.inf, -np.inf)
+        self.point = LinearPoint(np.zeros(problem.size), np.zeros(rows.dimension), self.offset, np.inf, -np.inf)
         self._random = np.random.default_rng(seed)
-        self._round_off(0.0)
+        self._smooth(0.0)
 
     def counters(self) -> Counters:
-        """Return what the run cost."""
+        """Return the cost of the run so far."""
         return Counters(iterations=self.iterations, rounds=self.rounds, seconds=self.monitor.seconds)
 
     def solve(self) -> Status:
-        """Work until the point is good enough, a limit is reached or rounding is all that is left."""
-        self.look()
+        """Work until convergence, a limit or a stall."""
+        self.evaluate()
         try:
             self.monitor.report_start(self._progress)
-            with blas_thread_limit(1):  # its matrices are small, and threads that wait for the next would be in our way
+            with blas_thread_limit(1):  # the matrices are small, and idle BLAS threads would compete with ours
                 return self._solve()
         except KeyboardInterrupt:
             return Status.INTERRUPTED
 
     def _solve(self) -> Status:
-        best, least, better_at = np.inf, np.inf, 0
+        best, least_sigma, best_at = np.inf, np.inf, 0
         while not self.point.accepted(self.rule):
-            if self.point.gap < (1.0 - SMALLER) * best or 0 < self.sigma < least:
-                best, least, better_at = min(best, self.point.gap), min(least, self.sigma or least), self.rounds
-            elif self.rounds - better_at > PATIENCE:
+            if self.point.gap < (1.0 - MIN_DECREASE) * best or 0 < self.sigma < least_sigma:
+                best, best_at = min(best, self.point.gap), self.rounds
+                least_sigma = min(least_sigma, self.sigma or least_sigma)
+            elif self.rounds - best_at > MAX_STALLED_ROUNDS:
                 return Status.PRECISION
-            stop = self._work(self._in_play())
-            self.look()
+            stop = self._take_round(self._working_set())
+            self.evaluate()
             if stop is not None:
                 return Status.CONVERGED if self.point.accepted(self.rule) else stop
-            self._change_problem()
+            self._update_smoothing()
         return Status.CONVERGED
 
-    def _round_off(self, sigma: float) -> None:
-        """Take the problem that is rounded off by σ around the best dual vector."""
+    def _smooth(self, sigma: float) -> None:
+        """Switch to the problem smoothed by σ around the best dual vector, or to the original one for σ = 0."""
         problem = self.problem
-        self.sigma, self.rounded = sigma, problem
-        self._short = self._stay = 0
+        self.sigma, self.smoothed = sigma, problem
+        self._short_steps = self._rounds_on_problem = 0
         if sigma > 0:
             linear = problem.linear + sigma * self.point.dual
-            self.rounded = replace(problem, linear=linear, ridge=problem.ridge + sigma)
-        self._inverse = 1.0 / self.rounded.ridge
-        self._curvature = self.columns.curvatures(self._inverse)
+            self.smoothed = replace(problem, linear=linear, ridge=problem.ridge + sigma)
+        self._inverse_ridge = 1.0 / self.smoothed.ridge
+        self._curvature = self.columns.curvatures(self._inverse_ridge)
         if not np.isfinite(self._curvature).all():
             raise ValueError(NON_FINITE_MESSAGE)
 
-    def _change_problem(self) -> None:
-        """Go over to another rounded problem if this one is solved or too hard."""
-        self._stay += 1
+    def _update_smoothing(self) -> None:
+        """Switch to another smoothed problem if this one is solved or too hard."""
+        self._rounds_on_problem += 1
         if self.sigma == 0.0:
-            if self._short < HARD:
+            if self._short_steps < MAX_SHORT_STEPS:
                 return
             sigma = self._first_sigma()
         else:
-            relative = self.point.gap / self.point.primal
-            solved = float(self._violations.max(initial=0.0)) <= NEARLY * min(1.0, relative)
-            if not solved and self._stay < LONG:
+            relative_gap = self.point.gap / self.point.primal
+            solved = float(self._violations.max(initial=0.0)) <= SOLVED_FRACTION * min(1.0, relative_gap)
+            if not solved and self._rounds_on_problem < MAX_ROUNDS_PER_PROBLEM:
                 return
-            sigma = self.sigma / SHARPER if not solved else self.sigma * (SHARPER if self._short < HARD else 1.0)
-        self._round_off(sigma)
-        self.look()
+            easy = self._short_steps < MAX_SHORT_STEPS
+            sigma = self.sigma / SIGMA_REDUCTION if not solved else self.sigma * (SIGMA_REDUCTION if easy else 1.0)
+        self._smooth(sigma)
+        self.evaluate()
 
     def _first_sigma(self) -> float:
-        """Return a σ with which few weights are not 0: the problem of a cost not far above that where all are 0."""
+        """Return a σ with which few weights are nonzero: it corresponds to a small multiple of the smallest cost."""
         problem = self.problem
-        without = problem.linear - of_samples(problem, offsets_of_least_loss(problem, problem.linear))
-        longest = float(np.abs(self.columns.products(response(problem, without))).max())
-        return float(problem.ridge.max()) * longest / FIRST
+        slack = problem.linear - of_samples(problem, offsets_of_least_loss(problem, problem.linear))
+        largest = float(np.abs(self.columns.products(response(problem, slack))).max())
+        return float(problem.ridge.max()) * largest / FIRST_COST_RATIO
 
-    def look(self) -> None:
-        """Compute slacks, responses and violations afresh, and keep the best weights and the best dual vector."""
+    def evaluate(self) -> None:
+        """Recompute slacks, responses and violations, and keep the best weights and the best dual vector."""
         problem, vector = self.problem, np.zeros(self.rows.dimension)
         vector[: self.columns.count] = self.weights
         self.rounds += 1
-        image = self.rows.decisions(vector)
-        self._settle(self.rounded.linear - image)
+        decisions = self.rows.decisions(vector)
+        self._set_offset(self.smoothed.linear - decisions)
         offset, slack = self.offset, self.slack
         if self.sigma > 0:
-            offset = offsets_of_least_loss(problem, problem.linear - image, offset)
-            slack = problem.linear - image - of_samples(problem, offset)
+            offset = offsets_of_least_loss(problem, problem.linear - decisions, offset)
+            slack = problem.linear - decisions - of_samples(problem, offset)
         primal = float(np.abs(vector).sum() + conjugate(problem, slack).sum())
         dual, products = feasible_within(problem, self.rows, self.response)
         if not (np.isfinite(primal) and np.isfinite(products).all()):
@@ -212,95 +213,96 @@ class DescentRun:
         else:
             self.point = self.point.or_better(found)
 
-    def _settle(self, without: Floats) -> None:
-        """Take the best offset for slacks without one, and responses that sum up to 0.
+    def _set_offset(self, without_offset: Floats) -> None:
+        """Compute the optimal offset for slacks without one, and responses that sum to 0.
 
-        What rounding leaves of the offset, multiplied by C, would be seen in them.
+        The rounding error of the offset, multiplied by C, would otherwise show in their sum.
         """
-        problem, threads = self.rounded, self.rows.threads_for(self.problem.size)
-        self.offset = offsets_of_least_loss(problem, without, self.offset, threads)
-        self.slack = without - of_samples(problem, self.offset)
+        problem, threads = self.smoothed, self.rows.threads_for(self.problem.size)
+        self.offset = offsets_of_least_loss(problem, without_offset, self.offset, threads)
+        self.slack = without_offset - of_samples(problem, self.offset)
         self.response = response(problem, self.slack)
-        self._factors = np.where(self.response != 0, self._inverse, 0.0)
+        self._factors = np.where(self.response != 0, self._inverse_ridge, 0.0)
         if problem.groups and self._factors.any():
             self.response -= self._factors * (self.response.sum() / self._factors.sum())
 
-    def _in_play(self) -> Indices:
-        """Return the weights of a round: those that are not 0, and those that violate optimality most."""
-        used = self.weights != 0
-        most = max(FEWEST, TIMES * int(np.count_nonzero(used)))
-        resting = np.where(used, 0.0, self._violations)
-        wanted = np.flatnonzero(resting > 0)
-        if len(wanted) > most:
-            wanted = wanted[np.argpartition(-resting[wanted], most)[:most]]
-        return np.union1d(np.flatnonzero(used), wanted)
+    def _working_set(self) -> Indices:
+        """Return the weights of a round: the nonzero ones and the most violating zero ones."""
+        nonzero = self.weights != 0
+        most = max(MIN_WORKING_SET_SIZE, WORKING_SET_RATIO * int(np.count_nonzero(nonzero)))
+        zero_violations = np.where(nonzero, 0.0, self._violations)
+        violating = np.flatnonzero(zero_violations > 0)
+        if len(violating) > most:
+            violating = violating[np.argpartition(-zero_violations[violating], most)[:most]]
+        return np.union1d(np.flatnonzero(nonzero), violating)
 
-    def _work(self, picks: Indices) -> Status | None:
-        """Take passes and a Newton step on some weights; return a status if the run has to end."""
+    def _take_round(self, working_set: Indices) -> Status | None:
+        """Take passes and a Newton step on a working set; return a status if the run has to end."""
         per_column = self.columns.stored / max(1, self.columns.count)
-        worst, used = float(self._violations[picks].max(initial=0.0)), np.count_nonzero(self.weights)
-        price = used / BLAS_GAIN * self.problem.size / max(1.0, per_column)
-        passes = int(min(max(LEAST_PASSES, price / 3), MOST_PASSES))
-        for _ in range(passes):
-            met, stop = self._take_pass(picks, per_column)
+        worst = float(self._violations[working_set].max(initial=0.0))
+        nonzero = np.count_nonzero(self.weights)
+        newton_cost = nonzero / BLAS_SPEEDUP * self.problem.size / max(1.0, per_column)
+        for _ in range(int(min(max(MIN_PASSES, newton_cost / 3), MAX_PASSES))):
+            violation, stop = self._take_pass(working_set, per_column)
             if stop is not None:
                 return stop
-            self._settle(self.slack + of_samples(self.problem, self.offset))
-            if met <= ENOUGH * worst:
+            self._set_offset(self.slack + of_samples(self.problem, self.offset))
+            if violation <= PASS_REDUCTION * worst:
                 break
         if (stop := self._limit()) is not None:
             return stop
-        products = self.columns.products(self.response, picks)
-        moving = (self.weights[picks] != 0) | (np.abs(products) > 1.0)
-        if np.count_nonzero(moving) > EXACT:
+        products = self.columns.products(self.response, working_set)
+        moving = (self.weights[working_set] != 0) | (np.abs(products) > 1.0)
+        if np.count_nonzero(moving) > MAX_NEWTON_WEIGHTS:
             return None
-        self._newton(picks[moving], -products[moving])
+        self._newton_step(working_set[moving], -products[moving])
         return self._limit()
 
-    def _take_pass(self, picks: Indices, per_column: float) -> tuple[float, Status | None]:
-        """Take a step along each of some weights, in random order; return the largest violation met."""
-        order, step = self._random.permutation(picks), max(1, int(STRETCH / max(1.0, per_column)))
+    def _take_pass(self, working_set: Indices, per_column: float) -> tuple[float, Status | None]:
+        """Take a step along each weight of a working set in random order; return the largest violation before it."""
+        order = self._random.permutation(working_set)
+        chunk = max(1, int(CHUNK_MULTIPLICATIONS / max(1.0, per_column)))
         problem, worst = self.problem, 0.0
         if (stop := self._limit()) is not None:
             return worst, stop
-        for begin in range(0, len(order), step):
-            met = _native.descend_columns(
-                *self.columns.arrays, self.weights, self.slack, self._inverse, problem.lower, problem.upper,
-                self._curvature, order, begin, min(len(order), begin + step),
+        for begin in range(0, len(order), chunk):
+            violation = _native.descend_columns(
+                *self.columns.arrays, self.weights, self.slack, self._inverse_ridge, problem.lower, problem.upper,
+                self._curvature, order, begin, min(len(order), begin + chunk),
             )  # fmt: skip
-            worst = max(worst, met)
+            worst = max(worst, violation)
             if self.monitor.seconds_left() == 0.0:
                 return worst, Status.MAX_SECONDS
         self.iterations += 1
         return worst, None
 
-    def _newton(self, picks: Indices, slope: Floats) -> None:
-        """Minimise the model of the loss around the present weights, and go there as long as the objective falls."""
-        problem, factors = self.rounded, self._factors
-        mean = self.columns.products(factors, picks) / factors.sum() if problem.groups and factors.any() else None
-        before = self.weights[picks]
-        tolerance = SOLVED * float(violations(before, -slope).max(initial=0.0))
-        after = minimise_model(self.columns.squares(picks, factors, mean), before, slope, tolerance)
-        along = after - before
-        fall = self.columns.image(picks, along)
+    def _newton_step(self, chosen: Indices, slope: Floats) -> None:
+        """Minimise the model of the loss at the current weights, and move towards its minimum by a line search."""
+        problem, factors = self.smoothed, self._factors
+        mean = self.columns.products(factors, chosen) / factors.sum() if problem.groups and factors.any() else None
+        before = self.weights[chosen]
+        tolerance = MODEL_REDUCTION * float(violations(before, -slope).max(initial=0.0))
+        after = minimise_model(self.columns.squares(chosen, factors, mean), before, slope, tolerance)
+        direction = after - before
+        slack_decrease = self.columns.image(chosen, direction)
         if mean is not None:
-            fall -= float(mean @ along)
-        length = self._search(before, along, fall)
-        self._short += length < SHORT
-        self.weights[picks] = after if length == 1.0 else before + length * along
-        self.slack = self.slack - length * fall
+            slack_decrease -= float(mean @ direction)
+        length = self._line_search(before, direction, slack_decrease)
+        self._short_steps += length < SHORT_STEP
+        self.weights[chosen] = after if length == 1.0 else before + length * direction
+        self.slack = self.slack - length * slack_decrease
         self.iterations += 1
 
-    def _search(self, weights: Floats, along: Floats, fall: Floats) -> float:
-        """Return the part of a step, at most all of it, at which the slope of the objective changes its sign."""
-        problem, threads = self.rounded, self.rows.threads_for(self.problem.size)
-        box = self.slack, problem.lower, problem.upper, problem.ridge, fall
+    def _line_search(self, weights: Floats, direction: Floats, slack_decrease: Floats) -> float:
+        """Return the step length, at most 1, at which the slope of the objective changes its sign, by bisection."""
+        problem, threads = self.smoothed, self.rows.threads_for(self.problem.size)
+        arrays = self.slack, problem.lower, problem.upper, problem.ridge, slack_decrease
 
         def slope(length: float) -> float:
-            signs = np.sign(weights + length * along)
-            # Where a weight is 0 the slope has a jump; what counts is the side that one comes from.
-            signs = np.where(signs == 0, -np.sign(along) if length > 0 else np.sign(along), signs)
-            return float(signs @ along) - float(_native.loss_slope(*box, length, threads)[0])
+            signs = np.sign(weights + length * direction)
+            # Where a weight is 0 the slope jumps; the one-sided slope towards the start is used.
+            signs = np.where(signs == 0, -np.sign(direction) if length > 0 else np.sign(direction), signs)
+            return float(signs @ direction) - float(_native.loss_slope(*arrays, length, threads)[0])
 
         low, high = 0.0, 1.0
         if slope(high) <= 0:

@@ -1,13 +1,13 @@
-"""Newton's step with the samples next to the edge of their loss on the side where the step itself puts them.
+"""Newton steps that are consistent for the samples near the kinks of their loss.
 
-A Newton step takes every sample to stay on its side of the edge: between its bounds, or on one of them. A few do not,
-and what they spoil shows in the dual more than in the primal: with a large C, weights that are right to five digits
-may have responses whose weights are far off. These few are near the edge. So the equations are solved again with them
-where the step puts them, and again, until they stay. That takes products with their rows alone, and sums that are
-corrected for the few that changed: several of Newton's steps for one pass over the data.
+A Newton step assumes that every response stays free or at its bound. A few samples change side, and with a large C
+their error is larger in the dual than in the primal: weights that are right to five digits may have responses whose
+weights are far off. These samples are near a kink of their loss, where the response reaches a bound. The system is
+solved again with them on the side where the step puts them, until no side changes. Each repetition needs products with
+their rows only, and an update of the moments: several Newton steps for one pass over the data.
 
-It pays where a pass costs more than the equations, and near the end, when whole steps have begun to succeed. Of losses
-with kinks, which have to be rounded off and whose rounded form changes anyhow, it has not been seen to.
+This pays off if a pass over the data costs more than the factorisation, and close to convergence, when full steps are
+accepted. For smoothed losses (σ > 0) no benefit has been observed.
 """
 
 from __future__ import annotations
@@ -21,90 +21,89 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.features import Features
 from maxmargin.problems import DualProblem
 
-#: A sample is next to the edge if it is nearer than this part of what its slack changed by in the last step.
-REACH = 0.5
+#: A sample is near a kink if its distance is at most this fraction of the change of its slack in the last step.
+NEAR_FRACTION = 0.5
 
-#: At most this part of all samples are taken to be.
-PART = 0.1
+#: The largest fraction of the samples that is treated as near.
+MAX_FRACTION = 0.1
 
-#: Shorter passes take no longer than to find out.
-LONG_PASS = 10**5
+#: The fewest stored values for which the method is used: shorter passes cost no more than the selection of samples.
+MIN_STORED_VALUES = 10**5
 
-#: So many rounds at most; and every one must leave at most this part of the changes of the one before.
-ROUNDS, FEWER = 8, 0.5
+#: The most repetitions; each must reduce the number of changed sides by at least this factor.
+MAX_REPETITIONS, MAX_CHANGE_RATIO = 8, 0.5
 
 Step = tuple[Floats, Floats]
 
 
-class EdgeSamples:
-    """The samples that may cross the edge of their loss in the next step.
+class KinkSamples:
+    """The samples that may cross a kink of their loss in the next step.
 
     Parameters
     ----------
     problem : DualProblem
-        With a ridge everywhere, and one group for all samples or none.
+        With a positive ridge everywhere, and one group for all samples or none.
     rows : Features
     slack : float array
-        Of which the response is clip(slack / ridge, lower, upper).
+        The response is clip(slack / ridge, lower, upper).
     moved : float array
-        By how much slacks changed in the last step.
+        Absolute changes of the slacks in the last step.
     """
 
     def __init__(self, problem: DualProblem, rows: Features, slack: Floats, moved: Floats) -> None:
-        chosen = self.chosen = near_edge(problem, slack, moved)
+        chosen = self.chosen = samples_near_kinks(problem, slack, moved)
         self.rows = rows.take(chosen)
         self.slack, self.ridge = slack[chosen], problem.ridge[chosen]
         self.lower, self.upper = problem.lower[chosen], problem.upper[chosen]
 
     @staticmethod
-    def pay(rows: Features) -> bool:
-        """Whether a pass over the rows costs more than to solve equations with a row for each feature."""
-        return rows.stored >= max(LONG_PASS, rows.dimension**3)
+    def pay_off(rows: Features) -> bool:
+        """Whether a pass over the rows costs more than the factorisation of the matrix of the features."""
+        return rows.stored >= max(MIN_STORED_VALUES, rows.dimension**3)
 
-    def settle(
+    def consistent_step(
         self,
         step: Step,
-        between: NDArray[np.bool_],
+        free: NDArray[np.bool_],
         solve: Callable[[NDArray[np.bool_], Floats, float], Step],
     ) -> Step:
-        """Return the step after which the samples are where it takes them to be; `step` itself if they do not settle.
+        """Return a step that leaves the samples on the sides it assumes, or `step` itself if none is found.
 
-        `solve` gets those between their bounds, and by how much the weights Fᵀβ and the sum of β change if the
-        samples answer as they do on the sides where they are now taken to be.
+        `solve` takes the free samples, and the changes of Fᵀβ and Σβ caused by the assumed sides.
         """
         first, last = step, len(self.chosen)
-        wish = self.slack / self.ridge
-        response = np.clip(wish, self.lower, self.upper)
-        side = self._sides(wish)
-        for _ in range(ROUNDS):
-            along, shift = step
-            after = self._sides((self.slack - self.rows.decisions(along) - shift.sum()) / self.ridge)
+        unclipped = self.slack / self.ridge
+        response = np.clip(unclipped, self.lower, self.upper)
+        side = self._sides(unclipped)
+        for _ in range(MAX_REPETITIONS):
+            direction, offset_step = step
+            after = self._sides((self.slack - self.rows.decisions(direction) - offset_step.sum()) / self.ridge)
             changes = int(np.count_nonzero(after != side))
             if not changes:
                 return step
-            between = between.copy()
-            between[self.chosen] = after == 0
-            if changes > FEWER * last or not between.any():
+            free = free.copy()
+            free[self.chosen] = after == 0
+            if changes > MAX_CHANGE_RATIO * last or not free.any():
                 return first
             side, last = after, changes
-            change = np.where(side == 0, wish, np.where(side < 0, self.lower, self.upper)) - response
-            step = solve(between, self.rows.weights(change), change.sum())
+            change = np.where(side == 0, unclipped, np.where(side < 0, self.lower, self.upper)) - response
+            step = solve(free, self.rows.weights(change), change.sum())
         return first
 
-    def _sides(self, wish: Floats) -> NDArray[np.int8]:
-        """Return −1 for samples on their lower bound, 1 on the upper one, 0 between."""
-        return np.subtract(wish >= self.upper, wish <= self.lower, dtype=np.int8)
+    def _sides(self, unclipped: Floats) -> NDArray[np.int8]:
+        """Return −1 for responses at the lower bound, 1 at the upper bound, 0 for free ones."""
+        return np.subtract(unclipped >= self.upper, unclipped <= self.lower, dtype=np.int8)
 
 
-def near_edge(problem: DualProblem, slack: Floats, moved: Floats) -> Indices:
-    """Return the samples that are near the edge of their loss, measured by how much slacks move."""
+def samples_near_kinks(problem: DualProblem, slack: Floats, moved: Floats) -> Indices:
+    """Return the samples whose distance to a kink is small compared with the change of their slack."""
     ridge = problem.ridge
     distance = np.minimum(np.abs(slack - ridge * problem.lower), np.abs(slack - ridge * problem.upper))
-    reach, most = REACH, PART * problem.size
+    fraction, most = NEAR_FRACTION, MAX_FRACTION * problem.size
     for _ in range(3):
-        close = distance <= reach * moved
-        count = int(np.count_nonzero(close))
+        near = distance <= fraction * moved
+        count = int(np.count_nonzero(near))
         if count <= most:
-            return np.flatnonzero(close)
-        reach *= 0.9 * most / count
+            return np.flatnonzero(near)
+        fraction *= 0.9 * most / count
     return np.zeros(0, dtype=np.intp)

@@ -1,9 +1,10 @@
-"""The quickest way to train a linear machine: coordinate ascent, Newton's method, or one after the other.
+"""Default solver for the linear kernel: dual coordinate ascent, the semismooth Newton method, or both.
 
-Few features for many samples: Newton's method, begun on a sample of the samples with weights that count for all. Its
-solution is nearly that of the whole, so that a few steps with all data are left. Otherwise coordinate ascent comes
-first. How the gaps of the samples fall from pass to pass tells how many passes are left, and how many samples are
-between their bounds what Newton's method would cost instead: when that is less, it goes on from there.
+With few features for many samples the Newton method is used, started at the solution of a random subsample with scaled
+costs, which is nearly optimal for all samples, so that few steps on all data remain. Otherwise coordinate ascent comes
+first. The decrease of the gap from pass to pass gives the estimated number of remaining passes, and the number of
+free samples the cost of the Newton method; as soon as the latter is lower, the Newton method takes over. All estimates
+are operation counts, so that the choice depends on the data alone.
 """
 
 from __future__ import annotations
@@ -14,143 +15,149 @@ import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.matrices.features import Features
+from maxmargin.precision import SMALLEST_DOUBLE
 from maxmargin.problems import Counters, DualProblem, InfeasibleProblemError, Solution, Status
-from maxmargin.solvers.linear.dual_coordinate_ascent import AscentRun
+from maxmargin.solvers.linear.dual_coordinate_ascent import CoordinateAscentRun
 from maxmargin.solvers.linear.linear_point import LinearPoint, features_of
-from maxmargin.solvers.linear.newton_equations import EXACT
-from maxmargin.solvers.linear.newton_start import Beginning, near
-from maxmargin.solvers.linear.semismooth_newton import NewtonRun
+from maxmargin.solvers.linear.newton_equations import MAX_FACTORISED
+from maxmargin.solvers.linear.semismooth_newton import SemismoothNewtonRun
+from maxmargin.solvers.linear.smoothed_primal import NewtonStart, start_near
 from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.smo.pairwise import PairwiseSolver
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
-#: A sample of the samples has at least so many, and so many for each feature; and it is this part of all.
-FEWEST, FOR_EACH_FEATURE, PART = 1000, 20, 16
+#: A subsample has at least this many samples, this many for each feature, and one in so many of all samples.
+MIN_SUBSAMPLE, SUBSAMPLE_PER_FEATURE, SUBSAMPLE_ONE_IN = 1000, 20, 16
 
-#: A sample is worth it if there are so many times more samples than it needs.
-ENOUGH = 20
+#: A subsample is used if there are at least this many times more samples than its minimum size.
+MIN_SUBSAMPLE_RATIO = 20
 
-#: The relative gap to which a sample is solved.
-ROUGH = 1e-2
+#: The relative gap to which a subsample is solved.
+SUBSAMPLE_RELATIVE_GAP = 1e-2
 
-#: Multiplications that a matrix product does in the time of one of a sparse product, and that a factorisation does.
-BLAS_GAIN, FACTOR_GAIN = 8.0, 32.0
+#: Multiplications of a matrix product, and of a factorisation, in the time of one of a sparse product.
+BLAS_SPEEDUP, FACTORISATION_SPEEDUP = 8.0, 32.0
 
-#: If a Newton step costs less than so many passes, coordinate ascent is left out.
-CHEAP_STEP = 12.0
+#: If the first Newton step costs at most this many passes, coordinate ascent is skipped.
+MAX_CHEAP_STEP_PASSES = 12.0
 
-#: Steps that Newton's method takes about, where samples have a ridge and where it needs rounding, and passes of each.
-STEPS, ROUNDED_STEPS, PASSES_A_STEP = 6, 25, 1.5
+#: Typical Newton steps with a ridge and with smoothing, and passes over the data of each step.
+NEWTON_STEPS, SMOOTHED_NEWTON_STEPS, PASSES_PER_STEP = 6, 25, 1.5
 
-#: So it takes at least so many passes.
-LEAST_PRICE = STEPS * PASSES_A_STEP
+#: The least cost of the Newton method in passes.
+MIN_NEWTON_PASSES = NEWTON_STEPS * PASSES_PER_STEP
 
-#: Passes that are taken where Newton's method has found no way, and the most multiplications of all of them.
-LAST_PASSES, LAST_RESORT = 3000, 3 * 10**8
+#: The most passes of coordinate ascent after the Newton method has stalled, and their most multiplications.
+MAX_FALLBACK_PASSES, MAX_FALLBACK_MULTIPLICATIONS = 3000, 3 * 10**8
 
-#: Before that pairs of variables are tried if samples are so few: so many steps for each, to one violation after the
-#: other.
-FEW, PAIR_STEPS, VIOLATIONS = 2000, 100, (1e-2, 1e-4, 1e-6, 1e-8)
+#: The pairwise solver is the first fallback for at most this many samples: at most so many steps per sample for each of
+#: these tolerances on the violation.
+MAX_PAIRWISE_SAMPLES, PAIRWISE_STEPS_PER_SAMPLE, PAIRWISE_VIOLATIONS = 2000, 100, (1e-2, 1e-4, 1e-6, 1e-8)
 
-#: Passes of coordinate ascent where Newton's equations are large in every respect.
-MOST_PASSES = 300
+#: The most passes of coordinate ascent before the Newton method.
+MAX_PASSES_BEFORE_NEWTON = 300
 
 
 @dataclass(frozen=True)
 class LinearSolver:
-    """Chooses how to train a linear machine.
+    """Dual coordinate ascent and the semismooth Newton method, chosen by estimated cost.
 
     Parameters
     ----------
     stopping : StoppingRule
-        An iteration is a pass of coordinate ascent or a Newton step.
+        An iteration is a pass of coordinate ascent, a Newton step, or as many pair steps as there are samples.
     seed : int
-        For the order of the samples and the choice of some.
+        Seed of the order of the samples and of the subsample.
     """
 
     stopping: StoppingRule = field(default_factory=StoppingRule)
     seed: int = 0
 
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
-        """Return a solution of a problem whose matrix is a product of features."""
+        """Return a solution of a problem with the linear kernel."""
         rows = features_of(problem, "linear")
         monitor = Monitor(self.stopping, callback)
         point = LinearPoint.start(problem, rows, start, self.stopping)
-        begin, spent = Beginning(point), Counters()
+        newton_start, spent = NewtonStart(point), Counters()
         if point.accepted(self.stopping):
             return point.solution(Status.CONVERGED, spent, monitor)
         monitor.report_start(lambda: point.progress(0, monitor))
-        cheap = step_price(rows) <= CHEAP_STEP
+        cheap = first_step_cost(rows) <= MAX_CHEAP_STEP_PASSES
         if start is None and cheap:
-            found, spent, ended = solution_of_a_sample(problem, rows, monitor, self.seed)
+            found, spent, ended = solve_subsample(problem, rows, monitor, self.seed)
             if found is not None:
-                begin = near(problem, rows, found.weights, found.offset, self.stopping)
+                newton_start = start_near(problem, rows, found.weights, found.offset, self.stopping)
             if ended is not None:
-                return point.or_better(begin.point).solution(ended, spent, monitor)
+                return point.or_better(newton_start.point).solution(ended, spent, monitor)
         elif start is not None and cheap:
-            begin = near(problem, rows, point.weights, point.offset, self.stopping)._replace(point=point)
+            near = start_near(problem, rows, point.weights, point.offset, self.stopping)
+            newton_start = near._replace(point=point)
         else:
-            run_up = AscentRun(problem, rows, point, monitor, self.seed)
-            status = ascend(run_up)
-            point, spent = run_up.point, run_up.counters()
+            ascent = CoordinateAscentRun(problem, rows, point, monitor, self.seed)
+            status = ascend_while_cheaper(ascent)
+            point, spent = ascent.point, ascent.counters()
             if status is not None:
                 return point.solution(status, spent, monitor)
-            begin = Beginning(point)
-        run = NewtonRun(problem, rows, begin, monitor)
-        run.point = point.or_better(begin.point)
-        run.iterations = spent.iterations
-        status, point = run.solve(), run.point
-        spent = replace(run.counters(), rounds=run.rounds + spent.rounds)
+            newton_start = NewtonStart(point)
+        status, point, spent = _newton(problem, rows, newton_start, point, spent, monitor)
         if status is Status.PRECISION:
-            status, point, spent = self._last_resorts(problem, rows, point, spent, monitor)
+            status, point, spent = self._solve_after_stall(problem, rows, point, spent, monitor)
         return point.solution(status, spent, monitor)
 
-    def _last_resorts(
+    def _solve_after_stall(
         self, problem: DualProblem, rows: Features, point: LinearPoint, spent: Counters, monitor: Monitor
     ) -> tuple[Status, LinearPoint, Counters]:
-        """Try what is left where rounding has brought Newton's method to a halt: pairs, a new start, single steps."""
-        status, point, passes = by_pairs(problem, rows, point, spent.iterations, monitor)
+        """Try the pairwise solver, the Newton method from another start, and coordinate ascent, in this order."""
+        status, point, passes = solve_pairwise(problem, rows, point, spent.iterations, monitor)
         spent = replace(spent, iterations=spent.iterations + passes)
         if status is not Status.PRECISION:
             return status, point, spent
-        rule, least = self.stopping, LinearPoint.start(problem, rows, None, self.stopping)
-        newton = NewtonRun(problem, rows, Beginning(least), monitor)
-        newton.point, newton.iterations = point.or_better(least), spent.iterations
-        status, point = newton.solve(), newton.point
-        spent = replace(newton.counters(), rounds=newton.rounds + spent.rounds)
+        rule, default = self.stopping, LinearPoint.start(problem, rows, None, self.stopping)
+        status, point, spent = _newton(problem, rows, NewtonStart(default), point, spent, monitor)
         if status is not Status.PRECISION:
             return status, point, spent
         start = LinearPoint.start(problem, rows, point.dual, rule)
-        ascent = AscentRun(problem, rows, start, monitor, self.seed)
+        ascent = CoordinateAscentRun(problem, rows, start, monitor, self.seed)
         ascent.iterations = spent.iterations
-        last = spent.iterations + min(LAST_PASSES, LAST_RESORT // max(1, rows.stored))
+        last = spent.iterations + min(MAX_FALLBACK_PASSES, MAX_FALLBACK_MULTIPLICATIONS // max(1, rows.stored))
         ended = ascent.solve(lambda: ascent.iterations < last)
         point = point.or_better(ascent.point)
         if ended is None or ended is Status.PRECISION:
             ended = Status.CONVERGED if point.accepted(rule) else Status.PRECISION
-        return ended, point, replace(ascent.counters(), rounds=ascent.looks + spent.rounds)
+        return ended, point, replace(ascent.counters(), rounds=ascent.evaluations + spent.rounds)
 
 
-def by_pairs(
+def _newton(
+    problem: DualProblem, rows: Features, start: NewtonStart, best: LinearPoint, spent: Counters, monitor: Monitor
+) -> tuple[Status, LinearPoint, Counters]:
+    """Run the Newton method; return its status, the best point including `best`, and the counters so far."""
+    run = SemismoothNewtonRun(problem, rows, start, monitor)
+    run.point = best.or_better(start.point)
+    run.iterations = spent.iterations
+    status = run.solve()
+    return status, run.point, replace(run.counters(), rounds=run.rounds + spent.rounds)
+
+
+def solve_pairwise(
     problem: DualProblem, rows: Features, point: LinearPoint, iterations: int, monitor: Monitor
 ) -> tuple[Status, LinearPoint, int]:
-    """Solve a problem of few samples along pairs of variables, whose gradients are kept one by one.
+    """Solve a small problem by SMO, which keeps a gradient for each sample; return also the iterations it counts as.
 
-    Nearly hard margins of about as many features as samples are easy for that, and hard for weights. As many pair steps
-    as there are samples count as one iteration; the number of these is returned, too.
+    This suits nearly hard margins with about as many features as samples, where methods on the weights stall. As many
+    pair steps as there are samples count as one iteration.
     """
     rule, dual, steps = monitor.rule, None, 0
-    if problem.size > FEW:
+    if problem.size > MAX_PAIRWISE_SAMPLES:
         return Status.PRECISION, point, 0
-    for violation in VIOLATIONS:
-        left = monitor.iterations_left(iterations + -(-steps // problem.size))
-        most = PAIR_STEPS * problem.size
+    passes, most = 0, PAIRWISE_STEPS_PER_SAMPLE * problem.size
+    for violation in PAIRWISE_VIOLATIONS:
+        left = monitor.iterations_left(iterations + passes)
         allowed = most if left is None else min(most, left * problem.size)
         stopping = StoppingRule(violation, None, allowed, monitor.seconds_left())
         solution = PairwiseSolver(stopping=stopping).solve(problem, dual, monitor.nested_callback)
         dual, steps = solution.dual, steps + solution.counters.iterations
-        point = point.or_better(LinearPoint.start(problem, rows, dual, rule))
         passes = -(-steps // problem.size)
+        point = point.or_better(LinearPoint.start(problem, rows, dual, rule))
         if point.accepted(rule):
             return Status.CONVERGED, point, passes
         if solution.status in (Status.INTERRUPTED, Status.STOPPED, Status.MAX_SECONDS):
@@ -159,89 +166,90 @@ def by_pairs(
             return Status.MAX_ITERATIONS, point, passes
         if solution.status is not Status.CONVERGED:
             break
-    return Status.PRECISION, point, -(-steps // problem.size)
+    return Status.PRECISION, point, passes
 
 
-def step_price(rows: Features) -> float:
-    """Return what Newton's first step costs, in passes over the data, if all samples are between their bounds."""
-    if min(rows.dimension, rows.size) > EXACT:
+def first_step_cost(rows: Features) -> float:
+    """Return the cost of the first Newton step in passes over the data, if all samples are free."""
+    if min(rows.dimension, rows.size) > MAX_FACTORISED:
         return np.inf
     if rows.dimension > rows.size:
-        return 4.0 + rows.size / BLAS_GAIN
+        return 4.0 + rows.size / BLAS_SPEEDUP
     dense = rows.stored >= rows.size * rows.width
     per_row = rows.stored / max(1, rows.size)
-    return 4.0 + (rows.width / BLAS_GAIN if dense else 0.5 * per_row) + _factor_price(rows, rows.dimension)
+    products = rows.width / BLAS_SPEEDUP if dense else 0.5 * per_row
+    return 4.0 + products + _factorisation_cost(rows, rows.dimension)
 
 
-def price_from_here(problem: DualProblem, rows: Features, between: int) -> float:
-    """Return what Newton's method costs, in passes over the data, with so many samples between their bounds.
+def newton_cost(problem: DualProblem, rows: Features, free: int) -> float:
+    """Return the cost of the Newton method in passes over the data, given the number of free samples.
 
-    Only the first step sums up the products of their features; later ones correct the sums.
+    Only the first step computes the moments of the features; later ones update them.
     """
-    least = min(rows.dimension, between)
-    if least > EXACT:
+    least = min(rows.dimension, free)
+    if least > MAX_FACTORISED:
         return np.inf  # conjugate gradients
-    steps = STEPS if float(problem.ridge.min(initial=1.0)) > 0 else ROUNDED_STEPS
-    sums = least / BLAS_GAIN * between / max(1, rows.size)
-    return steps * (PASSES_A_STEP + _factor_price(rows, least)) + sums
+    steps = NEWTON_STEPS if float(problem.ridge.min(initial=1.0)) > 0 else SMOOTHED_NEWTON_STEPS
+    moments = least / BLAS_SPEEDUP * free / max(1, rows.size)
+    return steps * (PASSES_PER_STEP + _factorisation_cost(rows, least)) + moments
 
 
-def _factor_price(rows: Features, size: int) -> float:
-    """Return what Cholesky's factor of so many equations costs, in passes over the data."""
-    return size**3 / (3 * FACTOR_GAIN * max(1, rows.stored))
+def _factorisation_cost(rows: Features, size: int) -> float:
+    """Return the cost of a Cholesky factorisation of this size, in passes over the data."""
+    return size**3 / (3 * FACTORISATION_SPEEDUP * max(1, rows.stored))
 
 
-def solution_of_a_sample(
+def solve_subsample(
     problem: DualProblem, rows: Features, monitor: Monitor, seed: int
 ) -> tuple[LinearPoint | None, Counters, Status | None]:
-    """Return where a sample of the samples leads to, itself begun on a smaller one; None if all are few.
+    """Solve a random subsample, itself started at a smaller one; return its solution, None if there are few samples.
 
-    Besides, what it cost, and how the whole fit ends if somebody or a limit ended it meanwhile.
+    The counters are returned as well, and a status if a limit, the callback or an interrupt ends the fit meanwhile.
     """
-    least = max(FEWEST, FOR_EACH_FEATURE * rows.dimension)
-    if problem.size < ENOUGH * least:
+    least = max(MIN_SUBSAMPLE, SUBSAMPLE_PER_FEATURE * rows.dimension)
+    if problem.size < MIN_SUBSAMPLE_RATIO * least:
         return None, Counters(), None
-    count = max(least, problem.size // PART)
+    count = max(least, problem.size // SUBSAMPLE_ONE_IN)
     chosen = np.sort(np.random.default_rng(seed).choice(problem.size, count, replace=False))
-    times = problem.size / count
+    scale = problem.size / count
     try:
-        some = DualProblem(
+        subproblem = DualProblem(
             problem.matrix.take(chosen),
             problem.linear[chosen],
-            problem.lower[chosen] * times,
-            problem.upper[chosen] * times,
-            problem.ridge[chosen] / times,
+            problem.lower[chosen] * scale,
+            problem.upper[chosen] * scale,
+            problem.ridge[chosen] / scale,
             problem.group[chosen],
             problem.total,
         )
-    except InfeasibleProblemError:  # the sample cannot keep a sum that all together can
+    except InfeasibleProblemError:  # the subsample cannot satisfy an equality constraint
         return None, Counters(), None
-    rule = StoppingRule(np.finfo(float).tiny, None, monitor.iterations_left(0), monitor.seconds_left(), ROUGH)
-    few = features_of(some, "linear")
-    found, spent, ended = solution_of_a_sample(some, few, monitor, seed + 1)
+    limits = monitor.iterations_left(0), monitor.seconds_left()
+    rule = StoppingRule(SMALLEST_DOUBLE, None, *limits, SUBSAMPLE_RELATIVE_GAP)
+    chosen_rows = features_of(subproblem, "linear")
+    found, spent, ended = solve_subsample(subproblem, chosen_rows, monitor, seed + 1)
     if ended is not None:
         return found, spent, ended
-    point = LinearPoint.start(some, few, None, rule)
-    begin = Beginning(point) if found is None else near(some, few, found.weights, found.offset, rule)
-    run = NewtonRun(some, few, begin, Monitor(rule, monitor.nested_callback))
-    run.point = point.or_better(begin.point)
-    run.iterations = spent.iterations
-    status = run.solve()
-    ended = (
-        status if status in (Status.INTERRUPTED, Status.STOPPED, Status.MAX_ITERATIONS, Status.MAX_SECONDS) else None
+    point = LinearPoint.start(subproblem, chosen_rows, None, rule)
+    start = NewtonStart(point)
+    if found is not None:
+        start = start_near(subproblem, chosen_rows, found.weights, found.offset, rule)
+    status, point, spent = _newton(
+        subproblem, chosen_rows, start, point, replace(spent, rounds=0), Monitor(rule, monitor.nested_callback)
     )
-    return run.point, run.counters(), ended
+    limits_reached = (Status.INTERRUPTED, Status.STOPPED, Status.MAX_ITERATIONS, Status.MAX_SECONDS)
+    return point, spent, status if status in limits_reached else None
 
 
-def ascend(run: AscentRun) -> Status | None:
-    """Take passes as long as they promise to end sooner than Newton's method would; return how the run ends, if so."""
+def ascend_while_cheaper(run: CoordinateAscentRun) -> Status | None:
+    """Take passes while they are estimated to be cheaper than the Newton method; return a status if the run ends."""
     problem = run.problem
 
-    def worth_it() -> bool:
-        left = run.passes_left()
-        if left <= LEAST_PRICE or run.iterations >= MOST_PASSES:
-            return run.iterations < MOST_PASSES
-        between = int(np.count_nonzero((run.dual > problem.lower) & (run.dual < problem.upper)))
-        return left <= price_from_here(problem, run.rows, between)
+    def cheaper() -> bool:
+        remaining = run.remaining_passes()
+        if remaining <= MIN_NEWTON_PASSES or run.iterations >= MAX_PASSES_BEFORE_NEWTON:
+            return run.iterations < MAX_PASSES_BEFORE_NEWTON
+        free = int(np.count_nonzero((run.dual > problem.lower) & (run.dual < problem.upper)))
+        return remaining <= newton_cost(problem, run.rows, free)
 
-    return run.solve(worth_it)
+    return run.solve(cheaper)

@@ -1,44 +1,57 @@
-"""The equations of Newton's step on the primal of a linear machine.
+"""The linear system of a Newton step on the primal problem with the linear kernel.
 
-    (I + Fᵀ D F) d + Fᵀ D 1_g e_g = right       in the weights
-    1_gᵀ D F d + (Σ_g D) e_g      = bottom_g    in the offset of each group
+    (I + Fᵀ D F) d + Fᵀ D 1_g e_g = right       for the weights
+    1_gᵀ D F d + (Σ_g D) e_g      = bottom_g    for the offset of each group
 
-where the rows F are those of the samples between their bounds and D is diagonal. Few features: Cholesky's factor of a
-square with as many rows; few samples: one of theirs, by Woodbury's identity; else conjugate gradients. With one group
-for all, e = bottom / Σ D − m·d with the mean m = Fᵀ D 1 / Σ D of the rows, and the rows may be counted from there:
-columns far from zero then do no harm.
+F holds the rows of the free samples (responses strictly between their bounds) and D is diagonal. With few features the
+system is solved by a Cholesky factorisation of the matrix of the features, with few samples by one of the samples
+(Woodbury identity), otherwise by conjugate gradients. With one group for all samples e = bottom / Σ D − m·d with the
+mean m = Fᵀ D 1 / Σ D of the rows; rows are then centred at their mean, which avoids cancellation.
+
+`RunningMoments` keeps Σ D f fᵀ up to date between Newton steps. Late steps change few of the free samples; their
+contributions are added and subtracted, which costs a fraction of a pass over the data. The sums are recomputed
+periodically because rounding errors accumulate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 from scipy.linalg import lapack
 
-from maxmargin._typing import Floats
+from maxmargin._typing import Floats, Indices
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.features import Features, Moments
+from maxmargin.precision import DOUBLE_EPSILON
 
-#: Up to so many features or samples the equations are solved exactly.
-EXACT = 1500
+#: The largest number of features or samples for which the system is factorised.
+MAX_FACTORISED = 1500
 
-#: A sum of D over a group counts at least this part of the sum over all samples: none may be between its bounds.
-LEAST_PART = 1e-12
+#: Lower bound of a group's diagonal entry, relative to Σ D over all samples of the group: it may have no free sample.
+MIN_RELATIVE_DIAGONAL = 1e-12
 
-#: What conjugate gradients leave of the right-hand side, and how many steps they take at most.
-REMAINDER, MOST_STEPS = 0.03, 250
+#: Relative residual at which conjugate gradients stop, and their largest number of steps.
+CG_TOLERANCE, MAX_CG_STEPS = 0.03, 250
+
+#: Updates of the moments between two recomputations.
+MAX_UPDATES = 8
+
+#: Moments are updated if at most this fraction of the free samples has changed, otherwise recomputed.
+MAX_CHANGED_FRACTION = 0.5
 
 
-def _factor(square: Floats) -> Floats:
-    """Return Cholesky's factor of a lower triangle, with a larger diagonal where rounding made it indefinite.
+def _factorise(square: Floats) -> Floats:
+    """Return the Cholesky factor of a lower triangle; the diagonal grows while rounding makes the matrix indefinite.
 
-    LAPACK is called by itself: for a hundred features SciPy's checks take as long.
+    LAPACK is called directly: for a hundred features SciPy's checks would take as long as the factorisation.
     """
-    more = np.finfo(float).eps * len(square)
+    more = DOUBLE_EPSILON * len(square)
     while True:
-        factor, failed = lapack.dpotrf(square.T, lower=0, clean=0)  # in Fortran's order it is an upper triangle
+        factor, failed = lapack.dpotrf(square.T, lower=0, clean=0)  # the transpose is an upper triangle
         if not failed:
             return cast(Floats, factor)
         if not (np.isfinite(square).all() and more < 1.0):
@@ -51,9 +64,9 @@ def _solve(factor: Floats, right: Floats) -> Floats:
     return cast(Floats, lapack.dpotrs(factor, right, lower=0)[0])
 
 
-def by_features(rows: Features, between: int) -> bool:
-    """Whether the equations are solved by features, given how many samples are between their bounds."""
-    return between > 0 and rows.dimension <= EXACT and (rows.dimension <= between or between > EXACT)
+def uses_features(rows: Features, free: int) -> bool:
+    """Whether the matrix of the features is factorised, given the number of free samples."""
+    return free > 0 and rows.dimension <= MAX_FACTORISED and (rows.dimension <= free or free > MAX_FACTORISED)
 
 
 def step_by_features(
@@ -61,21 +74,21 @@ def step_by_features(
 ) -> tuple[Floats, Floats]:
     """Return the steps of the weights and of the offset, with one group for all samples or none.
 
-    `moments` are those of the rows between their bounds, with the factors D, counted from the `origin`.
+    `moments` are those of the free rows, weighted by D and relative to the `origin`.
     """
     width = len(moments.sums)
     if not len(bottom):
-        return _solve(_factor(_square(moments, constant)), right), bottom
-    drift = moments.sums / moments.total
-    lower = _square(moments, 0.0)
-    lower[:width, :width] -= np.outer(moments.sums, drift)
-    mean = np.append(origin + drift, constant)
-    step = _solve(_factor(lower), right - mean * bottom[0])
+        return _solve(_factorise(_feature_matrix(moments, constant)), right), bottom
+    mean_from_origin = moments.sums / moments.total
+    lower = _feature_matrix(moments, 0.0)
+    lower[:width, :width] -= np.outer(moments.sums, mean_from_origin)
+    mean = np.append(origin + mean_from_origin, constant)
+    step = _solve(_factorise(lower), right - mean * bottom[0])
     return step, bottom / moments.total - float(mean @ step)
 
 
-def _square(moments: Moments, constant: float) -> Floats:
-    """Return I + Fᵀ D F, the lower triangle, with a row for the constant feature."""
+def _feature_matrix(moments: Moments, constant: float) -> Floats:
+    """Return the lower triangle of I + Fᵀ D F, including the row of the constant feature."""
     width = len(moments.sums)
     lower = np.zeros((width + 1, width + 1))
     lower[:width, :width] = moments.squares
@@ -87,19 +100,20 @@ def _square(moments: Moments, constant: float) -> Floats:
 
 
 class NewtonEquations:
-    """Equations of one step; `rows` are those between their bounds, with the factors D.
+    """The system of one Newton step.
 
     Parameters
     ----------
     rows : Features
+        The rows of the free samples.
     factors : float array
-        D of each row.
+        The diagonal D.
     group : int array
         The group of each row, −1 for none.
     largest : float array
-        Σ D over all samples of each group, between their bounds or not.
-    square : function
-        Returns the products of the rows with each other.
+        Σ D over all samples of each group, free or not.
+    square : callable
+        Returns the matrix of inner products of the rows.
     """
 
     def __init__(
@@ -108,13 +122,13 @@ class NewtonEquations:
         self.rows, self.factors, self.group, self.largest = rows, factors, group, largest
         if rows.size == 0:
             self._inverse: Callable[[Floats], Floats] = lambda right: right
-        elif by_features(rows, rows.size):
-            factor = _factor(_square(rows.moments(factors), rows.constant))
+        elif uses_features(rows, rows.size):
+            factor = _factorise(_feature_matrix(rows.moments(factors), rows.constant))
             self._inverse = lambda right: _solve(factor, right)
-        elif rows.size <= EXACT:
+        elif rows.size <= MAX_FACTORISED:
             inner = square()
             inner.flat[:: rows.size + 1] += 1.0 / factors
-            factor = _factor(inner)
+            factor = _factorise(inner)
             self._inverse = lambda right: right - rows.weights(_solve(factor, rows.decisions(right)))
         else:
             self._inverse = self._conjugate_gradients
@@ -127,32 +141,102 @@ class NewtonEquations:
             return step, np.zeros(0)
         members = [np.where(self.group == g, self.factors, 0.0) for g in range(groups)]
         columns = [self.rows.weights(member) for member in members]
-        images = [self._inverse(column) for column in columns]
-        schur = np.array([[-float(a @ b) for b in images] for a in columns])
+        solved = [self._inverse(column) for column in columns]
+        schur = np.array([[-float(a @ b) for b in solved] for a in columns])
         schur.flat[:: groups + 1] += [member.sum() for member in members]
-        schur.flat[:: groups + 1] = np.maximum(schur.flat[:: groups + 1], LEAST_PART * self.largest)
-        lacking = bottom - np.array([float(column @ step) for column in columns])
-        shift = np.linalg.lstsq(schur, lacking, rcond=None)[0]
-        for image, part in zip(images, shift, strict=True):
-            step = step - part * image
-        return step, shift
+        schur.flat[:: groups + 1] = np.maximum(schur.flat[:: groups + 1], MIN_RELATIVE_DIAGONAL * self.largest)
+        reduced = bottom - np.array([float(column @ step) for column in columns])
+        offset_step = np.linalg.lstsq(schur, reduced, rcond=None)[0]
+        for column, change in zip(solved, offset_step, strict=True):
+            step = step - change * column
+        return step, offset_step
 
     def _product(self, vector: Floats) -> Floats:
         return vector + self.rows.weights(self.factors * self.rows.decisions(vector))
 
     def _conjugate_gradients(self, right: Floats) -> Floats:
-        """Solve the equations of the weights roughly: a Newton step need not be exact."""
+        """Return an approximate solution for the weights: an inexact Newton step is sufficient."""
         solution = np.zeros_like(right)
-        remainder, step = right.copy(), right.copy()
-        square = float(remainder @ remainder)
-        target = REMAINDER**2 * square
-        for _ in range(MOST_STEPS):
+        residual, direction = right.copy(), right.copy()
+        square = float(residual @ residual)
+        target = CG_TOLERANCE**2 * square
+        for _ in range(MAX_CG_STEPS):
             if square <= target or square == 0:
                 break
-            image = self._product(step)
-            length = square / float(step @ image)
-            solution += length * step
-            remainder -= length * image
-            before, square = square, float(remainder @ remainder)
-            step = remainder + (square / before) * step
+            product = self._product(direction)
+            length = square / float(direction @ product)
+            solution += length * direction
+            residual -= length * product
+            before, square = square, float(residual @ residual)
+            direction = residual + (square / before) * direction
         return solution
+
+
+class _Sums(NamedTuple):
+    """Moments with their members and σ; σ is 0 for unweighted sums, which serve every σ if all ridges are equal."""
+
+    members: NDArray[np.bool_]
+    sigma: float
+    moments: Moments
+
+
+class RunningMoments:
+    """The moments of changing sets of rows, weighted by 1 / (ridge + σ).
+
+    Parameters
+    ----------
+    rows : Features
+        All rows.
+    ridge : float array
+        The ridge of each row.
+    centred : bool
+        Whether moments of dense rows are relative to their approximate mean.
+
+    Attributes
+    ----------
+    origin : float array
+        The point that the moments are relative to.
+    """
+
+    def __init__(self, rows: Features, ridge: Floats, centred: bool) -> None:
+        self.rows, self.ridge = rows, ridge
+        self.origin = np.zeros(rows.width)
+        self._equal_ridges = bool(len(ridge)) and float(ridge.min()) == float(ridge.max())
+        self._shifted = centred and not sparse.issparse(rows.points.data)
+        self._last: _Sums | None = None
+        self._updates = 0
+
+    def of(self, members: NDArray[np.bool_], sigma: float) -> Moments:
+        """Return the moments of the members, relative to `origin`."""
+        kept = 0.0 if self._equal_ridges else sigma
+        moments = None if self._last is None else self._updated(self._last, members, kept)
+        if moments is None:
+            moments, self._updates = self._recomputed(np.flatnonzero(members), kept), 0
+        self._last = _Sums(members, kept, moments)
+        return moments.times(1.0 / (float(self.ridge[0]) + sigma)) if self._equal_ridges else moments
+
+    def _updated(self, last: _Sums, members: NDArray[np.bool_], sigma: float) -> Moments | None:
+        """Return the last moments updated for the rows that entered and left, None if recomputing is better."""
+        changed = np.flatnonzero(members != last.members)
+        few = len(changed) <= MAX_CHANGED_FRACTION * np.count_nonzero(members)
+        if not few or self._updates >= MAX_UPDATES or sigma != last.sigma:
+            return None
+        self._updates += 1
+        entered = members[changed]
+        moments = last.moments
+        for some, sign in ((changed[entered], 1.0), (changed[~entered], -1.0)):
+            if len(some):
+                moments = moments.plus(self._of_rows(self.rows.take(some), self._factors(some, sigma)), sign)
+        return moments
+
+    def _recomputed(self, chosen: Indices, sigma: float) -> Moments:
+        rows, factors = self.rows.take(chosen), self._factors(chosen, sigma)
+        if self._shifted:
+            self.origin = rows.weights(factors)[:-1] / factors.sum()
+        return self._of_rows(rows, factors)
+
+    def _of_rows(self, rows: Features, factors: Floats) -> Moments:
+        return rows.moments(factors, self.origin if self._shifted else None)
+
+    def _factors(self, chosen: Indices, sigma: float) -> Floats:
+        return np.ones(len(chosen)) if self._equal_ridges else 1.0 / (self.ridge[chosen] + sigma)

@@ -1,80 +1,72 @@
-"""Newton's method on the primal of a linear machine: for few features or few support vectors, and for large C.
+"""Semismooth Newton method on the primal problem with the linear kernel: for few features or few support vectors.
 
-The primal P(w, ρ) = ½‖w‖² + Σ conjugate(linear − F w − ρ) + Σ ρ total has kinks where a loss lacks a ridge, as the
-hinge does. A proximal term in the dual, −½ σ‖b − c‖², rounds them off: it is one more ridge and another linear term,
-
-    response(z) = clip((z + σ c) / (ridge + σ), lower, upper),
-
-and what is left is piecewise quadratic. Newton's step solves (I + F_fᵀ F_f / (ridge + σ)) d = −gradient, where f are
-the samples that lie strictly between their bounds; an exact search along d makes sure of progress. When the rounded
-problem is nearly solved, its responses become the new centre c and σ is made smaller (Rockafellar 1976; Yan & Li 2020).
-The number of steps hardly depends on C, and each costs a few passes over the data.
+The primal is smoothed by a proximal term −½ σ‖b − c‖² in the dual (`smoothed_primal`). A Newton step solves
+(I + F_fᵀ F_f / (ridge + σ)) d = −gradient, where f are the free samples; an exact line search along d guarantees
+descent. When the smoothed problem is nearly solved, its responses become the new centre c and σ is reduced (Rockafellar
+1976; Yan & Li 2020). The number of steps hardly depends on C, and each costs a few passes over the data.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin import _native
 from maxmargin._typing import Floats
-from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.features import Features
-from maxmargin.matrices.numerics import inner
-from maxmargin.precision import OBJECTIVE_TOLERANCE
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
 from maxmargin.problems.certificate import of_samples
 from maxmargin.problems.offsets import offsets_of_least_loss
 from maxmargin.resources import blas_thread_limit
-from maxmargin.solvers.linear.kink_samples import EdgeSamples
-from maxmargin.solvers.linear.linear_point import (
-    LinearPoint,
-    dual_value,
-    features_of,
-    mended,
-    primal_value,
+from maxmargin.solvers.linear.kink_samples import KinkSamples
+from maxmargin.solvers.linear.linear_point import LinearPoint, dual_value, features_of, primal_value, repair_sums
+from maxmargin.solvers.linear.newton_equations import (
+    MAX_FACTORISED,
+    NewtonEquations,
+    RunningMoments,
+    step_by_features,
+    uses_features,
 )
-from maxmargin.solvers.linear.newton_equations import EXACT, NewtonEquations, by_features, step_by_features
-from maxmargin.solvers.linear.newton_start import SHARPEST, Beginning, squared_length
-from maxmargin.solvers.linear.running_moments import RunningMoments
+from maxmargin.solvers.linear.smoothed_primal import (
+    DEFAULT_RELATIVE_SIGMA,
+    MIN_RELATIVE_SIGMA,
+    NewtonStart,
+    SmoothedPrimal,
+)
 from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
-#: The rounded problem counts as solved when its own gap is this part of the whole gap.
-SOLVED = 0.05
+#: A smoothed problem counts as solved when its own gap is this fraction of the whole gap.
+SOLVED_FRACTION = 0.05
 
-#: By how much σ shrinks from one rounded problem to the next.
-SHARPER = 0.2
+#: Factor on σ from one smoothed problem to the next.
+SIGMA_REDUCTION = 0.2
 
-#: The first σ where there are no bounds to go by, relative to the squared length of a row.
-FIRST = 0.02
+#: The smallest σ relative to the first one if no ridge smooths the loss: below it problems become harder, not fewer.
+MIN_SIGMA_RATIO = 1e-5
 
-#: And relative to the first one: with less, problems become harder and not fewer.
-SHARP_ENOUGH = 1e-5
+#: After this many steps a smoothed problem is abandoned for one with a larger σ.
+MAX_STEPS_PER_PROBLEM = 40
 
-#: A problem that takes so many steps is given up for one with a larger σ.
-HARD = 40
+#: So is a problem without smoothing after this many steps shorter than this length.
+MAX_SHORT_STEPS, SHORT_STEP = 6, 0.35
 
-#: So is one without any rounding in which so many steps had to be cut to less than this part.
-MANY_SHORT, SHORT = 6, 0.35
+#: Updated moments of the features are cheaper than inner products of samples up to this many features per free sample,
+#: unless the moments exceed the identity matrix by more than this factor.
+MAX_FEATURES_PER_FREE_SAMPLE, MAX_MOMENT_RATIO = 2, 1e9
 
-#: Up to so many features for each sample between its bounds, sums over features that are corrected are quicker than
-#: products of samples; unless they are so much larger than 1.
-NEARLY, SWAMPED = 2, 1e9
+#: The run has stalled after this many steps without progress, that is without a reduction of the best gap or violation
+#: to this fraction.
+MAX_STALLED_STEPS, PROGRESS_RATIO = 100, 0.9
 
-#: So many steps without a better point are the sign that rounding is all that is left.
-PATIENCE = 100
-
-#: How exact the search along a step is: what it leaves of the slope. And what a whole step may leave without a search.
-SLOPE_LEFT, FULL_STEP = 1e-2, 0.25
+#: A full step is accepted without a line search if the slope at its end is at most this fraction of the initial one.
+FULL_STEP_SLOPE = 0.25
 
 
 @dataclass(frozen=True)
 class SemismoothNewtonSolver:
-    """Newton's method on the primal of a linear machine.
+    """Semismooth Newton method on the primal problem with the linear kernel.
 
     Parameters
     ----------
@@ -85,58 +77,52 @@ class SemismoothNewtonSolver:
     stopping: StoppingRule = field(default_factory=StoppingRule)
 
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
-        """Return a solution of a problem whose matrix is a product of features."""
+        """Return a solution of a problem with the linear kernel."""
         rows = features_of(problem, "semismooth_newton")
         monitor = Monitor(self.stopping, callback)
         point = LinearPoint.start(problem, rows, start, self.stopping)
-        run = NewtonRun(problem, rows, Beginning(point), monitor)
+        run = SemismoothNewtonRun(problem, rows, NewtonStart(point), monitor)
         status = run.solve()
         return run.point.solution(status, run.counters(), monitor)
 
 
-class NewtonRun:
-    """One run of the method.
+class SemismoothNewtonRun:
+    """The state of the semismooth Newton method on one problem.
 
     Attributes
     ----------
     point : LinearPoint
         The best point so far.
+    smoothed : SmoothedPrimal
+        The smoothed problem at the current iterate.
     iterations, rounds : int
-        Newton steps, rounded problems.
+        Newton steps and smoothed problems so far.
     """
 
-    def __init__(
-        self,
-        problem: DualProblem,
-        rows: Features,
-        begin: Beginning,
-        monitor: Monitor,
-    ) -> None:
-        point = begin.point
-        self.problem, self.rows, self.point, self.monitor, self.rule = problem, rows, point, monitor, monitor.rule
+    def __init__(self, problem: DualProblem, rows: Features, start: NewtonStart, monitor: Monitor) -> None:
+        self.problem, self.rows, self.point = problem, rows, start.point
+        self.monitor, self.rule = monitor, monitor.rule
         self.iterations = self.rounds = 0
-        self.weights, self.offset, self.centre = point.weights, point.offset, point.dual
-        self._image: Any = begin.image  # F w, None as long as nobody knows it
-        self._settles = EdgeSamples.pay(rows)
-        self._moved: Floats | None = None  # by how much the last step changed slacks, if it was a whole one
-        self._lengths = squared_length(rows)
-        self.sigma = self._first_sigma() if begin.sigma is None else begin.sigma
-        enough = 0.0 if float(problem.ridge.min(initial=1.0)) > 0 else SHARP_ENOUGH * self.sigma
-        self._sharpest = max(SHARPEST * self._lengths, enough)
-        self._lowest, self._highest = np.inf, -np.inf  # primal and dual values seen, feasible or nearly so
+        smoothed = self.smoothed = SmoothedPrimal(problem, rows, start)
+        self._use_kink_samples = KinkSamples.pay_off(rows)
+        self._moved: Floats | None = None  # absolute changes of the slacks if the last step was a full one
+        has_ridge = float(problem.ridge.min(initial=1.0)) > 0
+        relative = 0.0 if has_ridge else MIN_SIGMA_RATIO * smoothed.sigma
+        self._min_sigma = max(MIN_RELATIVE_SIGMA * smoothed.row_norm, relative)
+        self._lowest_primal, self._highest_dual = np.inf, -np.inf  # of responses that may be slightly infeasible
         self._best_gap = self._best_violation = np.inf
         self._best_at = 0
-        self._one_sum = problem.groups == 0 or (problem.groups == 1 and problem.singles == 0)
-        self._running = RunningMoments(rows, problem.ridge, centred=problem.groups == 1)
+        self._one_group = problem.groups == 0 or (problem.groups == 1 and problem.singles == 0)
+        self._moments = RunningMoments(rows, problem.ridge, centred=problem.groups == 1)
 
     def counters(self) -> Counters:
-        """Return what the run cost."""
+        """Return the cost of the run so far."""
         return Counters(iterations=self.iterations, rounds=self.rounds, seconds=self.monitor.seconds)
 
     def solve(self) -> Status:
-        """Work until the point is good enough, a limit is reached or rounding is all that is left."""
+        """Take steps until convergence, a limit or a stall."""
         try:
-            with blas_thread_limit(1):  # its matrices are small, and threads that wait for the next would be in our way
+            with blas_thread_limit(1):  # the matrices are small, and idle BLAS threads would compete with ours
                 return self._solve()
         except KeyboardInterrupt:
             return Status.INTERRUPTED
@@ -145,249 +131,181 @@ class NewtonRun:
         self.monitor.report_start(self._progress)
         if self.point.accepted(self.rule):
             return Status.CONVERGED
+        smoothed = self.smoothed
         while True:
             self.rounds += 1
             before = self.iterations
-            status = self._solve_rounded()
+            status = self._solve_smoothed()
             if status is not None:
                 return status
-            if self.sigma > 0:
-                self.centre = self._response
-                self._sharpen(self.iterations - before)
-            else:  # a ridge so faint that rounding errors of slacks are large responses
-                self.centre, self.sigma = self.point.dual, FIRST * self._lengths
+            if smoothed.sigma > 0:
+                smoothed.centre = smoothed.response
+                self._update_sigma(self.iterations - before)
+            else:  # the ridge is so small that rounding errors of the slacks cause large responses
+                smoothed.centre, smoothed.sigma = self.point.dual, DEFAULT_RELATIVE_SIGMA * smoothed.row_norm
 
-    def _sharpen(self, steps: int) -> None:
-        """Make σ smaller, by more if the last problem was easy; where a ridge rounds enough by itself it goes.
+    def _update_sigma(self, steps: int) -> None:
+        """Reduce σ, by more if the last problem was easy; set it to 0 if the ridge smooths the loss enough.
 
-        A problem that takes many steps has too many kinks still: then σ becomes larger again.
+        A problem that took many steps has too many kinks; then σ is increased.
         """
-        sigma = self.sigma * SHARPER ** (2 if steps <= 1 else -1 if steps >= HARD else 1)
-        least = float(self.problem.ridge.min())
-        self.sigma = 0.0 if sigma <= least else max(sigma, self._sharpest)
+        sigma = self.smoothed.sigma * SIGMA_REDUCTION ** (
+            2 if steps <= 1 else -1 if steps >= MAX_STEPS_PER_PROBLEM else 1
+        )
+        self.smoothed.sigma = 0.0 if sigma <= float(self.problem.ridge.min()) else max(sigma, self._min_sigma)
 
-    def _first_sigma(self) -> float:
-        """Return a σ with which most samples lie between their bounds, or 0 if a ridge does the same already."""
-        problem = self.problem
-        room = problem.upper - problem.lower
-        bounded = np.isfinite(room) & (room > 0)
-        least = float(problem.ridge.min(initial=1.0))
-        if not bounded.any():  # all that a ridge leaves is one kink for each sample, which Newton's steps can take
-            return 0.0 if least > 0 else FIRST * self._lengths
-        self._image = self.rows.decisions(self.weights)
-        slack = np.abs(problem.linear - self._image - of_samples(problem, self.offset))
-        sigma = 2.0 * float(slack[bounded].mean()) / float(room[bounded].mean())
-        return 0.0 if FIRST * sigma <= 2 * least else max(sigma, SHARPEST * self._lengths)
-
-    def _solve_rounded(self) -> Status | None:
-        """Solve the problem with the present σ and centre; return how the whole run ends, if it does."""
-        steps = self._short = 0
-        self._respond(self._image)
+    def _solve_smoothed(self) -> Status | None:
+        """Solve the problem with the current σ and centre; return a status if the whole run ends."""
+        steps = self._short_steps = 0
+        smoothed = self.smoothed
+        smoothed.evaluate(smoothed.decisions)
         while True:
-            if self._judge():
+            if self._converged():
                 return Status.CONVERGED
-            self._note()
+            self._record_progress()
             if (stop := self.monitor.limit_reached(self.iterations)) is not None:
                 return stop
             if self.monitor.report(self._progress):
                 return Status.STOPPED
-            tired = self.iterations - self._best_at > PATIENCE
-            if tired and self.sigma <= self._sharpest:
-                return self.point.no_better_possible(self.problem, self.rows, self.rule)
-            done = steps > 0 and (tired or self._solved()) if self.sigma > 0 else self._short >= MANY_SHORT
-            if steps >= HARD or done:
+            stalled = self.iterations - self._best_at > MAX_STALLED_STEPS
+            if stalled and smoothed.sigma <= self._min_sigma:
+                return self.point.stalled_status(self.problem, self.rows, self.rule)
+            if smoothed.sigma > 0:
+                done = steps > 0 and (stalled or self._smoothed_solved())
+            else:
+                done = self._short_steps >= MAX_SHORT_STEPS
+            if steps >= MAX_STEPS_PER_PROBLEM or done:
                 return None
             self._step()
             steps += 1
 
-    def _respond(self, image: Floats | None = None) -> None:
-        """Compute the responses of all samples, the gradient of the rounded primal, and both values.
+    def _smoothed_solved(self) -> bool:
+        return self.smoothed.solved(SOLVED_FRACTION)
 
-        `image` is F w of the present weights if it is known.
-        """
-        problem, rows, n = self.problem, self.rows, self.problem.size
-        slack, response, sums = np.empty(n), np.empty(n), np.empty(problem.groups)
-        rounded: tuple[Any, ...] = (
-            problem.linear, problem.lower, problem.upper, problem.ridge, self.centre, problem.group, self.offset,
-            self.sigma, slack, response, sums,
-        )  # fmt: skip
-        if image is None:
-            image, own = np.empty(n), np.empty(rows.dimension)
-            loss, linear, ridge, self._size = _native.respond_rows(  # type: ignore[call-arg]  # of unknown length
-                *rows.arrays, rows.picks, not len(rows.picks), *rounded, self.weights, rows.constant, image, own,
-                rows.threads_for(rows.stored),
-            )  # fmt: skip
-        else:
-            threads = rows.threads_for(n)
-            loss, linear, ridge, self._size = _native.respond(*rounded, image, threads)  # type: ignore[call-arg]
-            own = rows.weights(response)
-        if not np.isfinite(own).all():
-            raise ValueError(NON_FINITE_MESSAGE)
-        self._image, self._slack, self._response, self._own = image, slack, response, own
-        self._lacking = problem.total - sums
-        self._primal = 0.5 * inner(self.weights, self.weights) + loss + float(self.offset @ problem.total)
-        self._uphill = self.weights - own
-        self._apart = 0.5 * inner(self._uphill, self._uphill)
-        # Mending the sums costs about as much as the offset says.
-        self._mending = float(np.abs(self._lacking) @ np.abs(self.offset))
-        self._value = linear - 0.5 * ridge - 0.5 * inner(own, own) - self._mending
-
-    def _solved(self) -> bool:
-        """Whether the rounded problem is solved well enough for the next one."""
-        away = self._response - self.centre
-        whole = min(self._primal - self._value - self._mending, self.sigma * inner(away, away))
-        within = self._apart <= SOLVED * max(whole, 0.0) + OBJECTIVE_TOLERANCE * abs(self._value)
-        return within and float(np.abs(self._lacking).sum()) <= 1e-2 * self._size
-
-    def _judge(self) -> bool:
-        """Whether the run may end here; keep the best point."""
+    def _converged(self) -> bool:
+        """Keep the best point and return whether it satisfies the stopping tolerance."""
         if self.rule.relative_gap is None:
-            return self._judge_dual()
+            return self._evaluate_violation()
         self._keep_weights()
-        if self._value > self.point.value and (self._promising() or self._solved()):
+        better = self.smoothed.dual_estimate > self.point.dual_value
+        if better and (self._may_be_accepted() or self._smoothed_solved()):
             self._keep_dual()
         return self.point.accepted(self.rule)
 
     def _keep_weights(self) -> None:
-        """Keep the weights if they are the best so far, with the offset that they have."""
-        if self._primal < self.point.primal:
-            point = self.point
-            self.point = LinearPoint(point.dual, self.weights, self.offset, self._primal, point.value)
+        """Keep the current weights and offsets if they are the best so far."""
+        smoothed, point = self.smoothed, self.point
+        if smoothed.primal < point.primal:
+            self.point = LinearPoint(point.dual, smoothed.weights, smoothed.offset, smoothed.primal, point.dual_value)
 
     def _keep_dual(self) -> None:
-        """Keep the responses as a dual vector, after their sums have been mended, and look for the best offset."""
-        problem, dual, own = self.problem, self._response, self._own
+        """Keep the responses as a dual vector with repaired sums, and the weights with their best offset."""
+        problem, smoothed = self.problem, self.smoothed
+        dual, dual_weights = smoothed.response, smoothed.dual_weights
         if problem.groups:
-            without = problem.linear - self._image
+            without_offset = problem.linear - smoothed.decisions
             threads = self.rows.threads_for(problem.size)
-            offset = offsets_of_least_loss(problem, without, self.offset, threads)
-            primal = primal_value(problem, self.weights, offset, without - of_samples(problem, offset), threads)
+            offset = offsets_of_least_loss(problem, without_offset, smoothed.offset, threads)
+            slack = without_offset - of_samples(problem, offset)
+            primal = primal_value(problem, smoothed.weights, offset, slack, threads)
             if primal < self.point.primal:
-                self.point = LinearPoint(self.point.dual, self.weights, offset, primal, self.point.value)
-            feasible = mended(problem, dual)
-            dual, own = feasible, own + self.rows.weights(feasible - dual)
-        value = dual_value(problem, dual, own)
-        if value > self.point.value:
+                self.point = LinearPoint(self.point.dual, smoothed.weights, offset, primal, self.point.dual_value)
+            feasible = repair_sums(problem, dual)
+            dual, dual_weights = feasible, dual_weights + self.rows.weights(feasible - dual)
+        value = dual_value(problem, dual, dual_weights)
+        if value > self.point.dual_value:
             self.point = LinearPoint(dual, self.point.weights, self.point.offset, self.point.primal, value)
 
-    def _judge_dual(self) -> bool:
-        """Judge the responses with their own weights: only worth a look when these are nearly the primal ones."""
-        far = 0.5 * max(self._primal - self._value, 0.0) + OBJECTIVE_TOLERANCE * abs(self._value)
-        if self.sigma > 0 and self._apart > far:
+    def _evaluate_violation(self) -> bool:
+        """Compute the KKT violation of the responses if their own weights are close to the primal weights."""
+        smoothed = self.smoothed
+        gap = smoothed.primal - smoothed.dual_estimate
+        if smoothed.sigma > 0 and not smoothed.gradient_within(0.5 * gap):
             return False
-        found = LinearPoint.start(self.problem, self.rows, self._response, self.rule)
-        if found.value > self.point.value or found.violation < self.point.violation:
+        found = LinearPoint.start(self.problem, self.rows, smoothed.response, self.rule)
+        if found.dual_value > self.point.dual_value or found.violation < self.point.violation:
             self.point = found
         return found.accepted(self.rule)
 
-    def _promising(self) -> bool:
-        """Whether it is worth the time to look for the best offset and to mend the sums of the responses."""
-        gap = self.point.primal - self._value
-        return self.rule.accepts_gap(self._value + 0.5 * gap, self._value)
+    def _may_be_accepted(self) -> bool:
+        """Whether the best offset and repaired sums could bring the gap within the tolerance."""
+        value = self.smoothed.dual_estimate
+        return self.rule.accepts_gap(value + 0.5 * (self.point.primal - value), value)
 
-    def _note(self) -> None:
-        """Remember when it got better for the last time: the gap, or the violation where that is known."""
-        self._lowest, self._highest = min(self._lowest, self._primal), max(self._highest, self._value)
-        gap, violation = self._lowest - self._highest, self.point.violation
-        # Of dual vectors that are not quite feasible the gap may be negative, which is no progress.
-        closer = self._best_gap > 0 and gap < 0.9 * self._best_gap
-        if closer or violation < 0.9 * self._best_violation:
+    def _record_progress(self) -> None:
+        """Record the iteration if the gap, or the violation where it is known, has decreased."""
+        self._lowest_primal = min(self._lowest_primal, self.smoothed.primal)
+        self._highest_dual = max(self._highest_dual, self.smoothed.dual_estimate)
+        gap, violation = self._lowest_primal - self._highest_dual, self.point.violation
+        # The gap of slightly infeasible responses may be negative, which is no progress.
+        closer = self._best_gap > 0 and gap < PROGRESS_RATIO * self._best_gap
+        if closer or violation < PROGRESS_RATIO * self._best_violation:
             self._best_gap, self._best_violation = min(gap, self._best_gap), min(violation, self._best_violation)
             self._best_at = self.iterations
 
     def _step(self) -> None:
-        """Take Newton's step, or as much of it as makes the rounded primal fall most."""
-        along, shift = self._direction()
+        """Take a Newton step with a line search."""
+        smoothed = self.smoothed
+        direction, offset_step = self._direction()
         self.iterations += 1
-        before = self._slope_along(along, shift)
-        if not before < 0:  # rounding
+        initial_slope = smoothed.slope_along(direction, offset_step)
+        if not initial_slope < 0:  # due to rounding errors
             return
-        weights, offset, image, slack = self.weights, self.offset, self._image, self._slack
-        self.weights, self.offset = weights + along, offset + shift
-        self._respond()
+        weights, offset, decisions, slack = smoothed.weights, smoothed.offset, smoothed.decisions, smoothed.slack
+        smoothed.weights, smoothed.offset = weights + direction, offset + offset_step
+        smoothed.evaluate()
         self._moved = None
-        whole = abs(self._slope_along(along, shift)) <= FULL_STEP * -before
-        if whole and not self._settles:
+        full = abs(smoothed.slope_along(direction, offset_step)) <= FULL_STEP_SLOPE * -initial_slope
+        if full and not self._use_kink_samples:
             return
-        change = self._image - image
-        fall = change + of_samples(self.problem, shift) if len(shift) else change
-        if whole:
-            self._moved = np.abs(fall)
+        change = smoothed.decisions - decisions
+        slack_decrease = change + of_samples(self.problem, offset_step) if len(offset_step) else change
+        if full:
+            self._moved = np.abs(slack_decrease)
             return
-        length = self._search(weights, along, shift, slack, fall)
-        self._short += length < SHORT
-        self.weights, self.offset = weights + length * along, offset + length * shift
-        self._respond(image + length * change)
-
-    def _slope_along(self, along: Floats, shift: Floats) -> float:
-        """Return how the rounded primal changes along a direction from the present weights."""
-        return inner(self._uphill, along) + float(self._lacking @ shift)
+        length = smoothed.line_search(weights, direction, offset_step, slack, slack_decrease)
+        self._short_steps += length < SHORT_STEP
+        smoothed.weights, smoothed.offset = weights + length * direction, offset + length * offset_step
+        smoothed.evaluate(decisions + length * change)
 
     def _direction(self) -> tuple[Floats, Floats]:
-        """Return Newton's step of the weights and of the offsets."""
-        problem = self.problem
-        between = (self._response > problem.lower) & (self._response < problem.upper)
-        count = int(np.count_nonzero(between))
-        if self._one_sum and (by_features(self.rows, count) or self._nearly_by_features(count)):
-            step = self._step_by_features(between)
-            if self.sigma > 0 or self._moved is None:
+        """Return the Newton step of the weights and of the offsets."""
+        problem, smoothed = self.problem, self.smoothed
+        free = (smoothed.response > problem.lower) & (smoothed.response < problem.upper)
+        count = int(np.count_nonzero(free))
+        if self._one_group and (uses_features(self.rows, count) or self._prefer_features(count)):
+            step = self._step_by_features(free)
+            if smoothed.sigma > 0 or self._moved is None:
                 return step
-            edge = EdgeSamples(problem, self.rows, self._slack, self._moved)
-            return edge.settle(step, between, self._step_by_features)
-        free = np.flatnonzero(between)
-        factors = 1.0 / (problem.ridge + self.sigma)
+            kinks = KinkSamples(problem, self.rows, smoothed.slack, self._moved)
+            return kinks.consistent_step(step, free, self._step_by_features)
+        chosen = np.flatnonzero(free)
+        factors = 1.0 / (problem.ridge + smoothed.sigma)
         equations = NewtonEquations(
-            self.rows.take(free),
-            factors[free],
-            problem.group[free],
+            self.rows.take(chosen),
+            factors[chosen],
+            problem.group[chosen],
             problem.group_sums(factors),
-            lambda: problem.matrix.block(free, free),
+            lambda: problem.matrix.block(chosen, chosen),
         )
-        return equations.solve(-self._uphill, -self._lacking)
+        return equations.solve(-smoothed.gradient, -smoothed.deficit)
 
-    def _nearly_by_features(self, between: int) -> bool:
-        """Whether sums that are corrected pay although there are more features than samples between their bounds.
+    def _prefer_features(self, free: int) -> bool:
+        """Whether updated moments pay off although there are more features than free samples.
 
-        Then the identity is all that some features have, and what is large beside it must not swamp it.
+        The moments are then singular, and the identity matrix must not be lost in rounding errors beside them.
         """
-        rows, least = self.rows, float(self.problem.ridge.min()) + self.sigma
-        few = 0 < rows.dimension <= min(EXACT, NEARLY * between)
-        return few and self._lengths * between <= SWAMPED * least
+        rows, least = self.rows, float(self.problem.ridge.min()) + self.smoothed.sigma
+        few = 0 < rows.dimension <= min(MAX_FACTORISED, MAX_FEATURES_PER_FREE_SAMPLE * free)
+        return few and self.smoothed.row_norm * free <= MAX_MOMENT_RATIO * least
 
     def _step_by_features(
-        self, between: NDArray[np.bool_], own: Floats | float = 0.0, total: float = 0.0
+        self, free: NDArray[np.bool_], weights_change: Floats | float = 0.0, sum_change: float = 0.0
     ) -> tuple[Floats, Floats]:
-        """Solve the equations by features, with Fᵀβ and Σβ changed by so much."""
-        moments = self._running.of(between, self.sigma)
-        uphill, lacking = self._uphill - own, self._lacking - total
-        return step_by_features(moments, self._running.origin, self.rows.constant, -uphill, -lacking)
-
-    def _search(self, weights: Floats, along: Floats, shift: Floats, slack: Floats, fall: Floats) -> float:
-        """Return the step length at which the slope of the rounded primal is nearly zero."""
-        problem, threads = self.problem, self.rows.threads_for(self.problem.size)
-        first = inner(weights, along) + float(problem.total @ shift)
-        bend = inner(along, along)
-        box = (slack, problem.lower, problem.upper, problem.ridge + self.sigma, fall)
-
-        def slope(length: float) -> tuple[float, float]:
-            answered, curved = _native.loss_slope(*box, length, threads)
-            return first + length * bend - answered, bend + curved
-
-        steepest = -slope(0.0)[0]
-        if not steepest > 0:  # rounding
-            return 0.0
-        low, high, length = 0.0, np.inf, 1.0
-        for k in range(60):
-            rise, curved = slope(length)
-            if abs(rise) <= SLOPE_LEFT * steepest:
-                break
-            low, high = (length, high) if rise < 0 else (low, length)
-            newton = length - rise / curved if curved > 0 else np.inf
-            if low < newton < min(high, 16 * max(length, 1e-3)) and k % 4 != 3:
-                length = newton
-            else:
-                length = 0.5 * (low + high) if np.isfinite(high) else 4.0 * length
-        return length
+        """Solve the system by features, with Fᵀβ and Σβ changed by the given amounts."""
+        smoothed, moments = self.smoothed, self._moments.of(free, self.smoothed.sigma)
+        right, bottom = -(smoothed.gradient - weights_change), -(smoothed.deficit - sum_change)
+        return step_by_features(moments, self._moments.origin, self.rows.constant, right, bottom)
 
     def _progress(self) -> Progress:
         return self.point.progress(self.iterations, self.monitor)

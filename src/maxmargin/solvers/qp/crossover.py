@@ -22,7 +22,7 @@ from maxmargin.problems import Counters, DualProblem, Status
 from maxmargin.problems.certificate import of_samples
 from maxmargin.problems.gradient_extremes import offset_between, offset_bounds
 from maxmargin.solvers.dual_point import DualPoint
-from maxmargin.solvers.linear.linear_point import mended
+from maxmargin.solvers.linear.linear_point import repair_sums
 from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.smo.hard_margin import grows_without_limit
 from maxmargin.solvers.smo.working_set import SELECTION_RULES
@@ -61,7 +61,7 @@ def put_on_bounds(problem: DualProblem, answer: Floats) -> Floats:
     near = NEAR * np.where(np.isinf(width), largest, width)
     up = (reach > 0) & (upper - dual <= np.minimum(reach, near))
     down = (reach < 0) & (dual - lower <= np.minimum(-reach, near))
-    return mended(problem, np.where(up, upper, np.where(down, lower, dual)))
+    return repair_sums(problem, np.where(up, upper, np.where(down, lower, dual)))
 
 
 class Crossover:

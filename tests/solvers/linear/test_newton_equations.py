@@ -1,4 +1,4 @@
-"""Sums that are corrected for what came and went equal those that are computed afresh."""
+"""Updated moments of the free samples equal recomputed ones."""
 
 import numpy as np
 import pytest
@@ -6,14 +6,14 @@ from scipy import sparse
 
 from maxmargin.kernels import Points
 from maxmargin.matrices.features import Features
-from maxmargin.solvers.linear import running_moments
-from maxmargin.solvers.linear.running_moments import RunningMoments
+from maxmargin.solvers.linear import newton_equations
+from maxmargin.solvers.linear.newton_equations import RunningMoments
 
 
 @pytest.mark.parametrize("compressed", [False, True])
 @pytest.mark.parametrize("centred", [False, True])
 @pytest.mark.parametrize("one_ridge", [False, True])
-def test_changing_sets(monkeypatch, compressed, centred, one_ridge):
+def test_moments_of_changing_sets(monkeypatch, compressed, centred, one_ridge):
     random = np.random.default_rng(0)
     plain = random.normal(5.0, 1.0, size=(300, 7)) * (random.uniform(size=(300, 7)) < 0.6)
     ridge = np.full(300, 0.5) if one_ridge else random.uniform(0.1, 1.0, size=300)
@@ -36,7 +36,7 @@ def test_changing_sets(monkeypatch, compressed, centred, one_ridge):
         np.testing.assert_allclose(
             np.tril(found.squares), np.tril(counted.T @ (factors[:, None] * counted)), rtol=1e-11, atol=1e-9
         )
-    assert running_moments.CORRECTIONS == 8
+    assert newton_equations.MAX_UPDATES == 8
     whole = [k for k, size in enumerate(asked) if size > 150]
     assert len(whole) == 3  # the first, the tenth, and the nineteenth or the one after a σ that changes the factors
     assert (running.origin != 0).any() == (centred and not compressed)
