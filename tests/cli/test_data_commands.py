@@ -170,8 +170,8 @@ class TestScale:
             (["iris.csv", "o.csv", "--standardise", "-u", "2"], "--standardise has no limits"),
             (["iris.csv", "o.csv", "-l", "1", "-u", "0"], "must be above the lower"),
             (["iris.csv", "o.csv", "-y", "0", "1"], "--targets needs labels that are numbers"),
-            (["iris.csv", "o.csv", "-r", "people.csv"], "people.csv, line 1: a file of ranges begins"),
-            (["iris.csv", "o.libsvm"], "number them first"),
+            (["iris.csv", "o.csv", "-r", "people.csv"], "people.csv, line 1: a range file begins"),
+            (["iris.csv", "o.libsvm"], "encode them as integers"),
             (["iris.csv", "nowhere/o.csv"], "nowhere"),
         ],
     )
@@ -189,7 +189,7 @@ class TestCheck:
         assert code == 1
         lines = [line.split("\t") for line in out.splitlines()]
         assert [line[0] for line in lines] == ["line", "3", "4", "5"]
-        assert "'x' in column 'a' is no number" in lines[1][1]
+        assert "'x' in column 'a' is not a number" in lines[1][1]
         assert err == "bad.csv (csv): 3 problems\n"
         code, out, _ = run(capsys, "check", "bad.csv", "--json", "--limit", 2)
         found = json.loads(out)
@@ -212,7 +212,7 @@ class TestCheck:
         (folder / "noise").write_text("some words\n")
         code, out, err = run(capsys, "check", "noise")
         assert code == 1
-        assert "no lines of LIBSVM text" in out
+        assert "neither LIBSVM format" in out
         assert "noise (unknown): 1 problem\n" in err
 
     def test_nothing_wrong(self, folder, capsys):
@@ -284,7 +284,7 @@ class TestConvert:
         [
             (["iris.csv", "-", "--json"], "--json needs a file OUT"),
             (["iris.csv", "o", "--to", "xls"], "unknown format 'xls'; the formats are libsvm, csv"),
-            (["people.csv", "o.npz"], "words in place of numbers in column 'sex'"),
+            (["people.csv", "o.npz"], "text instead of numbers in column 'sex'"),
         ],
     )
     def test_mistakes(self, arguments, message, folder, capsys):

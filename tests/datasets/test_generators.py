@@ -1,4 +1,4 @@
-"""Generators: what their definitions promise, and the same for the same seed."""
+"""Generators: properties of their definitions, and reproducibility by seed."""
 
 import inspect
 
@@ -13,7 +13,7 @@ from maxmargin.cli.data import generators
 NAMES = generators()
 
 
-def test_all_are_found():
+def test_list_of_generators():
     assert NAMES == [
         "bananas", "chessboard", "documents", "friedman1", "outliers", "ranked_queries", "ringnorm", "rings", "sinc",
         "spirals", "two_gaussians", "twonorm", "waveform", "xor",
@@ -27,7 +27,7 @@ def same(left, right):
 
 
 @pytest.mark.parametrize("name", NAMES)
-class TestEvery:
+class TestAllGenerators:
     def test_seeds(self, name):
         make = getattr(datasets, name)
         assert same(make(40, seed=3), make(40, seed=3))
@@ -45,42 +45,42 @@ class TestEvery:
         with pytest.raises(ValueError, match="at least one sample"):
             getattr(datasets, name)(0)
 
-    def test_numbers_that_make_no_sense(self, name):
+    def test_invalid_arguments(self, name):
         make = getattr(datasets, name)
         for parameter in set(inspect.signature(make).parameters) - {"n_samples", "seed"}:
             with pytest.raises(ValueError, match="need|must be"):
                 make(10, **{parameter: -1})
 
 
-def rate_of_errors(rule, y):
+def error_rate(rule, y):
     return np.mean(rule != y)
 
 
 class TestDefinitions:
-    def test_best_rule_of_two_gaussians(self):
+    def test_bayes_error_of_two_gaussians(self):
         for distance in (0.5, 2.0):
             X, y = datasets.two_gaussians(40_000, n_features=3, distance=distance)
-            assert rate_of_errors(X[:, 0] > 0, y) == pytest.approx(norm.cdf(-distance / 2), abs=0.01)
+            assert error_rate(X[:, 0] > 0, y) == pytest.approx(norm.cdf(-distance / 2), abs=0.01)
             assert y.mean() == 0.5
 
-    def test_best_rule_of_twonorm(self):
+    def test_bayes_error_of_twonorm(self):
         X, y = datasets.twonorm(40_000)
-        assert rate_of_errors(X.sum(axis=1) > 0, y) == pytest.approx(norm.cdf(-2), abs=0.003)
+        assert error_rate(X.sum(axis=1) > 0, y) == pytest.approx(norm.cdf(-2), abs=0.003)
 
-    def test_best_rule_of_ringnorm(self):
+    def test_bayes_error_of_ringnorm(self):
         X, y = datasets.ringnorm(40_000)
         wide = -((X / 2) ** 2).sum(axis=1) / 2 - 20 * np.log(2)
         narrow = -((X - 2 / np.sqrt(20)) ** 2).sum(axis=1) / 2
-        assert rate_of_errors(narrow > wide, y) == pytest.approx(0.013, abs=0.002)
+        assert error_rate(narrow > wide, y) == pytest.approx(0.013, abs=0.002)
 
-    def test_best_rule_of_waveform(self):
+    def test_bayes_error_of_waveform(self):
         X, y = datasets.waveform(20_000)
         clean, classes = datasets.waveform(3_000, noise=0.0, seed=1)
-        # the density of a class is the mean of gaussians around its samples without noise
+        # the density of a class is the mean of Gaussians around its samples without noise
         distances = (X[:2000, None] ** 2).sum(axis=-1) - 2 * X[:2000] @ clean.T + (clean**2).sum(axis=1)
         density = np.exp(-distances / 2 + distances.min(axis=1, keepdims=True) / 2)
         rule = np.argmax([density[:, classes == label].mean(axis=1) for label in range(3)], axis=0)
-        assert rate_of_errors(rule, y[:2000]) == pytest.approx(0.14, abs=0.025)
+        assert error_rate(rule, y[:2000]) == pytest.approx(0.14, abs=0.025)
 
     def test_rings_and_spirals_without_noise(self):
         X, y = datasets.rings(300, n_rings=3, noise=0.0)
@@ -92,7 +92,7 @@ class TestDefinitions:
         turned = np.mod(angle - 4 * np.pi * radius - np.pi * y, 2 * np.pi)
         assert np.allclose(np.minimum(turned, 2 * np.pi - turned), 0, atol=1e-6)
 
-    def test_labels_that_are_turned_round(self):
+    def test_flipped_labels(self):
         for make in (datasets.chessboard, datasets.xor):
             assert np.mean(make(20_000)[1] != make(20_000, noise=0.2)[1]) == pytest.approx(0.2, abs=0.01)
 
@@ -102,7 +102,7 @@ class TestDefinitions:
         assert X.has_canonical_format
         assert set(y) == {0, 1}
         means = [np.asarray(X[y == topic].mean(axis=0)).ravel() for topic in (0, 1)]
-        assert np.abs(means[0][:20] - means[1][:20]).max() > 0.2  # frequent words tell the topics apart
+        assert np.abs(means[0][:20] - means[1][:20]).max() > 0.2  # frequent words distinguish the topics
 
     def test_regression(self):
         X, y = datasets.sinc(500, noise=0.0)
@@ -129,7 +129,7 @@ class TestDefinitions:
         assert np.mean(ordered) > 0.97  # a linear function ranks within queries
 
     def test_outliers(self):
-        X, y = datasets.outliers(1000, share=0.1)
+        X, y = datasets.outliers(1000, contamination=0.1)
         assert np.sum(y == -1) == 100
         near = np.abs(np.abs(X) - 2).max(axis=1) < 2.5
         assert near[y == 1].all()

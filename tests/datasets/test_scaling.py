@@ -1,4 +1,4 @@
-"""Scaling: the values and the file of LIBSVM's svm-scale, both ways; sparse as dense; hostile files."""
+"""Scaling: agreement with LIBSVM's svm-scale and its range files, sparse and dense data, malformed files."""
 
 import io
 import shutil
@@ -18,7 +18,7 @@ needs_svm_scale = pytest.mark.skipif(SVM_SCALE is None, reason="needs svm-scale,
 
 
 def cases():
-    """Yield tables that are hard to scale, by name."""
+    """Yield matrices that are hard to scale, by name."""
     random = np.random.default_rng(0)
     X = random.normal(size=(30, 6)) * 10.0 ** np.arange(-3, 3)
     yield "unscaled", X
@@ -73,7 +73,7 @@ class TestAgainstLibsvm:
         assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
 
     @pytest.mark.parametrize("name", CASES)
-    def test_ranges_restored_by_the_other(self, name, tmp_path):
+    def test_svm_scale_reads_our_range_file(self, name, tmp_path):
         X = CASES[name]
         y = np.zeros(len(X))
         others = np.random.default_rng(1).permuted(X, axis=0) * 1.5
@@ -92,7 +92,7 @@ class TestAgainstLibsvm:
         assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
         np.testing.assert_allclose(scaling.restore_target(scaling.apply_to_target(y)), y, atol=1e-12)
 
-    def test_standardised_ranges_are_theirs_too(self, tmp_path):
+    def test_svm_scale_reads_standardised_ranges(self, tmp_path):
         X = CASES["unscaled"]
         Scaling.standardise(X).write(tmp_path / "ours")
         rows = scaled_by_libsvm(tmp_path, X, np.zeros(len(X)), "-r", tmp_path / "ours")
@@ -103,7 +103,7 @@ class TestAgainstLibsvm:
 class TestScaling:
     @pytest.mark.parametrize("limits", LIMITS)
     @pytest.mark.parametrize("name", CASES)
-    def test_sparse_is_dense(self, name, limits):
+    def test_sparse_agrees_with_dense(self, name, limits):
         X = CASES[name]
         for kind in (sparse.csr_matrix, sparse.csc_matrix):
             scaling = Scaling.fit(kind(X), *limits)
@@ -112,19 +112,19 @@ class TestScaling:
             assert np.array_equal(found.toarray(), Scaling.fit(X, *limits).apply(X))
             assert (found.data != 0).all()
 
-    def test_zeros_stay_zeros(self):
+    def test_sparsity_is_preserved(self):
         X = sparse.csr_matrix(CASES["never negative"])
         assert Scaling.fit(X, 0, 1).apply(X).nnz == X.nnz
         assert Scaling.fit(X, -1, 1).apply(X).nnz > X.nnz
 
     @pytest.mark.parametrize("name", CASES)
-    def test_ends_are_exact(self, name):
+    def test_limits_are_attained_exactly(self, name):
         X = CASES[name]
         found = Scaling.fit(X, -0.3, 1.7).apply(X)
-        varied = X.min(axis=0) != X.max(axis=0)
-        assert (found[:, ~varied] == 0).all()
-        assert (found[:, varied].min(axis=0) == -0.3).all()
-        assert (found[:, varied].max(axis=0) == 1.7).all()
+        nonconstant = X.min(axis=0) != X.max(axis=0)
+        assert (found[:, ~nonconstant] == 0).all()
+        assert (found[:, nonconstant].min(axis=0) == -0.3).all()
+        assert (found[:, nonconstant].max(axis=0) == 1.7).all()
 
     def test_more_and_fewer_features(self):
         X = CASES["unscaled"]
@@ -143,16 +143,16 @@ class TestScaling:
         for name in ("unscaled", "sparse", "never negative", "constant"):
             X = CASES[name]
             found = Scaling.standardise(X).apply(X)
-            varied = X.std(axis=0) > 0
+            nonconstant = X.std(axis=0) > 0
             np.testing.assert_allclose(found.mean(axis=0), 0, atol=1e-12)
-            np.testing.assert_allclose(found[:, varied].std(axis=0), 1)
-            assert (found[:, ~varied] == 0).all()
+            np.testing.assert_allclose(found[:, nonconstant].std(axis=0), 1)
+            assert (found[:, ~nonconstant] == 0).all()
             as_sparse = Scaling.standardise(sparse.csr_matrix(X)).apply(sparse.csr_matrix(X))
             np.testing.assert_allclose(as_sparse.toarray(), found, atol=1e-12)
 
     @given(hnp.arrays(np.float64, (7, 3), elements=st.floats(-1e9, 1e9, width=32)))
     @settings(deadline=None)
-    def test_values_stay_within_the_limits_and_in_order(self, X):
+    def test_monotone_within_the_limits(self, X):
         found = Scaling.fit(X, 2, 5).apply(X)
         for column in range(3):
             order = np.argsort(X[:, column])
@@ -161,33 +161,33 @@ class TestScaling:
                 assert found[:, column].min() == 2
                 assert found[:, column].max() == 5
 
-    def test_mistakes(self):
+    def test_errors(self):
         X = np.eye(3)
         for limits in ((1, 1), (2, 1), (0, np.inf), (np.nan, 1)):
             with pytest.raises(ValueError, match="upper limit must be above the lower"):
                 Scaling.fit(X, *limits)
         with pytest.raises(ValueError, match="all targets are 1"):
             Scaling.fit(X).with_target(np.ones(3), 0, 1)
-        with pytest.raises(ValueError, match="too large for a number"):
+        with pytest.raises(ValueError, match="overflows float64"):
             Scaling.fit(np.array([[0.0], [1e-320]])).apply(np.array([[1e300]]))
 
-    def test_memory_is_not_taken_on_trust(self):
+    def test_memory_limits(self):
         far = Scaling.read(io.BytesIO(b"x\n-1 1\n1 0 1\n2147483647 0 1\n"))
-        with pytest.raises(MemoryError, match="do not fit"):
+        with pytest.raises(MemoryError, match="exceed the memory"):
             far.apply(np.ones((1000, 2)))
         with pytest.raises(MemoryError, match="lower=0"):
             far.apply(sparse.csr_matrix(np.ones((1000, 2))))
         near = Scaling.read(io.BytesIO(b"x\n0 1\n1 0 2\n2147483647 0 1\n"))
-        assert near.apply(sparse.csr_matrix(np.ones((3, 2)))).sum() == 1.5  # zeros stay zeros, so it costs nothing
+        assert near.apply(sparse.csr_matrix(np.ones((3, 2)))).sum() == 1.5  # zeros stay zero, so the result is sparse
 
 
-class TestFiles:
+class TestRangeFiles:
     @given(
         st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=10, unique=True),
         st.booleans(),
     )
     @settings(deadline=None)
-    def test_written_and_read(self, values, targets):
+    def test_round_trip(self, values, targets):
         numbers = np.sort(np.array(values)[: len(values) // 2 * 2]).reshape(2, -1)
         scaling = Scaling(np.arange(numbers.shape[1]) * 3, numbers[0], numbers[1], -0.1, 1 / 3)
         if targets:
@@ -213,19 +213,19 @@ class TestFiles:
             (b"x\n-1 1\n1 0 inf\n", 3, "index minimum maximum"),
             (b"x\n-1 1\n1 0 1_0\n", 3, "index minimum maximum"),
             (b"x\n-1 1\n1 1 0\n", 3, "must be above the minimum"),
-            (b"x\n-1 1\n\n2 0 1\n1 0 1\n", 5, "indices must ascend"),
-            (b"x\n-1 1\n1 0 1\n1 0 1\n", 4, "indices must ascend"),
-            (b"x\n-1 1\n0 0 1\n", 3, "no index"),
-            (b"x\n-1 1\n-3 0 1\n", 3, "no index"),
-            (b"x\n-1 1\n2147483648 0 1\n", 3, "no index"),
-            (b"x\n-1 1\n99999999999999999999 0 1\n", 3, "no index"),
+            (b"x\n-1 1\n\n2 0 1\n1 0 1\n", 5, "must be in ascending order"),
+            (b"x\n-1 1\n1 0 1\n1 0 1\n", 4, "must be in ascending order"),
+            (b"x\n-1 1\n0 0 1\n", 3, "not a feature index"),
+            (b"x\n-1 1\n-3 0 1\n", 3, "not a feature index"),
+            (b"x\n-1 1\n2147483648 0 1\n", 3, "not a feature index"),
+            (b"x\n-1 1\n99999999999999999999 0 1\n", 3, "not a feature index"),
             (b"y\n-1 1\nx\n-1 1\n", 3, "minimum maximum"),
             (b"y\n-1 1\n3 3\nx\n-1 1\n", 3, "must be above the smallest"),
             (b"y\n-1 1\n0 3\n", 3, "begins with a line 'x'"),
             (b"\x00\xff\n", 1, "begins with a line 'x'"),
         ],
     )
-    def test_hostile(self, text, line, message, tmp_path):
+    def test_malformed(self, text, line, message, tmp_path):
         (tmp_path / "range").write_bytes(text)
         with pytest.raises(DataFileError, match=message) as caught:
             Scaling.read(tmp_path / "range")

@@ -13,10 +13,10 @@ from typing import NamedTuple
 from maxmargin.cli import data
 from maxmargin.cli.output import Output, add_output_options
 from maxmargin.datasets import DataFileError, find_libsvm_problems, read_samples
-from maxmargin.datasets.column_roles import ColumnChoice
+from maxmargin.datasets.column_roles import ColumnSelection
 from maxmargin.datasets.compression import Source, open_bytes, source_name
+from maxmargin.datasets.csv_files import find_csv_problems
 from maxmargin.datasets.sample_files import find_format, format_by_content
-from maxmargin.datasets.table_text import find_table_problems
 
 
 class Found(NamedTuple):
@@ -84,7 +84,7 @@ def _problems_of(source: Source, name: str, found: str, options: argparse.Namesp
             label=options.label,
             query=options.query,
             ignore=options.ignore,
-            words=data.known_words(options.one_hot),
+            categorical=data.known_words(options.one_hot),
         )
     except DataFileError as error:
         return [Found(error.line, error.message)]
@@ -92,9 +92,9 @@ def _problems_of(source: Source, name: str, found: str, options: argparse.Namesp
 
 
 def _problems_of_table(source: Source, name: str, found: str, options: argparse.Namespace) -> list[Found]:
-    choice = ColumnChoice(options.label, options.query, options.ignore, data.known_words(options.one_hot))
+    choice = ColumnSelection(options.label, options.query, options.ignore, data.known_words(options.one_hot))
     with open_bytes(source) as stream:
-        problems = find_table_problems(
+        problems = find_csv_problems(
             stream,
             name,
             choice,

@@ -100,7 +100,7 @@ def read_data(
         label=options.label,
         query=options.query,
         ignore=options.ignore,
-        words=words,
+        categorical=words,
         header=HEADERS[options.header],
         n_features=n_features,
         zero_based=FIRST_INDICES[options.first_index],
@@ -203,7 +203,7 @@ def _columns(text: str) -> Sequence[str | int]:
 def known_words(path: Path | None) -> str | Mapping[str, Sequence[str]]:
     """Return what becomes of words: refused, encoded, or encoded as a file says."""
     if path is None:
-        return "refuse"
+        return "error"
     if not path.exists():
         return "one-hot"
     try:

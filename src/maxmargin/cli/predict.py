@@ -20,7 +20,7 @@ from maxmargin.cli import data
 from maxmargin.cli.model_data import GivenModel, add_ranges_option
 from maxmargin.cli.output import Output, add_output_options
 from maxmargin.datasets.compression import create_bytes
-from maxmargin.datasets.sample_files import complete_or_not, format_by_name
+from maxmargin.datasets.sample_files import atomic_target, format_by_name
 
 #: What stands between the columns of an answer, by the suffix of its file; a blank elsewhere, as LIBSVM has it.
 SEPARATORS = {"csv": ",", "tsv": "\t"}
@@ -197,5 +197,5 @@ def _opened(out: str) -> Iterator[TextIO]:
     if out == "-":
         yield sys.stdout
         return
-    with complete_or_not(out) as path, create_bytes(path) as stream, io.TextIOWrapper(stream, encoding="utf-8") as file:
+    with atomic_target(out) as path, create_bytes(path) as stream, io.TextIOWrapper(stream, encoding="utf-8") as file:
         yield file

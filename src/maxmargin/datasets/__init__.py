@@ -1,10 +1,17 @@
-"""Data from files, data to try things on, and data brought to a common range."""
+"""Reading, writing, generating and scaling data.
 
-from maxmargin.datasets.errors import DataFileError
-from maxmargin.datasets.generators import bananas, chessboard, rings, spirals, two_gaussians, xor
-from maxmargin.datasets.libsvm_problems import Problem, find_libsvm_problems
-from maxmargin.datasets.libsvm_text import dump_libsvm, iterate_libsvm, load_libsvm
-from maxmargin.datasets.literature import (
+- `sample_files`: `read_samples` and `write_samples` for all formats
+- `libsvm_reader`, `libsvm_writer`, `libsvm_diagnostics`: LIBSVM format, in blocks (`text_blocks`)
+- `csv_files`, `csv_lines`, `arrow_files`, `numpy_files`: tables and arrays; `table`, `column_roles` and
+  `categorical_columns` assign roles to columns and encode strings
+- `compression`: plain and compressed files; `errors`: `DataFileError`
+- `samples`: the result of reading; `scaling`: feature scaling compatible with svm-scale
+- `generators`, `benchmark_generators`: synthetic data
+
+Public: the names below.
+"""
+
+from maxmargin.datasets.benchmark_generators import (
     documents,
     friedman1,
     outliers,
@@ -14,13 +21,18 @@ from maxmargin.datasets.literature import (
     twonorm,
     waveform,
 )
+from maxmargin.datasets.errors import DataFileError
+from maxmargin.datasets.generators import bananas, chessboard, rings, spirals, two_gaussians, xor
+from maxmargin.datasets.libsvm_diagnostics import FileProblem, find_libsvm_problems
+from maxmargin.datasets.libsvm_reader import iterate_libsvm, load_libsvm
+from maxmargin.datasets.libsvm_writer import dump_libsvm
 from maxmargin.datasets.sample_files import read_samples, write_samples
 from maxmargin.datasets.samples import Samples
 from maxmargin.datasets.scaling import Scaling
 
 __all__ = [
     "DataFileError",
-    "Problem",
+    "FileProblem",
     "Samples",
     "Scaling",
     "bananas",

@@ -1,7 +1,6 @@
-"""Which column of a table is what: the label, the query, features, or nothing.
+"""Roles of the columns of a table: label, query, feature or ignored.
 
-Tables come from text (CSV), from Parquet and Arrow, and as arrays (npy). Columns are asked for by name or by position;
-what nobody asked for is a feature.
+Used for CSV, Parquet, Arrow and .npy files. Columns are selected by name or by position; the others are features.
 """
 
 from __future__ import annotations
@@ -9,107 +8,112 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from maxmargin.datasets.categorical_columns import Categorical, listed
 from maxmargin.datasets.errors import DataFileError
-from maxmargin.datasets.word_columns import Words, listed
 
-#: A column with one of these names has the labels, unless somebody says otherwise; without one it is the last.
+#: With label="auto" a column with one of these names is the label; without one it is the last column.
 LABEL_NAMES = ("label", "target", "class")
 
 
 @dataclass(frozen=True)
 class ColumnRoles:
-    """Positions of labels, queries and features; and what all columns are called, by a heading or by number."""
+    """Positions of label, query and features, and the names of all columns (from the header, or 1, 2, …)."""
 
     names: tuple[str, ...]
-    named: bool
+    has_header: bool
     label: int | None
     query: int | None
     features: tuple[int, ...]
 
     @property
     def label_name(self) -> str | None:
-        """What the heading calls the labels."""
-        return None if self.label is None or not self.named else self.names[self.label]
+        """Name of the label column in the header."""
+        return None if self.label is None or not self.has_header else self.names[self.label]
 
 
 @dataclass(frozen=True)
-class ColumnChoice:
-    """What a reader was asked for, before it has seen the table.
+class ColumnSelection:
+    """The columns that a reader was asked for, by name or position.
 
     Attributes
     ----------
     label : str, int or None
-        "auto": the column called label, target or class, else the last; but none, if without it there would be one
-        feature less than `n_features`. "first", "last", a name, or a position as in Python. None: there are no labels.
+        "auto": the column named label, target or class, otherwise the last one; but none if all columns are needed
+        for `n_features`. "first", "last", a name, or an index as in Python. None: there are no labels.
     query : str, int or None
-        Name or position of the column that says which samples belong together, for ranking.
+        Name or position of the query column (for ranking).
     ignore : sequence of str or int
-        Columns to leave out.
-    words : "refuse", "one-hot" or mapping
-        What becomes of columns of words.
+        Columns to ignore.
+    categorical : "error", "one-hot" or mapping
+        Treatment of columns of strings.
     n_features : int or None
-        So many features must come out.
+        Required number of features.
     """
 
     label: str | int | None = "auto"
     query: str | int | None = None
     ignore: Sequence[str | int] = ()
-    words: Words = "refuse"
+    categorical: Categorical = "error"
     n_features: int | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.words, str) and self.words not in ("refuse", "one-hot"):
-            raise ValueError(f"words must be 'refuse', 'one-hot' or lists of words by column, not {self.words!r}")
+        if isinstance(self.categorical, str) and self.categorical not in ("error", "one-hot"):
+            raise ValueError(
+                f"categorical must be 'error', 'one-hot' or a mapping of column names to categories, "
+                f"not {self.categorical!r}"
+            )
 
-    def resolve(self, file: object, names: Sequence[str] | None, width: int) -> ColumnRoles:
-        """Return the roles of so many columns, whose names are in a heading or not known (then they are 1, 2, …)."""
-        called = tuple(str(column + 1) for column in range(width)) if names is None else tuple(names)
-        self._check_names(file, called)
-        for column in () if isinstance(self.words, str) else self.words:
-            _position(file, called, column)
-        query = None if self.query is None else _position(file, called, self.query)
-        left_out = {_position(file, called, column) for column in self.ignore} | ({query} - {None})
-        open_columns = [column for column in range(width) if column not in left_out]
-        label = self._label(file, called, open_columns, names is not None)
-        if label is not None and label in left_out:
-            raise DataFileError(file, f"column {called[label]!r} cannot be the label and something else")
-        features = tuple(column for column in open_columns if column != label)
+    def resolve(self, file: object, header: Sequence[str] | None, width: int) -> ColumnRoles:
+        """Return the roles of the columns of a table; without a header their names are 1, 2, …."""
+        names = tuple(str(column + 1) for column in range(width)) if header is None else tuple(header)
+        self._check_names(file, names)
+        for column in () if isinstance(self.categorical, str) else self.categorical:
+            _position(file, names, column)
+        query = None if self.query is None else _position(file, names, self.query)
+        excluded = {_position(file, names, column) for column in self.ignore} | ({query} - {None})
+        remaining = [column for column in range(width) if column not in excluded]
+        label = self._label(file, names, remaining, header is not None)
+        if label is not None and label in excluded:
+            raise DataFileError(
+                file, f"column {names[label]!r} is selected as the label and also as query or ignored; choose one role"
+            )
+        features = tuple(column for column in remaining if column != label)
         if not features:
-            raise DataFileError(file, f"there is no column of features among {width}, only {listed(called)}")
-        return ColumnRoles(called, names is not None, label, query, features)
+            raise DataFileError(file, f"no feature column is left among the {width} columns {listed(names)}")
+        return ColumnRoles(names, header is not None, label, query, features)
 
-    def _label(self, file: object, names: Sequence[str], columns: Sequence[int], named: bool) -> int | None:
+    def _label(self, file: object, names: Sequence[str], columns: Sequence[int], has_header: bool) -> int | None:
         if self.label is None or not columns:
             return None
         if self.label != "auto":
             return _position(file, names, self.label)
-        if self.n_features is not None and len(columns) == self._raw_features():
+        if self.n_features is not None and len(columns) == self._feature_columns():
             return None
-        if named:
+        if has_header:
             by_name = {names[column].lower(): column for column in columns}
             for name in LABEL_NAMES:
                 if name in by_name:
                     return by_name[name]
         return columns[-1]
 
-    def _raw_features(self) -> int | None:
-        """Return how many columns of the table become so many features."""
-        if self.n_features is None or isinstance(self.words, str):
+    def _feature_columns(self) -> int | None:
+        """Return the number of table columns that are encoded as `n_features` features."""
+        if self.n_features is None or isinstance(self.categorical, str):
             return self.n_features
-        return self.n_features - sum(len(words) - 1 for words in self.words.values())
+        return self.n_features - sum(len(categories) - 1 for categories in self.categorical.values())
 
     def _check_names(self, file: object, names: Sequence[str]) -> None:
-        twice = [name for position, name in enumerate(names) if name in names[:position]] if self._uses_names() else []
-        if twice:
-            raise DataFileError(file, f"two columns are called {twice[0]!r}; give them different names")
+        duplicates = [name for at, name in enumerate(names) if name in names[:at]] if self._uses_names() else []
+        if duplicates:
+            raise DataFileError(file, f"two columns are named {duplicates[0]!r}; give them different names")
 
     def _uses_names(self) -> bool:
-        asked = (self.label if self.label not in ("auto", "first", "last") else None, self.query, *self.ignore)
-        return not isinstance(self.words, str) or any(isinstance(column, str) for column in asked)
+        selected = (self.label if self.label not in ("auto", "first", "last") else None, self.query, *self.ignore)
+        return not isinstance(self.categorical, str) or any(isinstance(column, str) for column in selected)
 
 
 def _position(file: object, names: Sequence[str], column: str | int) -> int:
-    """Return where a column is."""
+    """Return the position of a column given by name or index."""
     if isinstance(column, str) and column in names:
         return names.index(column)
     if column in ("first", "last"):
@@ -117,5 +121,5 @@ def _position(file: object, names: Sequence[str], column: str | int) -> int:
     if isinstance(column, int) and -len(names) <= column < len(names):
         return column % len(names)
     if isinstance(column, str):
-        raise DataFileError(file, f"no column is called {column!r}; there are {listed(names)}")
-    raise DataFileError(file, f"there is no column at position {column}; there are {len(names)}")
+        raise DataFileError(file, f"there is no column named {column!r}; the columns are {listed(names)}")
+    raise DataFileError(file, f"there is no column at position {column}; there are {len(names)} columns")

@@ -1,8 +1,7 @@
-"""Files of bytes by path, from standard input or from the caller, compressed or not.
+"""Open plain or compressed files, standard input or file objects for reading and writing bytes.
 
-Compressed files (gzip, bzip2, xz) are known by their first bytes, not by their names. They are decompressed piece by
-piece in a thread of their own, a few pieces ahead of who reads: decompression lets go of the interpreter lock, so
-a reader that has something to do with the bytes does not wait for them. What is written is compressed as the name says.
+Compressed files (gzip, bzip2, xz) are recognised by their first bytes when reading, and by their suffix when writing.
+A thread decompresses a few chunks ahead of the reader; decompression releases the GIL, so both run in parallel.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ from typing import IO, Any, BinaryIO, Protocol, TypeAlias
 
 from maxmargin.datasets.errors import DataFileError
 
-#: What bytes are read from or written to: a path, "-" for standard input or output, or an open binary file.
+#: A path, "-" for standard input or output, or an open binary file.
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes]
 
-#: Compressed bytes that are read at once, and decompressed bytes of a piece.
+#: Number of compressed bytes read at once, and of decompressed bytes in a chunk.
 COMPRESSED_BYTES = 2**16
-PIECE_BYTES = 2**20
+CHUNK_BYTES = 2**20
 
-#: Pieces that may wait to be read.
-PIECES_AHEAD = 8
+#: Number of decompressed chunks in the queue.
+QUEUED_CHUNKS = 8
 
 
 class _Decompressor(Protocol):
-    """One member of a compressed file; several may follow one another."""
+    """Decompressor of one member of a compressed file, which may have several."""
 
     eof: bool
     unused_data: bytes
@@ -49,7 +48,7 @@ class _Decompressor(Protocol):
 
 
 class _GzipMember:
-    """zlib's decompressor with the manners of the others: it keeps what it has not used yet."""
+    """zlib's decompressor with the interface of those of bz2 and lzma."""
 
     def __init__(self) -> None:
         self._zlib = zlib.decompressobj(wbits=31)
@@ -70,14 +69,14 @@ class _GzipMember:
         return self._zlib.decompress(self._zlib.unconsumed_tail + data, max_length)
 
 
-#: First bytes, name, and decompressor of each kind.
+#: First bytes, name and decompressor of each format.
 KINDS: tuple[tuple[bytes, str, Callable[[], Any]], ...] = (
     (b"\x1f\x8b", "gzip", _GzipMember),
     (b"BZh", "bzip2", bz2.BZ2Decompressor),
     (b"\xfd7zXZ\x00", "xz", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)),
 )
 
-#: What opens a file to write, by the suffix of its name.
+#: Function that opens a file for writing, by suffix.
 WRITERS: dict[str, Callable[[str, str], Any]] = {
     ".gz": partial(gzip.open, compresslevel=6),
     ".bz2": bz2.open,
@@ -86,7 +85,7 @@ WRITERS: dict[str, Callable[[str, str], Any]] = {
 
 
 def source_name(source: Source) -> str:
-    """Return what a source is called in messages."""
+    """Return the name of a source for messages."""
     if isinstance(source, str | os.PathLike):
         return "standard input" if source == "-" else os.fspath(source)
     name = getattr(source, "name", None)
@@ -94,14 +93,14 @@ def source_name(source: Source) -> str:
 
 
 def open_bytes(source: Source) -> io.BufferedReader:
-    """Return a stream of the bytes of a path, of standard input ("-") or of an open binary file, decompressed.
+    """Return a stream of the decompressed bytes of a path, of standard input ("-") or of an open binary file.
 
-    Closing it closes what was opened here, and leaves an open file of the caller's open.
+    Closing the stream does not close a file object of the caller.
 
     Raises
     ------
     DataFileError
-        While reading, where a compressed file is damaged or ends early.
+        While reading, if a compressed file is damaged or truncated.
     """
     file = _RawFile(source)
     try:
@@ -111,20 +110,20 @@ def open_bytes(source: Source) -> io.BufferedReader:
         raise
     for magic, kind, member in KINDS:
         if head.startswith(magic):
-            return io.BufferedReader(_Ahead(file, _decompress(file, head, kind, member)))
-    return io.BufferedReader(_Plain(file, head))
+            return io.BufferedReader(_DecompressedStream(file, _decompress(file, head, kind, member)))
+    return io.BufferedReader(_PlainStream(file, head))
 
 
-def share_read(stream: io.BufferedReader) -> float | None:
-    """Return about which part of a stream of `open_bytes` has been read, None if nobody can know."""
+def fraction_read(stream: io.BufferedReader) -> float | None:
+    """Return the approximate fraction of a stream of `open_bytes` read so far, None if its size is unknown."""
     raw = stream.raw
-    if not isinstance(raw, _Plain | _Ahead) or not raw.file.size:
+    if not isinstance(raw, _PlainStream | _DecompressedStream) or not raw.file.size:
         return None
-    return min(1.0, (raw.file.taken if isinstance(raw, _Plain) else raw.taken) / raw.file.size)
+    return min(1.0, (raw.file.bytes_read if isinstance(raw, _PlainStream) else raw.bytes_read) / raw.file.size)
 
 
 def create_bytes(target: Source) -> AbstractContextManager[BinaryIO]:
-    """Return a context with a binary file to write to: a path, compressed as its suffix says, "-", or an open file."""
+    """Return a context manager of a binary file for writing; a path is compressed according to its suffix."""
     if isinstance(target, str | os.PathLike):
         if target == "-":
             return nullcontext(sys.stdout.buffer)
@@ -132,34 +131,34 @@ def create_bytes(target: Source) -> AbstractContextManager[BinaryIO]:
         opened: AbstractContextManager[BinaryIO] = WRITERS.get(Path(path).suffix, open)(path, "wb")
         return opened
     if not hasattr(target, "write"):
-        raise TypeError(f"data are written to a path or a binary file, not to {type(target).__name__}")
+        raise TypeError(f"the target must be a path or a binary file, not {type(target).__name__}")
     return nullcontext(target)  # type: ignore[arg-type]
 
 
 class _RawFile:
-    """What has the bytes, unbuffered where that is ours to say, and how many of them were taken."""
+    """The unbuffered source and the number of bytes read from it."""
 
     def __init__(self, source: Source) -> None:
         self.name = source_name(source)
-        self.owned = False  # whether it is ours to close
-        self.taken = 0
+        self.owned = False  # whether `close` closes it
+        self.bytes_read = 0
         self.raw: Any = source
         if isinstance(source, str | os.PathLike):
             self.owned = source != "-"
             self.raw = io.FileIO(os.fspath(source)) if self.owned else _standard_input()
         elif not hasattr(source, "read"):
-            raise TypeError(f"data are read from a path or a binary file, not from {type(source).__name__}")
+            raise TypeError(f"the source must be a path or a binary file, not {type(source).__name__}")
         self.size = _size(self.raw)
 
     def read(self, size: int) -> bytes:
         data = self.raw.read(size)
         if not isinstance(data, bytes):
-            raise TypeError("the file must be open for reading bytes: use mode 'rb'")
-        self.taken += len(data)
+            raise TypeError("the file must be opened in binary mode: use mode 'rb'")
+        self.bytes_read += len(data)
         return data
 
     def read_at_least(self, size: int) -> bytes:
-        """Return at least so many bytes, or all that there are: a pipe may give them one by one."""
+        """Return at least this number of bytes, or all; a pipe may return fewer per call."""
         head = b""
         while len(head) < size and (data := self.read(size - len(head))):
             head += data
@@ -171,7 +170,7 @@ class _RawFile:
             buffer[: len(data)] = data
             return len(data)
         size = self.raw.readinto(buffer) or 0
-        self.taken += size
+        self.bytes_read += size
         return size
 
     def close(self) -> None:
@@ -180,21 +179,21 @@ class _RawFile:
 
 
 def _standard_input() -> Any:
-    """Return standard input without the buffer, whose lock a thread that waits for input would hold for ever."""
+    """Return unbuffered standard input: a thread blocked on the buffered one would hold its lock."""
     return getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
 
 
 def _size(raw: Any) -> int | None:
-    """Return how many bytes follow, None if they are not in a plain file."""
+    """Return the number of remaining bytes of a regular file, None for other sources."""
     try:
         status = os.fstat(raw.fileno())
         return status.st_size - raw.tell() if stat.S_ISREG(status.st_mode) else None
-    except (AttributeError, OSError):  # nothing of the system's
+    except (AttributeError, OSError):  # not a file of the operating system
         return None
 
 
-class _Plain(io.RawIOBase):
-    """The first bytes, which were read to see what they are, and the rest."""
+class _PlainStream(io.RawIOBase):
+    """The bytes read to recognise the format, followed by the rest of the file."""
 
     def __init__(self, file: _RawFile, head: bytes) -> None:
         self.file, self._head = file, head
@@ -215,56 +214,54 @@ class _Plain(io.RawIOBase):
 
 
 def _decompress(file: _RawFile, head: bytes, kind: str, member: Callable[[], _Decompressor]) -> Iterator[bytes]:
-    """Yield the pieces of a file of one or several compressed members."""
+    """Yield decompressed chunks of a file of one or several compressed members."""
     data = head + file.read(COMPRESSED_BYTES)
     while data:
         current = member()
         while not current.eof:
             try:
-                piece = current.decompress(data, PIECE_BYTES)
+                chunk = current.decompress(data, CHUNK_BYTES)
             except (zlib.error, OSError, lzma.LZMAError, EOFError) as error:
                 raise DataFileError(file.name, f"the {kind} file is damaged ({error}); compress it again") from error
             data = b""
-            if piece:
-                yield piece
+            if chunk:
+                yield chunk
             if not current.eof and current.needs_input:
                 data = file.read(COMPRESSED_BYTES)
                 if not data:
-                    raise DataFileError(
-                        file.name, f"the {kind} file ends early; it was cut off or not written to its end"
-                    )
+                    raise DataFileError(file.name, f"the {kind} file is truncated; compress or download it again")
         data = current.unused_data or file.read(COMPRESSED_BYTES)
-        while data and not data.strip(b"\0"):  # noughts may fill up the last block of a tape or disc
+        while data and not data.strip(b"\0"):  # zero padding of the last block
             data = file.read(COMPRESSED_BYTES)
 
 
-class _Ahead(io.RawIOBase):
-    """Bytes from pieces that another thread prepares."""
+class _DecompressedStream(io.RawIOBase):
+    """Bytes of chunks that another thread decompresses."""
 
-    def __init__(self, file: _RawFile, pieces: Iterator[bytes]) -> None:
+    def __init__(self, file: _RawFile, chunks: Iterator[bytes]) -> None:
         self.file = file
-        self.taken = 0  # compressed bytes of the pieces that have been read
-        self._ready: Queue[tuple[bytes | BaseException, int]] = Queue(PIECES_AHEAD)
-        self._piece = memoryview(b"")
-        self._stopped = False
-        # A daemon: whoever is interrupted while standard input is silent must be able to leave.
-        Thread(target=self._prepare, args=(pieces,), daemon=True).start()
+        self.bytes_read = 0  # compressed bytes of the chunks read so far
+        self._queue: Queue[tuple[bytes | BaseException, int]] = Queue(QUEUED_CHUNKS)
+        self._chunk = memoryview(b"")
+        self._stop_requested = False
+        # A daemon, so that the process can exit while the thread waits for standard input.
+        Thread(target=self._fill_queue, args=(chunks,), daemon=True).start()
 
-    def _prepare(self, pieces: Iterator[bytes]) -> None:
+    def _fill_queue(self, chunks: Iterator[bytes]) -> None:
         try:
-            for piece in pieces:
-                if not self._hand_over(piece):
+            for chunk in chunks:
+                if not self._put(chunk):
                     return
-            self._hand_over(b"")
-        except BaseException as error:  # it is raised again where the bytes are read
-            self._hand_over(error)
+            self._put(b"")
+        except BaseException as error:  # raised again by the reader
+            self._put(error)
         finally:
             self.file.close()
 
-    def _hand_over(self, piece: bytes | BaseException) -> bool:
-        while not self._stopped:
+    def _put(self, chunk: bytes | BaseException) -> bool:
+        while not self._stop_requested:
             try:
-                self._ready.put((piece, self.file.taken), timeout=0.1)
+                self._queue.put((chunk, self.file.bytes_read), timeout=0.1)
                 return True
             except Full:
                 continue
@@ -274,22 +271,22 @@ class _Ahead(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        if not self._piece:
-            piece, self.taken = self._ready.get()
-            if not piece or isinstance(piece, BaseException):
-                self._ready.put((piece, self.taken))  # whoever asks again hears it again
-                if isinstance(piece, BaseException):
-                    raise piece
-            self._piece = memoryview(piece)
-        size = min(len(buffer), len(self._piece))
-        buffer[:size] = self._piece[:size]
-        self._piece = self._piece[size:]
+        if not self._chunk:
+            chunk, self.bytes_read = self._queue.get()
+            if not chunk or isinstance(chunk, BaseException):
+                self._queue.put((chunk, self.bytes_read))  # further reads get the same result
+                if isinstance(chunk, BaseException):
+                    raise chunk
+            self._chunk = memoryview(chunk)
+        size = min(len(buffer), len(self._chunk))
+        buffer[:size] = self._chunk[:size]
+        self._chunk = self._chunk[size:]
         return size
 
     def close(self) -> None:
-        self._stopped = True
+        self._stop_requested = True
         try:
             while True:
-                self._ready.get_nowait()
+                self._queue.get_nowait()
         except Empty:
             super().close()

@@ -1,19 +1,19 @@
-"""What is wrong with a file of data, and where."""
+"""The error class of the data file readers."""
 
 from __future__ import annotations
 
 
 class DataFileError(ValueError):
-    """A file of data that cannot be read: which one, the line if there is one, what is wrong and what would be right.
+    """A data file cannot be read or written. The message names the file, the line, the problem and a remedy.
 
     Parameters
     ----------
     name : str or path
-        What the file is called.
+        Name of the file.
     message : str
-        What is wrong.
+        The problem.
     line : int, optional
-        Where, counted from 1.
+        Line number, from 1.
     """
 
     def __init__(self, name: object, message: str, line: int | None = None) -> None:

@@ -1,18 +1,18 @@
-"""Samples from files of every kind, and back.
+"""Read and write samples in several file formats.
 
 =========  ==========================================  ==========================================================
-format     suffix                                      what is in it
+format     suffix                                      content
 =========  ==========================================  ==========================================================
 libsvm     .libsvm .svm .svmlight .dat .txt or none    a line for each sample: label index:value index:value …
-csv        .csv                                        cells with commas, semicolons or tabs between them
-tsv        .tsv .tab                                   cells with tabs between them
+csv        .csv                                        values separated by commas, semicolons or tabs
+tsv        .tsv .tab                                   values separated by tabs
 npz        .npz                                        arrays X and y, or a sparse matrix
-npy        .npy                                        a table of numbers, one column is the label
-parquet    .parquet .pq                                columns, by pyarrow
-arrow      .arrow .feather .ipc                        columns, by pyarrow
+npy        .npy                                        two-dimensional array, one column is the label
+parquet    .parquet .pq                                table, requires pyarrow
+arrow      .arrow .feather .ipc                        table, requires pyarrow
 =========  ==========================================  ==========================================================
 
-Each may be compressed (.gz, .bz2, .xz). A file with another suffix is looked into.
+Each may be compressed (.gz, .bz2, .xz). The format of a file with another suffix is detected by its content.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ from typing import IO
 
 import numpy as np
 
-from maxmargin.datasets.arrays import read_npy, read_npz, write_npy, write_npz
-from maxmargin.datasets.column_roles import ColumnChoice
-from maxmargin.datasets.columnar import read_arrow, read_parquet, write_arrow, write_parquet
+from maxmargin.datasets.arrow_files import read_arrow, read_parquet, write_arrow, write_parquet
+from maxmargin.datasets.categorical_columns import Categorical
+from maxmargin.datasets.column_roles import ColumnSelection
 from maxmargin.datasets.compression import WRITERS, Source, create_bytes, open_bytes, source_name
+from maxmargin.datasets.csv_files import read_csv, write_csv
 from maxmargin.datasets.errors import DataFileError
-from maxmargin.datasets.libsvm_text import ZeroBased, dump_libsvm, load_libsvm_with_base
+from maxmargin.datasets.libsvm_reader import ZeroBased, load_libsvm_with_base
+from maxmargin.datasets.libsvm_writer import dump_libsvm
+from maxmargin.datasets.numpy_files import read_npy, read_npz, write_npy, write_npz
 from maxmargin.datasets.samples import Samples
-from maxmargin.datasets.table_text import read_table, write_table
-from maxmargin.datasets.word_columns import Words
 
-#: The formats by the suffix of a file's name.
+#: Format by suffix.
 SUFFIXES = {
     ".libsvm": "libsvm", ".svm": "libsvm", ".svmlight": "libsvm",
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".npz": "npz", ".npy": "npy",
@@ -46,8 +47,8 @@ SUFFIXES = {
 
 FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
 
-#: How files begin that are no text.
-BEGINNINGS = {
+#: First bytes of the binary formats.
+MAGIC_BYTES = {
     b"PK\x03\x04": "npz",
     b"\x93NUMPY": "npy",
     b"PAR1": "parquet",
@@ -55,11 +56,11 @@ BEGINNINGS = {
     b"\xff\xff\xff\xff": "arrow",
 }
 
-#: A line of LIBSVM text: a label, or several with commas between them, and pairs; or a number alone.
+#: A line in LIBSVM format: one or several labels and index:value pairs, or a single number.
 LIBSVM_LINE = re.compile(rb"\s*([-+.\w]+(,[-+.\w]+)*(\s+(qid|\d+):\S+)+|[-+]?[\d.]+)\s*(#.*)?$")
 
-#: So much of a file is looked into.
-GLANCE = 1 << 16
+#: Number of bytes used to detect the format.
+DETECTION_BYTES = 1 << 16
 
 
 def read_samples(
@@ -69,7 +70,7 @@ def read_samples(
     label: str | int | None = "auto",
     query: str | int | None = None,
     ignore: Sequence[str | int] = (),
-    words: Words = "refuse",
+    categorical: Categorical = "error",
     header: bool | str = "auto",
     n_features: int | None = None,
     zero_based: ZeroBased = "auto",
@@ -80,28 +81,28 @@ def read_samples(
     Parameters
     ----------
     source : str, path or binary file
-        "-" is standard input. Files may be compressed with gzip, bzip2 or xz.
+        "-" for standard input. Files may be compressed with gzip, bzip2 or xz.
     format : {"libsvm", "csv", "tsv", "npz", "npy", "parquet", "arrow"} or None
-        None: by the name's suffix, and else by what is in the file.
+        By default detected by the suffix, otherwise by the content of the file.
     label : str, int or None
-        Which column of a table is the label: "auto" (the one called label, target or class, else the last), "first",
-        "last", a name, or a position as in Python. None: there are none, or they are not wanted. With "auto" and
-        `n_features`, a table that has just so many columns has no labels.
+        Label column of a table: "auto" (the column named label, target or class, otherwise the last one), "first",
+        "last", a name, or an index as in Python. None: ignore labels. With "auto" and `n_features`, a table with
+        exactly that many columns has no labels.
     query : str, int or None
-        Which column of a table says which samples belong together, for ranking; LIBSVM text (qid) and .npz say it.
+        Query column of a table, for ranking. LIBSVM format (qid) and .npz files mark queries themselves.
     ignore : sequence of str or int
-        Columns of a table to leave out.
-    words : {"refuse", "one-hot"} or mapping of str to sequence of str
-        What becomes of columns of words: an error that lists them; a column of 0 and 1 for each word; or the same for
-        the words given by column, as in `Samples.categories` of other samples, so that the columns are the same.
+        Columns of a table to ignore.
+    categorical : {"error", "one-hot"} or mapping of str to sequence of str
+        Treatment of columns of strings: an error that lists them; one-hot encoding; or one-hot encoding with the
+        given categories by column name, such as `Samples.categories` of the training data.
     header : bool or "auto"
-        Whether the first line of a text with a table is a heading; "auto": if it has a word above a number.
+        Whether the first line of a CSV file is a header; "auto": if it has text above a number.
     n_features : int or None
-        So many features are needed. In LIBSVM text, where zeros are left out, there may be fewer.
+        Required number of features; files in LIBSVM format may have fewer.
     zero_based : bool or "auto"
-        Whether indices in LIBSVM text begin with 0; "auto": if there is one.
+        Whether indices in LIBSVM format start at 0; "auto": if index 0 occurs.
     n_jobs : int or None
-        Threads for LIBSVM text.
+        Number of threads for LIBSVM format; by default all cores.
 
     Returns
     -------
@@ -110,7 +111,7 @@ def read_samples(
     Raises
     ------
     DataFileError
-        If the file cannot be read; the message names the line.
+        If the file cannot be read; the message names the line and the problem.
 
     Examples
     --------
@@ -124,22 +125,22 @@ def read_samples(
     >>> samples.y
     array(['setosa', 'versicolor'], dtype='<U10')
     """
-    choice = ColumnChoice(label, query, ignore, words, n_features)
+    selection = ColumnSelection(label, query, ignore, categorical, n_features)
     name = source_name(source)
     _check_format(format)
-    found = format or find_format(source)
+    kind = format or find_format(source)
     with open_bytes(source) as opened:
         stream: IO[bytes] = opened
-        if found is None:  # a pipe, which cannot be read twice
-            start = opened.read(GLANCE)
-            found = format_by_content(start, name)
+        if kind is None:  # a pipe, which cannot be read twice
+            start = opened.read(DETECTION_BYTES)
+            kind = format_by_content(start, name)
             stream = io.BytesIO(start + opened.read())
-        if found == "libsvm":
-            return _read_libsvm(stream, name, choice, zero_based, n_jobs)
-        if found in ("csv", "tsv"):
-            return read_table(stream, name, choice, delimiter="\t" if found == "tsv" else None, header=header)
-        reader = {"npz": read_npz, "npy": read_npy, "parquet": read_parquet, "arrow": read_arrow}[found]
-        return reader(io.BytesIO(stream.read()), name, choice)  # they jump about in it
+        if kind == "libsvm":
+            return _read_libsvm(stream, name, selection, zero_based, n_jobs)
+        if kind in ("csv", "tsv"):
+            return read_csv(stream, name, selection, delimiter="\t" if kind == "tsv" else None, header=header)
+        reader = {"npz": read_npz, "npy": read_npy, "parquet": read_parquet, "arrow": read_arrow}[kind]
+        return reader(io.BytesIO(stream.read()), name, selection)  # these readers seek
 
 
 def write_samples(samples: Samples, target: Source, format: str | None = None) -> None:
@@ -148,29 +149,29 @@ def write_samples(samples: Samples, target: Source, format: str | None = None) -
     Parameters
     ----------
     samples : Samples
-        LIBSVM text has no place for names, nor for labels that are words; .npy has none for queries either.
+        LIBSVM format cannot store names or string labels, .npy files cannot store queries either.
     target : str, path or binary file
-        "-" is standard output. With a further suffix .gz, .bz2 or .xz the file is compressed. A file that is there is
-        replaced when the new one is complete.
+        "-" for standard output. With an additional suffix .gz, .bz2 or .xz the file is compressed. An existing file
+        is replaced when the new one is complete.
     format : {"libsvm", "csv", "tsv", "npz", "npy", "parquet", "arrow"} or None
-        None: by the name's suffix, and LIBSVM text if that says nothing.
+        By default detected by the suffix, otherwise LIBSVM format.
     """
     _check_format(format)
-    found = format or format_by_name(target) or "libsvm"
-    with complete_or_not(target) as path, create_bytes(path) as stream:
-        if found == "libsvm":
+    kind = format or format_by_name(target) or "libsvm"
+    with atomic_target(target) as path, create_bytes(path) as stream:
+        if kind == "libsvm":
             _write_libsvm(samples, stream)
-        elif found in ("csv", "tsv"):
-            write_table(samples, stream, "\t" if found == "tsv" else ",")
+        elif kind in ("csv", "tsv"):
+            write_csv(samples, stream, "\t" if kind == "tsv" else ",")
         else:
-            writer = {"npz": write_npz, "npy": write_npy, "parquet": write_parquet, "arrow": write_arrow}[found]
+            writer = {"npz": write_npz, "npy": write_npy, "parquet": write_parquet, "arrow": write_arrow}[kind]
             writer(samples, stream)
         stream.flush()
 
 
 @contextmanager
-def complete_or_not(target: Source) -> Iterator[Source]:
-    """Write to another file, which takes the place of the one that is meant when it is complete."""
+def atomic_target(target: Source) -> Iterator[Source]:
+    """Provide a temporary path in the same folder, which replaces the target when the block ends without error."""
     if not isinstance(target, str | os.PathLike) or target == "-":
         yield target
         return
@@ -179,26 +180,26 @@ def complete_or_not(target: Source) -> Iterator[Source]:
         yield target
         return
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"{os.fspath(target)} cannot be written: there is no folder {path.parent}")
-    beside = path.with_name(f".{os.getpid()}.{path.name}")
+        raise FileNotFoundError(f"cannot write {os.fspath(target)}: the folder {path.parent} does not exist")
+    temporary = path.with_name(f".{os.getpid()}.{path.name}")
     try:
-        yield beside
-        os.replace(beside, path)
+        yield temporary
+        os.replace(temporary, path)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def find_format(source: Source) -> str | None:
-    """Return the format of a file, by its name or by what is in it; None for a pipe whose name tells nothing."""
-    found = format_by_name(source)
-    if found is None and isinstance(source, str | os.PathLike) and Path(source).is_file():
+    """Return the format of a file by its suffix or its content; None for a pipe without a known suffix."""
+    kind = format_by_name(source)
+    if kind is None and isinstance(source, str | os.PathLike) and Path(source).is_file():
         with open_bytes(source) as stream:
-            return format_by_content(stream.read(GLANCE), source_name(source))
-    return found
+            return format_by_content(stream.read(DETECTION_BYTES), source_name(source))
+    return kind
 
 
 def format_by_name(source: Source) -> str | None:
-    """Return the format that a file's name tells, if it does."""
+    """Return the format by the suffix, None if the suffix is unknown."""
     path = Path(source_name(source).lower())
     if path.suffix in WRITERS:
         path = path.with_suffix("")
@@ -206,31 +207,34 @@ def format_by_name(source: Source) -> str | None:
 
 
 def format_by_content(start: bytes, name: str) -> str:
-    """Return the format of a file by how it begins."""
-    for beginning, found in BEGINNINGS.items():
-        if start.startswith(beginning):
-            return found
+    """Return the format of a file by its first bytes or lines."""
+    for magic, kind in MAGIC_BYTES.items():
+        if start.startswith(magic):
+            return kind
     lines = [line for line in start.removeprefix(b"\xef\xbb\xbf").splitlines() if line.split(b"#")[0].strip()]
     if not lines:
-        raise DataFileError(name, "there is nothing in it")
+        raise DataFileError(name, "the file is empty")
     if LIBSVM_LINE.match(lines[0]):
         return "libsvm"
     if any(delimiter in lines[0] for delimiter in (b",", b";", b"\t")):
         return "csv"
     raise DataFileError(
-        name, "it has no lines of LIBSVM text 'label index:value …' and no table with commas, semicolons or tabs", 1
+        name,
+        "unknown format: neither LIBSVM format 'label index:value …' nor a table with commas, semicolons or tabs; "
+        "name the format (--format)",
+        1,
     )
 
 
 def _read_libsvm(
-    stream: IO[bytes], name: str, choice: ColumnChoice, zero_based: ZeroBased, n_jobs: int | None
+    stream: IO[bytes], name: str, selection: ColumnSelection, zero_based: ZeroBased, n_jobs: int | None
 ) -> Samples:
     try:
-        X, y, query, from_zero = load_libsvm_with_base(stream, choice.n_features, zero_based, n_jobs)
+        X, y, query, from_zero = load_libsvm_with_base(stream, selection.n_features, zero_based, n_jobs)
     except DataFileError as error:
         raise DataFileError(name, error.message, error.line) from error
     if not len(y):
-        raise DataFileError(name, "there is no sample in it")
+        raise DataFileError(name, "there are no samples in the file")
     for what, finite in (("a value", np.isfinite(X.data)), ("a label", np.isfinite(y))):
         if not finite.all():
             place = int(np.argmin(finite))
@@ -238,12 +242,12 @@ def _read_libsvm(
             raise DataFileError(
                 name, f"sample {sample} has {what} that is not finite; 'maxmargin check' finds the line"
             )
-    return Samples(X, None if choice.label is None else y, query, name=name, zero_based=from_zero)
+    return Samples(X, None if selection.label is None else y, query, name=name, zero_based=from_zero)
 
 
 def _write_libsvm(samples: Samples, stream: IO[bytes]) -> None:
     if samples.y is not None and samples.y.dtype.kind not in "biuf":
-        raise DataFileError(samples.name, "LIBSVM text has numbers as labels, and these are words; number them first")
+        raise DataFileError(samples.name, "LIBSVM format has no string labels; encode them as integers, or write CSV")
     y = np.zeros(len(samples)) if samples.y is None else samples.y
     query = None if samples.query is None else np.unique(samples.query, return_inverse=True)[1] + 1
     dump_libsvm(samples.X, y, stream, query_id=query)

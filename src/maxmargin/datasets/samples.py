@@ -1,4 +1,4 @@
-"""Samples as they come from a file: a table of features, labels if there are any, and what they are called."""
+"""Samples of a data file: features, labels, query ids and names."""
 
 from __future__ import annotations
 
@@ -11,67 +11,67 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-#: Whole numbers as labels are classes if there are at most so many …
-FEW_CLASSES = 10
+#: Integer labels are class labels if there are at most this many distinct values, …
+MAX_CLASSES = 10
 
-#: … or at most so many, each with this many samples on average and none alone.
-MANY_CLASSES, SAMPLES_EACH = 100, 10
+#: … or at most this many with at least this many samples per class on average and two in each class.
+MAX_CLASSES_WITH_SAMPLES, MIN_SAMPLES_PER_CLASS = 100, 10
 
-#: What is wrong with whole numbers that are the same as float64.
-TOO_LARGE = "which are the same to a computer's numbers of 53 bits; use smaller numbers, or words"
+#: Message about integers that are equal as float64.
+INDISTINGUISHABLE = "which are equal as float64; use smaller numbers, or strings"
 
 
 def are_classes(y: np.ndarray) -> bool:
-    """Tell whether labels look like classes, not like numbers to predict: words, or few whole numbers."""
+    """Return whether labels look like classes, not like regression targets: strings, or few distinct integers."""
     if y.dtype.kind not in "fiu":
         return True
     if not np.array_equal(y, np.rint(y)):
         return False
     counts = np.unique(y, return_counts=True)[1]
-    enough = len(y) >= SAMPLES_EACH * len(counts) and counts.min(initial=2) >= 2  # ages have lonely ends, letters none
-    return len(counts) <= FEW_CLASSES or (len(counts) <= MANY_CLASSES and bool(enough))
+    # Integer-valued measurements such as ages usually have extreme values that occur only once.
+    enough = len(y) >= MIN_SAMPLES_PER_CLASS * len(counts) and counts.min(initial=2) >= 2
+    return len(counts) <= MAX_CLASSES or (len(counts) <= MAX_CLASSES_WITH_SAMPLES and bool(enough))
 
 
-def merged(whole: Iterable[int]) -> tuple[int, int] | None:
-    """Return two whole numbers that are the same as float64, if there are such, as beyond 2⁵³ there may be."""
-    different = sorted(set(whole))
-    return next(((a, b) for a, b in pairwise(different) if float(a) == float(b)), None)
+def indistinguishable_pair(integers: Iterable[int]) -> tuple[int, int] | None:
+    """Return two different integers that are equal as float64 (possible beyond 2⁵³), None if there are none."""
+    return next(((a, b) for a, b in pairwise(sorted(set(integers))) if float(a) == float(b)), None)
 
 
 def checksum(*parts: Any) -> str:
-    """Return what tells these matrices and arrays from others: every number, every word and every shape counts."""
+    """Return a hash of the contents, kinds and shapes of matrices and arrays."""
     digest = hashlib.blake2b(digest_size=16)
     for part in parts:
         for array in (part.data, part.indices, part.indptr) if sparse.issparse(part) else (np.asarray(part),):
             digest.update(str((array.dtype.kind, array.shape)).encode())
-            words = array.dtype.kind in "OUS"
-            digest.update(repr(array.tolist()).encode() if words else np.ascontiguousarray(array).data)
+            strings = array.dtype.kind in "OUS"
+            digest.update(repr(array.tolist()).encode() if strings else np.ascontiguousarray(array).data)
     return digest.hexdigest()
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples in rows, and what a file says of them.
+    """Samples of a data file.
 
     Attributes
     ----------
     X : float64 array or CSR matrix of shape (n_samples, n_features)
         All values are finite.
     y : array of shape (n_samples,) or None
-        Labels or targets: float64 if all are numbers, else words. None if there are none.
+        Labels or targets: float64 if all are numbers, otherwise strings. None if there are none.
     query : array of shape (n_samples,) or None
-        Which samples belong together, for ranking.
+        Query id of each sample, for ranking.
     feature_names : tuple of str or None
-        One for each column of X, where a file has them.
+        Names of the columns of X, if the file has names.
     label_name : str or None
-        What the file calls the labels.
+        Name of the label column in the file.
     categories : mapping of str to tuple of str
-        The words of columns that were words in the file: each word has a column of X that is 1 where it stood.
+        Categories of the one-hot encoded columns, by column name.
     name : str
-        What to call the samples in messages.
+        Name of the samples for messages.
     zero_based : bool
-        Whether the file is LIBSVM text whose indices count from 0: other files about the same features do so too,
-        though a 0 may not be there to show it.
+        Whether the file is in LIBSVM format with indices from 0. Other files with the same features then start at 0,
+        too, even if index 0 does not occur in them.
     """
 
     X: Any
@@ -87,28 +87,28 @@ class Samples:
         if not sparse.issparse(self.X) and not isinstance(self.X, np.ndarray):
             raise ValueError(f"X must be an array or a sparse matrix, not {type(self.X).__name__}")
         if self.X.ndim != 2:
-            raise ValueError(f"X must be a table with two dimensions, not {self.X.ndim}")
+            raise ValueError(f"X must have two dimensions, not {self.X.ndim}")
         for what, values in (("y", self.y), ("query", self.query)):
             if values is not None and values.shape != (len(self),):
-                raise ValueError(f"{what} must have a value for each of {len(self)} samples, not shape {values.shape}")
+                raise ValueError(f"{what} must have shape ({len(self)},), one entry per sample, not {values.shape}")
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
-            raise ValueError(f"{len(self.feature_names)} names for {self.n_features} features")
+            raise ValueError(f"X has {self.n_features} features, but there are {len(self.feature_names)} feature_names")
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
 
     @property
     def n_features(self) -> int:
-        """How many columns X has."""
+        """Number of columns of X."""
         return int(self.X.shape[1])
 
     @property
     def is_sparse(self) -> bool:
-        """Whether zeros are left out."""
+        """Whether X is a sparse matrix."""
         return bool(sparse.issparse(self.X))
 
     def take(self, rows: slice | np.ndarray) -> Samples:
-        """Return some of the samples."""
+        """Return the selected rows."""
         return replace(
             self,
             X=self.X[rows],
@@ -117,5 +117,5 @@ class Samples:
         )
 
     def column_names(self) -> tuple[str, ...]:
-        """Return a name for each feature: its own, or its number, counted from 1."""
+        """Return the feature names, or the column numbers from 1 if there are none."""
         return self.feature_names or tuple(str(column + 1) for column in range(self.n_features))

@@ -1,21 +1,21 @@
-"""Features brought to a common range, as LIBSVM's svm-scale does, and its file of ranges.
+"""Scale features to a common range, compatible with LIBSVM's svm-scale and its range files.
 
     x'  =  lower + (upper − lower) (x − minimum) / (maximum − minimum)      for each feature
 
-The smallest and the largest value become exactly `lower` and `upper`. A feature that is constant tells nothing and
-becomes 0; so does one that was not there when the ranges were found. Values beyond the range go beyond the limits. The
-same ranges must be used for the training data and for all that comes later (Hsu, Chang and Lin, *A practical guide to
-support vector classification*), which is what the file is for:
+The smallest and the largest value become exactly `lower` and `upper`. Constant features become 0, as do features that
+did not occur when the ranges were computed. Values outside the range are not clipped. The ranges of the training data
+must be applied to all later data (Hsu, Chang and Lin, *A practical guide to support vector classification*). A range
+file stores them:
 
     y                       (only if targets are scaled)
-    lower upper             their limits
-    minimum maximum         their range
+    lower upper             limits of the targets
+    minimum maximum         range of the targets
     x
     lower upper
-    index minimum maximum   for each feature that is not constant, counted from 1
+    index minimum maximum   for each feature that is not constant, index from 1
 
-Standardising (mean 0, deviation 1) is the same map with limits −1 and 1 and the range mean ± deviation, so LIBSVM reads
-that file too.
+Standardisation (mean 0, standard deviation 1) is the same map with limits −1 and 1 and the range mean ± deviation, so
+that LIBSVM can read its range file, too.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from maxmargin._typing import Floats
 from maxmargin.datasets.errors import DataFileError
 from maxmargin.resources import usable_memory
 
-#: Rows of a sparse matrix that are scaled at once if zeros do not stay zeros.
+#: Number of values of a dense block when a sparse matrix is scaled and zeros become nonzero.
 BLOCK_VALUES = 1 << 22
 
-#: The largest index that a file may have: LIBSVM's are of 32 bits.
-LARGEST_INDEX = 2**31 - 1
+#: The largest index of a range file: LIBSVM's indices are int32.
+MAX_INDEX = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class TargetRange:
-    """The range of targets and the limits that it is brought to."""
+    """Range of the targets, and the limits to which it is scaled."""
 
     minimum: float
     maximum: float
@@ -54,18 +54,18 @@ class TargetRange:
 
 @dataclass(frozen=True)
 class Scaling:
-    """The ranges of features, and the limits that they are brought to.
+    """Ranges of the features, and the limits to which they are scaled.
 
     Attributes
     ----------
     columns : int array of shape (n_scaled,)
-        The features that are not constant, ascending.
+        Indices of the nonconstant features in ascending order.
     minimum, maximum : float arrays of shape (n_scaled,)
-        The range of each.
+        Range of each of them.
     lower, upper : float
-        The limits.
+        Limits of the scaled features.
     target : TargetRange or None
-        The same for targets, if they are scaled.
+        Scaling of the targets.
 
     Examples
     --------
@@ -88,72 +88,72 @@ class Scaling:
 
     @classmethod
     def fit(cls, X: Any, lower: float = -1.0, upper: float = 1.0) -> Scaling:
-        """Return the scaling that brings the range of each feature to the limits."""
+        """Return the scaling of the range of each feature to the limits."""
         low, high = (_row(X.min(axis=0)), _row(X.max(axis=0))) if X.shape[0] else (np.zeros(0), np.zeros(0))
         columns = np.flatnonzero(low != high)
         return cls(columns, low[columns], high[columns], float(lower), float(upper))
 
     @classmethod
     def standardise(cls, X: Any) -> Scaling:
-        """Return the scaling that gives each feature the mean 0 and the deviation 1."""
-        varied = cls.fit(X)
-        mean = _row(X.mean(axis=0))[varied.columns]
+        """Return the scaling of each feature to mean 0 and standard deviation 1."""
+        columns = cls.fit(X).columns
+        mean = _row(X.mean(axis=0))[columns]
         if sparse.issparse(X):
-            part = X.tocsc()[:, varied.columns]
+            part = X.tocsc()[:, columns]
             # Σ (x − m)² = Σ over stored values (x − m)² + (number of zeros) m²
             stored = np.diff(part.indptr)
-            away = part.data - np.repeat(mean, stored)
-            squares = np.add.reduceat(np.append(away**2, 0.0), part.indptr[:-1]) * (stored > 0)
+            centred = part.data - np.repeat(mean, stored)
+            squares = np.add.reduceat(np.append(centred**2, 0.0), part.indptr[:-1]) * (stored > 0)
             squares += (X.shape[0] - stored) * mean**2
             deviation = np.sqrt(squares / X.shape[0])
         else:
-            deviation = X[:, varied.columns].std(axis=0)
+            deviation = X[:, columns].std(axis=0)
         low, high = mean - deviation, mean + deviation
-        told_apart = low < high
-        return cls(varied.columns[told_apart], low[told_apart], high[told_apart])
+        nonempty = low < high
+        return cls(columns[nonempty], low[nonempty], high[nonempty])
 
     def with_target(self, y: Floats, lower: float, upper: float) -> Scaling:
-        """Return the same scaling for features, and one for targets as these."""
+        """Return this scaling extended by the scaling of the range of the targets to the limits."""
         _check_limits(lower, upper)
         low, high = float(np.min(y)), float(np.max(y))
         if not low < high:
-            raise ValueError(f"all targets are {low:g}, so they cannot be scaled")
+            raise ValueError(f"all targets are {low:g}; constant targets cannot be scaled")
         return replace(self, target=TargetRange(low, high, float(lower), float(upper)))
 
     def apply(self, X: Any) -> Any:
         """Return scaled features: an array for an array, a CSR matrix for a sparse matrix.
 
-        The result has a column for each feature of X and of the scaling; those that are only in X are 0. A sparse
-        matrix stays as sparse as it is where 0 becomes 0, that is with ``lower=0`` and no negative values.
+        The result has a column for each feature of X and of the scaling; features that occur only in X become 0.
+        Sparsity is preserved where 0 maps to 0, that is with ``lower=0`` and nonnegative features.
         """
         width = max(X.shape[1], int(self.columns[-1]) + 1 if len(self.columns) else 0)
         if not sparse.issparse(X) and 16 * X.shape[0] * width > max(usable_memory(), 32 * X.size):
-            raise MemoryError(f"the ranges go up to feature {width}, and {X.shape[0]} samples with so many do not fit")
+            raise MemoryError(f"{X.shape[0]} samples with {width} features, as in the ranges, exceed the memory")
         scaled = self._apply_sparse(X.tocsr(), width) if sparse.issparse(X) else self._apply_dense(X, width)
         if not np.isfinite(scaled.data if sparse.issparse(scaled) else scaled).all():
-            raise ValueError("a scaled value is too large for a number; some feature has a range that is too small")
+            raise ValueError("a scaled value overflows float64; leave out features with a tiny range")
         return scaled
 
     def apply_to_target(self, y: Floats) -> Floats:
-        """Return scaled targets, or the same if targets are not scaled."""
+        """Return scaled targets, unchanged if targets are not scaled."""
         if self.target is None:
             return y
         found = self.target
         return _scaled(y, found.minimum, found.maximum, found.lower, found.upper)
 
     def restore_target(self, y: Floats) -> Floats:
-        """Return targets that were scaled, or predictions of such, in their own range."""
+        """Return scaled targets or predictions in the original range (the inverse of `apply_to_target`)."""
         if self.target is None:
             return y
         found = self.target
         return _scaled(y, found.lower, found.upper, found.minimum, found.maximum)
 
     def unseen(self, X: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Return the columns that vary in X but have no range here: they become 0."""
+        """Return the nonconstant columns of X that have no range; `apply` sets them to 0."""
         return np.setdiff1d(Scaling.fit(X).columns, self.columns)
 
     def write(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
-        """Write LIBSVM's file of ranges; all numbers are exact."""
+        """Write a range file of LIBSVM, with exact numbers."""
         lines = []
         if self.target is not None:
             found = self.target
@@ -169,25 +169,25 @@ class Scaling:
 
     @classmethod
     def read(cls, source: str | os.PathLike[str] | IO[bytes]) -> Scaling:
-        """Read LIBSVM's file of ranges; whatever is wrong with it is an error that names the line."""
+        """Read a range file of LIBSVM; raise DataFileError with the line number if it is invalid."""
         if isinstance(source, str | os.PathLike):
             with open(source, "rb") as stream:
                 return _RangeFile(stream, os.fspath(source)).read()
         return _RangeFile(source, str(getattr(source, "name", "ranges"))).read()
 
     def _apply_dense(self, X: Floats, width: int) -> Floats:
-        there = self.columns[self.columns < X.shape[1]]
+        present = self.columns[self.columns < X.shape[1]]
         values = np.zeros((X.shape[0], len(self.columns)))
-        values[:, : len(there)] = X[:, there]
+        values[:, : len(present)] = X[:, present]
         scaled = np.zeros((X.shape[0], width))
         scaled[:, self.columns] = _scaled(values, self.minimum, self.maximum, self.lower, self.upper)
         return scaled
 
     def _apply_sparse(self, X: Any, width: int) -> Any:
-        from_zero = _scaled(np.zeros(len(self.columns)), self.minimum, self.maximum, self.lower, self.upper)
-        grown = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
-        if from_zero.any():
-            return self._apply_to_zeros(grown, int(np.count_nonzero(from_zero)))
+        scaled_zeros = _scaled(np.zeros(len(self.columns)), self.minimum, self.maximum, self.lower, self.upper)
+        if scaled_zeros.any():
+            widened = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
+            return self._apply_blockwise(widened, int(np.count_nonzero(scaled_zeros)))
         place = np.searchsorted(self.columns, X.indices)
         place[place == len(self.columns)] = 0
         kept = self.columns[place] == X.indices if len(self.columns) else np.zeros(len(X.indices), dtype=bool)
@@ -198,13 +198,13 @@ class Scaling:
         scaled.eliminate_zeros()
         return scaled
 
-    def _apply_to_zeros(self, X: Any, filled: int) -> Any:
-        """Scale a sparse matrix whose zeros become something else, some rows at a time."""
-        needed = 12 * X.shape[0] * filled
+    def _apply_blockwise(self, X: Any, dense_columns: int) -> Any:
+        """Scale a sparse matrix whose zeros become nonzero, some rows at a time."""
+        needed = 12 * X.shape[0] * dense_columns
         if needed > usable_memory() or X.shape[1] > BLOCK_VALUES:
             raise MemoryError(
-                f"scaled like that, zeros are zeros no more and the data take {needed / 1e9:.1f} GB; with lower=0 "
-                "(--lower 0) features that are never negative stay sparse"
+                f"scaling turns zeros into nonzeros, and the data would take {needed / 1e9:.1f} GB; with lower=0 "
+                "(--lower 0) nonnegative features stay sparse"
             )
         step = max(1, BLOCK_VALUES // X.shape[1])
         blocks = [
@@ -215,7 +215,7 @@ class Scaling:
 
 
 class _RangeFile:
-    """A file of ranges, of which nothing is believed."""
+    """Parser of range files."""
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
         self.name = name
@@ -224,16 +224,16 @@ class _RangeFile:
 
     def read(self) -> Scaling:
         target = None
-        heading = next(self.lines, None)
-        if heading == [b"y"]:
+        section = next(self.lines, None)
+        if section == [b"y"]:
             lower, upper = self._limits()
             low, high = self._numbers(next(self.lines, None), "minimum maximum")
             if not low < high:
                 raise self._error(f"the largest target ({high:g}) must be above the smallest ({low:g})")
             target = TargetRange(low, high, lower, upper)
-            heading = next(self.lines, None)
-        if heading != [b"x"]:
-            raise self._error("a file of ranges begins with a line 'x', or with 'y' and two lines of numbers before it")
+            section = next(self.lines, None)
+        if section != [b"x"]:
+            raise self._error("a range file begins with a line 'x', or with 'y' and two lines of numbers before it")
         lower, upper = self._limits()
         columns: list[int] = []
         ranges: list[tuple[float, float]] = []
@@ -261,21 +261,21 @@ class _RangeFile:
         return lower, upper
 
     def _numbers(self, words: list[bytes] | None, meaning: str) -> tuple[float, float]:
-        """Return two finite numbers."""
+        """Return the two finite numbers of a line."""
         try:
             low, high = (math.nan if b"_" in word else float(word) for word in words or ())
         except ValueError:
             low = high = math.nan
         if not (math.isfinite(low) and math.isfinite(high)):
-            raise self._error(f"there should be the numbers '{meaning}'")
+            raise self._error(f"expected the finite numbers '{meaning}'")
         return low, high
 
     def _index(self, word: bytes, last: int) -> int:
-        """Return a column, counted from 0."""
-        if not word.isdigit() or len(word) > 10 or not 1 <= int(word) <= LARGEST_INDEX:
-            raise self._error(f"{word[:20]!r} is no index of a feature, counted from 1")
+        """Return the column of an index, from 0."""
+        if not word.isdigit() or len(word) > 10 or not 1 <= int(word) <= MAX_INDEX:
+            raise self._error(f"{word[:20]!r} is not a feature index from 1 to {MAX_INDEX}")
         if int(word) - 1 <= last:
-            raise self._error(f"the index {int(word)} comes after {last + 1}; indices must ascend")
+            raise self._error(f"index {int(word)} comes after {last + 1}; indices must be in ascending order")
         return int(word) - 1
 
     def _error(self, message: str) -> DataFileError:
@@ -283,7 +283,7 @@ class _RangeFile:
 
 
 def _scaled(values: Floats, minimum: Any, maximum: Any, lower: float, upper: float) -> Floats:
-    """Return values brought to the limits, rounded as LIBSVM rounds."""
+    """Return values scaled to the limits, with the rounding of LIBSVM."""
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = lower + (upper - lower) * (values - minimum) / (maximum - minimum)
     scaled = np.where(values == maximum, upper, scaled)
@@ -292,7 +292,7 @@ def _scaled(values: Floats, minimum: Any, maximum: Any, lower: float, upper: flo
 
 
 def _row(values: Any) -> Floats:
-    """Return a row of a matrix of any kind as an array."""
+    """Return a row of a dense or sparse matrix as an array."""
     dense = values.toarray() if sparse.issparse(values) else values
     return np.asarray(dense, dtype=np.float64).ravel()
 

@@ -1,4 +1,4 @@
-"""A table between file and samples: columns of numbers and of words, and their roles."""
+"""A table of numeric and string columns with their roles, as read from CSV, Parquet and Arrow files."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.datasets.column_roles import ColumnChoice, ColumnRoles
+from maxmargin.datasets.categorical_columns import CategoryError, categories_of, one_hot
+from maxmargin.datasets.column_roles import ColumnRoles, ColumnSelection
 from maxmargin.datasets.errors import DataFileError
-from maxmargin.datasets.samples import TOO_LARGE, Samples, merged
-from maxmargin.datasets.word_columns import WordError, encode, known_words
+from maxmargin.datasets.samples import INDISTINGUISHABLE, Samples, indistinguishable_pair
 
-#: What people write where nothing is known.
+#: Common representations of missing values.
 MISSING = frozenset({"", "?", "na", "n/a", "#n/a", "nan", "null", "none", "."})
 
 
 def is_number(cell: str) -> bool:
-    """Tell whether a cell is a number; Python also takes 1_000 for one, which in a table may be anything."""
+    """Return whether a cell is a number; 1_000 is not, although Python accepts it."""
     try:
         float(cell)
     except ValueError:
@@ -34,116 +34,111 @@ def _is_infinite(cell: str) -> bool:
 
 @dataclass(frozen=True)
 class Table:
-    """What a file has of every sample.
+    """The contents of a table file.
 
     Attributes
     ----------
     name : str
-        Of the file.
+        Name of the file.
     roles : ColumnRoles
-        What each column is.
     numeric : sequence of int
-        Positions of the features that are numbers.
+        Positions of the numeric features.
     numbers : array of shape (n_samples, len(numeric))
-        Their values.
-    words : dict of int to list of str
-        The other columns that have a role, by position.
+        Values of the numeric features.
+    strings : dict of int to list of str
+        Categorical features, labels and queries, by position.
     lines : sequence of int or None
-        Where each sample stands in the file, if that has lines.
+        Line number of each sample, None for binary files.
     """
 
     name: str
     roles: ColumnRoles
     numeric: Sequence[int]
     numbers: Floats
-    words: dict[int, list[str]]
+    strings: dict[int, list[str]]
     lines: Sequence[int] | None
 
-    def samples(self, choice: ColumnChoice) -> Samples:
-        """Return the samples: words of features as columns of 0 and 1, labels as numbers if all are."""
+    def samples(self, selection: ColumnSelection) -> Samples:
+        """Return the samples with one-hot encoded categorical features, and with numeric labels if all are numbers."""
         roles = self.roles
         try:
-            known = {
-                column: known_words(roles.names[column], self.words[column], choice.words)
+            categories = {
+                column: categories_of(roles.names[column], self.strings[column], selection.categorical)
                 for column in roles.features
-                if column in self.words
+                if column in self.strings
             }
-            X = self._features(known)
-        except WordError as error:
-            raise self.error(str(error), error.place) from error
-        if choice.n_features is not None and X.shape[1] != choice.n_features:
-            raise DataFileError(self.name, f"it has {X.shape[1]} features, but {choice.n_features} are needed")
+            X = self._features(categories)
+        except CategoryError as error:
+            raise self.error(str(error), error.sample) from error
+        if selection.n_features is not None and X.shape[1] != selection.n_features:
+            raise DataFileError(self.name, f"{X.shape[1]} features, but {selection.n_features} are required")
         return Samples(
             X,
             y=self._values_of(roles.label),
             query=self._values_of(roles.query),
-            feature_names=self._feature_names(known) if roles.named or known else None,
+            feature_names=self._feature_names(categories) if roles.has_header or categories else None,
             label_name=roles.label_name,
-            categories={roles.names[column]: words for column, words in known.items()},
+            categories={roles.names[column]: values for column, values in categories.items()},
             name=self.name,
         )
 
-    def error(self, message: str, place: int | None = None) -> DataFileError:
-        """Return the error about a sample, or about all."""
-        if place is None:
+    def error(self, message: str, sample: int | None = None) -> DataFileError:
+        """Return an error about a sample, or about the whole file."""
+        if sample is None:
             return DataFileError(self.name, message)
         if self.lines is None:
-            return DataFileError(self.name, f"sample {place + 1}: {message}")
-        return DataFileError(self.name, message, self.lines[place])
+            return DataFileError(self.name, f"sample {sample + 1}: {message}")
+        return DataFileError(self.name, message, self.lines[sample])
 
-    def _features(self, known: dict[int, tuple[str, ...]]) -> Floats:
-        if not known:
+    def _features(self, categories: dict[int, tuple[str, ...]]) -> Floats:
+        if not categories:
             return self.numbers
-        places = {column: place for place, column in enumerate(self.numeric)}
+        positions = {column: position for position, column in enumerate(self.numeric)}
         return np.hstack(
             [
-                encode(self.roles.names[column], self.words[column], known[column])
-                if column in known
-                else self.numbers[:, [places[column]]]
+                one_hot(self.roles.names[column], self.strings[column], categories[column])
+                if column in categories
+                else self.numbers[:, [positions[column]]]
                 for column in self.roles.features
             ]
         )
 
-    def _feature_names(self, known: dict[int, tuple[str, ...]]) -> tuple[str, ...]:
-        names = self.roles.names
-        return tuple(
-            name
-            for column in self.roles.features
-            for name in ([f"{names[column]}={word}" for word in known[column]] if column in known else [names[column]])
-        )
+    def _feature_names(self, categories: dict[int, tuple[str, ...]]) -> tuple[str, ...]:
+        names: list[str] = []
+        for column in self.roles.features:
+            name = self.roles.names[column]
+            names += [f"{name}={category}" for category in categories[column]] if column in categories else [name]
+        return tuple(names)
 
     def _values_of(self, column: int | None) -> np.ndarray[Any, Any] | None:
-        """Return the values of a column as numbers if all are, else as words."""
+        """Return the values of a column as numbers if all are numbers, otherwise as strings."""
         if column is None:
             return None
-        cells = self.words[column]
-        numbers = _all_numbers(cells)
+        cells = self.strings[column]
+        numbers = _parse_numbers(cells)
         if numbers is not None:
-            self._check_whole(column, numbers)
+            self._check_large_integers(column, numbers)
             return numbers
-        different = set(cells)
-        if any(is_number(cell) for cell in different):  # then what is missing is no word
-            wrong = {cell for cell in different if cell.lower() in MISSING or _is_infinite(cell)}
-            for place, cell in enumerate(cells if wrong else ()):
-                if cell in wrong:
-                    raise self.error(f"{cell!r} in column {self.roles.names[column]!r} is no finite number", place)
+        distinct = set(cells)
+        if any(is_number(cell) for cell in distinct):  # then "nan" and the like are missing values, not labels
+            invalid = {cell for cell in distinct if cell.lower() in MISSING or _is_infinite(cell)}
+            for sample, cell in enumerate(cells if invalid else ()):
+                if cell in invalid:
+                    name = self.roles.names[column]
+                    raise self.error(f"{cell!r} in column {name!r} is not a finite number", sample)
         return np.array(cells)
 
-    def _check_whole(self, column: int, numbers: Floats) -> None:
-        """Raise if whole numbers, names of queries for example, are too large to be told apart."""
+    def _check_large_integers(self, column: int, numbers: Floats) -> None:
+        """Raise if different integers, such as query ids, are equal as float64."""
         large = np.flatnonzero(np.abs(numbers) >= 2**53)
-        cells = {self.words[column][place] for place in large}
-        same = merged(int(cell) for cell in cells if _is_whole(cell))
+        cells = {self.strings[column][sample] for sample in large}
+        same = indistinguishable_pair(int(cell) for cell in cells if cell.lstrip("+-").isdecimal())
         if same is not None:
-            raise self.error(f"column {self.roles.names[column]!r} has {same[0]} and {same[1]}, {TOO_LARGE}")
+            raise self.error(f"column {self.roles.names[column]!r} has {same[0]} and {same[1]}, {INDISTINGUISHABLE}")
 
 
-def _is_whole(cell: str) -> bool:
-    return cell.lstrip("+-").isdecimal()
-
-
-def _all_numbers(cells: list[str]) -> Floats | None:
-    """Return cells as numbers if all are, and finite."""
+def _parse_numbers(cells: list[str]) -> Floats | None:
+    """Return cells as numbers, None if any is not a finite number."""
     try:
         numbers = np.fromiter(map(float, cells), np.float64, count=len(cells))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Tables as text: which column is what, headings, words, and mistakes with the line they are on."""
+"""CSV files: column roles, headers, categorical columns, and errors with line numbers."""
 
 import io
 
@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maxmargin.datasets import DataFileError, read_samples, table_lines, table_text
-from maxmargin.datasets.column_roles import ColumnChoice
-from maxmargin.datasets.table_lines import plain_rows
-from maxmargin.datasets.table_text import BLOCK, find_table_problems
-from maxmargin.datasets.word_columns import MOST_WORDS
+from maxmargin.datasets import DataFileError, csv_files, csv_lines, read_samples
+from maxmargin.datasets.categorical_columns import MAX_CATEGORIES
+from maxmargin.datasets.column_roles import ColumnSelection
+from maxmargin.datasets.csv_files import BLOCK_LINES, find_csv_problems
+from maxmargin.datasets.csv_lines import fast_rows
 
 
 def read(text, **options):
@@ -41,16 +41,16 @@ class TestRoles:
         assert found.feature_names == features
 
     @pytest.mark.parametrize(
-        ("heading", "label"),
+        ("header", "label"),
         [("label,b,c", "label"), ("a,Target,c", "Target"), ("class,label,x", "label"), ("x,y,z", "z")],
     )
-    def test_label_by_the_usual_names(self, heading, label):
-        assert read(f"{heading}\n1,2,3\n4,5,6\n").label_name == label
+    def test_label_by_usual_names(self, header, label):
+        assert read(f"{header}\n1,2,3\n4,5,6\n").label_name == label
 
     def test_as_many_columns_as_features_have_no_label(self):
         assert read("a,b,c\n1,2,3\n", n_features=3).y is None
         assert read("a,b,c\n1,2,3\n", n_features=2).y.tolist() == [3.0]
-        with pytest.raises(DataFileError, match="2 features, but 5 are needed"):
+        with pytest.raises(DataFileError, match="2 features, but 5 are required"):
             read("a,b,c\n1,2,3\n", n_features=5)
 
     def test_ignored_and_query(self):
@@ -62,23 +62,23 @@ class TestRoles:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"label": "d"}, "no column is called 'd'; there are a, b, c"),
-            ({"label": 3}, "no column at position 3; there are 3"),
-            ({"ignore": ["c"], "label": "c"}, "cannot be the label and something else"),
-            ({"ignore": ["a", "b"]}, "no column of features"),
+            ({"label": "d"}, "no column named 'd'; the columns are a, b, c"),
+            ({"label": 3}, "no column at position 3; there are 3 columns"),
+            ({"ignore": ["c"], "label": "c"}, "choose one role"),
+            ({"ignore": ["a", "b"]}, "no feature column is left"),
         ],
     )
-    def test_no_such_column(self, options, message):
+    def test_invalid_selection(self, options, message):
         with pytest.raises(DataFileError, match=message):
             read("a,b,c\n1,2,3\n", **options)
 
     def test_two_columns_of_the_same_name(self):
         assert read("a,a,b\n1,2,3\n").X.tolist() == [[1.0, 2.0]]
-        with pytest.raises(DataFileError, match="two columns are called 'a'"):
+        with pytest.raises(DataFileError, match="two columns are named 'a'"):
             read("a,a,b\n1,2,3\n", label="b")
 
 
-class TestHeadings:
+class TestHeaders:
     @pytest.mark.parametrize(
         ("text", "names", "samples"),
         [
@@ -94,52 +94,54 @@ class TestHeadings:
             ("a\tb\n1\t2\n", ("a",), 1),
         ],
     )
-    def test_found(self, text, names, samples):
+    def test_detected(self, text, names, samples):
         found = read(text)
         assert (found.feature_names, len(found)) == (names, samples)
 
-    def test_said(self):
+    def test_given(self):
         assert len(read("1,2\n3,4\n", header=True)) == 1
         assert read("1,2\n3,4\n", header=True).feature_names == ("1",)
-        assert len(read("a,b\nc,d\n", header=False, words="one-hot")) == 2
+        assert len(read("a,b\nc,d\n", header=False, categorical="one-hot")) == 2
         with pytest.raises(ValueError, match="header must be"):
             read("1,2\n", header="yes")
 
-    def test_words_alone_tell_nothing(self):
-        with pytest.raises(DataFileError, match="may be a heading or not"):
+    def test_header_of_text_columns_is_ambiguous(self):
+        with pytest.raises(DataFileError, match="unclear whether the first is a header"):
             read("a,b\nc,d\n")
 
 
-class TestWords:
-    def test_refused_with_advice(self):
+class TestCategoricalColumns:
+    def test_error_with_advice(self):
         with pytest.raises(DataFileError, match=r"column 'sex' \(f, m\); .*one-hot.*--ignore"):
             read(PEOPLE)
 
-    def test_a_column_for_each(self):
-        found = read(PEOPLE, words="one-hot")
+    def test_one_hot_encoding(self):
+        found = read(PEOPLE, categorical="one-hot")
         assert found.feature_names == ("height", "sex=f", "sex=m", "weight")
         assert found.X.tolist() == [[1.8, 0, 1, 80], [1.6, 1, 0, 60], [1.7, 1, 0, 65]]
         assert found.categories == {"sex": ("f", "m")}
 
     def test_the_same_columns_for_other_data(self):
-        words = read(PEOPLE, words="one-hot").categories
-        found = read("height,sex,weight\n1.5,m,50\n", words=words, n_features=4)
+        categories = read(PEOPLE, categorical="one-hot").categories
+        found = read("height,sex,weight\n1.5,m,50\n", categorical=categories, n_features=4)
         assert found.X.tolist() == [[1.5, 0, 1, 50]]
         assert found.y is None
-        with pytest.raises(DataFileError, match="line 3: 'x' is none of the words of column 'sex': f, m"):
-            read("height,sex,weight,class\n1.5,m,50,a\n1.5,x,50,a\n", words=words)
-        with pytest.raises(DataFileError, match="no column is called 'sex'"):
-            read("height,weight,class\n1.5,50,a\n", words=words)
+        with pytest.raises(
+            DataFileError, match="line 3: 'x' is not a category of column 'sex'; the categories are f, m"
+        ):
+            read("height,sex,weight,class\n1.5,m,50,a\n1.5,x,50,a\n", categorical=categories)
+        with pytest.raises(DataFileError, match="no column named 'sex'"):
+            read("height,weight,class\n1.5,50,a\n", categorical=categories)
         with pytest.raises(DataFileError, match="column 'weight'"):
-            read("height,sex,weight,class\n1.5,m,much,a\n", words=words)
+            read("height,sex,weight,class\n1.5,m,much,a\n", categorical=categories)
 
-    def test_numbers_that_are_known_as_words(self):
-        assert read("a,b\n1,2\n3,4\n", words={"a": ("1", "3")}).X.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    def test_numbers_as_categories(self):
+        assert read("a,b\n1,2\n3,4\n", categorical={"a": ("1", "3")}).X.tolist() == [[1.0, 0.0], [0.0, 1.0]]
 
-    def test_too_many(self):
-        rows = "".join(f"w{row},1\n" for row in range(MOST_WORDS + 1))
+    def test_too_many_categories(self):
+        rows = "".join(f"category {row},1\n" for row in range(MAX_CATEGORIES + 1))
         with pytest.raises(DataFileError, match="too many for categories"):
-            read("a,b\n" + rows, words="one-hot")
+            read("a,b\n" + rows, categorical="one-hot")
 
     def test_labels(self):
         assert read("1,a\n2, a b \n").y.tolist() == ["a", "a b"]
@@ -149,72 +151,78 @@ class TestWords:
         assert read("1,é\n2,β\n").y.tolist() == ["é", "β"]
 
 
-MISTAKES = [
-    ("a,b\n", None, "no sample below it"),
-    ("a,b,c\n1,2,3\n1,,3\n", 3, "the cell of column 'b' is missing"),
-    ("a,b,c\n1,2,3\n1,NaN,3\n", 3, "the cell of column 'b' is missing"),
-    ("a,b,c\n1,?,3\n", 2, "the cell of column 'b' is missing"),
+ERRORS = [
+    ("a,b\n", None, "no samples below it"),
+    ("a,b,c\n1,2,3\n1,,3\n", 3, "the value of column 'b' is missing"),
+    ("a,b,c\n1,2,3\n1,NaN,3\n", 3, "the value of column 'b' is missing"),
+    ("a,b,c\n1,?,3\n", 2, "the value of column 'b' is missing"),
     ("a,b,c\n1,2,3\n1,inf,3\n", 3, "'inf' in column 'b' is not finite"),
     ("a,b,c\n1,2,3\n1,1e999,3\n", 3, "'1e999' in column 'b' is not finite"),
-    ("1,2,3\n1,x,3\n", 2, "'x' in column '2' is no number"),
-    ("1,2,3\n1,1_0,3\n", 2, "'1_0' in column '2' is no number"),
-    ("1,2,3\n1,2,3\n1,2\n", 3, "2 columns, but the first line has 3"),
-    ("1,2,3\n1,2,3,4\n", 2, "4 columns, but the first line has 3"),
-    ('1,2,3\n\n1,"2,3\n', 3, "not quoted as CSV asks for"),
-    ('1,2,3\n1,"2"2,3\n', 2, "not quoted as CSV asks for"),
-    ("1,2,3\n1,2,\n", 2, "the cell of column '3' is missing"),
-    ("1,2,3\n1,2,NA\n", 2, "'NA' in column '3' is no finite number"),
-    ("1,2,3\n1,2,inf\n", 2, "'inf' in column '3' is no finite number"),
-    (b"1,2,a\n1,2,\xff\n", 2, "bytes that are no UTF-8"),
-    (b"1,2,a\n1,\xff,b\n", 2, "is no number"),
+    ("1,2,3\n1,x,3\n", 2, "'x' in column '2' is not a number"),
+    ("1,2,3\n1,1_0,3\n", 2, "'1_0' in column '2' is not a number"),
+    ("1,2,3\n1,2,3\n1,2\n", 3, "2 values, but the first line has 3"),
+    ("1,2,3\n1,2,3,4\n", 2, "4 values, but the first line has 3"),
+    ('1,2,3\n\n1,"2,3\n', 3, "invalid CSV quoting"),
+    ('1,2,3\n1,"2"2,3\n', 2, "invalid CSV quoting"),
+    ("1,2,3\n1,2,\n", 2, "the value of column '3' is missing"),
+    ("1,2,3\n1,2,NA\n", 2, "'NA' in column '3' is not a finite number"),
+    ("1,2,3\n1,2,inf\n", 2, "'inf' in column '3' is not a finite number"),
+    (b"1,2,a\n1,2,\xff\n", 2, "not valid UTF-8"),
+    (b"1,2,a\n1,\xff,b\n", 2, "is not a number"),
     ("a,b\n1,2\n".encode("utf-16"), 1, "save it as UTF-8"),
     ('a,b,c\n"1\n",2,3\n1,x,3\n', 4, "'x' in column 'b'"),
-    ("1\n2\n", None, "no column of features"),
+    ("1\n2\n", None, "no feature column is left"),
 ]
 
 
-@pytest.mark.parametrize(("text", "line", "message"), MISTAKES)
-def test_mistakes_have_a_line(text, line, message):
+@pytest.mark.parametrize(("text", "line", "message"), ERRORS)
+def test_errors_have_a_line(text, line, message):
     with pytest.raises(DataFileError, match=message) as caught:
         read(text)
     assert caught.value.line == line
     assert problems(text)[0] == (line, caught.value.message)
 
 
-def problems(text, limit=100, **choice):
+def problems(text, limit=100, **selection):
     data = text if isinstance(text, bytes) else text.encode()
-    found = find_table_problems(io.BytesIO(data), "data", ColumnChoice(**choice), limit=limit)
+    found = find_csv_problems(io.BytesIO(data), "data", ColumnSelection(**selection), limit=limit)
     return [(problem.line, problem.message) for problem in found]
 
 
 class TestProblems:
     def test_every_line(self):
-        rows = [f"{row},{row}" for row in range(3 * BLOCK)]
-        for place, row in ((5, "x,1"), (BLOCK - 2, ",1"), (BLOCK + 7, "1"), (2 * BLOCK, "1,inf")):
+        rows = [f"{row},{row}" for row in range(3 * BLOCK_LINES)]
+        for place, row in ((5, "x,1"), (BLOCK_LINES - 2, ",1"), (BLOCK_LINES + 7, "1"), (2 * BLOCK_LINES, "1,inf")):
             rows[place] = row
         found = problems("a,b\n" + "\n".join(rows) + '\n1,"\n')
-        assert [line for line, _ in found] == [7, BLOCK, BLOCK + 9, 3 * BLOCK + 2, 2 * BLOCK + 2]
+        assert [line for line, _ in found] == [
+            7,
+            BLOCK_LINES,
+            BLOCK_LINES + 9,
+            3 * BLOCK_LINES + 2,
+            2 * BLOCK_LINES + 2,
+        ]
         assert len(problems("a,b\n" + "\n".join(rows), limit=2)) == 2
 
     def test_none(self):
         assert problems("a,b\n1,2\n3,4\n") == []
-        assert problems(PEOPLE, words="one-hot") == []
+        assert problems(PEOPLE, categorical="one-hot") == []
 
-    def test_words_and_lines(self):
+    def test_categorical_columns_and_lines(self):
         found = problems(PEOPLE + "1,x\n,f,3,a\n")
         assert [line for line, _ in found] == [None, 5, 6]
         assert "column 'sex'" in found[0][1]
 
-    def test_nothing_good(self):
+    def test_no_valid_line(self):
         assert [line for line, _ in problems("a,b\n1\n2\n")] == [2, 3]
 
 
-#: Cells that are no numbers; the first seven are no labels either.
+#: Cells that are not numbers; the first seven are not valid labels either.
 UNUSUAL = ["", " ", "1,2", '"1', "\xff", "nan", "1e999", "x", "1_0", "1#2", "1 2", "1 2:3", "0x10"]
 
 
-class TestManyLines:
-    """Long tables take another way, where nothing is unusual."""
+class TestFastRows:
+    """The fast parser of long files agrees with the csv module."""
 
     @staticmethod
     def lines(change=lambda cells, row: cells, columns=5, count=500):
@@ -236,20 +244,20 @@ class TestManyLines:
             (lambda row, at: [*row[:-1], row[-1] + "β"], {}),
             (lambda row, at: [*row[:-1], str(at % 3)], {}),
             (lambda row, at: ["id:" + row[-1], *row], {"ignore": [0]}),
-            (lambda row, at: [row[-1] + "x", *row], {"words": "one-hot"}),
-            (lambda row, at: [*row[:2], row[-1], *row[2:]], {"words": "one-hot"}),
+            (lambda row, at: [row[-1] + "x", *row], {"categorical": "one-hot"}),
+            (lambda row, at: [*row[:2], row[-1], *row[2:]], {"categorical": "one-hot"}),
             (lambda row, at: ["\n", *row] if at % 100 == 99 else row, {"blank": True}),
             (lambda row, at: [*row[:-1], f'"{row[-1]}\nx"' if at > 300 else row[-1]], {}),
         ],
     )
     @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-    def test_both_ways_agree(self, change, options, end, monkeypatch):
+    def test_agrees_with_the_csv_module(self, change, options, end, monkeypatch):
         cells = self.lines(change)
         blank = {key: value for key, value in options.items() if key != "blank"}
         text = end.join(",".join(row).replace("\n,", end) for row in cells) + end
-        monkeypatch.setattr(table_lines, "BLOCK_BYTES", 5000)
+        monkeypatch.setattr(csv_lines, "BLOCK_BYTES", 5000)
         found = read(text, header=False, **blank)
-        monkeypatch.setattr(table_text, "plain_rows", lambda *arguments: None)
+        monkeypatch.setattr(csv_files, "fast_rows", lambda *arguments: None)
         expected = read(text, header=False, **blank)
         assert np.array_equal(found.X, expected.X)
         assert np.array_equal(found.y, expected.y)
@@ -257,11 +265,11 @@ class TestManyLines:
 
     @pytest.mark.parametrize("cell", UNUSUAL)
     @pytest.mark.parametrize("place", [0, 4, 5])
-    def test_mistakes_are_found_where_they_are(self, cell, place, monkeypatch):
+    def test_errors_have_the_right_line(self, cell, place, monkeypatch):
         cells = self.lines()
         cells[321][place] = cell
         text = "\n".join(",".join(row) for row in cells).encode("latin-1") + b"\n"
-        monkeypatch.setattr(table_lines, "BLOCK_BYTES", 3000)
+        monkeypatch.setattr(csv_lines, "BLOCK_BYTES", 3000)
         if place == 5 and cell in UNUSUAL[7:]:
             assert read(text).y[321] == cell
             return
@@ -269,17 +277,17 @@ class TestManyLines:
             read(text)
         assert caught.value.line == (500 if cell == '"1' else 322)
 
-    def test_it_is_taken_where_nothing_is_unusual(self, monkeypatch):
+    def test_is_used_for_plain_lines(self, monkeypatch):
         cells = self.lines()
-        taken = []
-        monkeypatch.setattr(table_text, "plain_rows", lambda *given: taken.append(plain_rows(*given)) or taken[-1])
+        parsed = []
+        monkeypatch.setattr(csv_files, "fast_rows", lambda *given: parsed.append(fast_rows(*given)) or parsed[-1])
         read("\n".join(",".join(row) for row in cells))
-        assert sum(len(found.numbers) for found in taken) == 500 - table_text.FIRST_LINES
+        assert sum(len(found.numbers) for found in parsed) == 500 - csv_files.FIRST_LINES
 
 
-def test_rounding_is_pythons():
+def test_numbers_are_rounded_correctly():
     random = np.random.default_rng(0)
-    values = random.integers(0, 2**64, 3 * BLOCK + 5, dtype=np.uint64).view(np.float64)
+    values = random.integers(0, 2**64, 3 * BLOCK_LINES + 5, dtype=np.uint64).view(np.float64)
     values = values[np.isfinite(values)]
     text = "".join(f"{value!r},{value:.25e}\n" for value in values.tolist())
     found = read(text)
@@ -289,12 +297,12 @@ def test_rounding_is_pythons():
 
 @given(st.binary(max_size=60), st.sampled_from([b",", b"\n", b'"', b"1", b"\r", b";"]))
 @settings(max_examples=300, deadline=None)
-def test_any_bytes_are_samples_or_one_error(noise, more):
+def test_arbitrary_bytes_give_samples_or_an_error(noise, more):
     text = b"a,b,c\n1,2,3\n" + noise.replace(b"\x00", more) + more
     try:
-        found = read(text, words="one-hot")
+        found = read(text, categorical="one-hot")
     except DataFileError:
-        assert problems(text, words="one-hot")
+        assert problems(text, categorical="one-hot")
     else:
         assert np.isfinite(found.X).all()
-        assert problems(text, words="one-hot") == []
+        assert problems(text, categorical="one-hot") == []

@@ -1,4 +1,4 @@
-"""Files of LIBSVM's text that nobody would write: a clear error with the right line, and nothing else, ever."""
+"""Malformed LIBSVM files: the result or the error line always agrees with a reference parser."""
 
 import io
 import random
@@ -64,8 +64,8 @@ def bits(value):
     return struct.pack("<d", value)
 
 
-def judge(text):
-    """Return what the reference makes of a text: samples, or the number of the first bad line."""
+def reference_outcome(text):
+    """Return the samples, or the number of the first malformed line, by the reference parser."""
     if text.startswith(b"\xef\xbb\xbf"):
         text = b"   " + text[3:]
     try:
@@ -77,7 +77,7 @@ def judge(text):
 
 
 def outcome(text):
-    """Return what load_libsvm makes of it, samples or an error."""
+    """Return the samples, or the error, of load_libsvm."""
     try:
         X, y, query = load_libsvm(io.BytesIO(text), return_query_id=True, n_jobs=1)
     except DataFileError as error:
@@ -96,21 +96,21 @@ def test_mutations(part):
         text = mutated(TEXTS[number % len(TEXTS)], source)
         got = outcome(text)
         error = isinstance(got, DataFileError)
-        assert (got.line if error else got) == judge(text), text
+        assert (got.line if error else got) == reference_outcome(text), text
         errors += error
         if number % 10 == 0:
             problems = find_libsvm_problems(io.BytesIO(text), 10_000)
             assert not error or (got.line, got.message) in problems, text
-    assert 0.2 < errors / (MUTATIONS // 10) < 0.95  # both outcomes are met
+    assert 0.2 < errors / (MUTATIONS // 10) < 0.95  # both outcomes occur
 
 
-def test_every_byte_everywhere():
+def test_every_byte_at_every_position():
     text = b"1 2:0.5 4:7\n"
     for at in range(len(text)):
         for value in range(256):
             changed = text[:at] + bytes([value]) + text[at + 1 :]
             got = outcome(changed)
-            assert (got.line if isinstance(got, DataFileError) else got) == judge(changed), changed
+            assert (got.line if isinstance(got, DataFileError) else got) == reference_outcome(changed), changed
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_every_byte_everywhere():
         b"1 2:1 1:1" * 100_000,
     ],
 )
-def test_long_lines_take_little(text):
+def test_long_lines_take_little_memory(text):
     tracemalloc.start()
     try:
         got = outcome(text)
@@ -144,7 +144,7 @@ def test_long_lines_take_little(text):
 
 
 class Endless(io.RawIOBase):
-    """A file without an end, that counts what is read."""
+    """An endless file that counts the bytes read."""
 
     def __init__(self, line):
         self.line, self.taken = line, 0

@@ -1,4 +1,4 @@
-"""LIBSVM's text, read and written: beside scikit-learn, by hand, and there and back to the last bit."""
+"""LIBSVM format: agreement with scikit-learn, exact round trips, compression, blocks, errors."""
 
 import bz2
 import gzip
@@ -25,8 +25,8 @@ def load(text, **options):
     return load_libsvm(io.BytesIO(text), **options)
 
 
-def same(first, second):
-    """Whether two matrices have the same bits in the same places."""
+def bitwise_equal(first, second):
+    """Return whether two matrices are bitwise equal."""
     return first.shape == second.shape and all(
         np.array_equal(
             np.asarray(getattr(first, name)).view(np.uint8), np.asarray(getattr(second, name)).view(np.uint8)
@@ -42,7 +42,7 @@ def random_matrix(rows, columns, density, seed=0):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 7])
-def test_as_scikit_learn(n_jobs):
+def test_agrees_with_sklearn(n_jobs):
     X, y = random_matrix(20_000, 300, 0.02)
     text = io.BytesIO()
     dump_svmlight_file(X, y, text, zero_based=False)
@@ -54,7 +54,7 @@ def test_as_scikit_learn(n_jobs):
     assert ours.shape == theirs.shape
 
 
-def test_blanks_comments_and_line_ends():
+def test_whitespace_comments_and_line_ends():
     text = b"# heading: 1:2\r\n\n +1\t1:2  3:.5 # 4:4\r\n   \n-1 # alone\n2.5e1 2:-1e-2#\n7"
     X, y = load(text)
     np.testing.assert_array_equal(X.toarray(), [[2, 0, 0.5], [0, 0, 0], [0, -0.01, 0], [0, 0, 0]])
@@ -70,7 +70,7 @@ def test_index_base():
         load(b"1 1:1\n1 0:1\n", zero_based=False)
     with pytest.raises(DataFileError, match="line 1: index 3 is too large"):
         load(b"1 3:1\n", n_features=2)
-    with pytest.raises(DataFileError, match="line 1: index 2 is beyond n_features=2"):
+    with pytest.raises(DataFileError, match="line 1: index 2 exceeds n_features=2"):
         load(b"1 2:1\n2 0:1\n", n_features=2)
 
 
@@ -92,7 +92,7 @@ def test_queries():
         load(b"3 qid:1 1:1\n2 2:1\n")
 
 
-def test_numbers_to_the_last_bit():
+def test_numbers_are_rounded_correctly():
     random = np.random.default_rng(3)
     numbers = random.integers(0, 2**64, 20_000, dtype=np.uint64).view(np.float64)
     words = [repr(float(x)) for x in numbers[np.isfinite(numbers)]]
@@ -134,11 +134,11 @@ def test_compressed_files(open_file, tmp_path):
     with open_file(tmp_path / "packed", "ab") as file:  # a second member
         file.write(text[1000:])
     again, labels = load_libsvm(tmp_path / "packed")
-    assert same(again, X)
+    assert bitwise_equal(again, X)
     np.testing.assert_array_equal(labels, y)
     if open_file is not open:
         damaged = bytearray((tmp_path / "packed").read_bytes())
-        with pytest.raises(DataFileError, match=r"the \w+ file ends early"):
+        with pytest.raises(DataFileError, match=r"the \w+ file is truncated"):
             load(bytes(damaged[:-100]))
         damaged[len(damaged) // 2] ^= 64
         with pytest.raises(DataFileError, match=r"the \w+ file is damaged"):
@@ -146,13 +146,13 @@ def test_compressed_files(open_file, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".xz"])
-def test_there_and_back(suffix, tmp_path):
+def test_round_trip(suffix, tmp_path):
     X, y = random_matrix(5000, 70, 0.1)
     target = tmp_path / f"data{suffix}"
     query = np.arange(5000) // 3
     dump_libsvm(X, y, target, query_id=query, comment="two\nlines", zero_based=True)
     again, labels, queries = load_libsvm(target, n_features=70, zero_based=True, return_query_id=True)
-    assert same(again, X)
+    assert bitwise_equal(again, X)
     np.testing.assert_array_equal(labels, y)
     np.testing.assert_array_equal(queries, query)
 
@@ -171,14 +171,14 @@ def test_blocks():
     dump_libsvm(X, y, text)
     for size in (1, 100, 5000, 10**9):
         parts = list(iterate_libsvm(io.BytesIO(text.getvalue()), block_bytes=size, n_features=50))
-        assert same(sparse.vstack([part[0] for part in parts], format="csr"), X)
+        assert bitwise_equal(sparse.vstack([part[0] for part in parts], format="csr"), X)
         np.testing.assert_array_equal(np.concatenate([part[1] for part in parts]), y)
 
 
-def test_blocks_remember_what_the_first_told():
+def test_first_block_decides_index_base_and_queries():
     text = b"1 1:1\n" * 30_000
     assert [X.shape for X, _ in iterate_libsvm(io.BytesIO(text + b"2 5:1\n"), block_bytes=100_000)][-1][1] == 5
-    with pytest.raises(DataFileError, match="line 30001: index 0, but indices count from 1 here; zero_based=True"):
+    with pytest.raises(DataFileError, match="line 30001: index 0, but indices start at 1 here; use zero_based=True"):
         list(iterate_libsvm(io.BytesIO(text + b"2 0:1\n"), block_bytes=100_000))
     zero = [X.indices[0] for X, _ in iterate_libsvm(io.BytesIO(b"1 0:1\n" + text), block_bytes=100_000)]
     assert zero == [0, 1, 1]
@@ -186,22 +186,22 @@ def test_blocks_remember_what_the_first_told():
         list(iterate_libsvm(io.BytesIO(text + b"2 qid:1 1:1\n"), block_bytes=100_000))
     blocks = iterate_libsvm(io.BytesIO(gzip.compress(text)), block_bytes=1000)
     next(blocks)
-    blocks.close()  # the thread that decompresses goes away
+    blocks.close()  # ends the decompression thread
 
 
-def test_threads_do_not_matter():
+def test_result_does_not_depend_on_threads():
     X, y = random_matrix(40_000, 200, 0.05)
     text = io.BytesIO()
     dump_libsvm(X, y, text)
     lines = text.getvalue().splitlines(keepends=True)
-    lines[::7] = [b"\n# 1:1 2:2\n" + line for line in lines[::7]]  # gaps between the parts of the threads
+    lines[::7] = [b"\n# 1:1 2:2\n" + line for line in lines[::7]]  # lines without samples
     for n_jobs in (1, 2, 3, 16):
         again, labels = load(b"".join(lines), n_jobs=n_jobs, n_features=200)
-        assert same(again, X)
+        assert bitwise_equal(again, X)
         np.testing.assert_array_equal(labels, y)
     lines[30_000] = b"1 x\n" + lines[30_000]
     lines[35_000] = b"1 y\n" + lines[35_000]
-    message = f"line {b''.join(lines).split(b'1 x')[0].count(b'%c' % 10) + 1}: 'x' is not index:value"
+    message = f"line {b''.join(lines).split(b'1 x')[0].count(b'%c' % 10) + 1}: 'x' is not of the form index:value"
     for n_jobs in (1, 2, 16):
         with pytest.raises(DataFileError, match=message):
             load(b"".join(lines), n_jobs=n_jobs)
@@ -211,11 +211,11 @@ def test_threads_do_not_matter():
     arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(1, 5)), elements=st.floats(allow_nan=False, width=64)),
     st.data(),
 )
-def test_any_numbers_there_and_back(X, data):
+def test_round_trip_of_any_numbers(X, data):
     y = data.draw(arrays(np.float64, X.shape[0], elements=st.floats(allow_nan=False)))
     query = data.draw(arrays(np.int64, X.shape[0], elements=st.integers(1 - 10**18, 10**18 - 1)))
     zero_based = data.draw(st.booleans())
-    rows, columns = X.shape  # noughts of both signs are stored too
+    rows, columns = X.shape  # zeros of both signs are stored, too
     stored = sparse.csr_matrix((X.ravel(), np.tile(np.arange(columns), rows), np.arange(rows + 1) * columns), X.shape)
     text = io.BytesIO()
     dump_libsvm(stored, y, text, query_id=query, zero_based=zero_based)
@@ -223,12 +223,12 @@ def test_any_numbers_there_and_back(X, data):
     again, labels, queries = load_libsvm(
         text, zero_based=zero_based, n_features=X.shape[1], return_query_id=True, n_jobs=1
     )
-    assert same(again, stored)
+    assert bitwise_equal(again, stored)
     assert labels.tobytes() == y.tobytes()
     assert queries.tobytes() == query.tobytes()
 
 
-def test_digits_are_those_of_printf():
+def test_digits_agree_with_printf():
     X = np.random.default_rng(0).standard_normal((50, 4)) * 10.0 ** np.arange(-9, 11, 5)
     for digits in (1, 6, 8, 16):
         text = io.BytesIO()
@@ -238,15 +238,15 @@ def test_digits_are_those_of_printf():
         assert text.getvalue().decode().splitlines() == [line % n for line, n in zip(lines, numbers, strict=True)]
 
 
-def test_dump_is_canonical_and_keeps_noughts():
+def test_dump_is_canonical_and_keeps_explicit_zeros():
     X = sparse.csr_matrix((np.array([1.0, 2.0, 3.0, 0.0]), [2, 0, 2, 1], [0, 3, 4]), shape=(2, 3))
     text = io.BytesIO()
     dump_libsvm(X, [1, 2], text)
     assert text.getvalue() == b"1 1:2 3:4\n2 2:0\n"
-    assert X.nnz == 4  # the caller's matrix is as it was
+    assert X.nnz == 4  # the matrix of the caller is unchanged
 
 
-def test_single_precision():
+def test_float32():
     X, _ = load(b"1 1:0.1 2:1e300\n", dtype=np.float32)
     assert X.dtype == np.float32
     np.testing.assert_array_equal(X.data, [np.float32(0.1), np.inf])
@@ -262,23 +262,23 @@ def test_single_precision():
         (lambda: load_libsvm(7), "a path or a binary file"),
         (lambda: iterate_libsvm("x", block_bytes=0), "block_bytes must be"),
         (lambda: find_libsvm_problems("x", 0), "limit must be"),
-        (lambda: dump_libsvm([[1]], ["a"], io.BytesIO()), "y must be numbers"),
-        (lambda: dump_libsvm([[1]], [1, 2], io.BytesIO()), "y must have an entry for each row"),
-        (lambda: dump_libsvm([1], [1], io.BytesIO()), "X must be a table"),
-        (lambda: dump_libsvm([[1]], [1], io.BytesIO(), query_id=[0.5]), "query_id must be whole"),
-        (lambda: dump_libsvm([[1]], [1], io.BytesIO(), query_id=[10**18]), "query_id must be whole"),
-        (lambda: dump_libsvm([[1]], [1], io.BytesIO(), query_id=[1, 2]), "query_id must have an entry"),
+        (lambda: dump_libsvm([[1]], ["a"], io.BytesIO()), "y must be numeric"),
+        (lambda: dump_libsvm([[1]], [1, 2], io.BytesIO()), "y must have shape"),
+        (lambda: dump_libsvm([1], [1], io.BytesIO()), "X must be a two-dimensional array"),
+        (lambda: dump_libsvm([[1]], [1], io.BytesIO(), query_id=[0.5]), "query_id must be integers"),
+        (lambda: dump_libsvm([[1]], [1], io.BytesIO(), query_id=[10**18]), "query_id must be integers"),
+        (lambda: dump_libsvm([[1]], [1], io.BytesIO(), query_id=[1, 2]), "query_id must have shape"),
         (lambda: dump_libsvm([[1]], [1], io.BytesIO(), digits=18), "digits must be"),
         (lambda: dump_libsvm([[1]], [1], 7), "a path or a binary file"),
     ],
 )
-def test_wrong_arguments(call, message):
+def test_invalid_arguments(call, message):
     with pytest.raises((ValueError, TypeError), match=message):
         call()
 
 
 @pytest.mark.parametrize("beginning", [b"1 1:", gzip.compress(b"1 1:1\n" * 100)[:20]], ids=["plain", "gzip"])
-def test_interrupt_while_input_is_silent(beginning):
+def test_keyboard_interrupt_while_waiting_for_input(beginning):
     program = "from maxmargin.datasets import load_libsvm; print('ready', flush=True); load_libsvm('-')"
     process = subprocess.Popen(
         [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE

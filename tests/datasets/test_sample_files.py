@@ -1,4 +1,4 @@
-"""Samples in files of every format: what is written is read again, bit for bit; damaged files are one clear error."""
+"""Samples in all file formats: exact round trips, format detection, errors for damaged files."""
 
 import bz2
 import gzip
@@ -53,10 +53,10 @@ class TestRoundTrips:
         assert np.array_equal(dense(found.X), X)
         assert np.array_equal(found.y, y)
         if not found.is_sparse:
-            assert np.array_equal(np.signbit(found.X), np.signbit(X))  # −0 is −0
+            assert np.array_equal(np.signbit(found.X), np.signbit(X))  # −0 is preserved
 
     @pytest.mark.parametrize("format", TABLES)
-    def test_names_and_words(self, format):
+    def test_names_and_string_labels(self, format):
         samples = iris()
         found = reread(samples, format)
         assert np.array_equal(found.X, samples.X)
@@ -86,7 +86,7 @@ class TestRoundTrips:
         assert found.is_sparse == (format in ("npz", "libsvm"))
         assert np.array_equal(dense(found.X), X.toarray())
 
-    def test_sparse_archive_is_scipys(self, tmp_path):
+    def test_sparse_archive_is_compatible_with_scipy(self, tmp_path):
         X = sparse.random(20, 7, 0.2, format="csr", random_state=0)
         write_samples(Samples(X, np.arange(20.0)), tmp_path / "a.npz")
         assert np.array_equal(sparse.load_npz(tmp_path / "a.npz").toarray(), X.toarray())
@@ -118,7 +118,7 @@ class TestRoundTrips:
             read_samples(damaged)
 
 
-class TestFinding:
+class TestFormatDetection:
     @pytest.mark.parametrize("format", FORMATS)
     def test_format_by_content(self, format, tmp_path):
         write_samples(Samples(np.arange(1.0, 7.0).reshape(3, 2), np.arange(3.0)), tmp_path / "data", format)
@@ -165,32 +165,32 @@ class TestFinding:
             assert found.name == "standard input"
 
     @pytest.mark.parametrize("content", [b"", b"\n\n", b"some words\n", b"\x00\x01\x02"])
-    def test_nothing_that_is_known(self, content, tmp_path):
+    def test_unknown_content(self, content, tmp_path):
         (tmp_path / "data").write_bytes(content)
         with pytest.raises(DataFileError, match="data"):
             read_samples(tmp_path / "data")
 
-    def test_mistakes_of_the_caller(self, tmp_path):
+    def test_invalid_arguments(self, tmp_path):
         with pytest.raises(ValueError, match="unknown format 'xls'; the formats are libsvm, csv"):
             read_samples("a", format="xls")
         with pytest.raises(ValueError, match="unknown format"):
             write_samples(iris(), tmp_path / "a", "xls")
         with pytest.raises(FileNotFoundError):
             read_samples(tmp_path / "nowhere.csv")
-        with pytest.raises(ValueError, match="words must be"):
-            read_samples("a", words="hot")
-        with pytest.raises(DataFileError, match="number them first"):
+        with pytest.raises(ValueError, match="categorical must be"):
+            read_samples("a", categorical="hot")
+        with pytest.raises(DataFileError, match="encode them as integers"):
             write_samples(iris(), io.BytesIO(), "libsvm")
-        with pytest.raises(DataFileError, match="no place for labels that are words"):
+        with pytest.raises(DataFileError, match="cannot store labels that are strings"):
             write_samples(iris(), io.BytesIO(), "npy")
-        with pytest.raises(DataFileError, match="no place for queries"):
+        with pytest.raises(DataFileError, match="cannot store queries"):
             write_samples(Samples(np.eye(2), np.ones(2), np.ones(2)), io.BytesIO(), "npy")
 
-    def test_a_file_is_replaced_when_the_new_one_is_complete(self, tmp_path):
+    def test_existing_file_is_replaced_atomically(self, tmp_path):
         path = tmp_path / "data.libsvm.gz"
         write_samples(Samples(np.eye(2), np.ones(2)), path)
         before = path.read_bytes()
-        with pytest.raises(DataFileError, match="number them first"):
+        with pytest.raises(DataFileError, match="encode them as integers"):
             write_samples(iris(), path)
         assert path.read_bytes() == before
         with pytest.raises(FileNotFoundError):
@@ -200,22 +200,22 @@ class TestFinding:
         assert np.array_equal(read_samples(path).X.toarray(), np.eye(2))
 
 
-class TestArrays:
+class TestNumpyFiles:
     @pytest.mark.parametrize(
         ("arrays", "message"),
         [
-            ({"X": np.eye(3), "y": np.ones(2)}, "a label for each of 3 samples"),
-            ({"X": np.ones(3), "y": np.ones(3)}, "must be a table"),
+            ({"X": np.eye(3), "y": np.ones(2)}, "one entry per sample"),
+            ({"X": np.ones(3), "y": np.ones(3)}, "must be two-dimensional"),
             ({"X": np.array([["a"]])}, "must be numbers"),
             ({"X": np.array([[1.0, np.nan]])}, "sample 1 has nan in column 2"),
             ({"X": np.eye(2), "y": np.array([1, np.inf])}, "y of sample 2 is not finite"),
-            ({"X": np.eye(2), "y": np.array([1j, 2])}, "numbers or words"),
-            ({"X": np.eye(2), "feature_names": np.array(["a"])}, "feature_names must be 2 words"),
-            ({"x": np.eye(2)}, "arrays X and y, or the parts of a sparse matrix; it has x"),
+            ({"X": np.eye(2), "y": np.array([1j, 2])}, "numbers or strings"),
+            ({"X": np.eye(2), "feature_names": np.array(["a"])}, "feature_names must be 2 strings"),
+            ({"x": np.eye(2)}, "X and y or a sparse matrix, but it contains x"),
             ({"X": np.array([{}], dtype=object)}, "archive of NumPy arrays"),
         ],
     )
-    def test_bad_archives(self, arrays, message, tmp_path):
+    def test_invalid_archives(self, arrays, message, tmp_path):
         np.savez(tmp_path / "a.npz", **arrays)
         with pytest.raises(DataFileError, match=message):
             read_samples(tmp_path / "a.npz")
@@ -237,7 +237,7 @@ class TestArrays:
             {"data": np.array([1.0])},
         ],
     )
-    def test_bad_sparse_matrices(self, change, tmp_path):
+    def test_invalid_sparse_matrices(self, change, tmp_path):
         good = {"format": np.array(b"csr"), "shape": np.array([2, 3]), "data": np.ones(2), "indices": np.array([0, 2])}
         parts = {**good, "indptr": np.array([0, 1, 2]), "y": np.ones(2)}
         np.savez(tmp_path / "a.npz", **parts)
@@ -252,11 +252,11 @@ class TestArrays:
         assert read_samples(tmp_path / "a.npy", label="first").y.tolist() == [0.0, 3.0]
         assert read_samples(tmp_path / "a.npy", label=1, ignore=[0]).X.tolist() == [[2.0], [5.0]]
         assert read_samples(tmp_path / "a.npy", n_features=3).y is None
-        with pytest.raises(DataFileError, match="3 features, but 5 are needed"):
+        with pytest.raises(DataFileError, match="3 features, but 5 are required"):
             read_samples(tmp_path / "a.npy", n_features=5, label=None)
 
     @pytest.mark.parametrize("format", ["npz", "npy", "parquet", "arrow"])
-    def test_damaged_files_are_one_error(self, format):
+    def test_damaged_files_raise_data_file_error(self, format):
         stream = io.BytesIO()
         samples = Samples(np.arange(200.0).reshape(40, 5), np.arange(40.0), name="data")
         write_samples(samples, stream, format)
@@ -275,7 +275,7 @@ class TestArrays:
         assert refused > 30
 
 
-class TestColumns:
+class TestArrowFiles:
     def test_types(self, tmp_path):
         table = pa.table(
             {
@@ -287,7 +287,7 @@ class TestColumns:
             }
         )
         pa.parquet.write_table(table, tmp_path / "a.parquet")
-        found = read_samples(tmp_path / "a.parquet", words="one-hot")
+        found = read_samples(tmp_path / "a.parquet", categorical="one-hot")
         assert found.feature_names == ("a", "b", "c=u", "c=v", "d")
         assert found.X.tolist() == [[1.0, 1.0, 1.0, 0.0, 0.5], [2.0, 0.0, 0.0, 1.0, 1.5]]
         assert found.y.tolist() == ["x", "y"]
@@ -298,12 +298,12 @@ class TestColumns:
     @pytest.mark.parametrize(
         ("column", "message"),
         [
-            (pa.array([1.0, None]), "sample 2: the cell of column 'a' is missing"),
+            (pa.array([1.0, None]), "sample 2: the value of column 'a' is missing"),
             (pa.array([1.0, float("inf")]), "sample 2: inf in column 'a' is not finite"),
-            (pa.array([[1.0], [2.0]]), "neither numbers nor words"),
+            (pa.array([[1.0], [2.0]]), "neither numbers nor strings"),
         ],
     )
-    def test_bad_columns(self, column, message, tmp_path):
+    def test_invalid_columns(self, column, message, tmp_path):
         pa.parquet.write_table(pa.table({"a": column, "label": [1, 2]}), tmp_path / "a.parquet")
         with pytest.raises(DataFileError, match=message):
             read_samples(tmp_path / "a.parquet")
@@ -311,11 +311,11 @@ class TestColumns:
     def test_without_pyarrow(self, tmp_path, monkeypatch):
         (tmp_path / "a.parquet").write_bytes(b"PAR1")
         monkeypatch.setitem(sys.modules, "pyarrow", None)
-        with pytest.raises(DataFileError, match="need the package pyarrow"):
+        with pytest.raises(DataFileError, match="requires pyarrow"):
             read_samples(tmp_path / "a.parquet")
 
 
-def test_samples_are_checked():
+def test_samples_are_validated():
     for wrong in ({"X": [[1.0]]}, {"X": np.ones(3)}, {"X": np.eye(2), "y": np.ones(3)},
                   {"X": np.eye(2), "feature_names": ("a",)}):  # fmt: skip
         with pytest.raises(ValueError, match=r"must|names"):
@@ -335,5 +335,5 @@ def test_samples_are_checked():
         (np.arange(3000) % 101.0, False),
     ],
 )
-def test_classes_or_numbers(y, classes):
+def test_classes_or_targets(y, classes):
     assert are_classes(y) == classes

@@ -1,0 +1,150 @@
+"""Samples in NumPy files.
+
+- .npz with the arrays X and y, optionally query and feature_names
+- .npz written by `scipy.sparse.save_npz` (format, shape, data, indices, indptr), optionally with the same arrays
+- .npy with a two-dimensional array, one column of which is the label
+
+Nothing is unpickled, and the indices of sparse matrices are validated.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import IO, Any
+
+import numpy as np
+from scipy import sparse
+
+from maxmargin.datasets.column_roles import ColumnSelection
+from maxmargin.datasets.errors import DataFileError
+from maxmargin.datasets.samples import INDISTINGUISHABLE, Samples, indistinguishable_pair
+
+
+def read_npz(stream: IO[bytes], name: str, selection: ColumnSelection) -> Samples:
+    """Read samples from an .npz archive."""
+    try:
+        with np.load(stream, allow_pickle=False) as archive:
+            arrays = {key: archive[key] for key in archive}
+    except Exception as error:  # damaged files raise many kinds
+        raise DataFileError(name, f"not a valid archive of NumPy arrays: {error}") from error
+    X = _numeric_matrix(name, arrays["X"], "X") if "X" in arrays else _sparse_matrix(name, arrays)
+    _check_features(name, X, selection)
+    names = arrays.get("feature_names")
+    if names is not None and (names.dtype.kind != "U" or names.shape != (X.shape[1],)):
+        raise DataFileError(name, f"feature_names must be {X.shape[1]} strings, one for each column of X")
+    with_labels = selection.label is not None and "y" in arrays
+    return Samples(
+        X,
+        y=_labels(name, arrays["y"], X.shape[0]) if with_labels else None,
+        query=_labels(name, arrays["query"], X.shape[0], "query") if "query" in arrays else None,
+        feature_names=None if names is None else tuple(names.tolist()),
+        name=name,
+    )
+
+
+def read_npy(stream: IO[bytes], name: str, selection: ColumnSelection) -> Samples:
+    """Read samples from an .npy array."""
+    try:
+        given = np.lib.format.read_array(stream, allow_pickle=False)
+    except Exception as error:  # damaged files raise many kinds
+        raise DataFileError(name, f"not a valid NumPy array: {error}") from error
+    table = _numeric_matrix(name, given, "the array")
+    roles = selection.resolve(name, None, table.shape[1])
+    X = np.ascontiguousarray(table[:, roles.features])
+    _check_features(name, X, selection)
+    return Samples(
+        X,
+        y=None if roles.label is None else _labels(name, given[:, roles.label], len(given)),
+        query=None if roles.query is None else _labels(name, given[:, roles.query], len(given), "query"),
+        name=name,
+    )
+
+
+def write_npz(samples: Samples, stream: IO[bytes]) -> None:
+    """Write an archive for `read_npz`; `scipy.sparse.load_npz` can read sparse ones, too."""
+    names = None if samples.feature_names is None else np.array(samples.feature_names)
+    optional: dict[str, Any] = {"y": samples.y, "query": samples.query, "feature_names": names}
+    if samples.is_sparse:
+        X = samples.X.tocsr()
+        parts: dict[str, Any] = {"data": X.data, "indices": X.indices, "indptr": X.indptr}
+        parts |= {"format": np.array(b"csr"), "shape": np.array(X.shape)}
+    else:
+        parts = {"X": samples.X}
+    parts |= {key: value for key, value in optional.items() if value is not None}
+    archive = io.BytesIO()  # the archive writer seeks, which a pipe or a compressed file cannot
+    np.savez_compressed(archive, **parts)
+    stream.write(archive.getbuffer())
+
+
+def write_npy(samples: Samples, stream: IO[bytes]) -> None:
+    """Write an array with the features and, as the last column, the labels."""
+    X = samples.X.toarray() if samples.is_sparse else samples.X
+    if samples.query is not None:
+        raise DataFileError(samples.name, "an .npy file cannot store queries; write .npz")
+    if samples.y is not None and samples.y.dtype.kind not in "biuf":
+        raise DataFileError(samples.name, "an .npy file cannot store labels that are strings; write .npz")
+    np.lib.format.write_array(stream, X if samples.y is None else np.column_stack([X, samples.y]), allow_pickle=False)
+
+
+def _labels(name: str, values: np.ndarray[Any, Any], count: int, what: str = "y") -> np.ndarray[Any, Any]:
+    """Return validated labels, float64 or strings."""
+    if values.shape != (count,):
+        raise DataFileError(name, f"{what} must have shape ({count},), one entry per sample, not {values.shape}")
+    if values.dtype.kind == "U":
+        return values
+    if values.dtype.kind not in "biuf":
+        raise DataFileError(name, f"{what} must be numbers or strings, not {values.dtype}")
+    numbers = values.astype(np.float64)
+    same = indistinguishable_pair(values[np.abs(numbers) >= 2**53].tolist()) if values.dtype.kind in "iu" else None
+    if same is not None:
+        raise DataFileError(name, f"{what} has {same[0]} and {same[1]}, {INDISTINGUISHABLE}")
+    if not np.isfinite(numbers).all():
+        raise DataFileError(name, f"{what} of sample {int(np.argmin(np.isfinite(numbers))) + 1} is not finite")
+    return numbers
+
+
+def _check_features(name: str, X: Any, selection: ColumnSelection) -> None:
+    if selection.n_features is not None and X.shape[1] != selection.n_features:
+        raise DataFileError(name, f"{X.shape[1]} features, but {selection.n_features} are required")
+
+
+def _numeric_matrix(name: str, table: np.ndarray[Any, Any], what: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return a two-dimensional array as float64, checked for finite values."""
+    if table.ndim != 2 or 0 in table.shape:
+        raise DataFileError(name, f"{what} must be two-dimensional with a row per sample, not of shape {table.shape}")
+    if table.dtype.kind not in "biuf":
+        raise DataFileError(name, f"{what} must be numbers, not {table.dtype}")
+    numbers = np.ascontiguousarray(table, dtype=np.float64)
+    finite = np.isfinite(numbers)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0]
+        raise DataFileError(name, f"sample {row + 1} has {numbers[row, column]} in column {column + 1}")
+    return numbers
+
+
+def _sparse_matrix(name: str, arrays: Mapping[str, Any]) -> Any:
+    """Return a validated sparse matrix."""
+    parts = ("format", "shape", "data", "indices", "indptr")
+    if not set(parts) <= set(arrays):
+        found = ", ".join(arrays) or "none"
+        raise DataFileError(name, f"the archive must contain X and y or a sparse matrix, but it contains {found}")
+    try:
+        kind = arrays["format"].item()
+        layout = kind.decode("ascii") if isinstance(kind, bytes) else str(kind)
+        if layout not in ("csr", "csc"):
+            raise ValueError(f"the format must be csr or csc, not {layout}")
+        rows, columns = (int(size) for size in arrays["shape"])
+        if not rows or not columns or arrays["data"].dtype.kind not in "biuf":
+            raise ValueError("it must have rows and columns of numbers")
+        make = sparse.csr_matrix if layout == "csr" else sparse.csc_matrix
+        X = make((arrays["data"].astype(np.float64), arrays["indices"], arrays["indptr"]), shape=(rows, columns))
+        X.check_format(full_check=True)
+    except (ValueError, TypeError, OverflowError, IndexError) as error:
+        raise DataFileError(name, f"the sparse matrix is invalid: {error}") from error
+    X = X.tocsr()
+    X.sum_duplicates()
+    if not np.isfinite(X.data).all():
+        row = int(np.searchsorted(X.indptr, np.flatnonzero(~np.isfinite(X.data))[0], side="right"))
+        raise DataFileError(name, f"sample {row} has a value that is not finite")
+    return X
