@@ -1,4 +1,4 @@
-"""From decision values to probabilities: sigmoids, coupling, noise, density marks."""
+"""Calibration: Platt sigmoids, pairwise coupling, noise scale, density marks."""
 
 from itertools import combinations
 
@@ -32,7 +32,7 @@ def some_values(n=80, separation=1.0, seed=0):
 class TestSigmoid:
     @pytest.mark.parametrize("separation", [0.3, 1.0, 5.0])
     @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-    def test_it_minimises_the_cross_entropy(self, separation, scale):
+    def test_minimises_the_cross_entropy(self, separation, scale):
         values, first = some_values(separation=separation)
         weights = np.random.default_rng(1).uniform(0.5, 3.0, len(values))
         n_first, n_second = weights[first].sum(), weights[~first].sum()
@@ -66,7 +66,7 @@ class TestSigmoid:
             max_size=30,
         )
     )
-    def test_probabilities_rise_with_any_values(self, rows):
+    def test_probabilities_increase_with_decision_values(self, rows):
         values, first, weights = (np.array(column) for column in zip(*rows, strict=True))
         sigmoid = fit_sigmoid(values, first, weights)
         assert sigmoid.slope < 0
@@ -75,14 +75,14 @@ class TestSigmoid:
         assert (np.diff(probabilities[:, 0]) >= 0).all()
         np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-14)
 
-    def test_values_that_tell_the_contrary_hardly_count(self):
+    def test_reversed_decision_values_have_hardly_any_effect(self):
         values, first = some_values(200)
         sigmoid = fit_sigmoid(-values, first, np.ones(200))
         probabilities = calibration.binary_probabilities(-values, sigmoid)[:, 0]
         assert np.ptp(probabilities) < 1e-3
         assert probabilities.mean() == pytest.approx(first.mean(), abs=0.01)
 
-    def test_separable_values_leave_doubt(self):
+    def test_separable_values_keep_uncertainty(self):
         values, first = np.r_[np.full(50, -1.0), np.full(50, 1.0)], np.repeat([False, True], 50)
         assert calibration.binary_probabilities(np.array([1.0]), fit_sigmoid(values, first, np.ones(100)))[
             0, 0
@@ -91,12 +91,12 @@ class TestSigmoid:
 
 class TestCoupling:
     @pytest.mark.parametrize("classes", [3, 4, 7])
-    def test_it_is_where_the_iteration_ends(self, classes):
+    def test_equals_the_limit_of_the_iteration(self, classes):
         pairwise = np.random.default_rng(classes).uniform(0.02, 0.98, (20, classes * (classes - 1) // 2))
         expected = [coupled(row, classes) for row in pairwise]
         np.testing.assert_allclose(couple_pairwise(pairwise, classes), expected, atol=1e-9)
 
-    def test_consistent_pairs_give_back_their_probabilities(self):
+    def test_consistent_pairs_recover_their_probabilities(self):
         p = np.random.default_rng(0).dirichlet(np.ones(5), size=30)
         pairwise = np.column_stack([p[:, a] / (p[:, a] + p[:, b]) for a, b in combinations(range(5), 2)])
         np.testing.assert_allclose(couple_pairwise(pairwise, 5), p, atol=1e-7)
@@ -108,24 +108,24 @@ class TestCoupling:
         assert (found > 0).all()
         assert found[0, 0] == pytest.approx(1.0, abs=1e-6)
         assert found[1].argmax() == 1
-        np.testing.assert_allclose(found[2:], 1 / 3, atol=1e-12)  # all equal, and all in a circle
+        np.testing.assert_allclose(found[2:], 1 / 3, atol=1e-12)  # all equal, and a cycle
 
     @pytest.mark.parametrize("seed", range(3))
-    def test_it_is_libsvms(self, seed):
+    def test_equals_libsvm(self, seed):
         X, y = iris()
         random = np.random.default_rng(seed)
         X = X + random.normal(scale=0.5, size=X.shape)
         model = libsvm.train(X, y, "-b 1")
-        values, theirs = libsvm.predict(model, X), libsvm.predict(model, X, "-b 1")
+        values, expected = libsvm.predict(model, X), libsvm.predict(model, X, "-b 1")
         sigmoids = [PlattSigmoid(model.probA[k], model.probB[k]) for k in range(3)]
         pairwise = np.column_stack(
             [calibration.binary_probabilities(values[:, k], sigmoids[k])[:, 0] for k in range(3)]
         )
-        np.testing.assert_allclose(couple_pairwise(pairwise, 3), theirs, atol=5e-3)  # it stops at 0.005 / 3
+        np.testing.assert_allclose(couple_pairwise(pairwise, 3), expected, atol=5e-3)  # LIBSVM stops at 0.005 / 3
 
 
 class TestNoise:
-    def test_outliers_do_not_count(self):
+    def test_outliers_are_excluded(self):
         errors = np.r_[np.tile([0.5, -1.5], 50), 100.0]
         assert noise_scale(errors, np.ones(101)) == pytest.approx(1.0)
 
@@ -134,7 +134,7 @@ class TestNoise:
         repeated = noise_scale(np.repeat(errors, counts), np.ones(counts.sum()))
         assert noise_scale(errors, counts.astype(float)) == pytest.approx(repeated)
 
-    def test_intervals_hold_the_part_they_say(self):
+    def test_intervals_have_their_coverage(self):
         sample = np.random.default_rng(0).laplace(scale=2.0, size=100_000)
         for coverage in (0.5, 0.9, 0.99):
             half = calibration.interval_half_width(2.0, coverage)
@@ -143,19 +143,19 @@ class TestNoise:
 
 class TestDensityMarks:
     @pytest.mark.parametrize(("nu", "n"), [(0.5, 400), (0.3, 405), (0.7, 431)])
-    def test_they_are_libsvms_up_to_a_sample(self, nu, n):
+    def test_marks_equal_libsvm_up_to_one_sample(self, nu, n):
         X = diabetes()[0][:n]
         model = libsvm.train(X, np.ones(n), f"-s 2 -n {nu} -g 0.1 -b 1")
         values = libsvm.predict(model, X)[:, 0]
         marks = density_marks(values, np.ones(n))
         between = 0.5 * (marks[1:] + marks[:-1])
-        theirs = np.array(model.prob_density_marks[:10])
-        # Marks are midpoints of samples; where five bins do not divide the samples evenly, one next to theirs.
+        expected = np.array(model.prob_density_marks[:10])
+        # LIBSVM's marks are midpoints; where five bins do not divide the samples evenly, ours are a neighbour.
         ordered = np.r_[np.sort(values), 0.0]
         step = np.diff(np.sort(ordered)).max()
         exact = (values < 0).sum() % 5 == 0 and (values >= 0).sum() % 5 == 0
         assert exact == (nu == 0.5)
-        np.testing.assert_allclose(between, theirs, atol=1e-12 if exact else step)
+        np.testing.assert_allclose(between, expected, atol=1e-12 if exact else step)
         steps = libsvm.predict(model, X, "-b 1")
         found = one_class_probabilities(values, marks)
         assert np.abs(found - steps).max() <= (0.05 if exact else 0.1) + 1e-9
@@ -168,7 +168,7 @@ class TestDensityMarks:
 
     @settings(max_examples=100, deadline=None)
     @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40))
-    def test_the_boundary_is_at_one_half(self, values):
+    def test_probability_at_the_boundary_is_one_half(self, values):
         values = np.array(values)
         marks = density_marks(values, np.ones(len(values)))
         assert (np.diff(marks) >= 0).all()

@@ -39,7 +39,7 @@ from maxmargin.interchange.records import GEOMETRIES
 from maxmargin.interchange.schema_types import Check, Sizes, count, floats, is_floats, is_within, matrix, number, whole
 from maxmargin.kernels import Kernel
 from maxmargin.linear_training import LinearMachine
-from maxmargin.models.calibration import BINS, PlattSigmoid
+from maxmargin.models.calibration import DENSITY_BINS, PlattSigmoid
 from maxmargin.problems import Certificate
 from maxmargin.training import Machine
 
@@ -129,7 +129,7 @@ def _noise(value: Any, sizes: Sizes) -> bool:
 
 def _marks(value: Any, sizes: Sizes) -> bool:
     """Whether they are the ascending marks of the density of one class."""
-    return floats(2 * BINS + 1)(value, sizes) and bool((np.diff(value) >= 0).all())
+    return floats(2 * DENSITY_BINS + 1)(value, sizes) and bool((np.diff(value) >= 0).all())
 
 
 def machines(name: str) -> Check:

@@ -1,4 +1,15 @@
-"""What predicts: expansions in kernel values, and how several of them decide together."""
+"""Models: decision functions from fitted coefficients, multi-class decisions, and calibration.
+
+- `kernel_expansions`: `KernelExpansions`, several decision functions, and `OneVsRestArgmax`
+- `one_vs_one_vote`: `OneVsOneVote`, binary models of all pairs of classes and their vote
+- `linear_functions`: `LinearFunctions`, decision functions with explicit weights
+- `kernel_blocks`: kernel values of samples and support vectors in blocks, on several threads
+- `landmark_features`: `LandmarkFeatures`, the Nyström approximation of a kernel
+- `calibration`: Platt sigmoids, pairwise coupling, density marks and Laplace intervals
+- `concordance`: the fraction of correctly ordered pairs, the score of a ranking
+
+The names in `__all__` are public.
+"""
 
 from maxmargin.models.kernel_blocks import ComputedKernelBlocks, KernelBlocks, PrecomputedKernelBlocks
 from maxmargin.models.kernel_expansions import KernelExpansions, OneVsRestArgmax

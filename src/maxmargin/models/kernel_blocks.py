@@ -1,6 +1,6 @@
 """Kernel values between samples and support vectors, in blocks of bounded size, on several threads.
 
-Prediction never builds a matrix of all samples against all support vectors: each thread holds one block of at most
+Prediction never forms the matrix of all samples and all support vectors: each thread holds one block of at most
 `BLOCK_BYTES`.
 """
 
@@ -18,10 +18,10 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.kernels import Kernel, NativeKernel, Points
 from maxmargin.kernels.kernel_columns import KernelColumns, kernel_product, pack_columns
 
-#: The largest block of kernel values that one thread holds while predicting.
+#: Maximum size of the block of kernel values of one thread, in bytes.
 BLOCK_BYTES = 4 * 2**20
 
-#: Fewer kernel values than this are computed sooner than a second thread starts.
+#: Minimum number of kernel values for several threads: fewer are computed before a second thread starts.
 MIN_VALUES_FOR_THREADS = 2**18
 
 
@@ -31,7 +31,7 @@ class KernelBlocks(Protocol):
     def __len__(self) -> int: ...
 
     def block(self, rows: slice) -> Floats:
-        """Return the values of some samples with every support vector."""
+        """Return the kernel values of some samples and every support vector."""
         ...
 
     def combine(self, weights: Floats, threads: int) -> Floats:
@@ -73,7 +73,7 @@ class ComputedKernelBlocks:
 
 @dataclass(frozen=True)
 class PrecomputedKernelBlocks:
-    """Kernel values that the user computed: samples against all training rows, of which the support is used."""
+    """Kernel values given by the user, of samples and all training rows, of which the support vectors are used."""
 
     values: Any
     support: Indices
@@ -91,13 +91,13 @@ class PrecomputedKernelBlocks:
 def map_blocks(
     blocks: KernelBlocks, width: int, combine: Callable[[Floats], Floats], outputs: int, threads: int
 ) -> Floats:
-    """Return combine(block) for every block of rows, one below the other."""
+    """Return combine(block) of all blocks of rows, stacked vertically."""
     count = len(blocks)
     out = np.empty((count, outputs))
     step = max(1, BLOCK_BYTES // (8 * max(1, width)))
     if count * width < MIN_VALUES_FOR_THREADS:
         threads = 1
-    if threads > 1:  # enough blocks for all
+    if threads > 1:  # at least two blocks per thread
         step = max(1, min(step, -(-count // (2 * threads))))
 
     def fill(start: int) -> None:

@@ -1,15 +1,15 @@
-"""A kernel as inner products of few features: Nyström's approximation.
+"""Nyström features: explicit features whose inner products approximate a kernel.
 
 With landmarks z_1 … z_B and the matrix K_ZZ = A Aᵀ of their kernel values,
 
     φ(x) = A⁺ k_Z(x),   k_Z(x) = (k(z_1, x), …, k(z_B, x)),   φ(x)·φ(x') = k_Z(x)ᵀ K_ZZ⁺ k_Z(x') ≈ k(x, x')
 
-(Williams & Seeger 2001): φ(x) is Φ(x) projected on the span of the landmarks, so what is lost, k(x, x) − ‖φ(x)‖², is at
-least 0 for a positive semi-definite kernel, and 0 at the landmarks. A is Cholesky's factor; where landmarks nearly
-depend on one another, it is made of the eigenvectors whose eigenvalues can be told from rounding, and there are
-fewer features than landmarks. Negative eigenvalues, of an indefinite kernel, are left out with the small ones.
+(Williams & Seeger 2001): φ(x) is the projection of Φ(x) on the span of the landmarks, so the residual k(x, x) − ‖φ(x)‖²
+is at least 0 for a positive semi-definite kernel, and 0 at the landmarks. A is the Cholesky factor; if the landmarks
+are nearly linearly dependent, it consists of the eigenvectors with eigenvalues above rounding, and there are fewer
+features than landmarks. Negative eigenvalues of an indefinite kernel are dropped with the small ones.
 
-A function of features is one of kernel values, w·φ(x) = Σ_j a_j k(z_j, x) with a = A⁺ᵀ w: see `expand`.
+A linear function of the features is a kernel expansion, w·φ(x) = Σ_j a_j k(z_j, x) with a = A⁺ᵀ w: see `expand`.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from maxmargin.kernels.radial import RadialKernel
 from maxmargin.matrices.numerics import NON_FINITE_KERNEL_MESSAGE, check_finite
 from maxmargin.resources import blas_thread_limit
 
-#: The smallest eigenvalue that is kept, relative to the largest. A rounding error ε of kernel values becomes about
-#: ε / √eigenvalue in a feature; with this one the objective of a machine in single precision is right to four digits.
-CUTOFF = {np.dtype(np.float32): 1e-9, np.dtype(np.float64): 1e-13}
+#: Smallest eigenvalue that is kept, relative to the largest. A rounding error ε of kernel values becomes about
+#: ε / √eigenvalue in a feature; with these values the objective of a model in float32 has four correct digits.
+EIGENVALUE_CUTOFF = {np.dtype(np.float32): 1e-9, np.dtype(np.float64): 1e-13}
 
-#: Single precision has no room for smaller kernel values to begin with.
-LEAST_VALUE = 1e-25
+#: Float32 is used if the largest kernel value is above this: smaller values would underflow.
+MIN_FLOAT32_VALUE = 1e-25
 
-#: Values of radial kernels, and relative ones of the factor, that are taken for 0: numbers so small that their products
-#: are not normalised make products a hundred times slower.
-NEXT_TO_NOTHING = 1e-18
+#: Values of radial kernels, and relative values of the factor, below this are set to 0: their products would be
+#: subnormal numbers, which make products a hundred times slower.
+UNDERFLOW_CUTOFF = 1e-18
 
-#: The most memory for kernel values on their way to features, where they do not become features in place.
+#: Maximum size of a block of kernel values that are not transformed to features in place, in bytes.
 BLOCK_BYTES = 2**24
 
 
@@ -57,9 +57,9 @@ class LandmarkFeatures:
     kernel : Kernel
     landmarks : Points
     factor : float array of shape (landmarks, rank)
-        A⁺ᵀ; in single precision where that serves, and the features are alike.
+        A⁺ᵀ, in float32 where that is accurate enough; the features have the same precision.
     threads : int
-        How many threads compute; the features differ by rounding at most.
+        Number of threads; the features depend on it by rounding at most.
     """
 
     kernel: Kernel
@@ -69,26 +69,26 @@ class LandmarkFeatures:
 
     @classmethod
     def of(cls, kernel: Kernel, landmarks: Points, threads: int = 1) -> LandmarkFeatures:
-        """Return the features that landmarks give: as many as there are landmarks, or as can be told apart."""
+        """Return the features of some landmarks: one per landmark, or fewer if these are linearly dependent."""
         kernel.check(landmarks)
         values = _evaluate(kernel, landmarks, landmarks, threads)
         check_finite(values, NON_FINITE_KERNEL_MESSAGE)
-        single = float32_kernel(kernel, landmarks, threads) is not None and np.abs(values).max() > LEAST_VALUE
+        single = float32_kernel(kernel, landmarks, threads) is not None and np.abs(values).max() > MIN_FLOAT32_VALUE
         precision = np.dtype(np.float32 if single else np.float64)
         with blas_thread_limit(threads):
-            factor = _inverse_cholesky(values, CUTOFF[precision])
+            factor = _inverse_cholesky(values, EIGENVALUE_CUTOFF[precision])
             if factor is None:
-                factor = _inverse_root(values, CUTOFF[precision])
-        factor[np.abs(factor) < NEXT_TO_NOTHING * np.abs(factor).max()] = 0.0
+                factor = _inverse_root(values, EIGENVALUE_CUTOFF[precision])
+        factor[np.abs(factor) < UNDERFLOW_CUTOFF * np.abs(factor).max()] = 0.0
         return cls(kernel, landmarks, np.ascontiguousarray(factor, dtype=precision), threads)
 
     @property
     def rank(self) -> int:
-        """How many features there are."""
+        """The number of features."""
         return int(self.factor.shape[1])
 
     def __call__(self, points: Points) -> NDArray[Any]:
-        """Return φ(x) for every sample; beyond them only blocks of bounded size are held."""
+        """Return φ(x) for every sample, computed in blocks of bounded size."""
         self.kernel.check(points)
         out = np.empty((len(points), self.rank), dtype=self.factor.dtype)
         for _ in self.fill(points, out):
@@ -96,29 +96,29 @@ class LandmarkFeatures:
         return out
 
     def fill(self, points: Points, out: NDArray[Any]) -> Iterator[int]:
-        """Write φ(x) of one sample after the other, a stretch at a time, and yield how many are there after each."""
-        for rows in self._stretches(points):
+        """Write φ(x) of all samples to `out` in batches; yield the number of finished samples after each."""
+        for rows in self._batches(points):
             with blas_thread_limit(self.threads):
                 self._fill(points.take(rows), out[rows])
             yield rows.stop
 
-    def missing(self, points: Points) -> Floats:
+    def residual(self, points: Points) -> Floats:
         """Return k(x, x) − ‖φ(x)‖² for every sample: the squared distance of Φ(x) from the span of the landmarks."""
         features = self(points).astype(np.float64)
-        missing: Floats = self.kernel.diagonal(points) - np.einsum("ij,ij->i", features, features)
-        return missing
+        residual: Floats = self.kernel.diagonal(points) - np.einsum("ij,ij->i", features, features)
+        return residual
 
     def expand(self, weights: NDArray[Any]) -> Floats:
         """Return a with w·φ(x) = Σ_j a_j k(z_j, x), for a weight vector or several in rows."""
         coefficients: Floats = weights.astype(np.float64) @ self.factor.T.astype(np.float64)
         return coefficients
 
-    def _stretches(self, points: Points) -> list[slice]:
-        most = max(1, BLOCK_BYTES // (self.factor.itemsize * len(self.landmarks)))
+    def _batches(self, points: Points) -> list[slice]:
+        max_rows = max(1, BLOCK_BYTES // (self.factor.itemsize * len(self.landmarks)))
         return [
-            slice(start, min(part.stop, start + most))
+            slice(start, min(part.stop, start + max_rows))
             for part in batches(points)
-            for start in range(part.start, part.stop, most)
+            for start in range(part.start, part.stop, max_rows)
         ]
 
     def _fill(self, rows: Points, out: NDArray[Any]) -> None:
@@ -126,7 +126,7 @@ class LandmarkFeatures:
             block = np.empty((len(rows), len(self.landmarks)), dtype=out.dtype)
             self._evaluate(rows, block)
             np.matmul(block, self.factor, out=out)
-        else:  # in place, and half the work
+        else:  # in place, with half the multiplications
             self._evaluate(rows, out)
             (multiply,) = linalg.get_blas_funcs(("trmm",), dtype=out.dtype)
             product = multiply(1.0, self.factor.T, out.T, lower=1, overwrite_b=1).T
@@ -134,13 +134,13 @@ class LandmarkFeatures:
         check_finite(out, NON_FINITE_KERNEL_MESSAGE)
 
     def _evaluate(self, rows: Points, out: NDArray[Any]) -> None:
-        """Write the kernel values of some samples with all landmarks."""
+        """Write the kernel values of some samples and all landmarks."""
         if self._columns is not None and _largest_entry(rows) < MAX_FLOAT32_ENTRY:
             self._columns.fill(rows, out, np.arange(len(rows)))
-            if isinstance(self.kernel, RadialKernel) and out.min() < NEXT_TO_NOTHING:
-                out[out < NEXT_TO_NOTHING] = 0.0
+            if isinstance(self.kernel, RadialKernel) and out.min() < UNDERFLOW_CUTOFF:
+                out[out < UNDERFLOW_CUTOFF] = 0.0
             return
-        with np.errstate(over="ignore"):  # too large for single precision is not finite, and reported
+        with np.errstate(over="ignore"):  # values that overflow float32 become infinite and are reported
             out[:] = _evaluate(self.kernel, rows, self.landmarks, self.threads)
 
     @cached_property
@@ -149,19 +149,19 @@ class LandmarkFeatures:
 
     @cached_property
     def _columns(self) -> KernelColumns | None:
-        """The landmarks, packed in single precision.
+        """The landmarks, packed in float32.
 
-        How, is worked out from the landmarks alone. The quick form of the gaussian is exact enough for samples near
-        them, and the value of a sample far away is next to 0 in any form.
+        The form of the kernel depends on the landmarks alone: the fast form of the Gaussian is accurate for samples
+        near them, and the kernel value of a distant sample is almost 0 in any form.
         """
         if self.factor.dtype != np.float32:
             return None
-        how = float32_kernel(self.kernel, self.landmarks, self.threads)
-        return None if how is None else how.columns(self.landmarks.index, self.threads)
+        kernel = float32_kernel(self.kernel, self.landmarks, self.threads)
+        return None if kernel is None else kernel.columns(self.landmarks.index, self.threads)
 
 
 def _inverse_cholesky(values: Floats, cutoff: float) -> Floats | None:
-    """Return L⁻ᵀ with values = L Lᵀ, or None if the eigenvalues differ by more than `cutoff`."""
+    """Return L⁻ᵀ with values = L Lᵀ, or None if the reciprocal condition number is below `cutoff`."""
     lower, failed = linalg.lapack.dpotrf(values, lower=1)
     if failed:
         return None
@@ -179,10 +179,10 @@ def _inverse_root(values: Floats, cutoff: float) -> Floats:
     kept = eigenvalues > cutoff * np.abs(eigenvalues).max()
     if not kept.any():
         raise ValueError(
-            "the matrix of kernel values between the landmarks has no positive eigenvalue, so there is no feature that "
-            "tells samples apart; choose other landmarks or another kernel"
+            "the kernel matrix of the landmarks has no positive eigenvalue, so there are no features; choose other "
+            "landmarks or another kernel"
         )
-    # The largest first, so that leading features matter most.
+    # The largest eigenvalues first: the leading features carry most of the kernel.
     root: Floats = (vectors[:, kept] / np.sqrt(eigenvalues[kept]))[:, ::-1]
     return root
 

@@ -15,7 +15,7 @@ from maxmargin.matrices.features import Features
 
 @dataclass(frozen=True)
 class LinearFunctions:
-    """Values of several linear functions, in double precision from data in any.
+    """Several linear functions, evaluated in float64 for data of any precision.
 
     Parameters
     ----------
@@ -27,9 +27,9 @@ class LinearFunctions:
     offsets: Floats
 
     def decision_values(self, X: Any, threads: int) -> Floats:
-        """Return the value of every function for every sample, dense or of compressed rows."""
+        """Return the value of every function for every sample, dense or CSR."""
         out = np.empty((X.shape[0], len(self.weights)))
-        if len(self.weights) > 1 and not sparse.issparse(X):  # one pass over the data for all
+        if len(self.weights) > 1 and not sparse.issparse(X):  # one pass over the data for all functions
             columns = np.ascontiguousarray(self.weights.T)
             for rows, part in float64_batches(X):
                 out[rows] = part @ columns

@@ -1,7 +1,7 @@
-"""A machine for each pair of classes, on shared support vectors, and the vote among them.
+"""One-vs-one classification: a binary model for each pair of classes on shared support vectors, and their vote.
 
-Two classes are the case of a single pair. Coefficients are laid out as LIBSVM and scikit-learn do: support vectors
-are sorted by class; row b−1 (of those of class a) and row a (of those of class b) hold the pair a < b.
+Two classes are the case of a single pair. Coefficients have the layout of LIBSVM and scikit-learn: support vectors are
+sorted by class; row b−1 (for those of class a) and row a (for those of class b) belong to the pair a < b.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from maxmargin.models.kernel_blocks import KernelBlocks, map_blocks
 
 @dataclass(frozen=True)
 class OneVsOneVote:
-    """Decision values of all pairs of classes.
+    """Decision values of all pairs of classes, and the class with most votes.
 
     Parameters
     ----------
@@ -44,20 +44,23 @@ class OneVsOneVote:
         if len(pairs) == 1:
             return blocks.combine(self.coefficients[0], threads)[:, None] + self.offsets
         edges = np.concatenate([[0], np.cumsum(self.counts)])
-        # The pairs that the rows of a class' coefficients belong to, in order.
-        columns = [[p for p, pair in enumerate(pairs) if c in pair] for c in range(self.classes)]
-        shares = [np.ascontiguousarray(self.coefficients[:, edges[c] : edges[c + 1]].T) for c in range(self.classes)]
+        # The pairs that the rows of the coefficients of a class belong to, in order.
+        pairs_of = [[p for p, pair in enumerate(pairs) if c in pair] for c in range(self.classes)]
+        columns = [np.ascontiguousarray(self.coefficients[:, edges[c] : edges[c + 1]].T) for c in range(self.classes)]
 
         def combine(block: Floats) -> Floats:
             out = np.tile(self.offsets, (len(block), 1))
             for c in range(self.classes):
-                out[:, columns[c]] += block[:, edges[c] : edges[c + 1]] @ shares[c]
+                out[:, pairs_of[c]] += block[:, edges[c] : edges[c + 1]] @ columns[c]
             return out
 
         return map_blocks(blocks, self.coefficients.shape[1], combine, len(pairs), threads)
 
     def predicted_class(self, decisions: Floats) -> np.ndarray:
-        """Return the index of the class that wins most pairs; the lowest one among equals."""
+        """Return the index of the class with most votes, the lowest one of equals.
+
+        As in LIBSVM, a decision value of 0 is a vote for the second class of the pair.
+        """
         votes = np.zeros((len(decisions), self.classes), dtype=np.int64)
         for p, (a, b) in enumerate(combinations(range(self.classes), 2)):
             first = decisions[:, p] > 0
@@ -66,7 +69,7 @@ class OneVsOneVote:
         return np.asarray(np.argmax(votes, axis=1))
 
     def scores(self, decisions: Floats) -> Floats:
-        """Return one score per class: its votes, and the sum of its confidences squashed below a third of a vote."""
+        """Return one score per class: its votes plus its summed decision values, squashed below a third."""
         votes = np.zeros((len(decisions), self.classes))
         confidence = np.zeros((len(decisions), self.classes))
         for p, (a, b) in enumerate(combinations(range(self.classes), 2)):
@@ -78,7 +81,7 @@ class OneVsOneVote:
         return votes + confidence / (3.0 * (np.abs(confidence) + 1.0))
 
     def weights(self, support_vectors: Any) -> Any:
-        """Return the weight vector of each pair of classes of a linear kernel."""
+        """Return the weight vector of each pair of classes, for a linear kernel."""
         edges = np.concatenate([[0], np.cumsum(self.counts)])
         rows = []
         for a, b in combinations(range(self.classes), 2):

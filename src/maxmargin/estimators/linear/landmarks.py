@@ -39,7 +39,7 @@ def fit_landmarks(
     landmarks = choose_landmarks("landmarks", estimator.landmarks, X, count, random)
     features = LandmarkFeatures.of(kernel, Points(landmarks), thread_count(estimator.n_jobs))
     measured = Points(X).take(draw(X.shape[0], MEASURED, random))
-    return features, float(features.missing(measured).mean())
+    return features, float(features.residual(measured).mean())
 
 
 def _make_kernel(estimator: Any, X: Any, weights: Floats) -> Kernel:

@@ -18,7 +18,7 @@ from itertools import combinations
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.models.calibration import CERTAINTY, LEAST_PROBABILITY
+from maxmargin.models.calibration import MIN_PAIRWISE_PROBABILITY, MIN_PROBABILITY
 
 #: The iteration ends when (Qp)_t and pᵀQp agree to this over the number of classes.
 TOLERANCE = 0.005
@@ -32,7 +32,7 @@ MARKS, BOUNDARY = 10, 5
 
 def couple_as_libsvm(pairwise: Floats, classes: int) -> Floats:
     """Return the probability of each class, given those of the first of each pair (0, 1), (0, 2), …, (1, 2), …."""
-    pairwise = np.clip(pairwise, CERTAINTY, 1.0 - CERTAINTY)
+    pairwise = np.clip(pairwise, MIN_PAIRWISE_PROBABILITY, 1.0 - MIN_PAIRWISE_PROBABILITY)
     if classes == 2:
         return np.column_stack([pairwise[:, 0], 1.0 - pairwise[:, 0]])
     step = max(1, TABLE_VALUES // classes**2)
@@ -76,7 +76,7 @@ def _sweep(Q: Floats, p: Floats, products: Floats, value: Floats) -> Floats:
 def inside_as_libsvm(decision: Floats, marks: Floats) -> Floats:
     """Return the probabilities to be inside and outside."""
     inside = np.searchsorted(marks, decision, side="right") / MARKS
-    inside = np.clip(inside, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
+    inside = np.clip(inside, MIN_PROBABILITY, 1.0 - MIN_PROBABILITY)
     return np.column_stack([inside, 1.0 - inside])
 
 
