@@ -9,16 +9,16 @@ from maxmargin.matrices import (
     BiasAugmentedMatrix,
     CachedMatrix,
     DifferenceMatrix,
+    Float32RowCache,
     KernelMatrix,
     MulticlassMatrix,
     PrecomputedMatrix,
     RepeatedMatrix,
-    RowStore,
     SharedCacheMatrix,
-    row_store,
+    make_row_cache,
 )
+from maxmargin.matrices.float32_matrix import Float32Matrix
 from maxmargin.matrices.signed_matrix import SignedMatrix
-from maxmargin.matrices.single_table import SingleTable
 
 
 def samples(n=12):
@@ -49,15 +49,15 @@ class TestPrecomputedFortranFloat32(MatrixContract):
         return PrecomputedMatrix(K), K.astype(float)
 
 
-class TestSingleTable(MatrixContract):
+class TestFloat32Matrix(MatrixContract):
     def make(self):
         matrix = KernelMatrix(Gaussian(0.5), Points(samples(20)))
-        table = SingleTable.of(matrix, np.array([3, 17, 0, 9, 5, 12, 11, 19]), threads=1)
+        table = Float32Matrix.of(matrix, np.array([3, 17, 0, 9, 5, 12, 11, 19]), threads=1)
         return table, table.values.astype(float)
 
     def test_values_equal_the_matrix(self):
         X, some = samples(20), np.array([3, 17, 0, 9])
-        table = SingleTable.of(KernelMatrix(Gaussian(0.5), Points(X)), some, threads=1)
+        table = Float32Matrix.of(KernelMatrix(Gaussian(0.5), Points(X)), some, threads=1)
         np.testing.assert_allclose(table.values, Gaussian(0.5)(X[some]), rtol=1e-6)
 
 
@@ -292,21 +292,21 @@ def test_shared_cache_computes_rows_once(budget):
 
 
 @pytest.mark.parametrize("budget", [0, 2 * 4 * 8, 10**6])
-def test_multiclass_row_store_caches_rows_of_the_base(budget):
+def test_multiclass_row_cache_caches_rows_of_the_base(budget):
     X = np.random.default_rng(2).random((8, 100))
     matrix = MulticlassMatrix.for_classes(KernelMatrix(Gaussian(0.1), Points(X)), 3)
     dense = np.kron(Gaussian(0.1)(X), np.eye(3))
-    store = row_store(matrix, budget, 1)
+    store = make_row_cache(matrix, budget, 1)
     assert store.capacity == 0
     rows, weights = np.array([4, 0, 23, 5, 22]), np.array([1.0, 2.0, -1.0, 0.5, -3.0])
     for _ in range(2):
         np.testing.assert_allclose(store.combine(rows, weights), weights @ dense[rows], rtol=1e-5, atol=1e-6)
         out = np.empty((5, 5), dtype=np.float32)
-        store.square(store.stored_last(rows), out)
+        store.square(store.cached_last(rows), out)
         np.testing.assert_allclose(out, dense[np.ix_(rows, rows)], rtol=1e-6)
     if budget == 10**6:
         assert store.evaluations == 3 * 8  # one row per sample, independent of the class
-    assert type(row_store(matrix.base, budget, 1)) is RowStore
+    assert type(make_row_cache(matrix.base, budget, 1)) is Float32RowCache
 
 
 def test_threads_share_cached_rows_and_an_error_blocks_none():

@@ -16,8 +16,8 @@ from maxmargin.backends.host_subproblem import HostSubproblem
 from maxmargin.backends.interface import StopReason, WorkingSetSizes
 from maxmargin.backends.optimality import can_be_selected, kkt_violations
 from maxmargin.backends.selection import place_at_bounds
-from maxmargin.matrices import NON_FINITE_MESSAGE, RowStore, row_store
-from maxmargin.matrices.row_store import MAX_COST_OF_RECOMPUTING
+from maxmargin.matrices import NON_FINITE_MESSAGE, Float32RowCache, make_row_cache
+from maxmargin.matrices.float32_row_cache import MAX_COST_OF_RECOMPUTING
 from maxmargin.problems import Counters, DualProblem
 
 #: A problem of up to so many variables is solved as one subproblem if its matrix takes at most so many multiplications.
@@ -52,7 +52,7 @@ class NativeState(HostState):
 
     def __init__(self, problem: DualProblem, cache_bytes: int, threads: int) -> None:
         super().__init__(problem, threads)
-        self.rows = row_store(problem.matrix, cache_bytes, threads)
+        self.rows = make_row_cache(problem.matrix, cache_bytes, threads)
         self._workspace = np.empty(0, dtype=np.float32)  # for the square of a working set
 
     @property
@@ -83,7 +83,7 @@ class NativeState(HostState):
         return self.rows.combine(columns, weights)
 
     def square(self, variables: Indices) -> HostSubproblem:
-        variables, count = self.rows.stored_last(variables), len(variables)
+        variables, count = self.rows.cached_last(variables), len(variables)
         if len(self._workspace) < count**2:
             self._workspace = np.empty(count**2, dtype=np.float32)
         values = self._workspace[: count**2].reshape(count, count)
@@ -167,7 +167,7 @@ class StoredRowsSubproblem(NativeSubproblem):
 
     has_all_values = False
 
-    def __init__(self, parent: NativeState, rows: RowStore) -> None:
+    def __init__(self, parent: NativeState, rows: Float32RowCache) -> None:
         super().__init__(parent, np.arange(parent.active), rows.storage)
         self._rows = rows
 
@@ -187,7 +187,7 @@ class StoredRowsSubproblem(NativeSubproblem):
         return values.astype(np.float64)[back[:, None], back]
 
     def fill_block(self, positions: Indices, out: NDArray[Any]) -> Indices:
-        positions = self._rows.stored_last(positions)
+        positions = self._rows.cached_last(positions)
         self._rows.square(positions, out)
         return positions
 

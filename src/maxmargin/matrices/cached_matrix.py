@@ -12,8 +12,7 @@ import numpy as np
 from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.numerics import check_finite
-from maxmargin.matrices.single_columns import BlockColumns
-from maxmargin.matrices.symmetric_matrix import Float32Columns, SymmetricMatrix, product_by_blocks
+from maxmargin.matrices.symmetric_matrix import CastColumns, Float32Columns, SymmetricMatrix, product_by_blocks
 
 
 class CachedMatrix:
@@ -109,7 +108,7 @@ class CachedMatrix:
         return None if rows is None else rows.take(self.order)
 
     def float32_columns(self, columns: Indices) -> Float32Columns:
-        return BlockColumns(self, columns)
+        return CastColumns(self, columns)
 
     def cached_in_full(self, positions: Indices) -> np.ndarray:
         """Return which of the rows are cached in full length."""

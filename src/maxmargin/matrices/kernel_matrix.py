@@ -13,8 +13,7 @@ from maxmargin.kernels.float32_kernel import Float32Kernel, float32_kernel
 from maxmargin.kernels.kernel_columns import KernelColumns, combine_in_batches, kernel_product
 from maxmargin.kernels.points import evaluation_cost
 from maxmargin.matrices.features import Features
-from maxmargin.matrices.single_columns import BlockColumns
-from maxmargin.matrices.symmetric_matrix import Float32Columns, product_by_blocks
+from maxmargin.matrices.symmetric_matrix import CastColumns, Float32Columns, product_by_blocks
 
 #: Approximate number of values per request of a vectorised kernel: enough to amortise the call.
 REQUEST_VALUES = 2**16
@@ -98,7 +97,7 @@ class KernelMatrix:
     def float32_columns(self, columns: Indices) -> Float32Columns:
         kernel = float32_kernel(self.kernel, self.points, self.threads)
         if kernel is None:
-            return BlockColumns(self, columns)
+            return CastColumns(self, columns)
         packed = kernel.columns(self.points.index[columns], self.threads)
         return _Float32KernelColumns(packed, kernel, self.points.index, len(columns), evaluation_cost(kernel.points))
 

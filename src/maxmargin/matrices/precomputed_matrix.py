@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.kernels.points import checksum_of
-from maxmargin.matrices.single_columns import BlockColumns
-from maxmargin.matrices.symmetric_matrix import Float32Columns, SymmetricMatrix, product_by_blocks
+from maxmargin.matrices.symmetric_matrix import CastColumns, Float32Columns, SymmetricMatrix, product_by_blocks
 
 #: Maximum number of values that are copied per request.
 REQUEST_VALUES = 2**20
@@ -88,4 +87,4 @@ class PrecomputedMatrix:
         return None
 
     def float32_columns(self, columns: Indices) -> Float32Columns:
-        return BlockColumns(self, columns)
+        return CastColumns(self, columns)

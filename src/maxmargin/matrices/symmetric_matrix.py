@@ -22,6 +22,10 @@ BLOCK_BYTES = 8 * 2**20
 #: Maximum size of the table of rows of a wrapped matrix that is built at a time, in bytes.
 TABLE_BYTES = 2**26
 
+#: Assumed number of multiplications per value of a matrix without a float32 path of its own: expensive, so that
+#: the block solver caches its rows.
+CAST_COST = 200
+
 
 class Float32Columns(Protocol):
     """Some columns of a symmetric matrix in float32: half the memory of float64, twice the speed, seven digits."""
@@ -157,3 +161,32 @@ def partial_product(
             with blas_thread_limit(1):  # BLAS threads would spin (see `numerics.inner`); einsum loses digits
                 out[part] = block @ weights
     return out
+
+
+@dataclass(frozen=True)
+class CastColumns:
+    """Float32 columns of a matrix that computes float64 values, in blocks of bounded size."""
+
+    matrix: SymmetricMatrix
+    columns: Indices
+
+    @property
+    def cost(self) -> int:
+        return CAST_COST
+
+    def fill(self, rows: Indices, out: Singles, slots: Indices) -> int:
+        with np.errstate(over="ignore"):  # overflow of float32 is reported where the values are used
+            for part in self._parts(len(rows)):
+                out[slots[part], : len(self.columns)] = self.matrix.block(rows[part], self.columns)
+        return len(rows) * len(self.columns)
+
+    def combine(self, rows: Indices, weights: Floats) -> tuple[Floats, int]:
+        out = np.empty(len(rows))
+        for part in self._parts(len(rows)):
+            out[part] = self.matrix.block(rows[part], self.columns) @ weights
+        return out, len(rows) * len(self.columns)
+
+    def _parts(self, count: int) -> list[slice]:
+        """Divide rows into blocks of bounded size; at most a quarter of the matrix at once."""
+        step = max(1, min(self.matrix.size // 4, BLOCK_BYTES // (8 * max(1, len(self.columns)))))
+        return [slice(start, start + step) for start in range(0, count, step)]

@@ -10,8 +10,8 @@ from maxmargin.backends.selection import place_at_bounds
 from maxmargin.datasets import chessboard
 from maxmargin.formulations import c_classification
 from maxmargin.kernels import Gaussian, Laplacian, Linear, Points, Polynomial, Sigmoid
-from maxmargin.matrices import KernelMatrix, PrecomputedMatrix, RowStore
-from maxmargin.matrices.row_store import STALE
+from maxmargin.matrices import Float32RowCache, KernelMatrix, PrecomputedMatrix
+from maxmargin.matrices.float32_row_cache import REQUESTS_UNTIL_STALE
 from maxmargin.problems import DualProblem, Status, certify
 from maxmargin.problems.gradient_extremes import offset_bounds
 from maxmargin.solvers import BlockSolver, PairwiseSolver, StoppingRule
@@ -123,14 +123,14 @@ def test_shrinking_repacks_and_looks_again():
     assert certify(problem, with_shrinking.dual).dual == pytest.approx(certify(problem, without.dual).dual, rel=1e-4)
 
 
-class TestRowStore:
+class TestFloat32RowCache:
     def test_rows_and_squares(self):
         problem = posed(300)
-        store = RowStore(problem.matrix, 10**8, 1)
+        store = Float32RowCache(problem.matrix, 10**8, 1)
         everything = problem.matrix.block(np.arange(300), np.arange(300))
         store.hold(np.array([5, 9, 7]))
         np.testing.assert_allclose(store.storage[store.slot[[5, 9, 7]]], everything[[5, 9, 7]], atol=1e-6)
-        order = store.stored_last(np.array([0, 9, 1, 5]))
+        order = store.cached_last(np.array([0, 9, 1, 5]))
         np.testing.assert_array_equal(order, [0, 1, 9, 5])
         square = np.empty((4, 4), dtype=np.float32)
         store.square(order, square)
@@ -140,7 +140,7 @@ class TestRowStore:
     @pytest.mark.parametrize("rows_that_fit", [0, 3, 300])
     def test_combinations_at_any_size(self, rows_that_fit):
         problem = posed(300, d=100)
-        store = RowStore(problem.matrix, rows_that_fit * 300 * 4, 1)
+        store = Float32RowCache(problem.matrix, rows_that_fit * 300 * 4, 1)
         assert store.capacity == rows_that_fit
         weights = np.linspace(-1.0, 1.0, 40)
         expected = problem.matrix.block(np.arange(300), np.arange(40)) @ weights
@@ -150,18 +150,18 @@ class TestRowStore:
 
     def test_cheap_rows_are_computed_again(self):
         problem = posed(300, d=3)
-        store = RowStore(problem.matrix, 10**8, 1)
+        store = Float32RowCache(problem.matrix, 10**8, 1)
         for _ in range(2):
             store.combine(np.arange(40), np.ones(40))
         assert store.evaluations == 2 * 40 * 300
 
     def test_rows_in_use_are_kept_and_others_make_room(self):
         problem = posed(50)
-        store = RowStore(problem.matrix, 3 * 50 * 4, 1)
+        store = Float32RowCache(problem.matrix, 3 * 50 * 4, 1)
         store.hold(np.array([1, 2, 3]))
         store.hold(np.array([4]))
         assert store.slot[4] == -1
-        for _ in range(STALE):
+        for _ in range(REQUESTS_UNTIL_STALE):
             store.hold(np.array([1, 2]))
         store.hold(np.array([4]))
         assert (store.slot[[1, 2, 4]] >= 0).all()

@@ -24,7 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.matrices import PrecomputedMatrix
-from maxmargin.matrices.single_table import SingleTable
+from maxmargin.matrices.float32_matrix import Float32Matrix
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import DualProblem, InfeasibleProblemError, Solution, Status, feasible_start
 from maxmargin.problems.certificate import of_samples
@@ -218,7 +218,7 @@ class CrossValidation:
         """Return the matrix of some variables, with its values in memory if there is room for them."""
         if 8 * len(variables) ** 2 > self.cache_bytes:
             return matrix.take(variables)
-        table = SingleTable.of(matrix, variables, self.threads)
+        table = Float32Matrix.of(matrix, variables, self.threads)
         return PrecomputedMatrix(table.values.astype(np.float64)) if len(variables) <= SMALL else table
 
     def _solve_one(self, problem: DualProblem) -> Solution:
@@ -227,7 +227,7 @@ class CrossValidation:
         rule = replace(self.solver.stopping, violation=self._tolerance, max_seconds=seconds)
         own: Any = replace(self.solver, stopping=rule)  # type: ignore[type-var]  # solvers are dataclasses
         start = np.zeros(problem.size)
-        if isinstance(own, BlockSolver) and isinstance(problem.matrix, SingleTable):
+        if isinstance(own, BlockSolver) and isinstance(problem.matrix, Float32Matrix):
             own = replace(own, working_set=max(own.working_set, problem.size))  # its values are there: one tile
         elif isinstance(own, BlockSolver) and problem.size <= SMALL:
             own = PairwiseSolver(shrinking=own.shrinking, cache_bytes=self.cache_bytes, stopping=rule)
