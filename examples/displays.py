@@ -1,4 +1,4 @@
-"""Every display once, as in docs/plotting.md. Writes the pictures into the folder given, or a temporary one."""
+"""Draw every display of docs/plotting.md into the folder given, or a temporary one."""
 
 import io
 import sys
@@ -31,8 +31,8 @@ folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
 folder.mkdir(parents=True, exist_ok=True)
 
 
-def keep(name: str, figure: plt.Figure) -> None:
-    """Write a figure, 600 points wide and in few colours."""
+def save(name: str, figure: plt.Figure) -> None:
+    """Save a figure, 600 pixels wide and with few colours."""
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=100)
     plt.close(figure)
@@ -42,35 +42,35 @@ def keep(name: str, figure: plt.Figure) -> None:
 
 X, y = make_moons(200, noise=0.25, random_state=0)
 model = SVC(gamma=1.0).fit(X, y)
-keep("regions.png", DecisionRegionsDisplay.from_estimator(model, X, y).figure_)
-keep("slack.png", SlackHistogramDisplay.from_estimator(model, X, y).figure_)
+save("regions.png", DecisionRegionsDisplay.from_estimator(model, X, y).figure_)
+save("slack.png", SlackHistogramDisplay.from_estimator(model, X, y).figure_)
 
 iris = load_iris(as_frame=True)
 petals, names = iris.data.iloc[:, 2:], iris.target_names[iris.target]
-keep("regions_of_three.png", DecisionRegionsDisplay.from_estimator(SVC().fit(petals, names), petals, names).figure_)
+save("regions_of_three.png", DecisionRegionsDisplay.from_estimator(SVC().fit(petals, names), petals, names).figure_)
 flowers = scale(iris.data)
-keep("kernel_matrix.png", KernelMatrixDisplay.from_estimator(SVC().fit(flowers, names), flowers, names).figure_)
+save("kernel_matrix.png", KernelMatrixDisplay.from_estimator(SVC().fit(flowers, names), flowers, names).figure_)
 
 blobs, _ = make_blobs(150, centers=[[0, 0], [3, 3]], cluster_std=0.8, random_state=1)
 detector = OneClassSVM(nu=0.1, gamma=0.3).fit(blobs)
-keep("novelty.png", DecisionRegionsDisplay.from_estimator(detector, blobs).figure_)
+save("novelty.png", DecisionRegionsDisplay.from_estimator(detector, blobs).figure_)
 
 squares, signs = chessboard(300)
 problem = pose(KernelMatrix(Gaussian(1.0), Points(squares)), 2.0 * signs - 1.0, costs=np.full(300, 10.0))
 traces = {rule: Trace() for rule in ("most_violating_pair", "second_order")}
 for rule, trace in traces.items():
     PairwiseSolver(selection=rule, finish_below=0).solve(problem, callback=trace)
-keep("convergence.png", ConvergenceDisplay.from_trace(traces["second_order"]).figure_)
-keep("gap.png", ConvergenceDisplay.from_trace(traces).figure_)
-keep("cache.png", CacheDisplay.from_problem(problem).figure_)
+save("convergence.png", ConvergenceDisplay.from_trace(traces["second_order"]).figure_)
+save("gap.png", ConvergenceDisplay.from_trace(traces).figure_)
+save("cache.png", CacheDisplay.from_problem(problem).figure_)
 
 cancer = load_breast_cancer()
 path = linear_path(scale(cancer.data), cancer.target, Cs=np.logspace(-4, 1, 30))
-keep("path.png", CoefficientPathDisplay.from_path(path, feature_names=cancer.feature_names).figure_)
+save("path.png", CoefficientPathDisplay.from_path(path, feature_names=cancer.feature_names).figure_)
 
 X, y = make_moons(1000, noise=0.35, random_state=0)
 X_new, y_new = make_moons(4000, noise=0.35, random_state=1)
-sure = SVC(gamma=1.0, probability=True).fit(X, y)
+calibrated = SVC(gamma=1.0, probability=True).fit(X, y)
 _, ax = plt.subplots(figsize=(6.0, 4.6), layout="constrained")
-CalibrationDisplay.from_estimator(sure, X_new, y_new, n_bins=10, ax=ax)
-keep("calibration.png", ax.figure)
+CalibrationDisplay.from_estimator(calibrated, X_new, y_new, n_bins=10, ax=ax)
+save("calibration.png", ax.figure)

@@ -1,4 +1,4 @@
-"""Dual coordinate ascent rises with every pass, and the primal value does as it likes. Writes a picture."""
+"""Dual coordinate ascent increases the dual value with every pass; the primal value is not monotone. Writes a plot."""
 
 import sys
 
@@ -32,11 +32,11 @@ for _ in range(PASSES):
 primal, dual = np.array([(certificate.primal, certificate.dual) for certificate in certificates]).T
 
 figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
-axes.fill_between(np.arange(PASSES + 1), dual, primal, color="0.92", label="duality gap: the optimum lies in here")
+axes.fill_between(np.arange(PASSES + 1), dual, primal, color="0.92", label="duality gap, which contains the optimum")
 axes.plot(primal, "--s", color="#D55E00", markersize=4, label="P(w), with w = Σ b x")
-axes.plot(dual, "-o", color="#0072B2", markersize=4, linewidth=2, label="D(b), which never falls")
+axes.plot(dual, "-o", color="#0072B2", markersize=4, linewidth=2, label="D(b), non-decreasing")
 axes.set(xlabel="pass over the data", ylabel="objective", ylim=(0, 3.2 * dual[-1]))
 axes.set_title("Dual coordinate ascent, breast cancer, C = 1, no intercept")
 axes.legend()
 figure.savefig(sys.argv[1] if len(sys.argv) > 1 else "dual_coordinate_ascent_rises.png", dpi=120)
-print(f"the dual rose in each pass, by {np.diff(dual).min():.1e} at least; the primal in {(np.diff(primal) > 0).sum()}")
+print(f"smallest increase of the dual value {np.diff(dual).min():.1e}; primal increases: {(np.diff(primal) > 0).sum()}")

@@ -1,4 +1,4 @@
-"""Kernels by name, as objects, combined, and as a function of your own."""
+"""Kernels by name, as objects, combined, and as a function."""
 
 import numpy as np
 from sklearn.datasets import load_wine
@@ -18,9 +18,9 @@ def overlap(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 
 for name, kernel in {
-    "gaussian": "rbf",
+    "RBF": "rbf",
     "chi-squared object": ChiSquared(0.5),
-    "gaussian plus linear": 0.5 * Gaussian(1.0) + Linear(),
+    "RBF plus linear": 0.5 * Gaussian(1.0) + Linear(),
     "a function": overlap,
 }.items():
     print(f"{name:22} {cross_val_score(SVC(kernel=kernel, C=5), X, y).mean():.3f}")

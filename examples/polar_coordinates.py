@@ -1,4 +1,4 @@
-"""A ring around a cloud: no line separates them, but one in polar coordinates. Draws docs/polar-coordinates.png."""
+"""Two classes that are linearly separable in polar coordinates only. Writes docs/polar-coordinates.png."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ after = SVC(kernel="linear", C=10).fit(Z, y)
 
 
 def draw(ax: plt.Axes, model: BaseEstimator, samples: np.ndarray, title: str, axes: tuple[str, str]) -> None:
-    """Draw samples, and where a model decides for which class."""
+    """Draw samples and decision regions."""
     low, high = samples.min(axis=0) - 0.15, samples.max(axis=0) + 0.15
     sides = [np.linspace(*ends, 300) for ends in zip(low, high, strict=True)]
     grid = np.column_stack([side.ravel() for side in np.meshgrid(*sides)])
@@ -35,9 +35,9 @@ def draw(ax: plt.Axes, model: BaseEstimator, samples: np.ndarray, title: str, ax
 
 
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(15, 4.9), layout="constrained")
-draw(left, before, X, f"a line: {before.score(X, y):.0%} correct", ("x", "y"))
+draw(left, before, X, f"linear: {before.score(X, y):.0%} correct", ("x", "y"))
 draw(middle, after, Z, f"polar coordinates: {after.score(Z, y):.0%} correct", ("radius", "angle"))
-draw(right, make_pipeline(polar, after), X, "the same line, seen from outside", ("x", "y"))
+draw(right, make_pipeline(polar, after), X, "the same boundary in the original space", ("x", "y"))
 left.set_aspect("equal")
 right.set_aspect("equal")
 figure.savefig(Path(__file__).parents[1] / "docs" / "polar-coordinates.png", dpi=90)

@@ -1,4 +1,4 @@
-"""Train, predict, and read the proof of optimality."""
+"""Train, predict, and print the certificate of optimality."""
 
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split

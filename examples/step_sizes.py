@@ -1,4 +1,4 @@
-"""Step sizes of the subgradient method compared: constant, η/(t + t0), 1/(λt), and found by trial. Writes a picture."""
+"""Compare step sizes of the subgradient method: constant, η/(t + t0), 1/(λt), and found by trial. Writes a plot."""
 
 import sys
 
@@ -20,9 +20,9 @@ X, y = load_breast_cancer(return_X_y=True)
 problem = pose(KernelMatrix(Linear(), Points(scale(X))), np.where(y == 1, 1.0, -1.0), np.full(len(y), 0.1))
 least = certify(problem, PairwiseSolver(stopping=StoppingRule(violation=1e-8)).solve(problem).dual).dual
 
-RULES = {  # name: rule, colour that the colour-blind can tell, line
-    "constant, long: 0.02": (StepSize.constant(0.02), "#D55E00", "-"),
-    "constant, short: 0.001": (StepSize.constant(0.001), "#E69F00", "--"),
+RULES = {  # name: rule, colour-blind safe colour, line style
+    "constant, large: 0.02": (StepSize.constant(0.02), "#D55E00", "-"),
+    "constant, small: 0.001": (StepSize.constant(0.001), "#E69F00", "--"),
     "η/(t + t0) = 0.1/(t + 5)": (StepSize.decaying(0.1, 5.0), "#56B4E9", "-."),
     "1/(λt), that is 1/t": ("inverse_time", "#009E73", ":"),
     "by trial: 1/(t + t0)": ("trial", "#0072B2", "-"),
@@ -38,7 +38,7 @@ for name, (rule, colour, line) in RULES.items():
         best.append(bounds.primal / least - 1.0)
     label = f"{name}, t0 = {run.step.delay:.0f}" if rule == "trial" else name
     axes.loglog(np.arange(1, STEPS + 1), best, line, color=colour, linewidth=2.2, label=label)
-    print(f"{label:32} {best[-1]:.1e} above the optimum, proved: {1 - bounds.dual_value / bounds.primal:.1e}")
+    print(f"{label:32} {best[-1]:.1e} above the optimum, certified gap {1 - bounds.dual_value / bounds.primal:.1e}")
 axes.set(
     xlabel="step",
     ylabel="best P(w) so far / P* − 1",

@@ -1,4 +1,4 @@
-"""What a pass over the data buys: stochastic and batch subgradient steps, dual coordinate ascent. Writes a picture."""
+"""Compare stochastic and batch subgradient steps and dual coordinate ascent by passes over the data. Writes a plot."""
 
 import sys
 
@@ -24,11 +24,11 @@ problem = pose(KernelMatrix(Linear(), Points(X)), signs, np.full(len(X), 0.1), f
 
 ascent = DualCoordinateAscentSolver(stopping=StoppingRule(violation=1e-8, max_iterations=5000)).solve(problem)
 least = certify(problem, ascent.dual).dual
-judge = PrimalBounds(problem, None)
+reference = PrimalBounds(problem, None)
 
 
 def error(weights: np.ndarray) -> float:
-    return judge.evaluate(weights).primal / least - 1.0
+    return reference.evaluate(weights).primal / least - 1.0
 
 
 last, average, passes = [], [], np.arange(1, PASSES + 1)
@@ -40,7 +40,7 @@ for _ in passes:
 
 batch = []
 run = SubgradientSolver().begin(PrimalBounds(problem, None))
-for _ in range(PASSES // 2):  # a step reads the data twice
+for _ in range(PASSES // 2):  # a step takes two passes
     run.advance()
     batch.append(run.bounds.primal / least - 1.0)
 

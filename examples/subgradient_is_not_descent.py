@@ -1,4 +1,4 @@
-"""The subgradient method is not descent: steps raise the objective, yet lead to the optimum. Writes a picture."""
+"""The subgradient method is not a descent method: it converges although steps may increase the objective."""
 
 import sys
 
@@ -44,10 +44,10 @@ left.set(
 left.legend(loc="upper left")
 
 right.semilogy(errors, "-o", color=BLUE, markersize=3.5, linewidth=1, label="this step")
-right.semilogy(np.minimum.accumulate(errors), color=ORANGE, linewidth=2.5, label="best so far, which is kept")
+right.semilogy(np.minimum.accumulate(errors), color=ORANGE, linewidth=2.5, label="best so far")
 rising = np.flatnonzero(np.diff(errors) > 0) + 1
-right.semilogy(rising, errors[rising], "^", color=BLACK, markersize=6, label=f"a step up ({len(rising)} of 60)")
-right.set(xlabel="step", ylabel="P(w) / P* − 1", title="The objective goes up and down")
+right.semilogy(rising, errors[rising], "^", color=BLACK, markersize=6, label=f"increase ({len(rising)} of 60)")
+right.set(xlabel="step", ylabel="P(w) / P* − 1", title="The objective is not monotone")
 right.legend()
 figure.savefig(sys.argv[1] if len(sys.argv) > 1 else "subgradient_is_not_descent.png", dpi=120)
 print(f"{len(rising)} of 60 steps raised the objective; the best is {errors.min():.1e} above the optimum")

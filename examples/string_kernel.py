@@ -1,4 +1,4 @@
-"""A kernel of one's own, on words: English or Italian? The spectrum kernel counts pairs of letters in common."""
+"""A custom kernel on strings: the spectrum kernel of letter bigrams distinguishes English and Italian words."""
 
 from collections import Counter
 
@@ -10,13 +10,13 @@ ENGLISH = ["through", "weather", "should", "knowledge", "thought", "whether", "b
 ITALIAN = ["sole", "ragazzo", "bambino", "vecchio", "giornale", "mattina", "piazza", "finestra", "castello", "ponte"]
 
 
-def pairs_of_letters(word: str) -> Counter[str]:
+def bigrams(word: str) -> Counter[str]:
     padded = f"<{word}>"
     return Counter(padded[k : k + 2] for k in range(len(padded) - 1))
 
 
 def spectrum_kernel(A, B) -> np.ndarray:
-    left, right = [pairs_of_letters(word) for word in A], [pairs_of_letters(word) for word in B]
+    left, right = [bigrams(word) for word in A], [bigrams(word) for word in B]
     return np.array([[sum(a[pair] * b[pair] for pair in a) for b in right] for a in left], dtype=float)
 
 

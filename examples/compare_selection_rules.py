@@ -1,4 +1,4 @@
-"""One problem, three selection rules, one judge: the layers below the estimator."""
+"""Solve one dual problem with three selection rules, without an estimator, and certify the solutions."""
 
 import numpy as np
 
