@@ -1,4 +1,7 @@
-// What the bindings share: arrays of Python's, checks, the level in use, threads.
+// What the binding files share: array types, argument checks, and the argument structs of more than one function.
+//
+// A struct holds references to NumPy arrays and scalars that belong together. Its constructor checks types and shapes;
+// indices inside the arrays are checked by every call, because the arrays may change in between.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -6,14 +9,12 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
-#include <algorithm>
-#include <atomic>
-#include <exception>
 #include <stdexcept>
-#include <thread>
+#include <utility>
 #include <vector>
 
 #include "levels.hpp"
+#include "parallel.hpp"
 
 namespace nb = nanobind;
 
@@ -21,52 +22,142 @@ namespace maxmargin {
 
 template <class T> using Vector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T> using Table = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using AnyArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;  // of a type that is checked by hand
+using AnyVector = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using AnyTable = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+extern const Level level;  // the instruction set in use, chosen once at import
+
+// ---- checks -----------------------------------------------------------------------------------------------------
 
 inline void require(bool condition, const char* sentence) {
   if (!condition) throw std::invalid_argument(sentence);
 }
 
-inline void require_within(Vector<const std::int64_t> picks, std::int64_t count) {
-  const std::int64_t* p = picks.data();
-  for (std::size_t k = 0; k < picks.shape(0); ++k) require(p[k] >= 0 && p[k] < count, "a sample index is out of range");
+template <class Array> std::int64_t length(const Array& array, int axis = 0) {
+  return static_cast<std::int64_t>(array.shape(axis));
 }
 
-extern const Level level;  // the instruction set in use, chosen once at import
+template <class... Arrays> void require_length(std::int64_t count, const char* sentence, const Arrays&... arrays) {
+  require((... && (length(arrays) == count)), sentence);
+}
 
+// Whether an optional array is given and not empty.
+template <class Array> bool given(const Array& array) { return array.is_valid() && array.shape(0) > 0; }
+
+template <class T> bool has_type(const nb::dlpack::dtype& type) { return type == nb::dtype<T>(); }
+
+template <class T, class Array> const T* as(const Array& array) { return static_cast<const T*>(array.data()); }
+
+inline void require_within(const Vector<const std::int64_t>& indices, std::int64_t count) {
+  const std::int64_t* p = indices.data();
+  for (std::size_t k = 0; k < indices.shape(0); ++k)
+    require(p[k] >= 0 && p[k] < count, "a sample index is out of range");
+}
+
+template <class T>
+std::vector<T*> row_pointers(const Table<T>& storage, const Vector<const std::int64_t>& slots, std::int64_t columns) {
+  require(length(storage, 1) >= columns, "the rows of the storage are too short");
+  require_within(slots, length(storage));
+  std::vector<T*> rows(slots.shape(0));
+  for (std::size_t k = 0; k < rows.size(); ++k) rows[k] = storage.data() + slots.data()[k] * length(storage, 1);
+  return rows;
+}
+
+// ---- definitions ------------------------------------------------------------------------------------------------
+
+// An array argument, which is never converted: a copy would be written to and lost.
+inline auto exact(const char* name) { return nb::arg(name).noconvert(); }
+inline auto optional(const char* name) { return nb::arg(name).noconvert().none() = nb::none(); }
+
+// Define a struct of arguments with a constructor that takes keywords only.
+template <class Struct, class... Fields, class... Names>
+nb::class_<Struct> define_arguments(nb::module_& m, const char* name, Names... names) {
+  return nb::class_<Struct>(m, name).def(
+      "__init__",
+      [](Struct* self, Fields... fields) {
+        Struct value{std::move(fields)...};
+        value.check();
+        new (self) Struct(std::move(value));
+      },
+      nb::kw_only(), names...);
+}
+
+void define_arguments(nb::module_& m);
+void define_kernels(nb::module_& m);
+void define_rows(nb::module_& m);
 void define_solvers(nb::module_& m);
+void define_small_problems(nb::module_& m);
 void define_linear(nb::module_& m);
 void define_primal(nb::module_& m);
 void define_online(nb::module_& m);
 void define_text(nb::module_& m);
 
-// Hand out [0, count) in chunks to `threads` threads. Whoever is free takes the next one; the results do not depend on
-// who took which.
-template <class Work> void in_parallel(int threads, std::int64_t count, std::int64_t chunk, Work work) {
-  std::atomic<std::int64_t> next{0};
-  const auto take = [&](int thread) {
-    for (std::int64_t begin; (begin = next.fetch_add(chunk)) < count;)
-      work(begin, std::min(count, begin + chunk), thread);
-  };
-  std::vector<std::thread> others;
-  const std::int64_t useful = (count + chunk - 1) / chunk;
-  for (int t = 1; t < threads && t < useful; ++t) {
-    try {
-      others.emplace_back(take, t);
-    } catch (const std::exception&) {
-      break;  // no more threads or memory to be had: the ones there are do the work
-    }
-  }
-  take(0);
-  for (std::thread& other : others) other.join();
-}
+// ---- arguments of several functions -----------------------------------------------------------------------------
 
-template <class T>
-std::vector<T*> row_pointers(Table<T> storage, Vector<const std::int64_t> slots, std::int64_t columns) {
-  require(static_cast<std::int64_t>(storage.shape(1)) >= columns, "the rows of the store are too short");
-  require_within(slots, storage.shape(0));
-  std::vector<T*> rows(slots.shape(0));
-  for (std::size_t k = 0; k < rows.size(); ++k) rows[k] = storage.data() + slots.data()[k] * storage.shape(1);
-  return rows;
-}
+// max linear·b − ½ bᵀMb − ½ Σ ridge_i b_i²,  lower ≤ b ≤ upper,  Σ over each group of b fixed; the matrix M is
+// elsewhere.
+struct BoxProblem {
+  Vector<const double> lower, upper;
+  Vector<const std::int32_t> group;  // 0 … groups−1, or −1 for a variable in no group
+  std::int32_t groups;
+  Vector<const double> linear, ridge;  // may be absent where only the constraints matter
+
+  std::int64_t size() const { return length(lower); }
+
+  void check() const {
+    constexpr const char* sentence = "the arrays of a box problem must have one length";
+    require_length(size(), sentence, upper, group);
+    require((!linear.is_valid() || length(linear) == size()) && (!ridge.is_valid() || length(ridge) == size()),
+            sentence);
+    require(groups >= 0, "groups must not be negative");
+  }
+
+  void require_objective() const { require(linear.is_valid() && ridge.is_valid(), "linear and ridge must be given"); }
+
+  // Check the group of every variable; returns how many are in no group.
+  std::int64_t count_singles() const {
+    std::int64_t singles = 0;
+    for (std::int64_t k = 0; k < size(); ++k) {
+      require(group.data()[k] >= -1 && group.data()[k] < groups, "a group is out of range");
+      singles += group.data()[k] < 0;
+    }
+    return singles;
+  }
+};
+
+// Matrix rows in float32 or float64, cached in the slots of a storage.
+struct CachedRows {
+  AnyTable storage;
+  Vector<const std::int64_t> slot;  // of each variable's row, −1 if it is not cached
+  Vector<std::int64_t> last_use;    // of each slot
+  std::int64_t clock;
+  Vector<const std::int64_t> valid;  // how many leading values of each slot are valid; absent: all
+
+  void check() const {
+    require(has_type<float>(storage.dtype()) || has_type<double>(storage.dtype()),
+            "cached rows must be float32 or float64");
+    require(length(storage, 1) >= length(slot) && length(last_use) == length(storage) &&
+                (!valid.is_valid() || length(valid) == length(storage)),
+            "the row cache is malformed");
+  }
+
+  void check_slots() const {
+    for (std::int64_t k = 0; k < length(slot); ++k)
+      require(slot.data()[k] >= -1 && slot.data()[k] < length(storage), "a slot is out of range");
+    if (valid.is_valid())
+      for (std::int64_t k = 0; k < length(valid); ++k)
+        require(valid.data()[k] <= length(storage, 1), "the row cache is malformed");
+  }
+};
+
+// When steps end: at a violation within the tolerance, after a number of steps, or after a time.
+struct StepLimits {
+  double tolerance;
+  std::int64_t max_steps;
+  double max_seconds;
+
+  void check() const {}
+};
 
 }  // namespace maxmargin

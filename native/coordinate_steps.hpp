@@ -86,9 +86,9 @@ AscentOutcome ascend(const Rows& rows, AscentState& s, std::int64_t* order, std:
     const std::int32_t g = s.group ? s.group[i] : -1;
     const double before = s.dual[i], lower = s.lower[i], upper = s.upper[i], ridge = s.ridge[i];
     const double curvature =
-        s.damping * (s.squared_norm[i] + s.constant * s.constant + (g >= 0 ? s.stiffness[g] : 0.0)) + ridge;
+        s.damping * (s.squared_norm[i] + s.constant * s.constant + (g >= 0 ? s.penalty[g] : 0.0)) + ridge;
     const double inverse = 1.0 / curvature;
-    const double offset = s.constant * last_weight + (g >= 0 ? s.offset[g] + s.stiffness[g] * s.excess[g] : 0.0);
+    const double offset = s.constant * last_weight + (g >= 0 ? s.offset[g] + s.penalty[g] * s.excess[g] : 0.0);
     const double slack = (s.linear[i] - offset) - dot(rows, row, w);
     const double gradient = slack - ridge * before;
     out.gap += sample_gap(slack, before, lower, upper, ridge);

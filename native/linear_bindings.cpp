@@ -1,82 +1,75 @@
-// What solvers of linear machines call that go along rows: products, sums, steps along dual variables and along
-// samples.
-#include <tuple>
-
-#include "row_arrays.hpp"
+// Bindings of loops along rows of features: products and sums, dual coordinate ascent, stochastic subgradient steps.
+#include "data_rows.hpp"
 
 namespace maxmargin {
 namespace {
 
-void row_decisions(Any values, Any starts, Any features, Vector<const std::int64_t> picks, bool all,
-                   Vector<const double> weights, Vector<double> out, int threads) {
-  const std::int64_t width = weights.shape(0);
-  with_rows({values, starts, features, width}, [&](auto rows, const auto& loops, std::int64_t count) {
-    const Picks some = picks_of(picks, all, count);
-    require(static_cast<std::int64_t>(out.shape(0)) == some.count, "the output has the wrong length");
+// out[k] = row k · weights
+void row_decisions(const DataRows& features, Vector<const double> weights, Vector<double> out, int threads) {
+  require(length(weights) == features.width, "the rows have another width");
+  require(length(out) == features.count(), "the output has the wrong length");
+  with_rows(features, [&](auto rows, const auto& loops) {
     nb::gil_scoped_release unlocked;
-    in_parallel(threads, some.count, kChunk, [&](std::int64_t begin, std::int64_t end, int) {
-      loops.decisions(rows, some.at, begin, end, weights.data(), out.data());
+    in_parallel(threads, features.count(), kRowsPerChunk, [&](std::int64_t begin, std::int64_t end, int) {
+      loops.decisions(rows, features.at(), begin, end, weights.data(), out.data());
     });
   });
 }
 
-void combine_rows(Any values, Any starts, Any features, Vector<const std::int64_t> picks, bool all,
-                  Vector<const double> dual, Vector<double> out, int threads) {
-  const std::int64_t width = out.shape(0);
-  with_rows({values, starts, features, width}, [&](auto rows, const auto& loops, std::int64_t count) {
-    const Picks some = picks_of(picks, all, count);
-    require(static_cast<std::int64_t>(dual.shape(0)) == some.count, "there must be one factor for every row");
-    const int parts = some.count < 2 * kChunk ? 1 : std::max(1, threads);
+// out = Σ_k dual[k] row k
+void combine_rows(const DataRows& features, Vector<const double> dual, Vector<double> out, int threads) {
+  const std::int64_t width = length(out), count = features.count();
+  require(width == features.width, "the rows have another width");
+  require(length(dual) == count, "there must be one factor for every row");
+  with_rows(features, [&](auto rows, const auto& loops) {
+    const int parts = count < 2 * kRowsPerChunk ? 1 : std::max(1, threads);
     std::vector<double> others(static_cast<std::size_t>(parts - 1) * width, 0.0);
     std::fill_n(out.data(), width, 0.0);
     nb::gil_scoped_release unlocked;
-    in_parts(parts, some.count, [&](std::int64_t begin, std::int64_t end, int part) {
-      loops.combine(rows, some.at, begin, end, dual.data(), part ? others.data() + (part - 1) * width : out.data());
+    in_parts(parts, count, [&](std::int64_t begin, std::int64_t end, int part) {
+      loops.combine(rows, features.at(), begin, end, dual.data(),
+                    part ? others.data() + (part - 1) * width : out.data());
     });
     for (int part = 1; part < parts; ++part)
       for (std::int64_t k = 0; k < width; ++k) out.data()[k] += others[(part - 1) * width + k];
   });
 }
 
-void row_squared_norms(Any values, Any starts, Any features, std::int64_t width, Vector<const std::int64_t> picks,
-                       bool all, Vector<double> out, int threads) {
-  with_rows({values, starts, features, width}, [&](auto rows, const auto& loops, std::int64_t count) {
-    const Picks some = picks_of(picks, all, count);
-    require(static_cast<std::int64_t>(out.shape(0)) == some.count, "the output has the wrong length");
+// out[k] = ‖row k‖²
+void row_squared_norms(const DataRows& features, Vector<double> out, int threads) {
+  require(length(out) == features.count(), "the output has the wrong length");
+  with_rows(features, [&](auto rows, const auto& loops) {
     nb::gil_scoped_release unlocked;
-    in_parallel(threads, some.count, kChunk, [&](std::int64_t begin, std::int64_t end, int) {
-      loops.squared_norms(rows, some.at, begin, end, out.data());
+    in_parallel(threads, features.count(), kRowsPerChunk, [&](std::int64_t begin, std::int64_t end, int) {
+      loops.squared_norms(rows, features.at(), begin, end, out.data());
     });
   });
 }
 
-// square = Σ_k factors[k] (row k − origin)(row k − origin)ᵀ, the lower triangle only, and sums = Σ_k factors[k] (row k
-// − origin). Compressed rows are counted from zero.
-void sum_squares(Any values, Any starts, Any features, Vector<const std::int64_t> picks, bool all,
-                 Vector<const double> factors, Vector<const double> origin, Vector<double> sums, Table<double> square,
-                 int threads) {
-  const std::int64_t width = square.shape(0), area = width * width;
-  require(static_cast<std::int64_t>(square.shape(1)) == width && static_cast<std::int64_t>(sums.shape(0)) == width,
-          "the output must be square, with as many sums");
-  const bool shifted = origin.shape(0) > 0, dense = values.ndim() == 2;
-  require(!shifted || (dense && static_cast<std::int64_t>(origin.shape(0)) == width),
-          "the origin has the wrong length");
-  for (std::size_t k = 0; k < factors.shape(0); ++k) require(factors.data()[k] >= 0.0, "factors must not be negative");
-  with_rows({values, starts, features, width}, [&](auto rows, const auto& loops, std::int64_t count) {
-    const Picks some = picks_of(picks, all, count);
-    require(static_cast<std::int64_t>(factors.shape(0)) == some.count, "there must be one factor for every row");
-    const int parts = some.count < 2 * kChunk ? 1 : std::max(1, threads);
+// square = Σ_k factors[k] (row k − origin)(row k − origin)ᵀ, the lower triangle only, and
+// sums = Σ_k factors[k] (row k − origin). An empty origin is zero, as it must be for compressed rows.
+void row_moments(const DataRows& features, Vector<const double> factors, Vector<const double> origin,
+                 Vector<double> sums, Table<double> square, int threads) {
+  const std::int64_t width = length(square), area = width * width, count = features.count();
+  require(width == features.width, "the rows have another width");
+  require(length(square, 1) == width && length(sums) == width, "the output must be square, with as many sums");
+  const bool shifted = given(origin);
+  require(!shifted || (features.dense() && length(origin) == width), "the origin has the wrong length");
+  require(length(factors) == count, "there must be one factor for every row");
+  for (std::int64_t k = 0; k < count; ++k) require(factors.data()[k] >= 0.0, "factors must not be negative");
+  with_rows(features, [&](auto rows, const auto& loops) {
+    const int parts = count < 2 * kRowsPerChunk ? 1 : std::max(1, threads);
     std::vector<double> others(static_cast<std::size_t>(parts - 1) * (area + width), 0.0);
-    const std::size_t room_size = dense ? kSquareRows * (width + kSquarePadding) : 0;
-    std::vector<double> room(parts * room_size);
+    const std::size_t buffer_size = features.dense() ? kSquareRows * (width + kSquarePadding) : 0;
+    std::vector<double> buffers(parts * buffer_size);
     std::fill_n(square.data(), area, 0.0);
     std::fill_n(sums.data(), width, 0.0);
     nb::gil_scoped_release unlocked;
-    in_parts(parts, some.count, [&](std::int64_t begin, std::int64_t end, int part) {
+    in_parts(parts, count, [&](std::int64_t begin, std::int64_t end, int part) {
       double* own = part ? others.data() + (part - 1) * (area + width) : nullptr;
-      loops.add_squares(rows, some.at, begin, end, factors.data(), shifted ? origin.data() : nullptr,
-                        room.data() + part * room_size, part ? own + area : sums.data(), part ? own : square.data(),
-                        width);
+      loops.add_squares(rows, features.at(), begin, end, factors.data(), shifted ? origin.data() : nullptr,
+                        buffers.data() + part * buffer_size, part ? own + area : sums.data(),
+                        part ? own : square.data(), width);
     });
     for (int part = 1; part < parts; ++part) {
       const double* own = others.data() + (part - 1) * (area + width);
@@ -86,8 +79,7 @@ void sum_squares(Any values, Any starts, Any features, Vector<const std::int64_t
   });
 }
 
-// Put an array into random order (Fisher and Yates), which depends on the seed alone; random numbers are Steele, Lea
-// and Flood's.
+// Shuffle an array (Fisher and Yates) with the generator SplitMix64 (Steele, Lea and Flood 2014).
 void shuffle(Vector<std::int64_t> order, std::uint64_t seed) {
   nb::gil_scoped_release unlocked;
   std::int64_t* at = order.data();
@@ -100,165 +92,191 @@ void shuffle(Vector<std::int64_t> order, std::uint64_t seed) {
   }
 }
 
-// Coordinate steps along order[begin … end). With several threads each has its own part of the order and its own copy
-// of the weights; the changes are added up. Returns steps, how many of the order are left, highest and lowest projected
-// gradient, and the sum of the samples' gaps.
-std::tuple<std::int64_t, std::int64_t, double, double, double> ascend(
-    Any values, Any starts, Any features, Vector<const std::int64_t> of, bool all, Vector<double> dual,
-    Vector<double> weights, Vector<const double> linear, Vector<const double> lower, Vector<const double> upper,
-    Vector<const double> ridge, Vector<const double> squared_norm, Vector<const std::int32_t> group,
-    Vector<double> offset, Vector<double> excess, Vector<const double> stiffness, double constant,
-    Vector<std::int64_t> order, std::int64_t begin, std::int64_t end, double leave_above, double leave_below,
-    double damping, int threads) {
-  const std::int64_t width = static_cast<std::int64_t>(weights.shape(0)) - 1, n = dual.shape(0),
-                     groups = offset.shape(0);
-  require(width >= 0, "weights must have room for the constant feature");
-  for (const auto& array : {linear, lower, upper, ridge, squared_norm})
-    require(static_cast<std::int64_t>(array.shape(0)) == n, "the arrays of a dual state must have one length");
-  require(static_cast<std::int64_t>(group.shape(0)) == n && static_cast<std::int64_t>(excess.shape(0)) == groups &&
-              static_cast<std::int64_t>(stiffness.shape(0)) == groups,
-          "the groups are malformed");
-  for (std::int64_t k = 0; k < n; ++k)
-    require(group.data()[k] >= -1 && group.data()[k] < groups, "the groups are malformed");
-  require(0 <= begin && begin <= end && end <= static_cast<std::int64_t>(order.shape(0)), "the order is malformed");
-  for (std::int64_t k = begin; k < end; ++k)
-    require(order.data()[k] >= 0 && order.data()[k] < n, "the order is malformed");
-  return with_rows({values, starts, features, width}, [&](auto rows, const auto& loops, std::int64_t count) {
-    require(all ? n <= count : static_cast<std::int64_t>(of.shape(0)) == n, "there must be a row for every variable");
-    if (!all) require_within(of, count);
-    AscentState state{dual.data(),
-                      weights.data(),
-                      linear.data(),
-                      lower.data(),
-                      upper.data(),
-                      ridge.data(),
-                      squared_norm.data(),
-                      all ? nullptr : of.data(),
-                      groups ? group.data() : nullptr,
-                      offset.data(),
-                      excess.data(),
-                      stiffness.data(),
+// ---- dual coordinate ascent -------------------------------------------------------------------------------------
+
+// The dual variables, the weights w = Σ b_i x_i with that of the constant feature last, and the state of each group.
+struct AscentArrays {
+  Vector<double> dual, weights;
+  Vector<const double> squared_norms;
+  Vector<const double> offset;
+  Vector<double> excess;         // Σ b − total
+  Vector<const double> penalty;  // of the quadratic penalty on the excess
+
+  void check() const {
+    require(length(weights) >= 1, "weights must include the constant feature");
+    require(length(squared_norms) == length(dual), "there must be one squared norm for every variable");
+    require_length(length(offset), "the arrays of the groups must have one length", excess, penalty);
+  }
+};
+
+struct AscentOptions {
+  double constant;                    // the value of one more feature that all rows have
+  double shrink_above, shrink_below;  // gradients beyond which variables at their bounds are left out
+  double damping;                     // of the steps of several threads
+
+  void check() const {}
+};
+
+// One step along each variable of `order`. Variables that shrinking leaves out are moved behind the others; `remaining`
+// of the result counts those before. With several threads each has its own part of the order and its own copy of the
+// weights; the changes are added up.
+AscentOutcome coordinate_ascent(const DataRows& features, const BoxProblem& problem, const AscentArrays& arrays,
+                                const AscentOptions& options, Vector<std::int64_t> order, int threads) {
+  const std::int64_t width = length(arrays.weights) - 1, n = length(arrays.dual), groups = length(arrays.offset);
+  require(width == features.width, "the rows have another width");
+  problem.require_objective();
+  require(problem.size() == n && problem.groups == groups, "problem and state must have one length");
+  problem.count_singles();
+  check_order(order, n);
+  require(features.indices.is_valid() ? features.count() == n : n <= features.count(),
+          "there must be a row for every variable");
+  return with_rows(features, [&](auto rows, const auto& loops) {
+    AscentState state{arrays.dual.data(),
+                      arrays.weights.data(),
+                      problem.linear.data(),
+                      problem.lower.data(),
+                      problem.upper.data(),
+                      problem.ridge.data(),
+                      arrays.squared_norms.data(),
+                      features.at(),
+                      groups ? problem.group.data() : nullptr,
+                      arrays.offset.data(),
+                      arrays.excess.data(),
+                      arrays.penalty.data(),
                       width,
-                      constant,
-                      leave_above,
-                      leave_below,
-                      damping};
+                      options.constant,
+                      options.shrink_above,
+                      options.shrink_below,
+                      options.damping};
+    const std::int64_t end = length(order);
+    double *weights = arrays.weights.data(), *excess = arrays.excess.data();
     if (threads <= 1) {
       nb::gil_scoped_release unlocked;
-      const AscentOutcome out = loops.ascend(rows, state, order.data(), begin, end);
-      return std::make_tuple(out.steps, out.left, out.highest, out.lowest, out.gap);
+      return loops.ascend(rows, state, order.data(), 0, end);
     }
     std::vector<std::vector<double>> copies(threads), sums(threads);
     for (int t = 0; t < threads; ++t) {
-      copies[t].assign(weights.data(), weights.data() + width + 1);
-      sums[t].assign(excess.data(), excess.data() + groups);
+      copies[t].assign(weights, weights + width + 1);
+      sums[t].assign(excess, excess + groups);
     }
     std::vector<AscentOutcome> outcomes(threads);
+    std::vector<std::int64_t> left_out;
+    left_out.reserve(end);
     nb::gil_scoped_release unlocked;
-    in_parts(threads, end - begin, [&](std::int64_t first, std::int64_t last, int part) {
+    in_parts(threads, end, [&](std::int64_t first, std::int64_t last, int part) {
       AscentState own = state;
       own.weights = copies[part].data();
       own.excess = sums[part].data();
-      outcomes[part] = loops.ascend(rows, own, order.data(), begin + first, begin + last);
+      outcomes[part] = loops.ascend(rows, own, order.data(), first, last);
     });
     for (std::int64_t k = 0; k <= width; ++k) {
-      const double before = weights.data()[k];
+      const double before = weights[k];
       double change = 0.0;
       for (const auto& copy : copies) change += copy[k] - before;
-      weights.data()[k] = before + change / damping;
+      weights[k] = before + change / options.damping;
     }
     for (std::int64_t g = 0; g < groups; ++g) {
-      const double before = excess.data()[g];
-      for (const auto& sum : sums) excess.data()[g] += (sum[g] - before) / damping;
+      const double before = excess[g];
+      for (const auto& sum : sums) excess[g] += (sum[g] - before) / options.damping;
     }
-    // What left is put behind what is left, part by part.
     AscentOutcome total;
-    std::vector<std::int64_t> gone;
-    std::int64_t* at = order.data() + begin;
+    std::int64_t* at = order.data();
     for (int part = 0; part < threads; ++part) {
       const AscentOutcome& out = outcomes[part];
-      const std::int64_t first = begin + (end - begin) * part / threads,
-                         last = begin + (end - begin) * (part + 1) / threads;
-      for (std::int64_t k = out.left; k < last; ++k) gone.push_back(order.data()[k]);
-      for (std::int64_t k = first; k < out.left; ++k) *at++ = order.data()[k];
+      const std::int64_t first = end * part / threads, last = end * (part + 1) / threads;
+      left_out.insert(left_out.end(), order.data() + out.left, order.data() + last);
+      at = std::copy(order.data() + first, order.data() + out.left, at);
       total.steps += out.steps;
       total.highest = std::max(total.highest, out.highest);
       total.lowest = std::min(total.lowest, out.lowest);
       total.gap += out.gap;
     }
-    const std::int64_t left = at - order.data();
-    std::copy(gone.begin(), gone.end(), at);
-    return std::make_tuple(total.steps, left, total.highest, total.lowest, total.gap);
+    total.left = at - order.data();
+    std::copy(left_out.begin(), left_out.end(), at);
+    return total;
   });
 }
 
-// Steps of the stochastic subgradient method along order[begin … end). `numbers` are the scalars of the state that
-// change: scale, factor, squared length, weight, weights; returns the number of steps so far. Empty sums or answers are
-// not kept.
-std::int64_t descend(Any values, Any starts, Any features, Vector<const std::int64_t> of, bool all,
-                     Vector<double> direction, Vector<double> sums, Vector<double> offset, Vector<double> offset_sums,
-                     Vector<double> numbers, std::int64_t steps, Vector<const double> linear,
-                     Vector<const double> lower, Vector<const double> upper, Vector<const double> ridge,
-                     Vector<const std::int32_t> group, Vector<const double> share, Vector<double> answers,
-                     Vector<double> visits, Vector<const std::int64_t> order, std::int64_t begin, std::int64_t end,
-                     std::int64_t batch, double constant, double samples, double numerator, double growth, double delay,
-                     double offset_rate, double radius, bool growing) {
-  const std::int64_t width = static_cast<std::int64_t>(direction.shape(0)) - 1, n = linear.shape(0),
-                     groups = offset.shape(0);
-  require(width >= 0 && (sums.shape(0) == 0 || sums.shape(0) == direction.shape(0)) && numbers.shape(0) == 5,
-          "the state of the weights is malformed");
-  for (const auto& array : {lower, upper, ridge})
-    require(static_cast<std::int64_t>(array.shape(0)) == n, "the arrays of a problem must have one length");
-  for (const auto& array : {answers, visits})
-    require(
-        array.shape(0) == 0 || (static_cast<std::int64_t>(array.shape(0)) == n && answers.shape(0) == visits.shape(0)),
-        "the arrays of a problem must have one length");
-  require(static_cast<std::int64_t>(group.shape(0)) == n && static_cast<std::int64_t>(offset_sums.shape(0)) == groups &&
-              static_cast<std::int64_t>(share.shape(0)) == groups,
-          "the groups are malformed");
-  for (std::int64_t k = 0; k < n; ++k)
-    require(group.data()[k] >= -1 && group.data()[k] < groups, "the groups are malformed");
-  require(0 <= begin && begin <= end && end <= static_cast<std::int64_t>(order.shape(0)) && batch >= 1,
-          "the order is malformed");
-  for (std::int64_t k = begin; k < end; ++k)
-    require(order.data()[k] >= 0 && order.data()[k] < n, "the order is malformed");
-  return with_rows({values, starts, features, width}, [&](auto rows, const auto& loops, std::int64_t count) {
-    require(all ? n <= count : static_cast<std::int64_t>(of.shape(0)) == n, "there must be a row for every variable");
-    if (!all) require_within(of, count);
-    std::vector<double> room(std::min(batch, end - begin));
-    double* number = numbers.data();
-    DescentState state{direction.data(),
-                       sums.shape(0) ? sums.data() : nullptr,
-                       offset.data(),
-                       offset_sums.data(),
-                       linear.data(),
-                       lower.data(),
-                       upper.data(),
-                       ridge.data(),
-                       all ? nullptr : of.data(),
-                       group.data(),
-                       share.data(),
-                       answers.shape(0) ? answers.data() : nullptr,
+// ---- stochastic subgradient steps -------------------------------------------------------------------------------
+
+// The weights scale · direction, and the weighted sum of those of the steps before, factor · direction + sums.
+struct AveragedWeights {
+  Vector<double> direction;  // with the constant feature last
+  Vector<double> sums;       // empty: no average
+  Vector<double> offset, offset_sums;
+  Vector<double> numbers;  // scale, factor, squared norm of the direction, weight of the last step, sum of all weights
+  std::int64_t steps;
+
+  void check() const {
+    require(length(direction) >= 1 && (length(sums) == 0 || length(sums) == length(direction)) && length(numbers) == 5,
+            "the state of the weights is malformed");
+    require(length(offset_sums) == length(offset), "the arrays of the groups must have one length");
+  }
+};
+
+struct SubgradientOptions {
+  double constant;                  // the value of one more feature that all rows have
+  double samples;                   // the number of variables that the objective counts
+  Vector<const double> share;       // of each group: the sum that it must have, divided by the number of variables
+  double numerator, growth, delay;  // the step size is numerator / (growth t + delay)
+  double offset_rate;               // of the steps of the offsets, relative to those of the weights
+  double radius;                    // of the ball that the weights are projected to; infinite: none
+  bool growing;                     // whether step t has weight t in the average, or all have the same
+
+  void check() const {}
+};
+
+// One step for every `batch` samples of `order`; returns the number of steps so far. Responses and their weights are
+// added to `responses` and `visits`, unless these are empty.
+std::int64_t subgradient_steps(const DataRows& features, const BoxProblem& problem, const AveragedWeights& arrays,
+                               const SubgradientOptions& options, Vector<const std::int64_t> order, std::int64_t batch,
+                               Vector<double> responses, Vector<double> visits) {
+  const std::int64_t width = length(arrays.direction) - 1, n = problem.size(), groups = length(arrays.offset);
+  require(width == features.width, "the rows have another width");
+  problem.require_objective();
+  require(problem.groups == groups && length(options.share) == groups, "the arrays of the groups must have one length");
+  problem.count_singles();
+  require(length(responses) == length(visits) && (length(visits) == 0 || length(visits) == n),
+          "responses and visits must have one length");
+  require(batch >= 1, "the batch size must be at least 1");
+  check_order(order, n);
+  require(features.indices.is_valid() ? features.count() == n : n <= features.count(),
+          "there must be a row for every variable");
+  return with_rows(features, [&](auto rows, const auto& loops) {
+    std::vector<double> buffer(std::min(batch, length(order)));
+    double* number = arrays.numbers.data();
+    DescentState state{arrays.direction.data(),
+                       given(arrays.sums) ? arrays.sums.data() : nullptr,
+                       arrays.offset.data(),
+                       arrays.offset_sums.data(),
+                       problem.linear.data(),
+                       problem.lower.data(),
+                       problem.upper.data(),
+                       problem.ridge.data(),
+                       features.at(),
+                       problem.group.data(),
+                       options.share.data(),
+                       given(responses) ? responses.data() : nullptr,
                        visits.data(),
-                       room.data(),
+                       buffer.data(),
                        width,
                        groups,
-                       constant,
-                       samples,
-                       numerator,
-                       growth,
-                       delay,
-                       offset_rate,
-                       radius,
-                       growing,
+                       options.constant,
+                       options.samples,
+                       options.numerator,
+                       options.growth,
+                       options.delay,
+                       options.offset_rate,
+                       options.radius,
+                       options.growing,
                        number[0],
                        number[1],
                        number[2],
                        number[3],
                        number[4],
-                       steps};
+                       arrays.steps};
     nb::gil_scoped_release unlocked;
-    loops.descend(rows, state, order.data(), begin, end, batch);
+    loops.descend(rows, state, order.data(), 0, length(order), batch);
     number[0] = state.scale;
     number[1] = state.factor;
     number[2] = state.squared_length;
@@ -271,27 +289,37 @@ std::int64_t descend(Any values, Any starts, Any features, Vector<const std::int
 }  // namespace
 
 void define_linear(nb::module_& m) {
-  const auto exact = [](const char* name) { return nb::arg(name).noconvert(); };
-  m.def("row_decisions", &row_decisions, exact("values"), exact("starts"), exact("features"), exact("picks"),
-        nb::arg("all"), exact("weights"), exact("out"), nb::arg("threads"));
-  m.def("combine_rows", &combine_rows, exact("values"), exact("starts"), exact("features"), exact("picks"),
-        nb::arg("all"), exact("dual"), exact("out"), nb::arg("threads"));
-  m.def("row_squared_norms", &row_squared_norms, exact("values"), exact("starts"), exact("features"), nb::arg("width"),
-        exact("picks"), nb::arg("all"), exact("out"), nb::arg("threads"));
-  m.def("sum_squares", &sum_squares, exact("values"), exact("starts"), exact("features"), exact("picks"),
-        nb::arg("all"), exact("factors"), exact("origin"), exact("sums"), exact("square"), nb::arg("threads"));
+  define_arguments<DataRows, AnyArray, std::int64_t, AnyArray, AnyArray, Vector<const std::int64_t>>(
+      m, "DataRows", exact("values"), nb::arg("width"), optional("starts"), optional("features"), optional("indices"));
+  define_arguments<AscentArrays, Vector<double>, Vector<double>, Vector<const double>, Vector<const double>,
+                   Vector<double>, Vector<const double>>(m, "AscentState", exact("dual"), exact("weights"),
+                                                         exact("squared_norms"), exact("offset"), exact("excess"),
+                                                         exact("penalty"));
+  define_arguments<AscentOptions, double, double, double, double>(
+      m, "AscentOptions", nb::arg("constant"), nb::arg("shrink_above"), nb::arg("shrink_below"), nb::arg("damping"));
+  define_arguments<AveragedWeights, Vector<double>, Vector<double>, Vector<double>, Vector<double>, Vector<double>,
+                   std::int64_t>(m, "AveragedWeights", exact("direction"), exact("sums"), exact("offset"),
+                                 exact("offset_sums"), exact("numbers"), nb::arg("steps"));
+  define_arguments<SubgradientOptions, double, double, Vector<const double>, double, double, double, double, double,
+                   bool>(m, "SubgradientOptions", nb::arg("constant"), nb::arg("samples"), exact("share"),
+                         nb::arg("numerator"), nb::arg("growth"), nb::arg("delay"), nb::arg("offset_rate"),
+                         nb::arg("radius"), nb::arg("growing"));
+  nb::class_<AscentOutcome>(m, "AscentResult")
+      .def_ro("steps", &AscentOutcome::steps)
+      .def_ro("remaining", &AscentOutcome::left)
+      .def_ro("highest", &AscentOutcome::highest)
+      .def_ro("lowest", &AscentOutcome::lowest)
+      .def_ro("gap", &AscentOutcome::gap);
+  m.def("row_decisions", &row_decisions, nb::arg("rows"), exact("weights"), exact("out"), nb::arg("threads"));
+  m.def("combine_rows", &combine_rows, nb::arg("rows"), exact("dual"), exact("out"), nb::arg("threads"));
+  m.def("row_squared_norms", &row_squared_norms, nb::arg("rows"), exact("out"), nb::arg("threads"));
+  m.def("row_moments", &row_moments, nb::arg("rows"), exact("factors"), exact("origin"), exact("sums"), exact("square"),
+        nb::arg("threads"));
   m.def("shuffle", &shuffle, exact("order"), nb::arg("seed"));
-  m.def("ascend", &ascend, exact("values"), exact("starts"), exact("features"), exact("of"), nb::arg("all"),
-        exact("dual"), exact("weights"), exact("linear"), exact("lower"), exact("upper"), exact("ridge"),
-        exact("squared_norm"), exact("group"), exact("offset"), exact("excess"), exact("stiffness"),
-        nb::arg("constant"), exact("order"), nb::arg("begin"), nb::arg("end"), nb::arg("leave_above"),
-        nb::arg("leave_below"), nb::arg("damping"), nb::arg("threads"));
-  m.def("descend", &descend, exact("values"), exact("starts"), exact("features"), exact("of"), nb::arg("all"),
-        exact("direction"), exact("sums"), exact("offset"), exact("offset_sums"), exact("numbers"), nb::arg("steps"),
-        exact("linear"), exact("lower"), exact("upper"), exact("ridge"), exact("group"), exact("share"),
-        exact("answers"), exact("visits"), exact("order"), nb::arg("begin"), nb::arg("end"), nb::arg("batch"),
-        nb::arg("constant"), nb::arg("samples"), nb::arg("numerator"), nb::arg("growth"), nb::arg("delay"),
-        nb::arg("offset_rate"), nb::arg("radius"), nb::arg("growing"));
+  m.def("coordinate_ascent", &coordinate_ascent, nb::arg("rows"), nb::arg("problem"), nb::arg("state"),
+        nb::arg("options"), exact("order"), nb::arg("threads"));
+  m.def("subgradient_steps", &subgradient_steps, nb::arg("rows"), nb::arg("problem"), nb::arg("weights"),
+        nb::arg("options"), exact("order"), nb::arg("batch"), exact("responses"), exact("visits"));
 }
 
 }  // namespace maxmargin

@@ -216,9 +216,9 @@ struct AscentState {
   const double *linear, *lower, *upper, *ridge, *squared_norm;
   const std::int64_t* rows;   // the row of each variable, null if they are the same
   const std::int32_t* group;  // null if no variable is in a group
-  double* offset;             // ρ of each group, as it is known
+  const double* offset;       // ρ of each group, as it is known
   double* excess;             // Σ b − total of each group
-  const double* stiffness;    // how much an excess adds to ρ
+  const double* penalty;      // how much an excess adds to ρ
   std::int64_t width;
   double constant;  // one more feature that all rows have
   double leave_above, leave_below;

@@ -1,81 +1,114 @@
-// What learning from streams calls: checks shapes, releases the interpreter lock, calls the loop.
-#include <tuple>
-
+// Binding of online learning: checks arguments, releases the interpreter lock, calls the loop.
 #include "bindings.hpp"
 
 namespace maxmargin {
 namespace {
 
-// Show samples to one machine. `storage` holds rows of kernel values, valid as far as there are slots; slot[k] is where
-// the row of slot k is, −1 if nowhere. `progress` (next, phase, length) is where the machine stands, and is brought up
-// to date. Returns reason, steps, the slot whose row is wanted, the last violation, the gain, and the clock.
-template <class Value>
-std::tuple<int, std::int64_t, std::int64_t, double, double, std::int64_t> online_steps(
-    Vector<double> dual, Vector<double> gradient, Vector<double> lower, Vector<double> upper,
-    Vector<const double> diagonal, bool grouped, bool selective, Table<const Value> storage,
-    Vector<const std::int64_t> slot, Vector<std::int64_t> last_use, std::int64_t clock,
-    Vector<const std::int64_t> arrivals, Vector<const double> new_linear, Vector<const double> new_lower,
-    Vector<const double> new_upper, Vector<const double> start, int rule, Vector<std::int64_t> progress,
-    double tolerance, double max_seconds) {
-  const std::int64_t n = dual.shape(0), count = arrivals.shape(0), rows_held = storage.shape(0);
-  for (const auto& array : {gradient, lower, upper})
-    require(static_cast<std::int64_t>(array.shape(0)) == n, "the arrays of a machine must have one length");
-  require(static_cast<std::int64_t>(diagonal.shape(0)) == n && static_cast<std::int64_t>(slot.shape(0)) == n &&
-              static_cast<std::int64_t>(storage.shape(1)) >= n,
-          "the arrays of a machine must have one length");
-  require(static_cast<std::int64_t>(last_use.shape(0)) == rows_held, "the row store is malformed");
-  for (std::int64_t k = 0; k < n; ++k)
-    require(slot.data()[k] >= -1 && slot.data()[k] < rows_held, "a slot is out of range");
-  for (const auto& array : {new_linear, new_lower, new_upper, start})
-    require(static_cast<std::int64_t>(array.shape(0)) == count, "there must be one entry for every arrival");
-  require(progress.shape(0) == 3, "progress is where a machine stands: next, phase, length");
+// Arrays over slots, each of which holds a sample.
+struct OnlineState {
+  Vector<double> dual, gradient, lower, upper;
+  Vector<const double> diagonal;
+
+  void check() const {
+    require_length(length(dual), "the arrays of an online state must have one length", gradient, lower, upper,
+                   diagonal);
+  }
+};
+
+// The samples to process: their slots (−1: no sample, only a step on the slots that exist), what they add to the
+// problem, and the start values of their dual variables.
+struct ArrivalArrays {
+  Vector<const std::int64_t> slot;
+  Vector<const double> linear, lower, upper, start;
+
+  void check() const {
+    require_length(length(slot), "there must be one entry for every arrival", linear, lower, upper, start);
+  }
+};
+
+struct OnlineOptions {
+  int rule;
+  bool grouped;    // whether the sum of the dual variables is fixed
+  bool selective;  // whether samples are removed that cannot become support vectors soon
+
+  void check() const { require(rule == 0 || rule == 1, "unknown working-set rule"); }
+};
+
+struct OnlineResult {
+  int reason;  // a number of Reason
+  std::int64_t steps;
+  std::int64_t row;  // with needs_row: the slot
+  double violation, gain;
+  std::int64_t clock;  // of the row cache
+};
+
+// Process samples. `progress` holds the next arrival, its phase and the number of slots with gradients; it is updated,
+// so that a call that returns for lack of a row can be repeated.
+OnlineResult online_steps(const OnlineState& arrays, const CachedRows& cache, const ArrivalArrays& arrivals,
+                          const OnlineOptions& options, Vector<std::int64_t> progress, double tolerance,
+                          double max_seconds) {
+  const std::int64_t n = length(arrays.dual), count = length(arrivals.slot), slots = length(cache.storage);
+  require(length(cache.slot) == n, "online state and row cache must have one length");
+  cache.check_slots();
+  require(length(progress) == 3, "progress must hold the next arrival, its phase and the number of slots");
   std::int64_t* p = progress.data();
   require(p[0] >= 0 && p[0] <= count && p[1] >= 0 && p[1] <= 2 && p[2] >= 0 && p[2] <= n, "progress is out of range");
   std::int64_t next_slot = p[2];
   for (std::int64_t a = p[0]; a < count; ++a) {
-    const std::int64_t k = arrivals.data()[a];
+    const std::int64_t k = arrivals.slot.data()[a];
     require(k >= -1 && k < n && k <= next_slot, "an arrival is out of range");
     next_slot += k == next_slot;
   }
-  require(p[1] != 1 || (p[0] < count && arrivals.data()[p[0]] >= 0 && arrivals.data()[p[0]] < p[2]),
+  require(p[1] != 1 || (p[0] < count && arrivals.slot.data()[p[0]] >= 0 && arrivals.slot.data()[p[0]] < p[2]),
           "progress is out of range");
-  require(rule == 0 || rule == 1, "unknown working-set rule");
-  Outcome out;
-  RowStore<Value> rows{
-      storage.data(), static_cast<std::int64_t>(storage.shape(1)), slot.data(), nullptr, last_use.data(), clock, 0};
-  const std::vector<std::int64_t> whole(rows_held, n);
+  const std::vector<std::int64_t> whole(slots, n);
   const std::vector<double> no_ridge(n, 0.0);
-  const std::vector<std::int32_t> group(n, grouped ? 0 : -1);
-  rows.length = whole.data();
-  {
+  const std::vector<std::int32_t> group(n, options.grouped ? 0 : -1);
+  const auto run = [&](auto value, auto loop) -> OnlineResult {
+    using Value = decltype(value);
+    RowStore<Value> rows{as<Value>(cache.storage),
+                         length(cache.storage, 1),
+                         cache.slot.data(),
+                         whole.data(),
+                         cache.last_use.data(),
+                         cache.clock,
+                         0};
     nb::gil_scoped_release unlocked;
-    const OnlineArrays machine{dual.data(),     gradient.data(), lower.data(), upper.data(), diagonal.data(),
-                               no_ridge.data(), group.data(),    grouped,      selective};
-    const Arrivals stream{arrivals.data(), new_linear.data(), new_lower.data(), new_upper.data(), start.data(), count};
+    const OnlineArrays state{arrays.dual.data(),  arrays.gradient.data(), arrays.lower.data(),
+                             arrays.upper.data(), arrays.diagonal.data(), no_ridge.data(),
+                             group.data(),        options.grouped,        options.selective};
+    const Arrivals stream{arrivals.slot.data(),  arrivals.linear.data(), arrivals.lower.data(),
+                          arrivals.upper.data(), arrivals.start.data(),  count};
     OnlineProgress at{p[0], p[1], p[2]};
-    if constexpr (sizeof(Value) == 4)
-      out = level.solvers->online_single(machine, rows, stream, static_cast<Rule>(rule), at, tolerance, max_seconds);
-    else
-      out = level.solvers->online(machine, rows, stream, static_cast<Rule>(rule), at, tolerance, max_seconds);
+    const Outcome out = loop(state, rows, stream, static_cast<Rule>(options.rule), at, tolerance, max_seconds);
     p[0] = at.next;
     p[1] = at.phase;
     p[2] = at.length;
-  }
-  return {static_cast<int>(out.reason), out.steps, out.row, out.violation, out.gain, rows.clock};
+    return {static_cast<int>(out.reason), out.steps, out.row, out.violation, out.gain, rows.clock};
+  };
+  return has_type<float>(cache.storage.dtype()) ? run(float{}, level.solvers->online_single)
+                                                : run(double{}, level.solvers->online);
 }
 
 }  // namespace
 
 void define_online(nb::module_& m) {
-  const auto exact = [](const char* name) { return nb::arg(name).noconvert(); };
-  const auto define = [&](auto steps) {
-    m.def("online_steps", steps, exact("dual"), exact("gradient"), exact("lower"), exact("upper"), exact("diagonal"),
-          nb::arg("grouped"), nb::arg("selective"), exact("storage"), exact("slot"), exact("last_use"),
-          nb::arg("clock"), exact("arrivals"), exact("new_linear"), exact("new_lower"), exact("new_upper"),
-          exact("start"), nb::arg("rule"), exact("progress"), nb::arg("tolerance"), nb::arg("max_seconds"));
-  };
-  define(&online_steps<float>);
-  define(&online_steps<double>);
+  define_arguments<OnlineState, Vector<double>, Vector<double>, Vector<double>, Vector<double>, Vector<const double>>(
+      m, "OnlineState", exact("dual"), exact("gradient"), exact("lower"), exact("upper"), exact("diagonal"));
+  define_arguments<ArrivalArrays, Vector<const std::int64_t>, Vector<const double>, Vector<const double>,
+                   Vector<const double>, Vector<const double>>(m, "Arrivals", exact("slot"), exact("linear"),
+                                                               exact("lower"), exact("upper"), exact("start"));
+  define_arguments<OnlineOptions, int, bool, bool>(m, "OnlineOptions", nb::arg("rule"), nb::arg("grouped"),
+                                                   nb::arg("selective"));
+  nb::class_<OnlineResult>(m, "OnlineResult")
+      .def_ro("reason", &OnlineResult::reason)
+      .def_ro("steps", &OnlineResult::steps)
+      .def_ro("row", &OnlineResult::row)
+      .def_ro("violation", &OnlineResult::violation)
+      .def_ro("gain", &OnlineResult::gain)
+      .def_ro("clock", &OnlineResult::clock);
+  m.def("online_steps", &online_steps, nb::arg("state"), nb::arg("rows"), nb::arg("arrivals"), nb::arg("options"),
+        exact("progress"), nb::arg("tolerance"), nb::arg("max_seconds"));
 }
 
 }  // namespace maxmargin

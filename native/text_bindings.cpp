@@ -1,6 +1,5 @@
-// What reading and writing LIBSVM's text calls: checks shapes, releases the interpreter lock, calls the loops.
+// Bindings of the reader and the writer of LIBSVM's text format.
 #include <memory>
-#include <tuple>
 
 #include "bindings.hpp"
 #include "libsvm_text.hpp"
@@ -10,26 +9,26 @@ namespace {
 
 constexpr std::int64_t kSmallestChunk = std::int64_t{1} << 17;
 
-const char* checked_text(Vector<const std::uint8_t> text, std::int64_t length) {
-  require(length >= 0 && length + kTextMargin <= static_cast<std::int64_t>(text.shape(0)), "the text is too short");
+const char* checked_text(Vector<const std::uint8_t> text, std::int64_t size) {
+  require(size >= 0 && size + kTextMargin <= length(text), "the text is too short");
   const char* begin = reinterpret_cast<const char*>(text.data());
-  for (std::int64_t k = 0; k < kTextMargin; ++k) require(begin[length + k] == '\n', "line ends must follow the text");
+  for (std::int64_t k = 0; k < kTextMargin; ++k) require(begin[size + k] == '\n', "line ends must follow the text");
   return begin;
 }
 
 // Cut a text into chunks of lines, and write the end, the lines and the colons of each into a row of the table. Returns
 // how many there are.
-std::int64_t count_text(Vector<const std::uint8_t> text, std::int64_t length, Table<std::int64_t> chunks, int threads) {
-  const char* begin = checked_text(text, length);
-  const std::int64_t most = chunks.shape(0);
-  require(most > 0 && chunks.shape(1) == 3, "the table of chunks is malformed");
+std::int64_t count_text(Vector<const std::uint8_t> text, std::int64_t size, Table<std::int64_t> chunks, int threads) {
+  const char* begin = checked_text(text, size);
+  const std::int64_t most = length(chunks);
+  require(most > 0 && length(chunks, 1) == 3, "the table of chunks is malformed");
   std::int64_t* rows = chunks.data();
   std::int64_t count = 0;
   nb::gil_scoped_release unlocked;
-  const std::int64_t size = std::max(kSmallestChunk, (length + most - 1) / most);
-  for (std::int64_t at = 0; at < length; ++count) {
-    std::int64_t end = std::min(length, at + size);
-    if (end < length) end = std::min<std::int64_t>(length, line_end(begin + end - 1) + 1 - begin);
+  const std::int64_t step = std::max(kSmallestChunk, (size + most - 1) / most);
+  for (std::int64_t at = 0; at < size; ++count) {
+    std::int64_t end = std::min(size, at + step);
+    if (end < size) end = std::min<std::int64_t>(size, line_end(begin + end - 1) + 1 - begin);
     rows[3 * count] = at = end;
   }
   in_parallel(threads, count, 1, [&](std::int64_t k, std::int64_t, int) {
@@ -40,60 +39,97 @@ std::int64_t count_text(Vector<const std::uint8_t> text, std::int64_t length, Ta
   return count;
 }
 
-// Read a text in the given chunks; rows go to `labels` and the others from `row` on, values from `stored` on. Returns a
-// status, where the line begins that reading stopped at, rows, values, the largest index, where its line begins, and
-// where the first line with an index 0 begins (−1: there is none).
-template <class Value, class Index>
-std::tuple<int, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t> read_text(
-    Vector<const std::uint8_t> text, std::int64_t length, Table<const std::int64_t> chunks, std::int64_t base,
-    bool zero_allowed, std::int64_t limit, bool has_queries, Vector<double> labels, Vector<std::int64_t> starts,
-    Vector<std::int64_t> queries, Vector<Index> features, Vector<Value> values, std::int64_t row, std::int64_t stored,
-    int threads) {
-  const char* begin = checked_text(text, length);
-  const std::int64_t count = chunks.shape(0);
-  require(chunks.shape(1) == 3 && (base == 0 || base == 1), "the table of chunks is malformed");
-  std::vector<std::int64_t> ends(count + 1, 0), rows(count + 1, row), values_at(count + 1, stored);
-  for (std::int64_t k = 0; k < count; ++k) {
-    const std::int64_t* chunk = chunks.data() + 3 * k;
-    require(ends[k] < chunk[0] && chunk[0] <= length && chunk[1] >= 0 && chunk[2] >= 0 &&
-                (chunk[0] == length || begin[chunk[0] - 1] == '\n'),
-            "the table of chunks is malformed");
-    ends[k + 1] = chunk[0];
-    rows[k + 1] = rows[k] + chunk[1];
-    values_at[k + 1] = values_at[k] + chunk[2];
+// What a reader expects of the lines.
+struct TextRuleArguments {
+  std::int64_t base;   // the index of the first feature
+  bool zero_allowed;   // whether an index may be 0 nevertheless
+  std::int64_t limit;  // the largest index
+  bool has_queries;    // whether every line has a qid, or none has
+
+  void check() const { require(base == 0 || base == 1, "the index of the first feature must be 0 or 1"); }
+};
+
+// The arrays that samples are read to, from row `row` and value `stored` on. Values are float32 or float64, features
+// int32 or int64; empty queries are not read.
+struct TextArrays {
+  Vector<double> labels;
+  Vector<std::int64_t> starts, queries;
+  nb::ndarray<nb::ndim<1>, nb::c_contig, nb::device::cpu> features, values;
+  std::int64_t row, stored;
+
+  void check() const {
+    require(has_type<std::int32_t>(features.dtype()) || has_type<std::int64_t>(features.dtype()),
+            "features must be int32 or int64");
+    require(has_type<float>(values.dtype()) || has_type<double>(values.dtype()), "values must be float32 or float64");
+    require(row >= 0 && stored >= 0, "row and stored must not be negative");
   }
-  const auto room_for = [](const auto& array, std::int64_t size) {
-    return size <= static_cast<std::int64_t>(array.shape(0));
-  };
-  const bool wanted = queries.shape(0) > 0;
-  require(row >= 0 && stored >= 0 && room_for(labels, rows[count]) && room_for(starts, rows[count] + 1) &&
-              (!wanted || room_for(queries, rows[count])) && room_for(features, values_at[count]) &&
-              room_for(values, values_at[count]),
-          "there is too little room for the rows");
+
+  void require_capacity(std::int64_t rows, std::int64_t values_end) const {
+    require(rows <= length(labels) && rows + 1 <= length(starts) && (!given(queries) || rows <= length(queries)) &&
+                values_end <= length(features) && values_end <= length(values),
+            "the arrays are too short for the rows of the text");
+  }
+};
+
+// Lines are given by the offset of their first character, −1 for none.
+struct TextResult {
+  int status;         // 0: good, 1: bad line, 2: an index does not fit into the type of the features
+  std::int64_t line;  // where reading stopped
+  std::int64_t rows, stored;
+  std::int64_t largest, largest_line;  // index
+  std::int64_t zero_line;              // the first with an index 0
+};
+
+// Where each chunk of a text ends, and where its rows and values begin.
+struct ChunkLayout {
+  std::vector<std::int64_t> ends, rows, values;
+
+  ChunkLayout(const char* begin, std::int64_t text_length, const Table<const std::int64_t>& chunks,
+              const TextArrays& target)
+      : ends(length(chunks) + 1, 0), rows(length(chunks) + 1, target.row), values(length(chunks) + 1, target.stored) {
+    for (std::int64_t k = 0; k < length(chunks); ++k) {
+      const std::int64_t* chunk = chunks.data() + 3 * k;
+      require(ends[k] < chunk[0] && chunk[0] <= text_length && chunk[1] >= 0 && chunk[2] >= 0 &&
+                  (chunk[0] == text_length || begin[chunk[0] - 1] == '\n'),
+              "the table of chunks is malformed");
+      ends[k + 1] = chunk[0];
+      rows[k + 1] = rows[k] + chunk[1];
+      values[k + 1] = values[k] + chunk[2];
+    }
+    target.require_capacity(rows.back(), values.back());
+  }
+};
+
+template <class Value, class Index>
+TextResult read_chunks(const char* begin, const ChunkLayout& at, const TextRules& rules, const TextArrays& target,
+                       int threads) {
+  const std::int64_t count = static_cast<std::int64_t>(at.ends.size()) - 1;
+  const bool with_queries = given(target.queries);
+  Index* features = static_cast<Index*>(target.features.data());
+  Value* values = static_cast<Value*>(target.values.data());
   std::vector<TextFound> found(count);
   TextFound all;
   nb::gil_scoped_release unlocked;
-  const TextRules rules{base, zero_allowed, limit, has_queries};
   in_parallel(threads, count, 1, [&](std::int64_t k, std::int64_t, int) {
-    const std::int64_t r = rows[k], v = values_at[k];
-    found[k] =
-        read_lines<Value, Index>(begin + ends[k], begin + ends[k + 1], rules,
-                                 {labels.data() + r, starts.data() + r + 1, wanted ? queries.data() + r : nullptr,
-                                  features.data() + v, values.data() + v, rows[k + 1] - r, values_at[k + 1] - v});
+    const std::int64_t r = at.rows[k], v = at.values[k];
+    found[k] = read_lines<Value, Index>(
+        begin + at.ends[k], begin + at.ends[k + 1], rules,
+        {target.labels.data() + r, target.starts.data() + r + 1, with_queries ? target.queries.data() + r : nullptr,
+         features + v, values + v, at.rows[k + 1] - r, at.values[k + 1] - v});
   });
   for (std::int64_t k = 0; k < count && all.status == TextStatus::good; ++k) {
     const TextFound& part = found[k];
-    const std::int64_t r = row + all.rows, v = stored + all.stored;
-    if (r != rows[k]) {
-      std::copy_n(labels.data() + rows[k], part.rows, labels.data() + r);
-      std::copy_n(starts.data() + rows[k] + 1, part.rows, starts.data() + r + 1);
-      if (wanted) std::copy_n(queries.data() + rows[k], part.rows, queries.data() + r);
+    const std::int64_t r = target.row + all.rows, v = target.stored + all.stored;
+    if (r != at.rows[k]) {
+      std::copy_n(target.labels.data() + at.rows[k], part.rows, target.labels.data() + r);
+      std::copy_n(target.starts.data() + at.rows[k] + 1, part.rows, target.starts.data() + r + 1);
+      if (with_queries) std::copy_n(target.queries.data() + at.rows[k], part.rows, target.queries.data() + r);
     }
-    if (v != values_at[k]) {
-      std::copy_n(features.data() + values_at[k], part.stored, features.data() + v);
-      std::copy_n(values.data() + values_at[k], part.stored, values.data() + v);
+    if (v != at.values[k]) {
+      std::copy_n(features + at.values[k], part.stored, features + v);
+      std::copy_n(values + at.values[k], part.stored, values + v);
     }
-    for (std::int64_t i = 0; i < part.rows; ++i) starts.data()[r + 1 + i] += v;
+    for (std::int64_t i = 0; i < part.rows; ++i) target.starts.data()[r + 1 + i] += v;
     if (part.largest > all.largest) all.largest = part.largest, all.largest_line = part.largest_line;
     if (!all.zero_line) all.zero_line = part.zero_line;
     all.status = part.status;
@@ -106,22 +142,46 @@ std::tuple<int, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int
           offset(all.largest_line),     offset(all.zero_line)};
 }
 
-int first_query_in(Vector<const std::uint8_t> text, std::int64_t length) {
-  const char* begin = checked_text(text, length);
-  return first_query(begin, begin + length);
+// Read a text in the given chunks.
+TextResult read_text(Vector<const std::uint8_t> text, std::int64_t size, Table<const std::int64_t> chunks,
+                     const TextRuleArguments& rules, const TextArrays& target, int threads) {
+  const char* begin = checked_text(text, size);
+  require(length(chunks, 1) == 3, "the table of chunks is malformed");
+  const ChunkLayout layout(begin, size, chunks, target);
+  const TextRules checked{rules.base, rules.zero_allowed, rules.limit, rules.has_queries};
+  const auto read = [&](auto value) {
+    using Value = decltype(value);
+    if (has_type<std::int32_t>(target.features.dtype()))
+      return read_chunks<Value, std::int32_t>(begin, layout, checked, target, threads);
+    return read_chunks<Value, std::int64_t>(begin, layout, checked, target, threads);
+  };
+  return has_type<float>(target.values.dtype()) ? read(float{}) : read(double{});
 }
 
-// Where lines begin that are not plain, from `begin` on, while there is room for them in `odd`. Returns how many, where
-// to go on, rows, rows with an index 0, and where the first of those begins (−1: there is none).
-std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t> odd_lines(
-    Vector<const std::uint8_t> text, std::int64_t length, std::int64_t begin, bool has_queries, bool returns,
-    bool comments, Vector<std::int64_t> odd) {
-  const char* origin = checked_text(text, length);
-  require(begin >= 0 && begin <= length, "the beginning is out of range");
+// Whether the first sample has a qid: 1 or 0, −1 if there is no sample.
+int has_query_ids(Vector<const std::uint8_t> text, std::int64_t size) {
+  const char* begin = checked_text(text, size);
+  return first_query(begin, begin + size);
+}
+
+struct IrregularLines {
+  std::int64_t count;  // of irregular lines
+  std::int64_t next;   // where to continue
+  std::int64_t rows, rows_with_zero;
+  std::int64_t zero_line;  // the first line with an index 0, −1 for none
+};
+
+// Write the offsets of irregular lines, from `begin` on, to `out` as far as they fit. Lines with a carriage return and
+// those with a comment may be accepted.
+IrregularLines find_irregular_lines(Vector<const std::uint8_t> text, std::int64_t size, std::int64_t begin,
+                                    bool has_queries, bool accept_returns, bool accept_comments,
+                                    Vector<std::int64_t> out) {
+  const char* origin = checked_text(text, size);
+  require(begin >= 0 && begin <= size, "the beginning is out of range");
   nb::gil_scoped_release unlocked;
-  const PlainFound found = find_odd_lines(origin, origin + begin, origin + length, {has_queries, returns, comments},
-                                          odd.data(), odd.shape(0));
-  return {found.odd, std::min<std::int64_t>(length, found.next - origin), found.rows, found.rows_with_zero,
+  const PlainFound found = find_odd_lines(origin, origin + begin, origin + size,
+                                          {has_queries, accept_returns, accept_comments}, out.data(), length(out));
+  return {found.odd, std::min<std::int64_t>(size, found.next - origin), found.rows, found.rows_with_zero,
           found.zero_line ? found.zero_line - origin : -1};
 }
 
@@ -165,15 +225,7 @@ nb::bytes write_text(Vector<const double> labels, Vector<const std::int64_t> sta
   return nb::steal<nb::bytes>(text);
 }
 
-template <class Value, class Index> void define_reader(nb::module_& m) {
-  const auto exact = [](const char* name) { return nb::arg(name).noconvert(); };
-  m.def("read_text", &read_text<Value, Index>, exact("text"), nb::arg("length"), exact("chunks"), nb::arg("base"),
-        nb::arg("zero_allowed"), nb::arg("limit"), nb::arg("has_queries"), exact("labels"), exact("starts"),
-        exact("queries"), exact("features"), exact("values"), nb::arg("row"), nb::arg("stored"), nb::arg("threads"));
-}
-
 template <class Index> void define_writer(nb::module_& m) {
-  const auto exact = [](const char* name) { return nb::arg(name).noconvert(); };
   m.def("write_text", &write_text<Index>, exact("labels"), exact("starts"), exact("features"), exact("values"),
         exact("queries"), nb::arg("base"), nb::arg("digits"), nb::arg("threads"));
 }
@@ -181,16 +233,33 @@ template <class Index> void define_writer(nb::module_& m) {
 }  // namespace
 
 void define_text(nb::module_& m) {
-  m.attr("text_margin") = kTextMargin;  // line ends that must follow a text
-  m.def("count_text", &count_text, nb::arg("text").noconvert(), nb::arg("length"), nb::arg("chunks").noconvert(),
+  m.attr("text_padding") = kTextMargin;  // line ends that must follow a text
+  define_arguments<TextRuleArguments, std::int64_t, bool, std::int64_t, bool>(
+      m, "TextRules", nb::arg("base"), nb::arg("zero_allowed"), nb::arg("limit"), nb::arg("has_queries"));
+  using Writable = nb::ndarray<nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+  define_arguments<TextArrays, Vector<double>, Vector<std::int64_t>, Vector<std::int64_t>, Writable, Writable,
+                   std::int64_t, std::int64_t>(m, "TextArrays", exact("labels"), exact("starts"), exact("queries"),
+                                               exact("features"), exact("values"), nb::arg("row"), nb::arg("stored"));
+  nb::class_<TextResult>(m, "TextResult")
+      .def_ro("status", &TextResult::status)
+      .def_ro("line", &TextResult::line)
+      .def_ro("rows", &TextResult::rows)
+      .def_ro("stored", &TextResult::stored)
+      .def_ro("largest", &TextResult::largest)
+      .def_ro("largest_line", &TextResult::largest_line)
+      .def_ro("zero_line", &TextResult::zero_line);
+  nb::class_<IrregularLines>(m, "IrregularLines")
+      .def_ro("count", &IrregularLines::count)
+      .def_ro("next", &IrregularLines::next)
+      .def_ro("rows", &IrregularLines::rows)
+      .def_ro("rows_with_zero", &IrregularLines::rows_with_zero)
+      .def_ro("zero_line", &IrregularLines::zero_line);
+  m.def("count_text", &count_text, exact("text"), nb::arg("size"), exact("chunks"), nb::arg("threads"));
+  m.def("read_text", &read_text, exact("text"), nb::arg("size"), exact("chunks"), nb::arg("rules"), nb::arg("target"),
         nb::arg("threads"));
-  m.def("first_query", &first_query_in, nb::arg("text").noconvert(), nb::arg("length"));
-  m.def("odd_lines", &odd_lines, nb::arg("text").noconvert(), nb::arg("length"), nb::arg("begin"),
-        nb::arg("has_queries"), nb::arg("returns"), nb::arg("comments"), nb::arg("odd").noconvert());
-  define_reader<double, std::int32_t>(m);
-  define_reader<double, std::int64_t>(m);
-  define_reader<float, std::int32_t>(m);
-  define_reader<float, std::int64_t>(m);
+  m.def("has_query_ids", &has_query_ids, exact("text"), nb::arg("size"));
+  m.def("find_irregular_lines", &find_irregular_lines, exact("text"), nb::arg("size"), nb::arg("begin"),
+        nb::arg("has_queries"), nb::arg("accept_returns"), nb::arg("accept_comments"), exact("out"));
   define_writer<std::int32_t>(m);
   define_writer<std::int64_t>(m);
 }

@@ -577,7 +577,7 @@ void test_rows(const Rows& rows, const RowLoops<Rows>& loops, const std::vector<
             "combinations and squares of rows");
     }
   std::vector<double> dual(n, 0.0), weights(d + 1, 0.0), linear(n), lower(n), upper(n), ridge(n, 0.01);
-  std::vector<double> offset(1, 0.0), excess(1, 0.0), stiffness(1, 1.0);
+  std::vector<double> offset(1, 0.0), excess(1, 0.0), penalty(1, 1.0);
   std::vector<std::int32_t> group(n, 0);
   std::vector<std::int64_t> order(n);
   for (std::int64_t i = 0; i < n; ++i) {
@@ -597,7 +597,7 @@ void test_rows(const Rows& rows, const RowLoops<Rows>& loops, const std::vector<
                     group.data(),
                     offset.data(),
                     excess.data(),
-                    stiffness.data(),
+                    penalty.data(),
                     d,
                     0.0,
                     HUGE_VAL,

@@ -80,7 +80,7 @@ def test_subset_of_rows_in_any_order(form):
 @pytest.mark.parametrize("form", FORMS)
 def test_data_are_not_copied(form):
     held, _ = data(form)
-    values, starts, features = Features(Points(held)).arrays
+    values, starts, features = Features(Points(held))._arrays
     if "dense" in form:
         assert np.shares_memory(values, held)
     else:
@@ -118,22 +118,24 @@ def test_matvec_of_a_linear_kernel_matrix():
 
 
 def test_malformed_rows_are_rejected():
-    none, picks = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     weights, out = np.ones(2), np.empty(2)
     values, features = np.ones(2), np.zeros(2, dtype=np.int64)
     bad = [
-        (np.ones((2, 3)), none, none),  # another width
-        (np.ones((2, 2), dtype=np.int64), none, none),  # not floating
-        (values, np.array([0, 2, 1]), features),  # starts that fall
-        (values, np.array([0, 1, 3]), features),  # beyond the end
-        (values, np.array([0, 1, 2]), features.astype(np.int32)),  # two kinds of indices
-        (values, np.array([0, 1, 2]), features[:1]),  # too few features
-        (values, np.array([-1, 1, 2]), features),
+        {"values": np.ones((2, 3))},  # another width
+        {"values": np.ones((2, 2), dtype=np.int64)},  # not floating
+        {"values": np.ones((2, 2, 2))},
+        {"values": values},  # neither a table nor compressed
+        {"values": values, "starts": np.array([0, 2, 1]), "features": features},  # starts that fall
+        {"values": values, "starts": np.array([0, 1, 3]), "features": features},  # beyond the end
+        {"values": values, "starts": np.array([0, 1, 2]), "features": features.astype(np.int32)},  # two index types
+        {"values": values, "starts": np.array([0, 1, 2]), "features": features[:1]},  # too few features
+        {"values": values, "starts": np.array([-1, 1, 2]), "features": features},
     ]
     for arrays in bad:
         with pytest.raises(ValueError, match=r"rows|float|malformed|width"):
-            _native.row_decisions(*arrays, picks, True, weights, out, 1)
+            _native.row_decisions(_native.DataRows(**arrays, width=2), weights, out, 1)
+    table = np.ones((2, 2))
     with pytest.raises(ValueError, match="out of range"):
-        _native.row_decisions(np.ones((2, 2)), none, none, np.array([2, 0]), False, weights, out, 1)
+        _native.row_decisions(_native.DataRows(values=table, width=2, indices=np.array([2, 0])), weights, out, 1)
     with pytest.raises(ValueError, match="wrong length"):
-        _native.row_decisions(np.ones((2, 2)), none, none, picks, True, weights, np.empty(3), 1)
+        _native.row_decisions(_native.DataRows(values=table, width=2), weights, np.empty(3), 1)

@@ -40,10 +40,10 @@ def test_levels_give_the_same_answer():
         "print(_native.level, file=sys.stderr)"
     )
     results = {}
-    for wish in ("v2", "v3", "v4"):
+    for requested in ("v2", "v3", "v4"):
         run = subprocess.run(
             [sys.executable, "-c", program],
-            env={**os.environ, "MAXMARGIN_LEVEL": wish},
+            env={**os.environ, "MAXMARGIN_LEVEL": requested},
             capture_output=True,
             check=True,
         )
@@ -54,99 +54,162 @@ def test_levels_give_the_same_answer():
 
 
 def test_blocks_check_their_arguments():
-    X, picks = np.ones((4, 3)), np.array([0, 1])
-    values, norms = np.empty(48 * 3), np.empty(48)
+    X, indices = np.ones((4, 3)), np.array([0, 1])
+    values, norms = np.zeros(48 * 3), np.zeros(48)
     with pytest.raises(ValueError, match="out of range"):
         _native.pack(X, np.array([0, 5]), 4, np.empty(0), values, norms, 1)
-    with pytest.raises(ValueError, match="more room"):
-        _native.pack(X, picks, 4, np.empty(0), np.empty(2), norms, 1)
+    with pytest.raises(ValueError, match="more memory"):
+        _native.pack(X, indices, 4, np.empty(0), np.empty(2), norms, 1)
     with pytest.raises(ValueError, match="unknown kernel formula"):
-        _native.dense_block(9, 0, 0.0, 0.0, 0, values, norms, values, norms, 2, 3, np.empty((2, 2)), picks, 1)
-    with pytest.raises(ValueError, match="too short"):
-        _native.dense_block(0, 0, 0.0, 0.0, 0, values, norms, values, norms, 2, 3, np.empty((2, 1)), picks, 1)
-    with pytest.raises(ValueError, match="out of range"):
-        _native.dense_block(0, 0, 0.0, 0.0, 0, values, norms, values, norms, 2, 3, np.empty((1, 2)), picks, 1)
+        _native.Formula(term=9, function=0, gamma=0.0, coef0=0.0, degree=0)
+    formula = _native.Formula(term=0, function=0, gamma=0.0, coef0=0.0, degree=0)
+    packed = _native.PackedSamples(values=values, half_norms=norms, count=2, features=3)
+    single = values.astype(np.float32), norms.astype(np.float32)
+    with pytest.raises(ValueError, match="float32 or float64"):
+        _native.PackedSamples(values=single[0], half_norms=norms, count=2, features=3)
+    mixed = _native.PackedSamples(values=single[0], half_norms=single[1], count=2, features=3)
+    with pytest.raises(ValueError, match="same precision"):
+        _native.dense_block(formula, packed, mixed, np.empty((2, 2)), indices, 1)
+    many = _native.PackedSamples(values=values, half_norms=norms, count=49, features=3)
+    for columns, out, slots, message in (
+        (packed, np.empty((2, 1)), indices, "too short"),
+        (packed, np.empty((1, 2)), indices, "out of range"),
+        (packed, np.empty((2, 2)), indices[:1], "one slot"),
+        (many, np.empty((2, 49)), indices, "too short"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            _native.dense_block(formula, packed, columns, out, slots, 1)
     starts, features = np.array([0, 1, 2]), np.array([0, 7], dtype=np.int32)
-    with pytest.raises(ValueError, match="feature index"):
-        _native.sparse_alone(0, starts, features, np.ones(2), picks, 3, np.empty(2))
-    with pytest.raises(ValueError, match="malformed"):
-        _native.sparse_alone(0, np.array([0, 9, 2]), features, np.ones(2), picks, 8, np.empty(2))
+    for changed, message in (({"width": 3}, "feature index"), ({"starts": np.array([0, 9, 2])}, "malformed")):
+        given = {
+            "starts": starts,
+            "features": features,
+            "values": np.ones(2),
+            "indices": indices,
+            "width": 8,
+            **changed,
+        }
+        with pytest.raises(ValueError, match=message):
+            _native.sparse_separate_sums(0, _native.SparseSamples(**given), np.empty(2))
     with pytest.raises(ValueError, match="one change"):
-        _native.subtract_rows(np.zeros(2), np.zeros((2, 2), np.float32), picks, np.ones(3), 2, 1)
+        _native.subtract_rows(np.zeros(2), np.zeros((2, 2), np.float32), indices, np.ones(3), 2, 1)
     with pytest.raises(ValueError, match="wrong shape"):
         _native.mirror(np.zeros((2, 3), np.float32), 1, 2, 1)
     with pytest.raises(ValueError, match="wrong shape"):
         _native.mirror(np.zeros((2, 2), np.float32), 3, 3, 1)
 
 
-def test_native_loop_checks_its_arguments():
-    floats, longs = np.zeros(3), np.zeros(3, dtype=np.int64)
-    counts = np.zeros(2, dtype=np.int64)
-    good = [floats.copy(), floats.copy(), floats, floats, floats, floats, np.zeros(3, dtype=np.int32), floats.copy(),
-            3, 1, 0, np.zeros((2, 3)), longs, counts.copy(), counts.copy(), 0, 1,
-            np.full(4, -1), 0.0, 1e-3, 10, 1.0]  # fmt: skip
-    for position, value in (
-        (2, np.zeros(4)),
-        (7, np.zeros(2)),
-        (8, 4),
-        (13, longs),
-        (16, 9),
-        (17, np.zeros(2, dtype=np.int64)),
-    ):
-        bad = list(good)
-        bad[position] = value
-        with pytest.raises(ValueError, match=r"must have|wrong length|out of range|malformed|unknown|memory"):
-            _native.pairwise_steps(*bad)
+def pairwise_steps(**changed):
+    """Call the pair steps of a problem of three variables, some of whose arguments are changed."""
+    given = {
+        "dual": np.zeros(3), "gradient": np.zeros(3), "diagonal": np.zeros(3), "bounded_product": np.zeros(3),
+        "lower": np.zeros(3), "upper": np.zeros(3), "ridge": np.zeros(3), "group": np.zeros(3, np.int32), "groups": 1,
+        "active": 3, "storage": np.zeros((2, 3)), "slot": np.zeros(3, np.int64), "valid": np.zeros(2, np.int64),
+        "last_use": np.zeros(2, np.int64), "rule": 1, "memory": np.full(4, -1), **changed,
+    }  # fmt: skip
+
+    def part(*names):
+        return {name: given[name] for name in names}
+
+    return _native.pairwise_steps(
+        _native.BoxProblem(**part("lower", "upper", "ridge", "group", "groups")),
+        _native.PairwiseState(**part("dual", "gradient", "diagonal", "active", "bounded_product")),
+        _native.CachedRows(**part("storage", "slot", "valid", "last_use"), clock=0),
+        _native.PairSelection(**part("rule", "memory"), violation=0.0),
+        _native.StepLimits(tolerance=1e-3, max_steps=10, max_seconds=1.0),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("lower", np.zeros(4)),
+        ("gradient", np.zeros(4)),
+        ("bounded_product", np.zeros(2)),
+        ("active", 4),
+        ("valid", np.zeros(3, np.int64)),
+        ("valid", np.full(2, 4)),
+        ("storage", np.zeros((2, 2))),
+        ("storage", np.zeros((2, 3), np.int32)),
+        ("slot", np.array([0, 0, 2])),
+        ("group", np.array([0, 0, 1], np.int32)),
+        ("groups", -1),
+        ("rule", 9),
+        ("memory", np.zeros(2, np.int64)),
+        ("memory", np.full(4, 3)),
+    ],
+)
+def test_pairwise_steps_check_their_arguments(name, value):
+    with pytest.raises(ValueError, match=r"must|wrong length|out of range|malformed|unknown|memory"):
+        pairwise_steps(**{name: value})
+
+
+def test_arrays_are_never_converted():
+    assert pairwise_steps().steps == 0
     with pytest.raises(TypeError):
-        _native.pairwise_steps(*[good[0].astype(np.float32), *good[1:]])
+        pairwise_steps(dual=np.zeros(3, np.float32))
+    with pytest.raises(TypeError):
+        pairwise_steps(dual=np.zeros(6)[::2])
+    read_only = np.zeros(3)
+    read_only.flags.writeable = False
+    with pytest.raises(TypeError):
+        pairwise_steps(gradient=read_only)
+    pairwise_steps(lower=read_only)
+
+
+def test_argument_structs_keep_their_arrays_alive():
+    upper = np.ones(3)
+    count = sys.getrefcount(upper)
+    problem = _native.BoxProblem(lower=np.zeros(3), upper=upper, group=np.zeros(3, np.int32), groups=1)
+    assert sys.getrefcount(upper) > count
+    increasing, decreasing = np.empty(3), np.empty(3)
+    _native.kkt_violations(problem, np.zeros(3), np.arange(3.0), increasing, decreasing)
+    assert increasing.tolist() == [-np.inf] * 3  # no variable can decrease
+    assert decreasing.tolist() == [-np.inf] * 3
+    del problem
+    assert sys.getrefcount(upper) == count
+    with pytest.raises(ValueError, match="one length"):
+        _native.BoxProblem(lower=np.zeros(2), upper=upper, group=np.zeros(3, np.int32), groups=1)
+    assert sys.getrefcount(upper) == count
 
 
 def test_text_loops_check_their_arguments():
-    text = np.frombuffer(b"1 1:2\n" + b"\n" * _native.text_margin, np.uint8)
+    text = np.frombuffer(b"1 1:2\n" + b"\n" * _native.text_padding, np.uint8)
     chunks, floats, longs = np.zeros((4, 3), np.int64), np.zeros(4), np.zeros(4, np.int64)
     assert _native.count_text(text, 6, chunks, 1) == 1
     assert chunks[0].tolist() == [6, 1, 1]
-    good = [
-        text,
-        6,
-        chunks[:1],
-        1,
-        True,
-        9,
-        False,
-        floats,
-        longs,
-        longs[:0],
-        np.zeros(4, np.int32),
-        np.zeros(4),
-        0,
-        0,
-        1,
-    ]
-    assert _native.read_text(*good)[:4] == (0, -1, 1, 1)
-    for position, value in (
-        (0, text[:-1]),
-        (1, 5),
-        (1, -1),
-        (2, chunks[:, :2].copy()),
-        (2, np.array([[9, 1, 1]])),
-        (2, np.array([[3, 1, 1]])),
-        (2, np.array([[6, 1, -1]])),
-        (2, np.array([[6, 9, 1]])),
-        (2, np.array([[6, 1, 9]])),
-        (3, 2),
-        (12, 4),
-        (13, 4),
+
+    def read(text=text, size=6, chunks=chunks[:1], base=1, row=0, stored=0):
+        rules = _native.TextRules(base=base, zero_allowed=True, limit=9, has_queries=False)
+        target = _native.TextArrays(
+            labels=floats, starts=longs, queries=longs[:0], features=np.zeros(4, np.int32), values=np.zeros(4), row=row,
+            stored=stored,
+        )  # fmt: skip
+        return _native.read_text(text, size, chunks, rules, target, 1)
+
+    good = read()
+    assert (good.status, good.line, good.rows, good.stored) == (0, -1, 1, 1)
+    assert (good.largest, good.largest_line, good.zero_line) == (1, 0, -1)
+    for changed in (
+        {"text": text[:-1]},
+        {"size": 5},
+        {"size": -1},
+        {"chunks": chunks[:, :2].copy()},
+        {"chunks": np.array([[9, 1, 1]])},
+        {"chunks": np.array([[3, 1, 1]])},
+        {"chunks": np.array([[6, 1, -1]])},
+        {"chunks": np.array([[6, 9, 1]])},
+        {"chunks": np.array([[6, 1, 9]])},
+        {"base": 2},
+        {"row": 4},
+        {"row": -1},
+        {"stored": 4},
     ):
-        bad = list(good)
-        bad[position] = value
-        with pytest.raises(ValueError, match=r"text|malformed|room"):
-            _native.read_text(*bad)
-    short = list(good)
-    short[2] = np.array([[6, 0, 0]])  # counted wrongly: nothing is written where there is no room
-    assert _native.read_text(*short)[0] == 1
+        with pytest.raises(ValueError, match=r"text|malformed|must"):
+            read(**changed)
+    assert read(chunks=np.array([[6, 0, 0]])).status == 1  # a wrong count: nothing is written beyond it
     with pytest.raises(ValueError, match="out of range"):
-        _native.odd_lines(text, 6, 7, False, False, False, longs)
+        _native.find_irregular_lines(text, 6, 7, False, False, False, longs)
     rows = [np.ones(1), np.array([0, 1]), np.zeros(1, np.int32), np.full(1, 0.5), longs[:0], 1, 17, 1]
     assert _native.write_text(*rows) == b"1 1:0.5\n"
     for position, value in ((0, floats), (1, np.array([0, 2])), (1, np.array([1, 0])), (5, 2), (6, 18), (4, longs)):

@@ -151,32 +151,44 @@ class TestTheNativeLoop:
         assert results[0][1] == results[1][1]
 
     def test_checks_its_arguments(self):
-        floats, longs, one = np.zeros(3), np.zeros(3, dtype=np.int64), np.zeros(1)
-        good = [floats.copy(), floats.copy(), floats.copy(), floats.copy(), floats, True, True, np.zeros((2, 3)), longs,
-                np.zeros(2, dtype=np.int64), 0, np.zeros(1, dtype=np.int64), one, one, one, one, 1,
-                np.array([0, 0, 1]), 1e-3, 1.0]  # fmt: skip
-        _native.online_steps(*good)
-        for position, value in (
-            (1, np.zeros(4)),
-            (4, np.zeros(2)),
-            (7, np.zeros((2, 2))),
-            (8, np.array([0, 0, 5])),
-            (9, longs),
-            (11, np.array([3])),
-            (11, np.array([2])),
-            (13, floats),
-            (16, 2),
-            (17, np.array([0, 0])),
-            (17, np.array([2, 0, 0])),
-            (17, np.array([0, 3, 0])),
-            (17, np.array([1, 1, 1])),
+        def call(**changed):
+            one = np.zeros(1)
+            given = {
+                "dual": np.zeros(3), "gradient": np.zeros(3), "lower": np.zeros(3), "upper": np.zeros(3),
+                "diagonal": np.zeros(3), "storage": np.zeros((2, 3)), "slot": np.zeros(3, np.int64),
+                "last_use": np.zeros(2, np.int64), "arrivals": np.zeros(1, np.int64), "new_lower": one, "rule": 1,
+                "progress": np.array([0, 0, 1]), **changed,
+            }  # fmt: skip
+            names = ("dual", "gradient", "lower", "upper", "diagonal")
+            state = _native.OnlineState(**{name: given[name] for name in names})
+            rows = _native.CachedRows(**{name: given[name] for name in ("storage", "slot", "last_use")}, clock=0)
+            stream = _native.Arrivals(
+                slot=given["arrivals"], linear=one, lower=given["new_lower"], upper=one, start=one
+            )
+            options = _native.OnlineOptions(rule=given["rule"], grouped=True, selective=True)
+            return _native.online_steps(state, rows, stream, options, given["progress"], 1e-3, 1.0)
+
+        assert call().reason in (0, 1)
+        for name, value in (
+            ("gradient", np.zeros(4)),
+            ("diagonal", np.zeros(2)),
+            ("storage", np.zeros((2, 2))),
+            ("storage", np.zeros((2, 3), np.int64)),
+            ("slot", np.array([0, 0, 5])),
+            ("last_use", np.zeros(3, np.int64)),
+            ("arrivals", np.array([3])),
+            ("arrivals", np.array([2])),
+            ("new_lower", np.zeros(3)),
+            ("rule", 2),
+            ("progress", np.array([0, 0])),
+            ("progress", np.array([2, 0, 0])),
+            ("progress", np.array([0, 3, 0])),
+            ("progress", np.array([1, 1, 1])),
         ):
-            bad = [*good[:17], np.array([0, 0, 1]), *good[18:]]
-            bad[position] = value
             with pytest.raises(ValueError, match=r"must|malformed|out of range|unknown|progress"):
-                _native.online_steps(*bad)
+                call(**{name: value})
         with pytest.raises(TypeError):
-            _native.online_steps(floats.astype(np.float32), *good[1:])
+            call(dual=np.zeros(3, np.float32))
 
 
 class TestTheMemory:

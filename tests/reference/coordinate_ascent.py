@@ -9,7 +9,7 @@ def take_pass(rows, state, order, leave_above=np.inf, leave_below=np.inf):
     """Take one pass, in place; return who stays, the highest and lowest projected gradient, and the sum of all gaps.
 
     `state` has dual, weights (the last for the constant feature), linear, lower, upper, ridge, group, offset, excess,
-    stiffness and constant, under these names.
+    penalty and constant, under these names.
     """
     s, stay, highest, lowest, gap = state, list(order), 0.0, 0.0, 0.0
     k = 0
@@ -18,7 +18,7 @@ def take_pass(rows, state, order, leave_above=np.inf, leave_below=np.inf):
         x, g = rows[i], s["group"][i]
         offset = s["constant"] * s["weights"][-1]
         if g >= 0:
-            offset += s["offset"][g] + s["stiffness"][g] * s["excess"][g]
+            offset += s["offset"][g] + s["penalty"][g] * s["excess"][g]
         gradient = s["linear"][i] - x @ s["weights"][:-1] - offset - s["ridge"][i] * s["dual"][i]
         before, pull = s["dual"][i], gradient
         gap += gap_of(gradient + s["ridge"][i] * before, before, s["lower"][i], s["upper"][i], s["ridge"][i])
@@ -33,7 +33,7 @@ def take_pass(rows, state, order, leave_above=np.inf, leave_below=np.inf):
             pull = max(gradient, 0.0)
         highest, lowest = max(highest, pull), min(lowest, pull)
         if pull != 0.0:
-            curvature = x @ x + s["constant"] ** 2 + (s["stiffness"][g] if g >= 0 else 0.0) + s["ridge"][i]
+            curvature = x @ x + s["constant"] ** 2 + (s["penalty"][g] if g >= 0 else 0.0) + s["ridge"][i]
             after = np.clip(before + gradient / curvature, s["lower"][i], s["upper"][i])
             s["dual"][i] = after
             s["weights"][:-1] += (after - before) * x

@@ -23,21 +23,21 @@ def newton_step(weight, slope, curvature):
 def take_pass(columns, state, order):
     """Take a step along each weight, in place; return the largest violation met.
 
-    `state` has weights, slack, inverse, lower, upper and curvature, under these names.
+    `state` has weights, slack, inverse_ridge, lower, upper and curvature, under these names.
     """
     s, worst = state, 0.0
 
     def answer(slack):
-        return np.clip(slack * s["inverse"], s["lower"], s["upper"])
+        return np.clip(slack * s["inverse_ridge"], s["lower"], s["upper"])
 
     def loss(slack):
         b = answer(slack)
-        return np.sum(b * (slack - 0.5 * b / s["inverse"]))
+        return np.sum(b * (slack - 0.5 * b / s["inverse_ridge"]))
 
     for j in order:
         x, w, most = columns[j], s["weights"][j], s["curvature"][j]
         b = answer(s["slack"])
-        slope, bend = -x @ b, np.sum((x**2 * s["inverse"])[b == s["slack"] * s["inverse"]])
+        slope, bend = -x @ b, np.sum((x**2 * s["inverse_ridge"])[b == s["slack"] * s["inverse_ridge"]])
         violation = violation_at(w, slope)
         worst = max(worst, violation)
         if violation == 0:

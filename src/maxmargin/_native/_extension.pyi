@@ -4,404 +4,366 @@ import numpy as np
 from numpy.typing import NDArray
 
 _Floats = NDArray[np.float64]
+_Singles = NDArray[np.float32]
 _Values = NDArray[Any]  # float32 or float64, all alike in one call
 _Longs = NDArray[np.int64]
 _Ints = NDArray[np.int32]
 _Indices = NDArray[Any]  # int32 or int64, both alike in one call
+_Text = NDArray[np.uint8]
 
 level: str
 strip: int
 single_panel: int
 double_panel: int
 sparse_panel: int
+text_padding: int
+
+# Arguments that belong together: arrays are kept alive, types and shapes are checked.
+
+class BoxProblem:
+    def __init__(
+        self,
+        *,
+        lower: _Floats,
+        upper: _Floats,
+        group: _Ints,
+        groups: int,
+        linear: _Floats | None = None,
+        ridge: _Floats | None = None,
+    ) -> None: ...
+
+class CachedRows:
+    def __init__(
+        self, *, storage: _Values, slot: _Longs, last_use: _Longs, clock: int, valid: _Longs | None = None
+    ) -> None: ...
+
+class StepLimits:
+    def __init__(self, *, tolerance: float, max_steps: int, max_seconds: float) -> None: ...
+
+# Blocks of kernel values
+
+class Formula:
+    def __init__(self, *, term: int, function: int, gamma: float, coef0: float, degree: int) -> None: ...
+
+class PackedSamples:
+    def __init__(self, *, values: _Values, half_norms: _Values, count: int, features: int) -> None: ...
+
+class SparseSamples:
+    def __init__(
+        self,
+        *,
+        starts: _Longs,
+        features: _Ints,
+        values: _Values,
+        indices: _Longs,
+        width: int,
+        separate_sums: _Values | None = None,
+    ) -> None: ...
 
 def pack(
-    data: _Floats, picks: _Longs, width: int, shift: _Floats, out: _Values, half_norms: _Values, threads: int
+    data: _Floats, indices: _Longs, width: int, shift: _Floats, out: _Values, half_norms: _Values, threads: int
 ) -> None: ...
 def dense_block(
-    term: int,
-    function: int,
-    gamma: float,
-    coef0: float,
-    degree: int,
-    rows: _Values,
-    row_norms: _Values,
-    columns: _Values,
-    column_norms: _Values,
-    column_count: int,
-    features: int,
-    out: _Values,
-    slots: _Longs,
-    threads: int,
+    formula: Formula, rows: PackedSamples, columns: PackedSamples, out: _Values, slots: _Longs, threads: int
 ) -> None: ...
 def dense_square(
-    term: int,
-    function: int,
-    gamma: float,
-    coef0: float,
-    degree: int,
-    rows: _Values,
-    row_norms: _Values,
-    columns: _Values,
-    column_norms: _Values,
-    features: int,
-    out: _Values,
-    slots: _Longs,
-    threads: int,
+    formula: Formula, rows: PackedSamples, columns: PackedSamples, out: _Values, slots: _Longs, threads: int
 ) -> None: ...
 def dense_combination(
-    term: int,
-    function: int,
-    gamma: float,
-    coef0: float,
-    degree: int,
-    rows: _Values,
-    row_norms: _Values,
-    columns: _Values,
-    column_norms: _Values,
-    features: int,
-    weights: _Values,
-    out: _Values,
-    threads: int,
+    formula: Formula, rows: PackedSamples, columns: PackedSamples, weights: _Values, out: _Floats, threads: int
 ) -> None: ...
-def sparse_alone(
-    term: int, starts: _Longs, features: _Ints, values: _Values, picks: _Longs, count: int, out: _Values
-) -> None: ...
+def sparse_separate_sums(term: int, samples: SparseSamples, out: _Values) -> None: ...
 def sparse_block(
-    term: int,
-    function: int,
-    gamma: float,
-    coef0: float,
-    degree: int,
-    row_starts: _Longs,
-    row_features: _Ints,
-    row_values: _Values,
-    row_picks: _Longs,
-    row_alone: _Values,
-    column_starts: _Longs,
-    column_features: _Ints,
-    column_values: _Values,
-    column_picks: _Longs,
-    column_alone: _Values,
-    features: int,
-    out: _Values,
-    slots: _Longs,
-    threads: int,
+    formula: Formula, rows: SparseSamples, columns: SparseSamples, out: _Values, slots: _Longs, threads: int
 ) -> None: ...
 def sparse_combination(
-    term: int,
-    function: int,
-    gamma: float,
-    coef0: float,
-    degree: int,
-    row_starts: _Longs,
-    row_features: _Ints,
-    row_values: _Values,
-    row_picks: _Longs,
-    row_alone: _Values,
-    column_starts: _Longs,
-    column_features: _Ints,
-    column_values: _Values,
-    column_picks: _Longs,
-    column_alone: _Values,
-    features: int,
-    weights: _Values,
-    out: _Floats,
-    threads: int,
+    formula: Formula, rows: SparseSamples, columns: SparseSamples, weights: _Values, out: _Floats, threads: int
 ) -> None: ...
-def count_stored(data: _Values, counts: _Longs, threads: int) -> None: ...
+
+# Operations on stored rows
+
+def count_nonzeros(data: _Values, counts: _Longs, threads: int) -> None: ...
 def compress(data: _Values, starts: _Longs, features: _Ints, values: _Values, threads: int) -> None: ...
-def gather(
-    storage: NDArray[np.float32], slots: _Longs, columns: _Longs, out: NDArray[np.float32], threads: int
-) -> None: ...
+def gather(storage: _Singles, slots: _Longs, columns: _Longs, out: _Singles, threads: int) -> None: ...
 def mirror(table: _Values, first: int, last: int, threads: int) -> None: ...
 def subtract_rows(
-    gradient: _Floats, storage: NDArray[np.float32], slots: _Longs, change: _Floats, count: int, threads: int
+    gradient: _Floats, storage: _Singles, slots: _Longs, change: _Floats, count: int, threads: int
 ) -> None: ...
+
+# Pair steps, free variables and small problems of the dual
+
+class PairwiseState:
+    def __init__(
+        self,
+        *,
+        dual: _Floats,
+        gradient: _Floats,
+        diagonal: _Floats,
+        active: int,
+        bounded_product: _Floats | None = None,
+    ) -> None: ...
+
+class PairSelection:
+    def __init__(self, *, rule: int, memory: _Longs, violation: float) -> None: ...
+
+class PairwiseResult:
+    reason: int
+    steps: int
+    row: int
+    row_length: int
+    violation: float
+    gain: float
+    clock: int
+    requests: int
+
+class ProblemBatch:
+    def __init__(
+        self,
+        *,
+        matrix: _Floats,
+        indices: _Longs,
+        edges: _Longs,
+        linear: _Floats,
+        lower: _Floats,
+        upper: _Floats,
+        ridge: _Floats,
+        grouped: bool,
+    ) -> None: ...
+
 def pairwise_steps(
-    dual: _Floats,
-    gradient: _Floats,
-    lower: _Floats,
-    upper: _Floats,
-    diagonal: _Floats,
-    ridge: _Floats,
-    group: _Ints,
-    bounded_part: _Floats,
-    active: int,
-    groups: int,
-    singles: int,
-    storage: _Values,
-    slot: _Longs,
-    length: _Longs,
-    last_use: _Longs,
-    clock: int,
-    rule: int,
-    memory: _Longs,
-    violation: float,
-    tolerance: float,
-    max_steps: int,
-    max_seconds: float,
-) -> tuple[int, int, int, int, float, float, int, int]: ...
-def violations(
-    dual: _Floats,
-    gradient: _Floats,
-    lower: _Floats,
-    upper: _Floats,
-    group: _Ints,
-    groups: int,
-    up: _Floats,
-    down: _Floats,
+    problem: BoxProblem, state: PairwiseState, rows: CachedRows, selection: PairSelection, limits: StepLimits
+) -> PairwiseResult: ...
+def kkt_violations(
+    problem: BoxProblem, dual: _Floats, gradient: _Floats, increasing: _Floats, decreasing: _Floats
 ) -> None: ...
-def can_matter(
-    dual: _Floats,
-    gradient: _Floats,
-    lower: _Floats,
-    upper: _Floats,
-    group: _Ints,
-    groups: int,
-    keep: NDArray[np.bool_],
-) -> None: ...
-def solve_free(
-    block: _Floats,
-    group: _Ints,
-    groups: int,
-    lower: _Floats,
-    upper: _Floats,
-    dual: _Floats,
-    gradient: _Floats,
-    accuracy: float,
-    most_work: float,
+def can_be_selected(problem: BoxProblem, dual: _Floats, gradient: _Floats, keep: NDArray[np.bool_]) -> None: ...
+def solve_free_variables(
+    block: _Floats, problem: BoxProblem, dual: _Floats, gradient: _Floats, accuracy: float, max_work: float
 ) -> float: ...
-def solve_whole_problems(
-    values: _Floats,
-    picks: _Longs,
-    edges: _Longs,
-    linear: _Floats,
-    lower: _Floats,
-    upper: _Floats,
-    ridge: _Floats,
-    grouped: bool,
+def solve_small_problems(
+    batch: ProblemBatch,
     dual: _Floats,
     gradient: _Floats,
     outcomes: _Longs,
-    tolerance: float,
-    max_steps: int,
-    most_free: int,
-    max_seconds: float,
+    limits: StepLimits,
+    max_free: int,
     threads: int,
 ) -> None: ...
+
+# Online learning
+
+class OnlineState:
+    def __init__(
+        self, *, dual: _Floats, gradient: _Floats, lower: _Floats, upper: _Floats, diagonal: _Floats
+    ) -> None: ...
+
+class Arrivals:
+    def __init__(self, *, slot: _Longs, linear: _Floats, lower: _Floats, upper: _Floats, start: _Floats) -> None: ...
+
+class OnlineOptions:
+    def __init__(self, *, rule: int, grouped: bool, selective: bool) -> None: ...
+
+class OnlineResult:
+    reason: int
+    steps: int
+    row: int
+    violation: float
+    gain: float
+    clock: int
+
 def online_steps(
-    dual: _Floats,
-    gradient: _Floats,
-    lower: _Floats,
-    upper: _Floats,
-    diagonal: _Floats,
-    grouped: bool,
-    selective: bool,
-    storage: _Values,
-    slot: _Longs,
-    last_use: _Longs,
-    clock: int,
-    arrivals: _Longs,
-    new_linear: _Floats,
-    new_lower: _Floats,
-    new_upper: _Floats,
-    start: _Floats,
-    rule: int,
+    state: OnlineState,
+    rows: CachedRows,
+    arrivals: Arrivals,
+    options: OnlineOptions,
     progress: _Longs,
     tolerance: float,
     max_seconds: float,
-) -> tuple[int, int, int, float, float, int]: ...
-def row_decisions(
-    values: _Values,
-    starts: _Indices,
-    features: _Indices,
-    picks: _Longs,
-    all: bool,
-    weights: _Floats,
-    out: _Floats,
-    threads: int,
-) -> None: ...
-def combine_rows(
-    values: _Values,
-    starts: _Indices,
-    features: _Indices,
-    picks: _Longs,
-    all: bool,
-    dual: _Floats,
-    out: _Floats,
-    threads: int,
-) -> None: ...
-def row_squared_norms(
-    values: _Values,
-    starts: _Indices,
-    features: _Indices,
-    width: int,
-    picks: _Longs,
-    all: bool,
-    out: _Floats,
-    threads: int,
-) -> None: ...
-def sum_squares(
-    values: _Values,
-    starts: _Indices,
-    features: _Indices,
-    picks: _Longs,
-    all: bool,
-    factors: _Floats,
-    origin: _Floats,
-    sums: _Floats,
-    square: _Floats,
-    threads: int,
+) -> OnlineResult: ...
+
+# Rows of features: dual coordinate ascent and stochastic subgradient steps
+
+class DataRows:
+    def __init__(
+        self,
+        *,
+        values: _Values,
+        width: int,
+        starts: _Indices | None = None,
+        features: _Indices | None = None,
+        indices: _Longs | None = None,
+    ) -> None: ...
+
+class AscentState:
+    def __init__(
+        self,
+        *,
+        dual: _Floats,
+        weights: _Floats,
+        squared_norms: _Floats,
+        offset: _Floats,
+        excess: _Floats,
+        penalty: _Floats,
+    ) -> None: ...
+
+class AscentOptions:
+    def __init__(self, *, constant: float, shrink_above: float, shrink_below: float, damping: float) -> None: ...
+
+class AscentResult:
+    steps: int
+    remaining: int
+    highest: float
+    lowest: float
+    gap: float
+
+class AveragedWeights:
+    def __init__(
+        self,
+        *,
+        direction: _Floats,
+        sums: _Floats,
+        offset: _Floats,
+        offset_sums: _Floats,
+        numbers: _Floats,
+        steps: int,
+    ) -> None: ...
+
+class SubgradientOptions:
+    def __init__(
+        self,
+        *,
+        constant: float,
+        samples: float,
+        share: _Floats,
+        numerator: float,
+        growth: float,
+        delay: float,
+        offset_rate: float,
+        radius: float,
+        growing: bool,
+    ) -> None: ...
+
+def row_decisions(rows: DataRows, weights: _Floats, out: _Floats, threads: int) -> None: ...
+def combine_rows(rows: DataRows, dual: _Floats, out: _Floats, threads: int) -> None: ...
+def row_squared_norms(rows: DataRows, out: _Floats, threads: int) -> None: ...
+def row_moments(
+    rows: DataRows, factors: _Floats, origin: _Floats, sums: _Floats, square: _Floats, threads: int
 ) -> None: ...
 def shuffle(order: _Longs, seed: int) -> None: ...
-def ascend(
-    values: _Values,
-    starts: _Indices,
-    features: _Indices,
-    of: _Longs,
-    all: bool,
-    dual: _Floats,
-    weights: _Floats,
-    linear: _Floats,
-    lower: _Floats,
-    upper: _Floats,
-    ridge: _Floats,
-    squared_norm: _Floats,
-    group: _Ints,
-    offset: _Floats,
-    excess: _Floats,
-    stiffness: _Floats,
-    constant: float,
+def coordinate_ascent(
+    rows: DataRows, problem: BoxProblem, state: AscentState, options: AscentOptions, order: _Longs, threads: int
+) -> AscentResult: ...
+def subgradient_steps(
+    rows: DataRows,
+    problem: BoxProblem,
+    weights: AveragedWeights,
+    options: SubgradientOptions,
     order: _Longs,
-    begin: int,
-    end: int,
-    leave_above: float,
-    leave_below: float,
-    damping: float,
-    threads: int,
-) -> tuple[int, int, float, float, float]: ...
-def descend(
-    values: _Values,
-    starts: _Indices,
-    features: _Indices,
-    of: _Longs,
-    all: bool,
-    direction: _Floats,
-    sums: _Floats,
-    offset: _Floats,
-    offset_sums: _Floats,
-    numbers: _Floats,
-    steps: int,
-    linear: _Floats,
-    lower: _Floats,
-    upper: _Floats,
-    ridge: _Floats,
-    group: _Ints,
-    share: _Floats,
-    answers: _Floats,
-    visits: _Floats,
-    order: _Longs,
-    begin: int,
-    end: int,
     batch: int,
-    constant: float,
-    samples: float,
-    numerator: float,
-    growth: float,
-    delay: float,
-    offset_rate: float,
-    radius: float,
-    growing: bool,
+    responses: _Floats,
+    visits: _Floats,
 ) -> int: ...
-def respond(
-    linear: _Floats,
-    lower: _Floats,
-    upper: _Floats,
-    ridge: _Floats,
-    centre: _Floats,
-    group: _Ints,
-    offset: _Floats,
-    sigma: float,
-    slack: _Floats,
-    response: _Floats,
-    group_sums: _Floats,
-    image: _Floats,
-    threads: int,
-) -> tuple[float, float, float, float]: ...
-def respond_rows(
-    values: _Values,
-    starts: _Indices,
-    features: _Indices,
-    picks: _Longs,
-    all: bool,
-    linear: _Floats,
-    lower: _Floats,
-    upper: _Floats,
-    ridge: _Floats,
-    centre: _Floats,
-    group: _Ints,
-    offset: _Floats,
-    sigma: float,
-    slack: _Floats,
-    response: _Floats,
-    group_sums: _Floats,
+
+# Primal methods for linear models
+
+class SmoothedArrays:
+    def __init__(
+        self,
+        *,
+        centre: _Floats,
+        offset: _Floats,
+        sigma: float,
+        slack: _Floats,
+        response: _Floats,
+        group_sums: _Floats,
+    ) -> None: ...
+
+class ResponseSums:
+    loss: float
+    linear: float
+    ridge: float
+    size: float
+
+class ColumnState:
+    def __init__(
+        self,
+        *,
+        weights: _Floats,
+        slack: _Floats,
+        inverse_ridge: _Floats,
+        lower: _Floats,
+        upper: _Floats,
+        curvature: _Floats,
+    ) -> None: ...
+
+def responses(problem: BoxProblem, smoothed: SmoothedArrays, decisions: _Floats, threads: int) -> ResponseSums: ...
+def responses_of_rows(
+    rows: DataRows,
+    problem: BoxProblem,
+    smoothed: SmoothedArrays,
     weights: _Floats,
     constant: float,
-    image: _Floats,
-    own: _Floats,
+    decisions: _Floats,
+    dual_weights: _Floats,
     threads: int,
-) -> tuple[float, float, float, float]: ...
+) -> ResponseSums: ...
 def total_loss(slack: _Floats, lower: _Floats, upper: _Floats, ridge: _Floats, threads: int) -> float: ...
-def loss_slope(
+def loss_derivatives(
     slack: _Floats, lower: _Floats, upper: _Floats, ridge: _Floats, direction: _Floats, t: float, threads: int
 ) -> tuple[float, float]: ...
-def descend_columns(
-    values: _Values,
-    starts: _Indices,
-    samples: _Indices,
-    weights: _Floats,
-    slack: _Floats,
-    inverse: _Floats,
-    lower: _Floats,
-    upper: _Floats,
-    curvature: _Floats,
-    order: _Longs,
-    begin: int,
-    end: int,
+def coordinate_descent(columns: DataRows, state: ColumnState, order: _Longs) -> float: ...
+def descend_quadratic_model(
+    square: _Floats, weights: _Floats, slope: _Floats, tolerance: float, max_passes: int
 ) -> float: ...
-def descend_model(square: _Floats, weights: _Floats, slope: _Floats, tolerance: float, passes: int) -> float: ...
 
-text_margin: int
+# LIBSVM's text format
 
-def count_text(text: NDArray[np.uint8], length: int, chunks: _Longs, threads: int) -> int: ...
-def first_query(text: NDArray[np.uint8], length: int) -> int: ...
-def odd_lines(
-    text: NDArray[np.uint8],
-    length: int,
+class TextRules:
+    def __init__(self, *, base: int, zero_allowed: bool, limit: int, has_queries: bool) -> None: ...
+
+class TextArrays:
+    def __init__(
+        self,
+        *,
+        labels: _Floats,
+        starts: _Longs,
+        queries: _Longs,
+        features: _Indices,
+        values: _Values,
+        row: int,
+        stored: int,
+    ) -> None: ...
+
+class TextResult:
+    status: int
+    line: int
+    rows: int
+    stored: int
+    largest: int
+    largest_line: int
+    zero_line: int
+
+class IrregularLines:
+    count: int
+    next: int
+    rows: int
+    rows_with_zero: int
+    zero_line: int
+
+def count_text(text: _Text, size: int, chunks: _Longs, threads: int) -> int: ...
+def has_query_ids(text: _Text, size: int) -> int: ...
+def read_text(
+    text: _Text, size: int, chunks: _Longs, rules: TextRules, target: TextArrays, threads: int
+) -> TextResult: ...
+def find_irregular_lines(
+    text: _Text,
+    size: int,
     begin: int,
     has_queries: bool,
-    returns: bool,
-    comments: bool,
-    odd: _Longs,
-) -> tuple[int, int, int, int, int]: ...
-def read_text(
-    text: NDArray[np.uint8],
-    length: int,
-    chunks: _Longs,
-    base: int,
-    zero_allowed: bool,
-    limit: int,
-    has_queries: bool,
-    labels: _Floats,
-    starts: _Longs,
-    queries: _Longs,
-    features: _Indices,
-    values: _Values,
-    row: int,
-    stored: int,
-    threads: int,
-) -> tuple[int, int, int, int, int, int, int]: ...
+    accept_returns: bool,
+    accept_comments: bool,
+    out: _Longs,
+) -> IrregularLines: ...
 def write_text(
     labels: _Floats,
     starts: _Longs,

@@ -52,8 +52,8 @@ def solve_free(state: FreeVariables, free: Indices, max_work: float = MAX_WORK) 
     block.ravel()[:: len(free) + 1] += state.ridge[free]
     before, dual, gradient = state.dual[free], state.dual[free].copy(), state.gradient[free].copy()
     lower, upper, group = state.lower[free], state.upper[free], state.group[free]
-    groups = int(group.max(initial=-1)) + 1
-    work = _native.solve_free(block, group, groups, lower, upper, dual, gradient, state.accuracy, max_work)
+    problem = _native.BoxProblem(lower=lower, upper=upper, group=group, groups=int(group.max(initial=-1)) + 1)
+    work = _native.solve_free_variables(block, problem, dual, gradient, state.accuracy, max_work)
     at_upper = dual >= upper - BOUND_TOLERANCE * np.abs(upper) if state.bounded else dual >= upper
     at_lower = dual <= lower + BOUND_TOLERANCE * np.abs(lower) if state.bounded else dual <= lower
     dual = np.where(at_upper, upper, np.where(at_lower, lower, dual))

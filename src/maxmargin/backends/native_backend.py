@@ -112,17 +112,22 @@ class NativeSubproblem(HostSubproblem):
     def _steps(self, slots: Indices, tolerance: float, max_steps: int, max_seconds: float) -> tuple[StopReason, int]:
         """Take pair steps on the rows in these slots; return why they ended, and the row that was missing if any."""
         count = len(self.values)
-        reason, steps, row, _, self.violation, gain, _, _ = _native.pairwise_steps(
-            self.dual, self.gradient, self.lower, self.upper, self.curvature, self.ridge, self.group, np.empty(0),
-            self.active, self.groups, self.singles, self.values, slots, np.full(count, self.active),
-            np.zeros(count, dtype=np.int64), 0,
-            SECOND_ORDER, self._memory, self.violation, tolerance, max_steps, max_seconds,
-        )  # fmt: skip
-        self.totals.iterations += steps
-        self.totals.dual_value += gain
-        if reason != StopReason.NEEDS_ROW and (np.isnan(self.violation) or self.violation == np.inf):
+        valid, last_use = np.full(count, self.active), np.zeros(count, dtype=np.int64)
+        result = _native.pairwise_steps(
+            _native.BoxProblem(
+                lower=self.lower, upper=self.upper, ridge=self.ridge, group=self.group, groups=self.groups
+            ),
+            _native.PairwiseState(dual=self.dual, gradient=self.gradient, diagonal=self.curvature, active=self.active),
+            _native.CachedRows(storage=self.values, slot=slots, valid=valid, last_use=last_use, clock=0),
+            _native.PairSelection(rule=SECOND_ORDER, memory=self._memory, violation=self.violation),
+            _native.StepLimits(tolerance=tolerance, max_steps=max_steps, max_seconds=max_seconds),
+        )
+        self.violation = result.violation
+        self.totals.iterations += result.steps
+        self.totals.dual_value += result.gain
+        if result.reason != StopReason.NEEDS_ROW and (np.isnan(self.violation) or self.violation == np.inf):
             raise ValueError(NON_FINITE_MESSAGE)
-        return StopReason(reason), row
+        return StopReason(result.reason), result.row
 
     def solve_free(self, max_work: float) -> float:
         return free_equations.solve_free(self, self.free(), max_work)

@@ -44,14 +44,14 @@ class BoxedVariables(Protocol):
 def kkt_violations(state: BoxedVariables) -> tuple[Floats, Floats]:
     """Return the KKT violation of each active variable when it grows, and when it falls; −∞ if it cannot."""
     up, down = np.empty(state.active), np.empty(state.active)
-    _native.violations(*_criterion(state), up, down)
+    _native.kkt_violations(*_criterion(state), up, down)
     return up, down
 
 
 def can_be_selected(state: BoxedVariables) -> np.ndarray:
     """Return which active variables may still be selected for a step; shrinking removes the others."""
     keep = np.empty(state.active, dtype=bool)
-    _native.can_matter(*_criterion(state), keep)
+    _native.can_be_selected(*_criterion(state), keep)
     return keep
 
 
@@ -78,14 +78,10 @@ def squared_radius(problem: DualProblem) -> float:
     return float(spread.max())
 
 
-def _criterion(state: BoxedVariables) -> tuple[Floats, Floats, Floats, Floats, np.ndarray, int]:
+def _criterion(state: BoxedVariables) -> tuple[_native.BoxProblem, Floats, Floats]:
     """Return the arguments of the native optimality criterion."""
     part = slice(0, state.active)
-    return (
-        state.dual[part],
-        state.gradient[part],
-        state.lower[part],
-        state.upper[part],
-        state.group[part],
-        state.groups,
+    problem = _native.BoxProblem(
+        lower=state.lower[part], upper=state.upper[part], group=state.group[part], groups=state.groups
     )
+    return problem, state.dual[part], state.gradient[part]

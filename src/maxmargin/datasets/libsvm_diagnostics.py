@@ -124,7 +124,7 @@ class _ProblemSearch:
         offsets = np.empty(LINES_PER_SEARCH, np.int64)
         begin = 0
         while begin < block.length:
-            count, begin, rows, with_zero, zero_line = _native.odd_lines(
+            found = _native.find_irregular_lines(
                 block.characters,
                 block.length,
                 begin,
@@ -133,11 +133,12 @@ class _ProblemSearch:
                 self.reported_comments,
                 offsets,
             )
-            if with_zero and not self.rows_with_zero:
-                self.first_zero = block.line_number(zero_line)
-            self.rows += rows
-            self.rows_with_zero += with_zero
-            yield from offsets[:count].tolist()
+            begin = found.next
+            if found.rows_with_zero and not self.rows_with_zero:
+                self.first_zero = block.line_number(found.zero_line)
+            self.rows += found.rows
+            self.rows_with_zero += found.rows_with_zero
+            yield from offsets[: found.count].tolist()
 
     def _messages(self, line: bytes) -> Iterator[str]:
         """Yield the problems of a line."""

@@ -257,34 +257,33 @@ class _Reader:
         if self.has_queries is None:
             self.has_queries = block.first_query
         rows.reserve(*block.chunks[:, 1:].sum(axis=0).tolist())
-        status, line, count, stored, largest, largest_line, zero_line = _native.read_text(
-            block.characters,
-            block.length,
-            block.chunks,
-            self.base,
-            self.zero_based is not False,
-            self.limit,
-            bool(self.has_queries),
-            rows.labels.array,
-            rows.starts.array,
-            np.empty(0, np.int64) if rows.queries is None else rows.queries.array,
-            rows.features.array,
-            rows.values.array,
-            rows.count,
-            rows.stored,
-            self.threads,
+        rules = _native.TextRules(
+            base=self.base,
+            zero_allowed=self.zero_based is not False,
+            limit=self.limit,
+            has_queries=bool(self.has_queries),
         )
-        if status == _WIDE_INDEX:
+        target = _native.TextArrays(
+            labels=rows.labels.array,
+            starts=rows.starts.array,
+            queries=np.empty(0, np.int64) if rows.queries is None else rows.queries.array,
+            features=rows.features.array,
+            values=rows.values.array,
+            row=rows.count,
+            stored=rows.stored,
+        )
+        result = _native.read_text(block.characters, block.length, block.chunks, rules, target, self.threads)
+        if result.status == _WIDE_INDEX:
             rows.features.convert(np.int64, rows.stored)
             return self.read(block, rows)
-        if status == _BAD_LINE:
-            self._raise_error(block, line)
-        rows.count += count
-        rows.stored += stored
+        if result.status == _BAD_LINE:
+            self._raise_error(block, result.line)
+        rows.count += result.rows
+        rows.stored += result.stored
         rows.fraction = block.fraction
-        self.found_zero |= zero_line >= 0
-        if largest > self.largest[0]:
-            self.largest = largest, block.line_number(largest_line)
+        self.found_zero |= result.zero_line >= 0
+        if result.largest > self.largest[0]:
+            self.largest = result.largest, block.line_number(result.largest_line)
         return None
 
     def _raise_error(self, block: TextBlock, offset: int) -> NoReturn:

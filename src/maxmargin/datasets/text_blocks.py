@@ -45,7 +45,7 @@ class TextBlock(NamedTuple):
     @property
     def first_query(self) -> bool | None:
         """Whether the first sample has a qid; None if there is no sample."""
-        return {-1: None, 0: False, 1: True}[_native.first_query(self.characters, self.length)]
+        return {-1: None, 0: False, 1: True}[_native.has_query_ids(self.characters, self.length)]
 
     def line_number(self, offset: int) -> int:
         """Return the number of the line that begins at an offset."""
@@ -58,7 +58,7 @@ class TextBlock(NamedTuple):
 
 def blocks_of_lines(stream: io.BufferedReader, size: int, threads: int) -> Iterator[TextBlock]:
     """Yield the text of a stream in blocks of about this size in bytes, more if a line is longer."""
-    padding = _native.text_margin
+    padding = _native.text_padding
     capacity = min(size, FIRST_BYTES)
     text = bytearray(capacity + padding)
     held, line = 0, 1  # number of bytes in the buffer, and line number of its first line
@@ -87,7 +87,7 @@ def blocks_of_lines(stream: io.BufferedReader, size: int, threads: int) -> Itera
 
 
 def _characters(text: bytearray, length: int) -> Bytes:
-    return np.frombuffer(text, np.uint8, length + _native.text_margin)
+    return np.frombuffer(text, np.uint8, length + _native.text_padding)
 
 
 def _split_chunks(text: bytearray, length: int, threads: int) -> NDArray[np.int64]:

@@ -110,35 +110,27 @@ class DenseColumns:
         self.count, self.features = len(points), points.data.shape[1]
         self._points = points
         self._width = _native.single_panel if dtype == np.float32 else _native.double_panel
-        self._values, self._norms = self._pack(points, self._width)
+        self._columns = self._packed(points, self._width)
 
     def fill(self, rows: Points, out: NDArray[Any], slots: Indices) -> None:
         rows = self._to_same_format(rows)
-        values, norms = self._pack(rows, _native.strip)
-        f = self.formula
-        if rows.data is self._points.data and np.array_equal(rows.index, self._points.index):
-            _native.dense_square(
-                f.term, f.function, f.gamma, f.coef0, f.degree, values, norms, self._values, self._norms, self.features,
-                out, slots, self.threads,
-            )  # fmt: skip
-            return
-        _native.dense_block(
-            f.term, f.function, f.gamma, f.coef0, f.degree, values, norms, self._values, self._norms, self.count,
-            self.features, out, slots, self.threads,
-        )  # fmt: skip
+        same = rows.data is self._points.data and np.array_equal(rows.index, self._points.index)
+        compute = _native.dense_square if same else _native.dense_block
+        packed = self._packed(rows, _native.strip)
+        compute(_native_formula(self.formula), packed, self._columns, out, slots, self.threads)
 
     def combine(self, rows: Points, weights: Floats) -> Floats:
-        rows = self._to_same_format(rows)
-        values, norms = self._pack(rows, _native.strip)
-        padded = np.zeros(len(self._norms), dtype=self.dtype)
+        packed = self._packed(self._to_same_format(rows), _native.strip)
+        padded = np.zeros(-(-self.count // self._width) * self._width, dtype=self.dtype)
         padded[: self.count] = weights
         out = np.empty(len(rows))
-        f = self.formula
-        _native.dense_combination(
-            f.term, f.function, f.gamma, f.coef0, f.degree, values, norms, self._values, self._norms, self.features,
-            padded, out, self.threads,
-        )  # fmt: skip
+        formula = _native_formula(self.formula)
+        _native.dense_combination(formula, packed, self._columns, padded, out, self.threads)
         return out
+
+    def _packed(self, points: Points, width: int) -> _native.PackedSamples:
+        values, norms = self._pack(points, width)
+        return _native.PackedSamples(values=values, half_norms=norms, count=len(points), features=self.features)
 
     def _pack(self, points: Points, width: int) -> tuple[NDArray[Any], NDArray[Any]]:
         padded = -(-len(points) // width) * width
@@ -166,29 +158,31 @@ class SparseColumns:
     def __init__(self, formula: KernelFormula, points: Points, dtype: np.dtype[Any], threads: int) -> None:
         self.formula, self.dtype, self.threads = formula, dtype, threads
         self.points, self.features = points.in_precision(dtype), points.data.shape[1]
-        self._arrays, self._sums = self.points.arrays(dtype), self._separate_sums(self.points)
+        self._columns = self._samples(self.points)
 
     def fill(self, rows: Points, out: NDArray[Any], slots: Indices) -> None:
-        rows = self._to_same_format(rows)
-        f = self.formula
-        _native.sparse_block(
-            f.term, f.function, f.gamma, f.coef0, f.degree,
-            *rows.arrays(self.dtype), rows.index, self._separate_sums(rows),
-            *self._arrays, self.points.index, self._sums, self.features, out, slots, self.threads,
-        )  # fmt: skip
+        samples, formula = self._samples(self._to_same_format(rows)), _native_formula(self.formula)
+        _native.sparse_block(formula, samples, self._columns, out, slots, self.threads)
 
     def combine(self, rows: Points, weights: Floats) -> Floats:
-        rows = self._to_same_format(rows)
+        samples, formula = self._samples(self._to_same_format(rows)), _native_formula(self.formula)
         padded = np.zeros(len(weights) + _native.sparse_panel, dtype=self.dtype)
         padded[: len(weights)] = weights
         out = np.empty(len(rows))
-        f = self.formula
-        _native.sparse_combination(
-            f.term, f.function, f.gamma, f.coef0, f.degree,
-            *rows.arrays(self.dtype), rows.index, self._separate_sums(rows),
-            *self._arrays, self.points.index, self._sums, self.features, padded, out, self.threads,
-        )  # fmt: skip
+        _native.sparse_combination(formula, samples, self._columns, padded, out, self.threads)
         return out
+
+    def _samples(self, points: Points) -> _native.SparseSamples:
+        starts, features, values = points.arrays(self.dtype)
+        sums = self._separate_sums(points)
+        return _native.SparseSamples(
+            starts=starts,
+            features=features,
+            values=values,
+            indices=points.index,
+            width=self.features,
+            separate_sums=sums,
+        )
 
     def _to_same_format(self, rows: Points) -> Points:
         _check_features(rows, self.features)
@@ -199,12 +193,21 @@ class SparseColumns:
         """Return Σ_k term(x_k, 0) of each sample, computed once for all views of the data."""
         key = ("separate sums", self.formula.term, self.dtype)
         if key not in points.memo:
+            starts, features, values = points.arrays(self.dtype)
             everything = np.arange(points.data.shape[0])
             out = np.empty(len(everything), self.dtype)
-            _native.sparse_alone(self.formula.term, *points.arrays(self.dtype), everything, self.features, out)
+            samples = _native.SparseSamples(
+                starts=starts, features=features, values=values, indices=everything, width=self.features
+            )
+            _native.sparse_separate_sums(self.formula.term, samples, out)
             points.memo[key] = out
         sums: NDArray[Any] = points.memo[key]
         return sums[points.index]
+
+
+def _native_formula(formula: KernelFormula) -> _native.Formula:
+    f = formula
+    return _native.Formula(term=f.term, function=f.function, gamma=f.gamma, coef0=f.coef0, degree=f.degree)
 
 
 def _aligned(count: int, dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -167,7 +167,7 @@ def float64_batches(data: Any) -> Iterator[tuple[slice, Any]]:
 def compress_rows(data: NDArray[Any], dtype: Any, max_density: float, threads: int) -> tuple[Any, Any, Any] | None:
     """Return indptr, indices and data of dense rows as CSR; None if the fraction of non-zeros exceeds `max_density`."""
     starts = np.zeros(len(data) + 1, dtype=np.int64)
-    _native.count_stored(data, starts[1:], threads)
+    _native.count_nonzeros(data, starts[1:], threads)
     np.cumsum(starts, out=starts)
     if starts[-1] > max_density * data.size:
         return None

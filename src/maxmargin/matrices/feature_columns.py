@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from maxmargin import _native
 from maxmargin._typing import Floats, Indices
 from maxmargin.kernels.points import Points
 from maxmargin.matrices.features import Features
@@ -55,9 +56,9 @@ class FeatureColumns:
         return self._transposed.size
 
     @property
-    def arrays(self) -> tuple[Any, Any, Any]:
-        """The values, and for CSR columns indptr and sample indices."""
-        return self._transposed.arrays
+    def native(self) -> _native.DataRows:
+        """The columns as the compiled loops take them."""
+        return self._transposed.native
 
     @property
     def stored(self) -> int:

@@ -21,7 +21,6 @@ from maxmargin.kernels.points import Points
 #: Minimum number of multiplications per thread: starting a thread takes as long as some ten thousand.
 MULTIPLICATIONS_PER_THREAD = 2 * 10**5
 
-_NO_INTEGERS = np.empty(0, dtype=np.int64)
 _NO_FLOATS = np.empty(0)
 
 
@@ -97,7 +96,7 @@ class Features:
             return np.zeros(self.size)
         out = np.empty(self.size)
         threads = self.threads_for(self.stored)
-        _native.row_decisions(*self.arrays, self.picks, self._all, np.ascontiguousarray(weights[:-1]), out, threads)
+        _native.row_decisions(self.native, np.ascontiguousarray(weights[:-1]), out, threads)
         return out + self.constant * weights[-1] if self.constant else out
 
     def weights(self, dual: Floats) -> Floats:
@@ -107,14 +106,14 @@ class Features:
             return np.zeros(self.dimension)
         out = np.empty(self.dimension)
         threads = self.threads_for(self.stored)
-        _native.combine_rows(*self.arrays, self.picks, self._all, dual, out[:-1], threads)
+        _native.combine_rows(self.native, dual, out[:-1], threads)
         out[-1] = self.constant * dual.sum() if self.constant else 0.0
         return out
 
     def squared_norms(self) -> Floats:
         """Return ‖f_i‖² of each row, without the constant feature."""
         out = np.empty(self.size)
-        _native.row_squared_norms(*self.arrays, self.width, self.picks, self._all, out, self.threads_for(self.stored))
+        _native.row_squared_norms(self.native, out, self.threads_for(self.stored))
         return out
 
     def take(self, rows: Indices) -> Features:
@@ -130,33 +129,33 @@ class Features:
         factors = np.ascontiguousarray(factors, dtype=np.float64)
         per_row = self.stored // max(1, self.size)
         threads = self.threads_for(self.stored * per_row // (16 if dense else 2))
-        _native.sum_squares(
-            *self.arrays,
-            self.picks,
-            self._all,
-            factors,
-            _NO_FLOATS if origin is None else origin,
-            sums,
-            squares,
-            threads,
-        )
+        origin = _NO_FLOATS if origin is None else origin
+        _native.row_moments(self.native, factors, origin, sums, squares, threads)
         return Moments(float(factors.sum()), sums, squares)
 
+    @property
+    def native(self) -> _native.DataRows:
+        """The rows as the compiled loops take them."""
+        values, starts, features = self._arrays
+        return _native.DataRows(
+            values=values, starts=starts, features=features, width=self.width, indices=self._indices
+        )
+
     @cached_property
-    def arrays(self) -> tuple[Any, Any, Any]:
+    def _arrays(self) -> tuple[Any, Any, Any]:
         """The values, and for CSR rows indptr and indices."""
         data = self.points.data
         if not sparse.issparse(data):
-            return data, _NO_INTEGERS, _NO_INTEGERS
+            return data, None, None
         starts, features = data.indptr, data.indices
         if starts.dtype != features.dtype:
             starts = starts.astype(features.dtype)
         return data.data, starts, features
 
     @cached_property
-    def picks(self) -> Indices:
-        """The row of the data of each variable; empty for all rows in order."""
-        return _NO_INTEGERS if self._all else np.ascontiguousarray(self.points.index, dtype=np.int64)
+    def _indices(self) -> Indices | None:
+        """The row of the data of each variable; None for all rows in order."""
+        return None if self._all else np.ascontiguousarray(self.points.index, dtype=np.int64)
 
     @cached_property
     def _all(self) -> bool:

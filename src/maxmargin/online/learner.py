@@ -380,18 +380,30 @@ class OnlineLearner:
         """Let one machine see some arrivals; return the number of steps."""
         m, n, table, taken = machine, self.count, self.table, 0
         progress = np.array([0, 0, length])
+        state = _native.OnlineState(
+            dual=self.dual[m, :n],
+            gradient=self.gradient[m, :n],
+            lower=self.lower[m, :n],
+            upper=self.upper[m, :n],
+            diagonal=table.diagonal[:n],
+        )
+        stream = _native.Arrivals(
+            slot=arrivals, linear=part.linear, lower=part.lower, upper=part.upper, start=part.start
+        )
+        options = _native.OnlineOptions(
+            rule=SELECTIONS[self.selection], grouped=self.bias, selective=self.forget is None
+        )
         while True:
-            reason, steps, row, _, _, clock = _native.online_steps(
-                self.dual[m, :n], self.gradient[m, :n], self.lower[m, :n], self.upper[m, :n], table.diagonal[:n],
-                self.bias, self.forget is None, table.storage, table.row_of[:n], last_use, table.clock, arrivals, *part,
-                SELECTIONS[self.selection], progress, self.tolerance, np.inf,
-            )  # fmt: skip
-            taken += steps
+            rows = _native.CachedRows(
+                storage=table.storage, slot=table.row_of[:n], last_use=last_use, clock=table.clock
+            )
+            result = _native.online_steps(state, rows, stream, options, progress, self.tolerance, np.inf)
+            taken += result.steps
             if last_use is table.last_use:
-                table.clock = clock
-            if reason == DONE:
+                table.clock = result.clock
+            if result.reason == DONE:
                 return taken
-            table.fetch(self.samples, row, self.threads)
+            table.fetch(self.samples, result.row, self.threads)
 
     def _reprocess(self, times: int) -> None:
         """Take up to so many steps within the memory of each machine."""

@@ -188,9 +188,16 @@ def _solve(learner: OnlineLearner, machine: int, slots: Indices, square: Floats)
     dual: Floats = learner.dual[machine, slots]
     linear = learner.gradient[machine, slots] + square @ dual
     gradient, outcome = np.empty(len(slots)), np.array([[-1, 0, 0]])
-    _native.solve_whole_problems(
-        square, np.empty(0, dtype=np.int64), np.array([0, len(slots)]), linear, learner.lower[machine, slots],
-        learner.upper[machine, slots], np.zeros(len(slots)), learner.bias, dual, gradient, outcome, learner.tolerance,
-        MOST_STEPS, 0, np.inf, 1,
-    )  # fmt: skip
+    batch = _native.ProblemBatch(
+        matrix=square,
+        indices=np.empty(0, dtype=np.int64),
+        edges=np.array([0, len(slots)]),
+        linear=linear,
+        lower=learner.lower[machine, slots],
+        upper=learner.upper[machine, slots],
+        ridge=np.zeros(len(slots)),
+        grouped=learner.bias,
+    )
+    limits = _native.StepLimits(tolerance=learner.tolerance, max_steps=MOST_STEPS, max_seconds=np.inf)
+    _native.solve_small_problems(batch, dual, gradient, outcome, limits, 0, 1)
     return dual

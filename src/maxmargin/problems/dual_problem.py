@@ -18,6 +18,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin import _native
 from maxmargin._typing import Floats
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.precision import GROUP_SUM_TOLERANCE
@@ -112,6 +113,18 @@ class DualProblem:
     def zero_is_feasible(self) -> bool:
         """Whether all variables may be 0, as those of most machines may."""
         return not self.total.any() and bool((self.lower <= 0).all() and (self.upper >= 0).all())
+
+    @property
+    def native(self) -> _native.BoxProblem:
+        """The problem without its matrix, as the compiled loops take it."""
+        return _native.BoxProblem(
+            linear=self.linear,
+            lower=self.lower,
+            upper=self.upper,
+            ridge=self.ridge,
+            group=self.group,
+            groups=self.groups,
+        )
 
     @property
     def curvature(self) -> Floats:

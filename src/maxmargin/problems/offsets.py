@@ -43,7 +43,7 @@ def _zero_of_slope(
     """Return where the slope changes its sign."""
 
     def slope(rho: float) -> tuple[float, float]:
-        answered, bend = _native.loss_slope(slack, lower, upper, ridge, _ALL, rho, threads)
+        answered, bend = _native.loss_derivatives(slack, lower, upper, ridge, _ALL, rho, threads)
         return total - answered, bend
 
     if not len(slack):

@@ -75,10 +75,18 @@ def test_steps_on_single_precision_rows_are_those_of_the_twin(n):
     for _ in range(len(expected)):
         before = mine.copy()
         _native.pairwise_steps(
-            mine, gradient, problem.lower, problem.upper, matrix.diagonal().astype(float) + ridge, ridge,
-            np.zeros(n, np.int32), np.empty(0), n, 1, 0, matrix, np.arange(n), np.full(n, n),
-            np.zeros(n, np.int64), 0, 1, np.full(4, -1), np.inf, 1e-3, 1, 10.0,
-        )  # fmt: skip
+            _native.BoxProblem(
+                lower=problem.lower, upper=problem.upper, ridge=ridge, group=np.zeros(n, np.int32), groups=1
+            ),
+            _native.PairwiseState(
+                dual=mine, gradient=gradient, diagonal=matrix.diagonal().astype(float) + ridge, active=n
+            ),
+            _native.CachedRows(
+                storage=matrix, slot=np.arange(n), valid=np.full(n, n), last_use=np.zeros(n, np.int64), clock=0
+            ),
+            _native.PairSelection(rule=1, memory=np.full(4, -1), violation=np.inf),
+            _native.StepLimits(tolerance=1e-3, max_steps=1, max_seconds=10.0),
+        )
         path.append((int(np.argmax(mine - before)), int(np.argmin(mine - before))))
     assert path == expected
     np.testing.assert_allclose(mine, dual, atol=1e-12)

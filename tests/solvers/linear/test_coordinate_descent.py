@@ -158,7 +158,7 @@ def test_steps_equal_the_reference():
         state = {
             "weights": np.where(random.random(10) < 0.5, random.normal(size=10), 0.0),
             "slack": random.normal(size=37),
-            "inverse": inverse,
+            "inverse_ridge": inverse,
             "lower": np.where(signs > 0, 0.0, -np.inf),
             "upper": np.where(signs > 0, np.inf, 0.0),
             "curvature": columns.curvatures(inverse),
@@ -167,7 +167,7 @@ def test_steps_equal_the_reference():
         table = np.c_[form.toarray() if sparse.issparse(form) else form, np.full(37, 1.5)].T.astype(float)
         for _ in range(5):
             order = random.permutation(10)
-            met = _native.descend_columns(*columns.arrays, *state.values(), order, 0, 10)
+            met = _native.coordinate_descent(columns.native, _native.ColumnState(**state), order)
             assert met == pytest.approx(sparse_weights.take_pass(table, twin, order), rel=1e-9, abs=1e-12)
             np.testing.assert_allclose(state["weights"], twin["weights"], rtol=1e-9, atol=1e-12)
             np.testing.assert_allclose(state["slack"], twin["slack"], rtol=1e-9, atol=1e-12)
@@ -178,9 +178,16 @@ def test_objective_never_increases():
     problem = pose(X + 2.0, signs, 30.0)
     columns, weights, slack = FeatureColumns(Features(Points(X + 2.0))), np.zeros(12), problem.linear.copy()
     inverse, last = 1.0 / problem.ridge, np.inf
-    arrays = inverse, problem.lower, problem.upper, columns.curvatures(inverse)
+    state = _native.ColumnState(
+        weights=weights,
+        slack=slack,
+        inverse_ridge=inverse,
+        lower=problem.lower,
+        upper=problem.upper,
+        curvature=columns.curvatures(inverse),
+    )
     for k in range(300):
-        _native.descend_columns(*columns.arrays, weights, slack, *arrays, np.array([k % 12]), 0, 1)
+        _native.coordinate_descent(columns.native, state, np.array([k % 12]))
         value = np.abs(weights).sum() + 30.0 * np.sum(np.maximum(0.0, signs * slack) ** 2)
         assert value <= last * (1 + 1e-12)
         last = value
@@ -195,7 +202,7 @@ def test_quadratic_model():
     start = random.normal(size=15)
     weights, twin = start.copy(), start.copy()
     kept, twins = slope.copy(), slope.copy()
-    met = _native.descend_model(square, weights, kept, 1e-3, 7)
+    met = _native.descend_quadratic_model(square, weights, kept, 1e-3, 7)
     assert met == pytest.approx(sparse_weights.take_model_passes(square, twin, twins, 1e-3, 7))
     np.testing.assert_allclose(weights, twin, rtol=1e-9, atol=1e-12)
     best = minimise_model(square, start, slope, 1e-10)

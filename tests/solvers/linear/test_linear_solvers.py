@@ -149,7 +149,7 @@ def test_native_pass_equals_the_reference(form, name, constant, bias):
     twin = {
         "dual": np.zeros(n), "weights": np.zeros(rows.dimension), "linear": problem.linear, "lower": problem.lower,
         "upper": problem.upper, "ridge": problem.ridge, "group": problem.group, "offset": np.full(groups, 0.1),
-        "excess": np.zeros(groups), "stiffness": np.full(groups, 2.0), "constant": rows.constant,
+        "excess": np.zeros(groups), "penalty": np.full(groups, 2.0), "constant": rows.constant,
     }  # fmt: skip
     own = {key: np.copy(value) for key, value in twin.items()}
     leave = np.inf, np.inf
@@ -157,15 +157,17 @@ def test_native_pass_equals_the_reference(form, name, constant, bias):
     for _ in range(6):
         order = random.permutation(left)
         expected, high, low, gaps = coordinate_ascent.take_pass(table, twin, order, *leave)
-        _, last, highest, lowest, gap = _native.ascend(
-            *rows.arrays, rows.picks, not len(rows.picks), own["dual"], own["weights"], problem.linear, problem.lower,
-            problem.upper, problem.ridge, rows.squared_norms(), problem.group, own["offset"], own["excess"],
-            own["stiffness"], rows.constant, order, 0, len(order), *leave, 1.0, 1,
-        )  # fmt: skip
+        names = ("dual", "weights", "offset", "excess", "penalty")
+        state = _native.AscentState(**{name: own[name] for name in names}, squared_norms=rows.squared_norms())
+        options = _native.AscentOptions(
+            constant=rows.constant, shrink_above=leave[0], shrink_below=leave[1], damping=1.0
+        )
+        result = _native.coordinate_ascent(rows.native, problem.native, state, options, order, 1)
+        last = result.remaining
         np.testing.assert_array_equal(order[:last], expected)
         for key in ("dual", "weights", "excess"):
             np.testing.assert_allclose(own[key], twin[key], atol=1e-12)
-        assert (highest, lowest, gap) == pytest.approx((high, low, gaps), abs=1e-12)
+        assert (result.highest, result.lowest, result.gap) == pytest.approx((high, low, gaps), abs=1e-12)
         left, leave = order[:last], (high or np.inf, -low or np.inf)
     assert len(left) < n or name != "hinge"
 
@@ -321,17 +323,17 @@ def test_responses_from_weights_and_from_decision_values_agree(form, bias, threa
     both = []
     for at_weights in (False, True):
         slack, response, sums = np.empty(n), np.empty(n), np.empty(problem.groups)
-        smoothed = (
-            problem.linear, problem.lower, problem.upper, problem.ridge, centre, problem.group, offset, 0.3, slack,
-            response, sums,
-        )  # fmt: skip
+        smoothed = _native.SmoothedArrays(
+            centre=centre, offset=offset, sigma=0.3, slack=slack, response=response, group_sums=sums
+        )
         if at_weights:
             image, own = np.empty(n), np.empty(rows.dimension)
-            totals = _native.respond_rows(*rows.arrays, rows.picks, True, *smoothed, weights, 2.0, image, own, threads)
+            totals = _native.responses_of_rows(rows.native, problem.native, smoothed, weights, 2.0, image, own, threads)
         else:
             image = rows.decisions(weights)
-            totals = _native.respond(*smoothed, image, threads)
+            totals = _native.responses(problem.native, smoothed, image, threads)
             own = rows.weights(response)
+        totals = [totals.loss, totals.linear, totals.ridge, totals.size]
         both.append((image, slack, response, sums, own, totals))
     for left, right in zip(*both, strict=True):
         np.testing.assert_allclose(left, right, rtol=1e-10, atol=1e-9)

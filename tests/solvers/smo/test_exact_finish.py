@@ -20,7 +20,8 @@ def solve_free(block, right, group, lower=-np.inf, upper=np.inf, accuracy=1e-11)
     group = np.asarray(group, dtype=np.int32)
     dual, gradient = np.zeros(n), right.copy()
     lower, upper = np.full(n, lower), np.full(n, upper)
-    _native.solve_free(block, group, group.max() + 1, lower, upper, dual, gradient, accuracy, 1e9)
+    problem = _native.BoxProblem(lower=lower, upper=upper, group=group, groups=group.max() + 1)
+    _native.solve_free_variables(block, problem, dual, gradient, accuracy, 1e9)
     np.testing.assert_allclose(gradient, right - block @ dual, atol=1e-9 * (1 + np.abs(dual).max() * block.max()))
     return dual, gradient
 

@@ -106,12 +106,12 @@ def test_the_call_checks_its_arguments():
     X, y = two_clouds(10, 3, 1.5)
     problems, _ = pose_all(X, y, Linear(), np.ones(10), [np.arange(10)])
     outcomes = np.full((1, 3), -1)
-    arrays = [problems.linear, problems.lower, problems.upper, problems.ridge]
+    arrays = {name: getattr(problems, name) for name in ("linear", "lower", "upper", "ridge")}
 
     def call(values=problems.values, picks=problems.picks, edges=problems.edges, most_free=5):
-        _native.solve_whole_problems(
-            values, picks, edges, *arrays, True, np.zeros(10), np.zeros(10), outcomes, 1e-3, 10, most_free, 1.0, 1
-        )
+        batch = _native.ProblemBatch(matrix=values, indices=picks, edges=edges, **arrays, grouped=True)
+        limits = _native.StepLimits(tolerance=1e-3, max_steps=10, max_seconds=1.0)
+        _native.solve_small_problems(batch, np.zeros(10), np.zeros(10), outcomes, limits, most_free, 1)
 
     with pytest.raises(ValueError, match="out of range"):
         call(picks=problems.picks + 1)
@@ -127,15 +127,16 @@ def test_the_call_checks_its_arguments():
 
 def test_ctrl_c_leaves_a_model(monkeypatch):
     X, y = load_iris(return_X_y=True)
-    solve, calls = _native.solve_whole_problems, []
+    solve, calls = _native.solve_small_problems, []
 
     def interrupted(*arguments):
         calls.append(arguments)
         if len(calls) > 1:
             raise KeyboardInterrupt
-        solve(*arguments[:-2], -1.0, 1)  # no time: nothing is begun
+        no_time = _native.StepLimits(tolerance=1e-3, max_steps=10, max_seconds=-1.0)
+        solve(*arguments[:-3], no_time, *arguments[-2:])  # nothing is begun
 
-    monkeypatch.setattr(_native, "solve_whole_problems", interrupted)
+    monkeypatch.setattr(_native, "solve_small_problems", interrupted)
     model = SVC()
     with pytest.raises(KeyboardInterrupt, match="the model so far is usable"):
         model.fit(X, y)
@@ -146,7 +147,7 @@ def test_ctrl_c_leaves_a_model(monkeypatch):
 
 def test_ctrl_c_in_cross_validation_leaves_a_model_without_probabilities(monkeypatch):
     X, y = load_iris(return_X_y=True)
-    solve, calls = _native.solve_whole_problems, []
+    solve, calls = _native.solve_small_problems, []
 
     def interrupted_later(*arguments):
         calls.append(arguments)
@@ -154,7 +155,7 @@ def test_ctrl_c_in_cross_validation_leaves_a_model_without_probabilities(monkeyp
             raise KeyboardInterrupt
         solve(*arguments)
 
-    monkeypatch.setattr(_native, "solve_whole_problems", interrupted_later)
+    monkeypatch.setattr(_native, "solve_small_problems", interrupted_later)
     model = SVC(probability=True)
     with pytest.raises(KeyboardInterrupt, match="in cross-validation"):
         model.fit(X, y)

@@ -299,23 +299,38 @@ class TestStreams:
 
 def test_native_loop_checks_its_arguments():
     floats, longs, none = np.zeros(3), np.arange(3), np.empty(0)
-    good = [np.ones((3, 2)), longs[:0], longs[:0], longs, True, np.zeros(3), np.zeros(3), np.zeros(1), np.zeros(1),
-            np.zeros(5), 0, floats, floats, floats, floats, np.zeros(3, dtype=np.int32), np.zeros(1), none, none,
-            longs, 0, 3, 1, 0.0, 3.0, 1.0, 1.0, 1.0, 1.0, np.inf, True]  # fmt: skip
-    assert _native.descend(*good) == 3
-    for position, value in (
-        (5, np.empty(0)),
-        (6, np.zeros(2)),
-        (8, np.zeros(2)),
-        (9, np.zeros(4)),
-        (12, np.zeros(4)),
-        (15, np.full(3, 2, dtype=np.int32)),
-        (17, np.zeros(3)),
-        (19, np.array([0, 1, 7])),
-        (21, 9),
-        (22, 0),
+
+    def call(**changed):
+        given = {
+            "direction": np.zeros(3), "sums": np.zeros(3), "offset": np.zeros(1), "offset_sums": np.zeros(1),
+            "numbers": np.zeros(5), "lower": floats, "group": np.zeros(3, np.int32), "responses": none, "visits": none,
+            "order": longs, "batch": 1, **changed,
+        }  # fmt: skip
+        names = ("direction", "sums", "offset", "offset_sums", "numbers")
+        weights = _native.AveragedWeights(**{name: given[name] for name in names}, steps=0)
+        problem = _native.BoxProblem(
+            linear=floats, lower=given["lower"], upper=floats, ridge=floats, group=given["group"], groups=1
+        )
+        options = _native.SubgradientOptions(
+            constant=0.0, samples=3.0, share=np.zeros(1), numerator=1.0, growth=1.0, delay=1.0, offset_rate=1.0,
+            radius=np.inf, growing=True,
+        )  # fmt: skip
+        rows = _native.DataRows(values=np.ones((3, 2)), width=2)
+        others = (given[name] for name in ("order", "batch", "responses", "visits"))
+        return _native.subgradient_steps(rows, problem, weights, options, *others)
+
+    assert call() == 3
+    for name, value in (
+        ("direction", np.empty(0)),
+        ("direction", np.zeros(4)),
+        ("sums", np.zeros(2)),
+        ("offset_sums", np.zeros(2)),
+        ("numbers", np.zeros(4)),
+        ("lower", np.zeros(4)),
+        ("group", np.full(3, 2, np.int32)),
+        ("responses", np.zeros(3)),
+        ("order", np.array([0, 1, 7])),
+        ("batch", 0),
     ):
-        bad = list(good)
-        bad[position] = value
-        with pytest.raises(ValueError, match="malformed|one length|another width"):
-            _native.descend(*bad)
+        with pytest.raises(ValueError, match="malformed|one length|another width|out of range|at least 1"):
+            call(**{name: value})

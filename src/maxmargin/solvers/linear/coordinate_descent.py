@@ -265,11 +265,16 @@ class CoordinateDescentRun:
         problem, worst = self.problem, 0.0
         if (stop := self._limit()) is not None:
             return worst, stop
+        state = _native.ColumnState(
+            weights=self.weights,
+            slack=self.slack,
+            inverse_ridge=self._inverse_ridge,
+            lower=problem.lower,
+            upper=problem.upper,
+            curvature=self._curvature,
+        )
         for begin in range(0, len(order), chunk):
-            violation = _native.descend_columns(
-                *self.columns.arrays, self.weights, self.slack, self._inverse_ridge, problem.lower, problem.upper,
-                self._curvature, order, begin, min(len(order), begin + chunk),
-            )  # fmt: skip
+            violation = _native.coordinate_descent(self.columns.native, state, order[begin : begin + chunk])
             worst = max(worst, violation)
             if self.monitor.seconds_left() == 0.0:
                 return worst, Status.MAX_SECONDS
@@ -302,7 +307,7 @@ class CoordinateDescentRun:
             signs = np.sign(weights + length * direction)
             # Where a weight is 0 the slope jumps; the one-sided slope towards the start is used.
             signs = np.where(signs == 0, -np.sign(direction) if length > 0 else np.sign(direction), signs)
-            return float(signs @ direction) - float(_native.loss_slope(*arrays, length, threads)[0])
+            return float(signs @ direction) - float(_native.loss_derivatives(*arrays, length, threads)[0])
 
         low, high = 0.0, 1.0
         if slope(high) <= 0:

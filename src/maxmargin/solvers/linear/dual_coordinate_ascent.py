@@ -199,16 +199,27 @@ class CoordinateAscentRun:
             end = min(len(order), begin + chunk)
             threads = rows.threads if (end - begin) * per_row >= min_shared else 1
             before = (self.dual.copy(), self.weights.copy()) if threads > 1 else None
-            _, last, high, low, chunk_gap = _native.ascend(
-                *rows.arrays, rows.picks, not len(rows.picks), self.dual, self.weights, problem.linear, problem.lower,
-                problem.upper, problem.ridge, self._norms, problem.group, self.offset, excess, self._penalty,
-                rows.constant, order, begin, end, *self._shrink_beyond, self._damping if threads > 1 else 1.0, threads,
-            )  # fmt: skip
+            state = _native.AscentState(
+                dual=self.dual,
+                weights=self.weights,
+                squared_norms=self._norms,
+                offset=self.offset,
+                excess=excess,
+                penalty=self._penalty,
+            )
+            above, below = self._shrink_beyond
+            options = _native.AscentOptions(
+                constant=rows.constant,
+                shrink_above=above,
+                shrink_below=below,
+                damping=self._damping if threads > 1 else 1.0,
+            )
+            result = _native.coordinate_ascent(rows.native, problem.native, state, options, order[begin:end], threads)
             if before is not None:
                 self._shorten_step(*before, threads)
                 excess = problem.group_sums(self.dual) - problem.total
-            kept.append(order[begin:last])
-            highest, lowest, gap = max(highest, high), min(lowest, low), gap + chunk_gap
+            kept.append(order[begin : begin + result.remaining])
+            highest, lowest, gap = max(highest, result.highest), min(lowest, result.lowest), gap + result.gap
             if (stop := self._interruption()) is not None:
                 return stop
         self.offset += self._penalty * excess

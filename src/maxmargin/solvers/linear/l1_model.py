@@ -35,7 +35,7 @@ def minimise_model(square: Floats, weights: Floats, slope: Floats, tolerance: fl
     steps = MULTIPLICATIONS // max(1, len(weights)) ** 3
     for _ in range(min(max(MIN_NEWTON_STEPS, steps), MAX_NEWTON_STEPS)):
         if not sign_changed:
-            _native.descend_model(square, weights, slope, tolerance, PASSES_PER_NEWTON_STEP)
+            _native.descend_quadratic_model(square, weights, slope, tolerance, PASSES_PER_NEWTON_STEP)
             if violations(weights, -slope).max(initial=0.0) <= tolerance:
                 break
         change = _newton_step(square, weights, slope)

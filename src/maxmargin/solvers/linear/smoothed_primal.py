@@ -92,31 +92,35 @@ class SmoothedPrimal:
         """Compute responses, gradient and objective values; `decisions` is F w if it is known."""
         problem, rows, n = self.problem, self.rows, self.problem.size
         slack, response, sums = np.empty(n), np.empty(n), np.empty(problem.groups)
-        smoothed: tuple[Any, ...] = (
-            problem.linear, problem.lower, problem.upper, problem.ridge, self.centre, problem.group, self.offset,
-            self.sigma, slack, response, sums,
-        )  # fmt: skip
+        box = problem.native
+        smoothed = _native.SmoothedArrays(
+            centre=self.centre,
+            offset=self.offset,
+            sigma=self.sigma,
+            slack=slack,
+            response=response,
+            group_sums=sums,
+        )
         if decisions is None:
             decisions, dual_weights = np.empty(n), np.empty(rows.dimension)
-            loss, linear, ridge, self._response_sum = _native.respond_rows(  # type: ignore[call-arg]  # starred
-                *rows.arrays, rows.picks, not len(rows.picks), *smoothed, self.weights, rows.constant, decisions,
-                dual_weights, rows.threads_for(rows.stored),
-            )  # fmt: skip
-        else:
-            threads = rows.threads_for(n)
-            loss, linear, ridge, self._response_sum = _native.respond(  # type: ignore[call-arg]  # starred
-                *smoothed, decisions, threads
+            threads = rows.threads_for(rows.stored)
+            totals = _native.responses_of_rows(
+                rows.native, box, smoothed, self.weights, rows.constant, decisions, dual_weights, threads
             )
+        else:
+            totals = _native.responses(box, smoothed, decisions, rows.threads_for(n))
             dual_weights = rows.weights(response)
+        self._response_sum = totals.size
         if not np.isfinite(dual_weights).all():
             raise ValueError(NON_FINITE_MESSAGE)
         self.decisions, self.slack, self.response, self.dual_weights = decisions, slack, response, dual_weights
         self.deficit = problem.total - sums
-        self.primal = 0.5 * inner(self.weights, self.weights) + loss + float(self.offset @ problem.total)
+        self.primal = 0.5 * inner(self.weights, self.weights) + totals.loss + float(self.offset @ problem.total)
         self.gradient = self.weights - dual_weights
         self._half_squared_gradient = 0.5 * inner(self.gradient, self.gradient)
         self.repair_cost = float(np.abs(self.deficit) @ np.abs(self.offset))
-        self.dual_estimate = linear - 0.5 * ridge - 0.5 * inner(dual_weights, dual_weights) - self.repair_cost
+        value = totals.linear - 0.5 * totals.ridge - 0.5 * inner(dual_weights, dual_weights)
+        self.dual_estimate = value - self.repair_cost
 
     def gradient_within(self, gap: float) -> bool:
         """Whether half the squared gradient is at most a gap, up to rounding errors."""
@@ -143,7 +147,7 @@ class SmoothedPrimal:
         arrays = (slack, problem.lower, problem.upper, problem.ridge + self.sigma, slack_decrease)
 
         def derivatives(length: float) -> tuple[float, float]:
-            loss_slope, loss_curvature = _native.loss_slope(*arrays, length, threads)
+            loss_slope, loss_curvature = _native.loss_derivatives(*arrays, length, threads)
             return initial + length * norm - loss_slope, norm + loss_curvature
 
         steepest = -derivatives(0.0)[0]

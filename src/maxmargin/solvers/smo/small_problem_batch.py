@@ -62,13 +62,21 @@ class SmallProblems:
         dual = np.zeros(len(self.linear)) if start is None else start.copy()
         gradient = np.empty(len(self.linear))
         outcomes = np.full((len(self.edges) - 1, 3), -1, dtype=np.int64)
+        batch = _native.ProblemBatch(
+            matrix=self.values,
+            indices=self.picks,
+            edges=self.edges,
+            linear=self.linear,
+            lower=self.lower,
+            upper=self.upper,
+            ridge=self.ridge,
+            grouped=self.grouped,
+        )
+        limits = _native.StepLimits(tolerance=tolerance, max_steps=STEPS, max_seconds=SLICE)
         interrupted = False
         while (outcomes[:, 0] == -1).any() and not interrupted:
             try:
-                _native.solve_whole_problems(
-                    self.values, self.picks, self.edges, self.linear, self.lower, self.upper, self.ridge, self.grouped,
-                    dual, gradient, outcomes, tolerance, STEPS, most_free, SLICE, threads,
-                )  # fmt: skip
+                _native.solve_small_problems(batch, dual, gradient, outcomes, limits, most_free, threads)
             except KeyboardInterrupt:  # heard between two calls: the arrays are those of complete steps
                 interrupted = True
         return SmallSolutions(self, dual, gradient, outcomes, interrupted)

@@ -65,20 +65,33 @@ class WorkingState:
     def steps(self, rule: int, tolerance: float, max_steps: int, max_seconds: float) -> Outcome:
         """Run the native loop until it is done, paused, or lacks a row; a missing row is fetched here."""
         rows = self.rows
-        reason, steps, row, length, violation, gain, rows.clock, requests = _native.pairwise_steps(
-            self.dual, self.gradient, self.lower, self.upper, self.curvature, self.ridge, self.group,
-            self.bounded_part, self.active, self.groups, self.singles,
-            rows.storage, rows.slot, rows.length, rows.last_use, rows.clock,
-            rule, self._memory, self.violation, tolerance, max_steps, max_seconds,
-        )  # fmt: skip
-        rows.requests += requests
-        self.iterations += steps
-        self.dual_value += gain
-        self.violation = violation
-        if reason == StopReason.NEEDS_ROW:
+        result = _native.pairwise_steps(
+            _native.BoxProblem(
+                lower=self.lower, upper=self.upper, ridge=self.ridge, group=self.group, groups=self.groups
+            ),
+            _native.PairwiseState(
+                dual=self.dual,
+                gradient=self.gradient,
+                diagonal=self.curvature,
+                active=self.active,
+                bounded_product=self.bounded_part,
+            ),
+            _native.CachedRows(
+                storage=rows.storage, slot=rows.slot, valid=rows.length, last_use=rows.last_use, clock=rows.clock
+            ),
+            _native.PairSelection(rule=rule, memory=self._memory, violation=self.violation),
+            _native.StepLimits(tolerance=tolerance, max_steps=max_steps, max_seconds=max_seconds),
+        )
+        rows.clock = result.clock
+        rows.requests += result.requests
+        self.iterations += result.steps
+        self.dual_value += result.gain
+        self.violation = result.violation
+        if result.reason == StopReason.NEEDS_ROW:
+            row = result.row
             company = rows.slot[row] < 0 and min(rows.spare, rows.rows_per_request) > 1
-            rows.fetch(row, length, self._likely_next() if company else None)
-        return Outcome(StopReason(reason), steps, violation)
+            rows.fetch(row, result.row_length, self._likely_next() if company else None)
+        return Outcome(StopReason(result.reason), result.steps, result.violation)
 
     def reorder(self, permutation: Indices, active: int) -> None:
         """Rearrange the leading positions and set how many take part."""

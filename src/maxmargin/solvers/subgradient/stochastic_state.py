@@ -105,34 +105,25 @@ class StochasticState:
             )
         order = np.arange(problem.size) if order is None else order
         begin, end, _ = stretch.indices(len(order))
-        self.steps = _native.descend(
-            *rows.arrays,
-            rows.picks,
-            not len(rows.picks),
-            self.direction,
-            self.sums,
-            self.offset,
-            self.offset_sums,
-            self.numbers,
-            self.steps,
-            problem.linear,
-            problem.lower,
-            problem.upper,
-            problem.ridge,
-            problem.group,
-            problem.total / problem.size,
-            answers,
-            visits,
-            order,
-            begin,
-            end,
-            batch_size,
-            rows.constant,
-            self.samples,
-            self.step_size.numerator,
-            self.step_size.growth,
-            self.step_size.delay,
-            self.offset_rate,
-            self.radius,
-            self.growing,
+        weights = _native.AveragedWeights(
+            direction=self.direction,
+            sums=self.sums,
+            offset=self.offset,
+            offset_sums=self.offset_sums,
+            numbers=self.numbers,
+            steps=self.steps,
+        )
+        options = _native.SubgradientOptions(
+            constant=rows.constant,
+            samples=self.samples,
+            share=problem.total / problem.size,
+            numerator=self.step_size.numerator,
+            growth=self.step_size.growth,
+            delay=self.step_size.delay,
+            offset_rate=self.offset_rate,
+            radius=self.radius,
+            growing=self.growing,
+        )
+        self.steps = _native.subgradient_steps(
+            rows.native, problem.native, weights, options, order[begin:end], batch_size, answers, visits
         )

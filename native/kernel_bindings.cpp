@@ -1,0 +1,300 @@
+// Bindings of the loops that compute blocks of kernel values: check arguments, release the interpreter lock, call the
+// loops.
+#include "bindings.hpp"
+
+namespace maxmargin {
+namespace {
+
+template <class T> const BlockLoops<T>& block_loops() {
+  if constexpr (sizeof(T) == 4)
+    return level.kernels->in_single;
+  else
+    return level.kernels->in_double;
+}
+
+// function(Σ_k term(x_k, z_k)), by the numbers of Term and Function.
+struct FormulaArguments {
+  int term, function;
+  double gamma, coef0;
+  int degree;
+
+  void check() const {
+    require(term >= 0 && term <= 3 && function >= 0 && function <= 4 && degree >= 0, "unknown kernel formula");
+  }
+
+  operator Formula() const { return {static_cast<Term>(term), static_cast<Function>(function), gamma, coef0, degree}; }
+};
+
+// Dense samples interleaved by `pack`, in float32 or float64.
+struct PackedArrays {
+  AnyVector values, half_norms;
+  std::int64_t count, features;
+
+  void check() const {
+    require(
+        values.dtype() == half_norms.dtype() && (has_type<float>(values.dtype()) || has_type<double>(values.dtype())),
+        "packed samples must be float32 or float64");
+    require(count >= 0 && features >= 0, "count and features must not be negative");
+  }
+
+  // The samples, packed in groups of `width`.
+  template <class T> PackedSamples<T> in_groups_of(int width) const {
+    require(has_type<T>(values.dtype()), "packed samples and the output must have the same precision");
+    const std::int64_t padded = (count + width - 1) / width * width;
+    require(length(values) >= padded * features && length(half_norms) >= padded, "the packed samples are too short");
+    return {as<T>(values), as<T>(half_norms), count};
+  }
+};
+
+// Some rows of a compressed sparse matrix, in float32 or float64, and the sum Σ_k term(x_k, 0) of each.
+struct SparseSamples {
+  Vector<const std::int64_t> starts;
+  Vector<const std::int32_t> features;
+  AnyVector values;
+  Vector<const std::int64_t> indices;  // the rows
+  std::int64_t width;                  // the number of features
+  AnyVector separate_sums;             // one for each index; may be absent while they are computed
+
+  std::int64_t count() const { return length(indices); }
+
+  void check() const {
+    require(has_type<float>(values.dtype()) || has_type<double>(values.dtype()),
+            "sparse samples must be float32 or float64");
+    require(length(starts) > 0 && length(features) == length(values) && width >= 0, "the sparse rows are malformed");
+    require(!separate_sums.is_valid() || (separate_sums.dtype() == values.dtype() && length(separate_sums) == count()),
+            "there must be one separate sum for every sample, of the type of the values");
+  }
+
+  template <class T> SparseRows<T> rows() const {
+    require(has_type<T>(values.dtype()), "sparse samples and the output must have the same precision");
+    const std::int64_t stored = length(features);
+    require_within(indices, length(starts) - 1);
+    for (std::int64_t k = 0; k < count(); ++k) {
+      const std::int64_t begin = starts.data()[indices.data()[k]], end = starts.data()[indices.data()[k] + 1];
+      require(0 <= begin && begin <= end && end <= stored, "the sparse rows are malformed");
+      bool inside = true;  // negative ones are large as unsigned numbers
+      for (std::int64_t p = begin; p < end; ++p)
+        inside &= static_cast<std::uint32_t>(features.data()[p]) < static_cast<std::uint64_t>(width);
+      require(inside, "a feature index is out of range");
+    }
+    return {starts.data(), features.data(), as<T>(values)};
+  }
+};
+
+template <class T>
+void pack(Table<const double> data, Vector<const std::int64_t> indices, int width, Vector<const double> shift,
+          Vector<T> out, Vector<T> half_norms, int threads) {
+  const std::int64_t count = length(indices), features = length(data, 1);
+  require(width > 0, "width is out of range");
+  const std::int64_t groups = (count + width - 1) / width;
+  require(length(out) >= groups * width * features && length(half_norms) >= groups * width,
+          "the packed samples need more memory");
+  require(shift.shape(0) == 0 || length(shift) == features, "shift has the wrong length");
+  require_within(indices, data.shape(0));
+  const double* centre = shift.shape(0) ? shift.data() : nullptr;
+  nb::gil_scoped_release unlocked;
+  in_parallel(threads, groups, 64, [&](std::int64_t begin, std::int64_t end, int) {
+    block_loops<T>().pack(data.data(), indices.data() + begin * width, std::min(count, end * width) - begin * width,
+                          features, width, centre, out.data() + begin * width * features,
+                          half_norms.data() + begin * width);
+  });
+}
+
+// The number of pieces that a thread takes at a time: about four turns for every thread, but at most `most` pieces.
+std::int64_t chunk_of(std::int64_t pieces, int threads, std::int64_t most) {
+  return std::max<std::int64_t>(1, std::min(most, pieces / (4 * std::max(1, threads))));
+}
+
+// out[slots[r]][c] = the kernel value of row r and column c; `rows` are packed in strips, `columns` in panels.
+template <class T>
+void dense_block(const FormulaArguments& formula, const PackedArrays& rows, const PackedArrays& columns, Table<T> out,
+                 Vector<const std::int64_t> slots, int threads) {
+  const auto& loops = block_loops<T>();
+  require(rows.count == length(slots), "there must be one slot for every row");
+  require(rows.features == columns.features, "rows and columns must have the same features");
+  const PackedSamples<T> left = rows.in_groups_of<T>(loops.strip), right = columns.in_groups_of<T>(loops.panel);
+  const std::vector<T*> targets = row_pointers<T>(out, slots, columns.count);
+  const std::int64_t panels = (columns.count + loops.panel - 1) / loops.panel;
+  nb::gil_scoped_release unlocked;
+  in_parallel(threads, panels, chunk_of(panels, threads, 32), [&](std::int64_t begin, std::int64_t end, int) {
+    loops.dense[formula.term](formula, left, right, columns.features, begin, end, targets.data());
+  });
+}
+
+// The same for rows and columns that are the same samples, whose values are symmetric.
+template <class T>
+void dense_square(const FormulaArguments& formula, const PackedArrays& rows, const PackedArrays& columns, Table<T> out,
+                  Vector<const std::int64_t> slots, int threads) {
+  const auto& loops = block_loops<T>();
+  const std::int64_t count = length(slots), panels = (count + loops.panel - 1) / loops.panel;
+  require(rows.count == count && columns.count == count, "there must be one slot for every row and column");
+  require(rows.features == columns.features, "rows and columns must have the same features");
+  const PackedSamples<T> left = rows.in_groups_of<T>(loops.strip), right = columns.in_groups_of<T>(loops.panel);
+  const std::vector<T*> targets = row_pointers<T>(out, slots, count);
+  nb::gil_scoped_release unlocked;
+  in_parallel(threads, panels, 4, [&](std::int64_t begin, std::int64_t end, int) {
+    loops.dense_square[formula.term](formula, left, right, columns.features, begin, end, targets.data());
+  });
+}
+
+// out[r] = Σ_c k(row r, column c) weights[c]
+template <class T>
+void dense_combination(const FormulaArguments& formula, const PackedArrays& rows, const PackedArrays& columns,
+                       Vector<const T> weights, Vector<double> out, int threads) {
+  const auto& loops = block_loops<T>();
+  require(rows.count == length(out), "there must be one output for every row");
+  require(rows.features == columns.features, "rows and columns must have the same features");
+  const PackedSamples<T> left = rows.in_groups_of<T>(loops.strip), right = columns.in_groups_of<T>(loops.panel);
+  require(length(weights) == (columns.count + loops.panel - 1) / loops.panel * loops.panel,
+          "the weights must be padded to whole panels");
+  const std::int64_t strips = (rows.count + loops.strip - 1) / loops.strip;
+  nb::gil_scoped_release unlocked;
+  in_parallel(threads, strips, 8, [&](std::int64_t begin, std::int64_t end, int) {
+    loops.combination[formula.term](formula, left, right, columns.features, begin, end, weights.data(), out.data());
+  });
+}
+
+// What each thread needs to spread panels of sparse columns.
+template <class T> class SparseBuffers {
+ public:
+  struct Own {
+    std::vector<std::int32_t> line;
+    std::vector<T> room;
+    T* table;
+  };
+
+  SparseBuffers(int threads, std::int64_t features, const SparseRows<T>& columns, const std::int64_t* indices,
+                std::int64_t count)
+      : own_(std::max(1, threads)) {
+    const std::int64_t panel = block_loops<T>().sparse_panel;
+    std::int64_t most = 0;  // stored values of the fullest panel
+    for (std::int64_t at = 0; at < count; at += panel) {
+      std::int64_t sum = 0;
+      for (std::int64_t c = at; c < std::min(count, at + panel); ++c)
+        sum += columns.starts[indices[c] + 1] - columns.starts[indices[c]];
+      most = std::max(most, sum);
+    }
+    for (Own& own : own_) {  // before any thread starts, where running out of memory is an ordinary error
+      own.line.assign(features + 1, 0);
+      constexpr std::size_t edge = 64;  // of a cache line: a vector that lies across two takes twice as long to load
+      own.room.resize((1 + std::min(most, features)) * panel + edge / sizeof(T));
+      own.table = reinterpret_cast<T*>((reinterpret_cast<std::uintptr_t>(own.room.data()) + edge - 1) / edge * edge);
+    }
+  }
+
+  Own& of(int thread) { return own_[thread]; }
+
+ private:
+  std::vector<Own> own_;
+};
+
+// out[r] = Σ_k term(x_k, 0) of each sample x
+template <class T> void sparse_separate_sums(int term, const SparseSamples& samples, Vector<T> out) {
+  require(term >= 0 && term <= 3, "unknown kernel formula");
+  require(length(out) == samples.count(), "there must be one output for every sample");
+  const SparseRows<T> rows = samples.rows<T>();
+  nb::gil_scoped_release unlocked;
+  block_loops<T>().alone[term](rows, samples.indices.data(), samples.count(), out.data());
+}
+
+void check_pair(const FormulaArguments& formula, const SparseSamples& rows, const SparseSamples& columns) {
+  require(static_cast<Function>(formula.function) != Function::gaussian_of_product,
+          "this formula is for dense samples");
+  require(rows.width == columns.width, "rows and columns must have the same features");
+  require(rows.separate_sums.is_valid() && columns.separate_sums.is_valid(), "the separate sums must be given");
+}
+
+// out[slots[r]][c] = the kernel value of row r and column c.
+template <class T>
+void sparse_block(const FormulaArguments& formula, const SparseSamples& rows, const SparseSamples& columns,
+                  Table<T> out, Vector<const std::int64_t> slots, int threads) {
+  const auto& loops = block_loops<T>();
+  check_pair(formula, rows, columns);
+  const std::int64_t count = rows.count(), width = columns.count(), panel = loops.sparse_panel;
+  require(length(slots) == count, "there must be one slot for every row");
+  const SparseRows<T> left = rows.rows<T>(), right = columns.rows<T>();
+  const std::vector<T*> targets = row_pointers<T>(out, slots, width);
+  const std::int64_t *row_at = rows.indices.data(), *column_at = columns.indices.data();
+  const T *row_sums = as<T>(rows.separate_sums), *column_sums = as<T>(columns.separate_sums);
+  const int term = formula.term;
+  nb::gil_scoped_release unlocked;
+  const std::int64_t panels = (width + panel - 1) / panel, chunk = chunk_of(panels, threads, 8);
+  if (left.values == right.values && count == width && std::equal(row_at, row_at + count, column_at)) {
+    SparseBuffers<T> buffers(threads, columns.width, right, column_at, width);
+    in_parallel(threads, panels, chunk, [&](std::int64_t begin, std::int64_t end, int thread) {
+      auto& own = buffers.of(thread);
+      loops.sparse_square[term](formula, left, row_at, count, begin * panel, std::min(width, end * panel), row_sums,
+                                own.line.data(), own.table, targets.data());
+    });
+  } else if (count < width && count <= 4 * panel) {  // few rows take less time to expand than many columns
+    SparseBuffers<T> buffers(threads, columns.width, left, row_at, count);
+    const std::int64_t many = std::max<std::int64_t>(512, chunk_of(width, threads, width));
+    in_parallel(threads, width, many, [&](std::int64_t begin, std::int64_t end, int thread) {
+      auto& own = buffers.of(thread);
+      loops.sparse_turned[term](formula, left, row_at, count, right, column_at, begin, end, row_sums, column_sums,
+                                own.line.data(), own.table, targets.data());
+    });
+  } else {
+    SparseBuffers<T> buffers(threads, columns.width, right, column_at, width);
+    in_parallel(threads, panels, chunk, [&](std::int64_t begin, std::int64_t end, int thread) {
+      auto& own = buffers.of(thread);
+      loops.sparse[term](formula, left, row_at, count, right, column_at, begin * panel, std::min(width, end * panel),
+                         row_sums, column_sums, own.line.data(), own.table, targets.data());
+    });
+  }
+}
+
+// out[r] = Σ_c k(row r, column c) weights[c]
+template <class T>
+void sparse_combination(const FormulaArguments& formula, const SparseSamples& rows, const SparseSamples& columns,
+                        Vector<const T> weights, Vector<double> out, int threads) {
+  const auto& loops = block_loops<T>();
+  check_pair(formula, rows, columns);
+  const std::int64_t count = rows.count(), width = columns.count(), panel = loops.sparse_panel;
+  require(length(out) == count, "there must be one output for every row");
+  require(length(weights) >= (width + panel - 1) / panel * panel, "the weights must be padded to whole panels");
+  const SparseRows<T> left = rows.rows<T>(), right = columns.rows<T>();
+  const T *row_sums = as<T>(rows.separate_sums), *column_sums = as<T>(columns.separate_sums);
+  nb::gil_scoped_release unlocked;
+  SparseBuffers<T> buffers(threads, columns.width, right, columns.indices.data(), width);
+  const std::int64_t chunk = std::max<std::int64_t>(256, chunk_of(count, threads, 4096));
+  in_parallel(threads, count, chunk, [&](std::int64_t begin, std::int64_t end, int thread) {
+    auto& own = buffers.of(thread);
+    loops.sparse_combination[formula.term](formula, left, rows.indices.data(), begin, end, right,
+                                           columns.indices.data(), width, row_sums, column_sums, own.line.data(),
+                                           own.table, weights.data(), out.data());
+  });
+}
+
+template <class T> void define_blocks(nb::module_& m) {
+  m.def("pack", &pack<T>, exact("data"), exact("indices"), nb::arg("width"), exact("shift"), exact("out"),
+        exact("half_norms"), nb::arg("threads"));
+  m.def("dense_block", &dense_block<T>, nb::arg("formula"), nb::arg("rows"), nb::arg("columns"), exact("out"),
+        exact("slots"), nb::arg("threads"));
+  m.def("dense_square", &dense_square<T>, nb::arg("formula"), nb::arg("rows"), nb::arg("columns"), exact("out"),
+        exact("slots"), nb::arg("threads"));
+  m.def("dense_combination", &dense_combination<T>, nb::arg("formula"), nb::arg("rows"), nb::arg("columns"),
+        exact("weights"), exact("out"), nb::arg("threads"));
+  m.def("sparse_separate_sums", &sparse_separate_sums<T>, nb::arg("term"), nb::arg("samples"), exact("out"));
+  m.def("sparse_block", &sparse_block<T>, nb::arg("formula"), nb::arg("rows"), nb::arg("columns"), exact("out"),
+        exact("slots"), nb::arg("threads"));
+  m.def("sparse_combination", &sparse_combination<T>, nb::arg("formula"), nb::arg("rows"), nb::arg("columns"),
+        exact("weights"), exact("out"), nb::arg("threads"));
+}
+
+}  // namespace
+
+void define_kernels(nb::module_& m) {
+  define_arguments<FormulaArguments, int, int, double, double, int>(
+      m, "Formula", nb::arg("term"), nb::arg("function"), nb::arg("gamma"), nb::arg("coef0"), nb::arg("degree"));
+  define_arguments<PackedArrays, AnyVector, AnyVector, std::int64_t, std::int64_t>(
+      m, "PackedSamples", exact("values"), exact("half_norms"), nb::arg("count"), nb::arg("features"));
+  define_arguments<SparseSamples, Vector<const std::int64_t>, Vector<const std::int32_t>, AnyVector,
+                   Vector<const std::int64_t>, std::int64_t, AnyVector>(
+      m, "SparseSamples", exact("starts"), exact("features"), exact("values"), exact("indices"), nb::arg("width"),
+      optional("separate_sums"));
+  define_blocks<float>(m);
+  define_blocks<double>(m);
+}
+
+}  // namespace maxmargin

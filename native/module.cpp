@@ -1,0 +1,49 @@
+// The extension module: the choice of the instruction set, and the definitions of all bindings.
+#include <cstdlib>
+#include <string>
+
+#include "bindings.hpp"
+
+using namespace maxmargin;
+
+// The widest usable instruction set. The environment variable MAXMARGIN_LEVEL asks for a narrower one, for tests and
+// for comparisons of speed.
+static Level choose_level() {
+  const std::vector<Level> usable = usable_levels();
+  const char* requested = std::getenv("MAXMARGIN_LEVEL");
+  for (const Level& level : usable)
+    if (requested && std::string(requested) == level.name) return level;
+  return usable.back();
+}
+
+const Level maxmargin::level = choose_level();
+
+void maxmargin::define_arguments(nb::module_& m) {
+  define_arguments<BoxProblem, Vector<const double>, Vector<const double>, Vector<const std::int32_t>, std::int32_t,
+                   Vector<const double>, Vector<const double>>(m, "BoxProblem", exact("lower"), exact("upper"),
+                                                               exact("group"), nb::arg("groups"), optional("linear"),
+                                                               optional("ridge"));
+  define_arguments<CachedRows, AnyTable, Vector<const std::int64_t>, Vector<std::int64_t>, std::int64_t,
+                   Vector<const std::int64_t>>(m, "CachedRows", exact("storage"), exact("slot"), exact("last_use"),
+                                               nb::arg("clock"), optional("valid"));
+  define_arguments<StepLimits, double, std::int64_t, double>(m, "StepLimits", nb::arg("tolerance"),
+                                                             nb::arg("max_steps"), nb::arg("max_seconds"));
+}
+
+NB_MODULE(_extension, m) {
+  m.doc() = "Compiled loops of maxmargin: arrays in, arrays and counters out.";
+  m.attr("level") = level.name;                             // the instruction set in use
+  m.attr("strip") = level.kernels->in_single.strip;         // rows that are packed side by side
+  m.attr("single_panel") = level.kernels->in_single.panel;  // columns that are packed side by side
+  m.attr("double_panel") = level.kernels->in_double.panel;
+  m.attr("sparse_panel") = level.kernels->in_single.sparse_panel;  // weights are padded to a multiple of it
+  define_arguments(m);
+  define_kernels(m);
+  define_rows(m);
+  define_solvers(m);
+  define_small_problems(m);
+  define_linear(m);
+  define_primal(m);
+  define_online(m);
+  define_text(m);
+}

@@ -1,0 +1,41 @@
+// Division of work among threads.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <thread>
+#include <vector>
+
+namespace maxmargin {
+
+// Call work(begin, end, thread) for chunks of [0, count) on up to `threads` threads. Threads take the next chunk when
+// they are free, so the results must not depend on which thread takes which chunk.
+template <class Work> void in_parallel(int threads, std::int64_t count, std::int64_t chunk, Work work) {
+  std::atomic<std::int64_t> next{0};
+  const auto take = [&](int thread) {
+    for (std::int64_t begin; (begin = next.fetch_add(chunk)) < count;)
+      work(begin, std::min(count, begin + chunk), thread);
+  };
+  std::vector<std::thread> others;
+  const std::int64_t useful = (count + chunk - 1) / chunk;
+  for (int t = 1; t < threads && t < useful; ++t) {
+    try {
+      others.emplace_back(take, t);
+    } catch (const std::exception&) {
+      break;  // no more threads or memory: the threads that exist do the work
+    }
+  }
+  take(0);
+  for (std::thread& other : others) other.join();
+}
+
+// Divide [0, count) into parts of equal size, always in the same way: sums over a part are repeatable.
+template <class Work> void in_parts(int parts, std::int64_t count, Work work) {
+  in_parallel(parts, parts, 1, [&](std::int64_t part, std::int64_t, int) {
+    work(count * part / parts, count * (part + 1) / parts, static_cast<int>(part));
+  });
+}
+
+}  // namespace maxmargin

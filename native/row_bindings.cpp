@@ -1,0 +1,116 @@
+// Bindings of operations on stored rows: sums, selections and reflections of kernel values, compression of dense data.
+#include <type_traits>
+
+#include "bindings.hpp"
+
+namespace maxmargin {
+namespace {
+
+// gradient −= Σ_k change[k] · storage[slots[k]] over the first values of each row.
+void subtract_rows(Vector<double> gradient, Table<const float> storage, Vector<const std::int64_t> slots,
+                   Vector<const double> change, std::int64_t count, int threads) {
+  require(length(change) == length(slots), "there must be one change for every row");
+  require(count >= 0 && count <= length(gradient), "count is out of range");
+  const std::vector<const float*> rows = row_pointers<const float>(storage, slots, count);
+  nb::gil_scoped_release unlocked;
+  in_parallel(threads, count, 2048, [&](std::int64_t begin, std::int64_t end, int) {
+    level.kernels->subtract_rows(gradient.data(), rows.data(), change.data(), rows.size(), begin, end);
+  });
+}
+
+// out[k] = storage[slots[k]] at the chosen columns.
+void gather(Table<const float> storage, Vector<const std::int64_t> slots, Vector<const std::int64_t> columns,
+            Table<float> out, int threads) {
+  const std::int64_t count = length(slots), width = length(columns);
+  require(length(out) >= count && length(out, 1) == width, "the output has the wrong shape");
+  require_within(columns, storage.shape(1));
+  const std::vector<const float*> rows = row_pointers<const float>(storage, slots, 0);
+  nb::gil_scoped_release unlocked;
+  in_parallel(threads, count, std::max<std::int64_t>(1, 131072 / std::max<std::int64_t>(1, width)),
+              [&](std::int64_t begin, std::int64_t end, int) {
+                for (std::int64_t k = begin; k < end; ++k)
+                  for (std::int64_t c = 0; c < width; ++c) out.data()[k * width + c] = rows[k][columns.data()[c]];
+              });
+}
+
+template <class Value> auto mirror_loop() {
+  if constexpr (sizeof(Value) == 4)
+    return level.kernels->in_single.mirror;
+  else
+    return level.kernels->in_double.mirror;
+}
+
+// table[r][c] = table[c][r] for the rows before `first` and the columns from there to `last`.
+template <class Value> void mirror(Table<Value> table, std::int64_t first, std::int64_t last, int threads) {
+  const std::int64_t size = length(table);
+  require(length(table, 1) == size && 0 <= first && first <= last && last <= size, "the table has the wrong shape");
+  std::vector<Value*> rows(size);
+  for (std::int64_t r = 0; r < size; ++r) rows[r] = table.data() + r * size;
+  constexpr std::int64_t side = 64;  // of squares that are read along one side and written along the other, in cache
+  nb::gil_scoped_release unlocked;
+  in_parallel(threads, first, 2 * side, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t row = begin; row < end; row += side)
+      for (std::int64_t column = first; column < last; column += side)
+        mirror_loop<Value>()(rows.data(), column, std::min(column + side, last), row, std::min(row + side, end));
+  });
+}
+
+// counts[r] = the number of values of row r that are not 0
+template <class T> void count_nonzeros(Table<const T> data, Vector<std::int64_t> counts, int threads) {
+  require(counts.shape(0) == data.shape(0), "there must be one count for every row");
+  const std::int64_t features = data.shape(1);
+  nb::gil_scoped_release unlocked;
+  in_parallel(threads, data.shape(0), 256, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      const T* x = data.data() + r * features;
+      std::int64_t stored = 0;
+      for (std::int64_t k = 0; k < features; ++k) stored += x[k] != T(0);
+      counts.data()[r] = stored;
+    }
+  });
+}
+
+// The values of each row that are not 0, from starts[row] on, in their own precision or in single.
+template <class T, class V>
+void compress(Table<const T> data, Vector<const std::int64_t> starts, Vector<std::int32_t> features, Vector<V> values,
+              int threads) {
+  const std::int64_t rows = length(data), width = length(data, 1);
+  require(length(starts) == rows + 1 && features.shape(0) == values.shape(0) && starts.data()[0] == 0 &&
+              starts.data()[rows] == length(values),
+          "the arrays for compressed rows are malformed");
+  for (std::int64_t r = 0; r < rows; ++r) require(starts.data()[r] <= starts.data()[r + 1], "the starts must ascend");
+  nb::gil_scoped_release unlocked;
+  in_parallel(threads, rows, 256, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      std::int64_t at = starts.data()[r];
+      for (std::int64_t k = 0; k < width && at < starts.data()[r + 1]; ++k) {
+        const T x = data.data()[r * width + k];
+        features.data()[at] = static_cast<std::int32_t>(k);
+        values.data()[at] = static_cast<V>(x);
+        at += x != T(0);
+      }
+    }
+  });
+}
+
+template <class T, class V> void define_compression(nb::module_& m) {
+  if constexpr (std::is_same_v<T, V>)
+    m.def("count_nonzeros", &count_nonzeros<T>, exact("data"), exact("counts"), nb::arg("threads"));
+  m.def("compress", &compress<T, V>, exact("data"), exact("starts"), exact("features"), exact("values"),
+        nb::arg("threads"));
+}
+
+}  // namespace
+
+void define_rows(nb::module_& m) {
+  m.def("gather", &gather, exact("storage"), exact("slots"), exact("columns"), exact("out"), nb::arg("threads"));
+  m.def("mirror", &mirror<float>, exact("table"), nb::arg("first"), nb::arg("last"), nb::arg("threads"));
+  m.def("mirror", &mirror<double>, exact("table"), nb::arg("first"), nb::arg("last"), nb::arg("threads"));
+  m.def("subtract_rows", &subtract_rows, exact("gradient"), exact("storage"), exact("slots"), exact("change"),
+        nb::arg("count"), nb::arg("threads"));
+  define_compression<double, float>(m);
+  define_compression<double, double>(m);
+  define_compression<float, float>(m);
+}
+
+}  // namespace maxmargin

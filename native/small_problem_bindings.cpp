@@ -1,0 +1,130 @@
+// Binding of the solver of small problems: checks arguments, releases the interpreter lock, shares problems among
+// threads.
+#include <chrono>
+#include <memory>
+
+#include "bindings.hpp"
+
+namespace maxmargin {
+namespace {
+
+// Problems on parts of one matrix: variables edges[p] … edges[p+1] are problem p.
+struct ProblemBatch {
+  Table<const double> matrix;
+  Vector<const std::int64_t> indices;  // the matrix row of each variable; empty: every problem has all rows, in order
+  Vector<const std::int64_t> edges;
+  Vector<const double> linear, lower, upper, ridge;
+  bool grouped;  // whether each problem keeps the sum of its variables
+
+  void check() const {
+    require(length(matrix) == length(matrix, 1), "the matrix must be square");
+    require_length(length(linear), "the arrays of the problems must have one length", lower, upper, ridge);
+    require(!given(indices) || length(indices) == length(linear), "there must be one index for every variable");
+    require(length(edges) >= 1, "the edges of the problems are malformed");
+  }
+
+  // Check the indices and edges; returns the size of the largest problem.
+  std::int64_t largest() const {
+    const std::int64_t problems = length(edges) - 1;
+    require_within(indices, length(matrix));
+    require(edges.data()[0] == 0 && edges.data()[problems] == length(linear),
+            "the edges of the problems are malformed");
+    std::int64_t largest = 0;
+    for (std::int64_t p = 0; p < problems; ++p) {
+      const std::int64_t size = edges.data()[p + 1] - edges.data()[p];
+      require(size >= 0 && (given(indices) || size == length(matrix)), "the edges of the problems are malformed");
+      largest = std::max(largest, size);
+    }
+    return largest;
+  }
+};
+
+// Memory to solve problems of up to `size` variables, at most `max_free` of them free.
+struct Workspace {
+  std::unique_ptr<double[]> copies, equations;  // not touched before they are needed
+  std::vector<std::int64_t> slot, length, last_use, places;
+  std::vector<double> dual_before, diagonal;
+  std::vector<std::int32_t> group;
+
+  Workspace(std::int64_t size, std::int64_t max_free, bool indexed, int group_of_all)
+      : copies(indexed ? new double[size * size] : nullptr),
+        equations(new double[2 * max_free * max_free + 7 * max_free]),
+        slot(size),
+        length(size),
+        last_use(size),
+        places(3 * max_free),
+        dual_before(size),
+        diagonal(size),
+        group(size, group_of_all) {}
+};
+
+// Solve the problems whose outcome is −1, as many as the time allows. outcomes[p] becomes (reason, steps, requests for
+// rows); `dual` is the start and becomes the solution.
+void solve_small_problems(const ProblemBatch& batch, Vector<double> dual, Vector<double> gradient,
+                          Table<std::int64_t> outcomes, const StepLimits& limits, std::int64_t max_free, int threads) {
+  const std::int64_t n = length(batch.matrix), problems = length(outcomes);
+  require_length(length(batch.linear), "the arrays of the problems must have one length", dual, gradient);
+  require(length(batch.edges) == problems + 1 && length(outcomes, 1) == 3 && max_free >= 0 && limits.max_steps >= 0,
+          "the problems are malformed");
+  const std::int64_t largest = batch.largest();
+  const std::int64_t* edges = batch.edges.data();
+  const std::int64_t* indices = given(batch.indices) ? batch.indices.data() : nullptr;
+  max_free = std::min(max_free, largest);
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  std::vector<std::unique_ptr<Workspace>> workspaces;
+  for (int t = 0; t < std::max(1, threads); ++t)
+    workspaces.push_back(std::make_unique<Workspace>(largest, max_free, indices, batch.grouped ? 0 : -1));
+  nb::gil_scoped_release unlocked;
+  in_parallel(threads, problems, 1, [&](std::int64_t p, std::int64_t, int thread) {
+    std::int64_t* outcome = outcomes.data() + 3 * p;
+    if (outcome[0] != -1 || std::chrono::duration<double>(Clock::now() - start).count() > limits.max_seconds) return;
+    Workspace& own = *workspaces[thread];
+    const std::int64_t at = edges[p], size = edges[p + 1] - at;
+    for (std::int64_t k = 0; k < size; ++k) {
+      const std::int64_t row = indices ? indices[at + k] : k;
+      own.diagonal[k] = batch.matrix.data()[row * n + row] + batch.ridge.data()[at + k];
+    }
+    DualState state{dual.data() + at,
+                    gradient.data() + at,
+                    batch.lower.data() + at,
+                    batch.upper.data() + at,
+                    own.diagonal.data(),
+                    batch.ridge.data() + at,
+                    own.group.data(),
+                    nullptr,
+                    size,
+                    size,
+                    batch.grouped ? 1 : 0,
+                    batch.grouped ? 0 : size};
+    const WholeTask task{batch.matrix.data(),
+                         n,
+                         indices ? indices + at : nullptr,
+                         batch.linear.data() + at,
+                         own.copies.get(),
+                         own.slot.data(),
+                         own.length.data(),
+                         own.last_use.data(),
+                         own.dual_before.data(),
+                         own.equations.get(),
+                         own.places.data(),
+                         max_free};
+    const Outcome out = level.solvers->whole_problem(state, task, limits.tolerance, limits.max_steps);
+    outcome[0] = static_cast<std::int64_t>(out.reason);
+    outcome[1] = out.steps;
+    outcome[2] = out.row;
+  });
+}
+
+}  // namespace
+
+void define_small_problems(nb::module_& m) {
+  define_arguments<ProblemBatch, Table<const double>, Vector<const std::int64_t>, Vector<const std::int64_t>,
+                   Vector<const double>, Vector<const double>, Vector<const double>, Vector<const double>, bool>(
+      m, "ProblemBatch", exact("matrix"), exact("indices"), exact("edges"), exact("linear"), exact("lower"),
+      exact("upper"), exact("ridge"), nb::arg("grouped"));
+  m.def("solve_small_problems", &solve_small_problems, nb::arg("batch"), exact("dual"), exact("gradient"),
+        exact("outcomes"), nb::arg("limits"), nb::arg("max_free"), nb::arg("threads"));
+}
+
+}  // namespace maxmargin
