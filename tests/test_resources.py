@@ -1,4 +1,4 @@
-"""Cores and memory: what is allowed, and that nobody takes more."""
+"""Limits of threads and memory, and that they are respected."""
 
 import os
 import threading
@@ -16,11 +16,11 @@ def blas_threads():
     return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
 
 
-needs_cores = pytest.mark.skipif(usable_cores() < 2, reason="one core: there is nothing to crowd")
+needs_cores = pytest.mark.skipif(usable_cores() < 2, reason="needs at least two cores")
 
 
 def threads_of_a_fit(n_jobs=None):
-    """Fit here and return how many threads more than before there were at most, and how many were meant."""
+    """Fit a model; return the maximum number of additional threads, and the number expected."""
     random = np.random.default_rng(0)
     X, y = random.normal(size=(4000, 30)), np.arange(4000) % 2
     SVC().fit(X[:50], y[:50])
@@ -62,8 +62,8 @@ def test_threadpoolctl_lowers_the_default():
         assert thread_count(None) == 1
 
 
-def test_limits_in_threads_leave_nothing_behind():
-    usual = blas_threads()
+def test_overlapping_blas_limits_are_restored():
+    unlimited = blas_threads()
     first_in, first_out = threading.Event(), threading.Event()
 
     def first():
@@ -75,20 +75,20 @@ def test_limits_in_threads_leave_nothing_behind():
     thread.start()
     first_in.wait(10)
     assert max(blas_threads()) == 1
-    assert thread_count(None) == thread_count(-1)  # what we limit ourselves is no limit of the surroundings
+    assert thread_count(None) == thread_count(-1)  # our own limit is not an environment limit
     with blas_thread_limit(1):
         first_out.set()
         thread.join()
         assert max(blas_threads()) == 1
-    assert blas_threads() == usual
+    assert blas_threads() == unlimited
 
 
-def test_a_limit_is_never_more_than_the_surroundings_allow():
+def test_a_blas_limit_never_exceeds_an_outer_limit():
     with threadpool_limits(1, user_api="blas"), blas_thread_limit(8):
         assert max(blas_threads()) == 1
 
 
-def test_quota_of_a_control_group(monkeypatch, tmp_path):
+def test_cpu_quota_of_a_control_group(monkeypatch, tmp_path):
     limit = tmp_path / "cpu.max"
     monkeypatch.setattr(resources, "CPU_LIMITS", (str(limit), str(tmp_path / "none")))
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)))
@@ -98,7 +98,7 @@ def test_quota_of_a_control_group(monkeypatch, tmp_path):
     assert usable_cores() == 16
 
 
-def test_memory_of_a_control_group(monkeypatch, tmp_path):
+def test_memory_limit_of_a_control_group(monkeypatch, tmp_path):
     limit = tmp_path / "memory.max"
     monkeypatch.setattr(resources, "MEMORY_LIMITS", (str(limit), str(tmp_path / "none")))
     physical = usable_memory()
@@ -110,33 +110,33 @@ def test_memory_of_a_control_group(monkeypatch, tmp_path):
 
 
 @needs_cores
-def test_a_fit_uses_the_threads_it_may():
-    extra, meant = threads_of_a_fit(n_jobs=2)
-    assert meant == 2
+def test_a_fit_uses_n_jobs_threads():
+    extra, expected = threads_of_a_fit(n_jobs=2)
+    assert expected == 2
     assert 1 <= extra <= 1
     assert threads_of_a_fit(n_jobs=1)[0] == 0
 
 
 @needs_cores
-def test_processes_of_joblib_are_not_crowded():
+def test_one_thread_in_joblib_processes():
     workers = usable_cores()
-    for extra, meant in joblib.Parallel(n_jobs=workers)(joblib.delayed(threads_of_a_fit)() for _ in range(workers)):
-        assert (extra, meant) == (0, 1)
+    for extra, expected in joblib.Parallel(n_jobs=workers)(joblib.delayed(threads_of_a_fit)() for _ in range(workers)):
+        assert (extra, expected) == (0, 1)
 
 
 @needs_cores
-def test_threads_of_joblib_are_not_crowded():
-    meant = joblib.Parallel(n_jobs=2, backend="threading")(joblib.delayed(thread_count)(None) for _ in range(4))
-    assert meant == [1, 1, 1, 1]
+def test_one_thread_in_joblib_threads():
+    expected = joblib.Parallel(n_jobs=2, backend="threading")(joblib.delayed(thread_count)(None) for _ in range(4))
+    assert expected == [1, 1, 1, 1]
     assert thread_count(None) >= 1
 
 
 @needs_cores
-def test_workers_of_dask_are_not_crowded():
-    distributed = pytest.importorskip("distributed", reason="dask.distributed comes with the test extra")
+def test_one_thread_in_dask_tasks():
+    distributed = pytest.importorskip("distributed", reason="dask.distributed is in the test extra")
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,
     ):
-        meant = client.gather([client.submit(thread_count, None, pure=False) for _ in range(4)])
-    assert meant == [1, 1, 1, 1]
+        expected = client.gather([client.submit(thread_count, None, pure=False) for _ in range(4)])
+    assert expected == [1, 1, 1, 1]

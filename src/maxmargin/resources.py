@@ -1,4 +1,4 @@
-"""What this process may use of the machine: cores and memory, as the user, the system and the surroundings allow."""
+"""Limits of threads and memory: user settings, CPU affinity, control groups, and enclosing parallel libraries."""
 
 from __future__ import annotations
 
@@ -15,29 +15,28 @@ from typing import Any
 
 import threadpoolctl
 
-#: Where Linux tells the limits of a control group (versions 2 and 1).
+#: Files with the limits of a Linux control group (versions 2 and 1).
 CPU_LIMITS = ("/sys/fs/cgroup/cpu.max", "/sys/fs/cgroup/cpu/cpu.cfs_quota_us")
 MEMORY_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
-#: The part of the usable memory that stored kernel rows may take if nothing else is said.
-CACHE_SHARE = 0.25
+#: Default fraction of the usable memory for the cache of kernel rows.
+CACHE_FRACTION = 0.25
 
-
-#: More threads than this are never started, whatever is asked for.
+#: Maximum number of threads for any value of n_jobs.
 MAX_THREADS = 1024
 
 
 def thread_count(n_jobs: int | None) -> int:
     """Return the number of threads for `n_jobs`: None and −1 mean all usable cores, −2 all but one, and so on.
 
-    The usable cores are those the process may run on: its affinity and the quota of its control group. With None, what
-    limits BLAS limits us: ``OMP_NUM_THREADS``, which joblib's worker processes set, and ``threadpool_limits`` of
-    threadpoolctl. Inside a thread of joblib or a task of a Dask worker, where others run beside us, it is one.
+    The usable cores are limited by the CPU affinity of the process and the quota of its control group. None also
+    respects the limits of BLAS: ``OMP_NUM_THREADS``, which joblib's worker processes set, and ``threadpool_limits`` of
+    threadpoolctl. Inside a thread of joblib or a task of a Dask worker, None means one thread.
     """
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool)):
         raise ValueError(f"n_jobs must be a whole number or None, not {n_jobs!r}")
     if n_jobs == 0:
-        raise ValueError("n_jobs must not be 0; -1 takes all cores")
+        raise ValueError("n_jobs must not be 0; use -1 for all cores")
     if n_jobs is None:
         return max(1, min(usable_cores(), *_environment_limits()))
     return min(int(n_jobs), MAX_THREADS) if n_jobs > 0 else max(1, usable_cores() + 1 + int(n_jobs))
@@ -45,41 +44,42 @@ def thread_count(n_jobs: int | None) -> int:
 
 @contextmanager
 def blas_thread_limit(threads: int) -> Iterator[None]:
-    """Let BLAS use at most so many threads meanwhile, and never more than it would anyway."""
+    """Limit the number of BLAS threads within a context, to at most the number already in force."""
     with _blas.lock:
         _blas.limits.append(threads)
-        _blas.tighten()
+        _blas.apply()
     try:
         yield
     finally:
         with _blas.lock:
             _blas.limits.remove(threads)
-            _blas.tighten()
+            _blas.apply()
 
 
 class _BlasLimits:
-    """The limits in force: BLAS has one number of threads for the whole process, and fits may run in several threads.
+    """The BLAS thread limits in force.
 
-    Each fit on its own would note the number it finds and set it back at the end, and what it finds may be the limit of
-    another fit that has ended by then. So the number is noted by the first to come and set back by the last to leave.
+    BLAS has one number of threads for the whole process, and fits may run in several threads. If each context saved
+    and restored the number, it might restore the limit of a context that has ended. So the first context that is
+    entered saves the number, and the last one that is left restores it.
     """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.limits: list[int] = []
-        self.before: list[int] = []
+        self.saved: list[int] = []
 
-    def usual(self) -> list[int]:
-        """Return the threads of each BLAS library where nobody here limits it."""
-        return self.before or [library.get_num_threads() for library in _blas_libraries()]
+    def unlimited(self) -> list[int]:
+        """Return the number of threads of each BLAS library without our limits."""
+        return self.saved or [library.get_num_threads() for library in _blas_libraries()]
 
-    def tighten(self) -> None:
-        """Set what the limits in force ask for, or what was before the first of them."""
-        before = self.before = self.usual()
+    def apply(self) -> None:
+        """Set the smallest limit in force, or restore the number of threads before the first limit."""
+        unlimited = self.saved = self.unlimited()
         if not self.limits:
-            self.before = []
-        for library, usual in zip(_blas_libraries(), before, strict=True):
-            threads = min([usual, *self.limits])
+            self.saved = []
+        for library, count in zip(_blas_libraries(), unlimited, strict=True):
+            threads = min([count, *self.limits])
             if library.get_num_threads() != threads:
                 library.set_num_threads(threads)
 
@@ -88,31 +88,31 @@ _blas = _BlasLimits()
 
 
 def usable_cores() -> int:
-    """Return how many cores the process may keep busy."""
+    """Return the number of cores that the process may use."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = _cpu_quota()
     return max(1, min(cores, math.ceil(quota))) if quota is not None else cores
 
 
 def default_cache_bytes() -> int:
-    """Return the memory that stored kernel rows may take if nothing else is said: a quarter of what is usable."""
-    return int(CACHE_SHARE * usable_memory())
+    """Return the default size of the cache of kernel rows in bytes: a quarter of the usable memory."""
+    return int(CACHE_FRACTION * usable_memory())
 
 
 def usable_memory() -> int:
-    """Return the bytes that the process may use: the machine's, or fewer if its control group is limited."""
+    """Return the memory that the process may use in bytes: the physical memory or the limit of its control group."""
     try:
         physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # not on this system: something that fits anywhere
+    except (AttributeError, OSError, ValueError):  # not supported on this system: assume 4 GiB
         physical = 2**32
     limits = [int(text) for text in map(_first_word, MEMORY_LIMITS) if text is not None and text.isdigit()]
     return min([physical, *limits])
 
 
 def _environment_limits() -> list[int]:
-    """Return the limits that the surroundings set."""
+    """Return the limits on threads set by BLAS settings, the environment, joblib and Dask."""
     with _blas.lock:
-        limits = _blas.usual()
+        limits = _blas.unlimited()
     text = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
     if text.isdigit() and int(text) > 0:
         limits.append(int(text))
@@ -123,18 +123,18 @@ def _environment_limits() -> list[int]:
 
 @cache
 def _blas_libraries() -> list[Any]:
-    """Return what sets the threads of BLAS, for each loaded one: looking for them takes longer than a small fit."""
+    """Return the threadpoolctl controllers of the loaded BLAS libraries; finding them takes longer than a small fit."""
     return list(threadpoolctl.ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
 def _inside_joblib_thread() -> bool:
-    """Whether joblib runs this call in a thread beside others; its processes set OMP_NUM_THREADS instead."""
+    """Whether joblib runs this call in a thread of its pool; its worker processes set OMP_NUM_THREADS instead."""
     parallel = sys.modules.get("joblib.parallel")
     return parallel is not None and (parallel.get_active_backend()[0].nesting_level or 0) > 0
 
 
 def _inside_dask_worker() -> bool:
-    """Whether this thread runs a task of a Dask worker; Dask is not imported for that."""
+    """Whether this thread runs a task of a Dask worker; does not import Dask."""
     worker = sys.modules.get("distributed.worker")
     return worker is not None and getattr(worker.thread_state, "execution_state", None) is not None
 

@@ -1,4 +1,4 @@
-"""What every formulation must do. Inherit, and provide a problem and the textbook's primal."""
+"""Tests that every formulation must pass: inherit and provide a problem and the textbook primal."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class FormulationContract:
         raise NotImplementedError("a subclass poses a small problem")
 
     def textbook_primal(self, product: np.ndarray, offset: np.ndarray, squared_norm: float) -> float:
-        """The objective of the textbook, from w·Φ(x_i) of each variable, the offset of each group, and ‖w‖²."""
+        """Return the textbook objective, from w·Φ(x_i) of each variable, the offset of each group, and ‖w‖²."""
         raise NotImplementedError("a subclass provides the textbook primal")
 
     @pytest.fixture
     def problem(self) -> DualProblem:
         return self.pose()
 
-    def test_generic_primal_is_the_textbook_primal(self, problem):
+    def test_generic_primal_equals_the_textbook_primal(self, problem):
         solution = PairwiseSolver(stopping=StoppingRule(violation=0.5)).solve(problem)
         for dual in (solution.dual, feasible_start(problem)):
             certificate = certify(problem, dual)
@@ -33,7 +33,7 @@ class FormulationContract:
             assert certificate.primal == pytest.approx(expected, rel=1e-10)
             assert certificate.gap == pytest.approx(certificate.primal - certificate.dual, rel=1e-6, abs=1e-9)
 
-    def test_gap_goes_to_zero(self, problem):
+    def test_gap_converges_to_zero(self, problem):
         gaps = [
             certify(
                 problem,
@@ -44,7 +44,7 @@ class FormulationContract:
         assert all(gap >= 0 for gap in gaps)
         assert gaps[-1] < 1e-6 * max(1.0, gaps[0])
 
-    def test_optimum_is_that_of_a_generic_solver(self, problem):
+    def test_optimum_equals_that_of_a_generic_solver(self, problem):
         value, _ = solve_quadratic_program(problem)
         certificate = certify(problem, PairwiseSolver().solve(problem).dual)
         assert certificate.dual == pytest.approx(value, rel=1e-6)

@@ -1,4 +1,4 @@
-"""The all-in-one machines against their textbook primals, a generic solver, and each other."""
+"""All-in-one formulations against their textbook primals, a generic solver, and each other."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def matrix():
     return KernelMatrix(Gaussian(0.5), Points(X))
 
 
-def shortfall(product):
+def slack_table(product):
     """1 − (w_y·Φ(x) − w_c·Φ(x)) of every sample and class, −∞ for its own."""
     decision = product.reshape(len(LABELS), -1)
     short = 1.0 - decision[np.arange(len(LABELS)), LABELS][:, None] + decision
@@ -31,11 +31,11 @@ def shortfall(product):
 
 
 def sum_of_slacks(product):
-    return (COSTS * np.maximum(0.0, shortfall(product)).sum(axis=1)).sum()
+    return (COSTS * np.maximum(0.0, slack_table(product)).sum(axis=1)).sum()
 
 
 def largest_slack(product):
-    return (COSTS * np.maximum(0.0, shortfall(product)).max(axis=1)).sum()
+    return (COSTS * np.maximum(0.0, slack_table(product)).max(axis=1)).sum()
 
 
 class TestWestonWatkins(FormulationContract):
@@ -67,7 +67,7 @@ class TestCrammerSingerWithoutBias(TestCrammerSinger):
 
 
 @BOTH
-def test_the_offsets_of_samples_are_the_best_ones(formulation):
+def test_group_offsets_are_optimal(formulation):
     problem = formulation.pose(matrix(), LABELS, CLASSES, COSTS)
     dual = feasible_start(problem, RANDOM.normal(size=problem.size))
     certificate = certify(problem, dual)
@@ -92,7 +92,7 @@ def test_weights_and_biases_of_all_classes_sum_to_zero(formulation):
 
 
 @BOTH
-def test_two_classes_are_one_binary_machine_of_twice_the_cost(formulation):
+def test_two_classes_equal_a_binary_problem_of_twice_the_cost(formulation):
     """w_1 = −w_0 = w/2 makes ½ Σ ‖w_c‖² = ¼ ‖w‖²."""
     labels, signs = LABELS % 2, np.where(LABELS % 2, 1.0, -1.0)
     problem = formulation.pose(matrix(), labels, 2, COSTS)
@@ -111,7 +111,7 @@ def test_geometry(formulation):
     rows = np.arange(100, 136)
     geometry = formulation.read(problem, dual, certificate, rows)
     assert sorted([*geometry.free, *geometry.bounded, *geometry.non_support]) == rows.tolist()
-    expected = np.maximum(0.0, shortfall(problem.matrix.matvec(dual)))
+    expected = np.maximum(0.0, slack_table(problem.matrix.matvec(dual)))
     np.testing.assert_allclose(geometry.slack, expected, atol=1e-9)
     assert geometry.slack[geometry.non_support - 100].max() < 1e-9
     loss = geometry.slack.sum(axis=1) if formulation is weston_watkins else geometry.slack.max(axis=1)
@@ -151,7 +151,7 @@ def test_hard_cases(formulation, name, solver):
 @pytest.mark.parametrize("working_set", [50, 300])
 @pytest.mark.parametrize("cache_bytes", [0, 2**24])
 def test_blocks_of_many_groups(formulation, working_set, cache_bytes):
-    """More variables than fit into a block: working sets are made of the worst groups."""
+    """More variables than fit into a working set, which consists of the groups with the largest violations."""
     Z = np.random.default_rng(0).normal(size=(150, 90))
     labels = np.argmax(Z[:, :4], axis=1)
     problem = formulation.pose(KernelMatrix(Gaussian(0.01), Points(Z)), labels, 4, np.full(150, 1.0))
@@ -163,7 +163,7 @@ def test_blocks_of_many_groups(formulation, working_set, cache_bytes):
     assert certify(problem, found.dual).dual == pytest.approx(certify(problem, expected.dual).dual, rel=1e-5)
 
 
-def test_the_gap_stops_a_solver():
+def test_gap_stopping_rule():
     problem = weston_watkins.pose(PrecomputedMatrix(Gaussian(0.5)(X)), LABELS, CLASSES, COSTS)
     for solver in (PairwiseSolver, BlockSolver):
         rule = StoppingRule(violation=1e-12, gap=1.0)
@@ -172,7 +172,7 @@ def test_the_gap_stops_a_solver():
         assert 1e-9 < certify(problem, solution.dual).gap <= 1.0
 
 
-def test_what_is_on_a_bound_but_for_rounding_is_on_it():
+def test_variables_at_a_bound_up_to_rounding_are_set_to_it():
     problem = crammer_singer.pose(matrix(), LABELS, CLASSES, np.full(36, 2.0))
     dual = np.zeros(problem.size)
     dual[0:4] = 2.0 - 4e-16, -2.0 + 4e-16, 1e-17, -1e-17  # own class, other class, and two that should be 0

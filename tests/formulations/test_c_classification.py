@@ -49,7 +49,7 @@ def test_hard_margin_is_the_limit_of_large_costs():
     assert hard_optimum.gap < 1e-8
 
 
-def test_geometry_is_that_of_the_seeds():
+def test_geometry():
     problem = pose(KernelMatrix(Gaussian(0.5), Points(X)), SIGNS, np.ones(50))
     dual = PairwiseSolver().solve(problem).dual
     certificate = certify(problem, dual)

@@ -40,7 +40,7 @@ class TestClassification(FormulationContract):
         return 0.5 * squared_norm + 0.5 * (COSTS * (1.0 - SIGNS * (product + offset.sum())) ** 2).sum()
 
 
-def test_geometry_says_what_the_equations_do():
+def test_geometry_satisfies_the_equations():
     rows = np.arange(100, 140)
     for formulation, targets in ((least_squares_regression, TARGETS), (least_squares_classification, SIGNS)):
         problem = formulation.pose(matrix(), targets, COSTS)

@@ -30,12 +30,12 @@ class TestWithoutIntercept(FormulationContract):
         return pose(KernelMatrix(Gaussian(0.5), Points(X)), SIGNS, WEIGHTS, NU, fit_intercept=False)
 
     def textbook_primal(self, product, offset, squared_norm):
-        margin, reach = -offset[0], product  # y f of every sample
-        loss = (WEIGHTS * np.maximum(0.0, margin - reach)).sum()
+        margin, scores = -offset[0], product  # y f of every sample
+        loss = (WEIGHTS * np.maximum(0.0, margin - scores)).sum()
         return 0.5 * squared_norm - NU * WEIGHTS.sum() * margin + loss
 
 
-def test_without_intercept_it_is_the_machine_of_the_cost_that_comes_out():
+def test_without_intercept_equals_c_classification_of_the_resulting_cost():
     problem = pose(KernelMatrix(Gaussian(0.5), Points(X)), SIGNS, WEIGHTS, 0.9, fit_intercept=False)
     dual = PairwiseSolver().solve(problem).dual
     certificate = certify(problem, dual)
@@ -56,7 +56,7 @@ def solved():
     return problem, dual, certify(problem, dual)
 
 
-def test_it_is_the_machine_of_the_cost_that_comes_out():
+def test_equals_c_classification_of_the_resulting_cost():
     problem, dual, certificate = solved()
     geometry = read(problem, dual, certificate, np.arange(50))
     mine = expand(problem, dual, certificate.offset)
@@ -70,7 +70,7 @@ def test_it_is_the_machine_of_the_cost_that_comes_out():
     np.testing.assert_array_equal(geometry.bounded, twin.bounded)
 
 
-def test_nu_bounds_errors_and_support_vectors():
+def test_nu_bounds_fractions_of_errors_and_support_vectors():
     problem, dual, certificate = solved()
     geometry = read(problem, dual, certificate, np.arange(50))
     total = WEIGHTS.sum()

@@ -1,4 +1,4 @@
-from itertools import product as all_of
+from itertools import product
 
 import numpy as np
 import pytest
@@ -28,10 +28,12 @@ class TestRanking(FormulationContract):
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 2)), min_size=1, max_size=12))
-def test_pairs_are_those_of_a_double_loop(samples):
+def test_pairs_equal_those_of_a_double_loop(samples):
     queries, targets = (np.array(values) for values in zip(*samples, strict=True))
     expected = {
-        (i, j) for i, j in all_of(range(len(samples)), repeat=2) if queries[i] == queries[j] and targets[i] > targets[j]
+        (i, j)
+        for i, j in product(range(len(samples)), repeat=2)
+        if queries[i] == queries[j] and targets[i] > targets[j]
     }
     first, second = pairwise_ranking.list_pairs(targets.astype(float), queries)
     assert sorted(zip(first.tolist(), second.tolist(), strict=True)) == sorted(expected)

@@ -66,7 +66,7 @@ class TestNuRegressionWithoutIntercept(FormulationContract):
         loss = (COSTS * np.maximum(0.0, distance - offset[0])).sum()
         return 0.5 * squared_norm + NU * COSTS.sum() * offset[0] + loss
 
-    def test_it_is_the_machine_of_the_tube_that_comes_out(self):
+    def test_equals_epsilon_regression_of_the_resulting_tube(self):
         problem = self.pose()
         dual = PairwiseSolver().solve(problem).dual
         certificate = certify(problem, dual)
@@ -105,7 +105,7 @@ def test_geometry_of_a_quantile():
     np.testing.assert_allclose(errors[geometry.on], 0.0, atol=1e-9)
 
 
-def test_nu_regression_is_epsilon_regression_with_the_tube_that_comes_out():
+def test_nu_regression_equals_epsilon_regression_of_the_resulting_tube():
     problem = nu_regression.pose(matrix(), TARGETS, COSTS, NU)
     dual = PairwiseSolver().solve(problem).dual
     certificate = certify(problem, dual)

@@ -1,15 +1,15 @@
-"""What the all-in-one machines for k classes share: one problem with a weight vector w_c for each class.
+"""All-in-one classification of k classes: one problem with a weight vector w_c for each class.
 
-    primal   minimise ½ Σ_c ‖w_c‖² + Σ_i C_i loss_i   where sample i wants w_y·Φ(x_i) − w_c·Φ(x_i) ≥ 1 for all c ≠ y_i
+    primal   minimise ½ Σ_c ‖w_c‖² + Σ_i C_i loss_i,   loss_i from the margins w_y·Φ(x_i) − w_c·Φ(x_i) ≥ 1, c ≠ y_i
     dual     a variable b_ic for each sample and class, w_c = Σ_i b_ic Φ(x_i); linear = 1 where c = y_i, else 0;
              b_ic ≥ 0 where c = y_i, else ≤ 0; one group for each sample, of total 0; matrix K ⊗ I
 
-The box says which loss it is (`weston_watkins`, `crammer_singer`). The offset ρ_i of a group is a multiplier: where it
-is best, conjugate(z) summed over the classes of a sample is C_i times its loss.
+The box constraints determine the loss (`weston_watkins`, `crammer_singer`). The offset ρ_i of a group is a multiplier:
+at its optimal value, conjugate(z) summed over the classes of a sample is C_i times its loss.
 
-An unregularised bias for each class would tie the variables of all samples as well as those of each. So the bias is a
-weight like the others, that of a feature which is 1 everywhere: K + 1 in place of K, b_c = Σ_i b_ic (Hsu & Lin 2002).
-Summed over all classes, weights and biases are 0, because every group is.
+An unregularised bias for each class would couple the variables of all samples. So the bias is regularised, the weight
+of a feature that is 1 everywhere: K + 1 in place of K, b_c = Σ_i b_ic (Hsu & Lin 2002). The weights and biases of all
+classes sum to 0, because every group does.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ from maxmargin.matrices import BiasAugmentedMatrix, MulticlassMatrix
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
 
-#: A coefficient this near to a bound, relative to its box, rests on it: two of a group may reach theirs in one step.
-BOX_TOLERANCE = 1e-12
+#: Variables within this distance of a bound, relative to the width of the box, are set to it: two variables of a group
+#: may reach their bounds in one step.
+BOUND_TOLERANCE = 1e-12
 
 
 def pose(
-    matrix: SymmetricMatrix, labels: Indices, classes: int, costs: Floats, most: float, fit_intercept: bool
+    matrix: SymmetricMatrix, labels: Indices, classes: int, costs: Floats, own_factor: float, fit_intercept: bool
 ) -> DualProblem:
-    """Return the problem of samples with class numbers `labels`; the coefficient of its own is at most `most` · C_i."""
+    """Return the dual problem of samples with class indices `labels`; 0 ≤ b_iy ≤ own_factor C_i for the own class y."""
     count = matrix.size
     own = np.zeros((count, classes), dtype=bool)
     own[np.arange(count), labels] = True
@@ -40,7 +41,7 @@ def pose(
         matrix=MulticlassMatrix.for_classes(base, classes),
         linear=own.astype(np.float64).ravel(),
         lower=np.where(own, 0.0, -costs[:, None]).ravel(),
-        upper=np.where(own, most * costs[:, None], 0.0).ravel(),
+        upper=np.where(own, own_factor * costs[:, None], 0.0).ravel(),
         group=np.repeat(np.arange(count, dtype=np.int32), classes),
         total=np.zeros(count),
     )
@@ -48,14 +49,14 @@ def pose(
 
 def expand(problem: DualProblem, dual: Floats, offset: Floats) -> KernelExpansion:
     """Return the decision functions: a column of coefficients and a bias for each class."""
-    coefficients = by_class(problem, settled(problem, dual))
+    coefficients = by_class(problem, snap_to_bounds(problem, dual))
     return KernelExpansion(coefficients, _bias(problem, coefficients))
 
 
-def settled(problem: DualProblem, dual: Floats) -> Floats:
-    """Return the variables, those that are on a bound but for rounding exactly on it."""
-    room = BOX_TOLERANCE * (problem.upper - problem.lower)
-    on_upper, on_lower = problem.upper - dual <= room, dual - problem.lower <= room
+def snap_to_bounds(problem: DualProblem, dual: Floats) -> Floats:
+    """Return the variables, with those at a bound up to rounding set exactly to it."""
+    tolerance = BOUND_TOLERANCE * (problem.upper - problem.lower)
+    on_upper, on_lower = problem.upper - dual <= tolerance, dual - problem.lower <= tolerance
     return np.where(on_upper, problem.upper, np.where(on_lower, problem.lower, dual))
 
 
@@ -74,7 +75,7 @@ def _bias(problem: DualProblem, coefficients: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class ClassGeometry:
-    """What a solved all-in-one machine looks like in feature space.
+    """Geometry of a solved all-in-one classification in feature space.
 
     Attributes
     ----------
@@ -83,12 +84,12 @@ class ClassGeometry:
     offset : float array
         The bias of each class.
     free, bounded, non_support : int arrays
-        Training samples with a coefficient strictly between its bounds, samples whose coefficients other than 0 all
-        rest on the cost, and samples without any. Indices count the rows given to ``fit``.
+        Training samples with a coefficient strictly between its bounds, samples whose non-zero coefficients are all at
+        the bound of the cost, and samples without non-zero coefficients; indices of the rows given to ``fit``.
     samples : int array
         The training samples.
     slack : float array of shape (samples, classes)
-        ξ of each sample and class: by how much w_y·Φ(x) − w_c·Φ(x) falls short of 1; 0 for its own class.
+        ξ of each sample and class, max(0, 1 − (w_y·Φ(x) − w_c·Φ(x))); 0 for its own class.
     """
 
     squared_norm: float
@@ -101,11 +102,11 @@ class ClassGeometry:
 
 
 def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices) -> ClassGeometry:
-    """Read the machine off a solution of the problem that `pose` made of the training rows `samples`."""
-    dual = settled(problem, dual)
+    """Return the geometry of a solution of the problem that `pose` made of the training rows `samples`."""
+    dual = snap_to_bounds(problem, dual)
     own = by_class(problem, problem.linear) > 0
-    falls_short = by_class(problem, certificate.slack)  # up to the offset of the sample, which the difference removes
-    slack = np.maximum(0.0, falls_short[own][:, None] - falls_short)
+    residual = by_class(problem, certificate.slack)  # up to the offset of the sample, which cancels in the difference
+    slack = np.maximum(0.0, residual[own][:, None] - residual)
     slack[own] = 0.0
     off_bounds = (problem.lower < dual) & (dual < problem.upper)
     free = off_bounds.reshape(problem.groups, -1).any(axis=1)

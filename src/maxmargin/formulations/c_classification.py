@@ -1,4 +1,4 @@
-"""C-classification: the soft-margin support vector machine, and with C = ∞ the hard margin.
+"""C-classification: the soft-margin support vector machine; with C = ∞ the hard margin.
 
     primal   minimise ½‖w‖² + Σ C_i ξ_i   subject to   y_i (w·Φ(x_i) + b) ≥ 1 − ξ_i,  ξ_i ≥ 0      (1.4)
     dual     linear = y,  bounds [0, C_i] where y_i = +1 and [−C_i, 0] where y_i = −1,  one group of total 0
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.formulations.formulation import KernelExpansion
+from maxmargin.formulations.formulation import KernelExpansion, bias_constraint
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
 
@@ -26,8 +26,7 @@ def pose(matrix: SymmetricMatrix, signs: Floats, costs: Floats, fit_intercept: b
         linear=signs,
         lower=lower,
         upper=upper,
-        group=np.full(matrix.size, 0 if fit_intercept else -1, dtype=np.int32),
-        total=np.zeros(1 if fit_intercept else 0),
+        **bias_constraint(matrix.size, fit_intercept),
     )
 
 
@@ -42,10 +41,10 @@ def expand(problem: DualProblem, dual: Floats, offset: Floats) -> KernelExpansio
 
 
 def pose_hulls(problem: DualProblem) -> DualProblem:
-    """Return the search for the nearest points of the convex hulls of the two classes of a hard margin with bias.
+    """Return the problem of the nearest points of the convex hulls of the two classes, for a hard margin with bias.
 
-    Minimise ½‖Σ b_i Φ(x_i)‖² where the positive and the negative b each sum to one. It always has a solution, also when
-    the hard margin has none: then the hulls meet. Where they do not, 2 b / ‖Σ b_i Φ(x_i)‖² solves the hard margin.
+    Minimise ½‖Σ b_i Φ(x_i)‖² where the positive and the negative b each sum to one. It always has a solution. If the
+    hulls intersect, the hard margin is infeasible; otherwise 2 b / ‖Σ b_i Φ(x_i)‖² solves it.
     """
     positive = problem.linear > 0
     return DualProblem(
@@ -60,7 +59,7 @@ def pose_hulls(problem: DualProblem) -> DualProblem:
 
 @dataclass(frozen=True)
 class MarginGeometry:
-    """What a solved classification looks like in feature space.
+    """Geometry of a solved classification in feature space.
 
     Attributes
     ----------
@@ -69,13 +68,13 @@ class MarginGeometry:
     squared_norm : float
         ‖w‖².
     offset : float
-        b of the decision function; `offset_interval` holds all values that are equally good, a single point when
-        there is a free support vector.
+        b of the decision function; `offset_interval` contains all optimal values, a single one if there is a free
+        support vector.
     free, bounded, non_support : int arrays
-        Which training samples lie on the edge of the margin (0 < α < C), inside it or on the wrong side (α = C), and
-        beyond it (α = 0). Indices count the rows given to ``fit``.
+        Training samples on the edge of the margin (0 < α < C), inside it or misclassified (α = C), and beyond it
+        (α = 0). Indices are those of the rows given to ``fit``.
     samples : int array
-        The training samples of this machine (all of them, or in multi-class those of its two classes).
+        The training samples of this model (all, or in one-vs-one those of its two classes).
     slack : float array
         ξ of each of `samples`: 0 outside the margin, above 1 on the wrong side of the boundary.
     """
@@ -92,7 +91,7 @@ class MarginGeometry:
 
 
 def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices) -> MarginGeometry:
-    """Read the machine off a solution of the problem that `pose` made of the training rows `samples`."""
+    """Return the geometry of a solution of the problem that `pose` made of the training rows `samples`."""
     at_cost = (dual != 0) & ((dual == problem.lower) | (dual == problem.upper))
     norm = np.sqrt(max(certificate.squared_norm, 0.0))
     bias = problem.groups == 1

@@ -1,10 +1,10 @@
-"""Crammer–Singer: a sample pays for the one class that comes nearest to its own.
+"""Crammer–Singer classification: the loss of a sample is the largest slack over the other classes.
 
     primal   minimise ½ Σ_c ‖w_c‖² + Σ_i C_i ξ_i
              subject to w_y·Φ(x_i) − w_c·Φ(x_i) ≥ 1 − ξ_i for all c ≠ y_i,  ξ_i ≥ 0
     dual     b_ic ∈ [−C_i, 0] for c ≠ y_i,  b_ic ∈ [0, C_i] for c = y_i;  the rest as in `all_in_one`
 
-(Crammer & Singer 2001; LIBLINEAR's scaling. With sums of 0, the lower bounds follow from the upper one.)
+(Crammer & Singer 2001; LIBLINEAR's scaling. As every group sums to 0, the lower bounds follow from the upper ones.)
 """
 
 from __future__ import annotations
@@ -21,5 +21,5 @@ __all__ = ["expand", "pose", "read"]
 def pose(
     matrix: SymmetricMatrix, labels: Indices, classes: int, costs: Floats, fit_intercept: bool = True
 ) -> DualProblem:
-    """Return the dual problem of samples with class numbers `labels` and slack costs C_i."""
+    """Return the dual problem of samples with class indices `labels` and slack costs C_i."""
     return all_in_one.pose(matrix, labels, classes, costs, 1.0, fit_intercept)

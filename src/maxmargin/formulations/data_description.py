@@ -1,11 +1,11 @@
-"""Data description (SVDD): the smallest ball in feature space that holds all but a few samples.
+"""Support vector data description (SVDD): the smallest ball in feature space that contains most samples.
 
     primal   minimise R² + Σ c_i ξ_i / (ν W)   subject to   ‖Φ(x_i) − a‖² ≤ R² + ξ_i,   W = Σ c_i
     dual     half of it: linear = ½ K_ii,  bounds [0, c_i / (ν W)],  one group of total 1
 
 (Tax & Duin 2004.) The centre is a = Σ b_i Φ(x_i), the decision function R² − ‖Φ(x) − a‖², positive inside. At the
-optimum the offset ρ of the group is half of R² − ‖a‖². Where K_ii is the same for all samples, as for the gaussian
-kernel, it is the one-class machine.
+optimum the offset ρ of the group is half of R² − ‖a‖². If K_ii is the same for all samples, as for the Gaussian kernel,
+it is equivalent to the one-class SVM.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ def pose(matrix: SymmetricMatrix, weights: Floats, nu: float) -> DualProblem:
 
 
 def expand(problem: DualProblem, dual: Floats, offset: Floats) -> KernelExpansion:
-    """Return R² − ‖Φ(x) − a‖² + k(x, x) = 2 Σ b_i k(x_i, x) + 2 ρ: all but the sample's own length."""
+    """Return R² − ‖Φ(x) − a‖² + k(x, x) = 2 Σ b_i k(x_i, x) + 2 ρ: the decision function without its term k(x, x)."""
     return KernelExpansion(2.0 * dual, 2.0 * float(offset[0]))
 
 
 @dataclass(frozen=True)
 class BallGeometry:
-    """What a solved data description looks like.
+    """Geometry of a solved data description.
 
     Attributes
     ----------
     radius : float
         R.
     squared_norm : float
-        ‖a‖², of the centre.
+        ‖a‖² of the centre.
     edge, outside, inside : int arrays
         Training samples on the surface of the ball, outside (outliers), and inside.
     samples : int array

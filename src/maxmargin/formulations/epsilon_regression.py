@@ -1,11 +1,11 @@
-"""ε-regression: errors within a tube of half-width ε cost nothing, others their distance from it.
+"""ε-regression: residuals within a tube of half-width ε have no loss, others their distance from the tube.
 
     primal   minimise ½‖w‖² + Σ C_i max(0, |t_i − w·Φ(x_i) − b| − ε)
     dual     two variables for each sample: above the tube linear = t − ε, bounds [0, C_i];
              below it linear = t + ε, bounds [−C_i, 0]; one group of total 0
 
 (Vapnik 1995; Smola & Schölkopf 2004.) The coefficient of a sample is the sum of its two variables, of which at most one
-is in use at the optimum.
+is non-zero at the optimum.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.formulations.formulation import KernelExpansion, signed
+from maxmargin.formulations.formulation import KernelExpansion, bias_constraint, signed
 from maxmargin.matrices.repeated_matrix import RepeatedMatrix
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
@@ -31,8 +31,7 @@ def pose(
         linear=np.concatenate([targets - epsilon, targets + epsilon]),
         lower=np.concatenate([np.zeros(n), -costs]),
         upper=np.concatenate([costs, np.zeros(n)]),
-        group=np.full(2 * n, 0 if fit_intercept else -1, dtype=np.int32),
-        total=np.zeros(1 if fit_intercept else 0),
+        **bias_constraint(2 * n, fit_intercept),
     )
 
 
@@ -54,18 +53,18 @@ def combine_sides(dual: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class TubeGeometry:
-    """What a solved regression looks like.
+    """Geometry of a solved regression.
 
     Attributes
     ----------
     epsilon : float
-        Half the width of the tube.
+        Half-width of the tube.
     squared_norm : float
         ‖w‖².
     offset : float
         b of the regression function.
     edge, outside, inside : int arrays
-        Training samples on the edge of the tube (free support vectors), beyond it (at their cost), and in it.
+        Training samples on the edge of the tube (free support vectors), outside (bounded), and inside.
     samples : int array
         The training samples.
     slack : float array
@@ -83,7 +82,7 @@ class TubeGeometry:
 
 
 def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices) -> TubeGeometry:
-    """Read the machine off a solution of the problem that `pose` made of the training rows `samples`."""
+    """Return the geometry of a solution of the problem that `pose` made of the training rows `samples`."""
     low, high = problem.linear[: len(samples)], problem.linear[len(samples) :]
     offset = float(certificate.offset[0]) if problem.groups else 0.0
     return tube(problem, dual, certificate, samples, 0.5 * float((high - low).mean()), offset)

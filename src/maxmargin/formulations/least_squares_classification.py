@@ -1,10 +1,10 @@
-"""Least squares classification (LS-SVM): both classes are to lie *at* the edges of the margin, not beyond them.
+"""Least squares classification (LS-SVM): squared deviations from the edges of the margin, on both sides of them.
 
     primal   minimise ½‖w‖² + ½ Σ C_i ξ_i²   where   y_i (w·Φ(x_i) + b) = 1 − ξ_i
     dual     linear = y,  no bounds,  ridge 1/C_i,  one group of total 0
 
 (Suykens & Vandewalle 1999.) Because y_i² = 1 this is least squares regression on the labels ±1; ξ_i is negative for a
-sample beyond its edge, and costs as much as one that falls short. At the optimum b_i = C_i y_i ξ_i.
+sample beyond its edge, with the same loss as inside the margin. At the optimum b_i = C_i y_i ξ_i.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ __all__ = ["ScatterGeometry", "expand", "pose", "read"]
 
 @dataclass(frozen=True)
 class ScatterGeometry:
-    """What a solved least squares classification looks like.
+    """Geometry of a solved least squares classification.
 
     Attributes
     ----------
     margin : float
-        1/‖w‖, the distance from the decision boundary to the planes f = ±1 about which the classes scatter.
+        1/‖w‖, the distance from the decision boundary to the planes f = ±1, to which the classes are fitted.
     squared_norm : float
         ‖w‖².
     offset : float
         b of the decision function.
     samples : int array
-        The training samples of this machine (all of them, or in multi-class those of its two classes).
+        The training samples of this model (all, or in one-vs-one those of its two classes).
     slack : float array
         ξ of each of `samples`: negative beyond its plane, above 1 on the wrong side of the boundary.
     """
@@ -46,7 +46,7 @@ class ScatterGeometry:
 
 
 def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices) -> ScatterGeometry:
-    """Read the machine off a solution of the problem that `pose` made of the training rows `samples`."""
+    """Return the geometry of a solution of the problem that `pose` made of the training rows `samples`."""
     norm = np.sqrt(max(certificate.squared_norm, 0.0))
     return ScatterGeometry(
         margin=float(1.0 / norm) if norm > 0 else float("inf"),

@@ -1,14 +1,14 @@
-"""ν-classification: ν bounds the part of margin errors from above and that of support vectors from below.
+"""ν-classification: ν is an upper bound of the fraction of margin errors and a lower bound of that of support vectors.
 
     primal   minimise ½‖w‖² − ν W r + Σ c_i ξ_i   subject to   y_i (w·Φ(x_i) + b) ≥ r − ξ_i,  ξ_i ≥ 0,  r ≥ 0
     dual     linear = 0,  bounds [0, c_i] where y_i = +1 and [−c_i, 0] where y_i = −1,
              the positives sum to ½ ν W, the negatives to −½ ν W,   W = Σ c_i
 
-(Schölkopf et al. 2000; LIBSVM's scaling, c_i = 1 but for weights.) The decision function is divided by the margin r
-that comes out, so that support vectors on the edge have f = ±1 as in C-classification: it is the machine of C = 1/r.
-Two groups have two offsets: their mean is b, half their difference r.
+(Schölkopf et al. 2000; LIBSVM's scaling, c_i = 1 unless weighted.) The decision function is divided by the optimal r,
+so that support vectors on the edge have f = ±1 as in C-classification with C = 1/r. The two groups have two offsets:
+their mean is b, half their difference r.
 
-Without b the two sums need not be equal. In α = |b_i| ≥ 0 there is one group, Σ α_i = ν W, the matrix gets the signs
+Without b the two sums may differ. In α = |b_i| ≥ 0 there is one group, Σ α_i = ν W, the matrix gets the signs
 of the labels, and the offset of the group is −r. Every ν up to 1 is feasible.
 """
 
@@ -19,14 +19,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.formulations.formulation import KernelExpansion, middle, signed
+from maxmargin.formulations.formulation import KernelExpansion, mean_offset, signed
 from maxmargin.matrices.signed_matrix import SignedMatrix
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
 
 
 def largest_nu(signs: Floats, weights: Floats) -> float:
-    """Return the largest feasible ν: beyond it one class has not enough weight."""
+    """Return the largest feasible ν: twice the weight fraction of the smaller class."""
     positive = float(weights[signs > 0].sum())
     negative = float(weights[signs < 0].sum())
     return 2.0 * min(positive, negative) / (positive + negative)
@@ -56,35 +56,35 @@ def pose(matrix: SymmetricMatrix, signs: Floats, weights: Floats, nu: float, fit
 def expand(problem: DualProblem, dual: Floats, offset: Floats) -> KernelExpansion:
     """Return the decision function, scaled so that the edges of the margin are at ±1."""
     margin = _margin(offset)
-    return KernelExpansion(signed(problem, dual) / margin, middle(offset) / margin)
+    return KernelExpansion(signed(problem, dual) / margin, mean_offset(offset) / margin)
 
 
 def _margin(offset: Floats) -> float:
-    """Return the margin r, half the difference of two offsets or minus a single one; 1 if there is none to scale by."""
+    """Return r: half the difference of two offsets, or minus a single one; 1 if it is not positive."""
     margin = 0.5 * float(offset[0] - offset[1]) if len(offset) == 2 else -float(offset[0])
     return margin if margin > 0 else 1.0
 
 
 @dataclass(frozen=True)
 class NuGeometry:
-    """What a solved ν-classification looks like.
+    """Geometry of a solved ν-classification.
 
     Attributes
     ----------
     margin : float
         1/‖w‖ of the scaled decision function: the distance from the boundary to either edge.
     cost : float
-        The C with which C-classification gives the same machine.
+        The C with which C-classification has the same solution.
     squared_norm : float
         ‖w‖² of the scaled decision function.
     offset : float
         b of the scaled decision function.
     free, bounded, non_support : int arrays
-        Training samples on the edge of the margin, inside it or on the wrong side, and beyond it.
+        Training samples on the edge of the margin, inside it or misclassified, and beyond it.
     samples : int array
-        The training samples of this machine.
+        The training samples of this model.
     slack : float array
-        By how much each of `samples` falls short of the edge, where f = ±1.
+        ξ of each of `samples`: max(0, 1 − y f).
     """
 
     margin: float
@@ -99,17 +99,17 @@ class NuGeometry:
 
 
 def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices) -> NuGeometry:
-    """Read the machine off a solution of the problem that `pose` made of the training rows `samples`."""
+    """Return the geometry of a solution of the problem that `pose` made of the training rows `samples`."""
     edge = _margin(certificate.offset)
     at_cost = (dual != 0) & ((dual == problem.lower) | (dual == problem.upper))
     norm = np.sqrt(max(certificate.squared_norm, 0.0)) / edge
-    # With two groups the slack of the problem is −(f + its group's part): signs · slack is r − y f.
+    # With two groups, slack = −w·Φ(x) − ρ with ρ = b − y r, so y · slack = r − y f.
     signs = np.where(problem.group > 0, 1.0, -1.0) if problem.groups == 2 else 1.0
     return NuGeometry(
         margin=float(1.0 / norm) if norm > 0 else float("inf"),
         cost=1.0 / edge,
         squared_norm=certificate.squared_norm / edge**2,
-        offset=middle(certificate.offset) / edge,
+        offset=mean_offset(certificate.offset) / edge,
         free=samples[(dual != 0) & ~at_cost],
         bounded=samples[at_cost],
         non_support=samples[dual == 0],

@@ -1,4 +1,4 @@
-"""ν-regression: the width of the tube comes out, such that at most a part ν of the samples lies outside.
+"""ν-regression: the width of the tube is optimised, so that at most a fraction ν of the samples is outside.
 
     primal   minimise ½‖w‖² + ν W ε + Σ C_i max(0, |t_i − w·Φ(x_i) − b| − ε),   ε ≥ 0,   W = Σ C_i
     dual     two variables for each sample, linear = t; above the tube bounds [0, C_i], sum ½ ν W;
@@ -6,7 +6,7 @@
 
 (Schölkopf et al. 2000; LIBSVM's scaling.) The two groups have two offsets: their mean is b, half their difference ε.
 
-Without b the two sums need not be equal. In α = |b_i| ≥ 0 there is one group, Σ α_i = ν W, linear = t above and −t
+Without b the two sums may differ. In α = |b_i| ≥ 0 there is one group, Σ α_i = ν W, linear = t above and −t
 below, the matrix gets the signs of the sides, and the offset of the group is ε.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.epsilon_regression import TubeGeometry, combine_sides, doubled_matrix, tube
-from maxmargin.formulations.formulation import KernelExpansion, middle, signed
+from maxmargin.formulations.formulation import KernelExpansion, mean_offset, signed
 from maxmargin.matrices.signed_matrix import SignedMatrix
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
@@ -46,11 +46,11 @@ def pose(matrix: SymmetricMatrix, targets: Floats, costs: Floats, nu: float, fit
 
 def expand(problem: DualProblem, dual: Floats, offset: Floats) -> KernelExpansion:
     """Return the regression function."""
-    return KernelExpansion(combine_sides(signed(problem, dual)), middle(offset))
+    return KernelExpansion(combine_sides(signed(problem, dual)), mean_offset(offset))
 
 
 def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices) -> TubeGeometry:
-    """Read the machine off a solution of the problem that `pose` made of the training rows `samples`."""
+    """Return the geometry of a solution of the problem that `pose` made of the training rows `samples`."""
     offset = certificate.offset
     epsilon = 0.5 * float(offset[0] - offset[1]) if len(offset) == 2 else float(offset[0])
-    return tube(problem, dual, certificate, samples, max(0.0, epsilon), middle(offset))
+    return tube(problem, dual, certificate, samples, max(0.0, epsilon), mean_offset(offset))

@@ -1,10 +1,10 @@
-"""One-class machine: a half-space, far from the origin, that holds all but a part ν of the samples.
+"""One-class SVM: a half-space far from the origin that contains all but a fraction ν of the samples.
 
     primal   minimise ½‖w‖² − ν W ρ + Σ c_i max(0, ρ − w·Φ(x_i)),   W = Σ c_i
     dual     linear = 0,  bounds [0, c_i],  one group of total ν W
 
-(Schölkopf et al. 2001; LIBSVM's scaling, c_i = 1 but for weights.) ν bounds the part of outliers from above and that of
-support vectors from below. The decision function is w·Φ(x) − ρ; the offset of the group is −ρ.
+(Schölkopf et al. 2001; LIBSVM's scaling, c_i = 1 unless weighted.) ν is an upper bound of the fraction of outliers and
+a lower bound of that of support vectors. The decision function is w·Φ(x) − ρ; the offset of the group is −ρ.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ def expand(problem: DualProblem, dual: Floats, offset: Floats) -> KernelExpansio
 
 @dataclass(frozen=True)
 class NoveltyGeometry:
-    """What a solved one-class machine looks like.
+    """Geometry of a solved one-class SVM.
 
     Attributes
     ----------
     distance : float
-        ρ/‖w‖, of the half-space from the origin.
+        ρ/‖w‖, the distance of the half-space from the origin.
     squared_norm : float
         ‖w‖².
     offset : float
-        −ρ, of the decision function.
+        −ρ, the offset of the decision function.
     edge, outside, inside : int arrays
         Training samples on the boundary, beyond it (outliers), and inside.
     samples : int array
         The training samples.
     slack : float array
-        By how much each sample falls short of the boundary, 0 inside.
+        max(0, ρ − w·Φ(x)) of each sample; 0 inside.
     """
 
     distance: float
@@ -66,7 +66,7 @@ class NoveltyGeometry:
 
 
 def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices) -> NoveltyGeometry:
-    """Read the machine off a solution of the problem that `pose` made of the training rows `samples`."""
+    """Return the geometry of a solution of the problem that `pose` made of the training rows `samples`."""
     at_cost = (dual != 0) & (dual == problem.upper)
     norm = np.sqrt(max(certificate.squared_norm, 0.0))
     offset = float(certificate.offset[0])

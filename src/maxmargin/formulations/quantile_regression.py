@@ -1,4 +1,4 @@
-"""Quantile regression: the function below which a part τ of the targets lies.
+"""Quantile regression: the function below which a fraction τ of the targets lies.
 
     primal   minimise ½‖w‖² + Σ C_i ρ_τ(t_i − w·Φ(x_i) − b),   ρ_τ(e) = τ e where e > 0, else (τ − 1) e
     dual     linear = t,  bounds [−C_i (1 − τ), C_i τ],  one group of total 0
@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.c_classification import expand
+from maxmargin.formulations.formulation import bias_constraint
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
 
@@ -29,14 +28,13 @@ def pose(
         linear=targets,
         lower=-(1.0 - quantile) * costs,
         upper=quantile * costs,
-        group=np.full(matrix.size, 0 if fit_intercept else -1, dtype=np.int32),
-        total=np.zeros(1 if fit_intercept else 0),
+        **bias_constraint(matrix.size, fit_intercept),
     )
 
 
 @dataclass(frozen=True)
 class QuantileGeometry:
-    """What a solved quantile regression looks like.
+    """Geometry of a solved quantile regression.
 
     Attributes
     ----------
@@ -49,7 +47,7 @@ class QuantileGeometry:
     samples : int array
         The training samples.
     error : float array
-        Target minus function.
+        Residual of each sample: target minus function.
     """
 
     squared_norm: float
@@ -62,7 +60,7 @@ class QuantileGeometry:
 
 
 def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices) -> QuantileGeometry:
-    """Read the machine off a solution of the problem that `pose` made of the training rows `samples`."""
+    """Return the geometry of a solution of the problem that `pose` made of the training rows `samples`."""
     above, below = dual == problem.upper, dual == problem.lower
     return QuantileGeometry(
         squared_norm=certificate.squared_norm,

@@ -1,4 +1,4 @@
-"""Regression with squared errors beyond a tube; with a tube of width 0 it is ridge regression in feature space.
+"""Squared ε-insensitive regression; with ε = 0 it is ridge regression in feature space.
 
     primal   minimise ½‖w‖² + Σ C_i max(0, |t_i − w·Φ(x_i) − b| − ε)²
     dual     as ε-regression, with bounds [0, ∞) and (−∞, 0] and ridge 1/(2 C_i)
@@ -12,6 +12,7 @@ import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.formulations.epsilon_regression import doubled_matrix, expand, read
+from maxmargin.formulations.formulation import bias_constraint
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import DualProblem
 
@@ -29,6 +30,5 @@ def pose(
         lower=np.concatenate([np.zeros(n), np.full(n, -np.inf)]),
         upper=np.concatenate([np.full(n, np.inf), np.zeros(n)]),
         ridge=np.tile(0.5 / costs, 2),
-        group=np.full(2 * n, 0 if fit_intercept else -1, dtype=np.int32),
-        total=np.zeros(1 if fit_intercept else 0),
+        **bias_constraint(2 * n, fit_intercept),
     )

@@ -1,10 +1,10 @@
-"""Classification with squared slack: large errors cost more, small ones less than with the plain hinge.
+"""Squared hinge classification: a larger loss for large slacks, a smaller one for small slacks than the hinge.
 
     primal   minimise ½‖w‖² + Σ C_i ξ_i²   subject to   y_i (w·Φ(x_i) + b) ≥ 1 − ξ_i
     dual     linear = y,  bounds [0, ∞) where y_i = +1 and (−∞, 0] where y_i = −1,  ridge 1/(2 C_i),
              one group of total 0
 
-(LIBLINEAR's L2 loss and its scaling.) Every support vector has slack ξ_i = |b_i| / (2 C_i), so none rests on a bound;
+(LIBLINEAR's L2 loss and its scaling.) Every support vector has slack ξ_i = |b_i| / (2 C_i), so none is at a bound;
 the dual is strictly concave and its solution unique. KernelExpansion and geometry are those of C-classification.
 """
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.formulations.c_classification import expand, pose_hulls, read
+from maxmargin.formulations.formulation import bias_constraint
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import DualProblem
 
@@ -29,8 +30,7 @@ def pose(matrix: SymmetricMatrix, signs: Floats, costs: Floats, fit_intercept: b
         lower=lower,
         upper=upper,
         ridge=ridge,
-        group=np.full(matrix.size, 0 if fit_intercept else -1, dtype=np.int32),
-        total=np.zeros(1 if fit_intercept else 0),
+        **bias_constraint(matrix.size, fit_intercept),
     )
 
 

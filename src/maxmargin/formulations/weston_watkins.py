@@ -1,4 +1,4 @@
-"""Weston–Watkins: a sample pays for every class that comes too near to its own.
+"""Weston–Watkins classification: the loss of a sample is the sum of the slacks over the other classes.
 
     primal   minimise ½ Σ_c ‖w_c‖² + Σ_i C_i Σ_{c ≠ y_i} ξ_ic
              subject to w_y·Φ(x_i) − w_c·Φ(x_i) ≥ 1 − ξ_ic,  ξ_ic ≥ 0
@@ -21,5 +21,5 @@ __all__ = ["expand", "pose", "read"]
 def pose(
     matrix: SymmetricMatrix, labels: Indices, classes: int, costs: Floats, fit_intercept: bool = True
 ) -> DualProblem:
-    """Return the dual problem of samples with class numbers `labels` and slack costs C_i."""
+    """Return the dual problem of samples with class indices `labels` and slack costs C_i."""
     return all_in_one.pose(matrix, labels, classes, costs, classes - 1.0, fit_intercept)
