@@ -1,1 +1,1 @@
-"""What the literature says of solvers, measured: `python -m examples.experiments` runs all; see docs/experiments."""
+"""Measure claims of the literature on solvers: `python -m examples.experiments` runs all; see docs/experiments."""

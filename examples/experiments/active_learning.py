@@ -1,13 +1,12 @@
-"""How many labels a machine needs if it may choose them: accuracy against labels for all strategies of selection.
+"""Label efficiency of active learning: accuracy against the number of labels for all query strategies.
 
-USPS are its ten digits (7,291 in the pool, 2,007 to test), one machine against the rest for each: harder than one
-digit against the rest, where nearly everything is right after a few labels. Covertype is type 2 against the rest, a
-pool of 20,000 and 10,000 to test, drawn anew for each run. Without these data (``--data DIR``) there are the small
-digits that come with scikit-learn, and a chessboard.
+USPS is the ten-class problem (7,291 samples in the pool, 2,007 for testing), one-vs-rest. Covertype is type 2 against
+the rest, with a pool of 20,000 and 10,000 for testing, resampled for each run. Without these data (``--data DIR``) the
+digits of scikit-learn and a chessboard are used.
 
-"gradient" is LASVM's, which knows the labels it selects by: a strategy for data that are too many, not for labels that
-are dear, and drawn with dots for that reason. Without labels it is "margin among 50". All strategies begin with the
-same 20 random labels and train anew after every 10. Writes a picture and a table:
+"gradient" is LASVM's strategy, which uses the labels: it is meant for too many data, not for expensive labels, and is
+therefore drawn dotted. Without labels it is "margin among 50". All strategies start with the same 20 random labels and
+retrain after every 10. Writes a plot and a table:
 
     python -m examples.experiments.active_learning [--data DIR] [--quick --output DIR]
 """
@@ -42,14 +41,14 @@ STYLES = {
 
 
 class Split(NamedTuple):
-    """A pool to select from, and samples to test with."""
+    """A pool and a test set."""
 
     pool: tuple[np.ndarray, np.ndarray]
     test: tuple[np.ndarray, np.ndarray]
 
 
 class Case(NamedTuple):
-    """A data set, the machine for it, and how far to go. `splits` has one element for each run."""
+    """A data set, its estimator and the number of labels; `splits` has one element for each run."""
 
     name: str
     title: str
@@ -59,7 +58,7 @@ class Case(NamedTuple):
 
 
 class Curves(NamedTuple):
-    """What came of a case: accuracies by strategy, of shape (runs, counts), at the same counts of labels."""
+    """Accuracies of a case by strategy, of shape (runs, counts), at common counts of labels."""
 
     case: Case
     counts: np.ndarray
@@ -85,7 +84,7 @@ def covtype(folder: Path, runs: int, n_labels: int) -> Case:
         for run in range(runs):
             part = table[np.random.default_rng(run).permutation(len(table))[:30_000]]
             X, y = part[:, 1:].astype(float), part[:, 0].astype(int)
-            X[:, :10] = StandardScaler().fit_transform(X[:, :10])  # the others are 0 or 1
+            X[:, :10] = StandardScaler().fit_transform(X[:, :10])  # the others are binary
             yield Split((X[:20_000], y[:20_000]), (X[20_000:], y[20_000:]))
 
     return Case("covtype", "Covertype, type 2 against the rest", SVC(C=10, gamma=0.1), n_labels, splits())
@@ -130,14 +129,14 @@ def measure(case: Case) -> Curves:
 
 
 def needed(curves: Curves, strategy: str, level: float) -> int | None:
-    """Return from how many labels on the mean accuracy of a strategy stays at a level; None if it never gets there."""
+    """Return the number of labels from which the mean accuracy stays at or above a level; None if there is none."""
     below = np.flatnonzero(curves.accuracy[strategy].mean(axis=0) < level)
     first = below[-1] + 1 if len(below) else 0
     return int(curves.counts[first]) if first < len(curves.counts) else None
 
 
 def table(curves: Curves) -> str:
-    """Return the accuracies at some counts, and the labels that reach what random selection reaches."""
+    """Return accuracies at some counts, and the numbers of labels that match random selection."""
     places = [np.searchsorted(curves.counts, share * curves.counts[-1]) for share in (0.1, 0.25, 0.5, 1.0)]
     levels = [float(curves.accuracy["random"].mean(axis=0)[place]) for place in places[1:]]
     heads = [f"accuracy at {curves.counts[place]} labels, %" for place in places]
@@ -154,7 +153,7 @@ def table(curves: Curves) -> str:
 
 
 def draw(found: list[Curves]) -> plt.Figure:
-    """Return a picture: means as lines, a standard deviation to each side as bands."""
+    """Return a plot: means as lines, bands of one standard deviation."""
     figure, panels = plt.subplots(1, len(found), figsize=(6.5 * len(found), 5), layout="constrained")
     for axes, curves in zip(np.atleast_1d(panels), found, strict=True):
         for strategy, (title, colour, line) in STYLES.items():

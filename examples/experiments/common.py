@@ -1,8 +1,8 @@
-"""What the experiments share: problems, tables, colours, and where results go.
+"""Shared by the experiments: problems, tables, colours, output.
 
-An experiment is a module with three functions: `measure(options)` returns what was measured, `tables(results)` shows it
-in markdown, `draw(results)` as a picture. `run` calls them and writes DIR/NAME.png and the part of DIR/NAME.md between
-two marks; what is written by hand around the marks stays.
+An experiment is a module with three functions: `measure(options)` returns the results, `tables(results)` formats them
+as Markdown, `draw(results)` as a plot. `run` calls them and writes DIR/NAME.png and the part of DIR/NAME.md between two
+markers.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ Solver = PairwiseSolver | BlockSolver
 DOCS = Path(__file__).parents[2] / "docs" / "experiments"
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
-#: Colours that the colour-blind can tell apart (Okabe and Ito), with a mark and a line for those who see no colour.
+#: The colour-blind safe palette of Okabe and Ito.
 BLUE, ORANGE, GREEN, RED, SKY, BLACK = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#000000"
 
 
 class Options(NamedTuple):
-    """How an experiment is run: small, where its results go, and a folder with data files, if there is one."""
+    """Options of an experiment: smoke test, output folder, and optional data folder."""
 
     quick: bool = False
     output: Path = DOCS
@@ -48,7 +48,7 @@ class Options(NamedTuple):
 
 
 class Data(NamedTuple):
-    """Samples with signs, and the cost and kernel width they are learned with."""
+    """Samples with labels ±1, cost and kernel width."""
 
     name: str
     X: np.ndarray
@@ -57,18 +57,18 @@ class Data(NamedTuple):
     gamma: float
 
     def pose(self, cost: float | None = None, threads: int = 1) -> DualProblem:
-        """Return the dual problem of a soft margin with a gaussian kernel."""
+        """Return the dual problem of a soft margin with an RBF kernel."""
         matrix = KernelMatrix(Gaussian(self.gamma), Points(self.X), threads)
         return pose(matrix, self.signs, np.full(len(self.X), self.cost if cost is None else cost))
 
     def pose_row_by_row(self) -> DualProblem:
-        """Return the same problem with a matrix that is asked for single rows, as the algorithms are written."""
+        """Return the same problem with a matrix that computes single rows, as in the published algorithms."""
         matrix = RowByRow(Gaussian(self.gamma), Points(self.X))
         return pose(matrix, self.signs, np.full(len(self.X), self.cost))
 
 
 class RowByRow(KernelMatrix):
-    """A kernel matrix that is asked for single rows only: no company comes along because it is cheap."""
+    """A kernel matrix that computes single rows, without prefetching."""
 
     rows_per_request = 1
 
@@ -78,7 +78,7 @@ def signs_of(y: np.ndarray) -> np.ndarray:
 
 
 def gaussians(n: int, error: float, dimension: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return two overlapping gaussian clouds with signs; no classifier errs less often than `error`."""
+    """Return two overlapping Gaussian classes with Bayes error `error`, and labels ±1."""
     random = np.random.default_rng(seed)
     signs = np.where(np.arange(n) % 2, 1.0, -1.0)
     X = random.normal(size=(n, dimension))
@@ -87,7 +87,7 @@ def gaussians(n: int, error: float, dimension: int = 2, seed: int = 0) -> tuple[
 
 
 def rings(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return a ring around a disc, blurred so that they overlap a little, with signs."""
+    """Return a disc and a ring that overlap slightly, and labels ±1."""
     random = np.random.default_rng(seed)
     signs = np.where(np.arange(n) % 2, 1.0, -1.0)
     angle, radius = random.uniform(0, 2 * np.pi, n), np.where(signs > 0, 2.0, 1.0) + random.normal(0, 0.3, n)
@@ -95,7 +95,7 @@ def rings(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def read(folder: Path, name: str, cost: float = 1.0, most: int = 4000) -> Data:
-    """Return samples of a file of LIBSVM text, features scaled to mean 0 and variance 1, with γ = 1 / features."""
+    """Return samples of a file of LIBSVM text, standardised, with γ = 1 / features."""
     X, y = load_svmlight_file(str(folder / name))
     chosen = np.random.default_rng(0).permutation(len(y))[:most]
     X, y = StandardScaler().fit_transform(X.toarray()[chosen]), y[chosen]
@@ -103,20 +103,20 @@ def read(folder: Path, name: str, cost: float = 1.0, most: int = 4000) -> Data:
 
 
 def solve(solver: Solver, problem: DualProblem) -> tuple[Solution, float]:
-    """Return the solution and the processor's seconds for it, which hardly depend on what else a machine does."""
+    """Return the solution and its CPU time, which hardly depends on other load."""
     started = time.process_time()
     solution = solver.solve(problem)
     return solution, time.process_time() - started
 
 
 def support(problem: DualProblem, dual: np.ndarray) -> tuple[int, int]:
-    """Return how many support vectors there are, and how many of them are free."""
+    """Return the numbers of support vectors and of free ones."""
     free = (problem.lower < dual) & (dual < problem.upper) & (dual != 0)
     return int(np.count_nonzero(dual)), int(np.count_nonzero(free))
 
 
 def decide(data: Data, problem: DualProblem, solution: Solution, X: np.ndarray) -> np.ndarray:
-    """Return the decision function Σ b_i k(x_i, x) + offset at new samples."""
+    """Return the decision values Σ b_i k(x_i, x) + offset of new samples."""
     offset = offsets_for(problem, solution.dual, solution.gradient)[0]
     used = np.flatnonzero(solution.dual)
     kernel, points = Gaussian(data.gamma), Points(data.X[used])
@@ -125,12 +125,12 @@ def decide(data: Data, problem: DualProblem, solution: Solution, X: np.ndarray) 
 
 
 def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
-    """Return p of the law value ∝ size^p that fits best."""
+    """Return the exponent p of a fit value ∝ size^p."""
     return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 
 def markdown(header: str, rows: Iterable[Sequence[object]]) -> str:
-    """Return a table; `header` has its titles between bars, and columns after the first are aligned to the right."""
+    """Return a table; `header` has the titles separated by bars, and columns after the first are right-aligned."""
     titles = header.split("|")
     lines = [titles, ["---"] + ["---:"] * (len(titles) - 1), *([str(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(cell.strip() for cell in line)} |" for line in lines)
@@ -142,14 +142,14 @@ def logarithmic(axes: Axes, x: str, y: str, title: str) -> None:
 
 
 def plain_ticks(axis: Axis) -> None:
-    """Write 1, 2, 5, 10 along a logarithmic axis that is short."""
+    """Label a short logarithmic axis with 1, 2, 5, 10."""
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 
 
 def figure(columns: int = 2, height: float = 4.2) -> tuple[Figure, np.ndarray]:
-    """Return a picture with panels side by side, and those."""
+    """Return a figure with panels, and the panels."""
     picture = Figure(figsize=(max(10, 4 * columns), height), layout="constrained")
     return picture, picture.subplots(1, columns, squeeze=False)[0]
 
@@ -168,7 +168,7 @@ def parse(description: str | None) -> Options:
 
 
 def run(experiment: ModuleType, options: Options) -> Any:
-    """Measure, write table and picture, and return what was measured."""
+    """Measure, write table and plot, and return the results."""
     name, started = Path(str(experiment.__file__)).stem, time.perf_counter()
     with threadpool_limits(1):
         results = experiment.measure(options)
@@ -181,7 +181,7 @@ def run(experiment: ModuleType, options: Options) -> Any:
 
 
 def write_part(page: Path, name: str, text: str) -> None:
-    """Replace what stands between the marks of a page; a page that does not exist gets a title and the marks."""
+    """Replace the part between the markers of a page; a new page gets a title and the markers."""
     old = page.read_text(encoding="utf-8") if page.exists() else f"# {name}\n\n{BEGIN}\n{END}\n"
     if old.count(BEGIN) != 1 or old.count(END) != 1:
         raise ValueError(f"{page} must have each of these lines once: {BEGIN} and {END}")

@@ -1,7 +1,7 @@
-"""Primal and dual closing in on each other: gap and violation on the way (Bottou & Lin 1.3.1, 1.7.1).
+"""Convergence of primal and dual values: gap and violation during a fit (Bottou & Lin 1.3.1, 1.7.1).
 
-Every dual value is below every primal value (1.9). Both sides are computed at each point of the way, the primal with
-the offset in the middle of the violation; without shrinking, so that every sample is counted.
+Every dual value is below every primal value (1.9). Both are computed at each point, the primal with the offset in the
+middle of the violation interval; without shrinking, so that every sample is included.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from maxmargin.solvers import PairwiseSolver, StoppingRule, Trace
 
 RULES = {"first order": "most_violating_pair", "second order": "second_order"}
 COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
-SHOWN = 10.0  # the C of the picture
+SHOWN = 10.0  # the C of the plot
 TOLERANCE = 1e-3
 
 
 class Way(NamedTuple):
-    """The way of one solve, and the optimum."""
+    """The trace of one solve, and the optimum."""
 
     rule: str
     cost: float
@@ -61,11 +61,11 @@ def tables(ways: list[Way]) -> str:
         "C | rule | steps | optimum | dual | primal | gap | gap / optimum | C n × tolerance "
         "| steps until gap / optimum is 1% | 0.01%"
     )
-    return f"At the end, violation {TOLERANCE:g} or less, n = {ways[0].n:,}:\n\n{common.markdown(header, rows)}"
+    return f"At convergence, violation {TOLERANCE:g} or less, n = {ways[0].n:,}:\n\n{common.markdown(header, rows)}"
 
 
 def reached(way: Way, part: float) -> str:
-    """Return after how many steps the gap was such a part of the optimum."""
+    """Return the number of steps to a relative gap."""
     return next((f"{entry.iteration:,}" for entry in way.trace if entry.gap <= part * way.optimum), "–")
 
 

@@ -1,6 +1,6 @@
-"""How support vectors and time grow with the number of samples: 2Bn, n² and n³ (Bottou & Lin 1.4).
+"""Growth of support vectors and time with the number of samples: 2Bn, n² and n³ (Bottou & Lin 1.4).
 
-Two gaussian clouds that overlap have a known Bayes error B. With a moderate C the number of support vectors is
+Two overlapping Gaussian classes have a known Bayes error B. With a moderate C the number of support vectors is
 compared with 2Bn; with a small and a large C the growth of the work is fitted by a power of n.
 """
 
@@ -20,7 +20,7 @@ COSTS = {"small C": 1.0, "large C": 1000.0}
 
 
 class Run(NamedTuple):
-    """One fit: B, C, solver, n, and what came of it."""
+    """One fit: B, C, solver, n, and the results."""
 
     error: float
     regime: str
@@ -34,12 +34,12 @@ class Run(NamedTuple):
 
     @property
     def work(self) -> int:
-        """Steps × n: each touches the whole gradient, unless it runs on a part of the variables."""
+        """Steps × n: each step updates the whole gradient, unless variables are shrunk."""
         return self.n * self.steps
 
 
 class Results(NamedTuple):
-    """Runs that show the number of support vectors, and runs that show the work."""
+    """Runs for the number of support vectors, and runs for the work."""
 
     counting: list[Run]
     timing: list[Run]
@@ -104,7 +104,7 @@ def tables(results: Results) -> str:
     header = "exponent of n in | S | free | steps | kernel values | steps × n | seconds"
     return "\n\n".join(
         [
-            "Support vectors as a part of n (2-D, γ = 0.5, C = 1):", counting,
+            "Support vectors as a fraction of n (2-D, γ = 0.5, C = 1):", counting,
             "Growth (10-D, B = 0.2, γ = 0.1, C = 1 and C = 1000, one thread):", timing,
             "Exponents fitted to all rows of that table:", common.markdown(header, rows),
         ]

@@ -1,7 +1,7 @@
-"""Kernel values that a fit computes, against n × S: the rows of the S support vectors (Bottou & Lin 1.4.3).
+"""Kernel evaluations of a fit relative to n × S, the rows of the S support vectors (Bottou & Lin 1.4.3).
 
-Those are what it takes to verify a solution. A solver that knew the support vectors beforehand and had room for their
-rows would compute no others.
+These are needed to verify a solution. A solver that knew the support vectors in advance and could store their rows
+would compute no others.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from maxmargin.datasets import chessboard
 from maxmargin.problems import DualProblem
 from maxmargin.solvers import BlockSolver, PairwiseSolver
 
-#: Room for rows, as a part of the matrix.
+#: Cache sizes as fractions of the matrix.
 CACHES = {"all": 1.0, "1/4": 0.25, "1/20": 0.05}
 SOLVERS = ("pairwise, row by row", "pairwise", "block")
 
 
 class Run(NamedTuple):
-    """One fit: what it had, and what it computed."""
+    """One fit: its cache size, and what it computed."""
 
     problem: str
     solver: str
@@ -38,7 +38,7 @@ class Run(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Values computed for each value that is needed to verify the solution."""
+        """Kernel evaluations divided by those needed to verify the solution."""
         return self.values / (self.n * self.support)
 
 
@@ -47,7 +47,7 @@ def problems(options: Options) -> list[Data]:
     X, y = chessboard(n, noise=0.1)
     clean, colours = chessboard(many)
     sets = [
-        Data(f"chessboard, 10% wrong, n = {n:,}", X, common.signs_of(y), 10.0, 1.0),
+        Data(f"chessboard, 10% flipped, n = {n:,}", X, common.signs_of(y), 10.0, 1.0),
         Data(f"chessboard, n = {many:,}", clean, common.signs_of(colours), 10.0, 1.0),
         Data(f"gaussians, 10-D, n = {n:,}", *common.gaussians(n, 0.1, 10), 1.0, 0.1),
         Data(f"gaussians, 200-D, n = {n:,}", *common.gaussians(n, 0.1, 200), 1.0, 0.005),
@@ -68,7 +68,7 @@ def measure(options: Options) -> list[Run]:
 
 
 def whole_matrix(data: Data) -> float:
-    """Return the seconds for all values of the matrix, a few rows at a time, in double precision."""
+    """Return the time to compute the whole matrix, a few rows at a time, in double precision."""
     matrix, started = data.pose().matrix, time.process_time()
     for rows in np.array_split(np.arange(matrix.size), max(1, matrix.size // 64)):
         matrix.rows(rows)
@@ -83,7 +83,7 @@ def fit(data: Data, solver: str, cache: str, whole: float) -> Run:
 
 
 def make(solver: str, cache: str, problem: DualProblem) -> Solver:
-    """Return a solver with room for a part of the matrix; pairwise rows are in double precision, others in single."""
+    """Return a solver with a cache for a fraction of the matrix; rows are float64 for `pairwise`, else float32."""
     values = int(CACHES[cache] * problem.size**2)
     if solver == "block":
         return BlockSolver(cache_bytes=4 * values)
@@ -119,7 +119,7 @@ def draw(runs: list[Run]) -> Figure:
         common.plain_ticks(axes.xaxis)
     left.set(yticklabels=names, xlabel="kernel values / (n × S)", title="Values computed")
     right.set(yticklabels=[], xlabel="seconds / seconds for the whole matrix", title="Time")
-    picture.legend(loc="outside lower center", ncols=4, title="solver, room for rows as a part of the matrix")
+    picture.legend(loc="outside lower center", ncols=4, title="solver, cache size as a fraction of the matrix")
     return picture
 
 

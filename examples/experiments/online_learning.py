@@ -1,8 +1,8 @@
-"""Online learning after one pass: first and second order beside batch (Igel's slides, Glasmachers & Igel 2008).
+"""Online learning after one pass: first and second order compared with batch (Igel's slides, Glasmachers & Igel 2008).
 
-For every ordering of the training data LASVM makes one pass, by most violating pairs and by second order. Primal and
-dual are those of all training data, by the certificate. A second part follows both values over epochs. Without --data
-the chessboard stands alone; with it come USPS with wrong labels, banana and adult.
+For every order of the training data LASVM makes one pass, with first- and second-order selection. Primal and dual
+values are those of all training data, by the certificate. A second part records both over epochs. Without --data only
+the chessboard is used; with it also USPS with flipped labels, banana and adult.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from maxmargin.datasets import chessboard
 
 RULES = {"first order": "most_violating_pair", "second order": "second_order"}
 
-#: What the slides print: support vectors, classification rate, primal, dual.
+#: Results in the slides: support vectors, classification rate, primal, dual.
 SLIDES = {
-    ("USPS, 10% wrong labels", "first order"): (3870, 99.09, 17214, 14207),
-    ("USPS, 10% wrong labels", "second order"): (2501, 99.36, 15867, 14454),
-    ("USPS, 10% wrong labels", "batch"): (2747, 99.51, 14635, 14633),
+    ("USPS, 10% flipped labels", "first order"): (3870, 99.09, 17214, 14207),
+    ("USPS, 10% flipped labels", "second order"): (2501, 99.36, 15867, 14454),
+    ("USPS, 10% flipped labels", "batch"): (2747, 99.51, 14635, 14633),
     ("chessboard", "first order"): (3395, 97.86, 782969, 60771),
     ("chessboard", "second order"): (944, 98.91, 143614, 83686),
     ("chessboard", "batch"): (873, 99.40, 90959, 90946),
@@ -39,7 +39,7 @@ SLIDES = {
 
 
 class Task(NamedTuple):
-    """Training and test data, parameters, and in how many orders the training data are presented."""
+    """Training and test data, parameters, and the number of orders of the training data."""
 
     name: str
     X: Any
@@ -49,7 +49,7 @@ class Task(NamedTuple):
     C: float
     gamma: float
     orders: int = 1
-    epochs: int = 0  # how far values are followed
+    epochs: int = 0  # number of epochs to record
 
 
 class Row(NamedTuple):
@@ -75,7 +75,7 @@ class Way(NamedTuple):
 
 
 class Results(NamedTuple):
-    """What one pass gives, and the ways over epochs."""
+    """Results of one pass, and traces over epochs."""
 
     rows: list[Row]
     ways: list[Way]
@@ -115,7 +115,7 @@ def one_pass(task: Task, rule: str, seed: int) -> tuple[float, ...]:
 
 
 def follow(task: Task, name: str, optimum: float) -> Way:
-    """Return both values after each epoch; longer fits repeat the epochs of shorter ones and go on."""
+    """Return both values after each epoch; longer fits contain the epochs of shorter ones."""
     primal, dual = [], []
     for epochs in range(1, task.epochs + 1):
         model = OnlineSVC(C=task.C, gamma=task.gamma, selection=RULES[name], epochs=epochs, random_state=0)
@@ -126,19 +126,19 @@ def follow(task: Task, name: str, optimum: float) -> Way:
 
 
 def board(n: int, epochs: int) -> Task:
-    """Return the chessboard; the slides leave C and γ open, and these give about their batch solution."""
+    """Return the chessboard; the slides do not state C and γ, and these approximate their batch solution."""
     return Task("chessboard", *chessboard(n), *chessboard(20_000, seed=1), 150.0, 0.5, epochs=epochs)
 
 
 def usps(folder: Path) -> Task:
-    """Return digit 0 against the rest with a tenth of the training labels wrong; pixels lie between 0 and 1/16."""
+    """Return digit 0 against the rest with a tenth of the training labels flipped; pixels between 0 and 1/16."""
     parts = []
     for name in ("usps.libsvm.xz", "usps.t.libsvm.xz"):
         X, y = load_svmlight_file(io.BytesIO(lzma.decompress((folder / name).read_bytes())), n_features=256)
         parts += [(X.toarray() + 1.0) / 32.0, np.where(y == 1, 1, -1)]
-    wrong = np.random.default_rng(0).random(len(parts[1])) < 0.1
-    parts[1] = np.where(wrong, -parts[1], parts[1])
-    return Task("USPS, 10% wrong labels", *parts, 10.0, 2.0, orders=10)
+    flipped = np.random.default_rng(0).random(len(parts[1])) < 0.1
+    parts[1] = np.where(flipped, -parts[1], parts[1])
+    return Task("USPS, 10% flipped labels", *parts, 10.0, 2.0, orders=10)
 
 
 def banana(folder: Path) -> Task:

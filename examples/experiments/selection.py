@@ -1,7 +1,6 @@
-"""Steps of three ways to choose the next pair: first order, second order, maximum gain (Bottou & Lin 1.7.2).
+"""Steps of three selection rules: first order, second order, maximum gain (Bottou & Lin 1.7.2).
 
-A second table has small problems that also show the choice of the largest gain among all pairs (1.23), which takes
-O(n²) for each step.
+A second table has small problems with the largest gain among all pairs (1.23) as well, which takes O(n²) per step.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def generated(n: int) -> list[Data]:
     sets = []
     for noise, cost in ((0.0, 1000.0), (0.1, 10.0)):
         X, y = chessboard(n, noise=noise)
-        name = "chessboard" + (f", {noise:.0%} wrong" if noise else "")
+        name = "chessboard" + (f", {noise:.0%} flipped" if noise else "")
         sets.append(Data(f"{name}, n = {n:,}, C = {cost:g}", X, common.signs_of(y), cost, 1.0))
     for cost in (1.0, 1000.0):
         sets.append(Data(f"gaussians, 10-D, n = {n:,}, C = {cost:g}", *common.gaussians(n, 0.2, 10), cost, 0.1))
@@ -74,7 +73,7 @@ def solve(data: Data, rule: str) -> Run:
 
 
 def exhaustive(data: Data) -> Run:
-    """Take the step of the largest gain inside the box among all pairs (1.23)."""
+    """Solve with steps of the largest gain inside the box among all pairs (1.23)."""
     problem = data.pose()
     K = problem.matrix.rows(np.arange(problem.size))
     curvature = np.maximum(problem.curvature[:, None] + problem.curvature - 2 * K, 1e-12)
@@ -92,12 +91,12 @@ def exhaustive(data: Data) -> Run:
 def largest_gain(
     problem: DualProblem, dual: np.ndarray, gradient: np.ndarray, curvature: np.ndarray
 ) -> tuple[int, int, float] | None:
-    """Return the pair (i grows, j falls) that gains most and the length of its step; None at the optimum."""
+    """Return the pair (i increases, j decreases) of the largest gain and its step length; None at the optimum."""
     slope = gradient[:, None] - gradient
-    room = np.minimum((problem.upper - dual)[:, None], dual - problem.lower)
-    if slope[room > 0].max() <= TOLERANCE:
+    longest = np.minimum((problem.upper - dual)[:, None], dual - problem.lower)
+    if slope[longest > 0].max() <= TOLERANCE:
         return None
-    length = np.clip(slope / curvature, 0.0, room)
+    length = np.clip(slope / curvature, 0.0, longest)
     i, j = np.unravel_index(np.argmax(length * (slope - 0.5 * length * curvature)), slope.shape)
     return int(i), int(j), float(length[i, j])
 

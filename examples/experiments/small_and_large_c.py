@@ -1,7 +1,6 @@
-"""From small to large C: steps, time, support vectors, and what the model is worth (Bottou & Lin 1.6.3).
+"""Steps, time, support vectors and test error from small to large C (Bottou & Lin 1.6.3).
 
-A chessboard with wrong labels. "Fields wrong" is the part of new points whose colour the model gets wrong; the labels
-of those have no errors.
+A chessboard with flipped labels. The test error is measured on points with correct labels.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class Run(NamedTuple):
     seconds: float
     support: int
     free: int
-    wrong: float
+    error: float
     done: bool
 
 
@@ -52,10 +51,10 @@ def fit(data: Data, cost: float, name: str) -> Run:
     problem = data.pose(cost)
     solution, seconds = common.solve(SOLVERS[name], problem)
     X, y = chessboard(10_000, seed=1)
-    wrong = np.mean(np.sign(common.decide(data, problem, solution, X)) != common.signs_of(y))
+    error = np.mean(np.sign(common.decide(data, problem, solution, X)) != common.signs_of(y))
     counters, (count, free) = solution.counters, common.support(problem, solution.dual)
     done = solution.status is Status.CONVERGED
-    return Run(cost, name, counters.iterations, seconds, count, free, float(wrong), done)
+    return Run(cost, name, counters.iterations, seconds, count, free, float(error), done)
 
 
 def tables(runs: list[Run]) -> str:
@@ -65,9 +64,9 @@ def tables(runs: list[Run]) -> str:
         best = of_cost["block"]
         cells = [f"{run.steps:,}{'' if run.done else ' (not done)'}" for run in of_cost.values()]
         seconds = " / ".join(f"{run.seconds:.2f}" for run in of_cost.values())
-        model = [best.support, best.free, f"{best.wrong:.1%}"] if best.done else ["–"] * 3
+        model = [best.support, best.free, f"{best.error:.1%}"] if best.done else ["–"] * 3
         rows.append([f"{cost:g}", *cells, seconds, *model])
-    header = ["C", *(f"steps, {name}" for name in SOLVERS), "seconds, in this order", "S", "free", "fields wrong"]
+    header = ["C", *(f"steps, {name}" for name in SOLVERS), "seconds, in this order", "S", "free", "test error"]
     return common.markdown(" | ".join(header), rows)
 
 
@@ -92,8 +91,8 @@ def draw(runs: list[Run]) -> Figure:
     right.plot(costs, [run.free for run in part], "d--", color=common.SKY, label="free support vectors")
     right.set(xscale="log", xlabel="C", ylabel="support vectors", title="The model")
     errors = right.twinx()
-    errors.plot(costs, [100 * run.wrong for run in part], "s:", color=common.RED, label="fields wrong (right axis)")
-    errors.set(ylabel="fields wrong, %", ylim=0)
+    errors.plot(costs, [100 * run.error for run in part], "s:", color=common.RED, label="test error (right axis)")
+    errors.set(ylabel="test error, %", ylim=0)
     right.grid(alpha=0.3)
     right.legend(handles=[*right.lines, *errors.lines], loc="upper right")
     return picture

@@ -1,8 +1,8 @@
-"""Approximation, estimation and optimisation error, and what a limit on time makes of them (Bottou & Lin 1.1).
+"""Approximation, estimation and optimisation error, and the best tolerance under a time limit (Bottou & Lin 1.1).
 
-A chessboard with a fifth of the labels wrong: no classifier errs less often than that, and what a model errs more
-(its excess error) is exactly 0.6 times the part of the board it colours wrongly. The family of functions is set by
-λ = 1/(C n) of ½ λ‖w‖² + mean loss; its best member is stood in for by that of many samples.
+A chessboard with a fifth of the labels flipped, the Bayes error. The excess error of a model is 0.6 times the fraction
+of the board that it misclassifies. The family of functions is defined by λ = 1/(C n) in ½ λ‖w‖² + mean loss; a fit to
+many samples approximates its best member.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from maxmargin.datasets import chessboard
 from maxmargin.solvers import BlockSolver, PairwiseSolver, StoppingRule
 
 NOISE, GAMMA = 0.2, 1.0
-LOOSE, TIGHT = 1.0, 1e-4  # violations at which the parts of the error are compared
-TOLERANCES = (1.0, 0.1, 1e-3, 1e-5)  # those that compete under a limit on time
-COST = 30.0  # of the competition
+LOOSE, TIGHT = 1.0, 1e-4  # tolerances for the decomposition of the error
+TOLERANCES = (1.0, 0.1, 1e-3, 1e-5)  # tolerances compared under a time limit
+COST = 30.0  # of that comparison
 
 
 class Parts(NamedTuple):
-    """Excess errors of a family (by the C of `few` samples), averaged: best member, exact fit, loose fit."""
+    """Excess errors of a family (by the C of `few` samples), averaged: best member, accurate fit, inaccurate fit."""
 
     cost: float
     best: float
@@ -39,7 +39,7 @@ class Parts(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """A fit in the competition, averaged over samples."""
+    """A fit of the comparison under a time limit, averaged over samples."""
 
     tolerance: float
     n: int
@@ -49,7 +49,7 @@ class Fit(NamedTuple):
 
 
 class Results(NamedTuple):
-    """The parts of the error of `few` samples against the best of `many`, and the competition."""
+    """The parts of the error of `few` samples against the best of `many`, and the comparison under a time limit."""
 
     few: int
     many: int
@@ -73,7 +73,7 @@ def split(cost: float, few: int, many: int, seeds: int) -> Parts:
 
 
 def compete(tolerance: float, n: int, seeds: int) -> Fit:
-    repeats = seeds if n <= 2000 else 1  # the larger, the less chance matters and the longer it takes
+    repeats = seeds if n <= 2000 else 1  # larger samples vary less and take longer
     runs = np.array([excess(n, COST, pairwise(tolerance), seed) for seed in range(1, 1 + repeats)])
     error, seconds, steps = runs.mean(axis=0)
     return Fit(tolerance, n, seconds, steps, error)
@@ -92,12 +92,12 @@ def excess(n: int, cost: float, solver: Solver, seed: int) -> tuple[float, float
     side = (np.arange(100) + 0.5) / 25.0
     board = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     colours = np.where(np.floor(board).sum(axis=1) % 2, 1.0, -1.0)
-    wrong = np.mean(np.sign(common.decide(data, problem, solution, board)) != colours)
-    return float((1 - 2 * NOISE) * wrong), seconds, solution.counters.iterations
+    error = np.mean(np.sign(common.decide(data, problem, solution, board)) != colours)
+    return float((1 - 2 * NOISE) * error), seconds, solution.counters.iterations
 
 
 def at_budget(fits: list[Fit], tolerance: float, seconds: float) -> Fit | None:
-    """Return the largest fit of a tolerance that is done in time."""
+    """Return the largest fit of a tolerance that converges within the time."""
     done = [fit for fit in fits if fit.tolerance == tolerance and fit.seconds <= seconds]
     return max(done, key=lambda fit: fit.n, default=None)
 
@@ -117,10 +117,10 @@ def tables(results: Results) -> str:
     header = " | ".join(["seconds", *(f"violation {tolerance:g}" for tolerance in TOLERANCES)])
     return "\n\n".join(
         [
-            f"Excess error of n = {results.few:,} in parts; the best member of a family is that of "
+            f"Decomposition of the excess error for n = {results.few:,}; the best member of a family is that of "
             f"n = {results.many:,} with the same λ:", parts,
             f"Fits with C = {COST:g}:", fits,
-            "The largest n that is done in time, and its excess error:", common.markdown(header, rows),
+            "The largest n that converges within the time, and its excess error:", common.markdown(header, rows),
         ]
     )  # fmt: skip
 

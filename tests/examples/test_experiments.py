@@ -1,4 +1,4 @@
-"""The experiments in small: each writes its table and picture, and what must hold exactly does. No times."""
+"""Smoke tests of the experiments: each writes its table and plot, and exact properties hold."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def folder(tmp_path_factory):
 
 
 def measured(name, folder):
-    """Run an experiment in small; return its results after a look at what it wrote."""
+    """Run the smoke test of an experiment, check its files, and return its results."""
     results = common.run(import_module(f"examples.experiments.{name}"), Options(quick=True, output=folder))
     page = (folder / f"{name}.md").read_text(encoding="utf-8")
     assert f"![{name}]({name}.png)" in page
@@ -57,7 +57,7 @@ def test_growth_follows_the_laws(folder):
         assert runs[-1].free > 0.95 * runs[-1].support or regime == "small C"
 
 
-def test_kernel_values_are_few_more_than_needed(folder):
+def test_few_more_kernel_evaluations_than_needed(folder):
     runs = measured("kernel_values", folder)
     for run in runs:
         assert run.ratio >= 1.0  # every row of a support vector is needed
@@ -69,7 +69,7 @@ def test_kernel_values_are_few_more_than_needed(folder):
             assert np.ptp(counts) <= 0.02 * run.support  # all solvers find the same machine
 
 
-def test_room_for_rows_saves_values_and_changes_no_step(folder):
+def test_larger_cache_saves_evaluations_and_changes_no_step(folder):
     experiment = import_module("examples.experiments.cache_and_shrinking")
     for runs in experiment.series(measured("cache_and_shrinking", folder)).values():
         assert len({run.steps for run in runs}) == 1
@@ -103,7 +103,7 @@ def test_more_data_with_less_accuracy_wins(folder):
         assert fits[loose, n].error < fits[tight, n // 2].error
 
 
-def test_primal_and_dual_close_in(folder):
+def test_primal_and_dual_converge(folder):
     for way in measured("duality", folder):
         dual, primal = (np.array([getattr(entry, side) for entry in way.trace]) for side in ("dual", "primal"))
         rounding = 1e-9 * way.optimum
@@ -116,7 +116,7 @@ def test_primal_and_dual_close_in(folder):
         assert way.trace[-1].gap < 2e-4 * way.optimum
 
 
-def test_second_order_makes_more_of_one_pass(folder):
+def test_second_order_is_better_after_one_pass(folder):
     results = measured("online_learning", folder)
     first, second, batch = results.rows
     assert second.support_vectors < 0.6 * first.support_vectors
@@ -128,7 +128,7 @@ def test_second_order_makes_more_of_one_pass(folder):
         assert all(dual <= way.optimum * (1 + 1e-6) for dual in way.dual)
 
 
-def test_a_page_keeps_what_is_written_by_hand(tmp_path):
+def test_handwritten_parts_of_a_page_are_kept(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(f"# Claim\n\n{BEGIN}\nold\n{END}\n\nComment.\n")
     write_part(page, "page", "new")
@@ -138,7 +138,7 @@ def test_a_page_keeps_what_is_written_by_hand(tmp_path):
         write_part(page, "page", "new")
 
 
-def test_active_learning_writes_its_table_and_picture(tmp_path):
+def test_active_learning_writes_its_table_and_plot(tmp_path):
     command = [sys.executable, "-m", "examples.experiments.active_learning", "--quick", "--output", str(tmp_path)]
     subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert "margin among 50" in (tmp_path / "active_learning.md").read_text(encoding="utf-8")
