@@ -363,9 +363,8 @@ def test_negative_gaps_are_no_progress():
     problem = linear("squared_hinge", 1.0)
     rows, rule = problem.matrix.features(), StoppingRule(violation=1e-12, relative_gap=1e-4)
     run = SemismoothNewtonRun(problem, rows, NewtonStart(LinearPoint.start(problem, rows, None, rule)), Monitor(rule))
-    seen = []
-    values = [(1, 3.0, 1.0), (2, 2.0, 1.0), (3, 2.0, 2.5), (4, 2.0, 2.5)]
+    stalled = []
+    values = [(1, 3.0, 1.0), (90, 2.0, 1.0), (180, 2.0, 2.5), (270, 2.0, 2.6), (281, 2.0, 2.7)]
     for run.iterations, run.smoothed.primal, run.smoothed.dual_estimate in values:
-        run._record_progress()
-        seen.append(run._best_at)
-    assert seen == [1, 2, 3, 3]
+        stalled.append(run._stalled())
+    assert stalled == [False, False, False, False, True]

@@ -39,6 +39,7 @@ from maxmargin.resources import blas_thread_limit
 from maxmargin.solvers.linear.l1_model import minimise_model
 from maxmargin.solvers.linear.linear_point import LinearPoint
 from maxmargin.solvers.monitor import Monitor
+from maxmargin.solvers.stall_detector import StallDetector
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: The most zero weights in a working set: this many, or this multiple of the nonzero ones if that is more.
@@ -71,8 +72,8 @@ SIGMA_REDUCTION = 0.25
 #: A smoothed problem counts as solved when its violation is this fraction of the relative gap.
 SOLVED_FRACTION = 0.05
 
-#: The run has stalled if the gap has not decreased by this fraction in this many rounds.
-MAX_STALLED_ROUNDS, MIN_DECREASE = 30, 0.01
+#: The run has stalled if the gap has not fallen below this fraction of the previous one within this many rounds.
+MAX_STALLED_ROUNDS, PROGRESS_RATIO = 30, 0.99
 
 
 @dataclass(frozen=True)
@@ -138,12 +139,12 @@ class CoordinateDescentRun:
             return Status.INTERRUPTED
 
     def _solve(self) -> Status:
-        best, least_sigma, best_at = np.inf, np.inf, 0
+        least_sigma, stall = np.inf, StallDetector(MAX_STALLED_ROUNDS, PROGRESS_RATIO)
         while not self.point.accepted(self.rule):
-            if self.point.gap < (1.0 - MIN_DECREASE) * best or 0 < self.sigma < least_sigma:
-                best, best_at = min(best, self.point.gap), self.rounds
-                least_sigma = min(least_sigma, self.sigma or least_sigma)
-            elif self.rounds - best_at > MAX_STALLED_ROUNDS:
+            if 0 < self.sigma < least_sigma:
+                least_sigma = self.sigma
+                stall.restart(self.point.gap, self.rounds)
+            elif stall.stalled(self.point.gap, self.rounds):
                 return Status.PRECISION
             stop = self._take_round(self._working_set())
             self.evaluate()

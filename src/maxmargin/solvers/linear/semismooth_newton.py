@@ -35,6 +35,7 @@ from maxmargin.solvers.linear.smoothed_primal import (
     SmoothedPrimal,
 )
 from maxmargin.solvers.monitor import Monitor
+from maxmargin.solvers.stall_detector import StallDetector
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: A smoothed problem counts as solved when its own gap is this fraction of the whole gap.
@@ -56,8 +57,8 @@ MAX_SHORT_STEPS, SHORT_STEP = 6, 0.35
 #: unless the moments exceed the identity matrix by more than this factor.
 MAX_FEATURES_PER_FREE_SAMPLE, MAX_MOMENT_RATIO = 2, 1e9
 
-#: The run has stalled after this many steps without progress, that is without a reduction of the best gap or violation
-#: to this fraction.
+#: The run has stalled if neither gap nor violation has fallen below this fraction of the previous one within this many
+#: steps.
 MAX_STALLED_STEPS, PROGRESS_RATIO = 100, 0.9
 
 #: A full step is accepted without a line search if the slope at its end is at most this fraction of the initial one.
@@ -110,8 +111,7 @@ class SemismoothNewtonRun:
         relative = 0.0 if has_ridge else MIN_SIGMA_RATIO * smoothed.sigma
         self._min_sigma = max(MIN_RELATIVE_SIGMA * smoothed.row_norm, relative)
         self._lowest_primal, self._highest_dual = np.inf, -np.inf  # of responses that may be slightly infeasible
-        self._best_gap = self._best_violation = np.inf
-        self._best_at = 0
+        self._gap_stall, self._violation_stall = (StallDetector(MAX_STALLED_STEPS, PROGRESS_RATIO) for _ in range(2))
         self._one_group = problem.groups == 0 or (problem.groups == 1 and problem.singles == 0)
         self._moments = RunningMoments(rows, problem.ridge, centred=problem.groups == 1)
 
@@ -162,12 +162,11 @@ class SemismoothNewtonRun:
         while True:
             if self._converged():
                 return Status.CONVERGED
-            self._record_progress()
+            stalled = self._stalled()
             if (stop := self.monitor.limit_reached(self.iterations)) is not None:
                 return stop
             if self.monitor.report(self._progress):
                 return Status.STOPPED
-            stalled = self.iterations - self._best_at > MAX_STALLED_STEPS
             if stalled and smoothed.sigma <= self._min_sigma:
                 return self.point.stalled_status(self.problem, self.rows, self.rule)
             if smoothed.sigma > 0:
@@ -232,16 +231,13 @@ class SemismoothNewtonRun:
         value = self.smoothed.dual_estimate
         return self.rule.accepts_gap(value + 0.5 * (self.point.primal - value), value)
 
-    def _record_progress(self) -> None:
-        """Record the iteration if the gap, or the violation where it is known, has decreased."""
+    def _stalled(self) -> bool:
+        """Whether neither the gap nor the violation, where it is known, has decreased for too many steps."""
         self._lowest_primal = min(self._lowest_primal, self.smoothed.primal)
         self._highest_dual = max(self._highest_dual, self.smoothed.dual_estimate)
-        gap, violation = self._lowest_primal - self._highest_dual, self.point.violation
-        # The gap of slightly infeasible responses may be negative, which is no progress.
-        closer = self._best_gap > 0 and gap < PROGRESS_RATIO * self._best_gap
-        if closer or violation < PROGRESS_RATIO * self._best_violation:
-            self._best_gap, self._best_violation = min(gap, self._best_gap), min(violation, self._best_violation)
-            self._best_at = self.iterations
+        gap = max(self._lowest_primal - self._highest_dual, 0.0)  # negative for slightly infeasible responses
+        gap_stalled = self._gap_stall.stalled(gap, self.iterations)
+        return self._violation_stall.stalled(self.point.violation, self.iterations) and gap_stalled
 
     def _step(self) -> None:
         """Take a Newton step with a line search."""
