@@ -1,4 +1,4 @@
-"""The stochastic subgradient method: its path, its averages, streams."""
+"""The stochastic subgradient method: steps, averages, options and streams."""
 
 import pickle
 
@@ -31,7 +31,7 @@ STEPS = [StepSize.inverse_time(), StepSize.decaying(0.7, 30.0), StepSize.constan
     "name", ["hinge", "regularised_bias", "squared", "sparse_rows", "regression", "novelty", "two_groups"]
 )
 @pytest.mark.parametrize(("batch_size", "radius", "growing"), [(1, np.inf, True), (7, np.inf, False), (1, 0.3, True)])
-def test_takes_the_same_path_as_its_slow_twin(name, batch_size, radius, growing):
+def test_steps_equal_the_reference(name, batch_size, radius, growing):
     problem = EASY[name]()
     F = dense_rows(problem)
     random = np.random.default_rng(1)
@@ -42,9 +42,9 @@ def test_takes_the_same_path_as_its_slow_twin(name, batch_size, radius, growing)
             np.zeros(F.shape[1]), np.zeros(problem.groups), 60.0, step_size, 0.5, radius=radius, growing=growing
         )
         state.start_average()
-        answers, visits = np.zeros((2, problem.size))
-        state.update(problem, order, batch_size, answers, visits)
-        weights, offset, mean, mean_offset, slow_answers, slow_visits = descend(
+        responses, visits = np.zeros((2, problem.size))
+        state.update(problem, order, batch_size, responses, visits)
+        weights, offset, mean, mean_offset, expected_responses, expected_visits = descend(
             problem, F, order, step_size, batch_size, 60.0, 0.5, radius, growing
         )
         size = np.abs(weights).max()
@@ -52,12 +52,12 @@ def test_takes_the_same_path_as_its_slow_twin(name, batch_size, radius, growing)
         np.testing.assert_allclose(state.offset, offset, rtol=1e-8, atol=1e-9)
         np.testing.assert_allclose(state.average()[0], mean, rtol=1e-8, atol=1e-9 * np.abs(mean).max())
         np.testing.assert_allclose(state.average()[1], mean_offset, rtol=1e-8, atol=1e-9)
-        np.testing.assert_allclose(answers, slow_answers, rtol=1e-8, atol=1e-9)
-        np.testing.assert_array_equal(visits, slow_visits)
+        np.testing.assert_allclose(responses, expected_responses, rtol=1e-8, atol=1e-9)
+        np.testing.assert_array_equal(visits, expected_visits)
 
 
 @pytest.mark.parametrize("kind", ["float32", "long indices", "picked", "dense"])
-def test_rows_of_any_kind(kind):
+def test_data_formats(kind):
     random = np.random.default_rng(5)
     X = sparse.random_array((70, 40), density=0.2, format="csr", rng=random)
     X.data = np.round(X.data * 64) / 64  # the same numbers in single precision
@@ -106,7 +106,7 @@ def test_every_option_reaches_the_gap(options):
 
 
 @pytest.mark.parametrize("name", ["hinge", "squared", "novelty", "two_groups", "sparse_rows", "regression"])
-def test_the_ball_holds_the_optimum(name):
+def test_ball_contains_the_optimum(name):
     problem = EASY[name]()
     optimum = PairwiseSolver(stopping=StoppingRule(violation=1e-7)).solve(problem).dual
     length = np.linalg.norm(problem.matrix.features().weights(optimum))
@@ -131,8 +131,8 @@ def test_is_deterministic_and_the_seed_matters():
     assert (first.weights != other.weights).any()
 
 
-def test_many_samples_little_work_on_weights_that_are_not_touched():
-    """Sparse rows with many features: features that no sample has keep weight 0, exactly."""
+def test_unused_features_have_zero_weights():
+    """Features without nonzero entries keep a weight of exactly 0."""
     random = np.random.default_rng(0)
     X = sparse.random_array((200, 100_000), density=1e-4, format="csr", rng=random)
     signs = np.where(random.normal(size=200) > 0, 1.0, -1.0)
@@ -160,8 +160,8 @@ def test_limits():
     assert StochasticSubgradientSolver(stopping=rule).solve(problem).status is Status.MAX_SECONDS
 
 
-def test_a_time_limit_is_heard_within_a_pass(monkeypatch):
-    monkeypatch.setattr("maxmargin.solvers.subgradient.stochastic_subgradient.STRETCH_VALUES", 30)
+def test_callback_can_stop_within_a_pass(monkeypatch):
+    monkeypatch.setattr("maxmargin.solvers.subgradient.stochastic_subgradient.CHUNK_VALUES", 30)
     problem = hinge(n=600)
     seen = []
     solver = StochasticSubgradientSolver(stopping=StoppingRule(violation=1e-12))
@@ -171,25 +171,26 @@ def test_a_time_limit_is_heard_within_a_pass(monkeypatch):
     assert certify(problem, solution.dual, solution.weights).primal < certify(problem, np.zeros(600)).primal
 
 
-def test_stretches_do_not_change_the_path(monkeypatch):
+def test_chunks_do_not_change_the_path(monkeypatch):
     problem = hinge()
     rule = StoppingRule(max_iterations=3)
     whole = StochasticSubgradientSolver(batch_size=4, stopping=rule).solve(problem)
-    monkeypatch.setattr("maxmargin.solvers.subgradient.stochastic_subgradient.STRETCH_VALUES", 50)
+    monkeypatch.setattr("maxmargin.solvers.subgradient.stochastic_subgradient.CHUNK_VALUES", 50)
     np.testing.assert_array_equal(
         StochasticSubgradientSolver(batch_size=4, stopping=rule).solve(problem).weights, whole.weights
     )
 
 
-def test_steps_that_are_too_long():
+def test_divergence_with_a_given_step_size_raises():
     with pytest.raises(ValueError, match="too long.*'trial'"):
         StochasticSubgradientSolver(step_size=StepSize.constant(10.0)).solve(squared())
 
 
-def test_a_misled_trial_recovers(monkeypatch):
+def test_recovers_from_a_bad_trial(monkeypatch):
     problem = squared()
     monkeypatch.setattr(
-        "maxmargin.solvers.subgradient.stochastic_subgradient.first_step", lambda *_: StepSize.decaying(1.0, 1.0 / 100)
+        "maxmargin.solvers.subgradient.stochastic_subgradient.choose_step_size",
+        lambda *_: StepSize.decaying(1.0, 1.0 / 100),
     )
     solution = StochasticSubgradientSolver(stopping=StoppingRule(relative_gap=1e-2)).solve(problem)
     assert solution.status is Status.CONVERGED
@@ -211,7 +212,7 @@ def test_options_are_checked():
 
 
 class TestStreams:
-    """A state that batches of a stream change."""
+    """A state that batches of a stream update."""
 
     def batches(self, count=10, size=50):
         X, signs = two_clouds(count * size, 4, 2.0, seed=3)
@@ -221,7 +222,7 @@ class TestStreams:
             yield c_classification.pose(matrix_of(X[part]), signs[part], np.full(size, 0.02))
         self.whole = c_classification.pose(matrix_of(X), signs, np.full(len(X), 0.02))
 
-    def test_a_stream_comes_near_to_the_optimum_of_all(self):
+    def test_stream_approaches_the_optimum_of_all_samples(self):
         batches = list(self.batches())
         state = StochasticSubgradientSolver().begin_stream(batches[0], samples=500)
         for _ in range(5):
@@ -233,7 +234,7 @@ class TestStreams:
         primal = 0.5 * weights @ weights + 0.02 * np.maximum(0, self.whole.linear * slack).sum()
         assert optimum.dual <= primal <= 1.05 * optimum.dual
 
-    def test_a_stored_state_goes_on_bit_for_bit(self):
+    def test_pickled_state_continues_bit_for_bit(self):
         batches = list(self.batches())
         state = StochasticSubgradientSolver(projection="ball").begin_stream(batches[0], samples=500)
         for batch in batches[:5]:
@@ -246,7 +247,7 @@ class TestStreams:
             np.testing.assert_array_equal(mine, yours)
         assert state.steps == other.steps == 5 * 17 + 5 * 17
 
-    def test_batches_are_cut_anywhere(self):
+    def test_batch_boundaries_do_not_matter(self):
         (whole,) = self.batches(count=1, size=60)
         X = whole.matrix.features().points.data
         one = StochasticSubgradientSolver().begin_stream(whole)
@@ -258,7 +259,7 @@ class TestStreams:
         np.testing.assert_array_equal(one.average()[0], two.average()[0])
         np.testing.assert_array_equal(one.average()[1], two.average()[1])
 
-    def test_one_class_streams_too(self):
+    def test_one_class_stream(self):
         problem = novelty()
         state = StochasticSubgradientSolver().begin_stream(problem)
         for _ in range(300):
@@ -268,8 +269,8 @@ class TestStreams:
         assert primal == pytest.approx(optimum.dual, rel=2e-2)
 
     @pytest.mark.parametrize("first", [1, 3])
-    def test_a_first_batch_that_says_little(self, first):
-        """One sample, or a few of one label, do not lead the choice of steps astray."""
+    def test_uninformative_first_batch(self, first):
+        """One sample, or a few with one label, are sufficient for the choice of the step size."""
         list(self.batches())
         X, signs = self.whole.matrix.features().points.data, self.whole.linear
         positive = np.flatnonzero(signs > 0)[:first]
@@ -284,14 +285,14 @@ class TestStreams:
         state = StochasticSubgradientSolver(average_from=1).begin_stream(hinge())
         assert not state.average()[0].any()
         state.update(hinge())
-        np.testing.assert_array_equal(state.average()[0], state.weights)  # nothing is averaged yet
+        np.testing.assert_array_equal(state.average()[0], state.weights)  # averaging has not begun
         state.start_average()
         state.update(hinge())
         assert (state.average()[0] != state.weights).any()
 
-    def test_other_features_are_an_error(self):
+    def test_other_features_raise(self):
         state = StochasticSubgradientSolver().begin_stream(hinge())
-        with pytest.raises(ValueError, match="50 features and 1 groups, but those before had 3 and 1"):
+        with pytest.raises(ValueError, match="50 features and 1 groups, but earlier ones had 3 and 1"):
             state.update(sparse_rows())
         with pytest.raises(ValueError, match="samples must be above 0"):
             StochasticSubgradientSolver().begin_stream(hinge(), samples=0)

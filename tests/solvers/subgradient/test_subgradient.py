@@ -1,4 +1,4 @@
-"""The batch subgradient method, the step sizes, and the bounds that both subgradient methods keep."""
+"""The batch subgradient method, step sizes, and the bounds of both subgradient methods."""
 
 import numpy as np
 import pytest
@@ -11,15 +11,14 @@ from maxmargin.formulations import c_classification
 from maxmargin.problems import Status, certify
 from maxmargin.problems.certificate import response
 from maxmargin.solvers import SOLVERS, PairwiseSolver, StepSize, StoppingRule, SubgradientSolver
-from maxmargin.solvers.subgradient.primal_bounds import PrimalBounds, responses_with_sums
-from maxmargin.solvers.subgradient.primal_method import PART, part_of
-from maxmargin.solvers.subgradient.step_sizes import best_by_trial
+from maxmargin.solvers.subgradient.primal_bounds import PrimalBounds, feasible_responses
+from maxmargin.solvers.subgradient.step_sizes import MAX_TRIAL_SAMPLES, best_step_by_trial, scaled_subsample
 from reference.quadratic_program import solve_quadratic_program
 
 
 @pytest.mark.parametrize("name", EASY)
 @pytest.mark.parametrize("solver", ["subgradient", "stochastic_subgradient"])
-def test_comes_near_to_the_optimum_and_proves_it(name, solver):
+def test_certified_relative_gap(name, solver):
     problem = EASY[name]()
     solution = SOLVERS[solver](stopping=StoppingRule(relative_gap=1e-2)).solve(problem)
     assert solution.status is Status.CONVERGED
@@ -34,8 +33,8 @@ def test_comes_near_to_the_optimum_and_proves_it(name, solver):
 
 @pytest.mark.parametrize("name", [name for name, make in LINEAR.items() if make().has_limit])
 @pytest.mark.parametrize("solver", ["subgradient", "stochastic_subgradient"])
-def test_what_is_proved_is_true_on_hard_problems(name, solver):
-    """Other solvers bring these to an end. Here some are too hard; then the bounds hold, and the status says so."""
+def test_bounds_hold_on_hard_problems(name, solver):
+    """Some are too hard for subgradient methods; then the bounds hold, and the status is that of the limit."""
     problem = LINEAR[name]()
     solution = SOLVERS[solver](stopping=StoppingRule(1e-9, relative_gap=1e-2, max_iterations=100)).solve(problem)
     certificate = certify(problem, solution.dual, solution.weights)
@@ -57,7 +56,7 @@ def test_reaches_the_optimum_of_a_generic_solver():
     assert certificate.dual == pytest.approx(value, rel=2e-5)
 
 
-def test_is_not_descent_and_keeps_the_best():
+def test_objective_may_increase_and_the_best_is_kept():
     problem = hinge(cost=1.0)
     bounds = PrimalBounds(problem, None)
     run = SubgradientSolver(step_size=StepSize.constant(0.02)).begin(bounds)
@@ -70,7 +69,7 @@ def test_is_not_descent_and_keeps_the_best():
     assert certify(problem, bounds.dual, bounds.weights).primal == pytest.approx(min(values), rel=1e-12)
 
 
-def test_a_step_comes_closer_to_the_optimum():
+def test_steps_reduce_the_distance_to_the_optimum():
     problem = hinge(cost=1.0)
     best = PairwiseSolver(stopping=StoppingRule(violation=1e-9)).solve(problem)
     optimum = problem.matrix.features().weights(best.dual)
@@ -83,8 +82,8 @@ def test_a_step_comes_closer_to_the_optimum():
 
 
 @pytest.mark.parametrize("name", EASY)
-def test_the_subgradient_is_one(name):
-    """P(v) ≥ P(w) + (w − Fᵀ b)·(v − w) for any v, where b are the responses with the right sums."""
+def test_subgradient_inequality(name):
+    """P(v) ≥ P(w) + (w − Fᵀ b)·(v − w) for any v, where b are the feasible responses."""
     problem = EASY[name]()
     rows, random = problem.matrix.features(), np.random.default_rng(0)
     bounds = PrimalBounds(problem, None)
@@ -93,15 +92,15 @@ def test_the_subgradient_is_one(name):
         if not rows.constant:
             w[-1] = v[-1] = 0.0
         here, there = bounds.evaluate(w), bounds.evaluate(v)
-        answers = responses_with_sums(problem, here.slack)
-        assert certify(problem, answers).infeasibility <= 1e-9 * (1 + np.abs(answers).max())
-        bound = here.primal + (w - rows.weights(answers)) @ (v - w)
+        responses = feasible_responses(problem, here.slack)
+        assert certify(problem, responses).infeasibility <= 1e-9 * (1 + np.abs(responses).max())
+        bound = here.primal + (w - rows.weights(responses)) @ (v - w)
         assert there.primal >= bound - 1e-9 * max(abs(bound), abs(there.primal))
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_the_lower_bound_never_falls(seed):
+def test_lower_bound_never_decreases(seed):
     random = np.random.default_rng(seed)
     problem = EASY[random.choice(["hinge", "squared", "two_groups", "novelty"])]()
     bounds = PrimalBounds(problem, random.normal(size=problem.size))
@@ -109,7 +108,7 @@ def test_the_lower_bound_never_falls(seed):
     for _ in range(5):
         slack = random.normal(size=problem.size)
         candidate = PrimalBounds(problem, response(problem, slack)).dual
-        bounds.offer(candidate, bounds.rows.weights(candidate))
+        bounds.combine(candidate, bounds.rows.weights(candidate))
         assert bounds.dual_value >= value
         value = bounds.dual_value
     certificate = certify(problem, bounds.dual)
@@ -129,16 +128,16 @@ def test_step_sizes():
 
 
 @pytest.mark.parametrize("best", [1e-6, 0.3, 1.0, 50.0])
-def test_trials_find_the_best_step(best):
-    found = best_by_trial(lambda step: np.inf if step > 1e3 * best else abs(np.log(step / best)), 1.0)
+def test_trials_find_the_best_step_within_a_factor(best):
+    found = best_step_by_trial(lambda step: np.inf if step > 1e3 * best else abs(np.log(step / best)), 1.0)
     assert best / 2 <= found <= best * 2
 
 
-def test_trials_leave_overflow_behind():
-    assert best_by_trial(lambda step: np.nan if step > 1e-5 else -step, 1.0) == pytest.approx(2.0**-17)
+def test_trials_recover_from_overflow():
+    assert best_step_by_trial(lambda step: np.nan if step > 1e-5 else -step, 1.0) == pytest.approx(2.0**-17)
 
 
-def test_inverse_time_is_the_average_of_responses():
+def test_inverse_time_averages_the_responses():
     """With steps 1/t the weights are those of the mean of the responses, as with 1/(λt) for the λ-scaled objective."""
     problem = squared()
     run = SubgradientSolver(step_size="inverse_time").begin(PrimalBounds(problem, None))
@@ -149,15 +148,15 @@ def test_inverse_time_is_the_average_of_responses():
     np.testing.assert_allclose(run.weights, np.mean(targets[:-1], axis=0), rtol=1e-12)
 
 
-def test_a_part_stands_for_the_whole():
-    problem = hinge(n=3 * PART)
-    part = part_of(problem, 0)
-    assert part.size == PART
+def test_subsample_represents_all_variables():
+    problem = hinge(n=3 * MAX_TRIAL_SAMPLES)
+    subsample = scaled_subsample(problem, 0)
+    assert subsample.size == MAX_TRIAL_SAMPLES
     weights = np.append(np.ones(3), 0.0)
-    whole, some = (PrimalBounds(p, None).evaluate(weights).primal for p in (problem, part))
+    whole, some = (PrimalBounds(p, None).evaluate(weights).primal for p in (problem, subsample))
     assert some == pytest.approx(whole, rel=0.1)
-    assert part_of(hinge(), 0).size == 60
-    assert part_of(two_groups(), 0, samples=600).upper.sum() == pytest.approx(10 * two_groups().upper.sum())
+    assert scaled_subsample(hinge(), 0).size == 60
+    assert scaled_subsample(two_groups(), 0, samples=600).upper.sum() == pytest.approx(10 * two_groups().upper.sum())
 
 
 def test_start_from_the_optimum_takes_no_steps():
@@ -169,7 +168,7 @@ def test_start_from_the_optimum_takes_no_steps():
     np.testing.assert_array_equal(solution.dual, optimum)
 
 
-def test_a_start_is_never_made_worse():
+def test_bounds_of_the_start_never_get_worse():
     problem = hinge(cost=1.0)
     start = PairwiseSolver(stopping=StoppingRule(violation=1e-2)).solve(problem).dual
     before = certify(problem, start)
@@ -188,23 +187,23 @@ def test_limits():
     assert solution.counters.iterations == 5
     assert SubgradientSolver(stopping=StoppingRule(max_seconds=0.0)).solve(problem).status is Status.MAX_SECONDS
     tight = StoppingRule(violation=1e-300)
-    assert SubgradientSolver(stopping=tight).solve(problem).counters.iterations == 1000  # a fit ends
+    assert SubgradientSolver(stopping=tight).solve(problem).counters.iterations == 1000
 
 
 def test_callback_sees_progress_and_can_stop():
     seen = []
 
-    def watch(progress):
+    def stop(progress):
         seen.append(progress)
         return True
 
-    solution = SubgradientSolver(stopping=StoppingRule(violation=1e-12)).solve(hinge(), callback=watch)
+    solution = SubgradientSolver(stopping=StoppingRule(violation=1e-12)).solve(hinge(), callback=stop)
     assert solution.status is Status.STOPPED
     assert seen[0].primal >= seen[0].dual
     assert seen[0].iteration >= 1
 
 
-def test_an_interrupt_leaves_a_valid_point():
+def test_interrupt_leaves_a_feasible_point():
     problem = novelty()
 
     def interrupt(progress):
@@ -215,15 +214,17 @@ def test_an_interrupt_leaves_a_valid_point():
     assert certify(problem, solution.dual, solution.weights).infeasibility <= 1e-12
 
 
-def test_steps_that_are_too_long():
+def test_divergence_with_a_given_step_size_raises():
     problem = squared()
     with pytest.raises(ValueError, match="too long.*'trial'"):
         SubgradientSolver(step_size=StepSize.constant(1e3)).solve(problem)
 
 
-def test_a_misled_trial_recovers(monkeypatch):
+def test_recovers_from_a_bad_trial(monkeypatch):
     problem = squared()
-    monkeypatch.setattr("maxmargin.solvers.subgradient.subgradient.first_step", lambda *_: StepSize.decaying(1e9, 1e6))
+    monkeypatch.setattr(
+        "maxmargin.solvers.subgradient.subgradient.choose_step_size", lambda *_: StepSize.decaying(1e9, 1e6)
+    )
     solution = SubgradientSolver().solve(problem)
     assert solution.status is Status.CONVERGED
     assert certify(problem, solution.dual, solution.weights).relative_gap <= 1e-2 * (1 + 1e-9)
@@ -236,7 +237,7 @@ def test_data_beyond_double_precision(solver):
     for broken in (X * 1e160, np.where(X > 1, np.nan, X)):
         with pytest.raises(ValueError, match="not finite.*scale the data"):
             SOLVERS[solver](stopping=rule).solve(c_classification.pose(matrix_of(broken), signs, costs))
-    problem = c_classification.pose(matrix_of(X * 1e80), signs, costs)  # squares can be computed, little else
+    problem = c_classification.pose(matrix_of(X * 1e80), signs, costs)  # only squares do not overflow
     solution = SOLVERS[solver](stopping=rule).solve(problem)
     assert solution.status is Status.MAX_ITERATIONS
     assert np.isfinite(certify(problem, solution.dual, solution.weights).primal)
@@ -255,7 +256,7 @@ def test_one_sample_one_label_no_features(solver):
         assert certify(problem, solution.dual, solution.weights).relative_gap <= 1e-2
 
 
-def test_unsupported_problems_say_what_works():
+def test_unsupported_problems_raise():
     with pytest.raises(ValueError, match="solver='subgradient'.*use 'block' or 'pairwise'"):
         SubgradientSolver().solve(overlapping())
     with pytest.raises(ValueError, match="finite costs"):
