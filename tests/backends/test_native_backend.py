@@ -1,0 +1,73 @@
+"""Operations of the native backend."""
+
+import numpy as np
+import pytest
+
+from maxmargin import _native
+from maxmargin.backends.native_backend import NativeState
+from maxmargin.formulations import c_classification
+from maxmargin.kernels import Gaussian, Points
+from maxmargin.matrices import KernelMatrix
+from maxmargin.problems import certify
+from reference import one_group as reference
+
+
+def posed(n, cost=1.0, fit_intercept=True):
+    random = np.random.default_rng(0)
+    signs = np.where(np.arange(n) % 2, 1.0, -1.0)
+    X = random.normal(size=(n, 6)) * 1.5 + 0.5 * signs[:, None]
+    matrix = KernelMatrix(Gaussian(0.1), Points(X))
+    return c_classification.pose(matrix, signs, np.full(n, float(cost)), fit_intercept)
+
+
+@pytest.mark.parametrize("n", [2, 5, 40, 130])
+def test_steps_on_single_precision_rows_are_those_of_the_twin(n):
+    problem = posed(n, cost=3.0)
+    matrix = problem.matrix.block(np.arange(n), np.arange(n)).astype(np.float32)
+    ridge = np.full(n, 0.01)
+    expected, dual = reference.steps(matrix, problem.linear, problem.lower, problem.upper, ridge, 1e-3, 60)
+    mine, gradient, path = np.zeros(n), problem.linear.copy(), []
+    for _ in range(len(expected)):
+        before = mine.copy()
+        _native.pairwise_steps(
+            _native.BoxProblem(
+                lower=problem.lower, upper=problem.upper, ridge=ridge, group=np.zeros(n, np.int32), groups=1
+            ),
+            _native.PairwiseState(
+                dual=mine, gradient=gradient, diagonal=matrix.diagonal().astype(float) + ridge, active=n
+            ),
+            _native.CachedRows(
+                storage=matrix, slot=np.arange(n), valid=np.full(n, n), last_use=np.zeros(n, np.int64), clock=0
+            ),
+            _native.PairSelection(rule=1, memory=np.full(4, -1), violation=np.inf),
+            _native.StepLimits(tolerance=1e-3, max_steps=1, max_seconds=10.0),
+        )
+        path.append((int(np.argmax(mine - before)), int(np.argmin(mine - before))))
+    assert path == expected
+    np.testing.assert_allclose(mine, dual, atol=1e-12)
+
+
+def test_closing_subproblems_updates_gradient_and_dual_value():
+    problem = posed(200, cost=3.0)
+    state = NativeState(problem, 10**8, 1)
+    state.set_dual(np.zeros(200))
+    outer = state.open_subproblem(np.arange(0, 200, 3))
+    part = outer.restricted(np.arange(10, 50))
+    state.open_subproblems.append(part)
+    part.pair_steps(1e-3, 10**6, 10.0)
+    state.close(part)
+    state.close(outer)
+    assert np.count_nonzero(state.dual) > 10
+    np.testing.assert_allclose(state.gradient, problem.gradient(state.dual), atol=1e-5)
+    np.testing.assert_allclose(outer.gradient, state.gradient[outer.variables], atol=1e-6)
+    value = 0.5 * state.dual @ (problem.linear + state.gradient)
+    assert state.dual_value == pytest.approx(value, rel=1e-6)
+
+
+def test_variables_in_no_group_violate_by_their_own_gradient():
+    """Not by the difference of two of them, which no step can act on: rounds without steps would never end."""
+    problem = posed(400, fit_intercept=False)
+    state = NativeState(problem, 2**20, 1)
+    state.set_dual(0.3 * problem.linear)
+    up, down = state.kkt_violations()
+    assert max(up.max(), down.max()) == pytest.approx(certify(problem, state.dual).violation, abs=1e-5)

@@ -1,0 +1,72 @@
+"""Selection of working sets, and the start at bounds."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from maxmargin.backends.selection import place_at_bounds, select_working_set
+from maxmargin.matrices import PrecomputedMatrix
+from maxmargin.problems import DualProblem
+
+
+def random_problem(size, groups=1, seed=0):
+    random = np.random.default_rng(seed)
+    dual = random.uniform(-1.0, 1.0, size)
+    dual[::2], dual[1::3] = -1.0, 1.0
+    free = np.flatnonzero(np.abs(dual) < 1.0)
+    state = SimpleNamespace(
+        dual=dual,
+        lower=np.full(size, -1.0),
+        upper=np.ones(size),
+        group=(np.arange(size) % groups).astype(np.int32),
+        groups=groups,
+        free=lambda: free,
+    )
+    up, down = random.normal(size=size), random.normal(size=size)
+    up[dual == 1.0] = down[dual == -1.0] = -np.inf
+    return state, up, down
+
+
+@pytest.mark.parametrize("groups", [1, 2, 20])
+@pytest.mark.parametrize("size", [2, 3, 10, 50, 500])
+def test_a_working_set_holds_the_most_violating_pair_and_no_variable_twice(groups, size):
+    state, up, down = random_problem(300, groups)
+    worst = int(np.argmax(np.maximum(up, down)))
+    most_up, most_down = int(np.argmax(up)), int(np.argmax(down))
+    working_set = select_working_set(state, up, down, size)
+    assert 2 <= len(working_set) <= size
+    assert len(np.unique(working_set)) == len(working_set)
+    if groups == 1:
+        assert {most_up, most_down} <= set(working_set)
+    elif groups == 20:
+        assert worst in working_set
+
+
+def test_half_of_a_working_set_are_free_variables():
+    state, up, down = random_problem(300)
+    free = set(state.free())
+    assert len(free) > 20
+    assert len(free & set(select_working_set(state, up, down, 20))) >= 10
+
+
+def problem_of(lower, upper, total):
+    size = len(lower)
+    matrix = PrecomputedMatrix(np.eye(size))
+    return DualProblem(matrix, np.zeros(size), lower=lower, upper=upper, total=np.array([total]))
+
+
+def test_place_at_bounds_fills_up_from_the_largest_slack():
+    signs = np.where(np.arange(100) % 2, 1.0, -1.0)
+    problem = problem_of(np.minimum(0.0, 2.0 * signs), np.maximum(0.0, 2.0 * signs), 0.0)
+    slack = np.random.default_rng(0).normal(size=100)
+    dual = place_at_bounds(problem, slack)
+    assert abs(dual.sum()) < 1e-12
+    assert ((problem.lower <= dual) & (dual <= problem.upper)).all()
+    assert ((dual > problem.lower) & (dual < problem.upper)).sum() <= 1
+    assert slack[dual == problem.upper].min() >= slack[dual == problem.lower].max()
+
+
+def test_place_at_bounds_with_a_total_that_rounds_below_the_sum_of_lower_bounds():
+    problem = problem_of(np.array([0.1, 0.2, 0.3]), np.ones(3), np.nextafter(0.6, 0))
+    np.testing.assert_allclose(place_at_bounds(problem, np.zeros(3)), [0.1, 0.2, 0.3])
