@@ -75,7 +75,7 @@ class TestData:
             ("", "nothing in it"),
             ("a,b\n", "no sample below it"),
             ("1\n2\n", "no column of features"),
-            ("1,2,a\n1,x,b\n", "line 2: 'x' in column '2' is no number"),
+            ("1,2,a\n1,x,b\n", "line 2: 'x' in column '2' is not a number"),
             ("1,2,a\n1,b\n", "line 2: 2 columns, but the first line has 3"),
             ("1,2,a\n1,nan,b\n", "line 2: the cell of column '2' is missing"),
         ],

@@ -68,7 +68,7 @@ def test_mistakes(folder, capsys):
     assert "there is no file nowhere" in err
     (folder / "cut").write_bytes(b"\x89MXMG\r\n\x1a")
     _, err = run(capsys, "info", "cut", code=1)
-    assert "cut off" in err
+    assert "truncated" in err
 
 
 def test_data_as_wide_as_numbers_go(folder, capsys):

@@ -1,7 +1,7 @@
-"""Model files that were damaged or crafted: a file, a source of chance, another file → a mutated file.
+"""Mutations of model files: functions of (file, random source, another file).
 
-Blind mutations change bytes, and the checksum notices nearly all. The others know the format: they recompute sizes and
-checksum, so that what they changed reaches the checks behind it.
+Blind mutations change bytes, which the checksum detects. The others recompute sizes and checksum, so that the changes
+reach the validation of the contents.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ DTYPES = [
 DTYPES += ["<U0", "<U99999999", "|V8", "<M8[s]", "", None, 8]
 SIDES = [0, 1, 2, 3, 5, 7, 64, -1, 2**31 - 1, 2**31, 2**40, 2**62, 2**63, 2**70, 1.0, None, True]
 NUMBERS = [-1, -128, 0, 1, 2, 3, 127, 2**15, 2**31 - 1, -(2**31), 2**62, -(2**62)]
-STRANGE = [
+UNEXPECTED_VALUES = [
     None, True, False, 0, 1, -1, 2, 7, 0.5, -0.0, 1e308, 2**31, 2**63, 10**400, "", "x", "precomputed", "linear", "ovo",
     [], {}, [0], {"float": "nan"}, {"float": "inf"}, {"float": "x"}, {"tuple": []}, {"tuple": [3, 2]}, {"dict": []},
     {"dict": [[[], 1]]}, {"dict": [[{"array": 0}, 1]]}, {"array": 0}, {"array": 1}, {"array": 2}, {"array": 3},
@@ -59,7 +59,7 @@ def split(file):
 def values_of(file):
     """Return all values in the header of a file."""
     header = json.loads(split(file)[0])
-    return [follow(header, path) for path in places(header)]
+    return [follow(header, path) for path in all_paths(header)]
 
 
 @cache
@@ -69,24 +69,24 @@ def table_of(file):
 
 
 def join(header, arrays, version=1):
-    """Return a file with right sizes and the right checksum."""
+    """Return a file with valid sizes and checksum."""
     text = header if isinstance(header, bytes) else json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % ALIGNMENT)
     start = struct.pack("<8sIIQQ", MAGIC, version, 0, len(text), PREFIX_BYTES + len(text) + len(arrays))
     return start + hashlib.sha256(start + text + arrays).digest() + text + arrays
 
 
-def places(value, path=()):
+def all_paths(value, path=()):
     """Return the paths to all values in a header."""
     found = [path] if path else []
     if isinstance(value, dict | list):
         for key in value if isinstance(value, dict) else range(len(value)):
-            found += places(value[key], (*path, key))
+            found += all_paths(value[key], (*path, key))
     return found
 
 
 def follow(value, path):
-    """Return what a path leads to."""
+    """Return the value at a path."""
     for key in path:
         value = value[key]
     return value
@@ -109,7 +109,7 @@ def splice(file, chance, other):
 
 
 def flip_header(file, chance, other):
-    """Change characters of the header, whatever they mean; sizes and checksum are right."""
+    """Change random characters of the header; sizes and checksum are valid."""
     text, arrays = split(file)
     text = bytearray(text)
     end = len(text.rstrip())
@@ -119,7 +119,7 @@ def flip_header(file, chance, other):
 
 
 def flip_arrays(file, chance, other):
-    """Change bytes or whole numbers of arrays; sizes and checksum are right."""
+    """Change bytes or numbers of arrays; sizes and checksum are valid."""
     text, arrays = split(file)
     arrays = bytearray(arrays)
     for _ in range(chance.choice([1, 1, 2, 4, 64])):
@@ -138,15 +138,15 @@ def flip_arrays(file, chance, other):
 
 
 def edit_header(file, chance, other):
-    """Replace, remove, rename or exchange values of the header; sizes and checksum are right."""
+    """Replace, remove, rename or exchange values of the header; sizes and checksum are valid."""
     text, arrays = split(file)
     header = json.loads(text)
     for _ in range(chance.choice([1, 1, 1, 2, 3])):
-        path = chance.choice(places(header))
+        path = chance.choice(all_paths(header))
         holder, key = follow(header, path[:-1]), path[-1]
         kind = chance.randrange(6)
         if kind == 0:
-            holder[key] = deepcopy(chance.choice(STRANGE))
+            holder[key] = deepcopy(chance.choice(UNEXPECTED_VALUES))
         elif kind in (1, 2):
             holder[key] = deepcopy(chance.choice(values_of((file, other)[kind - 1])))
         elif kind == 3:
@@ -162,7 +162,7 @@ def edit_header(file, chance, other):
 
 
 def edit_table(file, chance, other):
-    """Change entries of the table of arrays, often so that the number of bytes stays; sizes and checksum are right."""
+    """Change entries of the table of arrays, often keeping the number of bytes; sizes and checksum are valid."""
     text, arrays = split(file)
     header = json.loads(text)
     table = header["arrays"]
@@ -185,7 +185,7 @@ def edit_table(file, chance, other):
             first, second = chance.randrange(len(table)), chance.randrange(len(table))
             table[first], table[second] = table[second], table[first]
         else:
-            # Exchange what two names mean: often the same type, the wrong size.
+            # Exchange two arrays, often of the same type and different sizes.
             text = json.dumps(header["fitted"])
             first, second = chance.randrange(len(table)), chance.randrange(len(table))
             header["fitted"] = json.loads(
@@ -194,12 +194,12 @@ def edit_table(file, chance, other):
                 .replace('"array": -1}', f'"array": {second}}}')
             )
     if chance.random() < 0.5:
-        _lay_out(table)
+        _recompute_offsets(table)
     return join(header, arrays)
 
 
-def _lay_out(table):
-    """Make offsets follow from shapes, where these are numbers; more or fewer bytes than there are may result."""
+def _recompute_offsets(table):
+    """Recompute offsets from shapes, where these are numbers."""
     sizes = {
         "b1": 1,
         "i1": 1,
@@ -224,7 +224,7 @@ def _lay_out(table):
         end = entry["offset"] + size
 
 
-#: How many files each mutation makes in all.
+#: Number of files for each mutation.
 MUTATIONS = {
     flip_bytes: 34_000,
     cut_off: 15_000,

@@ -1,4 +1,4 @@
-"""Model files of LIBLINEAR both ways: its own reader and its own program are the judge."""
+"""LIBLINEAR model files in both directions, compared with LIBLINEAR's own reader and program."""
 
 import io
 import shutil
@@ -80,7 +80,7 @@ def decide(model, X, count):
 @pytest.mark.parametrize("bias", [-1, 0, 1, 2.5])
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("name", DATA)
-def test_their_file_here(name, solver, bias, tmp_path):
+def test_reading_liblinear_files(name, solver, bias, tmp_path):
     X, y, targets, new = samples(name)
     options = f"-s {SOLVERS[solver]} -B {-1 if solver == ONE_CLASS else bias} -q"
     problem = liblinearutil.problem((y if solver in CLASSIFIERS else targets).tolist(), X.tolist())
@@ -104,7 +104,7 @@ def test_their_file_here(name, solver, bias, tmp_path):
 
 @pytest.mark.parametrize("made", OURS)
 @pytest.mark.parametrize("name", DATA)
-def test_our_file_there(name, made, tmp_path):
+def test_liblinear_reads_our_files(name, made, tmp_path):
     X, y, targets, new = samples(name)
     model = OURS[made].fit(X, targets if "tube" in made else y)
     path = tmp_path / "our.model"
@@ -124,7 +124,7 @@ def test_our_file_there(name, made, tmp_path):
 @pytest.mark.skipif(LIBLINEAR_PREDICT is None, reason="needs liblinear-predict, of Debian's package liblinear-tools")
 @pytest.mark.parametrize("made", [made for made in OURS if made != "one class"])  # the program is older than that
 @pytest.mark.parametrize("name", DATA)
-def test_our_file_in_their_program(name, made, tmp_path):
+def test_liblinear_predict_with_our_files(name, made, tmp_path):
     X, y, targets, new = samples(name)
     model = OURS[made].fit(X, targets if "tube" in made else y)
     write_liblinear_model(model, tmp_path / "model")
@@ -135,7 +135,7 @@ def test_our_file_in_their_program(name, made, tmp_path):
     np.testing.assert_allclose(np.loadtxt(tmp_path / "out"), model.predict(new), rtol=1e-5, atol=1e-5)
 
 
-class TestWhatCanBeWritten:
+class TestWriting:
     def test_order_of_labels(self, tmp_path):
         for name in ("iris", "breast_cancer"):
             X, y, _, new = samples(name)
@@ -147,7 +147,7 @@ class TestWhatCanBeWritten:
                 assert found.labels.tolist() == labels.tolist()
                 np.testing.assert_array_equal(found.predict(new), model.predict(new))
                 np.testing.assert_array_equal(read_liblinear_model(tmp_path / "model").predict(new), model.predict(new))
-        with pytest.raises(ValueError, match="no other order"):
+        with pytest.raises(ValueError, match="permutation of the classes"):
             write_liblinear_model(model, tmp_path / "model", labels=[0, 5])
 
     def test_empty_samples_are_decided_alike(self, tmp_path):
@@ -166,23 +166,23 @@ class TestWhatCanBeWritten:
         np.testing.assert_array_equal(read_liblinear_model(tmp_path / "model").predict(new), model.predict(new))
 
     @pytest.mark.parametrize(
-        ("make", "sentence"),
+        ("make", "message"),
         [
             (lambda X, y: LinearSVC(), "not fitted yet"),
             (lambda X, y: LinearSVC(probability=True).fit(X, y), "probability=False"),
-            (lambda X, y: LinearSVC().fit(X, y.astype(str)), "LIBLINEAR's files are whole numbers"),
+            (lambda X, y: LinearSVC().fit(X, y.astype(str)), "labels in LIBLINEAR files must be 32-bit integers"),
             (lambda X, y: LinearSVR().fit(X, np.column_stack([y, -y])), "one output"),
             (lambda X, y: SVC().fit(X, y), "write_libsvm_model"),
         ],
     )
-    def test_what_cannot(self, make, sentence, tmp_path):
+    def test_unsupported_models(self, make, message, tmp_path):
         X, y, _, _ = samples("iris")
-        with pytest.raises(ModelFileError, match=sentence):
+        with pytest.raises(ModelFileError, match=message):
             write_liblinear_model(make(X, y), tmp_path / "model")
         assert not list(tmp_path.iterdir())
 
 
-class TestWhatIsRead:
+class TestReading:
     @pytest.mark.parametrize("solver", LOGISTIC)
     def test_logistic_regression_is_none_of_ours(self, solver):
         text = f"solver_type {solver}\nnr_class 2\nlabel 1 -1\nnr_feature 1\nbias -1\nw\n1\n".encode()

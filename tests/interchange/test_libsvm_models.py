@@ -1,4 +1,4 @@
-"""Model files of LIBSVM both ways: what its own reader and its own programs make of them is the judge."""
+"""LIBSVM model files in both directions, compared with LIBSVM's own reader and programs."""
 
 import io
 import shutil
@@ -87,7 +87,7 @@ def ours(name, machine, kernel, probability):
 
 
 @pytest.mark.parametrize(("name", "machine", "kernel", "probability"), CASES)
-def test_their_file_here(name, machine, kernel, probability, tmp_path):
+def test_reading_libsvm_files(name, machine, kernel, probability, tmp_path):
     path = tmp_path / "their.model"
     new = given(name, kernel)[3]
     judge = theirs(name, machine, kernel, probability, path)
@@ -152,7 +152,7 @@ def _is_won(model, new):
 
 
 @pytest.mark.parametrize(("name", "machine", "kernel", "probability"), CASES)
-def test_our_file_there(name, machine, kernel, probability, tmp_path):
+def test_libsvm_reads_our_files(name, machine, kernel, probability, tmp_path):
     path = tmp_path / "our.model"
     new = given(name, kernel)[3]
     model = ours(name, machine, kernel, probability)
@@ -192,7 +192,7 @@ def _predicted(model, again, new):
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("name", DATA)
-def test_our_file_in_their_program(name, machine, kernel, tmp_path):
+def test_svm_predict_with_our_files(name, machine, kernel, tmp_path):
     new = given(name, kernel)[3]
     first = ["0:1"] if kernel == "precomputed" else []
     lines = [" ".join(first + [f"{j + 1}:{value!r}" for j, value in enumerate(row)]) for row in new.tolist()]
@@ -222,7 +222,7 @@ def run_predict(folder, *options):
     return (folder / "out").read_text().splitlines()
 
 
-class TestWhatCanBeWritten:
+class TestWriting:
     def test_order_of_labels(self, tmp_path):
         X, y, _, new = samples("sparse")
         model = SVC(probability=True).fit(X, y)
@@ -232,7 +232,7 @@ class TestWhatCanBeWritten:
         again = read_libsvm_model(file)
         np.testing.assert_array_equal(again.predict(new), model.predict(new))
         np.testing.assert_allclose(again.predict_proba(new), model.predict_proba(new), rtol=1e-12)
-        with pytest.raises(ValueError, match="no other order"):
+        with pytest.raises(ValueError, match="permutation of the classes"):
             write_libsvm_model(model, file, labels=[1, 2, 3, 4])
 
     @pytest.mark.parametrize("kernel", [Gaussian(0.3), Linear(), Polynomial(2, 0.5, 1.0), Sigmoid(0.1, -0.2)])
@@ -277,7 +277,7 @@ class TestWhatCanBeWritten:
         np.testing.assert_allclose(again.coef_.toarray(), model.coef_.toarray(), atol=1e-12)
 
     @pytest.mark.parametrize(
-        ("make", "sentence"),
+        ("make", "message"),
         [
             (lambda X, y: SVC(), "not fitted yet"),
             (lambda X, y: SVC(multi_class="ovr").fit(X, y), "multi_class='ovo'"),
@@ -285,15 +285,15 @@ class TestWhatCanBeWritten:
             (lambda X, y: SVC(kernel=Laplacian(0.5)).fit(X, y), "no kernel Laplacian"),
             (lambda X, y: SVC(kernel=Gaussian(0.5) + Linear()).fit(X, y), "no kernel Sum"),
             (lambda X, y: SVC().fit(X, y.astype(str)), "LabelEncoder"),
-            (lambda X, y: SVC().fit(X, y + 2**40), "whole numbers"),
+            (lambda X, y: SVC().fit(X, y + 2**40), "32-bit integers"),
             (lambda X, y: SVR().fit(X, np.column_stack([y, -y])), "one output"),
             (lambda X, y: LinearSVC().fit(X, y), "write_liblinear_model"),
-            (lambda X, y: SVDD().fit(X), "no model like SVDD"),
+            (lambda X, y: SVDD().fit(X), "cannot represent SVDD"),
         ],
     )
-    def test_what_cannot(self, make, sentence, tmp_path):
+    def test_unsupported_models(self, make, message, tmp_path):
         X, y, _, _ = samples("iris")
-        with pytest.raises(ModelFileError, match=sentence):
+        with pytest.raises(ModelFileError, match=message):
             write_libsvm_model(make(X, y), tmp_path / "model")
         assert not list(tmp_path.iterdir())
 
@@ -304,7 +304,7 @@ class TestWhatCanBeWritten:
         np.testing.assert_array_equal(read_libsvm_model(tmp_path / "model").predict(new), model.predict(new))
 
 
-class TestWhatIsRead:
+class TestReading:
     def test_one_class_of_classification(self, tmp_path):
         svmutil.svm_save_model(str(tmp_path / "model"), libsvm.train(np.eye(2), [5, 5], "-s 0"))
         model = read_text(tmp_path / "model")
@@ -358,7 +358,7 @@ class TestWhatIsRead:
         with pytest.raises(ValueError, match="4 features, but n_features is 2"):
             read_libsvm_model(tmp_path / "model", n_features=2)
         write_libsvm_model(SVC(kernel="precomputed").fit(X @ X.T, y), tmp_path / "model")
-        with pytest.raises(ValueError, match="the model uses that with sample"):
+        with pytest.raises(ValueError, match="the model uses training sample"):
             read_text(tmp_path / "model").decision_values(np.eye(3))
 
     def test_no_probabilities(self):

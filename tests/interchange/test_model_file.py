@@ -1,4 +1,4 @@
-"""What is saved comes back: every estimator, kernel and kind of label, bit for bit, with its proof."""
+"""Exact round trips of every estimator, kernel and type of label, with certificates."""
 
 import dataclasses
 import io
@@ -102,7 +102,7 @@ def assert_same(found, expected):
 
 
 def assert_same_model(found, expected, X):
-    """Compare what two models are and do."""
+    """Compare attributes and predictions of two models."""
     assert type(found) is type(expected)
     assert_same(found.get_params(deep=False), expected.get_params(deep=False))
     ours, theirs = vars(found), vars(expected)
@@ -127,7 +127,7 @@ def test_every_estimator_is_tested():
     assert set(estimators.__all__) - set(fitted_schema.ESTIMATORS) == {"OnlineSVC", "OnlineOneClassSVM"}  # for pickle
 
 
-def test_every_kernel_and_solver_has_a_word():
+def test_every_kernel_and_solver_is_registered():
     exported = [getattr(kernels, name) for name in kernels.__all__] + [
         getattr(solvers, name) for name in solvers.__all__
     ]
@@ -298,7 +298,7 @@ def test_labels_and_class_weights(labels):
         assert loaded.score(X, y) == model.score(X, y)
 
 
-def test_names_of_features():
+def test_feature_names():
     X, y = samples()
     frame = pd.DataFrame(X, columns=["größe", "b", "c"])
     model = SVR().fit(frame, y)
@@ -308,7 +308,7 @@ def test_names_of_features():
         loaded.predict(frame.rename(columns={"b": "d"}))
 
 
-def test_parameters_of_all_kinds():
+def test_parameters_of_all_types():
     X, y = samples()
     own = solvers.PairwiseSolver("maximum_gain", stopping=solvers.StoppingRule(1e-5, max_iterations=10**6))
     model = SVC(C=np.inf, kernel=Gaussian(300.0), random_state=7, solver=own, tol=np.float32(0.01), n_jobs=np.int64(2))
@@ -345,7 +345,7 @@ def test_a_proof_that_was_never_possible():
         _ = loaded.certificate_
 
 
-def test_a_loaded_model_goes_on_from_where_it_was():
+def test_warm_start_of_a_loaded_model():
     X, y = samples(200)
     for model in (SVC(C=100.0, warm_start=True), SVR(C=100.0, warm_start=True)):
         steps = np.sum(model.fit(X, y).n_iter_)
@@ -354,7 +354,7 @@ def test_a_loaded_model_goes_on_from_where_it_was():
         assert loaded.certificate_ if isinstance(model, SVR) else loaded.certificate_[0]
 
 
-def test_loaded_models_are_like_others():
+def test_loaded_models_can_be_pickled_saved_and_cloned():
     X, y = samples()
     model = SVC().fit(X, y)
     loaded = pickle.loads(pickle.dumps(round_trip(model)))
@@ -383,7 +383,7 @@ def test_paths_and_files(tmp_path):
         load(tmp_path / "nowhere")
 
 
-def test_writing_is_all_or_nothing(tmp_path, monkeypatch):
+def test_writing_is_atomic(tmp_path, monkeypatch):
     X, y = samples()
     path = tmp_path / "model"
     save(SVC().fit(X, y), path)
@@ -399,7 +399,7 @@ def test_writing_is_all_or_nothing(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["model"]
 
 
-def test_links_are_followed(tmp_path):
+def test_symbolic_links_are_followed(tmp_path):
     X, y = samples()
     (tmp_path / "link").symlink_to(tmp_path / "model")
     save(SVC().fit(X, y), tmp_path / "link")
@@ -415,19 +415,19 @@ def test_importing_does_not_load_onnx():
 
 
 class Own(SVC):
-    """An estimator that nobody knows."""
+    """An estimator outside the package."""
 
 
-class TestWhatAFileDoesNotHold:
+class TestUnsupported:
     @pytest.mark.parametrize(
         ("model", "message"),
         [
-            (SVC(kernel=lambda A, B: A @ B.T), "kernel of SVC .* fit with a kernel by its name"),
+            (SVC(kernel=lambda A, B: A @ B.T), "kernel of SVC .* fit with a kernel name"),
             (SVC(kernel=Linear() + FunctionKernel(lambda A, B: A @ B.T)), "kernel of SVC .*maxmargin.kernels"),
             (SVC(callback=print), r"callback of SVC .* set_params\(callback=None\)"),
             (SVC(random_state=np.random.RandomState(0)), r"random_state of SVC .*RandomState.*random_state=None"),
             (SVC(kernel=sum([Gaussian(1.0)] * 90, start=Linear())), "nested deeper than 64"),
-            (Own(), "Own is no estimator that model files know; those are .*SVC"),
+            (Own(), "Own cannot be stored in a model file, only .*SVC"),
         ],
     )
     def test_parameters(self, model, message, tmp_path):
@@ -437,11 +437,11 @@ class TestWhatAFileDoesNotHold:
             save(model, tmp_path / "model")
         assert os.listdir(tmp_path) == []
 
-    def test_models_that_are_not_fitted(self):
+    def test_unfitted_models(self):
         with pytest.raises(ModelFileError, match="SVC is not fitted"):
             save(SVC(), io.BytesIO())
 
-    def test_attributes_of_others(self):
+    def test_foreign_attributes(self):
         X, y = samples()
         model = SVC().fit(X, y)
         model.note = "mine"
@@ -456,14 +456,14 @@ class TestWhatAFileDoesNotHold:
         with pytest.raises(ModelFileError, match="do not know what a fitted SVC consists of"):
             save(model, io.BytesIO())
 
-    def test_labels_that_are_dates(self):
+    def test_date_labels(self):
         X, y = samples()
         model = SVC().fit(X, y)
         model.classes_ = np.array(["2020-01-01", "2020-01-02", "2020-01-03"], dtype="datetime64[D]")
-        with pytest.raises(ModelFileError, match="classes_ of SVC holds an array or scalar of datetime64"):
+        with pytest.raises(ModelFileError, match="classes_ of SVC is an array or scalar of datetime64"):
             save(model, io.BytesIO())
 
-    def test_attributes_that_were_tampered_with(self):
+    def test_inconsistent_attributes(self):
         X, y = samples()
         model = SVC().fit(X, y)
         model.dual_coef_ = model.dual_coef_[:, 1:]

@@ -1,4 +1,4 @@
-"""Notes beside a model in its file: what they may be, and that nothing else gets in."""
+"""Notes in model files: round trip and validation."""
 
 import io
 import json
@@ -19,7 +19,7 @@ def file_of(notes=None):
     return file
 
 
-def test_they_come_back_and_the_model_is_the_same():
+def test_round_trip():
     notes = {"data": "größe.csv", "rows": 2, "seconds": 0.1, "": ""}
     assert read_notes(file_of(notes)) == notes
     assert load(file_of(notes)).predict([[0.9]]) == [1]
@@ -28,13 +28,13 @@ def test_they_come_back_and_the_model_is_the_same():
 
 
 @pytest.mark.parametrize("notes", [{"a": None}, {"a": [1]}, {"a": float("nan")}, {"a": True}, {1: "a"}])
-def test_only_words_and_numbers(notes):
+def test_only_strings_and_numbers(notes):
     with pytest.raises(ModelFileError, match="notes of a model file must be strings and finite numbers by name"):
         file_of(notes)
 
 
 @pytest.mark.parametrize("notes", [[], "text", {"a": {"b": 1}}, {"a": None}, None])
-def test_crafted_notes_are_refused(notes):
+def test_crafted_notes_are_rejected(notes):
     whole = file_of().read()
     size = PREFIX.unpack_from(whole)[3]
     header = json.loads(whole[PREFIX_BYTES : PREFIX_BYTES + size]) | {"notes": notes}

@@ -1,4 +1,4 @@
-"""Graphs that agree with `predict` and `decision_function`, as onnxruntime computes them."""
+"""ONNX graphs evaluated by onnxruntime agree with `predict` and `decision_function`."""
 
 import io
 import sys
@@ -117,7 +117,7 @@ def test_several_outputs(kernel):
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_linear_machines(form):
+def test_linear_estimators(form):
     X = samples()
     rows = form(X)
     for classes in (2, 3):
@@ -135,14 +135,14 @@ def test_linear_machines(form):
 
 @pytest.mark.parametrize("classes", [2, 3, 4, 7])
 @pytest.mark.parametrize("options", [{}, {"break_ties": True}, {"decision_function_shape": "ovo"}], ids=str)
-def test_votes_among_classes(classes, options):
+def test_voting(classes, options):
     X = samples(300, 2)
     y = np.random.default_rng(1).integers(0, classes, len(X))  # noise: many samples without a clear winner
     model = SVC(gamma=5.0, C=10.0, **options).fit(X, y)
     assert_agrees(model, samples(3000, 2, seed=2))
 
 
-def test_the_first_of_equals_wins():
+def test_ties_of_votes():
     X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     model = SVC(kernel="linear").fit(X, [10, 20, 30])
     model.dual_coef_, model.intercept_ = np.zeros_like(model.dual_coef_), np.array([1.0, -1.0, 1.0])
@@ -218,13 +218,13 @@ class TestErrors:
     @pytest.mark.parametrize("kernel", [lambda A, B: A @ B.T, Own(1.0), Linear() + Own(1.0)])
     def test_kernels_without_operators(self, kernel):
         X = samples()
-        with pytest.raises(ValueError, match="has no ONNX operators; those of maxmargin.kernels"):
+        with pytest.raises(ValueError, match="cannot be exported to ONNX; use a kernel of maxmargin.kernels"):
             to_onnx(SVR(kernel=kernel).fit(X, X[:, 0]))
 
     def test_what_is_no_fitted_estimator(self):
         with pytest.raises(ValueError, match="SVC is not fitted"):
             to_onnx(SVC())
-        with pytest.raises(ValueError, match="Gaussian has no ONNX graph"):
+        with pytest.raises(ValueError, match="Gaussian cannot be exported to ONNX"):
             to_onnx(Gaussian(1.0))
 
     def test_other_types(self):
@@ -240,7 +240,7 @@ class TestErrors:
             to_onnx(model)
 
 
-def test_probabilities_have_no_graph():
+def test_probabilities_cannot_be_exported():
     X = samples()
     model = SVC(probability=True).fit(X, labels(X, 3))
     with pytest.raises(ValueError, match=r"set_params\(probability=False\)"):

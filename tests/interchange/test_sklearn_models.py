@@ -1,4 +1,4 @@
-"""scikit-learn's machines as ours and ours as scikit-learn's: the same decision values without training again."""
+"""Conversion between scikit-learn's estimators and ours: equal decision values without training."""
 
 import pickle
 
@@ -94,7 +94,7 @@ class TestKernels:
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(("name", "parameters"), LINEAR)
-def test_linear_machines(name, parameters, classes):
+def test_linear_estimators(name, parameters, classes):
     X, y, new = data(classes, "linear", "dense", name)
     theirs = getattr(sklearn.svm, name)(**parameters).fit(X, y)
     ours = from_sklearn(theirs)
@@ -118,7 +118,7 @@ def test_probabilities(name, classes):
     np.testing.assert_allclose(to_sklearn(own).predict_proba(new), own.predict_proba(new), atol=0.01)
 
 
-def test_kernel_objects_and_what_scikit_learn_cannot_train():
+def test_kernel_objects_and_losses_that_sklearn_cannot_train():
     X, y, new = samples(3)
     targets = np.sin(5.0 * X[:, 0])
     for made in (
@@ -132,7 +132,7 @@ def test_kernel_objects_and_what_scikit_learn_cannot_train():
         assert_same(to_sklearn(made.fit(X, targets)), made, new)
 
 
-def test_names_of_features():
+def test_feature_names():
     pandas = pytest.importorskip("pandas")
     X, y, new = samples(2)
     frame = pandas.DataFrame(X, columns=[f"f{j}" for j in range(X.shape[1])])
@@ -143,7 +143,7 @@ def test_names_of_features():
         ours.predict(new)
 
 
-def test_a_copy():
+def test_arrays_are_copied():
     X, y, new = samples(3)
     theirs = sklearn.svm.SVC().fit(X, y)
     ours = from_sklearn(theirs)
@@ -153,28 +153,28 @@ def test_a_copy():
     np.testing.assert_array_equal(ours.predict(new), expected)
 
 
-def test_what_cannot_be_converted():
+def test_unsupported_models():
     X, y, _ = samples(3)
-    for model, sentence in (
+    for model, message in (
         (sklearn.svm.SVC(), "not fitted"),
         (sklearn.svm.LinearSVC(), "not fitted"),
         (LogisticRegression().fit(X, y), "LogisticRegression cannot be converted"),
         (maxmargin.SVC().fit(X, y), "SVC cannot be converted"),
-        (sklearn.svm.SVC(kernel=lambda A, B: A @ B.T).fit(X, y), "kernel that is a function"),
+        (sklearn.svm.SVC(kernel=lambda A, B: A @ B.T).fit(X, y), "for a kernel function"),
     ):
-        with pytest.raises(ValueError, match=sentence):
+        with pytest.raises(ValueError, match=message):
             from_sklearn(model)
-    for model, sentence in (
+    for model, message in (
         (maxmargin.SVC(), "not fitted"),
-        (maxmargin.SVDD().fit(X), "no machine like SVDD"),
+        (maxmargin.SVDD().fit(X), "no counterpart of SVDD"),
         (maxmargin.SVR().fit(X, X[:, :2]), "one output"),
         (maxmargin.LinearSVC(probability=True).fit(X, y), "probability=False"),
     ):
-        with pytest.raises(ValueError, match=sentence):
+        with pytest.raises(ValueError, match=message):
             to_sklearn(model)
-    for model, sentence in (
-        (maxmargin.SVC(multi_class="ovr").fit(X, y), "scikit-learn tells classes apart in pairs"),
+    for model, message in (
+        (maxmargin.SVC(multi_class="ovr").fit(X, y), "scikit-learn uses one-vs-one"),
         (maxmargin.SVC(kernel=Laplacian(1.0)).fit(X, y), "no kernel Laplacian"),
     ):
-        with pytest.raises(ModelFileError, match=sentence):
+        with pytest.raises(ModelFileError, match=message):
             to_sklearn(model)

@@ -1,4 +1,4 @@
-"""Model files of SVMlight: values by the formulas of its manual."""
+"""SVMlight model files: decision values by the formulas of its manual."""
 
 import io
 
@@ -53,45 +53,48 @@ def test_values(code, version):
     assert classifier.n_support_.tolist() == [3, 1]
     np.testing.assert_allclose(classifier.decision_function(X), expected(code, X), atol=1e-12)
     np.testing.assert_array_equal(classifier.predict(X), np.where(expected(code, X) > 0, 1, -1))
-    regressor = read_svmlight_model(file(code), machine="regression", n_features=5)
+    regressor = read_svmlight_model(file(code), task="regression", n_features=5)
     assert isinstance(regressor, SVR)
     np.testing.assert_allclose(regressor.predict(X), expected(code, X), atol=1e-12)
 
 
-def test_a_linear_machine_is_one_vector():
+def test_linear_model_with_one_vector():
     model = read_svmlight_model(file(0, [(1.0, {1: 2.0, 3: -1.0})], threshold=-1.5, highest=3))
     np.testing.assert_allclose(model.decision_function([[1.0, 5.0, 0.5]]), [2.0 - 0.5 + 1.5])
     np.testing.assert_allclose(model.coef_, [[2.0, 0.0, -1.0]])
 
 
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    ("change", "message"),
     [
         (lambda text: text.replace(b"SVM-light", b"SVM-heavy"), "line 1: .* starts with SVM-light"),
         (lambda text: b"", "line 1: "),
-        (lambda text: text.split(b"100 #")[0], "line 8: .*ends before its header"),
-        (lambda text: text.replace(b"2 # kernel type", b"4 # kernel type"), "line 2: .*user's own"),
+        (lambda text: text.split(b"100 #")[0], "line 8: the header is incomplete"),
+        (lambda text: text.replace(b"2 # kernel type", b"4 # kernel type"), "line 2: .*user-defined"),
         (lambda text: text.replace(b"2 # kernel type", b"7 # kernel type"), "line 2: .*from 0 to 4"),
         (lambda text: text.replace(b"2 # kernel type", b"# kernel type"), "line 2: .*one value"),
         (lambda text: text.replace(b"3 # kernel", b"-3 # kernel"), "line 3: "),
         (lambda text: text.replace(b"0.25 # kernel", b"nan # kernel"), "line 4: .*finite number"),
         (lambda text: text.replace(b"0.25 # kernel", b"-1 # kernel"), "line 4: .*at least 0"),
         (lambda text: text.replace(b"5 # number of support", b"50 # number of support"), "ends after 4 .* 49"),
-        (lambda text: text.replace(b"5 # number of support", b"3 # number of support"), "line 14: .*more behind"),
-        (lambda text: text.replace(b"2:1 #", b"0:1 #"), "line 13: .*count from 1"),
-        (lambda text: text.replace(b"2:1 #", b"2:1 2:3 #"), "line 13: .*ascend"),
+        (
+            lambda text: text.replace(b"5 # number of support", b"3 # number of support"),
+            "line 14: there are lines after",
+        ),
+        (lambda text: text.replace(b"2:1 #", b"0:1 #"), "line 13: .*start at 1"),
+        (lambda text: text.replace(b"2:1 #", b"2:1 2:3 #"), "line 13: .*ascending"),
         (lambda text: text.replace(b"2:1 #", b"2:x #"), "line 13: .*index:value"),
         (lambda text: text.replace(b"-0.4 2", b"many 2"), "line 13: a coefficient"),
-        (lambda text: text.replace(b"2:1 #", b"2:1e999 #"), "line 13: .*too large"),
+        (lambda text: text.replace(b"2:1 #", b"2:1e999 #"), "line 13: .*overflows"),
     ],
 )
-def test_wrong_files(change, sentence):
+def test_malformed_files(change, message):
     text = file().getvalue()
     assert change(text) != text
-    with pytest.raises(ModelFileError, match=sentence):
+    with pytest.raises(ModelFileError, match=message):
         read_svmlight_model(io.BytesIO(change(text)))
 
 
-def test_wrong_machine():
+def test_invalid_task():
     with pytest.raises(ValueError, match="'classification' or 'regression'"):
-        read_svmlight_model(file(), machine="ranking")
+        read_svmlight_model(file(), task="ranking")

@@ -1,4 +1,4 @@
-"""Text of other programs' model files, damaged or crafted: lines, a source of chance, other lines → a mutated file."""
+"""Mutations of text model files: functions of (lines, random source, lines of another file)."""
 
 WORDS = [
     *b"nan -nan inf -inf infinity 1e999 -1e999 1e-999 0x10 1_0 1e . - + : 1: :1 1:2:3 0:1 -1:1 1,5 1d5".split(),
@@ -47,7 +47,7 @@ def change_lines(lines, chance, other):
 
 
 def change_words(lines, chance, other):
-    """Replace, remove or add words of lines; counts stay what they were."""
+    """Replace, remove or add words of lines without changing counts."""
     lines = list(lines)
     for _ in range(chance.choice([1, 1, 1, 2, 4])):
         k = chance.randrange(min(len(lines), 16)) if chance.random() < 0.7 else chance.randrange(len(lines))
@@ -63,5 +63,5 @@ def change_words(lines, chance, other):
     return b"\n".join(lines) + b"\n"
 
 
-#: How many files each mutation makes in all.
+#: Number of files for each mutation.
 MUTATIONS = {flip_bytes: 10_000, cut_off: 25_000, splice: 30_000, change_lines: 20_000, change_words: 15_000}

@@ -1,6 +1,16 @@
-"""Models that leave the process: our own safe file, ONNX, and other programs' files."""
+"""Model files: our own safe format, ONNX, and formats of other programs.
+
+- `model_file`: `save`, `load`, `read_notes`; `array_table`, `value_encoding` and `class_registry` encode arrays, values
+  and objects, `fitted_schema` and `schema_types` validate fitted attributes
+- `libsvm`, `liblinear_model`, `svmlight_model`: text formats, parsed by `model_text` and `support_vector_lines`
+- `sklearn_models`: conversion from and to scikit-learn
+- `onnx_export`, `onnx_graph`: export to ONNX
+- `atomic_write`: replace files atomically; `errors`: `ModelFileError`
+
+Public: the names in ``__init__.pyi``.
+"""
 
 import lazy_loader as _lazy
 
-# The names stand in __init__.pyi. Those that read and write text need no estimators, and do not wait for scikit-learn.
+# The names are in __init__.pyi; text files can be read and written without importing scikit-learn.
 __getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

@@ -1,10 +1,10 @@
-"""The arrays of a model file: a table in the header, and their raw little-endian bytes one after the other.
+"""The arrays of a model file: a table in the header, followed by their little-endian bytes.
 
     entry   {"dtype": "<f8", "shape": [3, 2], "order": "C", "offset": 128}
     bytes   entry 0, padding to a multiple of 64, entry 1, padding, …, last entry
 
-Offsets count from the end of the header. They follow from dtypes and shapes, and are only there to be compared: arrays
-cannot overlap, leave gaps, or claim more bytes than the file has. Kinds of numbers come from a closed list.
+Offsets count from the end of the header. They follow from dtypes and shapes and are stored for validation: arrays
+cannot overlap, leave gaps, or exceed the file. Only the dtypes listed here are allowed.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ from numpy.typing import NDArray
 
 from maxmargin.interchange.errors import ModelFileError
 
-#: Where arrays start, counted from the start of the file: whole lines of the processor's cache.
+#: Arrays are aligned to cache lines, counted from the start of the file.
 ALIGNMENT = 64
 
-#: Truth values, whole numbers and floating-point numbers, as numpy writes their types; beside them strings, "<U7".
+#: Allowed NumPy dtypes: booleans, integers and floats; and strings such as "<U7".
 DTYPES = frozenset(["|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8"])
 STRINGS = re.compile(r"<U[1-9][0-9]{0,7}")
 
-#: The most dimensions that an array has.
-DIMENSIONS = 4
+#: Maximum number of dimensions of an array.
+MAX_DIMENSIONS = 4
 
 
 def aligned(size: int) -> int:
-    """Return the next multiple of the alignment."""
+    """Round a size up to a multiple of the alignment."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 class ArrayWriter:
-    """Collects arrays for a file. One that is met twice is stored once."""
+    """Collect the arrays of a file; an array that is added twice is stored once."""
 
     def __init__(self) -> None:
-        self.size = 0  # bytes of all
+        self.size = 0  # total size in bytes
         self._arrays: list[NDArray[Any]] = []
         self._offsets: list[int] = []
         self._numbers: dict[int, int] = {}
 
     @staticmethod
-    def holds(array: NDArray[Any]) -> bool:
-        """Whether a file can hold the array."""
-        return known(array.dtype.newbyteorder("<").str) and array.ndim <= DIMENSIONS
+    def supports(array: NDArray[Any]) -> bool:
+        """Return whether a file can store the array."""
+        return is_allowed(array.dtype.newbyteorder("<").str) and array.ndim <= MAX_DIMENSIONS
 
     def add(self, array: NDArray[Any]) -> int:
-        """Return the number of the array in the table."""
+        """Return the index of the array in the table."""
         if id(array) not in self._numbers:
             self._numbers[id(array)] = len(self._arrays)
             self._arrays.append(array)
@@ -59,7 +59,7 @@ class ArrayWriter:
         return self._numbers[id(array)]
 
     def table(self) -> list[dict[str, Any]]:
-        """Return the entries for the header."""
+        """Return the table for the header."""
         return [
             {
                 "dtype": array.dtype.newbyteorder("<").str,
@@ -71,7 +71,7 @@ class ArrayWriter:
         ]
 
     def pieces(self) -> Iterator[bytes | memoryview]:
-        """Yield the bytes of all arrays, with what pads them."""
+        """Yield the bytes of all arrays with padding."""
         end = 0
         for array, offset in zip(self._arrays, self._offsets, strict=True):
             yield bytes(offset - end)
@@ -81,34 +81,34 @@ class ArrayWriter:
             end = offset + array.nbytes
 
 
-def known(dtype: Any) -> bool:
-    """Whether a kind of numbers or strings is on the closed list."""
+def is_allowed(dtype: Any) -> bool:
+    """Return whether a dtype is allowed."""
     return isinstance(dtype, str) and (dtype in DTYPES or STRINGS.fullmatch(dtype) is not None)
 
 
 def read_arrays(table: Any, data: memoryview) -> list[NDArray[Any]]:
-    """Return copies of all arrays; every entry of the table is checked before a byte is touched."""
+    """Return copies of all arrays; each entry of the table is validated before its bytes are read."""
     if not isinstance(table, list):
         raise ModelFileError("the table of arrays is not a list")
     arrays, end = [], 0
     for number, entry in enumerate(table):
         if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "order", "offset"}:
-            raise ModelFileError(f"array {number}: its entry in the table must have dtype, shape, order and offset")
-        if not known(entry["dtype"]):
-            raise ModelFileError(f"array {number}: its dtype is none that a model file holds")
+            raise ModelFileError(f"array {number}: its table entry must have dtype, shape, order and offset")
+        if not is_allowed(entry["dtype"]):
+            raise ModelFileError(f"array {number}: its dtype is not allowed in model files")
         dtype = np.dtype(entry["dtype"])
         shape = _checked_shape(number, entry["shape"], dtype.itemsize)
         if entry["order"] not in ("C", "F"):
             raise ModelFileError(f"array {number}: its order is neither 'C' nor 'F'")
         start, size = aligned(end), dtype.itemsize * math.prod(shape)
         if type(entry["offset"]) is not int or entry["offset"] != start:
-            raise ModelFileError(f"array {number}: it must start at byte {start} of the arrays")
+            raise ModelFileError(f"array {number}: its offset must be {start}")
         if size > len(data) - start:
-            raise ModelFileError(f"array {number}: it takes more bytes than the file has")
+            raise ModelFileError(f"array {number}: it exceeds the end of the file")
         arrays.append(_copied(number, dtype, shape, entry["order"], data[start : start + size]))
         end = start + size
     if end != len(data):
-        raise ModelFileError("there are bytes behind the last array")
+        raise ModelFileError("there are bytes after the last array")
     return arrays
 
 
@@ -117,10 +117,10 @@ def _order(array: NDArray[Any]) -> str:
 
 
 def _checked_shape(number: int, shape: Any, itemsize: int) -> tuple[int, ...]:
-    """Return the shape, if an array may have it; empty arrays too must not have sides beyond numbers."""
-    good = isinstance(shape, list) and len(shape) <= DIMENSIONS and all(type(side) is int for side in shape)
-    if not good or min(shape, default=0) < 0 or itemsize * math.prod(max(1, side) for side in shape) >= 2**62:
-        raise ModelFileError(f"array {number}: its shape must be a list of up to {DIMENSIONS} sizes")
+    """Return a valid shape; the sizes are limited for empty arrays, too."""
+    valid = isinstance(shape, list) and len(shape) <= MAX_DIMENSIONS and all(type(side) is int for side in shape)
+    if not valid or min(shape, default=0) < 0 or itemsize * math.prod(max(1, side) for side in shape) >= 2**62:
+        raise ModelFileError(f"array {number}: its shape must be a list of up to {MAX_DIMENSIONS} sizes")
     return tuple(shape)
 
 
@@ -128,8 +128,8 @@ def _copied(number: int, dtype: np.dtype[Any], shape: tuple[int, ...], order: An
     if not len(data):
         return np.empty(shape, dtype.newbyteorder("="), order)
     if dtype.kind == "b" and np.frombuffer(data, np.uint8).max() > 1:
-        raise ModelFileError(f"array {number}: a truth value is neither 0 nor 1")
+        raise ModelFileError(f"array {number}: a boolean is neither 0 nor 1")
     if dtype.kind == "U" and np.frombuffer(data, "<u4").max() > 0x10FFFF:
-        raise ModelFileError(f"array {number}: a string has characters that do not exist")
+        raise ModelFileError(f"array {number}: a string has invalid characters")
     stored: NDArray[Any] = np.ndarray(shape, dtype, buffer=data, order=order)
     return stored.astype(dtype.newbyteorder("="), order="K")

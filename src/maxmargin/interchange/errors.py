@@ -1,5 +1,5 @@
-"""What goes wrong with model files, as one kind of error."""
+"""The error class of model files."""
 
 
 class ModelFileError(ValueError):
-    """A model cannot be written to a file, or a file cannot be read; the message is a sentence that says why."""
+    """A model cannot be written to a file, or a model file cannot be read."""

@@ -1,14 +1,14 @@
-"""LIBLINEAR's model files: a keyword a line, then a line of weights for each feature.
+"""Read and write LIBLINEAR model files: a header of keywords, then a line of weights for each feature.
 
     solver_type L2R_L2LOSS_SVC_DUAL    nr_feature 3     w
     nr_class 2                         bias 1           0.61      one column, or one for each class
     label 1 -1                                          -0.57
                                                         0.47
-                                                        0.12      the weight of the constant feature, if bias ≥ 0
+                                                        0.12      weight of the constant feature, if bias ≥ 0
 
-f(x) = Σ_j w_j x_j + bias · w_last − ρ, with ρ in files of one class alone. Of two classes a value above 0 says the
-first in the file; of more, the largest value wins (Fan et al. 2008). Crammer & Singer's machine of two classes has two
-columns, of which the second is minus the first.
+f(x) = Σ_j w_j x_j + bias · w_last − ρ, where only one-class files have ρ. With two classes a positive value predicts
+the first class of the file, with more classes the largest value decides (Fan et al. 2008). Files of Crammer & Singer's
+method with two classes have two columns, the second of which is minus the first.
 """
 
 from __future__ import annotations
@@ -24,14 +24,13 @@ from scipy import sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.estimators import LinearOneClassSVM, LinearSVC, LinearSVR
 from maxmargin.estimators.linear.linear_estimator import LinearEstimator
+from maxmargin.interchange.atomic_write import write_atomically
 from maxmargin.interchange.errors import ModelFileError
 from maxmargin.interchange.fitted_schema import check_fitted
-from maxmargin.interchange.keyword_header import KeywordHeader, number_word, read_labels, whole_labels
-from maxmargin.interchange.text_lines import NUMBER, TextLines
-from maxmargin.interchange.whole_file import write_whole
+from maxmargin.interchange.model_text import NUMBER, KeywordHeader, ModelText, format_number, integer_labels
 from maxmargin.models import LinearFunctions
 
-#: What LIBLINEAR calls the machines that are here, and their parameters.
+#: LIBLINEAR solver types with a corresponding estimator, and its parameters.
 CLASSIFIERS: dict[str, dict[str, Any]] = {
     "L2R_L2LOSS_SVC_DUAL": {"penalty": "l2", "loss": "squared_hinge", "multi_class": "ovr", "dual": True},
     "L2R_L2LOSS_SVC": {"penalty": "l2", "loss": "squared_hinge", "multi_class": "ovr", "dual": False},
@@ -46,7 +45,7 @@ REGRESSORS: dict[str, dict[str, Any]] = {
 }
 ONE_CLASS = "ONECLASS_SVM"
 
-#: Those that are not.
+#: Solver types without a corresponding estimator.
 LOGISTIC = ("L2R_LR", "L1R_LR", "L2R_LR_DUAL")
 
 KEYWORDS = ("solver_type", "nr_class", "label", "nr_feature", "bias", "rho")
@@ -54,21 +53,21 @@ KEYWORDS = ("solver_type", "nr_class", "label", "nr_feature", "bias", "rho")
 
 @dataclass(frozen=True, eq=False)
 class LiblinearModel:
-    """Everything that is in a LIBLINEAR model file.
+    """The content of a LIBLINEAR model file.
 
     Parameters
     ----------
     solver_type : str
-        LIBLINEAR's name of the machine.
-    weights : float array of shape (functions, features)
+        LIBLINEAR's name of the solver.
+    weights : float array of shape (n_functions, n_features)
     bias : float
-        The value of the constant feature; below 0 there is none.
-    constants : float array, one for each function
-        The weights of the constant feature, 0 without one.
+        Value of the constant feature; negative if there is none.
+    constants : float array of shape (n_functions,)
+        Weights of the constant feature, 0 if there is none.
     labels : int array, optional
-        Of classifiers: the classes in their order.
+        Classes in the order of the file, for classifiers.
     rho : float
-        Of one class.
+        Offset of a one-class model.
     """
 
     solver_type: str
@@ -80,20 +79,20 @@ class LiblinearModel:
 
     @property
     def offsets(self) -> Floats:
-        """What is added to the products with the weights."""
+        """Intercepts of the decision functions."""
         return max(self.bias, 0.0) * self.constants - self.rho
 
     def decision_values(self, X: Any) -> Floats:
-        """Return the value of each function for each sample; features that the model does not know are left out."""
-        known = min(X.shape[1], self.weights.shape[1])
-        samples = X[:, :known] if X.shape[1] > known else X
+        """Return the decision values of each sample; features without a weight are ignored."""
+        width = min(X.shape[1], self.weights.shape[1])
+        samples = X[:, :width] if X.shape[1] > width else X
         if sparse.issparse(samples):
             samples = sparse.csr_matrix(samples)
-        weights = np.ascontiguousarray(self.weights[:, :known])
+        weights = np.ascontiguousarray(self.weights[:, :width])
         return LinearFunctions(weights, self.offsets).decision_values(samples, 1)
 
     def predict(self, X: Any) -> Any:
-        """Return the label of each sample, 1 or −1 for one class, or the value of the function."""
+        """Return the label of each sample, ±1 for a one-class model, or the value of a regression."""
         decisions = self.decision_values(X)
         if self.labels is None:
             return np.where(decisions[:, 0] > 0, 1, -1) if self.solver_type == ONE_CLASS else decisions[:, 0]
@@ -103,71 +102,72 @@ class LiblinearModel:
 
 
 def read_liblinear_text(file: str | os.PathLike[str] | BinaryIO) -> LiblinearModel:
-    """Return the model in a file of LIBLINEAR; a `ModelFileError` names file and line of what is wrong."""
-    text = TextLines(file)
+    """Read a LIBLINEAR model file; raise `ModelFileError` with the line number if it is malformed."""
+    text = ModelText(file)
     header = KeywordHeader(text, KEYWORDS, "w", "LIBLINEAR")
     solver = header.choice("solver_type", (*CLASSIFIERS, *REGRESSORS, ONE_CLASS, *LOGISTIC))
     if solver in LOGISTIC:
-        text.refuse(
+        text.fail(
             header.line("solver_type"),
-            f"{solver} is logistic regression, which is no machine of maxmargin; scikit-learn's LogisticRegression is",
+            f"{solver} is logistic regression, which maxmargin does not have; use scikit-learn's LogisticRegression",
         )
-    classes = header.whole("nr_class", 1)
+    classes = header.integer("nr_class", 1)
     if solver not in CLASSIFIERS and classes != 2:
-        text.refuse(header.line("nr_class"), f"nr_class of {solver} must be 2, as LIBLINEAR writes it")
-    labels = read_labels(header, classes) if solver in CLASSIFIERS else None
+        text.fail(header.line("nr_class"), f"nr_class of {solver} must be 2, as LIBLINEAR writes it")
+    labels = header.labels(classes) if solver in CLASSIFIERS else None
     functions = 1 if classes == 2 and solver != "MCSVM_CS" else classes
     bias = float(header.numbers("bias", 1)[0])
     rho = float(header.numbers("rho", 1)[0]) if solver == ONE_CLASS else 0.0
-    features = header.whole("nr_feature", 0)
+    features = header.integer("nr_feature", 0)
     table = _read_weights(text, header.end + 1, features + (bias >= 0), functions)
     weights = np.ascontiguousarray(table[:features].T)
     constants = table[features] if bias >= 0 else np.zeros(functions)
     return LiblinearModel(solver, weights, bias, constants, labels, rho)
 
 
-def _read_weights(text: TextLines, first: int, lines: int, columns: int) -> Floats:
-    """Return the numbers on all lines from `first` on."""
+def _read_weights(text: ModelText, first: int, lines: int, columns: int) -> Floats:
+    """Return the numbers of the lines from `first` to the end."""
     found = len(text) - first + 1
     if found < lines:
-        text.refuse(len(text), f"the file ends after {found} lines of weights, but {lines} must be there")
+        text.fail(len(text), f"the file ends after {found} lines of weights, but must have {lines}")
     if found > lines:
-        text.refuse(first + lines, f"there is more behind the {lines} lines of weights that must be there")
-    line_of = re.compile(rf"\s*{NUMBER}(?:\s+{NUMBER}){{{columns - 1}}}\s*")
+        text.fail(first + lines, f"there are lines after the {lines} lines of weights announced in the header")
+    pattern = re.compile(rf"\s*{NUMBER}(?:\s+{NUMBER}){{{columns - 1}}}\s*")
     for number, line in enumerate(text.lines[first - 1 :], start=first):
-        if line_of.fullmatch(line) is None:
+        if pattern.fullmatch(line) is None:
             text.numbers(number, line.split(), "a line of weights", columns)
     table = np.array([float(word) for line in text.lines[first - 1 :] for word in line.split()])
     bad = np.flatnonzero(~np.isfinite(table))
     if len(bad):
-        text.refuse(first + int(bad[0]) // columns, "a number is too large")
+        text.fail(first + int(bad[0]) // columns, "a number overflows float64")
     return table.reshape(lines, columns)
 
 
 def write_liblinear_text(model: LiblinearModel, file: str | os.PathLike[str] | BinaryIO) -> None:
-    """Write a model as LIBLINEAR does; a path is written beside its place and moved there when it is complete."""
+    """Write a LIBLINEAR model file; a path is written atomically."""
     lines = [f"solver_type {model.solver_type}", f"nr_class {2 if model.labels is None else len(model.labels)}"]
     if model.labels is not None:
-        lines.append(f"label {' '.join(map(number_word, model.labels))}")
-    lines += [f"nr_feature {model.weights.shape[1]}", f"bias {number_word(model.bias)}"]
+        lines.append(f"label {' '.join(map(format_number, model.labels))}")
+    lines += [f"nr_feature {model.weights.shape[1]}", f"bias {format_number(model.bias)}"]
     if model.solver_type == ONE_CLASS:
-        lines.append(f"rho {number_word(model.rho)}")
+        lines.append(f"rho {format_number(model.rho)}")
     table = model.weights.T if model.bias < 0 else np.vstack([model.weights.T, model.constants])
     weights = ("".join(f"{value:.17g} " for value in row) for row in table.tolist())
-    write_whole(file, ["\n".join([*lines, "w", *weights, ""]).encode("ascii")])
+    write_atomically(file, ["\n".join([*lines, "w", *weights, ""]).encode("ascii")])
 
 
 def read_liblinear_model(file: str | os.PathLike[str] | BinaryIO, n_features: int | None = None) -> Any:
-    """Return the model in a file of LIBLINEAR as an estimator.
+    """Read a LIBLINEAR model file as an estimator.
 
-    It predicts and can be saved, but has no certificate: a file of LIBLINEAR knows neither the training data nor its
-    own C. With the data, ``certify(X, y)`` of classifiers and regressors says how good the weights are for a C.
+    The estimator predicts and can be saved, but has no certificate, because the file contains neither the training data
+    nor C. With the data, ``certify(X, y)`` of classifiers and regressors computes the certificate of the weights for
+    a given C.
 
     Parameters
     ----------
     file : path or binary file
     n_features : int, optional
-        How many features samples have, by default as many as the model knows of; more have the weight 0.
+        Number of features of the samples; by default that of the model. Additional features have weight 0.
 
     Returns
     -------
@@ -176,7 +176,7 @@ def read_liblinear_model(file: str | os.PathLike[str] | BinaryIO, n_features: in
     Raises
     ------
     ModelFileError
-        With file, line and a sentence that says what is wrong. Logistic regression is none of our machines.
+        If the file is malformed, or a logistic regression; the message names the line and the problem.
 
     Examples
     --------
@@ -193,11 +193,11 @@ def read_liblinear_model(file: str | os.PathLike[str] | BinaryIO, n_features: in
 
 
 def linear_estimator_of(model: LiblinearModel, n_features: int | None = None) -> Any:
-    """Return the estimator that predicts what a model of LIBLINEAR does."""
+    """Return the estimator with the predictions of a LIBLINEAR model."""
     weights, offsets = model.weights, model.offsets
     width = max(1, weights.shape[1]) if n_features is None else n_features
     if width < weights.shape[1]:
-        raise ValueError(f"the model knows of {weights.shape[1]} features, but n_features is {n_features}")
+        raise ValueError(f"the model has {weights.shape[1]} features, but n_features is {n_features}")
     weights = np.hstack([weights, np.zeros((len(weights), width - weights.shape[1]))])
     estimator: Any
     if model.solver_type == ONE_CLASS:
@@ -217,46 +217,46 @@ def linear_estimator_of(model: LiblinearModel, n_features: int | None = None) ->
 
 
 def _sorted_classes(estimator: LinearSVC, labels: Indices, weights: Floats, offsets: Floats) -> tuple[Floats, Floats]:
-    """Set the classes, sorted, and return their functions; two share one, positive for the second."""
+    """Set the sorted classes and return their weights and offsets; two classes share one function."""
     if len(labels) < 2:
-        raise ModelFileError(f"the model knows a single class, {labels[0]}; no estimator answers that alone")
+        raise ModelFileError(f"the model has a single class, {labels[0]}; an estimator requires at least two")
     order = np.argsort(labels)
     estimator.classes_, estimator._sigmoids_ = labels[order], None
     if len(labels) > 2:
         return weights[order], offsets[order]
-    if len(weights) == 2:  # Crammer & Singer's
+    if len(weights) == 2:  # Crammer & Singer
         return np.diff(weights[order], axis=0), np.diff(offsets[order])
     sign = 1.0 if order[0] == 1 else -1.0
     return sign * weights, sign * offsets
 
 
 def write_liblinear_model(model: Any, file: str | os.PathLike[str] | BinaryIO, labels: Any = None) -> None:
-    """Write a fitted linear estimator as a model file of LIBLINEAR, exactly.
+    """Write a fitted linear estimator as a LIBLINEAR model file.
 
     Parameters
     ----------
     model : LinearSVC, LinearSVR or LinearOneClassSVM
-        Fitted. Classes are whole numbers; there are no probabilities, and one output.
+        A fitted estimator with integer classes, without probabilities, and with one output.
     file : path or binary file
-        A path is written beside its place and moved there when it is complete.
+        A path is written atomically.
     labels : array-like, optional
-        The classes in the order that they should have in the file; by default sorted, two the other way round.
+        Order of the classes in the file; by default ascending, descending for two classes.
 
     Raises
     ------
     ModelFileError
-        If LIBLINEAR has no such model.
+        If LIBLINEAR cannot represent the model.
     """
     write_liblinear_text(liblinear_model_of(model, labels), file)
 
 
 def liblinear_model_of(model: Any, labels: Any = None) -> LiblinearModel:
-    """Return what LIBLINEAR's files have of a fitted linear estimator."""
+    """Return a fitted linear estimator as a LIBLINEAR model."""
     name = type(model).__name__
     if not isinstance(model, LinearEstimator):
-        raise ModelFileError(f"LIBLINEAR has no model like {name}; write_libsvm_model or maxmargin.save may write it")
+        raise ModelFileError(f"LIBLINEAR cannot represent {name}; use write_libsvm_model or maxmargin.save")
     if not hasattr(model, "coef_"):
-        raise ModelFileError(f"this {name} is not fitted yet; only fitted models have files")
+        raise ModelFileError(f"this {name} is not fitted yet; fit it before writing")
     weights = np.atleast_2d(model.coef_.toarray() if sparse.issparse(model.coef_) else model.coef_)
     offsets = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
     if isinstance(model, LinearOneClassSVM):
@@ -266,36 +266,36 @@ def liblinear_model_of(model: Any, labels: Any = None) -> LiblinearModel:
     if isinstance(model, LinearSVC):
         return _classifier(model, weights, bias, constants, labels)
     if model._outputs_ is not None:
-        raise ModelFileError("LIBLINEAR's models have one output; write a model of each output alone")
+        raise ModelFileError("LIBLINEAR models have one output; fit and write a model for each output")
     return LiblinearModel(_solver_type(model, REGRESSORS), weights, bias, constants)
 
 
 def _classifier(model: LinearSVC, weights: Floats, bias: float, constants: Floats, labels: Any) -> LiblinearModel:
     if model._knows_probabilities:
         raise ModelFileError(
-            "a LinearSVC with probability=True predicts the most probable class, and LIBLINEAR's files of support "
-            "vector machines have no probabilities; set_params(probability=False) makes it predict by decision values"
+            "a LinearSVC with probability=True predicts the most probable class, but LIBLINEAR stores no probabilities "
+            "for support vector machines; use set_params(probability=False) to predict by decision values"
         )
-    classes = whole_labels(model.classes_, "LIBLINEAR")
+    classes = integer_labels(model.classes_, "LIBLINEAR")
     solver = _solver_type(model, CLASSIFIERS)
-    two = len(classes) == 2
-    if labels is None:  # so that values of 0 are decided as here
-        labels = classes[::-1] if two else classes
-    wanted = np.asarray(labels, dtype=np.int64)
-    if sorted(wanted.tolist()) != classes.tolist():
-        raise ValueError(f"the classes are {classes}, and {wanted} is no other order of them")
-    if not two:
-        order = np.searchsorted(classes, wanted)
-        return LiblinearModel(solver, weights[order], bias, constants[order], wanted)
-    sign = 1.0 if wanted[0] == classes[1] else -1.0
+    binary = len(classes) == 2
+    if labels is None:  # an order in which decision values of 0 predict the same class as the estimator
+        labels = classes[::-1] if binary else classes
+    ordered = np.asarray(labels, dtype=np.int64)
+    if sorted(ordered.tolist()) != classes.tolist():
+        raise ValueError(f"labels must be a permutation of the classes {classes}, not {ordered}")
+    if not binary:
+        order = np.searchsorted(classes, ordered)
+        return LiblinearModel(solver, weights[order], bias, constants[order], ordered)
+    sign = 1.0 if ordered[0] == classes[1] else -1.0
     weights, constants = sign * weights, sign * constants
-    if solver == "MCSVM_CS":  # two opposite functions, of which ours is the difference
+    if solver == "MCSVM_CS":  # two opposite functions, whose difference is the decision function
         weights, constants = 0.5 * np.vstack([weights, -weights]), 0.5 * np.append(constants, -constants)
-    return LiblinearModel(solver, weights, bias, constants, wanted)
+    return LiblinearModel(solver, weights, bias, constants, ordered)
 
 
 def _solver_type(model: Any, choices: dict[str, dict[str, Any]]) -> str:
-    """Return LIBLINEAR's name of the machine with these parameters; where there are two, `dual` decides."""
+    """Return the solver type for the parameters of an estimator; `dual` decides between two candidates."""
     names = [
         name
         for name, parameters in choices.items()

@@ -1,7 +1,7 @@
-"""Fitted models as ONNX graphs, for runtimes that know neither Python nor this package.
+"""Export fitted models as ONNX graphs.
 
-The graph computes in double precision what `predict` and `decision_function` do, with the same votes among pairs of
-classes and the same winner among equals. `maxmargin.interchange.onnx_graph` has the kernels.
+The graph computes `predict` and `decision_function` in float64, with the same voting and tie-breaking.
+`maxmargin.interchange.onnx_graph` has the kernels.
 """
 
 from __future__ import annotations
@@ -18,40 +18,40 @@ from maxmargin.estimators import SVDD, LinearSVC, LinearSVR, OneClassSVM, RankSV
 from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier
 from maxmargin.estimators.kernel.kernel_regressor import KernelRegressor
 from maxmargin.estimators.linear.linear_estimator import LinearEstimator
+from maxmargin.interchange.atomic_write import write_atomically
 from maxmargin.interchange.model_file import WRITER
 from maxmargin.interchange.onnx_graph import Graph, kernel_block, kernel_diagonal, without_factor
-from maxmargin.interchange.whole_file import write_whole
 from maxmargin.kernels import Linear
 from maxmargin.precision import DECISION_TOLERANCE
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-#: The versions of the operators and of the file: old enough for every runtime of the last years.
-OPERATORS, FILE = 17, 8
+#: Versions of the operator set and of the file format, supported by all recent runtimes.
+OPSET_VERSION, IR_VERSION = 17, 8
 
-#: What predicts a number: a value, or a score.
+#: Estimators that predict a number.
 REGRESSORS = (KernelRegressor, LinearSVR, RankSVC)
 
-#: What predicts a class.
+#: Estimators that predict a class.
 CLASSIFIERS = (KernelClassifier, LinearSVC)
 
 
 def to_onnx(model: Any, file: str | os.PathLike[str] | BinaryIO | None = None, *, dtype: str = "float32") -> ModelProto:
-    """Return a fitted model as an ONNX graph, and write it to a file if one is given.
+    """Return a fitted model as an ONNX graph, and optionally write it to a file.
 
     The input ``X`` has a row for each sample (with ``kernel="precomputed"``, its kernel values with all training
-    samples). The outputs are ``label`` and ``scores``, the decision function, for classifiers and novelty detectors;
-    ``prediction`` for regressors and rankings. Inside, everything is computed in double precision.
+    samples). The outputs are ``label`` and ``scores`` (the decision function) for classifiers and novelty detectors,
+    ``prediction`` for regressions and rankings. Computations are in float64.
 
     Parameters
     ----------
     model : estimator
-        A fitted estimator. All kernels of `maxmargin.kernels` and their combinations are known, functions not.
+        A fitted estimator. All kernels of `maxmargin.kernels` and their combinations are supported, functions are not.
     file : path or binary file, optional
-        Where to write the graph.
+        Target file.
     dtype : {"float32", "float64"}, default="float32"
-        The type of the samples, and of scores and predictions.
+        Type of the samples, scores and predictions.
 
     Returns
     -------
@@ -69,18 +69,18 @@ def to_onnx(model: Any, file: str | os.PathLike[str] | BinaryIO | None = None, *
     try:
         import onnx
     except ImportError as error:
-        raise ImportError("ONNX files need the package onnx: pip install 'maxmargin[onnx]'") from error
+        raise ImportError("ONNX export requires onnx: pip install 'maxmargin[onnx]'") from error
     kinds = {"float32": onnx.TensorProto.FLOAT, "float64": onnx.TensorProto.DOUBLE}
     if dtype not in kinds:
         raise ValueError(f"dtype must be 'float32' or 'float64', not {dtype!r}")
     if not isinstance(model, (KernelClassifier, LinearEstimator, OneClassSVM, SVDD, *REGRESSORS)):
-        raise ValueError(f"{type(model).__name__} has no ONNX graph; the other estimators of maxmargin have")
+        raise ValueError(f"{type(model).__name__} cannot be exported to ONNX; the other estimators of maxmargin can")
     if not hasattr(model, "intercept_"):
-        raise ValueError(f"this {type(model).__name__} is not fitted yet; only fitted models have graphs")
+        raise ValueError(f"this {type(model).__name__} is not fitted yet; fit it before exporting")
     if isinstance(model, CLASSIFIERS) and model._knows_probabilities:
         raise ValueError(
-            f"a {type(model).__name__} with probability=True predicts the most probable class, and probabilities have "
-            "no graph; set_params(probability=False) makes it predict by votes, which have one"
+            f"a {type(model).__name__} with probability=True predicts the most probable class, but probabilities "
+            "cannot be exported; use set_params(probability=False) to predict by votes"
         )
     graph = Graph()
     samples = graph("Cast", "X", to=onnx.TensorProto.DOUBLE)
@@ -97,18 +97,18 @@ def to_onnx(model: Any, file: str | os.PathLike[str] | BinaryIO | None = None, *
     inputs = [graph.value("X", kinds[dtype], [None, model.n_features_in_])]
     made = onnx.helper.make_model(
         graph.finish(type(model).__name__, inputs, outputs),
-        opset_imports=[onnx.helper.make_opsetid("", OPERATORS)],
-        ir_version=FILE,
+        opset_imports=[onnx.helper.make_opsetid("", OPSET_VERSION)],
+        ir_version=IR_VERSION,
         producer_name="maxmargin",
         producer_version=WRITER,
     )
     if file is not None:
-        write_whole(file, [made.SerializeToString()])
+        write_atomically(file, [made.SerializeToString()])
     return made
 
 
 def _results(graph: Graph, model: Any, samples: str) -> dict[str, str]:
-    """Add what the model predicts; a label is the number of its class."""
+    """Add the outputs of the model; a label is the index of its class."""
     if isinstance(model, LinearSVC):
         decisions = _decide(graph, model, samples)
         if len(model.classes_) == 2:
@@ -156,7 +156,7 @@ def _classify(graph: Graph, model: KernelClassifier, samples: str) -> dict[str, 
 
 
 def _decide(graph: Graph, model: Any, samples: str) -> str:
-    """Add the decision values: a column for each pair of classes, for each class or output, or one."""
+    """Add the decision values: a column for each pair of classes, class or output."""
     offsets = graph.constant(model.intercept_)
     if isinstance(model, LinearEstimator) or isinstance(model._kernel_, Linear):
         weights = graph.constant(np.atleast_2d(_dense(model.coef_)).T)
@@ -170,15 +170,15 @@ def _decide(graph: Graph, model: Any, samples: str) -> str:
         values = kernel_block(graph, kernel, samples, _dense(model.support_vectors_))
     if getattr(model, "_multi_class_", "ovr") != "ovo" or len(coefficients) == 1:
         return graph("Add", graph("MatMul", values, graph.constant(coefficients.T)), offsets)
-    # As in `OneVsOneVote`: row b − 1 of the support vectors of class a and row a of those of class b make a pair.
+    # As in `OneVsOneVote`: the pair a < b has row b − 1 of the vectors of class a and row a of those of class b.
     count = len(model.n_support_)
     edges = np.concatenate([[0], np.cumsum(model.n_support_)])
     parts = graph.several("Split", count, values, graph.constant(model.n_support_.astype(np.int64)), axis=1)
-    shares = [
+    products = [
         graph("MatMul", part, graph.constant(coefficients[:, edges[c] : edges[c + 1]].T))
         for c, part in enumerate(parts)
     ]
-    every = graph("Concat", *shares, axis=1)
+    every = graph("Concat", *products, axis=1)
     pairs = list(combinations(range(count), 2))
     of_first = np.array([a * (count - 1) + b - 1 for a, b in pairs], dtype=np.int64)
     of_second = np.array([b * (count - 1) + a for a, b in pairs], dtype=np.int64)
@@ -187,7 +187,7 @@ def _decide(graph: Graph, model: Any, samples: str) -> str:
 
 
 def _labels(model: Any) -> Any:
-    """Return the labels that a graph can hold: strings, whole numbers, numbers or truth values."""
+    """Return the labels as strings, integers, floats or booleans."""
     if not isinstance(model, CLASSIFIERS):
         return np.array([-1, 1], dtype=np.int64)
     labels = np.asarray(model.classes_)
@@ -195,7 +195,7 @@ def _labels(model: Any) -> Any:
 
 
 def _shape_of_scores(model: Any) -> list[int | None]:
-    """Return the shape of what is no label: one number per sample, or one per output, class or pair of classes."""
+    """Return the shape of scores or predictions: per sample one number, or one per output, class or pair of classes."""
     if not isinstance(model, CLASSIFIERS):
         return [None, len(model.intercept_)] if len(model.intercept_) > 1 else [None]
     count = len(model.classes_)
@@ -206,12 +206,12 @@ def _shape_of_scores(model: Any) -> list[int | None]:
 
 
 def _rounded(graph: Graph, decision: str, threshold: str) -> str:
-    """Add the decision with 0 in place of rounding errors: the sample lies on the boundary."""
+    """Add the decision values with rounding errors set to 0, for samples on the boundary."""
     return graph("Where", graph("LessOrEqual", graph("Abs", decision), threshold), graph.number(0.0), decision)
 
 
 def _by_sign(graph: Graph, decision: str, comparison: str = "GreaterOrEqual") -> dict[str, str]:
-    """Add the label of one decision: the second class where it is not negative, or where it is positive."""
+    """Add the labels of two classes by the sign of the decision values."""
     flat = _flat(graph, decision)
     side = graph(comparison, flat, graph.constant(np.zeros(1)))
     return {"label": graph("Cast", side, to=graph.onnx.TensorProto.INT64), "scores": flat}

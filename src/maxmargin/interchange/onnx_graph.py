@@ -1,13 +1,13 @@
 """Kernels as ONNX operators.
 
-Plain operators in double precision, not the SVM operators of ``ai.onnx.ml``: those store coefficients and support
-vectors in single precision, and know four kernels.
+Standard operators in float64, not the SVM operators of ``ai.onnx.ml``: those store coefficients and support vectors in
+float32, and support only four kernels.
 
     linear, polynomial, sigmoid     X Zᵀ as a matrix product, then a function of it
-    gaussian                        exp(2γ (x−c)·(z−c) − γ‖x−c‖² − γ‖z−c‖²), c the mean of the support vectors, where
-                                    that loses no digits; else from differences
-    Laplacian, chi-squared          Σ_k distance(x_k, z_k) by a Scan over the features: memory for a block of values,
-                                    not for all differences at once
+    Gaussian                        exp(2γ (x−c)·(z−c) − γ‖x−c‖² − γ‖z−c‖²), c the mean of the support vectors, if that
+                                    is accurate; otherwise from differences
+    Laplacian, chi-squared          Σ_k distance(x_k, z_k) by a Scan over the features, which needs memory for the
+                                    kernel values only
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from maxmargin.kernels import ChiSquared, Gaussian, Kernel, Laplacian, Linear, P
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
 
-#: γ‖z − c‖² up to which the product form of the gaussian is used: a few 1e-16 of that is the error of its exponent.
-QUICK_UP_TO = 1e4
+#: Largest γ‖z − c‖² for the product form of the Gaussian, whose exponent has an error of a few 1e-16 of it.
+MAX_PRODUCT_EXPONENT = 1e4
 
 
 class Graph:
-    """Operators and constants under construction. What a method returns is the name of a result."""
+    """Builder of an ONNX graph. Methods return the name of a result."""
 
     def __init__(self, prefix: str = "") -> None:
         import onnx
@@ -40,7 +40,7 @@ class Graph:
         self._constants: list[TensorProto] = []
 
     def __call__(self, operator: str, *inputs: str, **attributes: Any) -> str:
-        """Add an operator."""
+        """Add an operator with one result."""
         return self.several(operator, 1, *inputs, **attributes)[0]
 
     def several(self, operator: str, count: int, *inputs: str, **attributes: Any) -> list[str]:
@@ -50,21 +50,21 @@ class Graph:
         return results
 
     def constant(self, values: Any) -> str:
-        """Add an array."""
+        """Add a constant array."""
         name = f"{self.prefix}constant_{len(self._constants)}"
         self._constants.append(self.onnx.numpy_helper.from_array(np.asarray(values, order="C"), name))
         return name
 
     def number(self, value: float) -> str:
-        """Add a number, in double precision."""
+        """Add a float64 constant."""
         return self.constant(np.array(value, dtype=np.float64))
 
     def value(self, name: str, kind: int, shape: list[int | None] | None) -> ValueInfoProto:
-        """Return the description of an input or output."""
+        """Return the declaration of an input or output."""
         return self.onnx.helper.make_tensor_value_info(name, kind, shape)
 
     def finish(self, name: str, inputs: list[ValueInfoProto], outputs: dict[str, ValueInfoProto]) -> GraphProto:
-        """Return the graph; `outputs` are the results by which they are known, and their descriptions."""
+        """Return the graph; `outputs` maps names of results to declarations of outputs."""
         copies = [self.onnx.helper.make_node("Identity", [result], [it.name]) for result, it in outputs.items()]
         return self.onnx.helper.make_graph(
             [*self._nodes, *copies], name, inputs, list(outputs.values()), self._constants
@@ -72,9 +72,9 @@ class Graph:
 
 
 def without_factor(kernel: Kernel) -> tuple[float, Kernel]:
-    """Return a kernel as a factor and a kernel that is not scaled.
+    """Split a kernel into a factor and a kernel that is not scaled.
 
-    No factor must stand beside a matrix product: onnxruntime merges the two and rounds the factor to single precision.
+    A factor must not follow a matrix product: onnxruntime fuses both and rounds the factor to float32.
     """
     factor = 1.0
     while isinstance(kernel, Scaled):
@@ -83,12 +83,12 @@ def without_factor(kernel: Kernel) -> tuple[float, Kernel]:
 
 
 def kernel_block(graph: Graph, kernel: Kernel, samples: str, support: Floats) -> str:
-    """Add the block k(x, z), one row per sample, one column per support vector."""
+    """Add the kernel values k(x, z), with a row per sample and a column per support vector."""
     factor, kernel = without_factor(kernel)
     if type(kernel) not in KERNELS:
         raise ValueError(
-            f"the kernel {type(kernel).__name__} has no ONNX operators; those of maxmargin.kernels and their sums, "
-            "products and multiples have, and so has kernel='precomputed'"
+            f"the kernel {type(kernel).__name__} cannot be exported to ONNX; use a kernel of maxmargin.kernels, a sum, "
+            "product or multiple of them, or kernel='precomputed'"
         )
     if isinstance(kernel, Linear):
         return graph("MatMul", samples, graph.constant(factor * support.T))
@@ -107,14 +107,14 @@ def _block(graph: Graph, kernel: Kernel, samples: str, support: Floats) -> str:
     gamma = float(kernel.gamma)
     if isinstance(kernel, Gaussian):
         centre = support.mean(axis=0) if len(support) else np.zeros(support.shape[1])
-        if gamma * float(np.square(support - centre).sum(axis=1).max(initial=0.0)) <= QUICK_UP_TO:
+        if gamma * float(np.square(support - centre).sum(axis=1).max(initial=0.0)) <= MAX_PRODUCT_EXPONENT:
             return _gaussian_of_product(graph, gamma, samples, support, centre)
-    total = _summed(graph, DISTANCES[type(kernel)], samples, support)
+    total = _sum_over_features(graph, DISTANCES[type(kernel)], samples, support)
     return graph("Exp", graph("Mul", total, graph.number(-gamma)))
 
 
 def kernel_diagonal(graph: Graph, kernel: Kernel, samples: str) -> str:
-    """Add k(x, x) of every sample, as a column."""
+    """Add the column of the values k(x, x)."""
     if isinstance(kernel, Sum | Product):
         parts = (kernel_diagonal(graph, part, samples) for part in (kernel.first, kernel.second))
         return graph("Add" if isinstance(kernel, Sum) else "Mul", *parts)
@@ -129,7 +129,7 @@ def kernel_diagonal(graph: Graph, kernel: Kernel, samples: str) -> str:
 
 
 def _of_product(graph: Graph, kernel: Polynomial | Sigmoid, product: str) -> str:
-    """Add a kernel that is a function of γ x·z."""
+    """Add a polynomial or sigmoid kernel, a function of γ x·z."""
     shifted = graph("Add", product, graph.number(float(kernel.coef0)))
     if isinstance(kernel, Sigmoid):
         return graph("Tanh", shifted)
@@ -137,29 +137,29 @@ def _of_product(graph: Graph, kernel: Polynomial | Sigmoid, product: str) -> str
 
 
 def _gaussian_of_product(graph: Graph, gamma: float, samples: str, support: Floats, centre: Floats) -> str:
-    moved = support - centre
+    centred = support - centre
     left = graph("Sub", samples, graph.constant(centre))
-    product = graph("MatMul", left, graph.constant(2.0 * gamma * moved.T))
+    product = graph("MatMul", left, graph.constant(2.0 * gamma * centred.T))
     norms = graph("Mul", graph("ReduceSumSquare", left, axes=[1], keepdims=1), graph.number(gamma))
-    exponent = graph("Sub", graph("Sub", product, norms), graph.constant(gamma * np.square(moved).sum(axis=1)))
+    exponent = graph("Sub", graph("Sub", product, norms), graph.constant(gamma * np.square(centred).sum(axis=1)))
     return graph("Exp", graph("Min", exponent, graph.number(0.0)))
 
 
-def _summed(graph: Graph, distance: Callable[[Graph, str, str], str], samples: str, support: Floats) -> str:
-    """Add Σ_k distance(x_k, z_k), feature by feature."""
+def _sum_over_features(graph: Graph, distance: Callable[[Graph, str, str], str], samples: str, support: Floats) -> str:
+    """Add Σ_k distance(x_k, z_k) by a Scan over the features."""
     double = graph.onnx.TensorProto.DOUBLE
     body = Graph("step_")
-    total = body("Add", "so_far", distance(body, "x", "z"))
+    total = body("Add", "partial", distance(body, "x", "z"))
     step = body.finish(
         "feature",
-        [body.value("so_far", double, None), body.value("x", double, None), body.value("z", double, None)],
+        [body.value("partial", double, None), body.value("x", double, None), body.value("z", double, None)],
         {total: body.value("total", double, None)},
     )
     count = graph("Shape", samples, start=0, end=1)
     shape = graph("Concat", count, graph.constant(np.array([len(support)])), axis=0)
     zero = graph.onnx.numpy_helper.from_array(np.zeros(1))
     start = graph("ConstantOfShape", shape, value=zero)
-    columns = graph("Unsqueeze", samples, graph.constant(np.array([2])))  # each feature is a column
+    columns = graph("Unsqueeze", samples, graph.constant(np.array([2])))  # scan over columns
     features = graph.constant(support.T)
     return graph("Scan", start, columns, features, body=step, num_scan_inputs=2, scan_input_axes=[1, 0])
 
@@ -175,8 +175,8 @@ def _absolute(graph: Graph, x: str, z: str) -> str:
 
 def _chi_squared(graph: Graph, x: str, z: str) -> str:
     both = graph("Add", x, z)
-    nothing = graph("Equal", both, graph.number(0.0))  # 0/0 counts as 0
-    return graph("Div", _squared(graph, x, z), graph("Where", nothing, graph.number(1.0), both))
+    zero = graph("Equal", both, graph.number(0.0))  # 0/0 counts as 0
+    return graph("Div", _squared(graph, x, z), graph("Where", zero, graph.number(1.0), both))
 
 
 DISTANCES: dict[type[Kernel], Callable[[Graph, str, str], str]] = {

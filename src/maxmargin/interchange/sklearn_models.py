@@ -1,7 +1,7 @@
-"""From scikit-learn's fitted machines to ours, and back: the same functions, without training again.
+"""Conversion between fitted estimators of scikit-learn and ours, without training.
 
-Both have LIBSVM's layout of coefficients and scikit-learn's names for it. What differs is beside it: which parameters
-there are, and what scikit-learn keeps under private names.
+Both have LIBSVM's layout of coefficients under scikit-learn's names. They differ in their parameters and in
+scikit-learn's private attributes.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from maxmargin.interchange.libsvm.estimators import KERNEL_NAMES, check_pairs, k
 from maxmargin.kernels import make_kernel
 from maxmargin.models.calibration import PlattSigmoid
 
-#: The machines that scikit-learn and this package have under one name.
-KERNEL_MACHINES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
-LINEAR_MACHINES = ("LinearSVC", "LinearSVR")
+#: Estimators of scikit-learn that have the same name here.
+KERNEL_ESTIMATORS = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
+LINEAR_ESTIMATORS = ("LinearSVC", "LinearSVR")
 
-#: What scikit-learn takes where a parameter here has a value that it does not know.
-STAND_INS: dict[str, tuple[Any, Any]] = {
+#: Our values of parameters that scikit-learn does not accept, and their replacement.
+REPLACED_VALUES: dict[str, tuple[Any, Any]] = {
     "cache_size": ("auto", 200),
     "intercept_scaling": (None, 1.0),
     "max_iter": (None, 1000),
@@ -33,21 +33,20 @@ STAND_INS: dict[str, tuple[Any, Any]] = {
 
 
 def from_sklearn(model: Any) -> Any:
-    """Return a fitted machine of scikit-learn as ours, with the same parameters.
+    """Convert a fitted estimator of scikit-learn to ours, with the same parameters.
 
-    It predicts the same: decision values agree to rounding. It has no certificate, since nobody has proved anything;
-    ``fit`` with the training data makes one.
+    Decision values agree to rounding. It has no certificate; ``fit`` with the training data computes one.
 
     Parameters
     ----------
     model : sklearn.svm.SVC, NuSVC, SVR, NuSVR, OneClassSVM, LinearSVC or LinearSVR
-        Fitted, with a kernel by name.
+        A fitted estimator with a kernel given by name.
 
     Returns
     -------
     estimator
-        Of the same name. With ``probability=True`` its ``predict`` returns the most probable class, which votes do not
-        always; scikit-learn's returns the class with most votes.
+        The estimator of the same name. With ``probability=True`` its ``predict`` returns the most probable class;
+        scikit-learn's returns the class with most votes.
 
     Examples
     --------
@@ -58,9 +57,9 @@ def from_sklearn(model: Any) -> Any:
     array(['high'], dtype='<U4')
     """
     name = type(model).__name__
-    if not type(model).__module__.startswith("sklearn.svm.") or name not in (*KERNEL_MACHINES, *LINEAR_MACHINES):
-        known = ", ".join((*KERNEL_MACHINES, *LINEAR_MACHINES))
-        raise ValueError(f"a {name} cannot be converted; scikit-learn's {known} can")
+    if not type(model).__module__.startswith("sklearn.svm.") or name not in (*KERNEL_ESTIMATORS, *LINEAR_ESTIMATORS):
+        known = ", ".join((*KERNEL_ESTIMATORS, *LINEAR_ESTIMATORS))
+        raise ValueError(f"{name} cannot be converted, only scikit-learn's {known}")
     if "n_features_in_" not in vars(model) and not callable(getattr(model, "kernel", None)):
         raise ValueError(f"this {name} is not fitted yet; only fitted models can be converted")
     found: Any = getattr(estimators, name)(**model.get_params(deep=False))
@@ -68,14 +67,14 @@ def from_sklearn(model: Any) -> Any:
         if attribute in vars(model):
             setattr(found, attribute, _copied(getattr(model, attribute)))
     if isinstance(found, LinearSVC | LinearSVR):
-        _take_weights(found, model)
+        _copy_weights(found, model)
     else:
-        _take_expansion(found, model)
+        _copy_expansion(found, model)
     check_fitted(found)
     return found
 
 
-def _take_weights(found: Any, model: Any) -> None:
+def _copy_weights(found: Any, model: Any) -> None:
     found.coef_ = _copied(model.coef_)
     functions = len(np.atleast_2d(model.coef_)) if not sparse.issparse(model.coef_) else model.coef_.shape[0]
     found.intercept_ = np.array(np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), (functions,)))
@@ -86,10 +85,10 @@ def _take_weights(found: Any, model: Any) -> None:
         found._outputs_ = None
 
 
-def _take_expansion(found: Any, model: Any) -> None:
+def _copy_expansion(found: Any, model: Any) -> None:
     if callable(model.kernel):
         raise ValueError(
-            "scikit-learn keeps no support vectors of a kernel that is a function; fit the machine of maxmargin with it"
+            "scikit-learn stores no support vectors for a kernel function; fit the estimator of maxmargin with it"
         )
     found._gamma = float(model._gamma)
     precomputed = model.kernel == "precomputed"
@@ -107,21 +106,21 @@ def _take_expansion(found: Any, model: Any) -> None:
 
 
 def to_sklearn(model: Any) -> Any:
-    """Return a fitted machine as one of scikit-learn, with those parameters that both have.
+    """Convert a fitted estimator to one of scikit-learn, with the parameters that both have.
 
-    It predicts the same: decision values agree to rounding. Machines that scikit-learn cannot train can be converted if
-    it can predict with them: a squared hinge or least squares become an SVC or SVR.
+    Decision values agree to rounding. Models that scikit-learn cannot train can be converted if it can predict with
+    them: those with squared hinge or least squares loss become an SVC or SVR.
 
     Parameters
     ----------
     model : SVC, NuSVC, LSSVC, SVR, NuSVR, QuantileSVR, LSSVR, OneClassSVM, LinearSVC or LinearSVR
-        Fitted, with one of scikit-learn's kernels; classes are told apart in pairs, or by linear functions.
+        A fitted estimator with one of scikit-learn's kernels; kernel classifiers with the strategy one-vs-one.
 
     Returns
     -------
     sklearn.svm.SVC, NuSVC, SVR, NuSVR, OneClassSVM, LinearSVC or LinearSVR
-        Trained on sparse data it takes both kinds of samples, else dense ones alone. With ``probability=True``
-        scikit-learn's ``predict`` returns the class with most votes all the same.
+        An estimator trained on sparse data accepts sparse and dense samples, otherwise only dense ones. Even with
+        ``probability=True`` scikit-learn's ``predict`` returns the class with most votes.
 
     Examples
     --------
@@ -132,25 +131,25 @@ def to_sklearn(model: Any) -> Any:
     """
     name = type(model).__name__
     if not isinstance(model, KernelClassifier | KernelRegressor | OneClassSVM | LinearSVC | LinearSVR):
-        raise ValueError(f"scikit-learn has no machine like {name}; maxmargin.save and maxmargin.interchange keep it")
+        raise ValueError(f"scikit-learn has no counterpart of {name}; use maxmargin.save")
     if not hasattr(model, "intercept_"):
         raise ValueError(f"this {name} is not fitted yet; only fitted models can be converted")
     if getattr(model, "_outputs_", None) is not None:
-        raise ValueError("scikit-learn's machines have one output; convert a model of each output alone")
+        raise ValueError("scikit-learn's estimators have one output; fit and convert a model for each output")
     if isinstance(model, LinearSVC | LinearSVR):
-        return _with_weights(model)
+        return _to_sklearn_linear(model)
     if isinstance(model, KernelClassifier):
         check_pairs(model, "scikit-learn")
-    return _with_expansion(model)
+    return _to_sklearn_kernel(model)
 
 
-def _with_weights(model: Any) -> Any:
+def _to_sklearn_linear(model: Any) -> Any:
     if isinstance(model, LinearSVC) and model._knows_probabilities:
         raise ValueError(
-            "scikit-learn's LinearSVC has no probabilities, and one with probability=True predicts the most probable "
-            "class; set_params(probability=False) makes it predict by decision values"
+            "a LinearSVC with probability=True predicts the most probable class, but scikit-learn's LinearSVC has no "
+            "probabilities; use set_params(probability=False) to predict by decision values"
         )
-    found = _alike(model, "LinearSVC" if isinstance(model, LinearSVC) else "LinearSVR")
+    found = _sklearn_estimator(model, "LinearSVC" if isinstance(model, LinearSVC) else "LinearSVR")
     for attribute in ("coef_", "intercept_", "classes_", "n_iter_"):
         if attribute in vars(model):
             setattr(found, attribute, _copied(getattr(model, attribute)))
@@ -159,15 +158,15 @@ def _with_weights(model: Any) -> Any:
     return found
 
 
-def _with_expansion(model: Any) -> Any:
+def _to_sklearn_kernel(model: Any) -> Any:
     kernel = kernel_of(model)
-    own = {"kernel": KERNEL_NAMES[kernel.pop("kernel")]}
-    if not isinstance(model.kernel, str):  # an object has its own parameters
-        own |= kernel
+    parameters = {"kernel": KERNEL_NAMES[kernel.pop("kernel")]}
+    if not isinstance(model.kernel, str):  # parameters of a kernel object
+        parameters |= kernel
     classifier = isinstance(model, KernelClassifier)
     names = ("NuSVC", "SVC") if classifier else ("NuSVR", "SVR")
     name = names[0] if isinstance(model, NuSVC | NuSVR) else names[1]
-    found = _alike(model, "OneClassSVM" if isinstance(model, OneClassSVM) else name, **own)
+    found = _sklearn_estimator(model, "OneClassSVM" if isinstance(model, OneClassSVM) else name, **parameters)
     for attribute in ("classes_", "class_weight_", "shape_fit_", "fit_status_", "n_iter_", "offset_", "support_"):
         if attribute in vars(model):
             setattr(found, attribute, _copied(getattr(model, attribute)))
@@ -179,36 +178,36 @@ def _with_expansion(model: Any) -> Any:
     counts = model.n_support_ if classifier else [len(model.support_)] * 2
     found._n_support = np.array(counts, dtype=np.int32)
     found.dual_coef_, found.intercept_ = _coefficients(model, found._sparse), model.intercept_.copy()
-    turn = -1.0 if classifier and len(model.classes_) == 2 else 1.0
-    found._dual_coef_, found._intercept_ = turn * found.dual_coef_, turn * found.intercept_
-    known = classifier and model._knows_probabilities
-    found._probA, found._probB = (model.probA_, model.probB_) if known else (np.empty(0), np.empty(0))
-    found._effective_probability = known
+    sign = -1.0 if classifier and len(model.classes_) == 2 else 1.0
+    found._dual_coef_, found._intercept_ = sign * found.dual_coef_, sign * found.intercept_
+    calibrated = classifier and model._knows_probabilities
+    found._probA, found._probB = (model.probA_, model.probB_) if calibrated else (np.empty(0), np.empty(0))
+    found._effective_probability = calibrated
     return found
 
 
-def _coefficients(model: Any, in_rows: bool) -> Any:
-    """Return the coefficients as scikit-learn has them: compressed rows in which every coefficient is stored, 0 too."""
+def _coefficients(model: Any, as_csr: bool) -> Any:
+    """Return the coefficients in scikit-learn's layout: if sparse, with all zeros stored explicitly."""
     dense = model.dual_coef_.toarray() if sparse.issparse(model.dual_coef_) else model.dual_coef_
-    if not in_rows:
+    if not as_csr:
         return dense.copy()
     rows, columns = dense.shape
     indices, starts = np.tile(np.arange(columns, dtype=np.int32), rows), np.arange(rows + 1, dtype=np.int32) * columns
     return sparse.csr_matrix((dense.ravel(), indices, starts), shape=dense.shape)
 
 
-def _alike(model: Any, name: str, **own: Any) -> Any:
-    """Return scikit-learn's estimator with the parameters that both have, and its features."""
+def _sklearn_estimator(model: Any, name: str, **changed: Any) -> Any:
+    """Return scikit-learn's estimator with the common parameters and the feature names."""
     from sklearn import svm
 
     kind = getattr(svm, name)
     parameters = {key: value for key, value in model.get_params(deep=False).items() if key in kind._get_param_names()}
-    for key, (ours, theirs) in STAND_INS.items():
+    for key, (ours, theirs) in REPLACED_VALUES.items():
         if key in parameters and parameters[key] == ours:
             parameters[key] = theirs
-    if parameters.get("probability") is False:  # scikit-learn's default, under whatever name
+    if parameters.get("probability") is False:  # scikit-learn's default, which has several names
         del parameters["probability"]
-    found = kind(**parameters | own)
+    found = kind(**parameters | changed)
     for attribute in ("n_features_in_", "feature_names_in_"):
         if attribute in vars(model):
             setattr(found, attribute, _copied(getattr(model, attribute)))

@@ -1,4 +1,4 @@
-"""SVMlight's model files (Joachims 1999): eleven lines of values with a remark each, then the support vectors.
+"""Read SVMlight model files (Joachims 1999): eleven header lines with comments, then the support vectors.
 
     SVM-light Version V6.02
     2 # kernel type                                  0 linear, 1 polynomial, 2 rbf, 3 sigmoid
@@ -14,8 +14,8 @@
     0.7 1:0.5 4:1 #
     -0.7 2:1 #
 
-f(x) = Σ_s α_s y_s k(x_s, x) − b. A file does not say whether that is a class or a value. With the linear kernel there
-is often one line alone, the sum of all support vectors.
+f(x) = Σ_s α_s y_s k(x_s, x) − b. The file does not say whether it is a classifier or a regression. With the linear
+kernel there is often a single line, the sum of all support vectors.
 """
 
 from __future__ import annotations
@@ -26,38 +26,38 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from maxmargin.interchange.libsvm.estimators import estimator_of
-from maxmargin.interchange.libsvm.record import LibsvmModel
-from maxmargin.interchange.text_lines import SHOWN, TextLines
-from maxmargin.interchange.vector_lines import read_vectors
+from maxmargin.interchange.libsvm.model import LibsvmModel
+from maxmargin.interchange.model_text import SHOWN_CHARACTERS, ModelText
+from maxmargin.interchange.support_vector_lines import read_vectors
 
-#: How a file starts.
+#: First words of a file.
 FIRST_WORDS = "SVM-light Version"
 
-#: The kernels by their numbers; 4 is one of the user's.
+#: Kernels by number; 4 is a user-defined kernel.
 KERNELS = ("linear", "polynomial", "rbf", "sigmoid")
 
-#: The first line with a support vector.
+#: Line number of the first support vector.
 FIRST_VECTOR = 12
 
-#: What a function may be, and LIBSVM's name of a machine with such a function.
-MACHINES = {"classification": "c_svc", "regression": "epsilon_svr"}
+#: LIBSVM's type of model for each task.
+SVM_TYPES = {"classification": "c_svc", "regression": "epsilon_svr"}
 
 
 def read_svmlight_model(
-    file: str | os.PathLike[str] | BinaryIO, machine: str = "classification", n_features: int | None = None
+    file: str | os.PathLike[str] | BinaryIO, task: str = "classification", n_features: int | None = None
 ) -> Any:
-    """Return the model in a file of SVMlight as an estimator.
+    """Read an SVMlight model file as an estimator.
 
-    It predicts and can be saved, but has no certificate: the file knows nothing of the training data.
+    The estimator predicts and can be saved, but has no certificate, because the file contains no training data.
 
     Parameters
     ----------
     file : path or binary file
-    machine : {"classification", "regression"}, default="classification"
-        What was trained, which the file does not say: classes are −1 and 1. A ranking is read as a regression, whose
-        values are the scores.
+    task : {"classification", "regression"}, default="classification"
+        The task of the model, which the file does not contain. Classes are −1 and 1. Read a ranking as a regression,
+        whose values are the scores.
     n_features : int, optional
-        How many features samples have, by default the highest index that the file mentions.
+        Number of features of the samples; by default the highest index in the file.
 
     Returns
     -------
@@ -66,42 +66,43 @@ def read_svmlight_model(
     Raises
     ------
     ModelFileError
-        With file, line and a sentence that says what is wrong.
+        If the file is malformed; the message names the line and the problem.
     """
-    if machine not in MACHINES:
-        raise ValueError(f"machine must be 'classification' or 'regression', not {machine!r}")
-    text = TextLines(file)
-    model, highest = _read(text, MACHINES[machine])
+    if task not in SVM_TYPES:
+        raise ValueError(f"task must be 'classification' or 'regression', not {task!r}")
+    text = ModelText(file)
+    model, highest = _read(text, SVM_TYPES[task])
     return estimator_of(model, max(highest, model.n_features) if n_features is None else n_features)
 
 
-def _read(text: TextLines, svm_type: str) -> tuple[LibsvmModel, int]:
-    """Return the model in LIBSVM's terms, and the highest index of a feature."""
+def _read(text: ModelText, svm_type: str) -> tuple[LibsvmModel, int]:
+    """Return the model as a LibsvmModel, and the highest feature index."""
     if not text.lines or not text.lines[0].startswith(FIRST_WORDS):
-        text.refuse(1, f"this is no model file of SVMlight, which starts with {FIRST_WORDS}")
+        text.fail(1, f"not an SVMlight model file, which starts with {FIRST_WORDS}")
     if len(text) < FIRST_VECTOR - 1:
-        text.refuse(len(text), f"the file ends before its header does, on line {FIRST_VECTOR - 1}")
-    code = text.whole(2, _value(text, 2), "the kernel type", 0, 4)
+        text.fail(len(text), f"the header is incomplete; it has {FIRST_VECTOR - 1} lines")
+    code = text.integer(2, _value(text, 2), "the kernel type", 0, 4)
     if code == 4:
-        text.refuse(2, "a kernel of the user's own is not in the file; kernel types 0 to 3 are read")
-    degree = text.whole(3, _value(text, 3), "the degree -d", 0)
+        text.fail(2, "user-defined kernels (type 4) are not stored in the file; only kernel types 0 to 3 can be read")
+    degree = text.integer(3, _value(text, 3), "the degree -d", 0)
     width, slope, constant = (
         text.number(line, _value(text, line), f"the kernel parameter {name}")
         for line, name in ((4, "-g"), (5, "-s"), (6, "-r"))
     )
     gamma = width if code == 2 else slope
     if code and gamma < 0:
-        text.refuse(4 if code == 2 else 5, "a negative factor makes no kernel here; it must be at least 0")
-    highest = text.whole(8, _value(text, 8), "the highest feature index", 0)
-    count = text.whole(10, _value(text, 10), "the number of support vectors plus 1", 1) - 1
+        text.fail(4 if code == 2 else 5, "the kernel parameter must be at least 0")
+    highest = text.integer(8, _value(text, 8), "the highest feature index", 0)
+    count = text.integer(10, _value(text, 10), "the number of support vectors plus 1", 1) - 1
     threshold = text.number(11, _value(text, 11), "the threshold b")
     for line in range(FIRST_VECTOR - 1, len(text)):
         text.lines[line] = text.lines[line].split("#", 1)[0]
     vectors = read_vectors(text, FIRST_VECTOR, count, 1)
     if not vectors.indices.min(initial=1):
-        text.refuse(FIRST_VECTOR + int((vectors.starts[1:] <= vectors.indices.argmin()).sum()), "features count from 1")
+        line = FIRST_VECTOR + int((vectors.starts[1:] <= vectors.indices.argmin()).sum())
+        text.fail(line, "feature indices start at 1")
     signs = np.sign(vectors.coefficients[:, 0])
-    order = np.argsort(-signs, kind="stable")  # those of the class 1 come first
+    order = np.argsort(-signs, kind="stable")  # class 1 first
     classifier = svm_type == "c_svc"
     model = LibsvmModel(
         svm_type=svm_type,
@@ -118,9 +119,9 @@ def _read(text: TextLines, svm_type: str) -> tuple[LibsvmModel, int]:
     return model, highest
 
 
-def _value(text: TextLines, line: int) -> str:
-    """Return what stands before the remark on a line of the header."""
+def _value(text: ModelText, line: int) -> str:
+    """Return the value before the comment of a header line."""
     words = text.lines[line - 1].split("#", 1)[0].split()
     if len(words) != 1:
-        text.refuse(line, f"there must be one value before a remark, not {' '.join(words)[:SHOWN]!r}")
+        text.fail(line, f"expected one value before the comment, not {' '.join(words)[:SHOWN_CHARACTERS]!r}")
     return words[0]

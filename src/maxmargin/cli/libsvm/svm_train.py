@@ -93,7 +93,7 @@ def _run(command: Command) -> int:
 def save(trained: Trained, rows: training.Rows, parameters: Parameters, path: str) -> None:
     """Write the model file."""
     from maxmargin.interchange.libsvm import LibsvmModel, libsvm_model_of, write_text
-    from maxmargin.interchange.libsvm.record import KERNEL_PARAMETERS
+    from maxmargin.interchange.libsvm.model import KERNEL_PARAMETERS
 
     if trained.estimator is None:
         model = LibsvmModel(

@@ -1,6 +1,14 @@
-"""LIBSVM's model files: what is in them, and the estimators that predict the same."""
+"""LIBSVM model files.
+
+- `text`: read and write the text format
+- `model`: `LibsvmModel`, the content of a file, with LIBSVM's predictions
+- `probability`: LIBSVM's algorithms for probabilities
+- `estimators`: conversion to and from estimators
+
+Public: `LibsvmModel`, `read_text`, `write_text`, `read_libsvm_model`, `write_libsvm_model`.
+"""
 
 import lazy_loader as _lazy
 
-# The names stand in __init__.pyi. Those that read and write text need no estimators, and do not wait for scikit-learn.
+# The names are in __init__.pyi; text files can be read and written without importing scikit-learn.
 __getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

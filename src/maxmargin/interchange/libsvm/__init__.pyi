@@ -4,7 +4,7 @@ from .estimators import (
     read_libsvm_model,
     write_libsvm_model,
 )
-from .record import LibsvmModel
+from .model import LibsvmModel
 from .text import read_text, write_text
 
 __all__ = [

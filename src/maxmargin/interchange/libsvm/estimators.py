@@ -1,9 +1,8 @@
-"""From LIBSVM's models to estimators, and back.
+"""Conversion between LIBSVM models and estimators.
 
-What they disagree in: LIBSVM keeps classes in the order of their first sample, scikit-learn's conventions sort them.
-The only pair of two classes is positive for the first in LIBSVM, for the second in scikit-learn. ρ is minus the
-intercept. A file has what predicts. Parameters of the training (C, ν, ε), the rows of the support vectors in the data
-and the data are not in it, so that an estimator from a file has no certificate.
+LIBSVM orders classes by their first sample, estimators sort them. For two classes the decision value is positive for
+the first class in LIBSVM, for the second in scikit-learn. ρ is minus the intercept. A file contains only what is needed
+for predictions, not the training parameters (C, ν, ε) or data, so that an estimator from a file has no certificate.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from maxmargin.estimators.kernel.kernel_regressor import KernelRegressor
 from maxmargin.estimators.linear.linear_estimator import LinearEstimator
 from maxmargin.interchange.errors import ModelFileError
 from maxmargin.interchange.fitted_schema import check_fitted
-from maxmargin.interchange.keyword_header import whole_labels
+from maxmargin.interchange.libsvm.model import LibsvmModel
 from maxmargin.interchange.libsvm.probability import marks_of_estimator, marks_of_file
-from maxmargin.interchange.libsvm.record import LibsvmModel
 from maxmargin.interchange.libsvm.text import read_text, write_text
+from maxmargin.interchange.model_text import integer_labels
 from maxmargin.kernels import Gaussian, Linear, Polynomial, Sigmoid
 from maxmargin.models.calibration import PlattSigmoid
 
@@ -37,7 +36,7 @@ ESTIMATORS: dict[str, type[KernelMachine]] = {
     "nu_svr": NuSVR,
 }
 
-#: scikit-learn's names of the kernels.
+#: scikit-learn's kernel names.
 KERNEL_NAMES = {
     "linear": "linear",
     "polynomial": "poly",
@@ -48,29 +47,29 @@ KERNEL_NAMES = {
 
 
 def read_libsvm_model(file: str | os.PathLike[str] | BinaryIO, n_features: int | None = None) -> Any:
-    """Return the model in a file of LIBSVM as an estimator.
+    """Read a LIBSVM model file as an estimator.
 
-    It predicts, has probabilities if the file has them, and can be saved, but has no certificate: a file of LIBSVM
-    knows neither the training data nor its own C. Classes are sorted, so that among those with equally many votes
-    another one may win than in LIBSVM; `maxmargin.interchange.libsvm.read_text` keeps LIBSVM's order and rules.
+    The estimator predicts, has probabilities if the file has them, and can be saved, but has no certificate, because
+    the file contains neither the training data nor C. Classes are sorted, so that ties of votes may be decided
+    differently than in LIBSVM; `maxmargin.interchange.libsvm.read_text` keeps LIBSVM's order and rules.
 
     Parameters
     ----------
     file : path or binary file
     n_features : int, optional
-        How many features samples have (training samples, if the kernel is precomputed). By default as many as the
-        support vectors know of, which are fewer if the last ones are 0 in all of them.
+        Number of features of the samples (of training samples for a precomputed kernel). By default the largest index
+        of the support vectors, which is too small if the last features are 0 in all of them.
 
     Returns
     -------
     SVC, NuSVC, SVR, NuSVR or OneClassSVM
-        Its ``support_`` counts the support vectors, as their rows in the training data are unknown; with a precomputed
-        kernel they are known.
+        Its ``support_`` is 0, 1, …, because the rows of the support vectors in the training data are unknown except
+        for a precomputed kernel.
 
     Raises
     ------
     ModelFileError
-        With file, line and a sentence that says what is wrong.
+        If the file is malformed; the message names the line and the problem.
 
     Examples
     --------
@@ -89,41 +88,41 @@ def read_libsvm_model(file: str | os.PathLike[str] | BinaryIO, n_features: int |
 def write_libsvm_model(
     model: Any, file: str | os.PathLike[str] | BinaryIO, digits: int = 17, labels: Any = None
 ) -> None:
-    """Write a fitted estimator as a model file of LIBSVM.
+    """Write a fitted estimator as a LIBSVM model file.
 
-    ``svm-predict`` makes the same predictions with it. Machines that LIBSVM cannot train can be written as well if it
-    can predict with them: a squared hinge or least squares become ``c_svc`` or ``epsilon_svr``.
+    ``svm-predict`` makes the same predictions with it. Models that LIBSVM cannot train can be written if it can predict
+    with them: those with squared hinge or least squares loss become ``c_svc`` or ``epsilon_svr``.
 
     Parameters
     ----------
     model : estimator
-        A fitted SVC, NuSVC, LSSVC, SVR, NuSVR, QuantileSVR, LSSVR or OneClassSVM with one of LIBSVM's kernels. Classes
-        are whole numbers, and told apart in pairs.
+        A fitted SVC, NuSVC, LSSVC, SVR, NuSVR, QuantileSVR, LSSVR or OneClassSVM with one of LIBSVM's kernels, integer
+        classes and the strategy one-vs-one.
     file : path or binary file
-        A path is written beside its place and moved there when it is complete.
+        A path is written atomically.
     digits : int, default=17
-        Of the values of features. 17 keep them exactly, 8 make a smaller file as LIBSVM's own.
+        Number of digits of the feature values. 17 are exact, 8 make a smaller file like LIBSVM's own.
     labels : array-like, optional
-        The classes in the order that they should have in the file, by default sorted.
+        Order of the classes in the file; by default ascending.
 
     Raises
     ------
     ModelFileError
-        If LIBSVM has no such model.
+        If LIBSVM cannot represent the model.
     """
     found = libsvm_model_of(model)
     write_text(found if labels is None else found.reordered(labels), file, digits)
 
 
 def libsvm_model_of(model: Any) -> LibsvmModel:
-    """Return what LIBSVM's files have of a fitted estimator; classes are sorted."""
+    """Return a fitted estimator as a LIBSVM model with sorted classes."""
     name = type(model).__name__
     if isinstance(model, LinearEstimator):
-        raise ModelFileError(f"{name} has weights and no support vectors; write_liblinear_model writes it")
+        raise ModelFileError(f"{name} is a linear model without support vectors; use write_liblinear_model")
     if not isinstance(model, KernelClassifier | KernelRegressor | OneClassSVM):
-        raise ModelFileError(f"LIBSVM has no model like {name}; maxmargin.save writes it")
+        raise ModelFileError(f"LIBSVM cannot represent {name}; use maxmargin.save")
     if not hasattr(model, "support_"):
-        raise ModelFileError(f"this {name} is not fitted yet; only fitted models have files")
+        raise ModelFileError(f"this {name} is not fitted yet; fit it before writing")
     coefficients = model.dual_coef_.toarray() if sparse.issparse(model.dual_coef_) else model.dual_coef_
     common = {"coefficients": coefficients, "rho": -model.intercept_, **kernel_of(model), **_vectors_of(model)}
     if isinstance(model, KernelClassifier):
@@ -133,7 +132,7 @@ def libsvm_model_of(model: Any) -> LibsvmModel:
         density = None if marks is None else marks_of_file(marks)
         return LibsvmModel(svm_type="one_class", density_marks=density, **common)
     if model._outputs_ is not None:
-        raise ModelFileError("LIBSVM's models have one output; write a model of each output alone")
+        raise ModelFileError("LIBSVM models have one output; fit and write a model for each output")
     noise = model.__dict__.get("noise_scale_") if getattr(model, "noise", False) else None
     scale = None if noise is None else np.array([float(noise)])
     return LibsvmModel(svm_type="nu_svr" if isinstance(model, NuSVR) else "epsilon_svr", probA=scale, **common)
@@ -141,14 +140,14 @@ def libsvm_model_of(model: Any) -> LibsvmModel:
 
 def _classifier(model: KernelClassifier, common: dict[str, Any]) -> LibsvmModel:
     check_pairs(model, "LIBSVM")
-    if len(model.classes_) == 2:  # ours is positive for the second
+    if len(model.classes_) == 2:  # estimators are positive for the second class
         common = {**common, "coefficients": -common["coefficients"], "rho": -common["rho"]}
     slopes = shifts = None
     if model._knows_probabilities:
         slopes, shifts = model.probA_, model.probB_
     return LibsvmModel(
         svm_type="nu_svc" if isinstance(model, NuSVC) else "c_svc",
-        labels=whole_labels(model.classes_, "LIBSVM"),
+        labels=integer_labels(model.classes_, "LIBSVM"),
         counts=model.n_support_.astype(np.int64),
         probA=slopes,
         probB=shifts,
@@ -157,16 +156,16 @@ def _classifier(model: KernelClassifier, common: dict[str, Any]) -> LibsvmModel:
 
 
 def check_pairs(model: KernelClassifier, program: str) -> None:
-    """Raise unless the classes are told apart in pairs, of which two are always one."""
+    """Raise unless the multi-class strategy is one-vs-one."""
     if len(model.classes_) > 2 and model._multi_class_ != "ovo":
         raise ModelFileError(
-            f"{program} tells classes apart in pairs, and this {type(model).__name__} has "
-            f"multi_class={model._multi_class_!r}: fit with multi_class='ovo', or write it with maxmargin.save"
+            f"{program} uses one-vs-one, but this {type(model).__name__} has multi_class={model._multi_class_!r}; fit "
+            "with multi_class='ovo', or use maxmargin.save"
         )
 
 
 def kernel_of(model: Any) -> dict[str, Any]:
-    """Return LIBSVM's name and parameters of the kernel that was fitted."""
+    """Return LIBSVM's name and parameters of the fitted kernel."""
     kernel = model._kernel_
     if kernel is None:
         return {"kernel": "precomputed"}
@@ -180,8 +179,8 @@ def kernel_of(model: Any) -> dict[str, Any]:
     if type(kernel) is Sigmoid:
         return {"kernel": "sigmoid", "gamma": float(kernel.gamma), "coef0": float(kernel.coef0)}
     raise ModelFileError(
-        f"LIBSVM and scikit-learn have no kernel {type(kernel).__name__}; theirs are linear, polynomial, rbf, sigmoid "
-        "and precomputed. maxmargin.save writes this model"
+        f"LIBSVM and scikit-learn have no kernel {type(kernel).__name__}, only linear, polynomial, rbf, sigmoid and "
+        "precomputed; use maxmargin.save"
     )
 
 
@@ -192,12 +191,12 @@ def _vectors_of(model: Any) -> dict[str, Any]:
 
 
 def estimator_of(model: LibsvmModel, n_features: int | None = None) -> Any:
-    """Return the estimator that predicts what a model of LIBSVM does."""
+    """Return the estimator with the predictions of a LIBSVM model."""
     if model.labels is not None:
         if len(model.labels) < 2:
             raise ModelFileError(
-                f"the model knows a single class, {model.labels[0]}, and answers nothing else; no estimator does that, "
-                "maxmargin.interchange.libsvm.read_text reads it"
+                f"the model has a single class, {model.labels[0]}, but an estimator requires at least two; use "
+                "maxmargin.interchange.libsvm.read_text"
             )
         model = model.reordered(np.sort(model.labels))
     width = _width(model, n_features)
@@ -209,11 +208,11 @@ def estimator_of(model: LibsvmModel, n_features: int | None = None) -> Any:
     estimator._kernel_ = model.make_kernel()
     count = model.coefficients.shape[1]
     precomputed = model.kernel == "precomputed"
-    estimator.support_ = (model.serials if precomputed else np.arange(count)).astype(np.int32)
+    estimator.support_ = (model.sample_indices if precomputed else np.arange(count)).astype(np.int32)
     estimator.support_vectors_ = np.empty((0, 0)) if precomputed else model.compact_vectors(width)
-    turn = -1.0 if model.labels is not None and len(model.labels) == 2 else 1.0
-    estimator.intercept_ = -turn * model.rho
-    coefficients = turn * model.coefficients
+    sign = -1.0 if model.labels is not None and len(model.labels) == 2 else 1.0
+    estimator.intercept_ = -sign * model.rho
+    coefficients = sign * model.coefficients
     in_rows = sparse.issparse(estimator.support_vectors_)
     estimator.dual_coef_ = sparse.csr_matrix(coefficients) if in_rows else coefficients
     _set_outputs(estimator, model)
@@ -222,15 +221,15 @@ def estimator_of(model: LibsvmModel, n_features: int | None = None) -> Any:
 
 
 def _width(model: LibsvmModel, n_features: int | None) -> int:
-    """Return how many features samples will have."""
+    """Return the number of features of the estimator."""
     what = "training samples" if model.kernel == "precomputed" else "features"
     if n_features is not None and n_features < model.n_features:
-        raise ValueError(f"the support vectors know of {model.n_features} {what}, but n_features is {n_features}")
+        raise ValueError(f"the support vectors have {model.n_features} {what}, but n_features is {n_features}")
     return max(1, model.n_features if n_features is None else int(n_features))
 
 
 def _set_outputs(estimator: Any, model: LibsvmModel) -> None:
-    """Set what machines of one kind have alone, and probabilities if there are any."""
+    """Set the attributes that depend on the type of the estimator, and the probabilities."""
     if isinstance(estimator, KernelClassifier):
         assert model.labels is not None
         assert model.counts is not None

@@ -1,4 +1,4 @@
-"""Estimators that were not trained by `fit`: what they can do, and the one sentence about what they cannot."""
+"""Estimators read from files of other programs: predictions work, the certificate is an error."""
 
 import io
 import pickle
@@ -36,7 +36,7 @@ MODELS = {
 
 @pytest.fixture(params=MODELS)
 def both(request):
-    """A model that was fitted, what a file makes of it, and its samples and targets."""
+    """A fitted model, the model read from its file, and its samples."""
     model, samples = clone(MODELS[request.param]), X
     samples = X @ X.T if request.param == "precomputed" else X
     model.fit(samples, Y > 0 if request.param == "pair" else Y)
@@ -47,7 +47,7 @@ def both(request):
     return model, (read_liblinear_model if linear else read_libsvm_model)(file), samples
 
 
-def answers(model, samples):
+def predictions(model, samples):
     methods = (
         "predict",
         "decision_function",
@@ -59,11 +59,11 @@ def answers(model, samples):
     return {name: getattr(model, name)(samples) for name in methods if hasattr(model, name)}
 
 
-class TestWhatWorks:
+class TestAvailable:
     def test_predictions(self, both):
         model, again, samples = both
         check_is_fitted(again)
-        found, expected = answers(again, samples), answers(model, samples)
+        found, expected = predictions(again, samples), predictions(model, samples)
         assert found.keys() == expected.keys()
         for name, values in expected.items():
             np.testing.assert_allclose(found[name], values, rtol=1e-9, atol=1e-9, err_msg=name)
@@ -76,10 +76,10 @@ class TestWhatWorks:
 
     def test_copies(self, both, tmp_path):
         _, again, samples = both
-        expected = answers(again, samples)
+        expected = predictions(again, samples)
         save(again, tmp_path / "model")
         for copy in (load(tmp_path / "model"), pickle.loads(pickle.dumps(again))):
-            for name, values in answers(copy, samples).items():
+            for name, values in predictions(copy, samples).items():
                 np.testing.assert_array_equal(values, expected[name])
             assert vars(copy).keys() == vars(again).keys()
 
@@ -89,7 +89,7 @@ class TestWhatWorks:
             again.set_params(probability=False)
         assert to_onnx(again).graph.output
 
-    def test_fit_makes_it_one_of_ours(self, both):
+    def test_fit(self, both):
         model, again, samples = both
         targets = Y > 0 if len(getattr(model, "classes_", [])) == 2 else Y
         again.set_params(warm_start=True, **({"nu": 0.2} if hasattr(model, "nu") else {})).fit(samples, targets)
@@ -98,42 +98,42 @@ class TestWhatWorks:
         assert hasattr(again, "n_iter_")
 
 
-class TestWhatDoesNot:
+class TestUnavailable:
     @pytest.mark.parametrize("attribute", ["certificate_", "geometry_", "status_"])
-    def test_proof(self, both, attribute):
+    def test_certificate(self, both, attribute):
         _, again, _ = both
-        if not hasattr(type(again), attribute):  # linear machines have no geometry
+        if not hasattr(type(again), attribute):  # linear estimators have no geometry
             return
         with pytest.raises(AttributeError, match=f"no attribute '{attribute}': it was not trained by fit"):
             getattr(again, attribute)
         assert not hasattr(again, attribute)
 
-    def test_training_is_unknown(self, both):
+    def test_training_attributes_are_missing(self, both):
         _, again, _ = both
         for attribute in ("n_iter_", "fit_status_", "shape_fit_", "class_weight_"):
             assert not hasattr(again, attribute)
 
-    def test_damaged_attributes_are_found(self, both, tmp_path):
+    def test_inconsistent_attributes(self, both, tmp_path):
         _, again, _ = both
         again.intercept_ = np.append(again.intercept_, 1.0)
         with pytest.raises(ModelFileError, match="intercept_"):
             save(again, tmp_path / "model")
 
 
-def test_a_trained_model_needs_all_of_its_training(tmp_path):
+def test_trained_model_requires_all_attributes(tmp_path):
     model = SVC().fit(X, Y)
     del model.n_iter_
     with pytest.raises(ModelFileError, match="SVC has no n_iter_"):
         save(model, tmp_path / "model")
 
 
-def test_streams_say_the_same():
+def test_partial_fit_has_no_certificate():
     model = LinearSVC().partial_fit(X, Y, classes=[0, 1, 2])
     with pytest.raises(AttributeError, match=r"from partial_fit.*certify\(X, y\)"):
         _ = model.certificate_
 
 
-def test_numbers_of_support_vectors_of_a_precomputed_kernel():
+def test_support_indices_of_a_precomputed_kernel():
     model = SVC(kernel="precomputed").fit(X @ X.T, Y)
     file = io.BytesIO()
     write_libsvm_model(model, file)

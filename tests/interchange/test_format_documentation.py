@@ -1,4 +1,4 @@
-"""What is written about model files is true: examples run, the layout is the documented one, lists are complete."""
+"""docs/model_file.md: examples run, the layout agrees with the code, lists are complete."""
 
 import doctest
 import hashlib
@@ -15,7 +15,7 @@ from maxmargin import SVC, estimators
 from maxmargin.interchange import liblinear_model, model_file, onnx_export, save, sklearn_models
 from maxmargin.interchange.array_table import DTYPES
 from maxmargin.interchange.libsvm import estimators as libsvm_estimators
-from maxmargin.interchange.model_file import JSON_DEPTH
+from maxmargin.interchange.model_file import MAX_JSON_DEPTH
 from maxmargin.interchange.records import RECORDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "model_file.md").read_text(encoding="utf-8")
@@ -47,11 +47,11 @@ def test_examples_run(tmp_path, monkeypatch, capsys):
 def test_lists_are_complete():
     for name in (*estimators.__all__, *RECORDS, *DTYPES):
         assert f"`{name}`" in PAGE or f'`"{name}"`' in PAGE, name
-    assert f"at most {JSON_DEPTH} deep" in PAGE
+    assert f"at most {MAX_JSON_DEPTH} deep" in PAGE
 
 
-def test_a_reader_written_from_the_page():
-    """Read a file with nothing but what the page says."""
+def test_reader_written_from_the_documentation():
+    """Read a file with the information of the page only."""
     X = np.random.default_rng(0).normal(size=(20, 3))
     model = SVC(C=3.5).fit(X, np.arange(20) % 3)
     stream = io.BytesIO()
