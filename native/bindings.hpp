@@ -10,6 +10,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -54,6 +55,46 @@ inline void require_within(const Vector<const std::int64_t>& indices, std::int64
   for (std::size_t k = 0; k < indices.shape(0); ++k)
     require(p[k] >= 0 && p[k] < count, "a sample index is out of range");
 }
+
+// The memory of the arrays of a call, of which no array that is written may overlap another.
+class Memory {
+ public:
+  template <class Array> Memory& reads(const char* name, const Array& array) { return add(name, array, false); }
+  template <class Array> Memory& writes(const char* name, const Array& array) { return add(name, array, true); }
+
+  template <class... Arguments> Memory& of(const Arguments&... arguments) {
+    (arguments.add_to(*this), ...);
+    return *this;
+  }
+
+  void require_disjoint() const {
+    for (int i = 0; i < count_; ++i)
+      for (int j = 0; j < i; ++j) {
+        const Range &a = ranges_[i], &b = ranges_[j];
+        if ((a.written || b.written) && a.begin < b.end && b.begin < a.end)
+          throw std::invalid_argument(std::string(b.name) + " and " + a.name +
+                                      " share memory; an array that is written to must not overlap another one");
+      }
+  }
+
+ private:
+  struct Range {
+    const char *name, *begin, *end;
+    bool written;
+  };
+
+  template <class Array> Memory& add(const char* name, const Array& array, bool written) {
+    if (!array.is_valid() || array.nbytes() == 0) return *this;
+    if (count_ == kMostArrays) throw std::logic_error("a call has too many arrays");
+    const char* begin = static_cast<const char*>(static_cast<const void*>(array.data()));
+    ranges_[count_++] = {name, begin, begin + array.nbytes(), written};
+    return *this;
+  }
+
+  static constexpr int kMostArrays = 32;
+  Range ranges_[kMostArrays];
+  int count_ = 0;
+};
 
 template <class T>
 std::vector<T*> row_pointers(const Table<T>& storage, const Vector<const std::int64_t>& slots, std::int64_t columns) {
@@ -113,6 +154,11 @@ struct BoxProblem {
     require(groups >= 0, "groups must not be negative");
   }
 
+  void add_to(Memory& memory) const {
+    memory.reads("lower", lower).reads("upper", upper).reads("group", group);
+    memory.reads("linear", linear).reads("ridge", ridge);
+  }
+
   void require_objective() const { require(linear.is_valid() && ridge.is_valid(), "linear and ridge must be given"); }
 
   // Check the group of every variable; returns how many are in no group.
@@ -140,6 +186,10 @@ struct CachedRows {
     require(length(storage, 1) >= length(slot) && length(last_use) == length(storage) &&
                 (!valid.is_valid() || length(valid) == length(storage)),
             "the row cache is malformed");
+  }
+
+  void add_to(Memory& memory) const {
+    memory.reads("storage", storage).reads("slot", slot).reads("valid", valid).writes("last_use", last_use);
   }
 
   void check_slots() const {

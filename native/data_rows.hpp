@@ -34,6 +34,10 @@ struct DataRows {
             "indices must be int32 or int64");
   }
 
+  void add_to(Memory& memory) const {
+    memory.reads("values", values).reads("starts", starts).reads("features", features).reads("indices", indices);
+  }
+
   template <class Index> void check_starts() const {
     const Index* p = as<Index>(starts);
     require(p[0] >= 0, "the compressed rows are malformed");

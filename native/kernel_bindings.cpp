@@ -37,6 +37,8 @@ struct PackedArrays {
     require(count >= 0 && features >= 0, "count and features must not be negative");
   }
 
+  void add_to(Memory& memory) const { memory.reads("values", values).reads("half_norms", half_norms); }
+
   // The samples, packed in groups of `width`.
   template <class T> PackedSamples<T> in_groups_of(int width) const {
     require(has_type<T>(values.dtype()), "packed samples and the output must have the same precision");
@@ -65,6 +67,11 @@ struct SparseSamples {
             "there must be one separate sum for every sample, of the type of the values");
   }
 
+  void add_to(Memory& memory) const {
+    memory.reads("starts", starts).reads("features", features).reads("values", values).reads("indices", indices);
+    memory.reads("separate_sums", separate_sums);
+  }
+
   template <class T> SparseRows<T> rows() const {
     require(has_type<T>(values.dtype()), "sparse samples and the output must have the same precision");
     const std::int64_t stored = length(features);
@@ -90,7 +97,14 @@ void pack(Table<const double> data, Vector<const std::int64_t> indices, int widt
   require(length(out) >= groups * width * features && length(half_norms) >= groups * width,
           "the packed samples need more memory");
   require(shift.shape(0) == 0 || length(shift) == features, "shift has the wrong length");
-  require_within(indices, data.shape(0));
+  require_within(indices, length(data));
+  Memory()
+      .reads("data", data)
+      .reads("indices", indices)
+      .reads("shift", shift)
+      .writes("out", out)
+      .writes("half_norms", half_norms)
+      .require_disjoint();
   const double* centre = shift.shape(0) ? shift.data() : nullptr;
   nb::gil_scoped_release unlocked;
   in_parallel(threads, groups, 64, [&](std::int64_t begin, std::int64_t end, int) {
@@ -114,6 +128,7 @@ void dense_block(const FormulaArguments& formula, const PackedArrays& rows, cons
   require(rows.features == columns.features, "rows and columns must have the same features");
   const PackedSamples<T> left = rows.in_groups_of<T>(loops.strip), right = columns.in_groups_of<T>(loops.panel);
   const std::vector<T*> targets = row_pointers<T>(out, slots, columns.count);
+  Memory().of(rows, columns).reads("slots", slots).writes("out", out).require_disjoint();
   const std::int64_t panels = (columns.count + loops.panel - 1) / loops.panel;
   nb::gil_scoped_release unlocked;
   in_parallel(threads, panels, chunk_of(panels, threads, 32), [&](std::int64_t begin, std::int64_t end, int) {
@@ -131,6 +146,7 @@ void dense_square(const FormulaArguments& formula, const PackedArrays& rows, con
   require(rows.features == columns.features, "rows and columns must have the same features");
   const PackedSamples<T> left = rows.in_groups_of<T>(loops.strip), right = columns.in_groups_of<T>(loops.panel);
   const std::vector<T*> targets = row_pointers<T>(out, slots, count);
+  Memory().of(rows, columns).reads("slots", slots).writes("out", out).require_disjoint();
   nb::gil_scoped_release unlocked;
   in_parallel(threads, panels, 4, [&](std::int64_t begin, std::int64_t end, int) {
     loops.dense_square[formula.term](formula, left, right, columns.features, begin, end, targets.data());
@@ -148,6 +164,7 @@ void dense_combination(const FormulaArguments& formula, const PackedArrays& rows
   require(length(weights) == (columns.count + loops.panel - 1) / loops.panel * loops.panel,
           "the weights must be padded to whole panels");
   const std::int64_t strips = (rows.count + loops.strip - 1) / loops.strip;
+  Memory().of(rows, columns).reads("weights", weights).writes("out", out).require_disjoint();
   nb::gil_scoped_release unlocked;
   in_parallel(threads, strips, 8, [&](std::int64_t begin, std::int64_t end, int) {
     loops.combination[formula.term](formula, left, right, columns.features, begin, end, weights.data(), out.data());
@@ -193,6 +210,7 @@ template <class T> void sparse_separate_sums(int term, const SparseSamples& samp
   require(term >= 0 && term <= 3, "unknown kernel formula");
   require(length(out) == samples.count(), "there must be one output for every sample");
   const SparseRows<T> rows = samples.rows<T>();
+  Memory().of(samples).writes("out", out).require_disjoint();
   nb::gil_scoped_release unlocked;
   block_loops<T>().alone[term](rows, samples.indices.data(), samples.count(), out.data());
 }
@@ -214,6 +232,7 @@ void sparse_block(const FormulaArguments& formula, const SparseSamples& rows, co
   require(length(slots) == count, "there must be one slot for every row");
   const SparseRows<T> left = rows.rows<T>(), right = columns.rows<T>();
   const std::vector<T*> targets = row_pointers<T>(out, slots, width);
+  Memory().of(rows, columns).reads("slots", slots).writes("out", out).require_disjoint();
   const std::int64_t *row_at = rows.indices.data(), *column_at = columns.indices.data();
   const T *row_sums = as<T>(rows.separate_sums), *column_sums = as<T>(columns.separate_sums);
   const int term = formula.term;
@@ -254,6 +273,7 @@ void sparse_combination(const FormulaArguments& formula, const SparseSamples& ro
   require(length(out) == count, "there must be one output for every row");
   require(length(weights) >= (width + panel - 1) / panel * panel, "the weights must be padded to whole panels");
   const SparseRows<T> left = rows.rows<T>(), right = columns.rows<T>();
+  Memory().of(rows, columns).reads("weights", weights).writes("out", out).require_disjoint();
   const T *row_sums = as<T>(rows.separate_sums), *column_sums = as<T>(columns.separate_sums);
   nb::gil_scoped_release unlocked;
   SparseBuffers<T> buffers(threads, columns.width, right, columns.indices.data(), width);

@@ -8,6 +8,7 @@ namespace {
 void row_decisions(const DataRows& features, Vector<const double> weights, Vector<double> out, int threads) {
   require(length(weights) == features.width, "the rows have another width");
   require(length(out) == features.count(), "the output has the wrong length");
+  Memory().of(features).reads("weights", weights).writes("out", out).require_disjoint();
   with_rows(features, [&](auto rows, const auto& loops) {
     nb::gil_scoped_release unlocked;
     in_parallel(threads, features.count(), kRowsPerChunk, [&](std::int64_t begin, std::int64_t end, int) {
@@ -21,6 +22,7 @@ void combine_rows(const DataRows& features, Vector<const double> dual, Vector<do
   const std::int64_t width = length(out), count = features.count();
   require(width == features.width, "the rows have another width");
   require(length(dual) == count, "there must be one factor for every row");
+  Memory().of(features).reads("dual", dual).writes("out", out).require_disjoint();
   with_rows(features, [&](auto rows, const auto& loops) {
     const int parts = count < 2 * kRowsPerChunk ? 1 : std::max(1, threads);
     std::vector<double> others(static_cast<std::size_t>(parts - 1) * width, 0.0);
@@ -38,6 +40,7 @@ void combine_rows(const DataRows& features, Vector<const double> dual, Vector<do
 // out[k] = ‖row k‖²
 void row_squared_norms(const DataRows& features, Vector<double> out, int threads) {
   require(length(out) == features.count(), "the output has the wrong length");
+  Memory().of(features).writes("out", out).require_disjoint();
   with_rows(features, [&](auto rows, const auto& loops) {
     nb::gil_scoped_release unlocked;
     in_parallel(threads, features.count(), kRowsPerChunk, [&](std::int64_t begin, std::int64_t end, int) {
@@ -57,6 +60,13 @@ void row_moments(const DataRows& features, Vector<const double> factors, Vector<
   require(!shifted || (features.dense() && length(origin) == width), "the origin has the wrong length");
   require(length(factors) == count, "there must be one factor for every row");
   for (std::int64_t k = 0; k < count; ++k) require(factors.data()[k] >= 0.0, "factors must not be negative");
+  Memory()
+      .of(features)
+      .reads("factors", factors)
+      .reads("origin", origin)
+      .writes("sums", sums)
+      .writes("square", square)
+      .require_disjoint();
   with_rows(features, [&](auto rows, const auto& loops) {
     const int parts = count < 2 * kRowsPerChunk ? 1 : std::max(1, threads);
     std::vector<double> others(static_cast<std::size_t>(parts - 1) * (area + width), 0.0);
@@ -107,6 +117,11 @@ struct AscentArrays {
     require(length(squared_norms) == length(dual), "there must be one squared norm for every variable");
     require_length(length(offset), "the arrays of the groups must have one length", excess, penalty);
   }
+
+  void add_to(Memory& memory) const {
+    memory.writes("dual", dual).writes("weights", weights).writes("excess", excess);
+    memory.reads("squared_norms", squared_norms).reads("offset", offset).reads("penalty", penalty);
+  }
 };
 
 struct AscentOptions {
@@ -130,6 +145,7 @@ AscentOutcome coordinate_ascent(const DataRows& features, const BoxProblem& prob
   check_order(order, n);
   require(features.indices.is_valid() ? features.count() == n : n <= features.count(),
           "there must be a row for every variable");
+  Memory().of(features, problem, arrays).writes("order", order).require_disjoint();
   return with_rows(features, [&](auto rows, const auto& loops) {
     AscentState state{arrays.dual.data(),
                       arrays.weights.data(),
@@ -212,6 +228,11 @@ struct AveragedWeights {
             "the state of the weights is malformed");
     require(length(offset_sums) == length(offset), "the arrays of the groups must have one length");
   }
+
+  void add_to(Memory& memory) const {
+    memory.writes("direction", direction).writes("sums", sums).writes("offset", offset);
+    memory.writes("offset_sums", offset_sums).writes("numbers", numbers);
+  }
 };
 
 struct SubgradientOptions {
@@ -242,6 +263,13 @@ std::int64_t subgradient_steps(const DataRows& features, const BoxProblem& probl
   check_order(order, n);
   require(features.indices.is_valid() ? features.count() == n : n <= features.count(),
           "there must be a row for every variable");
+  Memory()
+      .of(features, problem, arrays)
+      .reads("share", options.share)
+      .reads("order", order)
+      .writes("responses", responses)
+      .writes("visits", visits)
+      .require_disjoint();
   return with_rows(features, [&](auto rows, const auto& loops) {
     std::vector<double> buffer(std::min(batch, length(order)));
     double* number = arrays.numbers.data();

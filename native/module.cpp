@@ -46,4 +46,11 @@ NB_MODULE(_extension, m) {
   define_primal(m);
   define_online(m);
   define_text(m);
+  // For tests: an exception of a worker thread must reach the caller.
+  m.def("_raise_in_thread", [](int threads) {
+    nb::gil_scoped_release unlocked;
+    in_parallel(threads, 4 * threads, 1, [&](std::int64_t k, std::int64_t, int) {
+      if (k == 2 * threads) throw std::runtime_error("raised in a worker thread");
+    });
+  });
 }

@@ -13,6 +13,11 @@ struct OnlineState {
     require_length(length(dual), "the arrays of an online state must have one length", gradient, lower, upper,
                    diagonal);
   }
+
+  void add_to(Memory& memory) const {
+    memory.writes("dual", dual).writes("gradient", gradient).writes("lower", lower).writes("upper", upper);
+    memory.reads("diagonal", diagonal);
+  }
 };
 
 // The samples to process: their slots (−1: no sample, only a step on the slots that exist), what they add to the
@@ -23,6 +28,11 @@ struct ArrivalArrays {
 
   void check() const {
     require_length(length(slot), "there must be one entry for every arrival", linear, lower, upper, start);
+  }
+
+  void add_to(Memory& memory) const {
+    memory.reads("slot of the arrivals", slot).reads("linear of the arrivals", linear);
+    memory.reads("lower of the arrivals", lower).reads("upper of the arrivals", upper).reads("start", start);
   }
 };
 
@@ -61,6 +71,7 @@ OnlineResult online_steps(const OnlineState& arrays, const CachedRows& cache, co
   }
   require(p[1] != 1 || (p[0] < count && arrivals.slot.data()[p[0]] >= 0 && arrivals.slot.data()[p[0]] < p[2]),
           "progress is out of range");
+  Memory().of(arrays, cache, arrivals).writes("progress", progress).require_disjoint();
   const std::vector<std::int64_t> whole(slots, n);
   const std::vector<double> no_ridge(n, 0.0);
   const std::vector<std::int32_t> group(n, options.grouped ? 0 : -1);

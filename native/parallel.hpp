@@ -5,18 +5,28 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <mutex>
 #include <thread>
 #include <vector>
 
 namespace maxmargin {
 
 // Call work(begin, end, thread) for chunks of [0, count) on up to `threads` threads. Threads take the next chunk when
-// they are free, so the results must not depend on which thread takes which chunk.
+// they are free, so the results must not depend on which thread takes which chunk. If a call throws, no more chunks are
+// begun, and the first exception is thrown again here, after all threads have ended.
 template <class Work> void in_parallel(int threads, std::int64_t count, std::int64_t chunk, Work work) {
   std::atomic<std::int64_t> next{0};
+  std::exception_ptr failure;
+  std::mutex failing;
   const auto take = [&](int thread) {
-    for (std::int64_t begin; (begin = next.fetch_add(chunk)) < count;)
-      work(begin, std::min(count, begin + chunk), thread);
+    try {
+      for (std::int64_t begin; (begin = next.fetch_add(chunk)) < count;)
+        work(begin, std::min(count, begin + chunk), thread);
+    } catch (...) {
+      const std::lock_guard<std::mutex> lock(failing);
+      if (!failure) failure = std::current_exception();
+      next = count;
+    }
   };
   std::vector<std::thread> others;
   const std::int64_t useful = (count + chunk - 1) / chunk;
@@ -29,6 +39,7 @@ template <class Work> void in_parallel(int threads, std::int64_t count, std::int
   }
   take(0);
   for (std::thread& other : others) other.join();
+  if (failure) std::rethrow_exception(failure);
 }
 
 // Divide [0, count) into parts of equal size, always in the same way: sums over a part are repeatable.

@@ -25,6 +25,11 @@ struct SmoothedArrays {
     require(length(group_sums) == length(offset), "there must be one sum for every offset");
   }
 
+  void add_to(Memory& memory) const {
+    memory.reads("centre", centre).reads("offset", offset);
+    memory.writes("slack", slack).writes("response", response).writes("group_sums", group_sums);
+  }
+
   Rounded of(const BoxProblem& problem) const {
     problem.require_objective();
     require(problem.size() == length(centre) && problem.groups == length(offset),
@@ -65,6 +70,7 @@ SlackSums responses(const BoxProblem& problem, const SmoothedArrays& smoothed, V
   const Rounded rounded = smoothed.of(problem);
   const std::int64_t n = problem.size();
   require(length(decisions) == n, "there must be one decision value for every variable");
+  Memory().of(problem, smoothed).reads("decisions", decisions).require_disjoint();
   nb::gil_scoped_release unlocked;
   return sum_parts(parts_for(n, kSamplesForThreads, threads), n, smoothed.group_sums,
                    [&](std::int64_t begin, std::int64_t end, int, SlackSums& sums, double* by_group) {
@@ -83,6 +89,12 @@ SlackSums responses_of_rows(const DataRows& features, const BoxProblem& problem,
   require(width == features.width, "the rows have another width");
   require(length(decisions) == n, "there must be one decision value for every variable");
   require(features.count() == n, "there must be a row for every variable");
+  Memory()
+      .of(features, problem, smoothed)
+      .reads("weights", weights)
+      .writes("decisions", decisions)
+      .writes("dual_weights", dual_weights)
+      .require_disjoint();
   return with_rows(features, [&](auto rows, const auto& loops) {
     const int parts = parts_for(n, 2 * kRowsPerChunk, threads);
     double* own = dual_weights.data();
@@ -154,6 +166,11 @@ struct ColumnArrays {
     require_length(length(slack), "the arrays of the samples must have one length", inverse_ridge, lower, upper);
     require(length(curvature) == length(weights), "there must be a curvature for every weight");
   }
+
+  void add_to(Memory& memory) const {
+    memory.writes("weights", weights).writes("slack", slack).reads("inverse_ridge", inverse_ridge);
+    memory.reads("lower", lower).reads("upper", upper).reads("curvature", curvature);
+  }
 };
 
 // One step along each weight of `order`; the rows are the columns of the data. Returns the largest violation met.
@@ -162,6 +179,7 @@ double coordinate_descent(const DataRows& columns, const ColumnArrays& arrays, V
   require(!columns.indices.is_valid() && columns.count() == length(arrays.weights),
           "there must be a weight for every column");
   check_order(order, length(arrays.weights));
+  Memory().of(columns, arrays).reads("order", order).require_disjoint();
   return with_rows(columns, [&](auto rows, const auto& loops) {
     ColumnState state{arrays.weights.data(), arrays.slack.data(), arrays.inverse_ridge.data(),
                       arrays.lower.data(),   arrays.upper.data(), arrays.curvature.data()};
@@ -175,6 +193,7 @@ double descend_quadratic_model(Table<const double> square, Vector<double> weight
                                double tolerance, std::int64_t max_passes) {
   const std::int64_t count = length(weights);
   require(length(square) == count && length(square, 1) == count && length(slope) == count, "the model is malformed");
+  Memory().reads("square", square).writes("weights", weights).writes("slope", slope).require_disjoint();
   nb::gil_scoped_release unlocked;
   return level.linear->descend_model(square.data(), count, weights.data(), slope.data(), tolerance, max_passes);
 }

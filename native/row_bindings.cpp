@@ -12,6 +12,12 @@ void subtract_rows(Vector<double> gradient, Table<const float> storage, Vector<c
   require(length(change) == length(slots), "there must be one change for every row");
   require(count >= 0 && count <= length(gradient), "count is out of range");
   const std::vector<const float*> rows = row_pointers<const float>(storage, slots, count);
+  Memory()
+      .writes("gradient", gradient)
+      .reads("storage", storage)
+      .reads("slots", slots)
+      .reads("change", change)
+      .require_disjoint();
   nb::gil_scoped_release unlocked;
   in_parallel(threads, count, 2048, [&](std::int64_t begin, std::int64_t end, int) {
     level.kernels->subtract_rows(gradient.data(), rows.data(), change.data(), rows.size(), begin, end);
@@ -25,6 +31,12 @@ void gather(Table<const float> storage, Vector<const std::int64_t> slots, Vector
   require(length(out) >= count && length(out, 1) == width, "the output has the wrong shape");
   require_within(columns, storage.shape(1));
   const std::vector<const float*> rows = row_pointers<const float>(storage, slots, 0);
+  Memory()
+      .writes("out", out)
+      .reads("storage", storage)
+      .reads("slots", slots)
+      .reads("columns", columns)
+      .require_disjoint();
   nb::gil_scoped_release unlocked;
   in_parallel(threads, count, std::max<std::int64_t>(1, 131072 / std::max<std::int64_t>(1, width)),
               [&](std::int64_t begin, std::int64_t end, int) {
@@ -58,7 +70,8 @@ template <class Value> void mirror(Table<Value> table, std::int64_t first, std::
 // counts[r] = the number of values of row r that are not 0
 template <class T> void count_nonzeros(Table<const T> data, Vector<std::int64_t> counts, int threads) {
   require(counts.shape(0) == data.shape(0), "there must be one count for every row");
-  const std::int64_t features = data.shape(1);
+  const std::int64_t features = length(data, 1);
+  Memory().reads("data", data).writes("counts", counts).require_disjoint();
   nb::gil_scoped_release unlocked;
   in_parallel(threads, data.shape(0), 256, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t r = begin; r < end; ++r) {
@@ -79,6 +92,12 @@ void compress(Table<const T> data, Vector<const std::int64_t> starts, Vector<std
               starts.data()[rows] == length(values),
           "the arrays for compressed rows are malformed");
   for (std::int64_t r = 0; r < rows; ++r) require(starts.data()[r] <= starts.data()[r + 1], "the starts must ascend");
+  Memory()
+      .reads("data", data)
+      .reads("starts", starts)
+      .writes("features", features)
+      .writes("values", values)
+      .require_disjoint();
   nb::gil_scoped_release unlocked;
   in_parallel(threads, rows, 256, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t r = begin; r < end; ++r) {

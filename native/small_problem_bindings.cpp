@@ -23,6 +23,11 @@ struct ProblemBatch {
     require(length(edges) >= 1, "the edges of the problems are malformed");
   }
 
+  void add_to(Memory& memory) const {
+    memory.reads("matrix", matrix).reads("indices", indices).reads("edges", edges).reads("linear", linear);
+    memory.reads("lower", lower).reads("upper", upper).reads("ridge", ridge);
+  }
+
   // Check the indices and edges; returns the size of the largest problem.
   std::int64_t largest() const {
     const std::int64_t problems = length(edges) - 1;
@@ -67,6 +72,7 @@ void solve_small_problems(const ProblemBatch& batch, Vector<double> dual, Vector
   require(length(batch.edges) == problems + 1 && length(outcomes, 1) == 3 && max_free >= 0 && limits.max_steps >= 0,
           "the problems are malformed");
   const std::int64_t largest = batch.largest();
+  Memory().of(batch).writes("dual", dual).writes("gradient", gradient).writes("outcomes", outcomes).require_disjoint();
   const std::int64_t* edges = batch.edges.data();
   const std::int64_t* indices = given(batch.indices) ? batch.indices.data() : nullptr;
   max_free = std::min(max_free, largest);

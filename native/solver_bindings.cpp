@@ -18,6 +18,11 @@ struct PairwiseState {
     require(!given(bounded_product) || length(bounded_product) == length(dual), "bounded_product has the wrong length");
     require(active >= 0 && active <= length(dual), "active is out of range");
   }
+
+  void add_to(Memory& memory) const {
+    memory.writes("dual", dual).writes("gradient", gradient).writes("bounded_product", bounded_product);
+    memory.reads("diagonal", diagonal);
+  }
 };
 
 // The selection rule, and what it knows from the steps before.
@@ -30,6 +35,8 @@ struct PairSelection {
     require(rule >= 0 && rule <= 2, "unknown working-set rule");
     require(length(memory) == 4, "memory must hold the previous pair and the pending pair");
   }
+
+  void add_to(Memory& arrays) const { arrays.writes("memory", memory); }
 };
 
 struct PairwiseResult {
@@ -63,6 +70,7 @@ PairwiseResult pairwise_steps(const BoxProblem& problem, const PairwiseState& ar
   require(problem.ridge.is_valid() && cache.valid.is_valid(), "ridge and the valid lengths of rows must be given");
   const std::int64_t singles = problem.count_singles();
   cache.check_slots();
+  Memory().of(problem, arrays, cache, selection).require_disjoint();
   std::int64_t* m = selection.memory.data();
   for (int k = 0; k < 4; ++k)
     require(m[k] >= -1 && m[k] < arrays.active, "memory contains a position that is not active");
@@ -133,6 +141,13 @@ void kkt_violations(const BoxProblem& problem, Vector<const double> dual, Vector
                     Vector<double> increasing, Vector<double> decreasing) {
   const DualState state = criterion_of(problem, dual, gradient);
   require_length(problem.size(), "the output has the wrong length", increasing, decreasing);
+  Memory()
+      .of(problem)
+      .reads("dual", dual)
+      .reads("gradient", gradient)
+      .writes("increasing", increasing)
+      .writes("decreasing", decreasing)
+      .require_disjoint();
   std::vector<Extreme> extremes(problem.groups + 1);
   level.solvers->violations(state, extremes.data(), increasing.data(), decreasing.data());
 }
@@ -142,6 +157,7 @@ void can_be_selected(const BoxProblem& problem, Vector<const double> dual, Vecto
                      Vector<bool> keep) {
   const DualState state = criterion_of(problem, dual, gradient);
   require_length(problem.size(), "the output has the wrong length", keep);
+  Memory().of(problem).reads("dual", dual).reads("gradient", gradient).writes("keep", keep).require_disjoint();
   std::vector<Extreme> extremes(problem.groups + 1);
   level.solvers->can_matter(state, extremes.data(), keep.data());
 }
@@ -154,6 +170,7 @@ double solve_free_variables(Table<const double> block, const BoxProblem& problem
   require(length(block) == n && length(block, 1) == n && problem.size() == n && length(gradient) == n,
           "the arrays of the free variables must have one length");
   problem.count_singles();
+  Memory().of(problem).reads("block", block).writes("dual", dual).writes("gradient", gradient).require_disjoint();
   nb::gil_scoped_release unlocked;
   std::unique_ptr<double[]> triangle(new double[n * n]);
   std::vector<double> vectors(3 * n);

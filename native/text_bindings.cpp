@@ -22,6 +22,7 @@ std::int64_t count_text(Vector<const std::uint8_t> text, std::int64_t size, Tabl
   const char* begin = checked_text(text, size);
   const std::int64_t most = length(chunks);
   require(most > 0 && length(chunks, 1) == 3, "the table of chunks is malformed");
+  Memory().reads("text", text).writes("chunks", chunks).require_disjoint();
   std::int64_t* rows = chunks.data();
   std::int64_t count = 0;
   nb::gil_scoped_release unlocked;
@@ -62,6 +63,11 @@ struct TextArrays {
             "features must be int32 or int64");
     require(has_type<float>(values.dtype()) || has_type<double>(values.dtype()), "values must be float32 or float64");
     require(row >= 0 && stored >= 0, "row and stored must not be negative");
+  }
+
+  void add_to(Memory& memory) const {
+    memory.writes("labels", labels).writes("starts", starts).writes("queries", queries);
+    memory.writes("features", features).writes("values", values);
   }
 
   void require_capacity(std::int64_t rows, std::int64_t values_end) const {
@@ -147,6 +153,7 @@ TextResult read_text(Vector<const std::uint8_t> text, std::int64_t size, Table<c
                      const TextRuleArguments& rules, const TextArrays& target, int threads) {
   const char* begin = checked_text(text, size);
   require(length(chunks, 1) == 3, "the table of chunks is malformed");
+  Memory().of(target).reads("text", text).reads("chunks", chunks).require_disjoint();
   const ChunkLayout layout(begin, size, chunks, target);
   const TextRules checked{rules.base, rules.zero_allowed, rules.limit, rules.has_queries};
   const auto read = [&](auto value) {
@@ -178,6 +185,7 @@ IrregularLines find_irregular_lines(Vector<const std::uint8_t> text, std::int64_
                                     Vector<std::int64_t> out) {
   const char* origin = checked_text(text, size);
   require(begin >= 0 && begin <= size, "the beginning is out of range");
+  Memory().reads("text", text).writes("out", out).require_disjoint();
   nb::gil_scoped_release unlocked;
   const PlainFound found = find_odd_lines(origin, origin + begin, origin + size,
                                           {has_queries, accept_returns, accept_comments}, out.data(), length(out));

@@ -2,15 +2,18 @@
 // on sizes around the widths of vectors and panels, with a cache of two rows. Kernel values are compared with a plain
 // formula, steps of the solvers between the levels bit for bit.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <random>
+#include <stdexcept>
 #include <vector>
 
 #include "levels.hpp"
+#include "parallel.hpp"
 
 using namespace maxmargin;
 
@@ -930,9 +933,33 @@ void test_online() {
       }
 }
 
+// An exception of any thread is thrown again by the caller's thread, and only after all threads have ended.
+void test_parallel_exceptions() {
+  for (int threads : {1, 2, 5})
+    for (std::int64_t failing : {0, 3, 99}) {
+      std::atomic<int> running{0};
+      bool caught = false;
+      try {
+        in_parallel(threads, 100, 1, [&](std::int64_t k, std::int64_t, int) {
+          ++running;
+          if (k >= failing) {
+            --running;
+            throw std::runtime_error("of a worker");
+          }
+          --running;
+        });
+      } catch (const std::runtime_error&) { caught = true; }
+      check(caught && running == 0, "an exception of a worker thread reaches the caller");
+    }
+  std::atomic<std::int64_t> sum{0};
+  in_parallel(3, 100, 7, [&](std::int64_t begin, std::int64_t end, int) { sum += end - begin; });
+  check(sum == 100, "all chunks are taken once");
+}
+
 }  // namespace
 
 int main() {
+  test_parallel_exceptions();
   std::mt19937 random(1);
   test_dense_blocks<float>(random);
   test_dense_blocks<double>(random);

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from maxmargin import _native
+from maxmargin._native import _extension
 
 ROOT = Path(__file__).parents[2]
 
@@ -171,6 +172,37 @@ def test_argument_structs_keep_their_arrays_alive():
     with pytest.raises(ValueError, match="one length"):
         _native.BoxProblem(lower=np.zeros(2), upper=upper, group=np.zeros(3, np.int32), groups=1)
     assert sys.getrefcount(upper) == count
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_exceptions_of_worker_threads_reach_python(threads):
+    with pytest.raises(RuntimeError, match="raised in a worker thread"):
+        _extension._raise_in_thread(threads)
+
+
+def test_overlapping_outputs_are_rejected():
+    shared = np.zeros(6)
+    with pytest.raises(ValueError, match="dual and gradient share memory"):
+        pairwise_steps(dual=shared[:3], gradient=shared[2:5])
+    with pytest.raises(ValueError, match="lower and dual share memory"):
+        pairwise_steps(dual=shared[:3], lower=shared[:3])
+    pairwise_steps(dual=shared[:3], gradient=shared[3:], lower=np.zeros(3))  # neighbours do not overlap
+    same = np.zeros(3)
+    pairwise_steps(lower=same, upper=same, ridge=same)  # nothing is written to these
+    table = np.ones((4, 4), np.float32)
+    some = np.arange(2)
+    with pytest.raises(ValueError, match="share memory"):
+        _native.gather(table, some, np.arange(4), table[1:3], 1)
+    with pytest.raises(ValueError, match="share memory"):
+        _native.subtract_rows(same, np.ones((2, 3), np.float32), some, same[:2], 3, 1)
+    rows = _native.DataRows(values=np.ones((3, 3)), width=3)
+    with pytest.raises(ValueError, match="weights and out share memory"):
+        _native.row_decisions(rows, same, same, 1)
+    problem = _native.BoxProblem(lower=np.zeros(3), upper=np.ones(3), group=np.zeros(3, np.int32), groups=1)
+    with pytest.raises(ValueError, match="increasing and decreasing share memory"):
+        _native.kkt_violations(problem, np.zeros(3), np.ones(3), same, same)
+    with pytest.raises(ValueError, match="dual and gradient share memory"):
+        _native.solve_free_variables(np.eye(3), problem, same, same, 1e-11, 1e9)
 
 
 def test_text_loops_check_their_arguments():

@@ -374,3 +374,7 @@ def write_text(
     digits: int,
     threads: int,
 ) -> bytes: ...
+
+# For tests: raises RuntimeError in a worker thread.
+
+def _raise_in_thread(threads: int) -> None: ...
