@@ -15,6 +15,7 @@ from maxmargin.kernels import (
     Sigmoid,
     make_kernel,
 )  # fmt: skip
+from maxmargin.kernels.points import OBJECT_COST, evaluation_cost
 
 
 class TestLinear(KernelContract):
@@ -154,3 +155,27 @@ def test_sparse_points_are_validated():
 def test_nan_is_propagated():
     for kernel in (Gaussian(1.0), Laplacian(1.0), Polynomial(2), Linear()):
         assert np.isnan(kernel(np.array([[np.nan]]), np.array([[0.5]]))).all()
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "objects"])
+def test_checksum_changes_with_the_data(form):
+    X = np.random.default_rng(0).random((40, 3))
+    words = [f"word {i}" for i in range(40)]
+    make = {
+        "dense": lambda: Points(X),
+        "sparse": lambda: Points(sparse.csr_array(X)),
+        "objects": lambda: Points.as_given(words),
+    }
+    before = make[form]().checksum()
+    assert make[form]().checksum() == before
+    X[17, 1] += 1.0
+    words[17] = "another"
+    assert make[form]().checksum() != before
+
+
+def test_evaluation_cost_counts_features_and_stored_entries():
+    X = np.zeros((10, 600))
+    X[:, :20] = 1.0
+    assert evaluation_cost(Points(X)) > 600
+    assert 3 * 20 < evaluation_cost(Points(sparse.csr_array(X))) < 100
+    assert evaluation_cost(Points.as_given(["a", "b"])) == OBJECT_COST

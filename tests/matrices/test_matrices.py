@@ -1,3 +1,5 @@
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -10,6 +12,7 @@ from maxmargin.matrices import (
     CachedMatrix,
     DifferenceMatrix,
     Float32RowCache,
+    FullKernelMatrix,
     KernelMatrix,
     MulticlassMatrix,
     PrecomputedMatrix,
@@ -18,6 +21,8 @@ from maxmargin.matrices import (
     make_row_cache,
 )
 from maxmargin.matrices.float32_matrix import Float32Matrix
+from maxmargin.matrices.lazy_row_cache import LazyRowCache
+from maxmargin.matrices.numerics import check_finite, inner
 from maxmargin.matrices.signed_matrix import SignedMatrix
 
 
@@ -333,3 +338,91 @@ def test_threads_share_cached_rows_and_an_error_blocks_none():
     assert sum(computed for computed, _ in results) == sum(calls[1:]) == 20 * 40
     for _, out in results:
         np.testing.assert_allclose(out, Gaussian(0.5)(X)[rows], rtol=1e-6)
+
+
+def test_threads_waiting_for_shared_rows_continue():
+    release, entered = threading.Event(), threading.Event()
+
+    def kernel(A, B):
+        entered.set()
+        assert release.wait(10)
+        return Gaussian(0.5)(A, B)
+
+    shared = SharedCacheMatrix(KernelMatrix(FunctionKernel(kernel), Points(samples())), 10**6, 1)
+    computed = {}
+
+    def hold(name, rows):
+        computed[name] = shared.hold(np.array(rows))
+
+    computing = threading.Thread(target=hold, args=("first", [0, 1]), daemon=True)
+    waiting = threading.Thread(target=hold, args=("second", [1, 0]), daemon=True)
+    computing.start()
+    assert entered.wait(10)
+    waiting.start()
+    deadline = time.monotonic() + 10
+    while not shared._changed._waiters and time.monotonic() < deadline:
+        time.sleep(0.001)
+    release.set()
+    for thread in (computing, waiting):
+        thread.join(10)
+    assert computed == {"first": 24, "second": 0}
+
+
+class TestLazyRowCache:
+    @pytest.mark.parametrize("budget", [0, 8 * 12 * 12 - 1, 8 * 12 * 12])
+    @pytest.mark.parametrize("nonzeros", [0, 2, 7, 12])
+    def test_rows_and_products(self, budget, nonzeros):
+        X = samples()
+        K, cache = Gaussian(0.5)(X), LazyRowCache(KernelMatrix(Gaussian(0.5), Points(X)), budget)
+        vector = np.zeros(12)
+        vector[np.random.default_rng(0).permutation(12)[:nonzeros]] = np.linspace(1.0, 2.0, nonzeros)
+        for _ in range(2):
+            np.testing.assert_allclose(cache.product(vector), K @ vector, atol=1e-12)
+            np.testing.assert_array_equal(cache.rows(np.array([5, 2])), K[[5, 2]])
+        needed = len({5, 2} | set(np.flatnonzero(vector)))
+        fits = budget == 8 * 12 * 12
+        assert cache.evaluations == (12 * needed if fits else 2 * 12 * (nonzeros + 2))
+
+    def test_a_matrix_in_memory_is_read_in_place(self):
+        K = Gaussian(0.5)(samples())
+        cache = LazyRowCache(PrecomputedMatrix(K), 10**6)
+        np.testing.assert_allclose(cache.product(np.arange(12.0)), K @ np.arange(12.0), atol=1e-12)
+        assert cache.evaluations == 0
+
+    def test_non_finite_rows_raise(self):
+        matrix = KernelMatrix(FunctionKernel(lambda X, Z: np.full((len(X), len(Z)), np.inf)), Points(samples()))
+        with pytest.raises(ValueError, match="not finite"):
+            LazyRowCache(matrix, 10**6).product(np.ones(12))
+
+
+class TestFullKernelMatrix:
+    @pytest.mark.parametrize("kernel", [Gaussian(0.5), FunctionKernel(Gaussian(0.5))], ids=["cheap", "expensive"])
+    @pytest.mark.parametrize("n", [12, 150])
+    def test_submatrices(self, kernel, n):
+        X, order = samples(n), np.random.default_rng(3).permutation(n)
+        full = FullKernelMatrix.of(kernel, Points(X), order, threads=2)
+        K = Gaussian(0.5)(X)
+        for rows in (order, order[2:7], np.concatenate([order[6:9], order[:3]]), np.arange(n), np.array([4, 0, 4])):
+            matrix = full(rows)
+            everything = np.arange(len(rows))
+            np.testing.assert_array_equal(matrix.block(everything, everything), K[np.ix_(rows, rows)])
+            assert isinstance(matrix.uncached(), KernelMatrix)
+            np.testing.assert_array_equal(matrix.uncached().block(everything, everything), K[np.ix_(rows, rows)])
+
+    def test_non_finite_values_raise(self):
+        kernel = FunctionKernel(lambda X, Z: np.full((len(X), len(Z)), np.nan))
+        with pytest.raises(ValueError, match="not finite"):
+            FullKernelMatrix.of(kernel, Points(samples()), np.arange(12), threads=1)
+
+
+def test_check_finite():
+    check_finite(np.full(10, 1e308))  # finite values, although their sum overflows
+    check_finite(np.empty(0))
+    for bad in (np.nan, np.inf, -np.inf):
+        with pytest.raises(ValueError, match="scale the data"):
+            check_finite(np.array([1.0, bad, -bad]))
+
+
+def test_inner_products_overflow_to_infinity_without_a_warning():
+    assert inner(np.array([1.0, 2.0]), np.array([3.0, -4.0])) == -5.0
+    assert inner(np.full(2, 1e200), np.full(2, 1e200)) == np.inf
