@@ -72,12 +72,12 @@ class TestData:
     @pytest.mark.parametrize(
         ("content", "message"),
         [
-            ("", "nothing in it"),
-            ("a,b\n", "no sample below it"),
-            ("1\n2\n", "no column of features"),
+            ("", "the file is empty"),
+            ("a,b\n", "no samples below it"),
+            ("1\n2\n", "no feature column is left"),
             ("1,2,a\n1,x,b\n", "line 2: 'x' in column '2' is not a number"),
-            ("1,2,a\n1,b\n", "line 2: 2 columns, but the first line has 3"),
-            ("1,2,a\n1,nan,b\n", "line 2: the cell of column '2' is missing"),
+            ("1,2,a\n1,b\n", "line 2: 2 values, but the first line has 3"),
+            ("1,2,a\n1,nan,b\n", "line 2: the value of column '2' is missing"),
         ],
     )
     def test_bad_columns(self, content, message, tmp_path, capsys):
@@ -91,8 +91,8 @@ class TestData:
         np.savez(tmp_path / "b.npz", X=np.eye(3), y=np.ones(2))
         (tmp_path / "c.npz").write_bytes(b"no archive")
         np.savez(tmp_path / "d.npz", X=np.eye(3), y=np.array([{}, {}, {}], dtype=object))
-        for name, message in (("a", "there are no labels"), ("b", "a label for each"), ("c", "must be an archive"),
-                              ("d", "must be an archive")):  # fmt: skip
+        for name, message in (("a", "there are no labels"), ("b", "one entry per sample"), ("c", "not a valid archive"),
+                              ("d", "not a valid archive")):  # fmt: skip
             code, _, err = run(capsys, tmp_path / f"{name}.npz")
             assert code == 1
             assert message in err
@@ -158,7 +158,7 @@ class TestResults:
         (["three.npz"], "3 classes (0, 1, 2): choose one with --positive LABEL"),
         (["fractions.npz"], "regression"),
         (["board.npz", "--samples", "1"], "at least 2 samples"),
-        (["notes.txt"], "no lines of LIBSVM text"),
+        (["notes.txt"], "neither LIBSVM format"),
     ],
 )
 def test_errors_are_one_line(arguments, message, folder, monkeypatch, capsys):
