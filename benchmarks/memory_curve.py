@@ -40,7 +40,7 @@ def main() -> None:
             seconds[run, k] = perf_counter() - started
     times = np.median(seconds, axis=0).tolist()
     for share, model, time in zip(shares, models, times, strict=True):
-        counters = model._machines_[0].counters
+        counters = model._models_[0].counters
         values = counters.kernel_evaluations / (options.samples * support)
         print(
             f"| {share:g} | {share * whole:.0f} | {time:.2f} | {values:.1f} | {counters.rounds} "

@@ -58,7 +58,7 @@ def count(name: str) -> dict[str, int]:
     load, options = CASES[name]
     X, y = load()
     model = SVC(n_jobs=1, **options).fit(X, y)
-    counters = [machine.counters for machine in model._machines_]
+    counters = [machine.counters for machine in model._models_]
     return {
         "steps": sum(c.iterations for c in counters),
         "kernel values": sum(c.kernel_evaluations for c in counters),

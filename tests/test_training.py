@@ -79,14 +79,12 @@ def test_far_away_data_are_not_called_inseparable():
 
 
 def test_an_interruption_while_judging_keeps_the_machine(monkeypatch):
-    from maxmargin import training
-
     problem = overlapping()
 
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(training, "violation_of", interrupted)
+    monkeypatch.setattr("maxmargin.training.trained_model.violation_of", interrupted)
     machine = train(problem, PairwiseSolver(), np.arange(problem.size), c_classification)
     assert machine.status is Status.INTERRUPTED
     assert np.isfinite(machine.expansion.offset)

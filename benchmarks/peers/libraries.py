@@ -124,7 +124,7 @@ class MaxMargin(_LikeScikitLearn):
         self.model = SVC(C=p.C, gamma=p.gamma, tol=p.tolerance, n_jobs=None)
 
     def evaluations(self) -> int | None:
-        return int(sum(machine.counters.kernel_evaluations for machine in self.model._machines_))
+        return int(sum(machine.counters.kernel_evaluations for machine in self.model._models_))
 
     def trace(self) -> list[tuple[float, float]] | None:
         points: list[tuple[float, float]] = []

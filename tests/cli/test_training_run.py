@@ -54,7 +54,7 @@ class TestOutlook:
         assert outlook.done == pytest.approx(0.5 / 3)
         assert outlook.seconds_left == pytest.approx(25)
 
-    def test_linear_machines_go_by_the_relative_gap(self):
+    def test_linear_models_go_by_the_relative_gap(self):
         outlook = Outlook(1e-4, linear=True)
         for step in range(11):
             gap = 10 ** (-step / 5)
@@ -62,7 +62,7 @@ class TestOutlook:
         assert outlook.done == pytest.approx(0.5)
         assert outlook.seconds_left == pytest.approx(10)
 
-    def test_several_machines_are_counted(self):
+    def test_several_models_are_counted(self):
         outlook = Outlook(1e-3)
         outlook.hear(report(3, 1.0, finished=0, problems=10), now=0)
         assert outlook.seconds_left is None

@@ -49,7 +49,7 @@ class TestSquaredLosses:
         ridge = KernelRidge(alpha=1 / 6.0, kernel="rbf", gamma=0.1).fit(X, y)
         np.testing.assert_allclose(model.fit(X, y).predict(X), ridge.predict(X), atol=1e-6)
 
-    def test_linear_machines_are_liblinears(self):
+    def test_linear_models_are_liblinears(self):
         X, y = diabetes()
         for ours, theirs, target in (
             (SVC(kernel="linear", loss="squared_hinge", fit_intercept=False, tol=1e-8, C=0.1),

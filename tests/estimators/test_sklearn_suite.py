@@ -201,7 +201,7 @@ def test_features_eliminated_by_linearsvr(monkeypatch, selector, features):
     module.test_rfe_wrapped_estimator("regressor_.coef_", getattr(module, selector), features)
 
 
-def test_early_ends_of_linear_machines_warn():
+def test_early_ends_of_linear_models_warn():
     # Theirs wants the words of LIBLINEAR, on six samples that take our solver less than two steps.
     X, y = wine()
     for model in (maxmargin.LinearSVC(max_iter=2), maxmargin.LinearSVR(max_iter=2)):

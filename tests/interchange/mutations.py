@@ -43,7 +43,7 @@ UNEXPECTED_VALUES = [
     {"Linear": {}}, {"Sum": {}},
     {"Sum": {"first": {"Linear": {}}, "second": {"Linear": {}}}}, {"Scaled": {"factor": 0, "kernel": {"Linear": {}}}},
     {"Product": {"first": {"Linear": {}}, "second": 3}}, {"PairwiseSolver": {}}, {"BlockSolver": {"working_set": 1}},
-    {"StoppingRule": {"violation": None}}, {"Counters": {"seconds": "long"}}, {"Machine": {}}, {"Certificate": {}},
+    {"StoppingRule": {"violation": None}}, {"Counters": {"seconds": "long"}}, {"TrainedModel": {}}, {"Certificate": {}},
     {"FunctionKernel": {"function": "print"}}, {"__class__": {}}, {"csr": {}}, {"os.system": "true"},
     {"csr": {"type": "matrix", "shape": [1, 1], "data": 0, "indices": 1, "indptr": 2}},
 ]  # fmt: skip

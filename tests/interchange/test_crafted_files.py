@@ -178,7 +178,7 @@ class TestErrorMessages:
                 lambda header: header["fitted"].update(_kernel_={"Gaussian": {"gamma": -1.0}}),
                 "gamma must be at least 0",
             ),
-            (lambda header: header["fitted"]["_machines_"].pop(), "_machines_ .* does not fit"),
+            (lambda header: header["fitted"]["_models_"].pop(), "_models_ .* does not fit"),
             (lambda header: header["arrays"][0].update(dtype="|O8"), "array 0: its dtype"),
             (lambda header: header["arrays"][1].update(offset=0), "array 1: its offset must be"),
             (lambda header: header["arrays"][0].update(shape=[2**40]), "array 0: it exceeds the end"),

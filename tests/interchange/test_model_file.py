@@ -107,14 +107,14 @@ def assert_same_model(found, expected, X):
     assert_same(found.get_params(deep=False), expected.get_params(deep=False))
     ours, theirs = vars(found), vars(expected)
     assert ours.keys() == theirs.keys()
-    for name in theirs.keys() - {"_machines_"}:
+    for name in theirs.keys() - {"_models_"}:
         assert_same(ours[name], theirs[name])
     for name in ("certificate_", "geometry_", "status_", "n_support_"):
         if type(expected).__name__ not in LINEAR or name in ("certificate_", "status_"):
             assert_same(getattr(found, name), getattr(expected, name))
     assert str(found.certificate_) == str(expected.certificate_)
     if type(expected).__name__ in LINEAR:
-        assert_same(found._machines_, expected._machines_)
+        assert_same(found._models_, expected._models_)
     elif found._is_linear:
         assert_same(found.coef_, expected.coef_)
     for method in METHODS:
@@ -146,7 +146,7 @@ def test_estimators(name, form, kernel):
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("form", [np.asarray, np.float32, sparse.csr_matrix, sparse.csr_array])
-def test_machines_on_landmarks(classes, form):
+def test_models_on_landmarks(classes, form):
     X, y = samples()
     expected = clone(LANDMARKS).fit(form(X), y % classes)
     found = round_trip(expected)
@@ -318,7 +318,7 @@ def test_parameters_of_all_types():
     assert_same_model(round_trip(block), block, X)
 
 
-def test_machines_that_are_not_like_the_others():
+def test_models_that_are_not_like_the_others():
     X, y = samples()
     flat = SVR(epsilon=10.0).fit(X, y)
     assert len(flat.support_) == 0

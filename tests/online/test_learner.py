@@ -138,7 +138,7 @@ class TestTheNativeLoop:
         np.testing.assert_array_equal(results[1], results[0])
         np.testing.assert_array_equal(results[2], results[0])
 
-    def test_machines_side_by_side_are_the_same(self, monkeypatch):
+    def test_models_side_by_side_are_the_same(self, monkeypatch):
         monkeypatch.setattr("maxmargin.online.learner.WORTH_A_THREAD", 0)
         X, y = streams(5, 400)
         results = []

@@ -126,7 +126,7 @@ class MaxMargin(_Estimator):
 
     def passes(self) -> float | None:
         """Return the passes of coordinate ascent and the gap evaluations between them, of all binary models."""
-        counters = [machine.counters for machine in self.model._machines_]
+        counters = [machine.counters for machine in self.model._models_]
         return float(sum(c.iterations + c.rounds for c in counters))
 
 

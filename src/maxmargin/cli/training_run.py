@@ -258,10 +258,10 @@ def train_watched(
     model: Any, samples: Samples, output: Output, max_seconds: float | None = None, what: str = "training"
 ) -> Ending:
     """Fit a model to samples; on a terminal a bar shows how it comes along."""
-    from maxmargin.estimators.kernel.kernel_estimator import KernelMachine
+    from maxmargin.estimators.kernel.kernel_estimator import KernelEstimator
 
     # Machines without a kernel matrix take the gap relative to the optimum for their tolerance.
-    outlook = Outlook(model.tol, not isinstance(model, KernelMachine), len(samples))
+    outlook = Outlook(model.tol, not isinstance(model, KernelEstimator), len(samples))
     bar = TrainingBar(output.errors, outlook, max_seconds, not output.quiet, what)
     return fit_watched(model, fit_arguments(model, samples), bar)
 

@@ -29,19 +29,18 @@ from maxmargin.estimators import (
     RankSVC,
 )
 from maxmargin.estimators.calibration.noise_scale import LaplaceNoise
-from maxmargin.estimators.kernel.function_estimator import SingleMachine
+from maxmargin.estimators.kernel.function_estimator import FunctionEstimator
 from maxmargin.estimators.kernel.kernel_classifier import STRATEGIES, KernelClassifier
-from maxmargin.estimators.kernel.kernel_estimator import KernelMachine
+from maxmargin.estimators.kernel.kernel_estimator import KernelEstimator
 from maxmargin.estimators.linear.linear_estimator import LinearEstimator
 from maxmargin.estimators.online.online_estimator import OnlineMachine
 from maxmargin.interchange.errors import ModelFileError
 from maxmargin.interchange.records import GEOMETRIES
 from maxmargin.interchange.schema_types import Check, Sizes, count, floats, is_floats, is_within, matrix, number, whole
 from maxmargin.kernels import Kernel
-from maxmargin.linear_training import LinearMachine
 from maxmargin.models.calibration import DENSITY_BINS, PlattSigmoid
 from maxmargin.problems import Certificate
-from maxmargin.training import Machine
+from maxmargin.training import TrainedLinearModel, TrainedModel
 
 #: The estimators that a file may name; those that learn from a stream go on, and what they go on with is for pickle.
 ESTIMATORS: dict[str, type[Any]] = {
@@ -57,7 +56,7 @@ PARAMETERS: dict[type[Any], frozenset[str]] = {kind: frozenset(kind._get_param_n
 OPTIONAL = frozenset(["feature_names_in_", "n_pairs_", "noise_scale_", "density_marks_", "exact_primal_"])
 
 #: Attributes that tell of the training; a model that was trained elsewhere has no machines and may lack the others.
-OF_TRAINING = frozenset(["_machines_", "shape_fit_", "fit_status_", "n_iter_", "class_weight_"])
+OF_TRAINING = frozenset(["_models_", "shape_fit_", "fit_status_", "n_iter_", "class_weight_"])
 
 
 def _shape(value: Any, sizes: Sizes) -> bool:
@@ -136,7 +135,7 @@ def machines(name: str) -> Check:
     """Describe the trained machines, of which there is a named number."""
 
     def check(value: Any, sizes: Sizes) -> bool:
-        good = isinstance(value, list) and all(isinstance(machine, Machine) for machine in value)
+        good = isinstance(value, list) and all(isinstance(machine, TrainedModel) for machine in value)
         return good and sizes.agree((name,), (len(value),)) and all(_is_machine(machine, sizes) for machine in value)
 
     return check
@@ -157,7 +156,7 @@ def _output_weights(value: Any, sizes: Sizes) -> bool:
 
 def _linear_machines(value: Any, sizes: Sizes) -> bool:
     """Whether they are trained machines: one for each function or output, or one for all functions."""
-    good = isinstance(value, list) and all(isinstance(machine, LinearMachine) for machine in value)
+    good = isinstance(value, list) and all(isinstance(machine, TrainedLinearModel) for machine in value)
     functions = sizes.get("functions", sizes.get("outputs", 1))
     return good and len(value) in (1, functions) and all(_is_linear_machine(machine, sizes) for machine in value)
 
@@ -182,7 +181,7 @@ def _objectives(value: Any, sizes: Sizes) -> bool:
 
 #: The attributes that each class adds to those of its bases. Sizes are set before they are used.
 DESCRIPTIONS: dict[type, dict[str, Check]] = {
-    KernelMachine: {
+    KernelEstimator: {
         "n_features_in_": count("features"),
         "feature_names_in_": _feature_names,
         "shape_fit_": _shape,
@@ -200,16 +199,16 @@ DESCRIPTIONS: dict[type, dict[str, Check]] = {
         "dual_coef_": matrix("rows", "support"),
         "intercept_": floats("offsets"),
         "n_iter_": whole("machines"),
-        "_machines_": machines("machines"),
+        "_models_": machines("machines"),
         "_sigmoids_": _sigmoids,
     },
-    SingleMachine: {
+    FunctionEstimator: {
         "_outputs_": _outputs,
         "dual_coef_": matrix("outputs", "support"),
         "intercept_": floats("outputs"),
         "n_iter_": _steps,
         "n_pairs_": count("ranked"),
-        "_machines_": machines("outputs"),
+        "_models_": machines("outputs"),
     },
     LaplaceNoise: {"noise_scale_": _noise},
     OneClassSVM: {"offset_": floats(1), "density_marks_": _marks},
@@ -225,7 +224,7 @@ DESCRIPTIONS: dict[type, dict[str, Check]] = {
         "class_weight_": floats("classes"),
         "coef_": _class_weights,
         "intercept_": floats("functions"),
-        "_machines_": _linear_machines,
+        "_models_": _linear_machines,
         "_sigmoids_": _sigmoids,
     },
     KernelApproximationSVC: {
@@ -242,20 +241,20 @@ DESCRIPTIONS: dict[type, dict[str, Check]] = {
         "exact_primal_": _objectives,
         "n_iter_": count(),
         "fit_status_": count(),
-        "_machines_": _machines_of_features,
+        "_models_": _machines_of_features,
         "_sigmoids_": _sigmoids,
     },
     LinearSVR: {
         "_outputs_": _outputs,
         "coef_": _output_weights,
         "intercept_": floats("outputs"),
-        "_machines_": _linear_machines,
+        "_models_": _linear_machines,
         "noise_scale_": _noise,
     },
     LinearOneClassSVM: {
         "coef_": matrix(1, "features"),
         "intercept_": floats(1),
-        "_machines_": _linear_machines,
+        "_models_": _linear_machines,
         "offset_": floats(1),
         "density_marks_": _marks,
     },
@@ -278,7 +277,7 @@ def check_fitted(model: Any) -> None:
                 "it can be kept beside the file, or with pickle"
             )
     sizes = Sizes()
-    missing = OPTIONAL if "_machines_" in fitted else OPTIONAL | OF_TRAINING
+    missing = OPTIONAL if "_models_" in fitted else OPTIONAL | OF_TRAINING
     for attribute, check in descriptions.items():
         if attribute in fitted and not check(fitted[attribute], sizes):
             raise ModelFileError(f"{name}: {attribute} has the wrong type, or does not fit the rest of the model")
@@ -295,7 +294,7 @@ def fitted_attributes(model: Any) -> dict[str, Any]:
     return {name: value for name, value in vars(model).items() if name not in parameters}
 
 
-def _check_kernel_machine(model: KernelMachine, sizes: Sizes) -> None:
+def _check_kernel_machine(model: KernelEstimator, sizes: Sizes) -> None:
     precomputed = isinstance(model.kernel, str) and model.kernel == "precomputed"
     _require(precomputed == (model._kernel_ is None), "the kernel is not the one that was fitted")
     expected = (0, 0) if precomputed else (sizes["support"], sizes["features"])
@@ -340,7 +339,7 @@ def _check_ball(model: SVDD, sizes: Sizes) -> None:
 
 #: What holds between the parameters and the attributes of a class.
 RELATIONS: dict[type, Callable[[Any, Sizes], None]] = {
-    KernelMachine: _check_kernel_machine,
+    KernelEstimator: _check_kernel_machine,
     KernelClassifier: _check_classifier,
     KernelApproximationSVC: _check_landmarks,
     LinearEstimator: _check_common,
@@ -349,9 +348,9 @@ RELATIONS: dict[type, Callable[[Any, Sizes], None]] = {
 }
 
 
-def _is_machine(machine: Machine, sizes: Sizes) -> bool:
+def _is_machine(machine: TrainedModel, sizes: Sizes) -> bool:
     """Whether the dual vector, the expansion and the proof of a machine are about the same samples."""
-    parts = machine.parts()
+    parts = machine.stored()
     per_variable, per_sample = parts.dual.shape, parts.samples.shape
     if not (len(per_sample) == 1 and per_sample[0] > 0 and is_within(parts.samples, sizes["samples"])):
         return False
@@ -361,13 +360,13 @@ def _is_machine(machine: Machine, sizes: Sizes) -> bool:
     shape = per_sample if columns is None else (*per_sample, columns)
     good = len(per_variable) == 1 and per_variable[0] in possible and is_floats(parts.dual)
     good = good and is_floats(parts.expansion.coefficients) and parts.expansion.coefficients.shape == shape
-    if not good or parts.judged is None:
+    if not good or parts.certified is None:
         return good
-    certificate, geometry = parts.judged
+    certificate, geometry = parts.certified
     return _is_about(certificate, per_variable) and _is_seen(geometry, per_variable, shape, sizes)
 
 
-def _is_linear_machine(machine: LinearMachine, sizes: Sizes) -> bool:
+def _is_linear_machine(machine: TrainedLinearModel, sizes: Sizes) -> bool:
     """Whether the dual vector, the weights and the proof of a linear machine are about the same rows and features."""
     per_variable, per_sample = machine.dual.shape, machine.samples.shape
     if not (len(per_variable) == len(per_sample) == 1 and per_sample[0] > 0 and is_within(machine.samples, 2**62)):

@@ -15,8 +15,8 @@ from scipy import sparse
 
 from maxmargin._typing import Floats
 from maxmargin.estimators import SVDD, LinearSVC, LinearSVR, OneClassSVM, RankSVC
+from maxmargin.estimators.kernel.function_estimator import KernelRegressor
 from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier
-from maxmargin.estimators.kernel.kernel_regressor import KernelRegressor
 from maxmargin.estimators.linear.linear_estimator import LinearEstimator
 from maxmargin.interchange.atomic_write import write_atomically
 from maxmargin.interchange.model_file import WRITER

@@ -29,7 +29,6 @@ from maxmargin.formulations.pairwise_ranking import RankGeometry
 from maxmargin.formulations.quantile_regression import QuantileGeometry
 from maxmargin.interchange.errors import ModelFileError
 from maxmargin.kernels import ChiSquared, Gaussian, Laplacian, Linear, Polynomial, Product, Scaled, Sigmoid, Sum
-from maxmargin.linear_training import LinearMachine
 from maxmargin.models.calibration import PlattSigmoid
 from maxmargin.problems import Certificate, Counters, Status
 from maxmargin.solvers import (
@@ -52,7 +51,7 @@ from maxmargin.solvers import (
     StoppingRule,
     SubgradientSolver,
 )
-from maxmargin.training import Machine, MachineParts
+from maxmargin.training import StoredModel, TrainedLinearModel, TrainedModel
 
 KERNELS = (Linear, Polynomial, Gaussian, Laplacian, ChiSquared, Sigmoid, Sum, Product, Scaled)
 SOLVERS = (
@@ -151,20 +150,20 @@ def _record(kind: type, names: Iterable[str]) -> Record:
     return Record(kind, checks, lambda it: {name: getattr(it, name) for name in checks}, kind)
 
 
-_PARTS = _record(MachineParts, MachineParts._fields)
+_PARTS = _record(StoredModel, StoredModel._fields)
 
 #: Everything a file may name.
 RECORDS: dict[str, Record] = {
     **{
         kind.__name__: _record(kind, [field.name for field in fields(kind)])
-        for kind in (*KERNELS, *SOLVERS, *GEOMETRIES, Certificate, Counters, LinearMachine)
+        for kind in (*KERNELS, *SOLVERS, *GEOMETRIES, Certificate, Counters, TrainedLinearModel)
     },
     "Expansion": _record(KernelExpansion, KernelExpansion._fields),
     "PlattSigmoid": _record(PlattSigmoid, PlattSigmoid._fields),
-    "Machine": Record(
-        Machine,
+    "TrainedModel": Record(
+        TrainedModel,
         _PARTS.checks,
-        lambda machine: _PARTS.take(machine.parts()),
-        lambda **parts: Machine.of_parts(MachineParts(**parts)),
+        lambda machine: _PARTS.take(machine.stored()),
+        lambda **parts: TrainedModel.from_stored(StoredModel(**parts)),
     ),
 }

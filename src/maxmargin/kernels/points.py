@@ -62,6 +62,11 @@ class Points:
         self.memo: dict[Any, Any] = {}  # results about the data, shared by all views of them
 
     @classmethod
+    def wrap(cls, data: Any) -> Points:
+        """Return samples that were validated: a table of numbers, or objects for a user's own kernel."""
+        return cls(data) if isinstance(data, np.ndarray) or sparse.issparse(data) else cls.as_given(data)
+
+    @classmethod
     def as_given(cls, data: Any) -> Points:
         """Return samples of any type that a user's callable kernel accepts: data frames, strings, objects."""
         return cls(data, np.arange(_count(data), dtype=np.int64))

@@ -11,9 +11,8 @@ from scipy.spatial.distance import squareform
 from sklearn.base import is_classifier
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.estimators.kernel.kernel_estimator import KernelMachine
-from maxmargin.estimators.validation.samples import points_of
-from maxmargin.kernels import Kernel
+from maxmargin.estimators.kernel.kernel_estimator import KernelEstimator
+from maxmargin.kernels import Kernel, Points
 from maxmargin.plotting.margin_positions import class_indices, final_estimator, sample_margins
 from maxmargin.plotting.style import Display, axes_for
 
@@ -83,7 +82,7 @@ class KernelMatrixDisplay(Display):
         KernelMatrixDisplay
         """
         model, transformed = final_estimator(estimator, X if hasattr(X, "shape") else np.asarray(X))
-        if not (isinstance(model, KernelMachine) and is_classifier(model)):
+        if not (isinstance(model, KernelEstimator) and is_classifier(model)):
             raise ValueError(f"{type(model).__name__} is not a kernel classifier; use from_kernel(kernel, X, y)")
         indices = class_indices(model, y)
         keys = -sample_margins(model, transformed, indices) if sort_by == "margin" else None
@@ -142,7 +141,7 @@ class KernelMatrixDisplay(Display):
         if kernel is None:
             matrix = np.asarray(X, dtype=float)[np.ix_(order, order)]
         else:
-            points = points_of(X.to_numpy() if hasattr(X, "to_numpy") else X).take(order)
+            points = Points.wrap(X.to_numpy() if hasattr(X, "to_numpy") else X).take(order)
             matrix = np.asarray(kernel.evaluate(points, points), dtype=float)
         if sort_by == "cluster":
             classwise = np.split(np.arange(len(order)), np.flatnonzero(np.diff(indices[order])) + 1)

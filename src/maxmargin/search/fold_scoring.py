@@ -16,11 +16,11 @@ from sklearn.utils.metaestimators import _safe_split
 from maxmargin._typing import Indices
 from maxmargin.datasets.samples import checksum
 from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier
-from maxmargin.estimators.kernel.kernel_estimator import SMALL
 from maxmargin.estimators.linear.linear_estimator import LinearEstimator
 from maxmargin.estimators.validation.parameters import check_count, check_number
 from maxmargin.resources import default_cache_bytes, usable_memory
 from maxmargin.search.grid import Point
+from maxmargin.training.fit_context import MAX_FULL_KERNEL_ROWS
 
 #: Fraction of the memory that copies of the training and test rows of all folds may occupy.
 FOLD_COPIES_MEMORY_FRACTION = 1 / 16
@@ -174,7 +174,7 @@ class CrossValidation:
     def has_small_problems(self) -> bool:
         """Whether every binary problem is small: that of all samples, or of two classes in one-vs-one training."""
         one_vs_one = isinstance(self.estimator, KernelClassifier) and self.estimator.multi_class == "ovo"
-        if not one_vs_one or len(self.y) * (self.folds - 1) > SMALL * self.folds:
+        if not one_vs_one or len(self.y) * (self.folds - 1) > MAX_FULL_KERNEL_ROWS * self.folds:
             return self.is_small
         return int(np.sort(np.unique(self.y, return_counts=True)[1])[-2:].sum()) <= SMALL_PROBLEM_SAMPLES
 

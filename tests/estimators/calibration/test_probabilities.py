@@ -2,6 +2,7 @@
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +19,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from maxmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from maxmargin.datasets import chessboard
 from maxmargin.estimators.calibration import cross_validation, probabilities
-from maxmargin.estimators.calibration.cross_validation import deal
+from maxmargin.estimators.calibration.cross_validation import stratified_folds
+from maxmargin.estimators.calibration.probabilities import PairwiseProbabilities
 from maxmargin.kernels import Gaussian
 from reference import libsvm
 from reference.data import iris, waves, wine
@@ -83,10 +85,10 @@ class Captured:
         return fit(values, first, weights)
 
 
-def by_machines_of_their_own(model, X, y, weights=None):
+def by_models_of_their_own(model, X, y, weights=None):
     """The decision values of samples held out, by machines trained from scratch without them."""
     classes = np.unique(y)
-    folds = deal([np.flatnonzero(y == c) for c in classes], len(y), 0)
+    folds = stratified_folds([np.flatnonzero(y == c) for c in classes], len(y), 0)
     values = np.empty(len(y))
     for fold in np.unique(folds):
         held, kept = folds == fold, folds != fold
@@ -118,7 +120,7 @@ class TestHeldOutValues:
         X, y = X[:300], y[:300]
         captured = Captured(monkeypatch)
         clone(model).set_params(probability=True, tol=1e-4).fit(X, y)
-        expected = by_machines_of_their_own(model.set_params(tol=1e-4), X, y)
+        expected = by_models_of_their_own(model.set_params(tol=1e-4), X, y)
         np.testing.assert_allclose(captured.values[0], expected, atol=0.01 * max(1.0, np.abs(expected).max()))
 
     @pytest.mark.parametrize(
@@ -137,7 +139,7 @@ class TestHeldOutValues:
         X, y = overlapping(2500)
         captured = Captured(monkeypatch)
         clone(model).set_params(probability=True).fit(X, y)
-        expected = by_machines_of_their_own(model, X, y)
+        expected = by_models_of_their_own(model, X, y)
         found = captured.values[0]
         scale = np.sqrt(np.mean(expected**2))
         assert np.sqrt(np.mean((found - expected) ** 2)) < 0.02 * scale
@@ -145,13 +147,13 @@ class TestHeldOutValues:
 
     @pytest.mark.parametrize("least", [2, 30])
     def test_too_few_variables_to_begin_with(self, least, monkeypatch):
-        for name, value in (("LEAST", least), ("PER_FREE", 0.0), ("PER_USED", 0.0)):
+        for name, value in (("MIN_SUBSET", least), ("SUBSET_PER_FREE", 0.0), ("SUBSET_PER_SUPPORT_VECTOR", 0.0)):
             monkeypatch.setattr(cross_validation, name, value)
         X, y = overlapping(300)
         captured = Captured(monkeypatch)
         model = SVC(gamma=0.5, C=0.1)
         clone(model).set_params(probability=True).fit(X, y)
-        expected = by_machines_of_their_own(model, X, y)
+        expected = by_models_of_their_own(model, X, y)
         np.testing.assert_allclose(captured.values[0], expected, atol=0.1)
 
     def test_weights_and_rows_left_out(self, monkeypatch):
@@ -164,7 +166,7 @@ class TestHeldOutValues:
         shorter = clone(model).fit(X[~left_out], y[~left_out], weights[~left_out])
         np.testing.assert_allclose(captured.weights[0], weights[~left_out])
         np.testing.assert_allclose(weighted.predict_proba(X), shorter.predict_proba(X), atol=1e-6)
-        expected = by_machines_of_their_own(model, X[~left_out], y[~left_out], weights[~left_out])
+        expected = by_models_of_their_own(model, X[~left_out], y[~left_out], weights[~left_out])
         np.testing.assert_allclose(captured.values[1], expected, atol=0.01)
 
     @pytest.mark.parametrize("n", [200, 1300])
@@ -358,9 +360,15 @@ class TestLimits:
 
     @pytest.mark.parametrize("n", [300, 2500])
     def test_of_time_in_cross_validation(self, n, monkeypatch):
-        monkeypatch.setattr("maxmargin.estimators.calibration.probabilities.deadline_of", lambda solver, started: 0.0)
+        original = PairwiseProbabilities._fit_sigmoids
+
+        def too_late(self, context, trained, data, weights):
+            context = replace(context, session=replace(context.session, deadline=0.0))
+            return original(self, context, trained._replace(held_out_values=None), data, weights)
+
+        monkeypatch.setattr(PairwiseProbabilities, "_fit_sigmoids", too_late)
         X, y = overlapping(n)
-        with pytest.warns(ConvergenceWarning, match="in cross-validation, so that its estimates .* time limit"):
+        with pytest.warns(ConvergenceWarning, match="in cross-validation, so its estimates .* time limit"):
             model = SVC(probability=True, max_seconds=600).fit(X, y)
         assert model.fit_status_ == 0
         assert np.isfinite(model.predict_proba(X)).all()
@@ -377,7 +385,7 @@ class TestLimits:
 
         X, y = overlapping(300, classes=classes)
         model = SVC(probability=True, callback=interrupt_later, n_jobs=1)
-        with pytest.raises(KeyboardInterrupt, match="interrupted in cross-validation; the model is usable"):
+        with pytest.raises(KeyboardInterrupt, match="interrupted during cross-validation; the model is usable"):
             model.fit(X, y)
         np.testing.assert_array_equal(model.predict(X), SVC().fit(X, y).predict(X))
         with pytest.raises(NotFittedError, match="or when fit was interrupted"):
@@ -407,9 +415,9 @@ class TestRegression:
         [SVR(C=5.0), NuSVR(C=5.0), SVR(C=5.0, loss="squared_epsilon_insensitive"), SVR(C=5.0, solver="pairwise")],
         ids=str,
     )
-    def test_errors_are_those_of_machines_of_their_own(self, model):
+    def test_errors_are_those_of_models_of_their_own(self, model):
         X, y = waves(700)
-        folds = deal([np.arange(700)], 700, 0)
+        folds = stratified_folds([np.arange(700)], 700, 0)
         errors = np.empty(700)
         for fold in range(5):
             held = folds == fold

@@ -1,5 +1,6 @@
 """Data large enough for the block solver: the same answers, proved on request."""
 
+import copy
 import pickle
 from dataclasses import dataclass, field
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn import svm
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 
 from maxmargin import SVC, Status
@@ -75,11 +77,13 @@ def test_little_cache_gives_the_same_machine():
 class TestProofOnRequest:
     @pytest.fixture
     def fitted(self, monkeypatch):
-        monkeypatch.setattr("maxmargin.estimators.multiclass.parallel_training.JUDGED_AT_ONCE", 10)
+        monkeypatch.setattr("maxmargin.training.pipeline.MAX_VERIFICATION_WORK", 10)
         X, y = noisy()
         calls = []
         original = certificate.certify
-        monkeypatch.setattr("maxmargin.training.certify", lambda *args: calls.append(1) or original(*args))
+        monkeypatch.setattr(
+            "maxmargin.training.trained_model.certify", lambda *args: calls.append(1) or original(*args)
+        )
         return SVC().fit(X, y), X, calls
 
     def test_it_is_computed_when_asked_for(self, fitted):
@@ -89,25 +93,35 @@ class TestProofOnRequest:
         assert model.geometry_.offset == pytest.approx(model.intercept_[0], abs=1e-4)
         assert len(calls) == 1
 
-    def test_a_stored_model_carries_it(self, fitted):
-        model, X, _ = fitted
-        copy = pickle.loads(pickle.dumps(model))
-        assert copy.certificate_.violation <= 1e-3
-        np.testing.assert_array_equal(copy.decision_function(X), model.decision_function(X))
+    def test_pickling_and_copying_never_compute_it(self, fitted):
+        model, X, calls = fitted
+        stored = pickle.loads(pickle.dumps(model))
+        copied = copy.deepcopy(model)
+        clone(model)
+        assert not calls
+        np.testing.assert_array_equal(stored.decision_function(X), model.decision_function(X))
+        with pytest.raises(AttributeError, match="not computed before the model was pickled or saved"):
+            _ = stored.certificate_
+        assert copied.certificate_.violation <= 1e-3  # a copy in memory still has the training data
+
+    def test_a_stored_model_has_it_if_it_was_computed(self, fitted):
+        model, _, calls = fitted
+        _ = model.certificate_
+        stored = pickle.loads(pickle.dumps(model))
+        assert stored.certificate_.violation <= 1e-3
+        assert stored.certificate_.gap == model.certificate_.gap
+        assert len(calls) == 1
 
     def test_changed_data_are_noticed(self, fitted):
         model, X, _ = fitted
         X += 1.0
         with pytest.raises(RuntimeError, match="changed after fit"):
             _ = model.certificate_
-        copy = pickle.loads(pickle.dumps(model))  # the machine itself is still good
-        with pytest.raises(RuntimeError, match="changed after fit"):
-            _ = copy.certificate_
 
 
 def test_a_fitted_model_does_not_keep_kernel_values():
     X, y = noisy(400)
-    machine = SVC().fit(X, y)._machines_[0]
+    machine = SVC().fit(X, y)._models_[0]
     assert isinstance(machine._posed().matrix, KernelMatrix)
 
 

@@ -85,9 +85,9 @@ def test_large_fits_share_their_rows(jobs, part):
     for output, model in enumerate(alone):
         np.testing.assert_allclose(together.predict(X)[:, output], model.predict(X), atol=3e-3)
         assert together.certificate_[output].violation <= 1e-3
-    evaluations = sum(machine.counters.kernel_evaluations for machine in together._machines_)
+    evaluations = sum(machine.counters.kernel_evaluations for machine in together._models_)
     # Of two that start side by side, each computes its first block.
-    assert evaluations < part * sum(model._machines_[0].counters.kernel_evaluations for model in alone)
+    assert evaluations < part * sum(model._models_[0].counters.kernel_evaluations for model in alone)
 
 
 def test_a_single_column_is_a_vector():
@@ -115,6 +115,7 @@ def test_warm_starts_and_pickles():
     X, Y = three_outputs()
     model = SVR(warm_start=True).fit(X, Y)
     steps = model.n_iter_.sum()
+    _ = model.certificate_  # computed before it is stored
     copy = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(copy.predict(X), model.predict(X))
     assert [one.gap for one in copy.certificate_] == [one.gap for one in model.certificate_]

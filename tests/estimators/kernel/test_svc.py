@@ -335,6 +335,7 @@ def test_works_with_the_rest_of_scikit_learn():
 def test_pickles_and_clones():
     X, y = load_wine(return_X_y=True)
     model = SVC(kernel=Gaussian(0.1) + Linear(), C=2).fit(X, y)
+    _ = model.certificate_  # computed before it is stored
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
     assert again.certificate_[0].gap == model.certificate_[0].gap

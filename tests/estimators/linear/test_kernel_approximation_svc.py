@@ -189,7 +189,7 @@ def test_samples_whose_features_take_too_long_are_left_out(monkeypatch, classes)
     assert len(told) == 1
     assert told[0].filename == __file__
     assert len(model.classes_) == classes
-    machines = model._machines_
+    machines = model._models_
     assert all(machine.status is Status.MAX_SECONDS for machine in machines)
     assert all(len(machine.dual) < 2000 for machine in machines)
     primal = np.atleast_1d(model.exact_primal_)

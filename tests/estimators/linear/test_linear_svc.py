@@ -8,15 +8,16 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from maxmargin import LinearSVC
-from maxmargin.estimators.calibration.cross_validation import deal
+from maxmargin.estimators.calibration.cross_validation import stratified_folds
 from maxmargin.estimators.calibration.linear_cross_validation import held_out_values
-from maxmargin.estimators.linear.linear_estimator import Run
 from maxmargin.formulations import c_classification, squared_hinge
 from maxmargin.kernels import Linear, Points
-from maxmargin.linear_training import train_linear
 from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
-from maxmargin.solvers import SharedCallback, StoppingRule
+from maxmargin.solvers import StoppingRule
 from maxmargin.solvers.linear.semismooth_newton import SemismoothNewtonSolver
+from maxmargin.training import Session
+from maxmargin.training.pipeline import solve_and_verify
+from maxmargin.training.verification import LinearVerifier
 from reference.data import iris, wine
 from reference.quadratic_program import solve_quadratic_program
 
@@ -128,14 +129,15 @@ class TestProbabilities:
         assert model.probA_.shape == model.probB_.shape == (count,)
         assert (model.probA_ < 0).all()
 
-    def test_values_are_those_of_machines_that_have_not_seen_the_samples(self):
+    def test_values_are_those_of_models_that_have_not_seen_the_samples(self):
         X, y = wine()
-        rows, folds = np.arange(len(y)), deal([np.flatnonzero(y != 1), np.flatnonzero(y == 1)], len(y), 0)
+        rows, folds = np.arange(len(y)), stratified_folds([np.flatnonzero(y != 1), np.flatnonzero(y == 1)], len(y), 0)
         signs, tight = np.where(y == 1, 1.0, -1.0), StoppingRule(violation=1e-12, relative_gap=1e-10)
-        run = Run(SemismoothNewtonSolver(tight), SharedCallback(None), None)
+        solver, session = SemismoothNewtonSolver(tight), Session()
         problem = squared_hinge.pose(KernelMatrix(Linear(), Points(X)), signs, np.full(len(y), 0.1))
-        machine = train_linear(problem, run.solver, rows, squared_hinge)
-        values, status = held_out_values(problem, machine, squared_hinge, folds, run)
+        verifier = LinearVerifier(problem, rows, squared_hinge, tight)
+        model = solve_and_verify(problem, solver, verifier, None, session)
+        values, status = held_out_values(problem, model, squared_hinge, folds, solver, session)
         assert status.converged
         for fold in range(5):
             seen = folds != fold

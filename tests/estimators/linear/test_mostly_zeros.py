@@ -41,7 +41,7 @@ def test_all_others_stay_as_they_are():
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_machines_are_those_of_the_dense_rows(order, monkeypatch):
+def test_models_are_those_of_the_dense_rows(order, monkeypatch):
     X = np.asarray(mostly_zeros(0.1), order=order)
     signs = np.sign(X[:, :5].sum(axis=1) + 0.01)
     machines = [(LinearSVC, signs, {"C": 0.1}), (LinearSVR, X[:, 0] + 1.0, {}), (LinearSVC, signs, {"penalty": "l1"})]

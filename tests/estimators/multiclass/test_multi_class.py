@@ -152,6 +152,7 @@ class TestFittedAttributes:
     def test_pickles(self, name):
         X, y = wine()
         model = SVC(multi_class=name).fit(X, y)
+        _ = model.certificate_  # computed before it is stored
         copy = pickle.loads(pickle.dumps(model))
         np.testing.assert_array_equal(copy.decision_function(X), model.decision_function(X))
         assert [c.gap for c in listed(copy.certificate_)] == [c.gap for c in listed(model.certificate_)]
@@ -281,14 +282,14 @@ class TestLarge:
         assert model.score(X, y) > 0.95
 
     @pytest.mark.parametrize("jobs", [1, 2])
-    def test_machines_against_the_rest_share_their_rows(self, jobs):
+    def test_models_against_the_rest_share_their_rows(self, jobs):
         X, y = five_classes()
         together = SVC(multi_class="ovr", n_jobs=jobs).fit(X, y)
-        evaluations = sum(machine.counters.kernel_evaluations for machine in together._machines_)
+        evaluations = sum(machine.counters.kernel_evaluations for machine in together._models_)
         alone = [SVC().fit(X, y == c) for c in range(5)]
         for c, model in enumerate(alone):
             np.testing.assert_allclose(together.decision_function(X)[:, c], model.decision_function(X), atol=3e-3)
-        assert evaluations < 0.6 * sum(model._machines_[0].counters.kernel_evaluations for model in alone)
+        assert evaluations < 0.6 * sum(model._models_[0].counters.kernel_evaluations for model in alone)
         little = SVC(multi_class="ovr", cache_size=1, n_jobs=jobs).fit(X, y)
         np.testing.assert_allclose(little.decision_function(X), together.decision_function(X), atol=3e-3)
 
@@ -311,7 +312,7 @@ class TestErrors:
         ("parameters", "message"),
         [
             ({"multi_class": "all"}, "multi_class must be one of 'ovo', 'ovr', 'crammer_singer', 'weston_watkins'"),
-            ({"multi_class": "ovr", "decision_function_shape": "ovo"}, "needs machines of pairs of classes"),
+            ({"multi_class": "ovr", "decision_function_shape": "ovo"}, "needs a model for each pair of classes"),
             ({"multi_class": "crammer_singer", "decision_function_shape": "ovo"}, "use decision_function_shape='ovr'"),
             ({"multi_class": "crammer_singer", "loss": "squared_hinge"}, "has loss='hinge' only"),
             ({"multi_class": "weston_watkins", "C": np.inf}, "needs a finite C"),
@@ -327,7 +328,7 @@ class TestErrors:
     def test_pairs_asked_for_after_fit(self):
         X, y = iris()
         model = SVC(multi_class="ovr").fit(X, y).set_params(decision_function_shape="ovo")
-        with pytest.raises(ValueError, match="needs machines of pairs"):
+        with pytest.raises(ValueError, match="needs a model for each pair"):
             model.decision_function(X)
 
     def test_inseparable_classes_have_no_hard_margin(self):

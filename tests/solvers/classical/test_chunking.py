@@ -77,7 +77,7 @@ def test_any_solver_serves_inside(inner):
     assert certify(problem, solution.dual).dual == pytest.approx(expected, rel=1e-6)
 
 
-def test_a_solver_of_linear_machines_serves_inside():
+def test_a_solver_of_linear_models_serves_inside():
     problem = hinge(200, fit_intercept=False)
     solution = ChunkingSolver(30, DualCoordinateAscentSolver(), stopping=StoppingRule(violation=1e-3)).solve(problem)
     assert solution.status is Status.CONVERGED
@@ -125,7 +125,7 @@ def test_limit_on_iterations_holds_across_chunks():
 
 
 @pytest.mark.parametrize("machine", [SVC, SVR, NuSVC, OneClassSVM, lambda **p: SVC(C=np.inf, kernel="linear", **p)])
-def test_machines_by_name(machine):
+def test_models_by_name(machine):
     X, signs = two_clouds(80, 3, 7.0)
     ours, usual = (machine(solver=solver, tol=1e-5).fit(X, signs) for solver in ("chunking", "auto"))
     assert ours.status_ is Status.CONVERGED

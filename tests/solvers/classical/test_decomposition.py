@@ -188,7 +188,7 @@ def test_impossible_options_are_errors(options):
 
 
 @pytest.mark.parametrize("machine", [SVC, SVR, NuSVC, OneClassSVM, lambda **p: SVC(C=np.inf, kernel="linear", **p)])
-def test_machines_by_name(machine):
+def test_models_by_name(machine):
     X, signs = two_clouds(80, 3, 7.0)
     ours, usual = (machine(solver=solver, tol=1e-5).fit(X, signs) for solver in ("decomposition", "auto"))
     assert ours.status_ is Status.CONVERGED

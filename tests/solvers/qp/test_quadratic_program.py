@@ -237,7 +237,7 @@ def test_svc_has_the_certificate_of_the_usual_one(backend):
 
 
 @pytest.mark.parametrize("machine", [SVC, SVR, NuSVC, OneClassSVM, lambda **p: SVC(C=np.inf, kernel="linear", **p)])
-def test_machines_by_name(machine):
+def test_models_by_name(machine):
     X, signs = two_clouds(80, 3, 7.0)
     ours, usual = (machine(solver=solver, tol=1e-5).fit(X, signs) for solver in ("quadratic_program", "auto"))
     assert ours.status_ is Status.CONVERGED

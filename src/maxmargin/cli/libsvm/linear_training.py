@@ -14,7 +14,7 @@ from maxmargin.cli.libsvm.evaluation import Evaluation
 from maxmargin.cli.libsvm.folds import deal, limit_folds, splits
 from maxmargin.cli.libsvm.linear_parameters import ONE_CLASS, PRIMAL, LinearParameters
 from maxmargin.cli.libsvm.problem import read_rows
-from maxmargin.linear_training import LinearMachine
+from maxmargin.training import TrainedLinearModel
 
 #: The search for C ends here, in classification and in regression.
 LARGEST_COST = {2: 2.0**10, 11: 2.0**20}
@@ -45,13 +45,13 @@ def train(X: Any, y: Floats, parameters: LinearParameters, say: Say) -> Trained:
             say("WARNING: training data in only one class.")
             return Trained(None, labels)
         estimator = parameters.estimator(classes.factors(parameters.weights)).fit(X, classes.numbers)
-    for machine in estimator._machines_:
+    for machine in estimator._models_:
         for line in lines_of(machine, parameters):
             say(line)
     return Trained(estimator, labels)
 
 
-def lines_of(machine: LinearMachine, parameters: LinearParameters) -> Iterator[str]:
+def lines_of(machine: TrainedLinearModel, parameters: LinearParameters) -> Iterator[str]:
     """Yield what LIBLINEAR says about a machine: the value that its solver type works on, and what is in use."""
     kind, proof = parameters.solver_type, machine.certificate
     yield ""

@@ -16,7 +16,7 @@ from maxmargin.cli.libsvm.option_words import ProgramError
 from maxmargin.cli.libsvm.parameters import C_SVC, NU_SVC, NU_SVR, ONE_CLASS, Parameters
 from maxmargin.cli.libsvm.problem import FeatureRows, KernelRows, read_features, read_kernel_values
 from maxmargin.solvers import Callback
-from maxmargin.training import Machine
+from maxmargin.training import TrainedModel
 
 Rows = FeatureRows | KernelRows
 
@@ -58,7 +58,7 @@ def train(rows: Rows, y: Floats, chosen: Indices, parameters: Parameters, say: S
         if parameters.regression and parameters.probability:
             say("Prob. model for test data: target value = predicted value + z,")
             say(f"z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma= {estimator.noise_scale_:g}")
-        for line in lines_of(estimator._machines_[0], parameters, _bound(parameters)):
+        for line in lines_of(estimator._models_[0], parameters, _bound(parameters)):
             say(line)
         return Trained(estimator, None)
     classes = Classes.of(y[chosen])
@@ -71,7 +71,7 @@ def train(rows: Rows, y: Floats, chosen: Indices, parameters: Parameters, say: S
     estimator.fit(rows.among(chosen), classes.numbers)
     bounds = _bound(parameters) * np.array([factors.get(number, 1.0) for number in range(len(classes.labels))])
     sign = -1.0 if len(classes.labels) == 2 else 1.0  # the only pair has its second class positive
-    for machine in estimator._machines_:
+    for machine in estimator._models_:
         for line in lines_of(machine, parameters, bounds[classes.numbers[machine.samples]], sign):
             say(line)
     say(f"Total nSV = {len(estimator.support_)}")
@@ -83,7 +83,7 @@ def _bound(parameters: Parameters) -> float:
     return parameters.cost if parameters.machine == C_SVC or parameters.regression else 1.0
 
 
-def lines_of(machine: Machine, parameters: Parameters, bound: float | Floats, sign: float = 1.0) -> Iterator[str]:
+def lines_of(machine: TrainedModel, parameters: Parameters, bound: float | Floats, sign: float = 1.0) -> Iterator[str]:
     """Yield what LIBSVM says about a machine with these bounds on dual variables; `sign` is that of its offset."""
     coefficients, offset = machine.expansion
     used = np.abs(machine.dual if parameters.classifies else coefficients)

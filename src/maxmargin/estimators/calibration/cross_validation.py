@@ -1,25 +1,21 @@
-"""Decision values of samples by machines that have not seen them: cross-validation around a solution that is there.
+"""Cross-validated decision values: the value of each sample by a model that was trained without its fold.
 
-A fold is the whole problem with the bounds of the variables held out closed at 0, and totals of groups shrunk with the
-room that is left. So all folds share the matrix, and the values of the samples held out are read off the gradient at
-the solution: no machine has to predict.
+A fold is the full problem with the bounds of the held-out variables set to 0 and the totals of groups reduced in
+proportion. So all folds share the matrix, and the values of the held-out samples are read from the gradient at the
+solution, without prediction.
 
-Each fold starts from the solution of the whole (alpha seeding; DeCoste & Wagstaff 2000). Most variables stay where
-they are when a fifth of the samples leaves. So all folds are solved among the same variables, those that are free or
-nearest to leaving their bounds, on one table of kernel values. Then everybody is looked at: folds in which others want
-to move are solved once more, among those and the ones that have moved.
+Each fold starts from the solution of the full problem (alpha seeding; DeCoste & Wagstaff 2000), as most variables stay
+unchanged when a fifth of the samples is held out. All folds are solved over the same subset of variables, those that
+are free or nearest to leaving their bounds, on one table of kernel values. Folds in which other variables violate the
+optimality conditions are solved once more, over those and the variables that have changed.
 """
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass, replace
-from itertools import pairwise
-from time import perf_counter
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.formulation import Formulation
@@ -29,38 +25,37 @@ from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import DualProblem, InfeasibleProblemError, Solution, Status, feasible_start
 from maxmargin.problems.certificate import of_samples
 from maxmargin.problems.gradient_extremes import offset_between, offset_bounds
-from maxmargin.solvers import BlockSolver, PairwiseSolver, SharedCallback
-from maxmargin.solvers.smo.small_problem_batch import SmallProblems
-from maxmargin.training import Machine, Solver
+from maxmargin.solvers import BlockSolver, PairwiseSolver
+from maxmargin.solvers.smo.small_problem_batch import SmallProblemBatch
+from maxmargin.training import Session, Solver, TrainedModel
 
-#: So many parts, each held out once.
+#: The number of folds.
 FOLDS = 5
 
-#: The folds are solved among at least so many variables, and so many times the free ones and those in use.
-LEAST, PER_FREE, PER_USED = 1000, 1.5, 0.4
+#: The folds are solved over a subset of variables: at least `MIN_SUBSET`, but no more than `MAX_MIN_FRACTION` of all
+#: for that reason, and otherwise this many times the free variables plus this many times the support vectors.
+MIN_SUBSET, MAX_MIN_FRACTION, SUBSET_PER_FREE, SUBSET_PER_SUPPORT_VECTOR = 1000, 1 / 3, 1.5, 0.4
 
-#: But at least is no more than this part of all.
-LEAST_PART = 1 / 3
+#: Up to this many variables a fold is solved in double precision, to the tolerance of the full problem.
+MAX_DOUBLE_PRECISION_SIZE = 1000
 
-#: Up to so many variables a problem is solved in double precision, to the tolerance of the whole.
-SMALL = 1000
+#: The tolerance of larger folds relative to that of the full problem: a sigmoid or a noise scale is fitted to their
+#: values, and the sampling error of the folds is larger.
+FOLD_TOLERANCE_FACTOR = 10.0
 
-#: Folds of many variables are solved to so many times the tolerance of the whole: what is made of their values blurs
-#: more than that.
-LOOSER = 10.0
+#: The fraction of the tolerance that single-precision rounding may reach; above it, folds are solved over all variables
+#: in the precision of the matrix.
+MAX_ROUNDING_FRACTION = 0.1
 
-#: The part of the tolerance that rounding to single precision may take; with more, all variables and all digits count.
-ROUNDING_FRACTION = 0.1
+#: Pair steps per variable after which a fold is solved with shrinking and the equations of the free variables.
+QUICK_STEPS_PER_VARIABLE = 20
 
-#: Pair steps by variable after which a fold is a slow one.
-QUICK = 20
-
-#: Totals of groups stay so far from the most that is feasible.
-MARGIN = 1e-9
+#: The relative distance of group totals from the largest feasible ones.
+TOTAL_MARGIN = 1e-9
 
 
-def deal(strata: list[Indices], size: int, seed: int) -> Indices:
-    """Return the fold of each of `size` samples: every stratum is shuffled and dealt, so that each fold has its share.
+def stratified_folds(strata: list[Indices], size: int, seed: int) -> Indices:
+    """Return the fold of each of `size` samples, with every stratum shuffled and spread evenly over the folds.
 
     A stratum of fewer samples than folds is held out in as many folds as it has samples.
     """
@@ -71,77 +66,54 @@ def deal(strata: list[Indices], size: int, seed: int) -> Indices:
     return folds
 
 
-def deadline_of(solver: Solver, started: float) -> float | None:
-    """Return when the time of a fit that started then is up."""
-    limit = solver.stopping.max_seconds
-    return None if limit is None else started + limit
-
-
-def warn_of_limit(estimator: Any, status: Status, stacklevel: int) -> None:
-    """Warn that cross-validation came to a limit, or raise after an interruption."""
-    if status is Status.INTERRUPTED:
-        raise KeyboardInterrupt(
-            "fit was interrupted in cross-validation; the model is usable, without what that was for"
-        )
-    if not status.converged and not estimator.fit_status_:  # else it was said already
-        warnings.warn(
-            f"{type(estimator).__name__} stopped before the tolerance in cross-validation, so that its estimates of "
-            f"probabilities or noise are rougher: {status.value}.",
-            ConvergenceWarning,
-            stacklevel=stacklevel,
-        )
-
-
 @dataclass(frozen=True)
 class CrossValidation:
-    """How the machines of the folds are trained.
+    """Training of the folds of one fit.
 
     Parameters
     ----------
     solver : Solver
-        As for the whole problem.
+        The solver of the full problem.
     cache_bytes : int
-        Memory for the values that the folds share.
+        Memory for the kernel values that the folds share.
     threads : int
         For copying and adding these values.
-    deadline : float, optional
-        A reading of ``time.perf_counter``; a fold that is not solved by then stays where it is.
-    callback : callable, optional
-        Called by the solver.
-    looser : float
-        Large folds are solved to so many times the tolerance of the solver.
+    session : Session
+        Limits and observers of the fit; a fold that is not solved by the deadline keeps its current point.
+    tolerance_factor : float
+        The tolerance of large folds relative to that of the solver.
     """
 
     solver: Solver
     cache_bytes: int
     threads: int = 1
-    deadline: float | None = None
-    callback: SharedCallback | None = None
-    looser: float = LOOSER
+    session: Session = field(default_factory=Session)
+    tolerance_factor: float = FOLD_TOLERANCE_FACTOR
 
     @property
     def _tolerance(self) -> float:
-        return self.looser * self.solver.stopping.violation
+        return self.tolerance_factor * self.solver.stopping.violation
 
     def values(
-        self, problem: DualProblem, machine: Machine, formulation: Formulation, folds: Indices
+        self, problem: DualProblem, model: TrainedModel, formulation: Formulation, folds: Indices
     ) -> tuple[Floats, Status]:
-        """Return the value of each sample by the machine of the other folds, and how the least finished one ended.
+        """Return the value of each sample by the model of the other folds, and the status of the least converged fold.
 
         `folds` has an entry for each sample. A problem may have several variables for each: all first ones, then all
-        second ones. The values of an interrupted cross-validation mean nothing.
+        second ones. The values of an interrupted cross-validation are undefined.
         """
-        if problem.size <= SMALL and self.looser > 1.0:
-            return replace(self, looser=1.0).values(problem, machine, formulation, folds)
-        gradient, of_variables = machine.gradient_for(problem), np.resize(folds, problem.size)
-        states = [_Fold(problem, machine.dual, gradient, of_variables == fold) for fold in np.unique(folds)]
-        rounding = float(np.finfo(np.float32).eps * problem.curvature.max() * np.linalg.norm(machine.dual))
-        if rounding > ROUNDING_FRACTION * self._tolerance or (problem.matrix.cost == 1 and problem.size <= SMALL):
+        if problem.size <= MAX_DOUBLE_PRECISION_SIZE and self.tolerance_factor > 1.0:
+            return replace(self, tolerance_factor=1.0).values(problem, model, formulation, folds)
+        gradient, of_variables = model.gradient_for(problem), np.resize(folds, problem.size)
+        states = [_Fold(problem, model.dual, gradient, of_variables == fold) for fold in np.unique(folds)]
+        rounding = float(np.finfo(np.float32).eps * problem.curvature.max() * np.linalg.norm(model.dual))
+        cheap = problem.matrix.cost == 1 and problem.size <= MAX_DOUBLE_PRECISION_SIZE
+        if cheap or rounding > MAX_ROUNDING_FRACTION * self._tolerance:
             status = self._solve_whole(states)
         else:
             try:
-                status = self._solve_nearest(states, _nearest(problem, machine.dual, gradient))
-            except InfeasibleProblemError:  # so few variables cannot make up for those held out
+                status = self._solve_nearest(states, _nearest(problem, model.dual, gradient))
+            except InfeasibleProblemError:  # the subset cannot compensate for the held-out variables
                 status = self._solve_whole(states)
         values = np.full(len(folds), np.nan)
         if status is not Status.INTERRUPTED:
@@ -151,24 +123,24 @@ class CrossValidation:
         return values, status
 
     def _solve_whole(self, states: list[_Fold]) -> Status:
-        """Solve the folds among all variables, on the matrix as it is; return how the least finished one ended."""
+        """Solve the folds over all variables; return the status of the least converged one."""
         matrix, everything = states[0].problem.matrix, np.arange(states[0].problem.size)
         for state in states:
-            state.look_at(everything, matrix)
+            state.update_gradient(everything, matrix)
         return self._solve(states, everything, matrix)
 
     def _solve_nearest(self, states: list[_Fold], variables: Indices) -> Status:
-        """Solve the folds among some variables, and those in which others want to move once more."""
+        """Solve the folds over some variables, and those in which others violate optimality once more."""
         matrix = states[0].problem.matrix
         shared = self._shared(matrix, variables)
         for state in states:
-            state.look_at(variables, matrix, shared)
+            state.update_gradient(variables, matrix, shared)
         status = self._solve(states, variables, shared)
         others = np.setdiff1d(np.arange(states[0].problem.size), variables, assume_unique=True)
         if not len(others) or status is Status.INTERRUPTED:
             return status
         for state in states:
-            state.look_at(others, matrix)
+            state.update_gradient(others, matrix)
         late = [state.violators(variables, self._tolerance) for state in states]
         unfinished = [state for state, some in zip(states, late, strict=True) if some.any()]
         if unfinished and status is Status.CONVERGED:
@@ -176,13 +148,16 @@ class CrossValidation:
             variables = np.flatnonzero(np.any([*late, *moved], axis=0))
             status = self._solve(unfinished, variables, self._shared(matrix, variables))
             for state in unfinished:
-                state.look_at(np.setdiff1d(np.flatnonzero(state.held), variables), matrix)
+                state.update_gradient(np.setdiff1d(np.flatnonzero(state.held), variables), matrix)
         return status
 
     def _solve(self, states: list[_Fold], variables: Indices, matrix: SymmetricMatrix) -> Status:
-        """Solve the folds among some variables, on their matrix."""
-        parts = [state.among(variables, matrix) for state in states]
-        at_once = self._solve_at_once(parts, matrix)
+        """Solve the folds over some variables, given their matrix."""
+        parts = [state.restricted_to(variables, matrix) for state in states]
+        try:
+            at_once = self._solve_at_once(parts, matrix)
+        except KeyboardInterrupt:
+            return Status.INTERRUPTED
         worst = Status.CONVERGED
         for state, part, known in zip(states, parts, at_once, strict=True):
             solution = self._solve_one(part) if known is None else known
@@ -193,57 +168,63 @@ class CrossValidation:
         return worst
 
     def _solve_at_once(self, parts: list[DualProblem], matrix: SymmetricMatrix) -> list[Solution | None]:
-        """Solve folds whose matrix is there in one native call; None for those that take a solver."""
+        """Solve folds on a precomputed matrix in one native call; None for those that it leaves unfinished."""
         values = matrix.in_memory() if isinstance(matrix, PrecomputedMatrix) else None
-        if self.callback is not None and not self.callback.needs_no_report():
-            values = None  # somebody wants to hear how it gets on
-        if values is None or parts[0].groups > 1 or self.deadline is not None or not parts[0].has_limit:
+        if values is None or parts[0].groups > 1 or not parts[0].has_limit:
             return [None] * len(parts)
         linear, lower, upper, ridge = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("linear", "lower", "upper", "ridge")
         )
         edges, all_rows = parts[0].size * np.arange(len(parts) + 1), np.empty(0, dtype=np.int64)
         start = np.concatenate([feasible_start(part) for part in parts])
-        problems = SmallProblems(values, edges, all_rows, linear, lower, upper, ridge, parts[0].groups == 1)
-        # More digits are not worth the equations of the free variables.
-        found = problems.solve(self._tolerance, self.threads, start, most_free=0)
-        return [
-            Solution(found.dual[a:b], found.gradient[a:b], Status.CONVERGED, found.counters(p))
-            if found.finished(p)
-            else None
-            for p, (a, b) in enumerate(pairwise(edges))
-        ]
+        batch = SmallProblemBatch(values, edges, all_rows, linear, lower, upper, ridge, parts[0].groups == 1)
+        # Without the equations of the free variables: the folds need no more digits.
+        stopped = self.session.callback.stopped
+        found = batch.solve(
+            self._tolerance,
+            self.threads,
+            start,
+            max_free=0,
+            deadline=self.session.deadline,
+            callback=lambda _, finished: stopped.is_set(),
+        )
+        if found.interrupted:
+            raise KeyboardInterrupt
+        return [found.solution(p, Status.CONVERGED) if found.finished(p) else None for p in range(len(parts))]
 
     def _shared(self, matrix: SymmetricMatrix, variables: Indices) -> SymmetricMatrix:
-        """Return the matrix of some variables, with its values in memory if there is room for them."""
+        """Return the matrix of some variables, with its values in memory if the budget allows."""
         if 8 * len(variables) ** 2 > self.cache_bytes:
             return matrix.take(variables)
         table = Float32Matrix.of(matrix, variables, self.threads)
-        return PrecomputedMatrix(table.values.astype(np.float64)) if len(variables) <= SMALL else table
+        return (
+            PrecomputedMatrix(table.values.astype(np.float64)) if len(variables) <= MAX_DOUBLE_PRECISION_SIZE else table
+        )
 
     def _solve_one(self, problem: DualProblem) -> Solution:
         """Solve a fold, from 0."""
-        seconds = None if self.deadline is None else max(0.0, self.deadline - perf_counter())
-        rule = replace(self.solver.stopping, violation=self._tolerance, max_seconds=seconds)
-        own: Any = replace(self.solver, stopping=rule)  # type: ignore[type-var]  # solvers are dataclasses
+        own: Any = self.session.limit(self.solver, replace(self.solver.stopping, violation=self._tolerance), 0)
+        rule = own.stopping
         start = np.zeros(problem.size)
         if isinstance(own, BlockSolver) and isinstance(problem.matrix, Float32Matrix):
-            own = replace(own, working_set=max(own.working_set, problem.size))  # its values are there: one tile
-        elif isinstance(own, BlockSolver) and problem.size <= SMALL:
+            own = replace(own, working_set=max(own.working_set, problem.size))  # all in memory
+        elif isinstance(own, BlockSolver) and problem.size <= MAX_DOUBLE_PRECISION_SIZE:
             own = PairwiseSolver(shrinking=own.shrinking, cache_bytes=self.cache_bytes, stopping=rule)
-        if isinstance(own, PairwiseSolver) and rule.max_iterations is None:
-            # Most folds are done in a few steps, and more digits are not worth the equations of the free variables.
-            quick = replace(own, finish_below=0, stopping=replace(rule, max_iterations=QUICK * problem.size))
-            solution = quick.solve(problem, start, self.callback)
-            if solution.status is not Status.MAX_ITERATIONS:
+        if isinstance(own, PairwiseSolver):
+            # Most folds take few steps, and do not need the equations of the free variables.
+            limit, steps = rule.max_iterations, QUICK_STEPS_PER_VARIABLE * problem.size
+            few = replace(rule, max_iterations=steps if limit is None else min(steps, limit))
+            solution = replace(own, finish_below=0, stopping=few).solve(problem, start, self.session.callback)
+            if solution.status is not Status.MAX_ITERATIONS or (limit is not None and limit <= steps):
                 return solution
+            own = replace(own, stopping=rule if limit is None else replace(rule, max_iterations=limit - steps))
             start = solution.dual
-        finished: Solution = own.solve(problem, start, self.callback)
+        finished: Solution = own.solve(problem, start, self.session.callback)
         return finished
 
 
 class _Fold:
-    """The problem without the variables held out, and where it stands.
+    """The problem without the held-out variables, and its current point.
 
     Attributes
     ----------
@@ -251,16 +232,16 @@ class _Fold:
     held : bool array
         Which variables are held out.
     dual : float array
-        At first the solution of the whole, without the variables held out.
+        At first the solution of the full problem with the held-out variables set to 0.
     gradient : float array
-        Of the problem at `dual`, where somebody has looked.
+        Of the problem at `dual`, where it was updated.
     offset : float array
-        Of each group, as the variables that were solved last agree on it.
+        Of each group, from the variables that were solved last.
     """
 
     def __init__(self, whole: DualProblem, dual: Floats, gradient: Floats, held: np.ndarray) -> None:
         self._start = dual, gradient
-        # Without some samples a hard margin is not narrower: its dual variables sum up to no more than before.
+        # With fewer samples a hard margin does not shrink, so the sum of its dual variables does not grow.
         self.problem = hold_out(whole, held, 2.0 * float(np.abs(dual).sum()) + 1.0)
         self.held = held
         self.dual = np.where(held, 0.0, dual)
@@ -269,13 +250,13 @@ class _Fold:
 
     @property
     def change(self) -> Floats:
-        """How far the dual is from the solution of the whole."""
+        """The difference between the dual vector and the solution of the full problem."""
         return self.dual - self._start[0]
 
-    def look_at(self, variables: Indices, matrix: SymmetricMatrix, part: SymmetricMatrix | None = None) -> None:
-        """Bring the gradient of some variables up to date; if it is all, with all digits that the matrix has.
+    def update_gradient(self, variables: Indices, matrix: SymmetricMatrix, part: SymmetricMatrix | None = None) -> None:
+        """Update the gradient of some variables; if it is all of them, in the precision of the matrix.
 
-        What lies between these variables may be known as a matrix of its own.
+        `part` is the matrix between these variables, if it is known.
         """
         change = self.change
         if len(variables) == matrix.size:
@@ -293,8 +274,8 @@ class _Fold:
         ridge = self.problem.ridge[variables] * change[variables]
         self.gradient[variables] = self._start[1][variables] - product - ridge
 
-    def among(self, variables: Indices, matrix: SymmetricMatrix) -> DualProblem:
-        """Return the problem of the steps of some variables, on their matrix; the others stay where they are."""
+    def restricted_to(self, variables: Indices, matrix: SymmetricMatrix) -> DualProblem:
+        """Return the problem of the change of some variables, given their matrix; the others are fixed."""
         problem, dual = self.problem, self.dual[variables]
         return DualProblem(
             matrix=matrix,
@@ -307,10 +288,10 @@ class _Fold:
         )
 
     def move(self, variables: Indices, part: DualProblem, solution: Solution) -> None:
-        """Take the steps of some variables; the gradient of others is not brought up to date."""
+        """Change some variables by a solution; the gradient of the others is not updated."""
         step, gradient = solution.dual, solution.gradient
         assert gradient is not None
-        if not np.isfinite(gradient).all():  # it was stopped on the way
+        if not np.isfinite(gradient).all():  # the solver was stopped
             gradient = part.gradient(step)
         lower, upper = self.problem.lower[variables], self.problem.upper[variables]
         moved = self.dual[variables] + step
@@ -319,7 +300,7 @@ class _Fold:
         self.offset = offset_between(*offset_bounds(part, step, gradient))
 
     def violators(self, variables: Indices, tolerance: float) -> np.ndarray:
-        """Return which variables other than these want to move."""
+        """Return which variables other than these violate the optimality conditions."""
         slack = self.gradient - of_samples(self.problem, self.offset)
         late: np.ndarray = (slack > tolerance) & (self.dual < self.problem.upper)
         late |= (slack < -tolerance) & (self.dual > self.problem.lower)
@@ -327,37 +308,38 @@ class _Fold:
         return late
 
     def values(self, formulation: Formulation, samples: int) -> Floats:
-        """Return the decision values of the samples held out; what stands at others means nothing."""
+        """Return the decision values of the held-out samples; those of others are undefined."""
         product = self.problem.linear - self.gradient
-        product[samples:] = 0.0  # all variables of a sample have the same product: the first speaks for them
-        expansion = formulation.expand(self.problem, product, self.offset)  # it scales the product like the dual
+        product[samples:] = 0.0  # all variables of a sample have the same product; the first is used
+        expansion = formulation.expand(self.problem, product, self.offset)  # scales the product like the dual
         return expansion.coefficients + expansion.offset
 
 
 def _nearest(problem: DualProblem, dual: Floats, gradient: Floats) -> Indices:
-    """Return the variables most likely to move: those off their bounds, and those next to leaving them."""
-    resting = (dual == problem.lower) | (dual == problem.upper)
-    least = min(LEAST, int(LEAST_PART * problem.size))
-    count = max(least, int(PER_FREE * np.sum(~resting) + PER_USED * np.count_nonzero(dual)))
+    """Return the variables most likely to change: the free ones, and those nearest to leaving their bounds."""
+    at_bound = (dual == problem.lower) | (dual == problem.upper)
+    least = min(MIN_SUBSET, int(MAX_MIN_FRACTION * problem.size))
+    support_vectors = np.count_nonzero(dual)
+    count = max(least, int(SUBSET_PER_FREE * np.sum(~at_bound) + SUBSET_PER_SUPPORT_VECTOR * support_vectors))
     if count >= problem.size:
         return np.arange(problem.size)
     offset = of_samples(problem, offset_between(*offset_bounds(problem, dual, gradient)))
-    reach = np.where(resting, np.abs(gradient - offset), 0.0)
-    return np.sort(np.argpartition(reach, count)[:count])
+    distance = np.where(at_bound, np.abs(gradient - offset), 0.0)
+    return np.sort(np.argpartition(distance, count)[:count])
 
 
 def hold_out(problem: DualProblem, held: np.ndarray, largest: float) -> DualProblem:
-    """Return the problem with some variables fixed at 0, and its totals shrunk with the room of the others.
+    """Return the problem with some variables fixed at 0, and its totals reduced with the bounds of the others.
 
-    Totals stay in proportion to each other and feasible: the part ν of a ν-machine is then the largest possible. Open
-    boxes end at `largest`.
+    Totals stay in proportion to each other and feasible: ν of a ν-formulation is then the largest possible. Infinite
+    bounds become `largest`.
     """
     lower, upper = np.where(held, 0.0, problem.lower), np.where(held, 0.0, problem.upper)
     if not problem.has_limit:
         lower, upper = np.maximum(lower, -largest), np.minimum(upper, largest)
     total = problem.total
     if total.any():
-        part = float((upper - lower).sum() / (problem.upper - problem.lower).sum())
-        room = np.where(total > 0, problem.group_sums(upper), problem.group_sums(lower))
-        total = total * min(part, (1.0 - MARGIN) * float((room[total != 0] / total[total != 0]).min()))
+        fraction = float((upper - lower).sum() / (problem.upper - problem.lower).sum())
+        available = np.where(total > 0, problem.group_sums(upper), problem.group_sums(lower))
+        total = total * min(fraction, (1.0 - TOTAL_MARGIN) * float((available[total != 0] / total[total != 0]).min()))
     return DualProblem(problem.matrix, problem.linear, lower, upper, problem.ridge, problem.group, total)

@@ -1,7 +1,8 @@
-"""Decision values of samples by linear machines that have not seen them.
+"""Cross-validated decision values of linear models.
 
-As in `held_out`, a fold is the whole problem with the bounds of the variables held out closed at 0, and starts from the
-solution of the whole. The judge's slacks are about all samples, so that nobody has to predict those held out.
+As in `cross_validation`, a fold is the full problem with the bounds of the held-out variables set to 0, started from
+the solution of the full problem. The slacks of the certificate cover all samples, so that the held-out ones need no
+prediction.
 """
 
 from __future__ import annotations
@@ -11,43 +12,45 @@ from dataclasses import replace
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.estimators.calibration.cross_validation import LOOSER, hold_out
-from maxmargin.estimators.linear.linear_estimator import Run
+from maxmargin.estimators.calibration.cross_validation import FOLD_TOLERANCE_FACTOR, hold_out
 from maxmargin.formulations.formulation import Formulation
-from maxmargin.linear_training import LinearMachine
 from maxmargin.problems import DualProblem, Status
-from maxmargin.training import Solver
+from maxmargin.training import Session, Solver, TrainedLinearModel
+from maxmargin.training.pipeline import solve_and_verify
+from maxmargin.training.verification import LINEAR_FORMS, penalty_of
 
 
 def held_out_values(
-    problem: DualProblem, machine: LinearMachine, formulation: Formulation, folds: Indices, run: Run
+    problem: DualProblem,
+    model: TrainedLinearModel,
+    formulation: Formulation,
+    folds: Indices,
+    solver: Solver,
+    session: Session,
 ) -> tuple[Floats, Status]:
-    """Return the value of each sample by the machine of the other folds, and how the least finished one ended.
+    """Return the value of each sample by the model of the other folds, and the status of the least converged fold.
 
     `folds` has an entry for each sample. A problem may have several variables for each: all first ones, then all
-    second ones. The values of an interrupted cross-validation mean nothing.
+    second ones. The values of an interrupted cross-validation are undefined.
     """
     of_variables = np.resize(folds, problem.size)
     values, worst = np.full(len(folds), np.nan), Status.CONVERGED
-    solver = _looser(run.solver)
+    form, rule = LINEAR_FORMS[penalty_of(solver)], solver.stopping
+    if rule.relative_gap is not None:
+        rule = replace(rule, relative_gap=FOLD_TOLERANCE_FACTOR * rule.relative_gap)
+        solver = replace(solver, stopping=rule)  # type: ignore[type-var]  # solvers are dataclasses
     for fold in np.unique(folds):
         held = of_variables == fold
         part = hold_out(problem, held, largest=np.inf)
-        train, start = run.training
-        trained = run.heard(
-            train(part, solver, machine.samples, formulation, start(machine, held), run.watch, run.deadline)
+        verifier = form.verifier(part, model.samples, formulation, rule)
+        trained: TrainedLinearModel = solve_and_verify(
+            part, solver, verifier, form.place_start(part, form.start(model, held)), session
         )
         if trained.status is Status.INTERRUPTED:
+            session.callback.stopped.set()
             return values, trained.status
         worst = worst if trained.status in (Status.CONVERGED, Status.PRECISION) else trained.status
-        # A variable's slack is its linear term without the decision value; the first of a sample speaks for all.
-        values[held[: len(folds)]] = (problem.linear - trained.certificate.slack)[: len(folds)][held[: len(folds)]]
+        # The slack of a variable is its linear term minus the decision value; the first of each sample is used.
+        held_out = held[: len(folds)]
+        values[held_out] = (problem.linear - trained.certificate.slack)[: len(folds)][held_out]
     return values, worst
-
-
-def _looser(solver: Solver) -> Solver:
-    """Return the solver with a larger tolerance: what is made of the values blurs more than that."""
-    rule = solver.stopping
-    if rule.relative_gap is None:
-        return solver
-    return replace(solver, stopping=replace(rule, relative_gap=LOOSER * rule.relative_gap))  # type: ignore[type-var]

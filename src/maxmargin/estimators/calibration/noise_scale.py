@@ -1,4 +1,4 @@
-"""How far targets lie from a regression function: the scale of a Laplace distribution of errors on unseen samples."""
+"""The noise of regression targets: the scale of a Laplace distribution of cross-validated errors."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 
 from maxmargin._typing import Floats
-from maxmargin.estimators.calibration.cross_validation import CrossValidation, deal
-from maxmargin.estimators.kernel.kernel_regressor import KernelRegressor
+from maxmargin.estimators.calibration.cross_validation import CrossValidation, stratified_folds
+from maxmargin.estimators.kernel.function_estimator import KernelRegressor
 from maxmargin.estimators.validation.parameters import check_number
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.models.calibration import interval_half_width, noise_scale
@@ -25,9 +25,9 @@ def check_noise(estimator: Any) -> bool:
 
 
 class NoiseIntervals:
-    """What regressors with ``noise=True`` can do besides."""
+    """Methods of regressors with ``noise=True``."""
 
-    # Of the regressor.
+    # Defined by the regressor.
     noise: Any
     noise_scale_: Any
     predict: Any
@@ -59,7 +59,7 @@ class NoiseIntervals:
 
 
 class LaplaceNoise(NoiseIntervals, KernelRegressor):
-    """Base of regressors with kernels that know how far targets lie from their function, with ``noise=True``."""
+    """Base of the kernel regressors with a noise estimate (``noise=True``)."""
 
     def _estimate_noise(
         self,
@@ -69,15 +69,15 @@ class LaplaceNoise(NoiseIntervals, KernelRegressor):
         weights: Floats,
         validation: CrossValidation,
     ) -> Status:
-        """Set ``noise_scale_`` if it is wanted, and return how the least finished cross-validation ended."""
+        """Set ``noise_scale_`` if asked for; return the status of the least converged cross-validation."""
         self.__dict__.pop("noise_scale_", None)
-        if not self.noise or any(machine.status is Status.INTERRUPTED for machine in self._machines_):
+        if not self.noise or any(model.status is Status.INTERRUPTED for model in self._models_):
             return Status.CONVERGED
-        rows = self._machines_[0].samples
-        folds = deal([np.arange(len(rows))], len(rows), seed=0)
+        rows = self._models_[0].samples
+        folds = stratified_folds([np.arange(len(rows))], len(rows), seed=0)
         scales, worst = [], Status.CONVERGED
-        for output, (problem, machine) in enumerate(zip(problems, self._machines_, strict=True)):
-            values, status = validation.values(problem, machine, formulation, folds)
+        for output, (problem, model) in enumerate(zip(problems, self._models_, strict=True)):
+            values, status = validation.values(problem, model, formulation, folds)
             if status is Status.INTERRUPTED:
                 return status
             scales.append(noise_scale(targets[rows, output] - values, weights[rows]))

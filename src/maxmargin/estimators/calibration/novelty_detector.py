@@ -1,4 +1,4 @@
-"""What detectors of novelties answer: inside or outside, how far, and how probable."""
+"""Methods of novelty detectors: decision values, scores, predictions and probabilities."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from sklearn.utils.metaestimators import available_if
 from maxmargin._typing import Floats
 from maxmargin.estimators.calibration.probabilities import check_probabilities
 from maxmargin.models.calibration import one_class_probabilities
-from maxmargin.precision import DECISION_TOLERANCE
+
+#: A decision value that small, relative to the offset, is a rounding error: the sample lies on the boundary.
+BOUNDARY_ROUNDING = 1e-10
 
 
 class NoveltyDetector(OutlierMixin):  # type: ignore[misc]  # scikit-learn has no type hints
-    """What one-class machines can do, whatever their function is."""
+    """Mixin of the one-class estimators."""
 
-    # Of the machine.
+    # Defined by the estimator.
     offset_: Any
     density_marks_: Any
     _decide: Any
 
     def decision_function(self, X: Any) -> Floats:
-        """Return how far inside each sample is; negative outside, 0 on the boundary."""
+        """Return the signed distance from the boundary: positive inside, negative outside, 0 on it."""
         return rounded(self._decide(X).ravel(), self.offset_)
 
     def score_samples(self, X: Any) -> Floats:
@@ -51,5 +53,5 @@ class NoveltyDetector(OutlierMixin):  # type: ignore[misc]  # scikit-learn has n
 
 def rounded(decision: Floats, offset: Floats) -> Floats:
     """Return decision values with those that differ from 0 by rounding set to 0."""
-    decision[np.abs(decision) <= DECISION_TOLERANCE * np.abs(offset)] = 0.0
+    decision[np.abs(decision) <= BOUNDARY_ROUNDING * np.abs(offset)] = 0.0
     return decision

@@ -1,12 +1,14 @@
-"""Probabilities of the classes, for classifiers with a machine for each pair of them.
+"""Class probabilities by Platt's sigmoids on cross-validated decision values.
 
-A sigmoid for each pair is fitted to decision values of samples that its machine has not seen (`held_out`), and the
-probabilities of all pairs are coupled (`models.calibration`). `predict` answers with the most probable class, so that
-the two cannot contradict each other.
+    PairwiseProbabilities    a sigmoid for each pair of classes; pairwise coupling (`models.calibration`)
+    LinearProbabilities      a sigmoid for each class against the rest; normalised (Zadrozny & Elkan 2002)
+
+`predict` returns the most probable class, so that it never contradicts `predict_proba`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -16,13 +18,24 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from maxmargin._typing import Floats
-from maxmargin.estimators.calibration.cross_validation import CrossValidation, deadline_of, deal
-from maxmargin.estimators.multiclass.parallel_training import side_by_side
-from maxmargin.estimators.multiclass.strategy import LabelledData, Trained, wants_probabilities
+from maxmargin.estimators.calibration.cross_validation import FOLD_TOLERANCE_FACTOR, CrossValidation, stratified_folds
+from maxmargin.estimators.calibration.linear_cross_validation import held_out_values
+from maxmargin.estimators.multiclass.strategy import LabelledData, TrainedClasses
+from maxmargin.estimators.validation.labels import Labels
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.models.calibration import PlattSigmoid, binary_probabilities, couple_pairwise, fit_sigmoid
-from maxmargin.problems import Status
-from maxmargin.solvers import Callback, SharedCallback
+from maxmargin.problems import DualProblem, Status
+from maxmargin.training import Session, Solver, TrainedLinearModel
+from maxmargin.training.fit_context import FitContext
+from maxmargin.training.parallel import run_parallel
+
+#: From the number of a class to its problem and the weights of its samples as counts.
+PoseClass = Callable[[int], tuple[DualProblem, Floats]]
+
+
+def wants_probabilities(estimator: Any) -> bool:
+    """Whether the estimator was asked for probabilities; "deprecated" is scikit-learn's default and means no."""
+    return bool(estimator.probability) and estimator.probability != "deprecated"
 
 
 def check_probabilities(estimator: Any) -> bool:
@@ -33,20 +46,21 @@ def check_probabilities(estimator: Any) -> bool:
 
 
 def seed_of(random_state: Any) -> int:
-    """Return the seed that decides which samples are held out together; always the same one for None."""
+    """Return the seed of the folds; a fixed one for None."""
     return 0 if random_state is None else int(check_random_state(random_state).randint(2**31 - 1))
 
 
 class ClassProbabilities:
-    """What classifiers with ``probability=True`` can do besides."""
+    """Methods of classifiers with ``probability=True``."""
 
-    # Of the classifier.
+    # Defined by the classifier.
     classes_: Any
     probability: Any
     random_state: Any
     _decide: Any
+    _two_class: Any
 
-    # One for each pair, or each class; None without probability=True, or if fit was interrupted before they were known.
+    # One for each pair or class; None without probability=True, or if fit was interrupted before they were fitted.
     _sigmoids_: list[PlattSigmoid] | None
 
     @available_if(check_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn has no type hints
@@ -61,10 +75,10 @@ class ClassProbabilities:
         if len(self.classes_) == 2:
             return binary_probabilities(-decisions[:, 0], sigmoids[0])
         each = [binary_probabilities(decisions[:, column], sigmoid)[:, 0] for column, sigmoid in enumerate(sigmoids)]
-        return self._together(np.column_stack(each))
+        return self._combine(np.column_stack(each))
 
-    def _together(self, probabilities: Floats) -> Floats:
-        """Return the probabilities of all classes, given those that the sigmoids say."""
+    def _combine(self, probabilities: Floats) -> Floats:
+        """Return the probabilities of all classes, given those of the sigmoids."""
         raise NotImplementedError
 
     @available_if(check_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn has no type hints
@@ -75,14 +89,14 @@ class ClassProbabilities:
     @property
     def probA_(self) -> Floats:  # noqa: N802  # scikit-learn's name
         """The slope of each sigmoid."""
-        return self._of_sigmoids("probA_", 0)
+        return self._sigmoid_parameter("probA_", 0)
 
     @property
     def probB_(self) -> Floats:  # noqa: N802  # scikit-learn's name
         """The shift of each sigmoid."""
-        return self._of_sigmoids("probB_", 1)
+        return self._sigmoid_parameter("probB_", 1)
 
-    def _of_sigmoids(self, attribute: str, number: int) -> Floats:
+    def _sigmoid_parameter(self, attribute: str, number: int) -> Floats:
         sigmoids = self.__dict__.get("_sigmoids_")
         if sigmoids is None:
             raise AttributeError(
@@ -90,65 +104,85 @@ class ClassProbabilities:
             )
         return np.array([sigmoid[number] for sigmoid in sigmoids])
 
+    def _keep_sigmoids(self, fitted: list[tuple[PlattSigmoid | None, Status]], interrupted: bool) -> Status:
+        """Keep the sigmoids if all were fitted; return the status of the least converged cross-validation."""
+        sigmoids = [sigmoid for sigmoid, _ in fitted if sigmoid is not None]
+        if interrupted or len(sigmoids) < len(fitted):
+            return Status.INTERRUPTED
+        self._sigmoids_ = sigmoids
+        return next((status for _, status in fitted if not status.converged), Status.CONVERGED)
+
     @property
     def _knows_probabilities(self) -> bool:
         return wants_probabilities(self) and self.__dict__.get("_sigmoids_") is not None
 
 
 class PairwiseProbabilities(ClassProbabilities):
-    """Probabilities by machines of pairs of classes."""
+    """Probabilities from a model for each pair of classes."""
 
-    _cache_bytes: Any  # of the classifier
-
-    @property
-    def _formulation(self) -> Formulation:
-        raise NotImplementedError
-
-    def _together(self, probabilities: Floats) -> Floats:
+    def _combine(self, probabilities: Floats) -> Floats:
         return couple_pairwise(probabilities, len(self.classes_))
 
     def _fit_sigmoids(
-        self, trained: Trained, data: LabelledData, weights: Floats, report: Callback | None, started: float
+        self, context: FitContext, trained: TrainedClasses, data: LabelledData, weights: Floats
     ) -> Status:
-        """Fit the sigmoid of each pair of classes, and return how the least finished cross-validation ended.
-
-        `weights` count the samples; `started` is when the fit began.
-        """
-        self._sigmoids_ = None
-        interrupted = any(machine.status is Status.INTERRUPTED for machine in trained.machines)
-        if trained.pose is None or not wants_probabilities(self) or interrupted:
+        """Fit the sigmoid of each pair to samples counted by `weights`; return the status of the cross-validation."""
+        if trained.problem is None or any(model.status is Status.INTERRUPTED for model in trained.models):
             return Status.CONVERGED
-        pose, members = trained.pose, data.members
-        pairs = list(combinations(range(len(members)), 2))
-        folds = deal(members, len(weights), seed_of(self.random_state))
+        problem, session, formulation = trained.problem, context.session, self._two_class().formulation
+        pairs = list(combinations(range(len(data.members)), 2))
+        folds = stratified_folds(data.members, len(weights), seed_of(self.random_state))
         toward_first = -1.0 if len(pairs) == 1 else 1.0  # the only pair has its second class positive
+        tolerance = FOLD_TOLERANCE_FACTOR * trained.solver.stopping.violation
         try:
-            known = None if trained.held_out is None else trained.held_out(folds)
+            known = None if trained.held_out_values is None else trained.held_out_values(folds, tolerance)
         except KeyboardInterrupt:
             return Status.INTERRUPTED
-        watch = SharedCallback(report)
-        cache_bytes = self._cache_bytes(len(weights)) // trained.side_by_side
-        validation = CrossValidation(
-            trained.solver, cache_bytes, trained.threads, deadline_of(trained.solver, started), watch
-        )
+        cache_bytes = context.cache_bytes(len(weights)) // trained.workers
+        validation = CrossValidation(trained.solver, cache_bytes, trained.threads, session)
 
         def fit_pair(position: int) -> tuple[PlattSigmoid | None, Status]:
-            first, _ = pairs[position]
-            machine, status = trained.machines[position], Status.CONVERGED
-            samples = machine.samples
+            model, status = trained.models[position], Status.CONVERGED
+            samples = model.samples
             if known is None:
-                problem, _ = pose(*pairs[position])
-                values, status = validation.values(problem, machine, self._formulation, folds[samples])
+                values, status = validation.values(problem(position), model, formulation, folds[samples])
             else:
                 values = known[position]
             if status is Status.INTERRUPTED:
-                watch.stopped.set()
+                session.callback.stopped.set()
                 return None, status
+            first, _ = pairs[position]
             return fit_sigmoid(toward_first * values, data.labels[samples] == first, weights[samples]), status
 
-        fitted, interrupted = side_by_side(fit_pair, len(pairs), watch, trained.side_by_side)
-        sigmoids = [sigmoid for sigmoid, _ in fitted if sigmoid is not None]
-        if interrupted or len(sigmoids) < len(pairs):
-            return Status.INTERRUPTED
-        self._sigmoids_ = sigmoids
-        return next((status for _, status in fitted if not status.converged), Status.CONVERGED)
+        return self._keep_sigmoids(*run_parallel(fit_pair, len(pairs), session.callback, trained.workers))
+
+
+class LinearProbabilities(ClassProbabilities):
+    """Probabilities from a linear model for each class against the rest."""
+
+    _models_: list[TrainedLinearModel]  # of the classifier
+
+    def _combine(self, probabilities: Floats) -> Floats:
+        likely = np.maximum(probabilities, np.finfo(float).tiny)
+        return np.asarray(likely / likely.sum(axis=1, keepdims=True))
+
+    def _fit_sigmoids(
+        self, pose: PoseClass, labels: Labels, formulation: Formulation, solver: Solver, session: Session, workers: int
+    ) -> Status:
+        """Fit the sigmoid of each model; return the status of the least converged cross-validation."""
+        models = self._models_
+        if any(model.status is Status.INTERRUPTED for model in models):
+            return Status.CONVERGED
+        rows = labels.taking_part
+        folds = stratified_folds(labels.members, len(labels.numbers), seed_of(self.random_state))[rows]
+
+        def fit_class(number: int) -> tuple[PlattSigmoid | None, Status]:
+            problem, counts = pose(number)
+            values, status = held_out_values(problem, models[number], formulation, folds, solver, session)
+            if status is Status.INTERRUPTED:
+                return None, status
+            # The only model of two classes has its second class positive, and its sigmoid is that of the first.
+            toward = -1.0 if len(models) == 1 else 1.0
+            return fit_sigmoid(toward * values, labels.numbers[rows] == number, counts), status
+
+        return self._keep_sigmoids(*run_parallel(fit_class, len(models), session.callback, workers))

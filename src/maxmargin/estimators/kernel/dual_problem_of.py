@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier
-from maxmargin.estimators.validation.samples import points_of
-from maxmargin.kernels import Kernel
+from maxmargin.kernels import Kernel, Points
 from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
 from maxmargin.problems import DualProblem
 
@@ -28,16 +27,17 @@ def problem_of(
             f"the labels are of {len(data.classes)} classes, which are several problems; "
             "choose one class against the rest, for example with y == label"
         )
-    if classifier._name_strategy(data.classes) != "ovo":
+    if classifier._strategy_name(data.classes) != "ovo":
         raise ValueError(
             f"multi_class={classifier.multi_class!r} poses a problem of its own even for two classes, which cannot be "
             "had here; use multi_class='ovo'"
         )
     kernel = classifier._make_kernel(data.X, weights)
+    two_class = classifier._two_class()
     signs = np.where(data.labels == 0, -1.0, 1.0)  # the second class is the positive one, as in scikit-learn
 
     def pose() -> DualProblem:
-        matrix = PrecomputedMatrix(data.X) if kernel is None else KernelMatrix(kernel, points_of(data.X), threads)
-        return classifier._pose(matrix, signs, data.costs)
+        matrix = PrecomputedMatrix(data.X) if kernel is None else KernelMatrix(kernel, Points.wrap(data.X), threads)
+        return two_class.pose(matrix, signs, data.costs)
 
     return pose, kernel

@@ -16,8 +16,7 @@ from scipy import sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.kernel.dual_problem_of import problem_of
 from maxmargin.estimators.kernel.svc import SVC
-from maxmargin.estimators.validation.samples import points_of
-from maxmargin.kernels import Kernel
+from maxmargin.kernels import Kernel, Points
 from maxmargin.problems import Certificate, DualProblem, Progress, Solution, certify
 from maxmargin.problems.gradient_extremes import offset_between, offset_bounds
 from maxmargin.solvers import PairwiseSolver, Trace
@@ -83,7 +82,7 @@ class FitTrace:
         """Return f of each sample of `Z` after each of the steps, by default all; a line for a step."""
         if self.kernel is None:
             raise ValueError("the kernel values were given, so those of other samples are not known")
-        block = self.kernel.evaluate(points_of(self.X), points_of(np.ascontiguousarray(Z, dtype=float)))
+        block = self.kernel.evaluate(Points.wrap(self.X), Points.wrap(np.ascontiguousarray(Z, dtype=float)))
         return np.asarray(self.duals[steps] @ block + self.offsets[steps][:, None])
 
     @property
@@ -125,7 +124,8 @@ def trace(X: Any, y: Any, *, solver: Any = "pairwise", steps: int = 1, **paramet
     pose, kernel = problem_of(model, X, y)
     problem = pose()
     bounded = bool(np.isfinite(model.C))
-    chosen = model._make_solver(problem.size, bounded, model._cache_bytes(problem.size), threads=1)
+    context = model._fit_context(kernel, None)
+    chosen: Any = context.solver(problem.size, bounded, context.cache_bytes(problem.size), threads=1)
     if isinstance(chosen, PairwiseSolver) and chosen is not solver:
         chosen = replace(chosen, finish_below=0)
     solution = chosen.solve(problem, callback=Trace(steps=steps, points=True))

@@ -1,54 +1,36 @@
-"""What all kernel machines share at the door: data, kernel, gamma, solver."""
+"""The base of the kernel estimators: input validation, kernel, solver options, kernel values for prediction."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
-from dataclasses import is_dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, validate_data
 
-from maxmargin._typing import Floats, Indices
-from maxmargin.estimators.validation.callbacks import Reporting, trained_elsewhere
+from maxmargin._typing import Floats
+from maxmargin.estimators.base import CertifiedEstimator
 from maxmargin.estimators.validation.parameters import check_choice, check_count, check_flag, check_number
-from maxmargin.estimators.validation.samples import as_objects, is_table, points_of, resolve_gamma
-from maxmargin.kernels import FunctionKernel, Kernel, Linear, make_kernel
-from maxmargin.matrices import FullKernelMatrix, KernelMatrix, PrecomputedMatrix, SharedCacheMatrix, SymmetricMatrix
+from maxmargin.estimators.validation.samples import as_objects, is_table, resolve_gamma
+from maxmargin.kernels import FunctionKernel, Kernel, Linear, Points, make_kernel
 from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES
 from maxmargin.models import ComputedKernelBlocks, KernelBlocks, PrecomputedKernelBlocks
 from maxmargin.models.kernel_blocks import MIN_VALUES_FOR_THREADS
-from maxmargin.problems import Status
-from maxmargin.resources import default_cache_bytes, thread_count
-from maxmargin.solvers import BlockSolver, PairwiseSolver, StoppingRule, make_solver
+from maxmargin.resources import thread_count
+from maxmargin.solvers import Callback, StoppingRule
 from maxmargin.solvers.smo.working_set import selection_code
-from maxmargin.training import Machine, Solver
-
-#: Up to this many samples the whole kernel matrix is computed at once.
-SMALL = 2048
-
-#: Up to this many variables a problem is left to pair steps on rows in double precision.
-FEW = 500
-
-#: Up to this many samples a second thread does not pay.
-WORTH_THREADS = 1000
+from maxmargin.training import Session, Solver
+from maxmargin.training.fit_context import FitContext, SolverOptions
 
 #: How far a precomputed matrix may be from symmetric, relative to its largest value.
-ASYMMETRY = 1e-6
+MAX_ASYMMETRY = 1e-6
 
-#: Methods of the literature by name: they train every machine, for comparison.
-CLASSICAL = ("quadratic_program", "chunking", "decomposition", "gradient_projection", "active_set", "platt")
-
-#: What helps most fits that run into their limit on steps.
-SCALE_THE_DATA = "Consider pre-processing your data with StandardScaler or MinMaxScaler."
+#: Methods of the literature by name: they train every kernel estimator, for comparison.
+CLASSICAL_SOLVERS = ("quadratic_program", "chunking", "decomposition", "gradient_projection", "active_set", "platt")
 
 
-class KernelMachine(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
-    """Base of the kernel estimators: turns parameters and data into kernels, matrices and solvers."""
+class KernelEstimator(CertifiedEstimator):
+    """Base of the kernel estimators: from parameters and data to a kernel and a `FitContext`."""
 
     # Set by the constructors of the estimators.
     kernel: Any
@@ -56,17 +38,20 @@ class KernelMachine(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit-l
     gamma: Any
     coef0: Any
     tol: Any
-    shrinking: Any
+    shrinking: Any = True
     cache_size: Any
-    max_iter: Any
     solver: Any
-    selection: Any
+    selection: Any = "second_order"
     gap_tol: Any
     max_seconds: Any
     n_jobs: Any
 
-    #: The names of solvers that can train this machine.
-    _solvers: tuple[str, ...] = ("pairwise", "block", *CLASSICAL, "primal_quadratic_program")
+    #: The names of solvers that can train this estimator, and the one that "auto" stands for.
+    _solvers: tuple[str, ...] = ("pairwise", "block", *CLASSICAL_SOLVERS, "primal_quadratic_program")
+    _auto_solver: str | None = None
+
+    _fitted_attribute = "support_"
+    _scaling_advice = "Consider pre-processing your data with StandardScaler or MinMaxScaler."
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -74,8 +59,23 @@ class KernelMachine(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit-l
         tags.input_tags.sparse = not self._precomputed
         return tags
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "support_")
+    @property
+    def geometry_(self) -> Any:
+        """Support vectors, slacks and margin: one, or a list with one per problem."""
+        return self._per_model([model.geometry for model in self._trained("geometry_")])
+
+    @property
+    def coef_(self) -> Any:
+        """The weight vector w of each decision function; only for a linear kernel."""
+        if "support_" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'coef_' before fit")
+        if not isinstance(self._kernel_, Linear):
+            raise AttributeError("coef_ is only available with a linear kernel")
+        weights = self._model().weights(self.support_vectors_)
+        weights.flags.writeable = False
+        return sparse.csr_matrix(weights) if sparse.issparse(self.support_vectors_) else weights
+
+    # Input validation.
 
     @property
     def _precomputed(self) -> bool:
@@ -83,14 +83,14 @@ class KernelMachine(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit-l
 
     @property
     def _own_function(self) -> bool:
-        """Whether the kernel is a function of the user's, which may be about anything."""
+        """Whether the kernel is a user's function, which accepts samples of any type."""
         return isinstance(self.kernel, FunctionKernel) or (
             callable(self.kernel) and not isinstance(self.kernel, Kernel)
         )
 
     @property
-    def _table(self) -> dict[str, Any]:
-        """What is asked of a table of numbers."""
+    def _table_format(self) -> dict[str, Any]:
+        """The arguments of scikit-learn's validation for a table of numbers."""
         return {
             "dtype": (np.float64, np.float32),
             "order": None if self._precomputed else "C",
@@ -99,7 +99,7 @@ class KernelMachine(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit-l
         }
 
     def _check_training_data(self, X: Any, y: Any = "no_validation", **about_targets: bool) -> tuple[Any, Any]:
-        """Return the data, checked."""
+        """Return the validated data."""
         if self._precomputed and sparse.issparse(X):
             raise TypeError("Sparse precomputed kernels are not supported: they must be dense; convert with .toarray()")
         if self._own_function and not is_table(X):
@@ -108,14 +108,14 @@ class KernelMachine(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit-l
                 check_consistent_length(X, y)
             X = self._check_objects(X, reset=True)
         else:
-            checked = validate_data(self, X, y, **self._table, **about_targets)
+            checked = validate_data(self, X, y, **self._table_format, **about_targets)
             X, y = checked if isinstance(checked, tuple) else (checked, None)
         if self._precomputed:
             _check_precomputed(X)
         return X, y
 
     def _check_objects(self, X: Any, reset: bool) -> Any:
-        """Return samples that are no table of numbers, for a user's own kernel function."""
+        """Return samples that are not a table of numbers, for a user's own kernel function."""
         X = as_objects(X)
         if reset:
             self.__dict__.pop("n_features_in_", None)  # of an earlier fit; strings have none
@@ -126,13 +126,23 @@ class KernelMachine(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit-l
     def _check_samples(self, X: Any) -> Any:
         check_is_fitted(self)
         if self._kernel_ is None and sparse.issparse(X):
-            raise TypeError("kernel values for a precomputed machine must be dense; convert them with .toarray()")
+            raise TypeError("precomputed kernel values must be dense; convert them with .toarray()")
         if self._own_function and not is_table(X):
             return self._check_objects(X, reset=False)
-        return validate_data(self, X, reset=False, **self._table)
+        return validate_data(self, X, reset=False, **self._table_format)
+
+    # The context of a fit.
+
+    def _fit_context(
+        self, kernel: Kernel | None, callback: Callback | None, started: float | None = None
+    ) -> FitContext:
+        """Return what training needs besides data and formulation; `started` is when the fit began."""
+        options = self._solver_options()
+        session = Session.begin(callback, options.stopping.max_seconds, started)
+        return FitContext(kernel, options, self._cache_budget(), self.n_jobs, session)
 
     def _make_kernel(self, X: Any, sample_weight: Floats) -> Kernel | None:
-        """Return the kernel, or None where the user computed it."""
+        """Return the kernel, None for a precomputed matrix."""
         degree = check_count("degree", self.degree, 0)
         coef0 = check_number("coef0", self.coef0)
         self._gamma = self._resolve_gamma(X, sample_weight)
@@ -141,90 +151,21 @@ class KernelMachine(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit-l
     def _resolve_gamma(self, X: Any, sample_weight: Floats) -> float:
         if isinstance(self.gamma, str) and (self._precomputed or not isinstance(self.kernel, str)):
             check_choice("gamma", self.gamma, ("scale", "auto"))
-            return 0.0  # these do not ask for it
+            return 0.0  # not used by these kernels
         return resolve_gamma(self.gamma, X, sample_weight)
 
-    def _cache_bytes(self, size: int) -> int:
-        """Return the memory for kernel rows of a problem of so many samples."""
+    def _cache_budget(self) -> int | None:
+        """Return the bytes for kernel values that the user allows, None for "auto"."""
         if not isinstance(self.cache_size, str):
             return int(check_number("cache_size", self.cache_size, above=0) * 2**20)
         if self.cache_size != "auto":
             raise ValueError(f"cache_size must be a number of megabytes above 0, or 'auto', not {self.cache_size!r}")
-        return 8 * size**2 if size <= SMALL else default_cache_bytes()
+        return None
 
-    def _divide_threads(self, kernel: Kernel | None, size: int, machines: int) -> tuple[int, int]:
-        """Return how many machines are trained side by side, and on how many threads each."""
-        threads = thread_count(1 if self.n_jobs is None and size <= WORTH_THREADS else self.n_jobs)
-        if size <= WORTH_THREADS or (kernel is not None and not kernel.vectorised):
-            return 1, 1  # a function of the user's must not be called by two threads at once
-        side_by_side = min(threads, machines)
-        return side_by_side, max(1, threads // side_by_side)
-
-    def _make_matrix_of(
-        self, kernel: Kernel | None, X: Any, order: Indices, cache_bytes: int, threads: int, readers: int = 1
-    ) -> FullKernelMatrix | Callable[[Indices], SymmetricMatrix]:
-        """Return all kernel values of few samples, else a function from training rows to their kernel matrix.
-
-        Rows that are asked for together should be neighbours in `order`. A function of the user's is only called for
-        what is needed, unless there are several `readers` who would each ask again.
-        """
-        if kernel is None:
-            return lambda rows: PrecomputedMatrix(X, rows)
-        points = points_of(X)
-        kernel.check(points)
-        if (kernel.vectorised or readers > 1) and len(points) <= SMALL and 8 * len(points) ** 2 <= cache_bytes:
-            _, threads = self._divide_threads(kernel, len(points), 1)
-            return FullKernelMatrix.of(kernel, points, order, threads)
-        return lambda rows: KernelMatrix(kernel, points.take(rows), threads)
-
-    def _make_shared(
-        self,
-        kernel: Kernel | None,
-        X: Any,
-        rows: Indices,
-        solver: Solver,
-        machines: int,
-        side_by_side: int,
-        threads: int,
-    ) -> tuple[Solver, SymmetricMatrix]:
-        """Return a solver and the matrix of some rows for several machines, whose values are computed once for all.
-
-        Of the memory for rows, one half is for those that all share, the rest for those that each machine works with.
-        """
-        cache_bytes = self._cache_bytes(X.shape[0])
-        matrix = self._make_matrix_of(kernel, X, rows, cache_bytes, threads, machines)(rows)
-        if machines == 1 or not isinstance(matrix, KernelMatrix) or not isinstance(solver, BlockSolver):
-            return solver, matrix
-        shared = SharedCacheMatrix(matrix, cache_bytes // 2, threads)
-        if solver is self.solver:  # an object of the user's keeps its options
-            return solver, shared
-        return replace(solver, cache_bytes=(cache_bytes - shared.bytes) // side_by_side), shared
-
-    def _make_blocks(self, X: Any) -> KernelBlocks:
-        """Return the kernel values of samples with the support vectors."""
-        if self._kernel_ is None:
-            return PrecomputedKernelBlocks(X, self.support_)
-        points = points_of(X)
-        self._kernel_.check(points)
-        return ComputedKernelBlocks(self._kernel_, points, points_of(self.support_vectors_))
-
-    def _make_solver(self, size: int, bounded: bool, cache_bytes: int, threads: int, few: int = FEW) -> Solver:
-        """Return the solver for problems of up to `size` variables; with `few`, pair steps are thought good enough."""
-        stopping = self._stopping_rule()
+    def _solver_options(self) -> SolverOptions:
+        selection_code(self.selection)  # raises if unknown, also where it is not used
         shrinking = check_flag("shrinking", self.shrinking)
-        selection_code(self.selection)  # an unknown one is an error, whichever solver it will be
-        name = self._solver_name()
-        if not isinstance(name, str):
-            return name
-        if name == "auto":
-            # Few variables make no blocks. A hard margin and the other selection rules are the pairwise solver's.
-            pairwise = size <= few or not bounded or self.selection != "second_order"
-            name = "pairwise" if pairwise else "block"
-        if name == "pairwise":
-            return PairwiseSolver(self.selection, shrinking, cache_bytes, stopping)
-        if name == "block":
-            return BlockSolver(shrinking=shrinking, cache_bytes=cache_bytes, stopping=stopping, threads=threads)
-        return cast(Solver, make_solver(name, cache_bytes=cache_bytes, stopping=stopping))
+        return SolverOptions(self._solver_name(), self._stopping_rule(), self.selection, shrinking, self._auto_solver)
 
     def _stopping_rule(self) -> StoppingRule:
         limit = check_count("max_iter", self.max_iter, -1)
@@ -237,56 +178,35 @@ class KernelMachine(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit-l
         )
 
     def _solver_name(self) -> str | Solver:
-        """Return the name of a solver, "auto", or the solver itself where one was given."""
-        if not hasattr(self.solver, "solve"):
-            return check_choice("solver", self.solver, ("auto", *self._solvers))
-        if not is_dataclass(self.solver) or not hasattr(self.solver, "stopping"):
-            raise ValueError("a solver object must be a dataclass with a field `stopping` and a method `solve`")
-        return cast(Solver, self.solver)
+        """Return the name of a solver, "auto", or the solver object that was given."""
+        if hasattr(self.solver, "solve"):
+            return self._check_solver(self.solver)
+        return check_choice("solver", self.solver, ("auto", *self._solvers))
+
+    # Prediction.
+
+    def _model(self) -> Any:
+        """Return the predictor."""
+        raise NotImplementedError
+
+    def _evaluate(self, X: Any) -> Floats:
+        """Return the value of each decision function for samples that were validated."""
+        values: Floats = self._model().decision_values(self._kernel_blocks(X), self._prediction_threads(X.shape[0]))
+        return values
+
+    def _kernel_blocks(self, X: Any) -> KernelBlocks:
+        """Return the kernel values of samples with the support vectors."""
+        if self._kernel_ is None:
+            return PrecomputedKernelBlocks(X, self.support_)
+        points = Points.wrap(X)
+        self._kernel_.check(points)
+        return ComputedKernelBlocks(self._kernel_, points, Points.wrap(self.support_vectors_))
 
     def _prediction_threads(self, samples: int) -> int:
-        """Return how many threads predict; a user's own function is never called by two at once."""
+        """Return how many threads predict; a user's function is called by one at a time."""
         own_function = self._kernel_ is not None and not self._kernel_.vectorised
         few = samples * len(self.support_) < MIN_VALUES_FOR_THREADS
         return 1 if own_function or few else thread_count(self.n_jobs)
-
-    def _speak_up(self, tolerance: float, each: str, stacklevel: int = 3) -> None:
-        """Raise after an interruption, warn of a limit that was hit; the model is in place by now."""
-        unfinished = [machine for machine in self._machines_ if not machine.status.converged]
-        if not unfinished:
-            return
-        if any(machine.status is Status.INTERRUPTED for machine in unfinished):
-            raise KeyboardInterrupt(
-                "fit was interrupted; the model so far is usable, see certificate_ for how good it is"
-            )
-        worst = max(unfinished, key=lambda machine: machine.certificate.violation)
-        advice = ""
-        if worst.status is Status.MAX_ITERATIONS:
-            advice = f"Solver terminated early (max_iter={self.max_iter}).  {SCALE_THE_DATA} "
-        which = "" if len(self._machines_) == 1 else f" in {len(unfinished)} of {len(self._machines_)} {each}"
-        warnings.warn(
-            f"{advice}{type(self).__name__} stopped before the tolerance{which}: {worst.status.value}. "
-            f"Violation {worst.certificate.violation:.3g} (tolerance {tolerance:g}), "
-            f"duality gap {worst.certificate.gap:.3g} ({worst.certificate.relative_gap:.2g} of the objective) remain.",
-            ConvergenceWarning,
-            stacklevel=stacklevel,
-        )
-
-    def _trained(self, attribute: str) -> list[Machine]:
-        """Return the machines, if `fit` has trained any."""
-        self._check_fitted(attribute)
-        if "_machines_" not in self.__dict__:
-            raise AttributeError(trained_elsewhere(self, attribute))
-        machines: list[Machine] = self._machines_
-        return machines
-
-    def _check_fitted(self, attribute: str) -> None:
-        if "support_" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {attribute!r} before fit")
-
-    @property
-    def _is_linear(self) -> bool:
-        return isinstance(self._kernel_, Linear)
 
 
 def _check_precomputed(K: Any) -> None:
@@ -301,7 +221,7 @@ def _check_precomputed(K: Any) -> None:
         part = slice(start, start + step)
         largest = max(largest, float(np.abs(K[part]).max()))
         difference = max(difference, float(np.abs(K[part] - K[:, part].T).max()))
-    if difference > ASYMMETRY * largest:
+    if difference > MAX_ASYMMETRY * largest:
         raise ValueError(
             "a precomputed kernel matrix must be symmetric, but K[i, j] and K[j, i] differ by up to "
             f"{difference:.3g}; average it with its transpose if that is rounding"

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier
-from maxmargin.estimators.kernel.least_squares import LeastSquaresMachine
+from maxmargin.estimators.kernel.kernel_estimator import CLASSICAL_SOLVERS
 from maxmargin.estimators.validation.parameters import check_flag, check_number
 from maxmargin.formulations import least_squares_classification
-from maxmargin.formulations.formulation import Formulation
-from maxmargin.matrices import SymmetricMatrix
-from maxmargin.problems import DualProblem
+from maxmargin.training.small_problems import TwoClassFormulation
 
 
-class LSSVC(LeastSquaresMachine, KernelClassifier):
+class LSSVC(KernelClassifier):
     """Classify by least squares: minimise ½‖w‖² + ½ C Σ ξ_i² where y_i (w·Φ(x_i) + b) = 1 − ξ_i.
 
     The least squares support vector machine (Suykens & Vandewalle 1999). Its dual is one system of linear equations,
@@ -142,9 +141,8 @@ class LSSVC(LeastSquaresMachine, KernelClassifier):
         self.warm_start = warm_start
         self.n_jobs = n_jobs
 
-    @property
-    def _formulation(self) -> Formulation:
-        return least_squares_classification
+    _solvers = ("linear_system", "pairwise", "block", *CLASSICAL_SOLVERS)
+    _auto_solver = "linear_system"
 
     def _cost(self) -> float:
         check_flag("fit_intercept", self.fit_intercept)
@@ -153,7 +151,8 @@ class LSSVC(LeastSquaresMachine, KernelClassifier):
     def _check_feasible(self, classes: Any, costs: list[Floats]) -> None:
         with np.errstate(divide="ignore", over="ignore"):
             if not np.isfinite(1.0 / np.concatenate(costs)).all():
-                raise ValueError("C times the weights is too small for a number")
+                raise ValueError("the inverse of C times the weights overflows float64; use a larger C")
 
-    def _pose(self, matrix: SymmetricMatrix, signs: Floats, costs: Floats) -> DualProblem:
-        return least_squares_classification.pose(matrix, signs, costs, self.fit_intercept)
+    def _two_class(self) -> TwoClassFormulation:
+        pose = partial(least_squares_classification.pose, fit_intercept=self.fit_intercept)
+        return TwoClassFormulation(least_squares_classification, pose, self.fit_intercept)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.estimators.kernel.kernel_regressor import KernelRegressor
-from maxmargin.estimators.kernel.least_squares import LeastSquaresMachine
+from maxmargin.estimators.kernel.function_estimator import KernelRegressor
+from maxmargin.estimators.kernel.kernel_estimator import CLASSICAL_SOLVERS
 from maxmargin.estimators.validation.parameters import check_flag, check_number
 from maxmargin.estimators.validation.weights import check_costs, check_sample_weights
 from maxmargin.formulations import least_squares_regression
@@ -14,7 +14,7 @@ from maxmargin.matrices import SymmetricMatrix
 from maxmargin.problems import DualProblem
 
 
-class LSSVR(LeastSquaresMachine, KernelRegressor):
+class LSSVR(KernelRegressor):
     """Fit a flat function by least squares: minimise ½‖w‖² + ½ C Σ (y_i − f(x_i))².
 
     The least squares support vector machine (Suykens & Vandewalle 1999). Its dual is one system of linear equations,
@@ -85,6 +85,9 @@ class LSSVR(LeastSquaresMachine, KernelRegressor):
     >>> abs(model.predict([[1.5]])[0] - 4.0) < 0.01
     np.True_
     """
+
+    _solvers = ("linear_system", "pairwise", "block", *CLASSICAL_SOLVERS)
+    _auto_solver = "linear_system"
 
     def __init__(
         self,

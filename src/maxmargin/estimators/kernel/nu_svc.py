@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -11,9 +12,7 @@ from maxmargin._typing import Floats
 from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier
 from maxmargin.estimators.validation.parameters import check_flag, check_part
 from maxmargin.formulations import nu_classification
-from maxmargin.formulations.formulation import Formulation
-from maxmargin.matrices import SymmetricMatrix
-from maxmargin.problems import DualProblem
+from maxmargin.training.small_problems import TwoClassFormulation
 
 
 class NuSVC(KernelClassifier):
@@ -160,17 +159,14 @@ class NuSVC(KernelClassifier):
         self.warm_start = warm_start
         self.n_jobs = n_jobs
 
-    @property
-    def _formulation(self) -> Formulation:
-        return nu_classification
-
     def _cost(self) -> float:
         check_part("nu", self.nu)
         check_flag("fit_intercept", self.fit_intercept)
         return 1.0
 
-    def _pose(self, matrix: SymmetricMatrix, signs: Floats, costs: Floats) -> DualProblem:
-        return nu_classification.pose(matrix, signs, costs, self.nu, self.fit_intercept)
+    def _two_class(self) -> TwoClassFormulation:
+        pose = partial(nu_classification.pose, nu=self.nu, fit_intercept=self.fit_intercept)
+        return TwoClassFormulation(nu_classification, pose, self.fit_intercept)
 
     def _lone_class(self, label: Any) -> str:
         return f"specified nu is infeasible: it needs samples of two classes. {super()._lone_class(label)}"

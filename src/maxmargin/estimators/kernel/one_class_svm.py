@@ -7,17 +7,18 @@ from typing import Any
 from maxmargin._typing import Indices
 from maxmargin.estimators.calibration.cross_validation import CrossValidation
 from maxmargin.estimators.calibration.novelty_detector import NoveltyDetector, rounded
-from maxmargin.estimators.kernel.function_estimator import SingleMachine
+from maxmargin.estimators.kernel.function_estimator import FunctionEstimator
 from maxmargin.estimators.validation.parameters import check_flag, check_part
 from maxmargin.estimators.validation.weights import check_costs, check_sample_weights
 from maxmargin.formulations import one_class
+from maxmargin.kernels import Kernel
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.models.calibration import density_marks
 from maxmargin.problems import DualProblem, Status
-from maxmargin.training import Machine
+from maxmargin.training import TrainedModel
 
 
-class OneClassSVM(NoveltyDetector, SingleMachine):
+class OneClassSVM(NoveltyDetector, FunctionEstimator):
     """Learn where the data are: a region that holds all but a part ν of the samples.
 
     A drop-in for ``sklearn.svm.OneClassSVM``, with ``certificate_``.
@@ -161,17 +162,17 @@ class OneClassSVM(NoveltyDetector, SingleMachine):
         def pose(matrix: SymmetricMatrix, rows: Indices, output: int) -> DualProblem:
             return one_class.pose(matrix, weights[rows], nu)
 
-        def afterwards(problems: list[DualProblem], validation: CrossValidation) -> Status:
+        def after(problems: list[DualProblem], validation: CrossValidation) -> Status:
             self.__dict__.pop("density_marks_", None)
-            if check_flag("probability", self.probability):
-                machine = self._machines_[0]
-                values = machine.expansion.offset - machine.gradient_for(problems[0])  # by the problem's linear term, 0
-                self.density_marks_ = density_marks(rounded(values, self.intercept_), weights[machine.samples])
+            if self.probability:
+                model = self._models_[0]
+                values = model.expansion.offset - model.gradient_for(problems[0])  # the linear term of the dual is 0
+                self.density_marks_ = density_marks(rounded(values, self.intercept_), weights[model.samples])
             return Status.CONVERGED
 
-        self._fit_single(X, weights, pose, one_class, variables=1, afterwards=afterwards)
+        self._fit_outputs(X, weights, pose, one_class, variables=1, after=after)
         return self
 
-    def _collect(self, X: Any, machines: list[Machine]) -> None:
-        super()._collect(X, machines)
+    def _set_fitted(self, X: Any, kernel: Kernel | None, models: list[TrainedModel], outputs: int | None) -> None:
+        super()._set_fitted(X, kernel, models, outputs)
         self.offset_ = -self.intercept_

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.estimators.kernel.kernel_regressor import KernelRegressor
+from maxmargin.estimators.kernel.function_estimator import KernelRegressor
 from maxmargin.estimators.validation.parameters import check_flag, check_number
 from maxmargin.estimators.validation.weights import check_costs, check_sample_weights
 from maxmargin.formulations import quantile_regression

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.estimators.kernel.function_estimator import SingleMachine
+from maxmargin.estimators.kernel.function_estimator import FunctionEstimator
 from maxmargin.estimators.validation.parameters import check_number
 from maxmargin.estimators.validation.weights import check_costs, check_sample_weights
 from maxmargin.formulations import pairwise_ranking
@@ -21,7 +21,7 @@ from maxmargin.resources import default_cache_bytes
 PAIR_BYTES = 320
 
 
-class RankSVC(SingleMachine):
+class RankSVC(FunctionEstimator):
     """Rank samples: of two of one query, the one with the larger target shall have the larger score.
 
     Minimise ½‖w‖² + C Σ ξ_ij subject to w·(Φ(x_i) − Φ(x_j)) ≥ 1 − ξ_ij for all pairs of one query with y_i > y_j
@@ -185,7 +185,7 @@ class RankSVC(SingleMachine):
             return pairwise_ranking.pose(matrix, first, second, costs)
 
         self.n_pairs_ = count
-        self._fit_single(X, weights, pose, pairwise_ranking, variables=-(-count // len(rows)))
+        self._fit_outputs(X, weights, pose, pairwise_ranking, variables=-(-count // len(rows)))
         return self
 
     def decision_function(self, X: Any) -> Floats:
@@ -234,8 +234,7 @@ class RankSVC(SingleMachine):
                 "training needs two samples of one query that differ in y and have a weight, but of these "
                 f"n_samples={samples} no two do"
             )
-        own = isinstance(self.cache_size, str) and self.cache_size == "auto"
-        budget = default_cache_bytes() if own else self._cache_bytes(samples)
+        budget = self._cache_budget() or default_cache_bytes()
         if count * PAIR_BYTES > budget:
             raise ValueError(
                 f"{count:,} pairs take about {count * PAIR_BYTES / 2**20:,.0f} MB, more than the "

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from maxmargin._typing import Floats
 from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier
-from maxmargin.estimators.multiclass.small_problems import BoxFormulation
 from maxmargin.estimators.validation.parameters import check_choice, check_flag, check_number
 from maxmargin.formulations import c_classification, squared_hinge
-from maxmargin.formulations.formulation import Formulation
-from maxmargin.matrices import SymmetricMatrix
-from maxmargin.problems import DualProblem
+from maxmargin.training.small_problems import TwoClassFormulation
 
 LOSSES: dict[str, Any] = {"hinge": c_classification, "squared_hinge": squared_hinge}
 
@@ -178,21 +175,13 @@ class SVC(KernelClassifier):
         self.warm_start = warm_start
         self.n_jobs = n_jobs
 
-    @property
-    def _formulation(self) -> Formulation:
-        formulation: Formulation = LOSSES[self.loss]
-        return formulation
-
-    @property
-    def _box_formulation(self) -> BoxFormulation:
-        formulation: BoxFormulation = LOSSES[self.loss]
-        return formulation
-
     def _cost(self) -> float:
         check_flag("fit_intercept", self.fit_intercept)
         check_choice("loss", self.loss, tuple(LOSSES))
         return check_number("C", self.C, above=0, infinite=True)
 
-    def _pose(self, matrix: SymmetricMatrix, signs: Floats, costs: Floats) -> DualProblem:
-        problem: DualProblem = LOSSES[self.loss].pose(matrix, signs, costs, self.fit_intercept)
-        return problem
+    def _two_class(self) -> TwoClassFormulation:
+        loss = LOSSES[self.loss]
+        return TwoClassFormulation(
+            loss, partial(loss.pose, fit_intercept=self.fit_intercept), self.fit_intercept, loss.box
+        )

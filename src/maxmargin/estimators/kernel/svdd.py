@@ -9,18 +9,18 @@ from scipy import sparse
 from sklearn.base import OutlierMixin
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.estimators.kernel.function_estimator import SingleMachine
+from maxmargin.estimators.kernel.function_estimator import FunctionEstimator
 from maxmargin.estimators.validation.parameters import check_part
-from maxmargin.estimators.validation.samples import points_of
 from maxmargin.estimators.validation.weights import check_costs, check_sample_weights
 from maxmargin.formulations import data_description
+from maxmargin.kernels import Kernel, Points
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.precision import DECISION_TOLERANCE
 from maxmargin.problems import DualProblem
-from maxmargin.training import Machine
+from maxmargin.training import TrainedModel
 
 
-class SVDD(OutlierMixin, SingleMachine):  # type: ignore[misc]  # scikit-learn has no type hints
+class SVDD(OutlierMixin, FunctionEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
     """Describe data by the smallest ball in feature space that holds all but a part ν of the samples.
 
     Minimise R² + Σ ξ_i / (ν n) subject to ‖Φ(x_i) − a‖² ≤ R² + ξ_i. With kernels of constant k(x, x), such as the
@@ -162,14 +162,14 @@ class SVDD(OutlierMixin, SingleMachine):  # type: ignore[misc]  # scikit-learn h
         def pose(matrix: SymmetricMatrix, rows: Indices, output: int) -> DualProblem:
             return data_description.pose(matrix, weights[rows], nu)
 
-        self._fit_single(X, weights, pose, data_description, variables=1)
+        self._fit_outputs(X, weights, pose, data_description, variables=1)
         return self
 
     def decision_function(self, X: Any) -> Floats:
         """Return R² − ‖Φ(x) − a‖²: positive inside the ball, negative outside, 0 on its surface."""
         linear = self._decide(X)
         assert self._kernel_ is not None
-        lengths = self._kernel_.diagonal(points_of(self._check_samples(X)))
+        lengths = self._kernel_.diagonal(Points.wrap(self._check_samples(X)))
         decision = linear - lengths
         decision[np.abs(decision) <= DECISION_TOLERANCE * (np.abs(linear) + lengths)] = 0.0
         return np.asarray(decision)
@@ -182,8 +182,8 @@ class SVDD(OutlierMixin, SingleMachine):  # type: ignore[misc]  # scikit-learn h
         """Return 1 for samples inside, −1 for those outside."""
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
-    def _collect(self, X: Any, machines: list[Machine]) -> None:
-        super()._collect(X, machines)
+    def _set_fitted(self, X: Any, kernel: Kernel | None, models: list[TrainedModel], outputs: int | None) -> None:
+        super()._set_fitted(X, kernel, models, outputs)
         coefficients = self.dual_coef_.toarray()[0] if sparse.issparse(self.dual_coef_) else self.dual_coef_[0]
-        centre = 0.25 * float(coefficients @ (self._expand(self.support_vectors_) - self.intercept_[0]))  # ‖a‖²
+        centre = 0.25 * float(coefficients @ (self._evaluate(self.support_vectors_) - self.intercept_[0]))  # ‖a‖²
         self.offset_ = -(self.intercept_[0] + centre)  # −R²

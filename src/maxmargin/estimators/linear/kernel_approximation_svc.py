@@ -1,11 +1,11 @@
-"""`KernelApproximationSVC`: a kernel machine for very many samples, as a linear machine on Nyström's features.
+"""`KernelApproximationSVC`: kernel classification of very many samples, as a linear model of Nyström features.
 
 The problem is that of `SVC`, with w among the combinations of B landmarks alone:
 
     minimise ½‖w‖² + C Σ ξ_i    over  w = Σ_j a_j Φ(z_j)  and b,   f(x) = Σ_j a_j k(z_j, x) + b.
 
 In the features φ of `models/landmark_features.py`, which are orthonormal coordinates of that span, it is a linear
-machine: n rows of B numbers in place of n² kernel values (LPD-SVM, Glasmachers 2022). So its objective at w is that of
+problem: n rows of B numbers in place of n² kernel values (LPD-SVM, Glasmachers 2022). So its objective at w is that of
 the exact problem at the same w, and only a w outside of the span could be better.
 """
 
@@ -17,34 +17,32 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.estimators.calibration.cross_validation import warn_of_limit
-from maxmargin.estimators.calibration.linear_probabilities import LinearProbabilities
+from maxmargin.estimators.base import CertifiedEstimator, warn_if_unvalidated
+from maxmargin.estimators.calibration.probabilities import LinearProbabilities
 from maxmargin.estimators.linear.landmarks import draw, fit_landmarks
-from maxmargin.estimators.linear.linear_estimator import speak_up
 from maxmargin.estimators.linear.linear_svc import LinearSVC
 from maxmargin.estimators.validation.labels import Labels, lone_class, number_classes
 from maxmargin.estimators.validation.parameters import check_number
 from maxmargin.estimators.validation.weights import check_sample_weights
 from maxmargin.kernels import Points
-from maxmargin.linear_training import LinearMachine
 from maxmargin.models import ComputedKernelBlocks, KernelExpansions, LandmarkFeatures
 from maxmargin.models.kernel_blocks import MIN_VALUES_FOR_THREADS
 from maxmargin.problems import Status
 from maxmargin.resources import thread_count, usable_memory
 
-#: How many training samples the loss of the exact problem is estimated from.
-ESTIMATED = 10_000
+#: The loss of the exact problem is estimated from at most this many training samples.
+MAX_LOSS_SAMPLES = 10_000
 
-#: What is asked of a table of numbers.
+#: The arguments of scikit-learn's validation for a table of numbers.
 TABLE = {"dtype": (np.float64, np.float32), "order": "C", "accept_sparse": "csr", "accept_large_sparse": True}
 
 
-class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
+class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, CertifiedEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
     """Classify 10⁵ to 10⁶ samples with a kernel: a linear machine on features that landmarks give (Nyström).
 
     Memory is 4 bytes · samples · landmarks, and a pass over the samples takes as long as reading that. More than two
@@ -128,6 +126,8 @@ class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, BaseEstimator
     0.99
     """
 
+    _fitted_attribute = "dual_coef_"
+
     def __init__(
         self,
         C: float = 1.0,
@@ -201,23 +201,23 @@ class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, BaseEstimator
         features, self.approximation_error_ = fit_landmarks(self, X, weights, random)
         _check_memory(X.shape[0], features.factor)
         half = None if seconds is None else 0.5 * (seconds + started + perf_counter())
-        mapped, there = _features_until(half, features, X, labels, random)
+        mapped, rows = _features_until(half, features, X, labels, random)
         if seconds is not None:
             linear.set_params(max_seconds=max(0.0, seconds - (perf_counter() - started)))
         try:
-            ended, rule = linear._fit(mapped, y[there], weights[there] * (X.shape[0] / len(there)))
-        finally:  # an interrupted machine is one too
+            ended, rule = linear._fit(mapped, y[rows], weights[rows] * (X.shape[0] / len(rows)))
+        finally:  # an interrupted fit leaves a model, too
             if hasattr(linear, "coef_"):
-                self._keep(features, linear)
-        if all(machine.status is not Status.INTERRUPTED for machine in self._machines_):
-            rows = draw(len(there), ESTIMATED, random)
-            approximate = linear.decision_function(mapped[rows])
-            self.exact_primal_ = self._estimate_primal(X, weights, labels, there[rows], approximate)
-            if len(there) < X.shape[0]:
-                self._say_what_was_left_out(len(there), X.shape[0])
+                self._set_fitted(features, linear)
+        if all(model.status is not Status.INTERRUPTED for model in self._models_):
+            drawn = draw(len(rows), MAX_LOSS_SAMPLES, random)
+            approximate = linear.decision_function(mapped[drawn])
+            self.exact_primal_ = self._estimate_primal(X, weights, labels, rows[drawn], approximate)
+            if len(rows) < X.shape[0]:
+                self._warn_of_unused_samples(len(rows), X.shape[0])
                 return self
-        speak_up(self, rule, "classes")
-        warn_of_limit(self, ended, stacklevel=3)
+        self._warn_if_unconverged(rule, "classes")
+        warn_if_unvalidated(self, ended, stacklevel=3)
         return self
 
     def decision_function(self, X: Any) -> Floats:
@@ -236,33 +236,13 @@ class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, BaseEstimator
         winners = (decisions > 0).astype(np.intp) if decisions.ndim == 1 else np.argmax(decisions, axis=1)
         return self.classes_[winners]
 
-    @property
-    def certificate_(self) -> Any:
-        """What is proved about the linear machine: one certificate, or a list with one per class."""
-        return self._per_machine([machine.certificate for machine in self._trained("certificate_")])
-
-    @property
-    def status_(self) -> Any:
-        """How the solver of the linear machine ended: one, or a list with one per class."""
-        return self._per_machine([machine.status for machine in self._trained("status_")])
-
-    def _trained(self, attribute: str) -> list[LinearMachine]:
-        if "_machines_" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {attribute!r} before fit")
-        machines: list[LinearMachine] = self._machines_
-        return machines
-
-    @staticmethod
-    def _per_machine(values: list[Any]) -> Any:
-        return values[0] if len(values) == 1 else values
-
-    def _keep(self, features: LandmarkFeatures, linear: LinearSVC) -> None:
-        """Take over what was trained."""
+    def _set_fitted(self, features: LandmarkFeatures, linear: LinearSVC) -> None:
+        """Set the fitted attributes."""
         self.__dict__.pop("exact_primal_", None)  # of an earlier fit
         self.rank_, self.landmarks_, self._kernel_ = features.rank, features.landmarks.data, features.kernel
         self.dual_coef_, self.intercept_ = features.expand(linear.coef_), linear.intercept_
         self.classes_, self.class_weight_ = linear.classes_, linear.class_weight_
-        self.n_iter_, self._machines_ = linear.n_iter_, linear._machines_
+        self.n_iter_, self._models_ = linear.n_iter_, linear._models_
         self.fit_status_, self._sigmoids_ = linear.fit_status_, linear._sigmoids_
 
     def _decide(self, X: Any) -> Floats:
@@ -275,41 +255,40 @@ class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, BaseEstimator
         self._kernel_.check(points)
         alone = not self._kernel_.vectorised or len(points) * self.dual_coef_.shape[1] < MIN_VALUES_FOR_THREADS
         blocks = ComputedKernelBlocks(self._kernel_, points, Points(self.landmarks_))
-        return KernelExpansions(self.dual_coef_, self.intercept_).decision_values(
-            blocks, 1 if alone else thread_count(self.n_jobs)
-        )
+        threads = 1 if alone else thread_count(self.n_jobs)
+        return KernelExpansions(self.dual_coef_, self.intercept_).decision_values(blocks, threads)
 
     def _estimate_primal(self, X: Any, weights: Floats, labels: Labels, rows: Indices, approximate: Floats) -> Any:
-        """Return the objective of the exact problem at the function of each machine.
+        """Return the objective of the exact problem at the function of each model.
 
-        It is that of the linear machine, and what changes where kernel values in double precision take the place of
-        features: in the norm, and in the loss of some rows, whose decisions by features are `approximate`.
+        It is that of the linear model plus the difference between kernel values in double precision and the features:
+        in the norm, and in the loss of some rows, whose decision values by features are `approximate`.
         """
         exact, numbers = self._values(X[rows]), labels.numbers[rows]
         approximate = approximate.reshape(exact.shape)
         landmarks = Points(self.landmarks_)
         values = self._kernel_.evaluate(landmarks, landmarks)
         primal = []
-        for number, machine in enumerate(self._machines_):
+        for number, model in enumerate(self._models_):
             positive, factors = numbers == 1, self.class_weight_[numbers]
-            if len(self._machines_) > 1:  # one class against the rest; the factor is that class's alone
+            if len(self._models_) > 1:  # one class against the rest; the factor is that class's alone
                 positive = numbers == number
                 factors = np.where(positive, self.class_weight_[number], 1.0)
             signs = np.where(positive, 1.0, -1.0)
             costs = float(self.C) * factors * weights[rows] * (X.shape[0] / len(rows))
             more_loss = self._losses(signs * exact[:, number]) - self._losses(signs * approximate[:, number])
             coefficients = self.dual_coef_[number]
-            more_norm = 0.5 * float(coefficients @ values @ coefficients - machine.weights @ machine.weights)
-            primal.append(machine.certificate.primal + more_norm + float(costs @ more_loss))
-        return self._per_machine(primal)
+            more_norm = 0.5 * float(coefficients @ values @ coefficients - model.weights @ model.weights)
+            primal.append(model.certificate.primal + more_norm + float(costs @ more_loss))
+        return self._per_model(primal)
 
-    def _say_what_was_left_out(self, there: int, samples: int) -> None:
-        self._machines_ = [replace(machine, status=Status.MAX_SECONDS) for machine in self._machines_]
+    def _warn_of_unused_samples(self, used: int, samples: int) -> None:
+        self._models_ = [replace(model, status=Status.MAX_SECONDS) for model in self._models_]
         self.fit_status_ = 1
         warnings.warn(
-            f"KernelApproximationSVC computed the features of {there:,} of {samples:,} samples in half of max_seconds, "
-            "and was trained on those; raise max_seconds or lower n_components to use all. A duality gap of "
-            f"{max(machine.certificate.relative_gap for machine in self._machines_):.2g} of their objective remains.",
+            f"KernelApproximationSVC computed the features of {used:,} of {samples:,} samples in half of max_seconds, "
+            "and was trained on those; raise max_seconds or lower n_components to use all. Relative duality gap on "
+            f"these {max(model.certificate.relative_gap for model in self._models_):.2g}.",
             ConvergenceWarning,
             stacklevel=3,
         )
@@ -322,19 +301,18 @@ class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, BaseEstimator
 def _features_until(
     deadline: float | None, features: LandmarkFeatures, X: Any, labels: Labels, random: np.random.RandomState
 ) -> tuple[Any, Indices]:
-    """Return the features of all samples, or of some chosen at random if time runs out; and which these are.
+    """Return the features of all samples in random order, or of those computed by the deadline; and their rows.
 
-    Every class has one that is among the first.
+    Every class has a sample among the first, so that any prefix can be trained on. The order does not depend on the
+    deadline: a limit that is not reached does not change the fit.
     """
     points = Points(X)
-    if deadline is None:
-        return features(points), np.arange(len(points))
     first = np.array([members[0] for members in labels.members])
     order = np.concatenate([first, random.permutation(np.setdiff1d(np.arange(len(points)), first))])
     features.kernel.check(points)
     out, done = np.empty((len(points), features.rank), dtype=features.factor.dtype), 0
-    for done in features.fill(points.take(order), out):  # a stretch at least
-        if done >= len(first) and perf_counter() >= deadline:
+    for done in features.fill(points.take(order), out):  # at least one block
+        if deadline is not None and done >= len(first) and perf_counter() >= deadline:
             break
     return out[:done], order[:done]
 

@@ -1,51 +1,45 @@
-"""What all linear machines share at the door: data as they are, solvers, machines side by side.
+"""The base of the linear estimators: input validation, solvers, training of one problem per class or output.
 
-Data are never copied: float32 stays float32, compressed rows keep their indices, int32 or int64. Only dense data in
-Fortran's order become C-ordered once, and compressed rows with unsorted or repeated indices are tidied up in a copy.
+Data are not copied: float32 stays float32, and CSR keeps its indices, int32 or int64. Only Fortran-ordered dense data
+become C-ordered once, and CSR with unsorted or repeated indices is canonicalised in a copy.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.estimators.calibration.cross_validation import deadline_of
-from maxmargin.estimators.multiclass.parallel_training import side_by_side
-from maxmargin.estimators.validation.callbacks import Reporting, trained_elsewhere
+from maxmargin.estimators.base import CertifiedEstimator
 from maxmargin.estimators.validation.parameters import check_choice, check_count, check_flag, check_number
 from maxmargin.estimators.validation.samples import without_zeros
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.kernels import Linear, Points
-from maxmargin.linear_training import TRAINING, LinearMachine, Training
 from maxmargin.matrices import BiasAugmentedMatrix, KernelMatrix, SymmetricMatrix
 from maxmargin.models import LinearFunctions
 from maxmargin.problems import DualProblem, Status
 from maxmargin.resources import blas_thread_limit, thread_count
 from maxmargin.solvers import (
     BlockSolver,
-    Callback,
     CoordinateDescentSolver,
     DualCoordinateAscentSolver,
     LinearSolver,
     PairwiseSolver,
     PrimalQuadraticProgramSolver,
     SemismoothNewtonSolver,
-    SharedCallback,
     StochasticSubgradientSolver,
     StoppingRule,
     SubgradientSolver,
 )
-from maxmargin.training import Solver
+from maxmargin.training import Session, Solver, TrainedLinearModel
+from maxmargin.training.pipeline import solve_and_verify, train_parallel
+from maxmargin.training.verification import LINEAR_FORMS, penalty_of
 
 #: The solvers by name.
 LINEAR_SOLVERS: dict[str, Any] = {
@@ -58,76 +52,35 @@ LINEAR_SOLVERS: dict[str, Any] = {
     "primal_quadratic_program": PrimalQuadraticProgramSolver,
 }
 
-#: Those for the penalty Σ |w_j|.
+#: The solvers for the penalty Σ |w_j|.
 SPARSE_SOLVERS: dict[str, Any] = {"auto": CoordinateDescentSolver, "coordinate_descent": CoordinateDescentSolver}
 
-#: Those of a machine with a function for each class.
-ALL_IN_ONE: dict[str, Any] = {"auto": BlockSolver, "pairwise": PairwiseSolver, "block": BlockSolver}
+#: The solvers of a problem with a weight vector for each class.
+ALL_IN_ONE_SOLVERS: dict[str, Any] = {"auto": BlockSolver, "pairwise": PairwiseSolver, "block": BlockSolver}
 
-#: What ``dual`` stands for where no solver is named.
-SOLVER_OF: dict[Any, str] = {"auto": "auto", True: "dual_coordinate_ascent", False: "semismooth_newton"}
+#: The solver that ``dual`` selects where none is named.
+SOLVER_OF_DUAL: dict[Any, str] = {"auto": "auto", True: "dual_coordinate_ascent", False: "semismooth_newton"}
 
-#: The violation that solvers are asked for which do not know a relative gap; it becomes smaller until the gap is right.
-FIRST_VIOLATION = 1e-2
+#: The first violation tolerance of solvers that have no relative gap; it is reduced until the gap is met.
+INITIAL_VIOLATION = 1e-2
 
-#: The violation that others take for optimal whatever the gap.
-OPTIMAL_VIOLATION = 1e-13
+#: A violation of rounding size: solvers stop there whatever the gap.
+MIN_VIOLATION = 1e-13
 
-#: Up to this many stored values a second thread does not pay.
-WORTH_A_THREAD = 2**18
+#: Up to this many stored values a second thread costs more than it saves.
+MAX_SINGLE_THREAD_VALUES = 2**18
 
-#: What helps most fits that run into their limit.
-SCALE_THE_DATA = (
-    "Features of similar size take far fewer steps: consider StandardScaler, or MaxAbsScaler for sparse data."
-)
-
-#: From the products of the training rows and a number to the problem of that machine.
-Pose = Callable[[SymmetricMatrix, int], DualProblem]
+#: From the matrix of the training rows and the number of a class or output to its problem.
+PoseNumber = Callable[[SymmetricMatrix, int], DualProblem]
 
 
-@dataclass(frozen=True)
-class Run:
-    """A fit that is going on: who solves, who listens, and until when.
-
-    Attributes
-    ----------
-    solver : Solver
-    watch : SharedCallback
-    deadline : float, optional
-        A reading of ``time.perf_counter``.
-    """
-
-    solver: Solver
-    watch: SharedCallback
-    deadline: float | None
-
-    @classmethod
-    def of(cls, solver: Solver, report: Callback | None, started: float) -> Run:
-        """Return a fit that started then."""
-        return cls(solver, SharedCallback(report), deadline_of(solver, started))
-
-    @property
-    def training(self) -> Training:
-        """How its machines are trained."""
-        return TRAINING[_penalty_of(self.solver)]
-
-    def heard(self, machine: LinearMachine) -> LinearMachine:
-        """Return a machine, after others have been told if it was interrupted."""
-        if machine.status is Status.INTERRUPTED:
-            self.watch.stopped.set()
-        return machine
-
-
-class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
-    """Base of the linear machines: turns parameters and data into problems, solvers and weights."""
+class LinearEstimator(CertifiedEstimator):
+    """Base of the linear estimators: from parameters and data to problems, solvers and weights."""
 
     # Set by the constructors of the estimators.
     tol: Any
-    max_iter: Any
     solver: Any
     max_seconds: Any
-    callback: Any
-    verbose: Any
     warm_start: Any
     n_jobs: Any
     C: Any
@@ -138,25 +91,16 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
 
     coef_: Any
     intercept_: Any
-    _machines_: list[LinearMachine]
+    _models_: list[TrainedLinearModel]
+
+    _scaling_advice = (
+        "Features of similar scale need far fewer iterations: consider StandardScaler, or MaxAbsScaler for sparse data."
+    )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "coef_")
-
-    @property
-    def certificate_(self) -> Any:
-        """What is proved about the solution: one certificate, or a list with one per machine."""
-        return self._per_machine("certificate_", [machine.certificate for machine in self._trained("certificate_")])
-
-    @property
-    def status_(self) -> Any:
-        """How the solver ended: one, or a list with one per machine."""
-        return self._per_machine("status_", [machine.status for machine in self._trained("status_")])
 
     def densify(self) -> Any:
         """Make ``coef_`` a dense array, as it is after ``fit``."""
@@ -171,21 +115,11 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
         self.coef_ = sparse.csr_matrix(self.coef_)
         return self
 
-    # What happens inside.
-
-    def _trained(self, attribute: str) -> list[LinearMachine]:
-        if "coef_" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {attribute!r} before fit")
-        if "_machines_" not in self.__dict__:
-            raise AttributeError(trained_elsewhere(self, attribute))
-        return self._machines_
-
-    def _per_machine(self, attribute: str, values: list[Any]) -> Any:
-        return values[0] if len(values) == 1 else values
+    # Input validation.
 
     @property
-    def _table(self) -> dict[str, Any]:
-        """What is asked of a table of numbers."""
+    def _table_format(self) -> dict[str, Any]:
+        """The arguments of scikit-learn's validation for a table of numbers."""
         return {
             "dtype": (np.float64, np.float32),
             "order": "C",
@@ -195,7 +129,7 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
 
     def _check_samples(self, X: Any) -> Any:
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, **self._table)
+        return validate_data(self, X, reset=False, **self._table_format)
 
     def _decide(self, X: Any) -> Floats:
         """Return the value of each function for each sample."""
@@ -209,10 +143,10 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
 
     def _threads(self, X: Any) -> int:
         stored = X.nnz if sparse.issparse(X) else X.size
-        return 1 if self.n_jobs is None and stored <= WORTH_A_THREAD else thread_count(self.n_jobs)
+        return 1 if self.n_jobs is None and stored <= MAX_SINGLE_THREAD_VALUES else thread_count(self.n_jobs)
 
     def _check_intercept(self) -> float:
-        """Return the value of the constant feature that makes the intercept, 0 if it is exact or there is none."""
+        """Return the value of the constant feature of a regularised intercept, 0 if it is unregularised or absent."""
         fit_intercept = check_flag("fit_intercept", self.fit_intercept)
         if self.intercept_scaling is None or not fit_intercept:
             return 0.0
@@ -228,23 +162,25 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
     def _exact_intercept(self) -> bool:
         return bool(self.fit_intercept) and self.intercept_scaling is None
 
-    def _divide(self, X: Any, rows: Indices, machines: int) -> tuple[int, SymmetricMatrix]:
-        """Return how many machines are trained side by side, and the products of their rows on the threads of each.
+    # Training.
 
-        If the intercept is a weight there is a constant feature.
+    def _make_matrix(self, X: Any, rows: Indices, problems: int) -> tuple[int, SymmetricMatrix]:
+        """Return how many problems are trained at the same time, and the linear kernel matrix of some rows.
+
+        A regularised intercept is a constant feature.
         """
         threads = self._threads(X)
-        beside = min(threads, machines)
+        workers = min(threads, problems)
         points = Points(without_zeros(X, threads))
         taken = points if len(rows) == len(points) else points.take(rows)
-        matrix = KernelMatrix(Linear(), taken, max(1, threads // beside))
+        matrix = KernelMatrix(Linear(), taken, max(1, threads // workers))
         scaling = self._check_intercept()
-        return beside, BiasAugmentedMatrix(matrix, scaling**2) if scaling else matrix
+        return workers, BiasAugmentedMatrix(matrix, scaling**2) if scaling else matrix
 
     def _make_solver(self, solvers: dict[str, Any]) -> Solver:
-        """Return the solver, of those by name or as it was given."""
+        """Return the solver: one of `solvers` by name, or the object that was given."""
         rule = StoppingRule(
-            violation=OPTIMAL_VIOLATION,
+            violation=MIN_VIOLATION,
             max_iterations=None if self.max_iter is None else check_count("max_iter", self.max_iter, 0),
             max_seconds=None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0),
             relative_gap=check_number("tol", self.tol, above=0),
@@ -253,112 +189,76 @@ class LinearEstimator(Reporting, BaseEstimator):  # type: ignore[misc]  # scikit
         if not isinstance(self.dual, bool | np.bool_) and self.dual != "auto":
             raise ValueError(f"dual must be 'auto', True or False, not {self.dual!r}")
         if hasattr(self.solver, "solve"):
-            if not is_dataclass(self.solver) or not hasattr(self.solver, "stopping"):
-                raise ValueError("a solver object must be a dataclass with a field `stopping` and a method `solve`")
-            if _penalty_of(self.solver) != self.penalty:
-                raise ValueError(
-                    f"{type(self.solver).__name__} is for penalty={_penalty_of(self.solver)!r}, not {self.penalty!r}"
-                )
-            return cast(Solver, self.solver)
+            given = self._check_solver(self.solver)
+            if penalty_of(given) != self.penalty:
+                raise ValueError(f"{type(given).__name__} is for penalty={penalty_of(given)!r}, not {self.penalty!r}")
+            return given
         name = check_choice("solver", self.solver, tuple(solvers))
-        kind = solvers[SOLVER_OF[self.dual] if name == "auto" and SOLVER_OF[self.dual] in solvers else name]
+        kind = solvers[SOLVER_OF_DUAL[self.dual] if name == "auto" and SOLVER_OF_DUAL[self.dual] in solvers else name]
         if kind in (PairwiseSolver, BlockSolver):
-            rule = replace(rule, violation=FIRST_VIOLATION)
+            rule = replace(rule, violation=INITIAL_VIOLATION)
         return cast(Solver, kind(stopping=rule))
 
     def _train(
         self,
         X: Any,
         rows: Indices,
-        pose: Pose,
+        pose: PoseNumber,
         count: int,
         formulation: Formulation,
-        run: Run,
+        solver: Solver,
+        session: Session,
         starts: list[Floats] | None = None,
-        least_gap: Callable[[DualProblem], float] | None = None,
-    ) -> list[LinearMachine]:
-        """Return machines for the problems 0 to `count` − 1 of some rows, side by side if there are threads.
+        min_gap: Callable[[DualProblem], float] | None = None,
+    ) -> list[TrainedLinearModel]:
+        """Return trained models for the problems 0 to `count` − 1 of some rows.
 
-        `least_gap` says which gap is small enough whatever the optimum is, where that may be 0.
+        `min_gap` returns an absolute gap that is always small enough, for problems whose optimum may be 0.
         """
-        beside, matrix = self._divide(X, rows, count)
+        workers, matrix = self._make_matrix(X, rows, count)
+        form = LINEAR_FORMS[penalty_of(solver)]
 
-        def train_one(number: int) -> LinearMachine:
+        def train_one(number: int) -> TrainedLinearModel:
             problem = pose(matrix, number)
-            start = None if starts is None else starts[number]
-            solver = self._fit_to(run.solver, problem, None if least_gap is None else least_gap(problem))
-            trained = run.training.train(problem, solver, rows, formulation, start, run.watch, run.deadline)
-            return run.heard(trained)
+            start = None if starts is None else form.place_start(problem, starts[number])
+            own = self._adapt(solver, problem, None if min_gap is None else min_gap(problem))
+            verifier = form.verifier(problem, rows, formulation, own.stopping)
+            model: TrainedLinearModel = solve_and_verify(problem, own, verifier, start, session)
+            return model
 
-        # Once for all machines: BLAS's threads, called off and on again, would spin meanwhile.
+        # One BLAS thread limit for all problems: changing it between problems leaves BLAS threads spinning.
         with blas_thread_limit(1) if count > 1 else nullcontext():
-            machines, interrupted = side_by_side(train_one, count, run.watch, beside)
-        if interrupted or any(machine.status is Status.INTERRUPTED for machine in machines):
-            machines = [
-                replace(machine, status=Status.INTERRUPTED) if machine.status is Status.STOPPED else machine
-                for machine in machines
-            ]
-        return machines
+            return train_parallel(train_one, count, session, workers, _mark_interrupted)
 
-    def _fit_to(self, solver: Solver, problem: DualProblem, gap: float | None = None) -> Solver:
-        """Return the solver for a problem in which a gap is small enough; one of the user's keeps its options.
+    def _adapt(self, solver: Solver, problem: DualProblem, gap: float | None = None) -> Solver:
+        """Return the solver with an absolute gap for one problem; a solver object of the user keeps its options.
 
-        To solvers by pairs an iteration is a step: then one of ``max_iter`` is as many as there are variables.
+        An iteration of the pair solvers is a step: there one of ``max_iter`` stands for as many as there are variables.
         """
-        rule = solver.stopping
-        own = self.solver is solver
-        if own:
+        rule, given = solver.stopping, self.solver is solver
+        if given:
             return solver
         if isinstance(solver, PairwiseSolver | BlockSolver) and rule.max_iterations is not None:
             rule = replace(rule, max_iterations=rule.max_iterations * problem.size)
-        fitted: Solver = replace(solver, stopping=replace(rule, gap=gap))  # type: ignore[type-var]  # a dataclass
-        return fitted
+        adapted: Solver = replace(solver, stopping=replace(rule, gap=gap))  # type: ignore[type-var]  # a dataclass
+        return adapted
 
     def _starts(self, rows: Indices, count: int, variables: int) -> list[Floats] | None:
-        """Return the previous solutions as starts, if there are so many of so many variables, about the same rows."""
-        machines: list[LinearMachine] | None = self.__dict__.get("_machines_")
-        if not self.warm_start or machines is None or len(machines) != count:
+        """Return the previous solutions as starts, if there are `count` of `variables` variables on the same rows."""
+        models: list[TrainedLinearModel] | None = self.__dict__.get("_models_")
+        if not self.warm_start or models is None or len(models) != count:
             return None
-        same = len(machines[0].dual) == variables and np.array_equal(machines[0].samples, rows)
-        return [TRAINING[self.penalty].start(machine, False) for machine in machines] if same else None
+        same = len(models[0].dual) == variables and np.array_equal(models[0].samples, rows)
+        return [LINEAR_FORMS[self.penalty].start(model, False) for model in models] if same else None
 
-    def _keep(self, machines: list[LinearMachine]) -> None:
-        """Take over what was trained."""
-        self._machines_ = machines
-        self.coef_ = np.vstack([machine.weights for machine in machines])
-        self.intercept_ = np.hstack([machine.offset for machine in machines])
-        self.n_iter_ = max(machine.counters.iterations for machine in machines)
-        self.fit_status_ = int(not all(machine.status.converged for machine in machines))
-
-    def _speak_up(self, rule: StoppingRule, each: str) -> None:
-        speak_up(self, rule, each, SCALE_THE_DATA, stacklevel=4)
+    def _set_fitted(self, models: list[TrainedLinearModel]) -> None:
+        """Set the fitted attributes."""
+        self._models_ = models
+        self.coef_ = np.vstack([model.weights for model in models])
+        self.intercept_ = np.hstack([model.offset for model in models])
+        self.n_iter_ = max(model.counters.iterations for model in models)
+        self.fit_status_ = int(not all(model.status.converged for model in models))
 
 
-def speak_up(estimator: Any, rule: StoppingRule, each: str, advice: str = "", stacklevel: int = 3) -> None:
-    """Raise after an interruption, warn of a limit that was hit; the model is in place by now.
-
-    `advice` is given where more work would have helped.
-    """
-    machines: list[LinearMachine] = estimator._machines_
-    unfinished = [machine for machine in machines if not machine.status.converged]
-    if not unfinished:
-        return
-    if any(machine.status is Status.INTERRUPTED for machine in unfinished):
-        raise KeyboardInterrupt("fit was interrupted; the model so far is usable, see certificate_ for how good it is")
-    worst = max(unfinished, key=lambda machine: machine.certificate.relative_gap)
-    limited = worst.status in (Status.MAX_ITERATIONS, Status.MAX_SECONDS)
-    which = "" if len(machines) == 1 else f" in {len(unfinished)} of {len(machines)} {each}"
-    wanted = "" if rule.relative_gap is None else f" (tolerance {rule.relative_gap:g})"
-    warnings.warn(
-        f"{type(estimator).__name__} stopped before the tolerance{which}: {worst.status.value}. "
-        f"A duality gap of {worst.certificate.relative_gap:.2g} of the objective{wanted} remains."
-        + (f" {advice}" if limited and advice else ""),
-        ConvergenceWarning,
-        stacklevel=stacklevel,
-    )
-
-
-def _penalty_of(solver: Any) -> str:
-    """Return the penalty that a solver is for."""
-    penalty: str = getattr(solver, "penalty", "l2")
-    return penalty
+def _mark_interrupted(model: TrainedLinearModel) -> TrainedLinearModel:
+    return replace(model, status=Status.INTERRUPTED)

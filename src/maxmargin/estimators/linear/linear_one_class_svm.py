@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from maxmargin.estimators.calibration.novelty_detector import NoveltyDetector, rounded
-from maxmargin.estimators.linear.linear_estimator import LINEAR_SOLVERS, LinearEstimator, Run
+from maxmargin.estimators.linear.linear_estimator import LINEAR_SOLVERS, LinearEstimator
 from maxmargin.estimators.validation.callbacks import reporting
 from maxmargin.estimators.validation.parameters import check_flag, check_part
 from maxmargin.estimators.validation.weights import check_costs, check_sample_weights
@@ -17,10 +17,11 @@ from maxmargin.formulations import one_class
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.models.calibration import density_marks
 from maxmargin.problems import DualProblem
+from maxmargin.training import Session
 
-#: A gap that is this part of the largest possible objective, times the tolerance, is small enough: no half-space keeps
-#: away from the origin if that is among the samples, and the optimum is 0.
-NEAR_THE_ORIGIN = 1e-10
+#: A gap of this fraction of the largest possible objective, times the tolerance, is accepted: the optimum is 0 if no
+#: half-space separates the samples from the origin.
+MIN_GAP_FRACTION = 1e-10
 
 
 class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
@@ -128,27 +129,27 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
         nu = check_part("nu", self.nu)
         check_flag("probability", self.probability)
         solver = self._make_solver(LINEAR_SOLVERS)
-        X = validate_data(self, X, **self._table)
+        X = validate_data(self, X, **self._table_format)
         weights = check_costs(1.0, check_sample_weights(sample_weight, X))
         rows = np.flatnonzero(weights > 0)
 
         def pose(matrix: SymmetricMatrix, _: int) -> DualProblem:
             return one_class.pose(matrix, weights[rows], nu)
 
-        def least_gap(problem: DualProblem) -> float:
+        def min_gap(problem: DualProblem) -> float:
             features = problem.matrix.features()
             assert features is not None
             longest = 0.5 * float(problem.total[0]) ** 2 * float(features.squared_norms().mean())
-            return NEAR_THE_ORIGIN * float(self.tol) * longest
+            return MIN_GAP_FRACTION * float(self.tol) * longest
 
         starts = self._starts(rows, 1, len(rows))
-        with reporting(self) as report:
-            run = Run.of(solver, report, started)
-            self._keep(self._train(X, rows, pose, 1, one_class, run, starts, least_gap))
+        with reporting(self) as callback:
+            session = Session.begin(callback, solver.stopping.max_seconds, started)
+            self._set_fitted(self._train(X, rows, pose, 1, one_class, solver, session, starts, min_gap))
         self.offset_ = -self.intercept_
         self.__dict__.pop("density_marks_", None)
         if self.probability:
-            values = -self._machines_[0].certificate.slack  # of the training rows: the problem's linear term is 0
+            values = -self._models_[0].certificate.slack  # of the training rows: the linear term of the dual is 0
             self.density_marks_ = density_marks(rounded(values, self.offset_), weights[rows])
-        self._speak_up(solver.stopping, "machines")
+        self._warn_if_unconverged(solver.stopping, "problems")
         return self

@@ -11,15 +11,14 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import validate_data
 
 from maxmargin._typing import Floats
-from maxmargin.estimators.calibration.cross_validation import warn_of_limit
-from maxmargin.estimators.calibration.linear_probabilities import LinearProbabilities
+from maxmargin.estimators.base import warn_if_unvalidated
+from maxmargin.estimators.calibration.probabilities import LinearProbabilities
 from maxmargin.estimators.kernel.svc import LOSSES
 from maxmargin.estimators.linear.linear_estimator import (
-    ALL_IN_ONE,
+    ALL_IN_ONE_SOLVERS,
     LINEAR_SOLVERS,
     SPARSE_SOLVERS,
     LinearEstimator,
-    Run,
 )
 from maxmargin.estimators.linear.stochastic_updates import StreamingClassifier, factors_of
 from maxmargin.estimators.validation.callbacks import reporting
@@ -27,10 +26,12 @@ from maxmargin.estimators.validation.labels import Labels, lone_class, number_cl
 from maxmargin.estimators.validation.parameters import check_choice, check_flag
 from maxmargin.estimators.validation.weights import check_costs, check_sample_weights, class_factors
 from maxmargin.formulations import crammer_singer
-from maxmargin.linear_training import LinearMachine, train_all_in_one
 from maxmargin.matrices import BiasAugmentedMatrix, SymmetricMatrix
 from maxmargin.problems import DualProblem, Status
 from maxmargin.solvers import StoppingRule
+from maxmargin.training import Session, Solver, TrainedLinearModel
+from maxmargin.training.pipeline import solve_and_verify
+from maxmargin.training.verification import AllInOneVerifier
 
 
 class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, LinearEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
@@ -179,24 +180,24 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, Linea
             The fitted estimator.
         """
         ended, rule = self._fit(X, y, sample_weight)
-        self._speak_up(rule, "classes")
-        warn_of_limit(self, ended, stacklevel=3)
+        self._warn_if_unconverged(rule, "classes")
+        warn_if_unvalidated(self, ended, stacklevel=3)
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> tuple[Status, StoppingRule]:
-        """Train, and return how the least finished cross-validation ended, and the rule that the fit stopped by."""
+        """Train; return the status of the least converged cross-validation, and the stopping rule."""
         started = perf_counter()
         cost = self._check_parameters()
         solver = self._make_solver(self._solvers)
-        X, y = validate_data(self, X, y, **self._table)
+        X, y = validate_data(self, X, y, **self._table_format)
         weights = check_sample_weights(sample_weight, X)
         labels = number_classes(y, weights, lone_class)
         rows = labels.taking_part
         factors = class_factors(self.class_weight, labels.classes, labels.numbers[rows], weights[rows])
-        with reporting(self) as report:
-            run = Run.of(solver, report, started)
+        with reporting(self) as callback:
+            session = Session.begin(callback, solver.stopping.max_seconds, started)
             train = self._train_all_in_one if self.multi_class == "crammer_singer" else self._train_classes
-            return train(X, labels, cost, factors, weights, run), solver.stopping
+            return train(X, labels, cost, factors, weights, solver, session), solver.stopping
 
     def decision_function(self, X: Any) -> Floats:
         """Return a value for each sample, positive for ``classes_[1]``; of more than two classes a column each."""
@@ -219,25 +220,27 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, Linea
     def _solvers(self) -> dict[str, Any]:
         if self.penalty == "l1":
             return SPARSE_SOLVERS
-        return ALL_IN_ONE if self.multi_class == "crammer_singer" else LINEAR_SOLVERS
+        return ALL_IN_ONE_SOLVERS if self.multi_class == "crammer_singer" else LINEAR_SOLVERS
 
     def _check_parameters(self) -> float:
-        """Return C, after all choices have been found to be there."""
+        """Return C, after validating all parameters."""
         check_choice("penalty", self.penalty, ("l1", "l2"))
         check_choice("loss", self.loss, tuple(LOSSES))
         check_choice("multi_class", self.multi_class, ("ovr", "crammer_singer"))
         if self.penalty == "l1" and (self.loss != "squared_hinge" or self.multi_class != "ovr" or self.dual is True):
             raise ValueError(
-                "penalty='l1' needs loss='squared_hinge', multi_class='ovr' and dual='auto' or False; the others are "
-                "there with penalty='l2'"
+                "penalty='l1' needs loss='squared_hinge', multi_class='ovr' and dual='auto' or False; use "
+                "penalty='l2' for the others"
             )
         if check_flag("probability", self.probability) and self.multi_class != "ovr":
-            raise ValueError("probability=True needs a machine for each class: use multi_class='ovr'")
+            raise ValueError("probability=True needs a model for each class: use multi_class='ovr'")
         self._check_intercept()
         return self._check_cost()
 
-    def _train_classes(self, X: Any, labels: Labels, cost: float, factors: Floats, weights: Floats, run: Run) -> Status:
-        """Train a machine for each class against the rest, or the only one of two classes; then their sigmoids."""
+    def _train_classes(
+        self, X: Any, labels: Labels, cost: float, factors: Floats, weights: Floats, solver: Solver, session: Session
+    ) -> Status:
+        """Train each class against the rest, or the only problem of two classes; then fit their sigmoids."""
         rows, several = labels.taking_part, len(labels.classes) > 2
         count = len(labels.classes) if several else 1
         numbers, formulation = labels.numbers[rows], self._formulation
@@ -249,48 +252,51 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, Linea
             return problem
 
         starts = self._starts_of(labels, count, len(rows))
-        self._keep_classes(self._train(X, rows, pose, count, formulation, run, starts), labels, factors)
+        models = self._train(X, rows, pose, count, formulation, solver, session, starts)
+        self._set_classes(models, labels, factors)
         if not self.probability:
             return Status.CONVERGED
-        beside, matrix = self._divide(X, rows, count)
+        workers, matrix = self._make_matrix(X, rows, count)
         return self._fit_sigmoids(
             lambda number: (pose(matrix, number), factors_of(number, numbers, factors, weights[rows])),
             labels,
             formulation,
-            run,
-            beside,
+            solver,
+            session,
+            workers,
         )
 
     def _train_all_in_one(
-        self, X: Any, labels: Labels, cost: float, factors: Floats, weights: Floats, run: Run
+        self, X: Any, labels: Labels, cost: float, factors: Floats, weights: Floats, solver: Solver, session: Session
     ) -> Status:
-        """Train the machine of all classes; of two, which are opposites, the difference is its function."""
+        """Train the problem of all classes; of two, which are opposites, the difference is the decision function."""
         rows, count = labels.taking_part, len(labels.classes)
-        _, matrix = self._divide(X, rows, 1)
-        if self._exact_intercept:  # there is none
-            matrix = BiasAugmentedMatrix(matrix)
+        _, matrix = self._make_matrix(X, rows, 1)
+        if self._exact_intercept:
+            matrix = BiasAugmentedMatrix(matrix)  # features with a constant that has no weight yet
         features = matrix.features()
         assert features is not None
         costs = check_costs(cost, weights * factors[labels.numbers])
         problem = crammer_singer.pose(matrix, labels.numbers[rows], count, costs[rows], fit_intercept=False)
         starts = self._starts_of(labels, 1, problem.size)
         start = None if starts is None else starts[0]
-        solver = self._fit_to(run.solver, problem)
-        machine = train_all_in_one(problem, features, solver, rows, crammer_singer, start, run.watch, run.deadline)
+        solver = self._adapt(solver, problem)
+        verifier = AllInOneVerifier(problem, rows, crammer_singer, solver.stopping, features)
+        model: TrainedLinearModel = solve_and_verify(problem, solver, verifier, start, session)
         if count == 2:
-            machine = replace(machine, weights=np.diff(machine.weights, axis=0), offset=np.diff(machine.offset))
-        self._keep_classes([machine], labels, factors)
+            model = replace(model, weights=np.diff(model.weights, axis=0), offset=np.diff(model.offset))
+        self._set_classes([model], labels, factors)
         return Status.CONVERGED
 
-    def _keep_classes(self, machines: list[LinearMachine], labels: Labels, factors: Floats) -> None:
-        """Take over what was trained."""
-        self._keep(machines)
+    def _set_classes(self, models: list[TrainedLinearModel], labels: Labels, factors: Floats) -> None:
+        """Set the fitted attributes."""
+        self._set_fitted(models)
         self.classes_ = labels.classes
         self.class_weight_ = factors
         self._sigmoids_ = None
         self.__dict__.pop("_streams_", None)
 
     def _starts_of(self, labels: Labels, count: int, variables: int) -> list[Floats] | None:
-        """Return the previous solutions as starts, if they are about the same classes."""
+        """Return the previous solutions as starts, if they are of the same classes."""
         same = np.array_equal(labels.classes, getattr(self, "classes_", ()))
         return self._starts(labels.taking_part, count, variables) if same else None

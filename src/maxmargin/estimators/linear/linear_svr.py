@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import validate_data
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.estimators.calibration.cross_validation import deal, warn_of_limit
+from maxmargin.estimators.base import warn_if_unvalidated
+from maxmargin.estimators.calibration.cross_validation import stratified_folds
 from maxmargin.estimators.calibration.linear_cross_validation import held_out_values
 from maxmargin.estimators.calibration.noise_scale import NoiseIntervals
 from maxmargin.estimators.kernel.svr import LOSSES
-from maxmargin.estimators.linear.linear_estimator import LINEAR_SOLVERS, LinearEstimator, Run
+from maxmargin.estimators.linear.linear_estimator import LINEAR_SOLVERS, LinearEstimator
 from maxmargin.estimators.linear.stochastic_updates import StreamingRegressor
 from maxmargin.estimators.validation.callbacks import reporting
 from maxmargin.estimators.validation.parameters import check_choice, check_flag, check_number
+from maxmargin.estimators.validation.samples import check_targets
 from maxmargin.estimators.validation.weights import check_costs, check_sample_weights
-from maxmargin.linear_training import LinearMachine
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.models.calibration import noise_scale
 from maxmargin.problems import DualProblem, Status
 from maxmargin.problems.certificate import conjugate
+from maxmargin.training import Session, Solver, TrainedLinearModel
 
-#: A gap that is this part of the loss without any function is rounding: targets may lie in a tube without slope. The
-#: second is for squared losses, of which errors are squares too.
-GAP_TOLERANCE, SQUARED_GAP_TOLERANCE = 1e-15, 1e-30
+#: A gap of this fraction of the loss of the zero function is rounding: the optimum is 0 if all targets lie in the tube.
+#: The second is for squared losses, whose rounding errors are squared.
+MIN_GAP_FRACTION, MIN_SQUARED_GAP_FRACTION = 1e-15, 1e-30
 
 
 class LinearSVR(StreamingRegressor, NoiseIntervals, RegressorMixin, LinearEstimator):  # type: ignore[misc]  # scikit-learn has no hints
@@ -185,17 +187,17 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, RegressorMixin, LinearEstima
             return problem
 
         starts = self._starts(rows, count, 2 * len(rows))
-        with reporting(self) as report:
-            run = Run.of(solver, report, started)
-            machines = self._train(X, rows, pose, count, formulation, run, starts, _least_gap)
-            self._keep([_moved(machine, by) for machine, by in zip(machines, centre, strict=True)])
+        with reporting(self) as callback:
+            session = Session.begin(callback, solver.stopping.max_seconds, started)
+            models = self._train(X, rows, pose, count, formulation, solver, session, starts, _min_gap)
+            self._set_fitted([_shifted(model, by) for model, by in zip(models, centre, strict=True)])
             self._outputs_ = None if targets.ndim == 1 else count
             self.__dict__.pop("_streams_", None)
             if self._outputs_ is None:
                 self.coef_ = self.coef_.ravel()
-            ended = self._estimate_noise(X, rows, pose, formulation, columns, weights[rows], run)
-        self._speak_up(solver.stopping, "outputs")
-        warn_of_limit(self, ended, stacklevel=3)
+            ended = self._estimate_noise(X, rows, pose, formulation, columns, weights[rows], solver, session)
+        self._warn_if_unconverged(solver.stopping, "outputs")
+        warn_if_unvalidated(self, ended, stacklevel=3)
         return self
 
     def predict(self, X: Any) -> Floats:
@@ -208,20 +210,15 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, RegressorMixin, LinearEstima
         return LOSSES[self.loss]
 
     def _check_parameters(self) -> tuple[float, float]:
-        """Return C and ε, after all choices have been found to be there."""
+        """Return C and ε, after validating all parameters."""
         check_flag("noise", self.noise)
         check_choice("loss", self.loss, tuple(LOSSES))
         self._check_intercept()
         return self._check_cost(), check_number("epsilon", self.epsilon, least=0)
 
     def _check_targets(self, X: Any, y: Any, reset: bool = True) -> tuple[Any, Floats]:
-        """Return samples and targets, checked: a vector, or a table if there are several outputs."""
-        if sparse.issparse(y):
-            raise TypeError("targets must be dense; convert them with .toarray()")
-        shape = np.asarray(y).shape
-        several = len(shape) == 2 and shape[1] > 1  # a single column is taken as a vector, with scikit-learn's warning
-        X, targets = validate_data(self, X, y, y_numeric=True, multi_output=several, reset=reset, **self._table)
-        return X, np.asarray(targets, dtype=np.float64)
+        """Return validated samples and targets: a vector, or a table if there are several outputs."""
+        return check_targets(partial(validate_data, self), X, y, reset=reset, **self._table_format)
 
     def _estimate_noise(
         self,
@@ -231,17 +228,18 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, RegressorMixin, LinearEstima
         formulation: Any,
         targets: Floats,
         weights: Floats,
-        run: Run,
+        solver: Solver,
+        session: Session,
     ) -> Status:
-        """Set ``noise_scale_`` if it is wanted, and return how the least finished cross-validation ended."""
+        """Set ``noise_scale_`` if asked for; return the status of the least converged cross-validation."""
         self.__dict__.pop("noise_scale_", None)
-        if not self.noise or any(machine.status is Status.INTERRUPTED for machine in self._machines_):
+        if not self.noise or any(model.status is Status.INTERRUPTED for model in self._models_):
             return Status.CONVERGED
-        _, matrix = self._divide(X, rows, 1)
-        folds = deal([np.arange(len(rows))], len(rows), seed=0)
+        _, matrix = self._make_matrix(X, rows, 1)
+        folds = stratified_folds([np.arange(len(rows))], len(rows), seed=0)
         scales, worst = [], Status.CONVERGED
-        for output, machine in enumerate(self._machines_):
-            values, status = held_out_values(pose(matrix, output), machine, formulation, folds, run)
+        for output, model in enumerate(self._models_):
+            values, status = held_out_values(pose(matrix, output), model, formulation, folds, solver, session)
             if status is Status.INTERRUPTED:
                 return status
             scales.append(noise_scale(targets[:, output] - values, weights))
@@ -250,13 +248,14 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, RegressorMixin, LinearEstima
         return worst
 
 
-def _least_gap(problem: DualProblem) -> float:
-    part = SQUARED_GAP_TOLERANCE if problem.ridge.any() else GAP_TOLERANCE
-    return part * float(conjugate(problem, problem.linear).sum())
+def _min_gap(problem: DualProblem) -> float:
+    fraction = MIN_SQUARED_GAP_FRACTION if problem.ridge.any() else MIN_GAP_FRACTION
+    return fraction * float(conjugate(problem, problem.linear).sum())
 
 
-def _moved(machine: LinearMachine, by: float) -> LinearMachine:
-    """Return the machine of targets that are larger by a number."""
-    proof = machine.certificate
-    proof = replace(proof, offset=proof.offset + by, offset_interval=proof.offset_interval + by)
-    return replace(machine, offset=machine.offset + by, certificate=proof)
+def _shifted(model: TrainedLinearModel, by: float) -> TrainedLinearModel:
+    """Return the model of targets that are larger by a number."""
+    certificate = model.certificate
+    interval = certificate.offset_interval + by
+    certificate = replace(certificate, offset=certificate.offset + by, offset_interval=interval)
+    return replace(model, offset=model.offset + by, certificate=certificate)

@@ -54,7 +54,7 @@ class Streaming:
         self.coef_ = np.vstack([vector[:-1] for vector, _ in averages])
         self.intercept_ = np.array([float(offset.sum()) + scaling * vector[-1] for vector, offset in averages])
         self._streams_ = streams
-        self.__dict__.pop("_machines_", None)  # of an earlier fit: its proof is not about these weights
+        self.__dict__.pop("_models_", None)  # of an earlier fit, with other weights
 
     def _judge(self: Any, problems: list[DualProblem]) -> Certificate | list[Certificate]:
         """Return what is proved about the weights of each function as a solution of its problem."""
@@ -109,7 +109,7 @@ class StreamingClassifier(Streaming):
             raise ValueError("class_weight='balanced' needs all labels at once; give partial_fit a dict of weights")
         begun = "_streams_" in self.__dict__
         labels = self._labels_of_stream(classes, begun)
-        X, y = validate_data(self, X, y, reset=not begun, **self._table)
+        X, y = validate_data(self, X, y, reset=not begun, **self._table_format)
         weights = check_sample_weights(sample_weight, X)
         self._begin_or_go_on(self._problems_of(X, _numbers(y, labels), weights, labels, cost))
         self.classes_, self._sigmoids_ = labels, None
@@ -153,7 +153,7 @@ class StreamingClassifier(Streaming):
         rows, several = np.flatnonzero(weights > 0), len(labels) > 2
         numbers, formulation = numbers[rows], self._formulation
         factors = class_factors(self.class_weight, labels, numbers, weights[rows])
-        matrix: SymmetricMatrix = self._divide(X, rows, 1)[1]
+        matrix: SymmetricMatrix = self._make_matrix(X, rows, 1)[1]
         problems = []
         for number in range(len(labels)) if several else (0,):
             signs = np.where(numbers == (number if several else 1), 1.0, -1.0)
@@ -221,7 +221,7 @@ class StreamingRegressor(Streaming):
         """Return the problem of each output."""
         rows = np.flatnonzero(weights > 0)
         costs = check_costs(float(self.C), weights)[rows]
-        matrix: SymmetricMatrix = self._divide(X, rows, 1)[1]
+        matrix: SymmetricMatrix = self._make_matrix(X, rows, 1)[1]
         pose = self._formulation.pose
         return [
             pose(matrix, np.ascontiguousarray(column), costs, float(self.epsilon), self._exact_intercept)

@@ -1,100 +1,111 @@
-"""One-versus-one: a machine for each pair of classes, on the samples of these two alone.
+"""One-vs-one: a two-class problem for each pair of classes, on the samples of these two alone.
 
 Two classes are the case of a single pair, whatever the strategy for more.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from maxmargin._typing import Floats, Indices
-from maxmargin.estimators.multiclass.parallel_training import train_pairs
-from maxmargin.estimators.multiclass.small_problems import at_once
-from maxmargin.estimators.multiclass.strategy import LabelledData, Trained
-from maxmargin.estimators.validation.samples import points_of
-from maxmargin.kernels import Kernel
+from maxmargin._typing import Floats
+from maxmargin.estimators.multiclass.strategy import LabelledData, TrainedClasses
+from maxmargin.kernels import Points
 from maxmargin.matrices import FullKernelMatrix
 from maxmargin.matrices.class_kernel_cache import ClassKernelCache
 from maxmargin.models import OneVsOneVote
 from maxmargin.problems import DualProblem
-from maxmargin.solvers import BlockSolver, Callback
-from maxmargin.training import Machine, Solver
+from maxmargin.solvers import BlockSolver
+from maxmargin.training import Solver, Subproblem, TrainedModel, train_problems
+from maxmargin.training.fit_context import FitContext
+from maxmargin.training.small_problems import SmallProblemTraining, TwoClassFormulation, TwoClassSamples
 
-if TYPE_CHECKING:
-    from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier
 
-
-class PairStrategy:
-    """A machine for each pair of classes, and a vote among them."""
+class OneVersusOneStrategy:
+    """A model for each pair of classes, and a vote among them."""
 
     each = "pairs of classes"
+    pairwise = True
 
-    def check(self, classifier: KernelClassifier) -> None:
-        """Accept all parameters."""
+    def parts(self, data: LabelledData) -> list[TwoClassSamples]:
+        """Return the samples of each pair; of only two classes the second is the positive one, as in scikit-learn."""
+        if len(data.classes) == 2:
+            return [TwoClassSamples(data.rows, np.where(data.labels[data.rows] == 0, -1.0, 1.0))]
+        parts = []
+        for a, b in combinations(data.members, 2):
+            parts.append(TwoClassSamples(np.concatenate([a, b]), np.repeat([1.0, -1.0], [len(a), len(b)])))
+        return parts
 
     def train(
-        self, classifier: KernelClassifier, data: LabelledData, kernel: Kernel | None, report: Callback | None
-    ) -> Trained:
-        """Train all pairs."""
-        count, size = len(data.classes), data.X.shape[0]
-        two = count == 2
-        # Two classes: all threads work on the one problem. More: each works on a problem of its own.
-        side_by_side, inside = classifier._divide_threads(kernel, size, count * (count - 1) // 2)
-        cache_bytes = classifier._cache_bytes(size)
-        solver = classifier._make_solver(size, data.bounded, cache_bytes // side_by_side, inside)
-        order = data.taking_part if two else np.concatenate(data.members)
-        matrix_of = classifier._make_matrix_of(kernel, data.X, order, cache_bytes, inside)
-        in_parts = not two and not isinstance(matrix_of, FullKernelMatrix)
-        shared = _share_rows(kernel, data, solver, cache_bytes, inside) if in_parts else None
+        self,
+        context: FitContext,
+        two_class: TwoClassFormulation,
+        data: LabelledData,
+        parts: list[TwoClassSamples],
+        starts: Sequence[Floats | None],
+    ) -> TrainedClasses:
+        """Train all pairs: of two classes on all threads, of more on a thread each."""
+        size, single = data.X.shape[0], len(parts) == 1
+        workers, threads = context.divide_threads(size, len(parts))
+        cache_bytes = context.cache_bytes(size)
+        solver = context.solver(size, data.bounded, cache_bytes // workers, threads)
+        order = data.rows if single else np.concatenate(data.members)
+        matrices = context.kernel_matrices(data.X, order, cache_bytes, threads)
+        whole = isinstance(matrices, FullKernelMatrix)
+        shared = None if single or whole else _share_rows(context, data, solver, cache_bytes, threads)
         if shared is not None and isinstance(solver, BlockSolver):
-            solver = replace(solver, cache_bytes=(cache_bytes - shared.bytes) // side_by_side)
-        # In the only pair of a two-class problem the second class is the positive one, as in scikit-learn.
-        first_sign = -1.0 if two else 1.0
+            solver = replace(solver, cache_bytes=(cache_bytes - shared.bytes) // workers)
+        pairs = list(combinations(range(len(data.classes)), 2))
 
-        def of_pair(a: int, b: int) -> tuple[Indices, Floats]:
-            samples = data.taking_part if two else np.concatenate([data.members[a], data.members[b]])
-            return samples, np.where(data.labels[samples] == a, first_sign, -first_sign)
+        def pose(position: int) -> DualProblem:
+            samples, signs = parts[position]
+            matrix = matrices(samples) if shared is None else shared.pair(*pairs[position])
+            return two_class.pose(matrix, signs, data.costs[samples])
 
-        def pose(a: int, b: int) -> tuple[DualProblem, Indices]:
-            samples, signs = of_pair(a, b)
-            matrix = matrix_of(samples) if shared is None else shared.pair(a, b)
-            return classifier._pose(matrix, signs, data.costs[samples]), samples
+        if (
+            isinstance(matrices, FullKernelMatrix)
+            and context.options.solves_batches
+            and two_class.box is not None
+            and data.bounded
+            and all(start is None for start in starts)
+        ):
+            small = SmallProblemTraining(matrices, parts, data.costs, two_class, solver, workers, context.session)
+            return TrainedClasses(small.train(), solver, pose, workers, threads, small.held_out_values)
+        subproblems = [
+            Subproblem(partial(pose, position), part.samples, start)
+            for position, (part, start) in enumerate(zip(parts, starts, strict=True))
+        ]
+        models = train_problems(subproblems, solver, two_class.formulation, context.session, workers)
+        return TrainedClasses(models, solver, pose, workers, threads)
 
-        pairs = [of_pair(a, b) for a, b in combinations(range(count), 2)]
-        starts = classifier._starts(data, [samples for samples, _ in pairs])
-        small = at_once(classifier, solver, matrix_of, data, pairs, side_by_side)
-        if small is not None and starts is None and report is None:
-            return Trained(small.train(), solver, pose, side_by_side, inside, small.held_out)
-        machines = train_pairs(pose, count, solver, classifier._formulation, starts, report, side_by_side)
-        return Trained(machines, solver, pose, side_by_side, inside)
-
-    def lay_out(self, machines: list[Machine], data: LabelledData) -> tuple[Floats, Floats]:
+    def lay_out(self, models: list[TrainedModel], data: LabelledData) -> tuple[Floats, Floats]:
         """Return coefficients in scikit-learn's layout: a pair a < b has row b−1 of class a and row a of class b."""
         count = len(data.classes)
         coefficients = np.zeros((count - 1, len(data.labels)))
-        for machine, (a, b) in zip(machines, combinations(range(count), 2), strict=True):
-            row = np.where(data.labels[machine.samples] == a, b - 1, a)
-            coefficients[row, machine.samples] = machine.expansion.coefficients
-        return coefficients, np.array([machine.expansion.offset for machine in machines])
+        for model, (a, b) in zip(models, combinations(range(count), 2), strict=True):
+            row = np.where(data.labels[model.samples] == a, b - 1, a)
+            coefficients[row, model.samples] = model.expansion.coefficients
+        return coefficients, np.array([model.expansion.offset for model in models])
 
     def model(self, coefficients: Floats, offsets: Floats, counts: Any) -> OneVsOneVote:
-        """Return what predicts."""
+        """Return the predictor."""
         return OneVsOneVote(coefficients, offsets, counts)
 
 
 def _share_rows(
-    kernel: Kernel | None, data: LabelledData, solver: Solver, cache_bytes: int, threads: int
+    context: FitContext, data: LabelledData, solver: Solver, cache_bytes: int, threads: int
 ) -> ClassKernelCache | None:
     """Return kernel rows for all pairs of classes, if the solver reads rows and half of the cache holds them."""
+    kernel = context.kernel
     if kernel is None or not isinstance(solver, BlockSolver):
         return None
-    points = points_of(data.X)
-    if ClassKernelCache.bytes_for(data.members) > cache_bytes // 2 or not ClassKernelCache.supports(
-        kernel, points, threads
-    ):
+    points = Points.wrap(data.X)
+    fits = ClassKernelCache.bytes_for(data.members) <= cache_bytes // 2
+    if not fits or not ClassKernelCache.supports(kernel, points, threads):
         return None
     return ClassKernelCache(kernel, points, data.members, threads)

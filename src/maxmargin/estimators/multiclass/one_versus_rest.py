@@ -1,59 +1,60 @@
-"""One-versus-rest: a machine for each class against all others. All have the same samples, so kernel work is shared."""
+"""One-vs-rest: a two-class problem for each class against all others, on shared kernel values."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from maxmargin._typing import Floats, Indices
-from maxmargin.estimators.multiclass.parallel_training import train_several
-from maxmargin.estimators.multiclass.strategy import LabelledData, Trained, check_no_probabilities, check_shape
-from maxmargin.kernels import Kernel
+from maxmargin._typing import Floats
+from maxmargin.estimators.multiclass.strategy import LabelledData, TrainedClasses
 from maxmargin.models import OneVsRestArgmax
-from maxmargin.problems import DualProblem
-from maxmargin.solvers import Callback
-from maxmargin.training import Machine
-
-if TYPE_CHECKING:
-    from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier
+from maxmargin.training import Subproblem, TrainedModel, train_problems
+from maxmargin.training.fit_context import FitContext
+from maxmargin.training.small_problems import TwoClassFormulation, TwoClassSamples
 
 
-class RestStrategy:
-    """A machine for each class against the rest; the largest decision value wins."""
+class OneVersusRestStrategy:
+    """A model for each class against the rest; the largest decision value wins."""
 
     each = "classes"
+    pairwise = False
 
-    def check(self, classifier: KernelClassifier) -> None:
-        """Refuse decision values of pairs, and probabilities, which are made of them."""
-        check_shape(classifier)
-        check_no_probabilities(classifier)
+    def parts(self, data: LabelledData) -> list[TwoClassSamples]:
+        """Return all rows for each class, with the class as the positive one."""
+        labels = data.labels[data.rows]
+        return [TwoClassSamples(data.rows, np.where(labels == c, 1.0, -1.0)) for c in range(len(data.classes))]
 
     def train(
-        self, classifier: KernelClassifier, data: LabelledData, kernel: Kernel | None, report: Callback | None
-    ) -> Trained:
+        self,
+        context: FitContext,
+        two_class: TwoClassFormulation,
+        data: LabelledData,
+        parts: list[TwoClassSamples],
+        starts: Sequence[Floats | None],
+    ) -> TrainedClasses:
         """Train all classes."""
-        count, rows = len(data.classes), data.taking_part
-        size = data.X.shape[0]
-        side_by_side, inside = classifier._divide_threads(kernel, size, count)
-        solver = classifier._make_solver(size, data.bounded, classifier._cache_bytes(size) // side_by_side, inside)
-        solver, matrix = classifier._make_shared(kernel, data.X, rows, solver, count, side_by_side, inside)
+        count, size = len(data.classes), data.X.shape[0]
+        workers, threads = context.divide_threads(size, count)
+        solver = context.solver(size, data.bounded, context.cache_bytes(size) // workers, threads)
+        solver, matrix = context.shared_matrix(data.X, data.rows, solver, count, workers, threads)
+        costs = data.costs[data.rows]
+        subproblems = [
+            Subproblem(partial(two_class.pose, matrix, signs, costs), samples, start)
+            for (samples, signs), start in zip(parts, starts, strict=True)
+        ]
+        models = train_problems(subproblems, solver, two_class.formulation, context.session, workers)
+        return TrainedClasses(models, solver)
 
-        def pose(c: int) -> tuple[DualProblem, Indices]:
-            signs = np.where(data.labels[rows] == c, 1.0, -1.0)
-            return classifier._pose(matrix, signs, data.costs[rows]), rows
-
-        starts = classifier._starts(data, [rows] * count)
-        machines = train_several(pose, count, solver, classifier._formulation, starts, report, side_by_side)
-        return Trained(machines, solver)
-
-    def lay_out(self, machines: list[Machine], data: LabelledData) -> tuple[Floats, Floats]:
-        """Return a line of coefficients for each class."""
-        coefficients = np.zeros((len(machines), len(data.labels)))
-        for line, machine in zip(coefficients, machines, strict=True):
-            line[machine.samples] = machine.expansion.coefficients
-        return coefficients, np.array([machine.expansion.offset for machine in machines])
+    def lay_out(self, models: list[TrainedModel], data: LabelledData) -> tuple[Floats, Floats]:
+        """Return a row of coefficients for each class."""
+        coefficients = np.zeros((len(models), len(data.labels)))
+        for row, model in zip(coefficients, models, strict=True):
+            row[model.samples] = model.expansion.coefficients
+        return coefficients, np.array([model.expansion.offset for model in models])
 
     def model(self, coefficients: Floats, offsets: Floats, counts: Any) -> OneVsRestArgmax:
-        """Return what predicts."""
+        """Return the predictor."""
         return OneVsRestArgmax(coefficients, offsets)

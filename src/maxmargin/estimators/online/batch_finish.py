@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.estimators.multiclass.parallel_training import train_several
 from maxmargin.estimators.validation.callbacks import reporting
 from maxmargin.formulations import c_classification
 from maxmargin.online.slots import Slots
 from maxmargin.problems import DualProblem
-from maxmargin.training import Machine
+from maxmargin.solvers import SharedCallback
+from maxmargin.training import Session, Subproblem, TrainedModel, train_problems
+from maxmargin.training.fit_context import FitContext
 
 if TYPE_CHECKING:
     from maxmargin.estimators.online.online_svc import OnlineSVC
@@ -22,47 +21,38 @@ if TYPE_CHECKING:
 
 def finish(
     model: OnlineSVC, X: Any, rows: Indices, numbers: Indices, costs: Floats, deadline: float | None
-) -> list[Machine]:
+) -> list[TrainedModel]:
     """Train all machines on some rows from their dual variables in memory, and load their support vectors there."""
     learner, kernel = model._learner_, model._kernel_
     machines, size = model._classes_.machines(learner), X.shape[0]
     parts = [learner.roles[m].part(numbers, costs) for m, _ in machines]
     taking_part = [rows[(part.lower < part.upper)[rows]] for part in parts]
-    side_by_side, inside = model._divide_threads(kernel, size, len(machines))
-    cache_bytes = model._cache_bytes(size)
-    solver = model._make_solver(size, True, cache_bytes // side_by_side, inside)
-    if all(len(own) == len(rows) for own in taking_part):
-        solver, shared = model._make_shared(kernel, X, rows, solver, len(machines), side_by_side, inside)
-        matrices = [shared] * len(machines)
-    else:
-        matrix_of = model._make_matrix_of(kernel, X, rows, cache_bytes, inside, len(machines))
-        matrices = [matrix_of(own) for own in taking_part]
-    if deadline is not None:
-        rule = replace(solver.stopping, max_seconds=max(0.0, deadline - perf_counter()))
-        solver = replace(solver, stopping=rule)  # type: ignore[type-var]  # solvers are dataclasses
-    problems, starts = [], []
-    for (m, sign), part, own, matrix in zip(machines, parts, taking_part, matrices, strict=True):
-        signs = sign * part.linear[own]
-        problems.append(c_classification.pose(matrix, signs, costs[own], model.fit_intercept))
-        by_row = np.zeros(size)
-        by_row[learner.slots.identity] = sign * learner.dual[m, : learner.count]
-        starts.append(by_row[own])
-    with reporting(model) as report:
-        trained = train_several(
-            lambda k: (problems[k], taking_part[k]),
-            len(machines),
-            solver,
-            c_classification,
-            starts,
-            report,
-            side_by_side,
-        )
+    with reporting(model) as callback:
+        session = Session(SharedCallback(callback), deadline)
+        context = FitContext(kernel, model._solver_options(), model._cache_budget(), model.n_jobs, session)
+        workers, threads = context.divide_threads(size, len(machines))
+        cache_bytes = context.cache_bytes(size)
+        solver = context.solver(size, True, cache_bytes // workers, threads)
+        if all(len(own) == len(rows) for own in taking_part):
+            solver, shared = context.shared_matrix(X, rows, solver, len(machines), workers, threads)
+            matrices = [shared] * len(machines)
+        else:
+            matrix_of = context.kernel_matrices(X, rows, cache_bytes, threads, len(machines))
+            matrices = [matrix_of(own) for own in taking_part]
+        problems, subproblems = [], []
+        for (m, sign), part, own, matrix in zip(machines, parts, taking_part, matrices, strict=True):
+            problem = c_classification.pose(matrix, sign * part.linear[own], costs[own], model.fit_intercept)
+            by_row = np.zeros(size)
+            by_row[learner.slots.identity] = sign * learner.dual[m, : learner.count]
+            problems.append(problem)
+            subproblems.append(Subproblem.posed(problem, own, by_row[own]))
+        trained = train_problems(subproblems, solver, c_classification, session, workers)
     _load(model, X, numbers, costs, trained, problems)
     return trained
 
 
 def _load(
-    model: OnlineSVC, X: Any, numbers: Indices, costs: Floats, trained: list[Machine], problems: list[DualProblem]
+    model: OnlineSVC, X: Any, numbers: Indices, costs: Floats, trained: list[TrainedModel], problems: list[DualProblem]
 ) -> None:
     """Put the support vectors of solved problems into the memory, so that the stream can go on."""
     learner = model._learner_

@@ -14,8 +14,8 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.estimators.validation.samples import points_of
 from maxmargin.formulations import c_classification
+from maxmargin.kernels import Points
 from maxmargin.kernels.points import rows_of
 from maxmargin.matrices import KernelMatrix
 from maxmargin.matrices.numerics import inner
@@ -35,10 +35,10 @@ def judge(model: OnlineSVC, X: Any, y: Any, weights: Floats) -> list[Certificate
     numbers = np.zeros(len(y), dtype=np.int64)
     numbers[rows] = model._classes_.numbers(y[rows])
     costs = model._costs(weights, model._factors_for(numbers, rows, weights)[numbers])
-    points, place = points_of(X), match(learner, X, rows, numbers)
+    points, place = Points.wrap(X), match(learner, X, rows, numbers)
     machines, support = model._classes_.machines(learner), model._support()
     coefficients = np.array([sign * learner.dual[m, support] for m, sign in machines])
-    decisions = KernelExpansions(coefficients, model.intercept_).decision_values(model._make_blocks(X), threads)
+    decisions = KernelExpansions(coefficients, model.intercept_).decision_values(model._kernel_blocks(X), threads)
     found = []
     for k, (m, sign) in enumerate(machines):
         part = learner.roles[m].part(numbers, costs)
@@ -49,7 +49,7 @@ def judge(model: OnlineSVC, X: Any, y: Any, weights: Floats) -> list[Certificate
         problem = c_classification.pose(
             KernelMatrix(kernel, points.take(own), threads), sign * part.linear[own], costs[own], model.fit_intercept
         )
-        in_memory = KernelMatrix(kernel, points_of(model.support_vectors_), threads)
+        in_memory = KernelMatrix(kernel, Points.wrap(model.support_vectors_), threads)
         squared_norm = float(coefficients[k] @ in_memory.matvec(coefficients[k]))
         slack = problem.linear - decisions[own, k]
         found.append(

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.estimators.kernel.kernel_estimator import FEW, WORTH_THREADS, KernelMachine
+from maxmargin.estimators.kernel.kernel_estimator import KernelEstimator
 from maxmargin.estimators.validation.callbacks import reporting
 from maxmargin.estimators.validation.parameters import check_choice, check_count, check_number
 from maxmargin.estimators.validation.samples import is_table
@@ -25,9 +25,9 @@ from maxmargin.online.interruptions import interruptions_noted
 from maxmargin.online.learner import SELECTIONS
 from maxmargin.online.maintenance import STRATEGIES, Budget
 from maxmargin.problems import Progress, Status
-from maxmargin.resources import thread_count
-from maxmargin.solvers import BlockSolver, Callback, PairwiseSolver, StoppingRule
-from maxmargin.training import Solver
+from maxmargin.resources import default_cache_bytes, thread_count
+from maxmargin.solvers import Callback, StoppingRule
+from maxmargin.training.fit_context import MAX_SINGLE_THREAD_ROWS, SolverOptions
 
 #: Seconds between two calls of the callback.
 REPORT_INTERVAL = 0.1
@@ -83,7 +83,7 @@ class Watch:
                 self.status = Status.STOPPED
 
 
-class OnlineMachine(KernelMachine):
+class OnlineMachine(KernelEstimator):
     """Base of the estimators that learn from a stream."""
 
     # Set by the constructors of the estimators.
@@ -188,24 +188,21 @@ class OnlineMachine(KernelMachine):
             bias=bias,
             selection=self.selection,
             tolerance=check_number("tol", self.tol, above=0),
-            cache_bytes=self._cache_bytes(2**31),
+            cache_bytes=self._cache_budget() or default_cache_bytes(),
             budget=None if self.budget is None else Budget(int(self.budget), self.budget_strategy),
             forget=None if self.forget is None else int(self.forget),
         )
 
-    def _make_solver(self, size: int, bounded: bool, cache_bytes: int, threads: int, few: int = FEW) -> Solver:
-        """Return the solver that ``finishing`` takes to the end."""
-        stopping = StoppingRule(violation=check_number("tol", self.tol, above=0))
-        if size <= few:
-            return PairwiseSolver(self.selection, cache_bytes=cache_bytes, stopping=stopping)
-        return BlockSolver(cache_bytes=cache_bytes, stopping=stopping, threads=threads)
+    def _solver_options(self) -> SolverOptions:
+        """Return the options of the solver of the batch problem."""
+        return SolverOptions("auto", StoppingRule(violation=check_number("tol", self.tol, above=0)))
 
     @contextmanager
     def _watching(self, learner: OnlineLearner) -> Iterator[Watch]:
         """Yield what a learner looks at; limits hold from here on, and an error of a callback is raised at the end."""
         started = perf_counter()
         limit = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
-        few = self.n_jobs is None and learner.count <= WORTH_THREADS
+        few = self.n_jobs is None and learner.count <= MAX_SINGLE_THREAD_ROWS
         learner.threads = thread_count(1 if few or not learner.kernel.vectorised else self.n_jobs)
         with reporting(self) as report, interruptions_noted() as pressed:
             watch = Watch(learner, None if limit is None else started + limit, pressed, report)

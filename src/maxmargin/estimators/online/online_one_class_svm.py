@@ -200,9 +200,8 @@ class OnlineOneClassSVM(OutlierMixin, OnlineMachine):  # type: ignore[misc]  # s
         """Return how far inside each sample is; negative outside, 0 on the boundary."""
         X = self._check_samples(X)
         dual, offset = self._learner_.dual[:, self._support()], self.intercept_
-        values = KernelExpansions(dual, offset).decision_values(
-            self._make_blocks(X), self._prediction_threads(X.shape[0])
-        )
+        threads = self._prediction_threads(X.shape[0])
+        values = KernelExpansions(dual, offset).decision_values(self._kernel_blocks(X), threads)
         return rounded(values.ravel(), self.offset_)
 
     def score_samples(self, X: Any) -> Floats:
@@ -251,7 +250,7 @@ class OnlineOneClassSVM(OutlierMixin, OnlineMachine):  # type: ignore[misc]  # s
         check_flag("finishing", self.finishing)
         self._check_stream_parameters()
         self._check_table(X)
-        X = validate_data(self, X, reset=first, **self._table)
+        X = validate_data(self, X, reset=first, **self._table_format)
         return X, check_costs(1.0, check_sample_weights(sample_weight, X))
 
     def _new_learner(self, X: Any, weights: Floats) -> OnlineLearner:

@@ -23,7 +23,7 @@ from maxmargin.kernels import Kernel
 from maxmargin.models import OneVsOneVote, OneVsRestArgmax
 from maxmargin.online import OnlineLearner
 from maxmargin.problems import Certificate
-from maxmargin.training import Machine
+from maxmargin.training import TrainedModel
 
 
 class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit-learn has no type hints
@@ -195,7 +195,9 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
         if self.finishing:
             machines = finish(self, X, rows, numbers, costs, watch.deadline)
             self._keep(kernel, classes, learner, machines)
-            self._speak_up(float(self.tol), "classes" if self.multi_class == "ovr" else "pairs of classes")
+            self._warn_if_unconverged(
+                self._solver_options().rule, "classes" if self.multi_class == "ovr" else "pairs of classes"
+            )
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> OnlineSVC:
@@ -288,11 +290,11 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
     def certificate_(self) -> Any:
         """What is proved about the model: one certificate, or a list with one per machine."""
         learner = self._memory("certificate_")
-        if self._machines_ is not None:
-            return self._per_machine([machine.certificate for machine in self._machines_])
+        if self._models_ is not None:
+            return self._per_model([model.certificate for model in self._models_])
         if "certificates" not in self._lazy_:
             self._lazy_["certificates"] = [judge_memory(learner, *one) for one in self._classes_.machines(learner)]
-        return self._per_machine(self._lazy_["certificates"])
+        return self._per_model(self._lazy_["certificates"])
 
     @property
     def classes_(self) -> Any:
@@ -311,8 +313,8 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
     def intercept_(self) -> Floats:
         """The bias of each machine."""
         learner = self._memory("intercept_")
-        if self._machines_ is not None:
-            return np.array([machine.expansion.offset for machine in self._machines_])
+        if self._models_ is not None:
+            return np.array([model.expansion.offset for model in self._models_])
         return self._classes_.offsets(learner)
 
     @property
@@ -335,7 +337,7 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
 
     def _check_batch(self, X: Any, y: Any, sample_weight: Any, first: bool) -> tuple[Any, Any, Floats]:
         self._check_table(X)
-        X, y = validate_data(self, X, y, reset=first, **self._table)
+        X, y = validate_data(self, X, y, reset=first, **self._table_format)
         check_classification_targets(y)
         return X, y, check_sample_weights(sample_weight, X)
 
@@ -365,10 +367,10 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
         return check_costs(float(self.C), weights * factors)
 
     def _keep(
-        self, kernel: Kernel, classes: StreamClasses, learner: OnlineLearner, machines: list[Machine] | None = None
+        self, kernel: Kernel, classes: StreamClasses, learner: OnlineLearner, machines: list[TrainedModel] | None = None
     ) -> None:
         self._kernel_, self._classes_, self._learner_ = kernel, classes, learner
-        self._machines_ = machines  # of the batch problem, if that was solved
+        self._models_: Any = machines  # of the batch problem, if that was solved
         self._lazy_: dict[str, Any] = {}
 
     def _support(self) -> Indices:
@@ -385,8 +387,4 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
 
     def _decide(self, X: Any) -> Floats:
         X = self._check_samples(X)
-        return self._model().decision_values(self._make_blocks(X), self._prediction_threads(X.shape[0]))
-
-    @staticmethod
-    def _per_machine(values: list[Any]) -> Any:
-        return values[0] if len(values) == 1 else values
+        return self._model().decision_values(self._kernel_blocks(X), self._prediction_threads(X.shape[0]))

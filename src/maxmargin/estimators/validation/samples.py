@@ -6,6 +6,7 @@ whole. Strings, objects and frames are handed on to the function: it alone knows
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from scipy import sparse
 
 from maxmargin._typing import Floats
 from maxmargin.estimators.validation.parameters import check_choice, check_number
-from maxmargin.kernels import Points
 from maxmargin.kernels.points import compress_rows, float64_batches
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.numerics import inner
@@ -47,9 +47,14 @@ def as_objects(X: Any) -> Any:
     return items
 
 
-def points_of(X: Any) -> Points:
-    """Wrap samples that were checked."""
-    return Points(X) if isinstance(X, np.ndarray) or sparse.issparse(X) else Points.as_given(X)
+def check_targets(validate: Callable[..., tuple[Any, Any]], X: Any, y: Any, **options: Any) -> tuple[Any, Floats]:
+    """Return samples and targets validated by `validate`: a vector, or a table if there are several outputs."""
+    if sparse.issparse(y):
+        raise TypeError("targets must be dense; convert them with .toarray()")
+    shape = np.asarray(y).shape
+    several = len(shape) == 2 and shape[1] > 1  # a single column becomes a vector, with scikit-learn's warning
+    X, targets = validate(X, y, y_numeric=True, multi_output=several, **options)
+    return X, np.asarray(targets, dtype=np.float64)
 
 
 def without_zeros(X: Any, threads: int = 1) -> Any:
@@ -93,9 +98,8 @@ def weighted_variance(X: Any, weights: Floats) -> float:
         mean = sum(inner(share[rows], _row_sums(part)) for rows, part in float64_batches(X))
         if not sparse.issparse(X):
             return sum(inner(share[rows], _row_sums(np.square(part - mean))) for rows, part in float64_batches(X))
-        return (
-            sum(inner(share[rows], _row_sums(part.multiply(part))) for rows, part in float64_batches(X)) - mean * mean
-        )
+        squares = sum(inner(share[rows], _row_sums(part.multiply(part))) for rows, part in float64_batches(X))
+        return squares - mean * mean
 
 
 def _row_sums(part: Any) -> Floats:

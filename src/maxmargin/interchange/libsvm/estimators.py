@@ -15,9 +15,9 @@ from scipy import sparse
 
 from maxmargin._typing import Floats
 from maxmargin.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from maxmargin.estimators.kernel.function_estimator import KernelRegressor
 from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier
-from maxmargin.estimators.kernel.kernel_estimator import KernelMachine
-from maxmargin.estimators.kernel.kernel_regressor import KernelRegressor
+from maxmargin.estimators.kernel.kernel_estimator import KernelEstimator
 from maxmargin.estimators.linear.linear_estimator import LinearEstimator
 from maxmargin.interchange.errors import ModelFileError
 from maxmargin.interchange.fitted_schema import check_fitted
@@ -28,7 +28,7 @@ from maxmargin.interchange.model_text import integer_labels
 from maxmargin.kernels import Gaussian, Linear, Polynomial, Sigmoid
 from maxmargin.models.calibration import PlattSigmoid
 
-ESTIMATORS: dict[str, type[KernelMachine]] = {
+ESTIMATORS: dict[str, type[KernelEstimator]] = {
     "c_svc": SVC,
     "nu_svc": NuSVC,
     "one_class": OneClassSVM,

@@ -1,0 +1,164 @@
+"""The context of one fit: kernel, solver options, memory for kernel values, threads, limits and observers.
+
+Estimators make one `FitContext` from their validated parameters; everything that trains problems takes it instead of
+the estimator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from maxmargin._typing import Indices
+from maxmargin.kernels import Kernel, Points
+from maxmargin.matrices import FullKernelMatrix, KernelMatrix, PrecomputedMatrix, SharedCacheMatrix, SymmetricMatrix
+from maxmargin.resources import default_cache_bytes, thread_count
+from maxmargin.solvers import BlockSolver, PairwiseSolver, StoppingRule, make_solver
+from maxmargin.training.pipeline import Session, Solver
+
+#: Up to this many samples the whole kernel matrix is computed at once: in double precision it takes 32 MB.
+MAX_FULL_KERNEL_ROWS = 2048
+
+#: Up to this many variables the pairwise solver in double precision is faster than the block solver.
+MAX_PAIRWISE_VARIABLES = 500
+
+#: Up to this many samples a second thread costs more than it saves.
+MAX_SINGLE_THREAD_ROWS = 1000
+
+
+@dataclass(frozen=True)
+class SolverOptions:
+    """The solver parameters of an estimator.
+
+    Attributes
+    ----------
+    solver : str or Solver
+        A name of `maxmargin.solvers.SOLVERS`, "auto", or a solver object, which keeps its own options.
+    rule : StoppingRule
+        Of solvers by name.
+    selection, shrinking
+        Options of the pairwise and the block solver.
+    auto : str, optional
+        The solver that "auto" stands for; by default pairwise or block, by the number of variables.
+    """
+
+    solver: str | Solver
+    rule: StoppingRule
+    selection: str = "second_order"
+    shrinking: bool = True
+    auto: str | None = None
+
+    @property
+    def stopping(self) -> StoppingRule:
+        """The stopping rule of the fit."""
+        return self.rule if isinstance(self.solver, str) else self.solver.stopping
+
+    @property
+    def solves_batches(self) -> bool:
+        """Whether small problems may be solved together in one native call, with second-order working sets."""
+        return self.solver == "auto" and self.auto is None and self.selection == "second_order"
+
+    def make(self, size: int, bounded: bool, cache_bytes: int, threads: int, max_pairwise: int) -> Solver:
+        """Return the solver for problems of up to `size` variables."""
+        name = self.solver
+        if not isinstance(name, str):
+            return name
+        if name == "auto" and self.auto is not None:
+            name = self.auto
+        elif name == "auto":
+            # Hard margins and the other working-set rules need the pairwise solver.
+            pairwise = size <= max_pairwise or not bounded or self.selection != "second_order"
+            name = "pairwise" if pairwise else "block"
+        if name == "pairwise":
+            return PairwiseSolver(self.selection, self.shrinking, cache_bytes, self.rule)
+        if name == "block":
+            return BlockSolver(shrinking=self.shrinking, cache_bytes=cache_bytes, stopping=self.rule, threads=threads)
+        return cast(Solver, make_solver(name, cache_bytes=cache_bytes, stopping=self.rule))
+
+
+@dataclass(frozen=True)
+class FitContext:
+    """Everything that training needs besides the data and the formulation.
+
+    Attributes
+    ----------
+    kernel : Kernel or None
+        None if the data are a precomputed kernel matrix.
+    options : SolverOptions
+    cache_budget : int or None
+        Bytes for kernel values; None chooses by the number of samples and the available memory.
+    n_jobs : int or None
+        As in scikit-learn.
+    session : Session
+        Limits and observers.
+    """
+
+    kernel: Kernel | None
+    options: SolverOptions
+    cache_budget: int | None
+    n_jobs: int | None
+    session: Session
+
+    def cache_bytes(self, size: int) -> int:
+        """Return the memory for kernel values of a fit with `size` samples."""
+        if self.cache_budget is not None:
+            return self.cache_budget
+        return 8 * size**2 if size <= MAX_FULL_KERNEL_ROWS else default_cache_bytes()
+
+    def divide_threads(self, size: int, problems: int) -> tuple[int, int]:
+        """Return how many problems are trained at the same time, and the threads of each."""
+        threads = thread_count(1 if self.n_jobs is None and size <= MAX_SINGLE_THREAD_ROWS else self.n_jobs)
+        if size <= MAX_SINGLE_THREAD_ROWS or not self.thread_safe:
+            return 1, 1
+        workers = min(threads, problems)
+        return workers, max(1, threads // workers)
+
+    @property
+    def thread_safe(self) -> bool:
+        """Whether kernel values may be computed by several threads: a user's function is called by one at a time."""
+        return self.kernel is None or self.kernel.vectorised
+
+    def solver(
+        self, size: int, bounded: bool, cache_bytes: int, threads: int, max_pairwise: int = MAX_PAIRWISE_VARIABLES
+    ) -> Solver:
+        """Return the solver for problems of up to `size` variables."""
+        return self.options.make(size, bounded, cache_bytes, threads, max_pairwise)
+
+    def kernel_matrices(
+        self, X: Any, order: Indices, cache_bytes: int, threads: int, readers: int = 1
+    ) -> FullKernelMatrix | Callable[[Indices], SymmetricMatrix]:
+        """Return the full kernel matrix of few samples, else a function from training rows to their kernel matrix.
+
+        Rows that are read together should be neighbours in `order`. A user's function is only called for the values
+        that are needed, unless several `readers` would each call it.
+        """
+        kernel = self.kernel
+        if kernel is None:
+            return lambda rows: PrecomputedMatrix(X, rows)
+        points = Points.wrap(X)
+        kernel.check(points)
+        if (
+            (kernel.vectorised or readers > 1)
+            and len(points) <= MAX_FULL_KERNEL_ROWS
+            and 8 * len(points) ** 2 <= cache_bytes
+        ):
+            _, threads = self.divide_threads(len(points), 1)
+            return FullKernelMatrix.of(kernel, points, order, threads)
+        return lambda rows: KernelMatrix(kernel, points.take(rows), threads)
+
+    def shared_matrix(
+        self, X: Any, rows: Indices, solver: Solver, problems: int, workers: int, threads: int
+    ) -> tuple[Solver, SymmetricMatrix]:
+        """Return a solver and the matrix of some rows for several problems, whose values are computed once for all.
+
+        One half of the memory is for rows that all problems share, the rest for the working sets of each.
+        """
+        cache_bytes = self.cache_bytes(X.shape[0])
+        matrix = self.kernel_matrices(X, rows, cache_bytes, threads, problems)(rows)
+        if problems == 1 or not isinstance(matrix, KernelMatrix) or not isinstance(solver, BlockSolver):
+            return solver, matrix
+        shared = SharedCacheMatrix(matrix, cache_bytes // 2, threads)
+        if solver is self.options.solver:  # a solver object keeps its options
+            return solver, shared
+        return replace(solver, cache_bytes=(cache_bytes - shared.bytes) // workers), shared

@@ -1,0 +1,223 @@
+"""The training pipeline: pose a dual problem, solve it, verify the solution, return a trained model.
+
+    solve     a solver returns a dual vector and claims that it meets the stopping rule
+    verify    the claim is checked in double precision, independently of the solver
+    resume    where it is not confirmed, the solver continues from the same point with a recomputed gradient, up to a
+              number of attempts; then the best point is returned with the status PRECISION
+
+All estimators train through `train_problems` (several problems, on threads) or `train` (one). Callbacks, progress and
+limits that are not reached never change the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any, Protocol, TypeVar
+
+from maxmargin._typing import Floats, Indices
+from maxmargin.formulations.formulation import Formulation
+from maxmargin.problems import Counters, DualProblem, Solution, Status
+from maxmargin.solvers import Callback, SharedCallback, StoppingRule
+from maxmargin.training.hard_margin_start import hard_margin_start
+from maxmargin.training.parallel import run_parallel
+from maxmargin.training.trained_model import TrainedModel
+from maxmargin.training.verification import MAX_VERIFICATION_WORK, KernelVerifier, Verifier
+
+Model = TypeVar("Model", bound="HasStatus")
+
+
+class HasStatus(Protocol):
+    """A trained model."""
+
+    @property
+    def status(self) -> Status:
+        """How the solver ended."""
+        ...
+
+
+class Solver(Protocol):
+    """The interface of all algorithms in `maxmargin.solvers`."""
+
+    @property
+    def stopping(self) -> StoppingRule:
+        """When to stop."""
+        ...
+
+    def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
+        """Return a solution of the problem."""
+        ...
+
+
+@dataclass(frozen=True)
+class Session:
+    """The limits and observers that all problems of one fit share.
+
+    Attributes
+    ----------
+    callback : SharedCallback
+        Receives progress, and passes a request to stop on to all problems.
+    deadline : float, optional
+        A reading of ``time.perf_counter``.
+    """
+
+    callback: SharedCallback = field(default_factory=lambda: SharedCallback(None))
+    deadline: float | None = None
+
+    @classmethod
+    def begin(cls, callback: Callback | None, max_seconds: float | None, started: float | None = None) -> Session:
+        """Return the session of a fit that started at a reading of ``time.perf_counter``, by default now."""
+        started = perf_counter() if started is None else started
+        return cls(SharedCallback(callback), None if max_seconds is None else started + max_seconds)
+
+    def limit(self, solver: Solver, rule: StoppingRule, iterations: int) -> Solver:
+        """Return the solver with a stopping rule whose limits are what is left of time and iterations."""
+        rule = replace(
+            rule,
+            max_seconds=None if self.deadline is None else max(0.0, self.deadline - perf_counter()),
+            max_iterations=None if rule.max_iterations is None else max(0, rule.max_iterations - iterations),
+        )
+        limited: Solver = replace(solver, stopping=rule)  # type: ignore[type-var]  # solvers are dataclasses
+        return limited
+
+
+@dataclass(frozen=True)
+class Subproblem:
+    """One of the problems of a fit.
+
+    Attributes
+    ----------
+    pose : callable
+        Returns the dual problem.
+    samples : int array
+        The training rows of its variables.
+    start : float array, optional
+        A dual vector to start from.
+    """
+
+    pose: Callable[[], DualProblem]
+    samples: Indices
+    start: Floats | None = None
+
+    @classmethod
+    def posed(cls, problem: DualProblem, samples: Indices, start: Floats | None) -> Subproblem:
+        """Return a problem that is posed already."""
+        return cls(lambda: problem, samples, start)
+
+
+def train_problems(
+    subproblems: Sequence[Subproblem],
+    solver: Solver,
+    formulation: Formulation,
+    session: Session,
+    workers: int = 1,
+) -> list[TrainedModel]:
+    """Return the trained kernel model of each problem. The limit on seconds and an interruption hold for all."""
+    max_work = MAX_VERIFICATION_WORK / len(subproblems)
+
+    def train_one(position: int) -> TrainedModel:
+        one = subproblems[position]
+        return train(one.pose(), solver, one.samples, formulation, one.start, session, max_work)
+
+    return train_parallel(train_one, len(subproblems), session, workers)
+
+
+def train_parallel(
+    train_one: Callable[[int], Model],
+    count: int,
+    session: Session,
+    workers: int,
+    interrupt: Callable[[Model], Model] | None = None,
+) -> list[Model]:
+    """Return ``train_one(0)``, ``train_one(1)``, … on threads; an interruption of one stops and marks them all."""
+
+    def watched(position: int) -> Model:
+        model = train_one(position)
+        if model.status is Status.INTERRUPTED:
+            session.callback.stopped.set()
+        return model
+
+    models, interrupted = run_parallel(watched, count, session.callback, workers)
+    if interrupted or any(model.status is Status.INTERRUPTED for model in models):
+        mark = interrupt or _mark_interrupted
+        models = [mark(model) if model.status is Status.STOPPED else model for model in models]
+    return models
+
+
+def _mark_interrupted(model: Any) -> Any:
+    model.status = Status.INTERRUPTED
+    return model
+
+
+def train(
+    problem: DualProblem,
+    solver: Solver,
+    samples: Indices,
+    formulation: Formulation,
+    start: Floats | None = None,
+    session: Session | None = None,
+    max_work: float = MAX_VERIFICATION_WORK,
+) -> TrainedModel:
+    """Solve one problem and return the verified kernel model.
+
+    Above `max_work` multiplications a solution that its solver has audited in double precision is not verified again.
+    """
+    session = Session.begin(None, solver.stopping.max_seconds) if session is None else session
+    audited = getattr(solver, "audited", False)
+    verifier = KernelVerifier(problem, samples, formulation, solver.stopping, audited, max_work)
+    spent = Counters()
+    if start is None and not problem.has_limit and problem.groups == 1 and hasattr(formulation, "pose_hulls"):
+
+        def solve(posed: DualProblem, rule: StoppingRule, from_: Floats | None) -> Solution:
+            nonlocal spent
+            solution = session.limit(solver, rule, spent.iterations).solve(posed, from_, session.callback)
+            spent = spent + solution.counters
+            return replace(solution, counters=spent)
+
+        try:
+            hulls = hard_margin_start(problem, formulation.pose_hulls(problem), solver.stopping, solve)
+        except KeyboardInterrupt:  # between two calls of the solver
+            hulls = verifier.initial(None)
+        if hulls.status not in (Status.CONVERGED, Status.PRECISION):
+            return TrainedModel(problem, hulls, samples, formulation)
+        start = hulls.dual
+    return solve_and_verify(problem, solver, verifier, start, session, spent)
+
+
+def solve_and_verify(
+    problem: DualProblem,
+    solver: Solver,
+    verifier: Verifier[Model],
+    start: Floats | None,
+    session: Session,
+    spent: Counters | None = None,
+) -> Model:
+    """Solve until the verifier accepts; return the accepted solution, or the best one with the status PRECISION."""
+    spent = Counters() if spent is None else spent
+    rule, best, stalled = solver.stopping, None, 0
+    for attempt in range(verifier.max_attempts):
+        try:
+            solution = session.limit(solver, rule, spent.iterations).solve(problem, start, session.callback)
+        except KeyboardInterrupt:  # between two convergence checks of the solver
+            solution = verifier.initial(start)
+        spent = spent + solution.counters
+        status = solution.status
+        try:
+            checked = verifier.verify(solution)
+        except KeyboardInterrupt:
+            checked, status = verifier.unverified(solution), Status.INTERRUPTED
+        if best is None or checked.accepted or checked.merit > best.merit:
+            best = checked
+        if status in (Status.CONVERGED, Status.PRECISION):
+            status = Status.CONVERGED if checked.accepted else Status.PRECISION
+        stalled += solution.status is Status.PRECISION
+        if status is not Status.PRECISION or stalled >= verifier.max_stalled:
+            break
+        start = solution.dual
+        if verifier.tightening != 1.0:
+            rule = replace(
+                solver.stopping, violation=solver.stopping.violation * verifier.tightening ** (attempt + 1), gap=None
+            )
+    assert best is not None
+    return verifier.finish(best, status, spent)

@@ -1,0 +1,303 @@
+"""Verification of solutions, and the trained models they become.
+
+A solver's claim of convergence is not trusted: the gradient, or the certificate where the stopping rule is a duality
+gap, is recomputed in double precision. One class per form of model:
+
+    KernelVerifier      f(x) = Σ b_i k(x_i, x) + offset; the violation, or the gap where one is asked for
+    LinearVerifier      f(x) = w · x + offset; the relative gap, from the weights
+    SparseVerifier      the same for the penalty Σ |w_j|
+    AllInOneVerifier    one weight vector per class from a single problem
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from maxmargin._typing import Floats, Indices
+from maxmargin.formulations.formulation import Formulation
+from maxmargin.matrices import NON_FINITE_MESSAGE
+from maxmargin.matrices.features import Features
+from maxmargin.problems import (
+    Certificate,
+    Counters,
+    DualProblem,
+    Solution,
+    Status,
+    certify,
+    certify_sparse,
+    feasible_start,
+)
+from maxmargin.problems.gradient_extremes import gradient_extremes, violation_of
+from maxmargin.solvers import StoppingRule
+from maxmargin.training.trained_model import TrainedLinearModel, TrainedModel
+
+#: Multiplications above which a solution that its solver has audited in double precision is not verified again. At
+#: 10⁸ the verification takes about 0.1 s; half or twice the value only moves where that is paid.
+MAX_VERIFICATION_WORK = 10**8
+
+#: An absolute gap is accepted only where the objective values are no larger than the gap: the optimum may be 0.
+MAX_VALUE_PER_GAP = 1.0
+
+Model = TypeVar("Model", covariant=True)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A solution and the result of its verification.
+
+    Attributes
+    ----------
+    solution : Solution
+    accepted : bool
+        Whether the recomputed values meet the stopping rule.
+    merit : float
+        By which unaccepted solutions are compared; larger is better.
+    evidence : object
+        What the verifier computed, for the trained model.
+    """
+
+    solution: Solution
+    accepted: bool
+    merit: float
+    evidence: Any = None
+
+
+class Verifier(Protocol[Model]):
+    """Verifies solutions of one problem and turns the best one into a trained model."""
+
+    #: How often the problem may be solved, each time from the previous solution.
+    max_attempts: int
+    #: How often a solver may report that it stalled before no further attempt is made.
+    max_stalled: int
+    #: The factor on the violation tolerance after each unaccepted attempt.
+    tightening: float
+
+    def initial(self, start: Floats | None) -> Solution:
+        """Return a valid solution for a fit that was interrupted before the solver returned one."""
+        ...
+
+    def verify(self, solution: Solution) -> Checked:
+        """Recompute what the stopping rule is about."""
+        ...
+
+    def unverified(self, solution: Solution) -> Checked:
+        """Return the solution after an interrupted verification."""
+        ...
+
+    def finish(self, best: Checked, status: Status, counters: Counters) -> Model:
+        """Return the trained model."""
+        ...
+
+
+class KernelVerifier:
+    """Verification in kernel form: the gradient in double precision, unless the solver has audited it itself."""
+
+    max_attempts = 4
+    max_stalled = 4
+    tightening = 1.0
+
+    def __init__(
+        self,
+        problem: DualProblem,
+        samples: Indices,
+        formulation: Formulation,
+        rule: StoppingRule,
+        audited: bool,
+        max_work: float = MAX_VERIFICATION_WORK,
+    ) -> None:
+        self.problem, self.samples, self.formulation, self.rule = problem, samples, formulation, rule
+        self.audited, self.max_work = audited, max_work
+
+    def initial(self, start: Floats | None) -> Solution:
+        """Return the feasible point nearest to the start."""
+        dual = feasible_start(self.problem, start)
+        return Solution(dual, self.problem.gradient(dual), Status.INTERRUPTED, Counters())
+
+    def verify(self, solution: Solution) -> Checked:
+        """Compare the violation, or the gap if the rule has one, with the tolerance."""
+        if solution.status not in (Status.CONVERGED, Status.PRECISION):
+            return self.unverified(solution)
+        model = self._model(solution)
+        if self._trusted(solution):
+            model.release_kernel_values()
+            return Checked(solution, True, np.inf, model)
+        accepted = model.meets_violation(self.rule.violation)
+        if not accepted and self.rule.gap is not None:
+            _ = model.expansion  # by the gradient, as in a fit without a gap tolerance
+            accepted = model.certificate.gap <= self.rule.gap
+        return Checked(solution, accepted, np.inf if accepted else model.dual_value, model)
+
+    def unverified(self, solution: Solution) -> Checked:
+        """Return the solution as the solver left it."""
+        return Checked(solution, False, np.inf, self._model(solution))
+
+    def finish(self, best: Checked, status: Status, counters: Counters) -> TrainedModel:
+        """Return the model; where rounding made the best point worse than the trivial one, the trivial one."""
+        model: TrainedModel = best.evidence
+        if status is Status.PRECISION and not best.accepted:
+            trivial = feasible_start(self.problem)
+            reached, given = certify(self.problem, best.solution.dual), certify(self.problem, trivial)
+            if not (reached.dual >= given.dual and reached.primal <= given.primal):
+                model = self._model(Solution(trivial, self.problem.gradient(trivial), status, counters))
+            else:
+                model = self._model(best.solution)
+            model.release_kernel_values()
+        model.status, model.counters = status, counters
+        return model
+
+    def _model(self, solution: Solution) -> TrainedModel:
+        return TrainedModel(self.problem, solution, self.samples, self.formulation)
+
+    def _violation(self, solution: Solution) -> float:
+        """Return the violation by the gradient of the solver."""
+        if solution.gradient is None:
+            return np.inf
+        extremes = gradient_extremes(self.problem, solution.dual, solution.gradient)
+        return violation_of(extremes, solution.gradient)
+
+    def _trusted(self, solution: Solution) -> bool:
+        """Whether verification would be expensive and the solver has audited the violation in double precision."""
+        if not self.audited or solution.status is not Status.CONVERGED:
+            return False
+        if self.rule.gap is not None and self._violation(solution) > self.rule.violation:
+            return False  # the gap was reached, not the violation
+        work = self.problem.size * int(np.count_nonzero(solution.dual)) * self.problem.matrix.cost
+        return work > self.max_work
+
+
+class LinearVerifier:
+    """Verification in primal form: a few passes over the data give the certificate, whose relative gap decides."""
+
+    max_attempts = 11
+    max_stalled = 2
+    tightening = 0.1
+
+    def __init__(self, problem: DualProblem, samples: Indices, formulation: Formulation, rule: StoppingRule) -> None:
+        self.problem, self.samples, self.formulation, self.rule = problem, samples, formulation, rule
+        self.rows = _features_of(problem)
+
+    def initial(self, start: Floats | None) -> Solution:
+        """Return the feasible point nearest to the start."""
+        dual = feasible_start(self.problem, start)
+        return Solution(dual, self.problem.gradient(dual), Status.INTERRUPTED, Counters())
+
+    def verify(self, solution: Solution) -> Checked:
+        """Compute weights and certificate."""
+        certificate, weights = self._certify(solution)
+        if not np.isfinite(certificate.squared_norm):
+            raise ValueError(NON_FINITE_MESSAGE)
+        return Checked(solution, meets(self.rule, certificate), -certificate.gap, (certificate, weights))
+
+    def unverified(self, solution: Solution) -> Checked:
+        """Verify again: without weights there is no model."""
+        return self.verify(solution)
+
+    def finish(self, best: Checked, status: Status, counters: Counters) -> TrainedLinearModel:
+        """Return the model."""
+        (certificate, weights), dual = best.evidence, best.solution.dual
+        weights, offset = self._function(dual, certificate, weights)
+        return TrainedLinearModel(weights, offset, dual, self.samples, certificate, status, counters)
+
+    def _certify(self, solution: Solution) -> tuple[Certificate, Floats]:
+        own = self.rows.weights(solution.dual)
+        weights = own if solution.weights is None else solution.weights
+        return certify(self.problem, solution.dual, weights, own), weights
+
+    def _function(self, dual: Floats, certificate: Certificate, weights: Floats) -> tuple[Floats, Any]:
+        """Return weights and offset; the last feature is the constant one of a regularised intercept."""
+        offset = self.formulation.expand(self.problem, dual, certificate.offset).offset
+        return weights[:-1], offset + self.rows.constant * float(weights[-1])
+
+
+class SparseVerifier(LinearVerifier):
+    """Verification for the penalty Σ |w_j|. A start is a weight vector, which the dual vector does not determine."""
+
+    max_attempts = 1
+
+    def initial(self, start: Floats | None) -> Solution:
+        """Return the starting weights."""
+        return Solution(np.zeros(self.problem.size), None, Status.INTERRUPTED, Counters(), start)
+
+    def _certify(self, solution: Solution) -> tuple[Certificate, Floats]:
+        weights = np.zeros(self.rows.dimension) if solution.weights is None else solution.weights
+        certificate = certify_sparse(self.problem, solution.dual, weights)
+        if not np.isfinite(certificate.primal):
+            raise ValueError(NON_FINITE_MESSAGE)
+        return certificate, weights
+
+
+class AllInOneVerifier(LinearVerifier):
+    """Verification of a problem with one weight vector per class, of the features `rows`."""
+
+    def __init__(
+        self, problem: DualProblem, samples: Indices, formulation: Formulation, rule: StoppingRule, rows: Features
+    ) -> None:
+        self.problem, self.samples, self.formulation, self.rule, self.rows = problem, samples, formulation, rule, rows
+
+    def _certify(self, solution: Solution) -> tuple[Certificate, Floats]:
+        certificate = certify(self.problem, solution.dual)
+        columns = self.formulation.expand(self.problem, solution.dual, certificate.offset).coefficients
+        return certificate, np.array([self.rows.weights(column)[:-1] for column in columns.T])
+
+    def _function(self, dual: Floats, certificate: Certificate, weights: Floats) -> tuple[Floats, Any]:
+        return weights, self.formulation.expand(self.problem, dual, certificate.offset).offset
+
+
+@dataclass(frozen=True)
+class LinearForm(Generic[Model]):
+    """How linear models of one penalty are verified and warm-started.
+
+    Attributes
+    ----------
+    verifier : type of Verifier
+    start : callable
+        From a trained model and a mask of variables held at 0 to the start of another fit.
+    place_start : callable
+        From a problem and such a start to the start that its solver takes, None if it does not fit.
+    """
+
+    verifier: Callable[[DualProblem, Indices, Formulation, StoppingRule], LinearVerifier]
+    start: Callable[[TrainedLinearModel, Any], Floats]
+    place_start: Callable[[DualProblem, Floats], Floats | None]
+
+
+def _sparse_start(problem: DualProblem, start: Floats) -> Floats | None:
+    """Return weights and intercept as the weights of the features of the problem; None if there are other features."""
+    rows = _features_of(problem)
+    last = float(start[-1]) / rows.constant if rows.constant else 0.0
+    return np.append(start[:-1], last) if len(start) == rows.dimension else None
+
+
+#: The forms by the penalty of the solver.
+LINEAR_FORMS: dict[str, LinearForm[Any]] = {
+    "l2": LinearForm(LinearVerifier, lambda model, held: np.where(held, 0.0, model.dual), lambda problem, start: start),
+    "l1": LinearForm(SparseVerifier, lambda model, held: np.append(model.weights, model.offset), _sparse_start),
+}
+
+
+def penalty_of(solver: Any) -> str:
+    """Return the penalty that a solver is for."""
+    penalty: str = getattr(solver, "penalty", "l2")
+    return penalty
+
+
+def meets(rule: StoppingRule, certificate: Certificate) -> bool:
+    """Whether the gap is small enough or, for a rule without a gap, the violation."""
+    if rule.gap is None and rule.relative_gap is None:
+        return certificate.violation <= rule.violation
+    if not np.isfinite(certificate.primal):
+        return False
+    size = max(abs(certificate.primal), abs(certificate.dual))
+    close = rule.gap is not None and certificate.gap <= rule.gap and size <= MAX_VALUE_PER_GAP * rule.gap
+    return close or (rule.relative_gap is not None and certificate.relative_gap <= rule.relative_gap)
+
+
+def _features_of(problem: DualProblem) -> Features:
+    rows = problem.matrix.features()
+    if rows is None:
+        raise ValueError("a linear model needs a matrix that is a product of features")
+    return rows
