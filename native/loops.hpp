@@ -112,10 +112,11 @@ template <class Value> struct RowStore {
 
 enum class Rule : int { most_violating_pair = 0, second_order = 1, maximum_gain = 2 };
 
-// The largest gradient that may grow and the smallest that may fall, and where they are.
-struct Extreme {
-  double high, low;
-  std::int64_t high_at, low_at;
+// The largest gradient of the variables of a group that can increase, the smallest of those that can decrease, and
+// their positions, −1 for none.
+struct GradientExtremes {
+  double highest, lowest;
+  std::int64_t highest_at, lowest_at;
 };
 
 // What a selection rule remembers between two calls.
@@ -124,7 +125,7 @@ struct SelectionMemory {
   std::int64_t previous_up, previous_down;  // the last pair that moved
   std::int64_t pending_up, pending_down;    // chosen, but its rows were not at hand: taken up again
   double pending_violation;
-  Extreme* extremes;  // room for one more than there are groups
+  GradientExtremes* extremes;  // room for one more than there are groups
 };
 
 enum class Reason : int { optimal = 0, needs_row = 1, paused = 2, unbounded = 3, precision = 4 };
@@ -334,8 +335,8 @@ struct SolverLoops {
   // Second order, one group or none; `row` of the outcome counts requests for rows.
   Outcome (*whole_problem)(DualState&, const WholeTask&, double tolerance, std::int64_t max_steps);
   // Of the active variables; `extremes` has room for one more than there are groups.
-  void (*violations)(const DualState&, Extreme* extremes, double* up, double* down);
-  void (*can_matter)(const DualState&, Extreme* extremes, bool* keep);
+  void (*violations)(const DualState&, GradientExtremes* extremes, double* up, double* down);
+  void (*can_matter)(const DualState&, GradientExtremes* extremes, bool* keep);
   double (*solve_free)(const FreeTask&);  // returns how many multiplications that took
   Outcome (*online)(const OnlineArrays&, RowStore<double>&, const Arrivals&, Rule, OnlineProgress&, double tolerance,
                     double max_seconds);

@@ -30,11 +30,12 @@ MAXMARGIN_INLINE void note_directions(const DualState& s, const Directions& d, s
   d.fall[k] = can_decrease(s, k) ? 0.0 : kInfinity;
 }
 
-// gradient −= step · (row_up − row_down) if Change; then the largest gradient that may grow, with its place, and the
-// smallest that may fall.
+// gradient −= step · (row_up − row_down) if Change; then the extremes of the gradient, as find_extremes computes them.
+// The two are one loop because memory limits its speed: apart they would read the gradient twice. Masks that are added
+// to it take the place of the bounds, which would be two more arrays to read.
 template <bool Change>
-inline Extreme change_and_find_ends(const DualState& s, const Directions& d, const float* row_up, const float* row_down,
-                                    double step) {
+inline GradientExtremes change_and_find_ends(const DualState& s, const Directions& d, const float* row_up,
+                                             const float* row_down, double step) {
   LaneMaximum highs{spread(-kInfinity), IndexLanes{} - 1};
   Lanes lows = spread(kInfinity);
   IndexLanes here = counting();
@@ -49,17 +50,17 @@ inline Extreme change_and_find_ends(const DualState& s, const Directions& d, con
     highs.see(up, here);
     lows = down < lows ? down : lows;
   }
-  Extreme e{-kInfinity, kInfinity, -1, -1};
-  highs.reduce(e.high, e.high_at);
-  for (int l = 0; l < kLanes; ++l) e.low = smaller(e.low, lows[l]);
+  GradientExtremes e{-kInfinity, kInfinity, -1, -1};
+  highs.reduce(e.highest, e.highest_at);
+  for (int l = 0; l < kLanes; ++l) e.lowest = smaller(e.lowest, lows[l]);
   for (; k < s.active; ++k) {
     if constexpr (Change) s.gradient[k] -= step * (static_cast<double>(row_up[k]) - static_cast<double>(row_down[k]));
     const double up = s.gradient[k] + d.grow[k];
-    if (up > e.high) {
-      e.high = up;
-      e.high_at = k;
+    if (up > e.highest) {
+      e.highest = up;
+      e.highest_at = k;
     }
-    e.low = smaller(e.low, s.gradient[k] + d.fall[k]);
+    e.lowest = smaller(e.lowest, s.gradient[k] + d.fall[k]);
   }
   return e;
 }
@@ -124,9 +125,9 @@ inline Outcome run_one_group(DualState& s, RowStore<float>& rows, const Directio
     d.bend[k] = static_cast<float>(s.diagonal[k]);
   }
   Outcome out;
-  Extreme ends = change_and_find_ends<false>(s, d, nullptr, nullptr, 0.0);
+  GradientExtremes ends = change_and_find_ends<false>(s, d, nullptr, nullptr, 0.0);
   for (;;) {
-    out.violation = ends.high - ends.low;
+    out.violation = ends.highest - ends.lowest;
     if (std::isnan(out.violation)) {
       out.reason = Reason::precision;
       return out;
@@ -138,7 +139,7 @@ inline Outcome run_one_group(DualState& s, RowStore<float>& rows, const Directio
     if (out.steps >= max_steps) return out;
     if (out.steps % 16 == 15 && std::chrono::duration<double>(Clock::now() - start).count() > max_seconds) return out;
 
-    const std::int64_t up = ends.high_at;
+    const std::int64_t up = ends.highest_at;
     const float* row_up = find(rows, up, s.active);
     if (!row_up) return need(out, up);
     const std::int64_t down = best_partner(s, d, up, row_up);

@@ -160,14 +160,14 @@ template <class Value> class OnlineMachine {
       violates = (can_increase(s, k) && g > tolerance) || (can_decrease(s, k) && -g > tolerance);
       (g > 0.0 ? up : down) = k;
     } else {
-      const Extreme ends = extremes_of_one_group(s);
-      const double as_up = can_increase(s, k) ? s.gradient[k] - ends.low : 0.0;
-      const double as_down = can_decrease(s, k) ? ends.high - s.gradient[k] : 0.0;
+      const GradientExtremes ends = extremes();
+      const double as_up = can_increase(s, k) ? s.gradient[k] - ends.lowest : 0.0;
+      const double as_down = can_decrease(s, k) ? ends.highest - s.gradient[k] : 0.0;
       violates = as_up > tolerance || as_down > tolerance;
-      partners = can_increase(s, k) ? ends.low < kInfinity : ends.high > -kInfinity;
+      partners = can_increase(s, k) ? ends.lowest < kInfinity : ends.highest > -kInfinity;
       if (violates && rule == Rule::most_violating_pair) {
-        up = as_up >= as_down ? k : ends.high_at;
-        down = as_up >= as_down ? ends.low_at : k;
+        up = as_up >= as_down ? k : ends.highest_at;
+        down = as_up >= as_down ? ends.lowest_at : k;
       } else if (violates) {
         double best = -kInfinity;
         if (can_increase(s, k)) {
@@ -191,7 +191,7 @@ template <class Value> class OnlineMachine {
   }
 
   bool reprocess() {
-    Extreme extremes[2];
+    GradientExtremes extremes[2];
     SelectionMemory nothing{rule, -1, -1, -1, -1, 0.0, extremes};
     const Choice choice = select(s, rows, nothing);
     out.violation = choice.violation > 0.0 ? choice.violation : 0.0;
@@ -204,14 +204,20 @@ template <class Value> class OnlineMachine {
   bool step(std::int64_t up, std::int64_t down) {
     if (!pair_step(s, rows, up, down, out)) return out.reason == Reason::precision;
     if (!m.selective) return true;
-    const Extreme ends = m.grouped ? extremes_of_one_group(s) : Extreme{0.0, 0.0, -1, -1};
+    const GradientExtremes ends = m.grouped ? extremes() : GradientExtremes{0.0, 0.0, -1, -1};
     for (std::int64_t k = 0; k < at.length; ++k) {
-      const bool useful = m.dual[k] != 0.0 || (m.upper[k] > 0.0 && m.gradient[k] > ends.low) ||
-                          (m.lower[k] < 0.0 && m.gradient[k] < ends.high);
+      const bool useful = m.dual[k] != 0.0 || (m.upper[k] > 0.0 && m.gradient[k] > ends.lowest) ||
+                          (m.lower[k] < 0.0 && m.gradient[k] < ends.highest);
       m.lower[k] = useful ? m.lower[k] : 0.0;
       m.upper[k] = useful ? m.upper[k] : 0.0;
     }
     return true;
+  }
+
+  GradientExtremes extremes() const {
+    GradientExtremes of_groups[2];
+    find_extremes(s, of_groups);
+    return of_groups[0];
   }
 
   std::int64_t waiting() const {

@@ -96,7 +96,7 @@ PairwiseResult pairwise_steps(const BoxProblem& problem, const PairwiseState& ar
                          cache.clock,
                          0};
     nb::gil_scoped_release unlocked;
-    std::vector<Extreme> extremes(groups + 1);
+    std::vector<GradientExtremes> extremes(groups + 1);
     SelectionMemory memory{
         static_cast<Rule>(selection.rule), m[0], m[1], m[2], m[3], selection.violation, extremes.data()};
     const Outcome out = run_pairwise(state, rows, memory, limits);
@@ -148,7 +148,7 @@ void kkt_violations(const BoxProblem& problem, Vector<const double> dual, Vector
       .writes("increasing", increasing)
       .writes("decreasing", decreasing)
       .require_disjoint();
-  std::vector<Extreme> extremes(problem.groups + 1);
+  std::vector<GradientExtremes> extremes(problem.groups + 1);
   level.solvers->violations(state, extremes.data(), increasing.data(), decreasing.data());
 }
 
@@ -158,7 +158,7 @@ void can_be_selected(const BoxProblem& problem, Vector<const double> dual, Vecto
   const DualState state = criterion_of(problem, dual, gradient);
   require_length(problem.size(), "the output has the wrong length", keep);
   Memory().of(problem).reads("dual", dual).reads("gradient", gradient).writes("keep", keep).require_disjoint();
-  std::vector<Extreme> extremes(problem.groups + 1);
+  std::vector<GradientExtremes> extremes(problem.groups + 1);
   level.solvers->can_matter(state, extremes.data(), keep.data());
 }
 

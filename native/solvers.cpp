@@ -26,7 +26,7 @@ static double solve_free_variables(const FreeTask& task) { return FreeEquations(
 
 extern const SolverLoops solvers;
 const SolverLoops solvers = {run_pairwise<double>, run_pairwise<float>, one_group,
-                             whole_problem,        find_violations,     find_unsettled,
+                             whole_problem,        find_violations,     find_selectable,
                              solve_free_variables, run_online<double>,  run_online<float>};
 
 }  // namespace maxmargin::MAXMARGIN_LEVEL

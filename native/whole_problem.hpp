@@ -134,7 +134,7 @@ class WholeProblem {
   DualState& s_;
   const EquationRoom& room_;
   RowStore<double> rows_;
-  Extreme extremes_[2];
+  GradientExtremes extremes_[2];
   SelectionMemory memory_;
   std::int64_t steps_ = 0, gathered_ = 0;
 };

@@ -11,8 +11,8 @@
 
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
+#include "gradient_extremes.hpp"
 #include "lanes.hpp"
 #include "loops.hpp"
 
@@ -25,11 +25,8 @@ struct Choice {
   std::int64_t missing = -1;  // a row the rule needs and does not have
 };
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kTinyCurvature = 1e-12;  // stands in for zero or negative curvature when gains are compared
 
-inline bool can_increase(const DualState& s, std::int64_t k) { return s.dual[k] < s.upper[k]; }
-inline bool can_decrease(const DualState& s, std::int64_t k) { return s.dual[k] > s.lower[k]; }
 inline double room_up(const DualState& s, std::int64_t k) { return s.upper[k] - s.dual[k]; }
 inline double room_down(const DualState& s, std::int64_t k) { return s.dual[k] - s.lower[k]; }
 
@@ -38,86 +35,6 @@ template <class Value>
 inline const Value* find(const RowStore<Value>& rows, std::int64_t position, std::int64_t needed) {
   const std::int64_t s = rows.slot[position];
   return s >= 0 && rows.length[s] >= needed ? rows.storage + s * rows.stride : nullptr;
-}
-
-// The largest gradient that may grow and the smallest that may fall, when all variables are in one group.
-inline Extreme extremes_of_one_group(const DualState& s) {
-  LaneMaximum high{spread(-kInfinity), IndexLanes{} - 1}, low = high;
-  IndexLanes here = counting();
-  std::int64_t k = 0;
-  for (; k + kLanes <= s.active; k += kLanes, here += kLanes) {
-    const Lanes g = load(s.gradient + k), b = load(s.dual + k);
-    high.see(g, b < load(s.upper + k), here);
-    low.see(-g, b > load(s.lower + k), here);
-  }
-  Extreme e{-kInfinity, -kInfinity, -1, -1};
-  high.reduce(e.high, e.high_at);
-  low.reduce(e.low, e.low_at);
-  e.low = -e.low;
-  for (; k < s.active; ++k) {
-    const double g = s.gradient[k];
-    if (g > e.high && can_increase(s, k)) {
-      e.high = g;
-      e.high_at = k;
-    }
-    if (g < e.low && can_decrease(s, k)) {
-      e.low = g;
-      e.low_at = k;
-    }
-  }
-  return e;
-}
-
-// The same for many groups. Variables in no group come last: for them the other end of the interval is 0.
-inline void extremes_of_groups(const DualState& s, Extreme* extremes) {
-  for (std::int32_t g = 0; g <= s.groups; ++g) extremes[g] = Extreme{-kInfinity, kInfinity, -1, -1};
-  for (std::int64_t k = 0; k < s.active; ++k) {
-    Extreme& e = extremes[s.group[k] < 0 ? s.groups : s.group[k]];
-    const double g = s.gradient[k];
-    if (g > e.high && can_increase(s, k)) {
-      e.high = g;
-      e.high_at = k;
-    }
-    if (g < e.low && can_decrease(s, k)) {
-      e.low = g;
-      e.low_at = k;
-    }
-  }
-}
-
-// Either of the two.
-inline void find_extremes(const DualState& s, Extreme* extremes) {
-  if (s.groups == 1 && s.singles == 0)
-    extremes[0] = extremes_of_one_group(s);
-  else
-    extremes_of_groups(s, extremes);
-}
-
-// By how much each variable violates optimality when it grows, and when it falls; −∞ if it cannot. A variable in no
-// group moves alone.
-inline void find_violations(const DualState& s, Extreme* extremes, double* up, double* down) {
-  find_extremes(s, extremes);
-  if (s.singles) extremes[s.groups] = Extreme{0.0, 0.0, -1, -1};
-  for (std::int64_t k = 0; k < s.active; ++k) {
-    const Extreme& e = extremes[s.group[k] < 0 ? s.groups : s.group[k]];
-    up[k] = can_increase(s, k) ? s.gradient[k] - e.low : -kInfinity;
-    down[k] = can_decrease(s, k) ? e.high - s.gradient[k] : -kInfinity;
-  }
-}
-
-// Which variables do not rest on a bound beyond both ends of the violation of their group, where they cannot be chosen.
-inline void find_unsettled(const DualState& s, Extreme* extremes, bool* keep) {
-  find_extremes(s, extremes);
-  if (s.singles) {
-    Extreme& e = extremes[s.groups];
-    e.high = larger(e.high, 0.0);
-    e.low = smaller(e.low, 0.0);
-  }
-  for (std::int64_t k = 0; k < s.active; ++k) {
-    const Extreme& e = extremes[s.group[k] < 0 ? s.groups : s.group[k]];
-    const bool up = can_increase(s, k), down = can_decrease(s, k);
-    keep[k] = (up || !(s.gradient[k] > e.high)) && (down || !(s.gradient[k] < e.low)) && (up || down);
-  }
 }
 
 template <class Value> inline double curvature(const DualState& s, std::int64_t i, std::int64_t j, const Value* row_i) {
@@ -243,23 +160,22 @@ inline bool select_around_previous(const DualState& s, const RowStore<Value>& ro
 
 template <class Value> inline Choice select(const DualState& s, const RowStore<Value>& rows, SelectionMemory& m) {
   Choice choice;
-  Extreme worst;
+  find_extremes(s, m.extremes);
+  GradientExtremes worst = m.extremes[0];
   bool single = false;
-  const bool one_group = s.groups == 1 && s.singles == 0;  // every classifier with a bias
+  const bool one_group = has_one_group(s);  // every classifier with a bias
   if (one_group) {
-    worst = extremes_of_one_group(s);
-    choice.violation = worst.high - worst.low;
+    choice.violation = worst.highest - worst.lowest;
   } else {
-    extremes_of_groups(s, m.extremes);
     choice.violation = -kInfinity;
     for (std::int32_t g = 0; g <= s.groups; ++g) {
-      const Extreme& e = m.extremes[g];
-      const bool free = g == s.groups;
-      const double violation = free ? larger(e.high, -e.low) : e.high - e.low;
+      const GradientExtremes& e = m.extremes[g];
+      const bool ungrouped = g == s.groups;
+      const double violation = ungrouped ? larger(e.highest, -e.lowest) : e.highest - e.lowest;
       if (violation > choice.violation) {
         choice.violation = violation;
         worst = e;
-        single = free;
+        single = ungrouped;
       }
     }
   }
@@ -268,18 +184,19 @@ template <class Value> inline Choice select(const DualState& s, const RowStore<V
     choose_single(s, m.rule, choice);
     return choice;
   }
-  if (m.rule == Rule::maximum_gain && select_around_previous(s, rows, m, s.group[worst.high_at], choice)) return choice;
+  if (m.rule == Rule::maximum_gain && select_around_previous(s, rows, m, s.group[worst.highest_at], choice))
+    return choice;
   if (m.rule == Rule::most_violating_pair) {
-    choice.up = worst.high_at;
-    choice.down = worst.low_at;
+    choice.up = worst.highest_at;
+    choice.down = worst.lowest_at;
     return choice;
   }
-  const Value* row = find(rows, worst.high_at, s.active);
+  const Value* row = find(rows, worst.highest_at, s.active);
   if (!row) {
-    choice.missing = worst.high_at;
+    choice.missing = worst.highest_at;
     return choice;
   }
-  choice.up = worst.high_at;
+  choice.up = worst.highest_at;
   choice.down = one_group ? second_order_partner(s, choice.up, row) : second_order_partner_in_group(s, choice.up, row);
   return choice;
 }

@@ -304,7 +304,7 @@ std::vector<double> solve(const SolverLoops& loops, std::int64_t n, Rule rule, i
                   groups,
                   groups == 0 ? n : 0};
   RowStore<double> rows{storage.data(), n, slot.data(), length.data(), last_use.data(), 0, 0};
-  std::vector<Extreme> extremes(groups + 1);
+  std::vector<GradientExtremes> extremes(groups + 1);
   SelectionMemory memory{rule, -1, -1, -1, -1, 0.0, extremes.data()};
   steps = 0;
   for (int round = 0; round < 1000000; ++round) {
@@ -363,7 +363,7 @@ void test_unbounded_single() {
       std::int64_t last_use[2] = {0, 0};
       DualState state{dual, gradient, lower, upper, zero, zero, group, nullptr, 1, 1, 0, 1};
       RowStore<double> rows{row, 1, slot, length, last_use, 0, 0};
-      Extreme extremes[1];
+      GradientExtremes extremes[1];
       SelectionMemory memory{static_cast<Rule>(rule), -1, -1, -1, -1, 0.0, extremes};
       check(level.solvers->pairwise(state, rows, memory, 1e-3, 10, 1.0).reason == Reason::unbounded,
             "an open flat box");
