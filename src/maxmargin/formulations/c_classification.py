@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.formulations.formulation import KernelExpansion, bias_constraint
+from maxmargin.formulations.formulation import KernelExpansion, bias_constraint, bias_of, margin_of, support_partition
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
 
@@ -37,7 +37,7 @@ def box(signs: Floats, costs: Floats) -> tuple[Floats, Floats, Floats]:
 
 def expand(problem: DualProblem, dual: Floats, offset: Floats) -> KernelExpansion:
     """Return the decision function."""
-    return KernelExpansion(dual, float(offset[0]) if problem.groups else 0.0)
+    return KernelExpansion(dual, bias_of(problem, offset))
 
 
 def pose_hulls(problem: DualProblem) -> DualProblem:
@@ -92,18 +92,16 @@ class MarginGeometry:
 
 def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices) -> MarginGeometry:
     """Return the geometry of a solution of the problem that `pose` made of the training rows `samples`."""
-    at_cost = (dual != 0) & ((dual == problem.lower) | (dual == problem.upper))
-    norm = np.sqrt(max(certificate.squared_norm, 0.0))
-    bias = problem.groups == 1
-    interval = certificate.offset_interval[0] if bias else np.zeros(2)
+    free, bounded, non_support = support_partition(problem, dual, samples)
+    interval = certificate.offset_interval[0] if problem.groups else np.zeros(2)
     return MarginGeometry(
-        margin=float(1.0 / norm) if norm > 0 else float("inf"),
+        margin=margin_of(certificate.squared_norm),
         squared_norm=certificate.squared_norm,
-        offset=float(certificate.offset[0]) if bias else 0.0,
+        offset=bias_of(problem, certificate.offset),
         offset_interval=(float(interval[0]), float(interval[1])),
-        free=samples[(dual != 0) & ~at_cost],
-        bounded=samples[at_cost],
-        non_support=samples[dual == 0],
+        free=free,
+        bounded=bounded,
+        non_support=non_support,
         samples=samples,
         slack=np.maximum(0.0, problem.linear * certificate.slack),
     )

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.formulations.formulation import KernelExpansion
+from maxmargin.formulations.formulation import KernelExpansion, support_partition
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
 
@@ -66,13 +66,13 @@ class BallGeometry:
 def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices) -> BallGeometry:
     """Read the ball off a solution of the problem that `pose` made of the training rows `samples`."""
     squared_radius = 2.0 * float(certificate.offset[0]) + certificate.squared_norm
-    at_cost = (dual != 0) & (dual == problem.upper)
+    edge, outside, inside = support_partition(problem, dual, samples)
     return BallGeometry(
         radius=float(np.sqrt(max(0.0, squared_radius))),
         squared_norm=certificate.squared_norm,
-        edge=samples[(dual != 0) & ~at_cost],
-        outside=samples[at_cost],
-        inside=samples[dual == 0],
+        edge=edge,
+        outside=outside,
+        inside=inside,
         samples=samples,
         squared_distance=2.0 * certificate.slack + squared_radius,
     )

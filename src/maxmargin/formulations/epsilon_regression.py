@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.formulations.formulation import KernelExpansion, bias_constraint, signed
+from maxmargin.formulations.formulation import KernelExpansion, bias_constraint, bias_of, signed
 from maxmargin.matrices.repeated_matrix import RepeatedMatrix
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
@@ -42,7 +42,7 @@ def doubled_matrix(matrix: SymmetricMatrix) -> RepeatedMatrix:
 
 def expand(problem: DualProblem, dual: Floats, offset: Floats) -> KernelExpansion:
     """Return the regression function."""
-    return KernelExpansion(combine_sides(dual), float(offset[0]) if problem.groups else 0.0)
+    return KernelExpansion(combine_sides(dual), bias_of(problem, offset))
 
 
 def combine_sides(dual: Floats) -> Floats:
@@ -84,7 +84,7 @@ class TubeGeometry:
 def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices) -> TubeGeometry:
     """Return the geometry of a solution of the problem that `pose` made of the training rows `samples`."""
     low, high = problem.linear[: len(samples)], problem.linear[len(samples) :]
-    offset = float(certificate.offset[0]) if problem.groups else 0.0
+    offset = bias_of(problem, certificate.offset)
     return tube(problem, dual, certificate, samples, 0.5 * float((high - low).mean()), offset)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, TypedDict
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -30,18 +30,28 @@ class Formulation(Protocol):
         ...
 
 
-class BiasConstraint(TypedDict):
-    """The arrays of a dual problem for an unregularised bias: one group of total 0, or no group."""
+def bias_constraint(size: int, fit_intercept: bool) -> dict[str, Any]:
+    """Return the arguments `group` and `total` of a dual problem for one constraint Σ b_i = 0, or none."""
+    groups = 1 if fit_intercept else 0
+    return {"group": np.full(size, groups - 1, dtype=np.int32), "total": np.zeros(groups)}
 
-    group: np.ndarray
-    total: Floats
+
+def support_partition(problem: DualProblem, dual: Floats, samples: Indices) -> tuple[Indices, Indices, Indices]:
+    """Return the free support vectors, the bounded support vectors and the other samples."""
+    support = dual != 0
+    bounded = support & ((dual == problem.lower) | (dual == problem.upper))
+    return samples[support & ~bounded], samples[bounded], samples[~support]
 
 
-def bias_constraint(size: int, fit_intercept: bool) -> BiasConstraint:
-    """Return group and total of `size` variables with one equality constraint Σ b_i = 0, or without."""
-    return BiasConstraint(
-        group=np.full(size, 0 if fit_intercept else -1, dtype=np.int32), total=np.zeros(1 if fit_intercept else 0)
-    )
+def margin_of(squared_norm: float) -> float:
+    """Return 1/‖w‖, infinite for w = 0."""
+    norm = np.sqrt(max(squared_norm, 0.0))
+    return float(1.0 / norm) if norm > 0 else float("inf")
+
+
+def bias_of(problem: DualProblem, offset: Floats) -> float:
+    """Return the bias of a problem with at most one group: its offset, 0 without a group."""
+    return float(offset[0]) if problem.groups else 0.0
 
 
 def signed(problem: DualProblem, values: Floats) -> Floats:

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from maxmargin._typing import Floats, Indices
+from maxmargin.formulations.formulation import bias_of, margin_of
 from maxmargin.formulations.least_squares_regression import expand, pose
 from maxmargin.problems import Certificate, DualProblem
 
@@ -47,11 +46,10 @@ class ScatterGeometry:
 
 def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices) -> ScatterGeometry:
     """Return the geometry of a solution of the problem that `pose` made of the training rows `samples`."""
-    norm = np.sqrt(max(certificate.squared_norm, 0.0))
     return ScatterGeometry(
-        margin=float(1.0 / norm) if norm > 0 else float("inf"),
+        margin=margin_of(certificate.squared_norm),
         squared_norm=certificate.squared_norm,
-        offset=float(certificate.offset[0]) if problem.groups else 0.0,
+        offset=bias_of(problem, certificate.offset),
         samples=samples,
         slack=problem.linear * certificate.slack,
     )

@@ -15,7 +15,7 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.c_classification import expand
-from maxmargin.formulations.formulation import bias_constraint
+from maxmargin.formulations.formulation import bias_constraint, bias_of
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
 
@@ -61,7 +61,7 @@ def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: 
     """Return the geometry of a solution of the problem that `pose` made of the training rows `samples`."""
     return ErrorGeometry(
         squared_norm=certificate.squared_norm,
-        offset=float(certificate.offset[0]) if problem.groups else 0.0,
+        offset=bias_of(problem, certificate.offset),
         samples=samples,
         error=certificate.slack,
     )

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.formulations.formulation import KernelExpansion, mean_offset, signed
+from maxmargin.formulations.formulation import KernelExpansion, mean_offset, signed, support_partition
 from maxmargin.matrices.signed_matrix import SignedMatrix
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
@@ -101,7 +101,7 @@ class NuGeometry:
 def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices) -> NuGeometry:
     """Return the geometry of a solution of the problem that `pose` made of the training rows `samples`."""
     edge = _margin(certificate.offset)
-    at_cost = (dual != 0) & ((dual == problem.lower) | (dual == problem.upper))
+    free, bounded, non_support = support_partition(problem, dual, samples)
     norm = np.sqrt(max(certificate.squared_norm, 0.0)) / edge
     # With two groups, slack = −w·Φ(x) − ρ with ρ = b − y r, so y · slack = r − y f.
     signs = np.where(problem.group > 0, 1.0, -1.0) if problem.groups == 2 else 1.0
@@ -110,9 +110,9 @@ def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: 
         cost=1.0 / edge,
         squared_norm=certificate.squared_norm / edge**2,
         offset=mean_offset(certificate.offset) / edge,
-        free=samples[(dual != 0) & ~at_cost],
-        bounded=samples[at_cost],
-        non_support=samples[dual == 0],
+        free=free,
+        bounded=bounded,
+        non_support=non_support,
         samples=samples,
         slack=np.maximum(0.0, signs * certificate.slack / edge),
     )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.formulations.formulation import KernelExpansion
+from maxmargin.formulations.formulation import KernelExpansion, support_partition
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
 
@@ -67,16 +67,16 @@ class NoveltyGeometry:
 
 def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices) -> NoveltyGeometry:
     """Return the geometry of a solution of the problem that `pose` made of the training rows `samples`."""
-    at_cost = (dual != 0) & (dual == problem.upper)
+    edge, outside, inside = support_partition(problem, dual, samples)
     norm = np.sqrt(max(certificate.squared_norm, 0.0))
     offset = float(certificate.offset[0])
     return NoveltyGeometry(
         distance=float(-offset / norm) if norm > 0 else 0.0,
         squared_norm=certificate.squared_norm,
         offset=offset,
-        edge=samples[(dual != 0) & ~at_cost],
-        outside=samples[at_cost],
-        inside=samples[dual == 0],
+        edge=edge,
+        outside=outside,
+        inside=inside,
         samples=samples,
         slack=np.maximum(0.0, certificate.slack),
     )

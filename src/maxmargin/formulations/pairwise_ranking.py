@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.formulations.formulation import KernelExpansion
+from maxmargin.formulations.formulation import KernelExpansion, margin_of, support_partition
 from maxmargin.matrices.difference_matrix import DifferenceMatrix
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
@@ -97,16 +97,15 @@ class RankGeometry:
 def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices) -> RankGeometry:
     """Return the geometry of a solution of the problem that `pose` made of the training rows `samples`."""
     matrix = _difference_matrix(problem)
-    norm = np.sqrt(max(certificate.squared_norm, 0.0))
-    at_cost = (dual != 0) & (dual == problem.upper)
+    free, bounded, non_support = support_partition(problem, dual, np.arange(problem.size))
     return RankGeometry(
-        margin=float(1.0 / norm) if norm > 0 else float("inf"),
+        margin=margin_of(certificate.squared_norm),
         squared_norm=certificate.squared_norm,
         pairs=np.column_stack([samples[matrix.first], samples[matrix.second]]),
         slack=np.maximum(0.0, certificate.slack),
-        free=np.flatnonzero((dual != 0) & ~at_cost),
-        bounded=np.flatnonzero(at_cost),
-        non_support=np.flatnonzero(dual == 0),
+        free=free,
+        bounded=bounded,
+        non_support=non_support,
         samples=samples,
     )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.c_classification import expand
-from maxmargin.formulations.formulation import bias_constraint
+from maxmargin.formulations.formulation import bias_constraint, bias_of
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
 
@@ -64,7 +64,7 @@ def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: 
     above, below = dual == problem.upper, dual == problem.lower
     return QuantileGeometry(
         squared_norm=certificate.squared_norm,
-        offset=float(certificate.offset[0]) if problem.groups else 0.0,
+        offset=bias_of(problem, certificate.offset),
         above=samples[above],
         below=samples[below],
         on=samples[~above & ~below],

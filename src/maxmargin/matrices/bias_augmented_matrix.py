@@ -11,13 +11,14 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices, Singles
 from maxmargin.matrices.features import Features
-from maxmargin.matrices.symmetric_matrix import Float32Columns, WrappedMatrix
+from maxmargin.matrices.symmetric_matrix import Float32Columns, SymmetricMatrix, WrappedMatrix
 
 
 @dataclass(frozen=True)
 class BiasAugmentedMatrix(WrappedMatrix):
     """The matrix `base` with `constant` added to every value."""
 
+    base: SymmetricMatrix
     constant: float = 1.0
 
     def in_memory(self) -> Floats | None:

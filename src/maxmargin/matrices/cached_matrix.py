@@ -12,10 +12,16 @@ import numpy as np
 from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.numerics import check_finite
-from maxmargin.matrices.symmetric_matrix import CastColumns, Float32Columns, SymmetricMatrix, product_by_blocks
+from maxmargin.matrices.symmetric_matrix import (
+    CastColumns,
+    Float32Columns,
+    SymmetricMatrix,
+    WrappedMatrix,
+    product_by_blocks,
+)
 
 
-class CachedMatrix:
+class CachedMatrix(WrappedMatrix):
     """A least-recently-used cache of matrix rows, in working order.
 
     Parameters
@@ -34,7 +40,7 @@ class CachedMatrix:
     """
 
     def __init__(self, matrix: SymmetricMatrix, budget: int) -> None:
-        self.matrix = matrix
+        self.base = matrix
         self.order: Indices = np.arange(matrix.size)
         slots = min(max(2, budget // (8 * matrix.size)), max(2, matrix.size))
         # A matrix that is in memory already is read in place; untouched pages of an empty array take no memory.
@@ -62,26 +68,8 @@ class CachedMatrix:
         """The number of rows that fit before one must be evicted."""
         return len(self.storage) - self._used
 
-    @property
-    def size(self) -> int:
-        return self.matrix.size
-
-    @property
-    def rows_per_request(self) -> int:
-        return self.matrix.rows_per_request
-
-    @property
-    def cost(self) -> int:
-        return self.matrix.cost
-
-    def checksum(self) -> int:
-        return self.matrix.checksum()
-
-    def in_memory(self) -> Floats | None:
-        return None
-
     def diagonal(self) -> Floats:
-        return self.matrix.diagonal()[self.order]
+        return self.base.diagonal()[self.order]
 
     def rows(self, indices: Indices) -> Floats:
         out = np.empty((len(indices), self.size))
@@ -101,10 +89,10 @@ class CachedMatrix:
         return self.take(np.arange(self.size))
 
     def take(self, indices: Indices) -> SymmetricMatrix:
-        return self.matrix.take(self.order[indices])
+        return self.base.take(self.order[indices])
 
     def features(self) -> Features | None:
-        rows = self.matrix.features()
+        rows = self.base.features()
         return None if rows is None else rows.take(self.order)
 
     def float32_columns(self, columns: Indices) -> Float32Columns:
@@ -187,7 +175,7 @@ class CachedMatrix:
         self.slot[positions] = np.arange(slots.start, slots.stop)
 
     def _compute(self, rows: Indices, columns: Indices) -> Floats:
-        values = self.matrix.block(rows, columns)
+        values = self.base.block(rows, columns)
         self.evaluations += values.size
         check_finite(values)
         return values

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._typing import Floats, Indices, Singles
-from maxmargin.matrices.symmetric_matrix import TABLE_BYTES, Float32Columns, WrappedMatrix
+from maxmargin.matrices.symmetric_matrix import TABLE_BYTES, Float32Columns, SymmetricMatrix, WrappedMatrix
 
 #: Maximum number of values of a matrix that `in_memory` builds.
 MAX_FULL_VALUES = 2**20
@@ -37,6 +37,7 @@ SUBTRACTIONS = 2
 class DifferenceMatrix(WrappedMatrix):
     """The matrix of the differences `first` − `second` of samples of the base matrix."""
 
+    base: SymmetricMatrix
     first: Indices
     second: Indices
 

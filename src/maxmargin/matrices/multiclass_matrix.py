@@ -26,6 +26,7 @@ from maxmargin.matrices.symmetric_matrix import (
 class MulticlassMatrix(WrappedMatrix):
     """The matrix of variables that belong to the samples `sample` of the base matrix and the classes `label`."""
 
+    base: SymmetricMatrix
     sample: Indices
     label: Indices
 

@@ -11,13 +11,14 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices, Singles
 from maxmargin.matrices.features import Features
-from maxmargin.matrices.symmetric_matrix import TABLE_BYTES, Float32Columns, WrappedMatrix
+from maxmargin.matrices.symmetric_matrix import TABLE_BYTES, Float32Columns, SymmetricMatrix, WrappedMatrix
 
 
 @dataclass(frozen=True)
 class RepeatedMatrix(WrappedMatrix):
     """The matrix of variables that belong to the samples `sample` of the base matrix."""
 
+    base: SymmetricMatrix
     sample: Indices
 
     @property

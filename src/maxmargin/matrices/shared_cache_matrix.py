@@ -14,13 +14,13 @@ import numpy as np
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices, Singles
 from maxmargin.matrices.features import Features
-from maxmargin.matrices.symmetric_matrix import Float32Columns, SymmetricMatrix
+from maxmargin.matrices.symmetric_matrix import Float32Columns, SymmetricMatrix, WrappedMatrix
 
 #: Number of cached rows that are combined at a time.
 COMBINED_ROWS = 256
 
 
-class SharedCacheMatrix:
+class SharedCacheMatrix(WrappedMatrix):
     """The matrix `base` with a cache of float32 rows for several solvers, possibly in several threads.
 
     Parameters
@@ -49,26 +49,8 @@ class SharedCacheMatrix:
         """The maximum size of the cached rows in bytes."""
         return self.table.nbytes
 
-    @property
-    def size(self) -> int:
-        return self.base.size
-
-    @property
-    def rows_per_request(self) -> int:
-        return self.base.rows_per_request
-
-    @property
-    def cost(self) -> int:
-        return self.base.cost
-
-    def checksum(self) -> int:
-        return self.base.checksum()
-
     def in_memory(self) -> Floats | None:
         return self.base.in_memory()
-
-    def diagonal(self) -> Floats:
-        return self.base.diagonal()
 
     def rows(self, indices: Indices) -> Floats:
         return self.base.rows(indices)

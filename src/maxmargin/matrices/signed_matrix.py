@@ -11,13 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxmargin._typing import Floats, Indices, Singles
-from maxmargin.matrices.symmetric_matrix import Float32Columns, WrappedMatrix
+from maxmargin.matrices.symmetric_matrix import Float32Columns, SymmetricMatrix, WrappedMatrix
 
 
 @dataclass(frozen=True)
 class SignedMatrix(WrappedMatrix):
     """The matrix of the variables `signs` ∘ b, where b are those of the base matrix."""
 
+    base: SymmetricMatrix
     signs: Floats
 
     def in_memory(self) -> Floats | None:

@@ -103,7 +103,6 @@ class SymmetricMatrix(Protocol):
         ...
 
 
-@dataclass(frozen=True)
 class WrappedMatrix:
     """Base class of matrices that are derived from another one, whose properties they share by default."""
 
