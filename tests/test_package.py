@@ -11,7 +11,7 @@ from rich.console import Console
 import maxmargin
 from maxmargin.datasets import chessboard
 from maxmargin.problems import Progress
-from maxmargin.progress import ProgressLine, describe
+from maxmargin.progress import ProgressLine, format_progress
 from maxmargin.resources import thread_count
 
 
@@ -49,8 +49,8 @@ def test_progress_line_is_silent_without_a_terminal():
         line(progress)
         line.close()
     assert quiet.getvalue() == ""
-    assert "step 1,000" in loud.getvalue()
-    assert "violation 5.00e-01" in describe(progress)
+    assert "iteration 1,000" in loud.getvalue()
+    assert "violation 5.00e-01" in format_progress(progress)
 
 
 def test_verbose_fits_stay_silent_when_piped(capfd):

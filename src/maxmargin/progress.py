@@ -1,4 +1,4 @@
-"""A line that shows how a fit is coming along; silent unless it writes to a terminal."""
+"""Progress line of a fit on the terminal."""
 
 from __future__ import annotations
 
@@ -10,20 +10,28 @@ from maxmargin.problems import Progress
 
 
 class ProgressLine:
-    """A callback that keeps one line on the terminal up to date once a fit takes longer than a second."""
+    """Estimator callback that shows one line of progress; silent if the console is not a terminal.
 
-    def __init__(self, console: Console | None = None, after: float = 1.0) -> None:
+    Parameters
+    ----------
+    console : Console, optional
+        Standard error by default.
+    delay : float, default=1
+        Seconds after which the line appears.
+    """
+
+    def __init__(self, console: Console | None = None, delay: float = 1.0) -> None:
         self.console = console or Console(stderr=True)
-        self.after = after
+        self.delay = delay
         self._live: Live | None = None
 
     def __call__(self, progress: Progress) -> None:
-        if not self.console.is_terminal or progress.seconds < self.after:
+        if not self.console.is_terminal or progress.seconds < self.delay:
             return
         if self._live is None:
             self._live = Live(console=self.console, transient=True, auto_refresh=False)
             self._live.start()
-        self._live.update(Text(describe(progress)), refresh=True)
+        self._live.update(Text(format_progress(progress)), refresh=True)
 
     def close(self) -> None:
         """Remove the line."""
@@ -32,9 +40,9 @@ class ProgressLine:
             self._live = None
 
 
-def describe(progress: Progress) -> str:
-    """Return the state of a fit in one line."""
+def format_progress(progress: Progress) -> str:
+    """Return the progress of a fit in one line."""
     return (
-        f"{progress.seconds:6.1f} s  step {progress.iteration:,}  violation {progress.violation:.2e}  "
+        f"{progress.seconds:6.1f} s  iteration {progress.iteration:,}  violation {progress.violation:.2e}  "
         f"gap {progress.gap:.3g}  dual {progress.dual:.6g}  active {progress.active:,}"
     )

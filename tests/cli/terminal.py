@@ -1,4 +1,4 @@
-"""A command on a pseudo-terminal, for tests of what people see."""
+"""Run commands on a pseudo-terminal or without a terminal."""
 
 import codecs
 import os
@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-#: Commands find the package from any folder.
+#: Absolute paths, because commands run in other folders.
 FOLDERS = [os.path.abspath(folder) for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(FOLDERS)}
 
@@ -17,7 +17,7 @@ COMMAND = [sys.executable, "-c", "import sys; from maxmargin.cli.main import mai
 
 
 class Terminal:
-    """A command on a terminal of so many columns, and all that it writes there."""
+    """A command on a terminal with the given number of columns, and its output."""
 
     def __init__(self, *arguments, columns=100):
         pid, self.end = pty.fork()
@@ -25,10 +25,10 @@ class Terminal:
             size = {"COLUMNS": str(columns), "LINES": "40", "TERM": "xterm-256color"}
             os.execve(COMMAND[0], [*COMMAND, *map(str, arguments)], {**ENVIRONMENT, **size})
         self.pid, self.written = pid, ""
-        self.decoder = codecs.getincrementaldecoder("utf-8")()  # a letter may come in two parts
+        self.decoder = codecs.getincrementaldecoder("utf-8")()  # a character may be split between two reads
 
     def read(self, until=None, seconds=60.0):
-        """Read until the words appear, or to the end."""
+        """Read until a pattern appears, or to the end of the output."""
         deadline = time.monotonic() + seconds
         while until is None or not re.search(until, self.written):
             assert time.monotonic() < deadline, self.written
@@ -36,7 +36,7 @@ class Terminal:
                 continue
             try:
                 part = os.read(self.end, 65536)
-            except OSError:  # how Linux tells that nobody is on the other side any more
+            except OSError:  # on Linux the end of the output
                 part = b""
             if not part:
                 break
@@ -53,7 +53,7 @@ class Terminal:
 
 
 def call(*arguments, input="", code=0):
-    """Run a command in a process of its own, without a terminal; return what came of it."""
+    """Run a command in a process without a terminal; return the completed process."""
     done = subprocess.run(
         [*COMMAND, *map(str, arguments)], input=input, text=True, capture_output=True, timeout=120, env=ENVIRONMENT
     )
@@ -62,5 +62,5 @@ def call(*arguments, input="", code=0):
 
 
 def plain(text):
-    """Return what was written without colours and movements."""
+    """Return text without control sequences."""
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)

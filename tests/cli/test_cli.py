@@ -9,40 +9,40 @@ from maxmargin.cli import main as command_line
 from maxmargin.cli.main import COMMANDS, main
 
 
-def test_demo_prints_the_certificate_and_saves_a_picture(tmp_path, capsys):
-    picture = tmp_path / "demo.png"
-    assert main(["demo", "-n", "300", "-o", str(picture)]) == 0
+def test_demo_prints_the_certificate_and_saves_a_plot(tmp_path, capsys):
+    plot = tmp_path / "demo.png"
+    assert main(["demo", "-n", "300", "-o", str(plot)]) == 0
     out = capsys.readouterr().out
     for words in (
-        "primal value",
-        "dual value",
+        "primal objective",
+        "dual objective",
         "duality gap",
-        "largest violation",
+        "KKT violation",
         "free support vectors",
         "bounded",
     ):
         assert words in out
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    assert picture.stat().st_size > 20_000
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert plot.stat().st_size > 20_000
 
 
-def test_demo_without_a_picture(capsys, tmp_path, monkeypatch):
+def test_demo_without_plot(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["demo", "-n", "200", "--no-picture"]) == 0
+    assert main(["demo", "-n", "200", "--no-plot"]) == 0
     assert not list(tmp_path.iterdir())
-    assert re.search(r"accuracy on new points\s+\d+\.\d+%", capsys.readouterr().out)
+    assert re.search(r"test accuracy\s+\d+\.\d+%", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["demo", "-n", "0"], "at least one sample"),
-        (["demo", "-C", "-1", "--no-picture"], "C must be a number above 0"),
+        (["demo", "-C", "-1", "--no-plot"], "C must be a number above 0"),
         (["train", "chessboard:50", "-q", "--threads", "0"], "--threads must not be 0; -1 takes all cores"),
         (["train", "chessboard:50", "-q", "--memory", "0"], "--memory must be a number above 0"),
     ],
 )
-def test_mistakes_are_one_sentence(arguments, message, capsys):
+def test_errors_are_one_line(arguments, message, capsys):
     assert main(arguments) == 1
     error = capsys.readouterr().err
     assert message in error
@@ -50,7 +50,7 @@ def test_mistakes_are_one_sentence(arguments, message, capsys):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_explains_itself(command, capsys):
+def test_every_command_has_help(command, capsys):
     with pytest.raises(SystemExit, match="0"):
         main([command, "--help"])
     assert COMMANDS[command].help[1:20] in " ".join(capsys.readouterr().out.split())
@@ -65,8 +65,8 @@ def test_unknown_commands_and_version(capsys):
     assert __version__ in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("words", "advice"), [(["demo"], "--no-picture"), (["easy", "bananas:50"], "--no-report")])
-def test_without_matplotlib_the_way_out_is_told_at_once(words, advice, capsys, monkeypatch, tmp_path):
+@pytest.mark.parametrize(("words", "advice"), [(["demo"], "--no-plot"), (["easy", "bananas:50"], "--no-report")])
+def test_missing_matplotlib_is_reported_immediately(words, advice, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(f"maxmargin.cli.{words[0]}.find_spec", lambda name: None)
     assert main(words) == 1
@@ -77,17 +77,17 @@ def test_without_matplotlib_the_way_out_is_told_at_once(words, advice, capsys, m
     assert not list(tmp_path.iterdir())
 
 
-def test_a_closed_standard_output_is_one_sentence():
+def test_closed_standard_output():
     line = 'exec "$@" >&-'
     done = subprocess.run(
         ["sh", "-c", line, "sh", *COMMAND, "info", "chessboard", "--json"],
         capture_output=True, text=True, timeout=60, env=ENVIRONMENT,
     )  # fmt: skip
     assert done.returncode == 1
-    assert done.stderr == "maxmargin: standard output is closed; /dev/null takes what nobody wants\n"
+    assert done.stderr == "maxmargin: standard output is closed; redirect it to /dev/null instead\n"
 
 
-def test_ctrl_c_while_a_compiled_module_is_imported(monkeypatch, capsys):
+def test_ctrl_c_during_an_import(monkeypatch, capsys):
     def module(command):
         raise ImportError("initialization failed") from KeyboardInterrupt()
 

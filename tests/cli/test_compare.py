@@ -154,10 +154,10 @@ class TestResults:
         (["chessboard", "--tol", "0"], "above 0"),
         (["chessboard", "--threads", "0"], "--threads must not be 0"),
         (["chessboard", "--html", "no/such/folder/page.html"], "there is no folder no/such/folder"),
-        (["chessboard", "--positive", "7"], "no label is 7; there are 0, 1"),
+        (["chessboard", "--positive", "7"], "there is no label 7; the labels are 0, 1"),
         (["three.npz"], "3 classes (0, 1, 2): choose one with --positive LABEL"),
-        (["fractions.npz"], "regression"),
-        (["board.npz", "--samples", "1"], "at least 2 samples"),
+        (["fractions.npz"], "compare is for classification"),
+        (["board.npz", "--samples", "1"], "--samples must be at least 2"),
         (["notes.txt"], "neither LIBSVM format"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`maxmargin completion`: the scripts are asked by a real shell."""
+"""`maxmargin completion`: the scripts work in a real shell."""
 
 import shutil
 import subprocess
@@ -7,7 +7,7 @@ import pytest
 
 from maxmargin.cli.main import COMMANDS, main
 
-#: What bash does when somebody presses the tabulator after some words.
+#: What bash does when the tab key is pressed after some words.
 PRESS_TAB = """
 source ./completion.bash
 COMP_WORDS=({words}); COMP_CWORD={number}; COMPREPLY=()
@@ -36,13 +36,13 @@ def test_bash_completes_commands_options_choices_and_files(folder):
     assert set(COMMANDS) <= set(completions("maxmargin", ""))
     assert completions("maxmargin", "tra") == ["train"]
     assert completions("maxmargin", "train", "--res") == ["--resume"]
-    assert completions("maxmargin", "train", "heart_scale", "--machine", "nu-") == ["nu-svc", "nu-svr"]
+    assert completions("maxmargin", "train", "heart_scale", "--estimator", "nu-") == ["nu-svc", "nu-svr"]
     assert "heart_scale" in completions("maxmargin", "train", "hea")
     assert completions("maxmargin", "completion", "b") == ["bash"]
 
 
 @pytest.mark.parametrize("shell", ["zsh", "tcsh"])
-def test_other_shells_get_a_script_too(shell, capsys, tmp_path):
+def test_scripts_of_other_shells(shell, capsys, tmp_path):
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
     assert "evaluate" in script

@@ -1,4 +1,4 @@
-"""What commands take for data, and the commands about data: scale, check, convert, and what info says."""
+"""The argument DATA, and the commands scale, check, convert and info for data."""
 
 import argparse
 import gzip
@@ -16,7 +16,8 @@ from sklearn.datasets import load_iris
 
 import maxmargin
 from maxmargin import SVC
-from maxmargin.cli import data, info_data
+from maxmargin.cli import data
+from maxmargin.cli.info import data_rows, describe_data
 from maxmargin.cli.main import main
 from maxmargin.datasets import Samples, Scaling, chessboard, read_samples, write_samples
 
@@ -50,7 +51,7 @@ def options(*arguments):
     return parser.parse_args([str(argument) for argument in arguments])
 
 
-class TestWords:
+class TestData:
     def test_files_and_options(self, folder):
         found = data.read_data(options("iris.csv"))
         assert (found.X.shape, found.label_name, found.y[0]) == ((150, 4), "species", "setosa")
@@ -64,7 +65,7 @@ class TestWords:
         found = data.read_data(options("people.csv", "--query", 3, "--ignore", "sex"))
         assert found.query.tolist() == [80.0, 60.0, 65.0]
 
-    def test_words_are_kept_for_other_files(self, folder):
+    def test_categories_are_saved_for_other_files(self, folder):
         found = data.read_data(options("people.csv", "--one-hot", "words.json"))
         assert found.feature_names == ("height", "sex=f", "sex=m", "weight")
         assert json.loads((folder / "words.json").read_text()) == {"sex": ["f", "m"]}
@@ -77,7 +78,7 @@ class TestWords:
             with pytest.raises(ValueError, match=r"words\.json: it must"):
                 data.read_data(options("new.csv", "--one-hot", "words.json"))
 
-    def test_first_index_and_heading(self, folder):
+    def test_first_index_and_header(self, folder):
         (folder / "zero.libsvm").write_text("1 1:5 2:6\n")
         assert data.read_data(options("zero.libsvm", "--first-index", 0)).n_features == 3
         assert data.read_data(options("zero.libsvm")).n_features == 2
@@ -100,19 +101,19 @@ class TestWords:
             ("chessboard:x", "n_samples of chessboard must be a number"),
             ("chessboard:1.5", "n_samples of chessboard must be a number"),
             ("chessboard:noise=[1]", "noise of chessboard must be a number"),
-            ("chessboard:5,colour=3", "chessboard has no 'colour'; it takes n_samples, size, noise, seed"),
-            ("chessboard:5,6", "chessboard has no '6'"),
+            ("chessboard:5,colour=3", "chessboard has no argument 'colour'; it takes n_samples, size, noise, seed"),
+            ("chessboard:5,6", "chessboard has no argument '6'"),
             ("chessboard:0", "at least one sample"),
         ],
     )
-    def test_no_such_data(self, word, message, folder):
+    def test_invalid_data(self, word, message, folder):
         with pytest.raises(ValueError, match=message.replace("[", r"\[")):
             data.read_data(options(word))
 
     def test_samples_and_labels(self, folder):
         assert len(data.read_data(options("iris.csv", "--samples", 10))) == 10
         assert len(data.read_data(options("iris.csv", "--samples", 1000))) == 150
-        with pytest.raises(ValueError, match="at least 2 samples"):
+        with pytest.raises(ValueError, match="--samples must be at least 2"):
             data.read_data(options("iris.csv", "--samples", 1))
         np.savez("a.npz", X=np.eye(2))
         with pytest.raises(ValueError, match=r"a\.npz: there are no labels"):
@@ -130,8 +131,8 @@ class TestScale:
         assert found.label_name == "species"
         code, out, err = run(capsys, "scale", "iris.csv", "again.npz", "--restore", "range", "--json")
         assert json.loads(out) == {
-            "samples": 150, "features": 4, "scaled": 4, "not_zero_before": 600,
-            "not_zero_after": int(np.count_nonzero(found.X)), "written": "again.npz",
+            "samples": 150, "features": 4, "scaled_features": 4, "nonzeros_before": 600,
+            "nonzeros_after": int(np.count_nonzero(found.X)), "written": "again.npz",
         }  # fmt: skip
         assert np.array_equal(read_samples("again.npz").X, found.X)
 
@@ -159,23 +160,23 @@ class TestScale:
         write_samples(Samples(np.eye(3), np.array([5.0, 10, 20])), "c.npz")
         code, _, err = run(capsys, "scale", "c.npz", "d.npz", "-r", "range")
         assert code == 0
-        assert "no range for some features, which become 0: 3" in err
+        assert "features without a range in range become 0: 3" in err
         assert (read_samples("d.npz").X[:, 2] == 0).all()
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
             (["iris.csv", "--json"], "--json needs a file OUT"),
-            (["iris.csv", "o.csv", "-r", "range", "-l", "0"], "--restore takes limits"),
-            (["iris.csv", "o.csv", "--standardise", "-u", "2"], "--standardise has no limits"),
+            (["iris.csv", "o.csv", "-r", "range", "-l", "0"], "--restore takes the ranges"),
+            (["iris.csv", "o.csv", "--standardise", "-u", "2"], "--standardise has no range"),
             (["iris.csv", "o.csv", "-l", "1", "-u", "0"], "must be above the lower"),
-            (["iris.csv", "o.csv", "-y", "0", "1"], "--targets needs labels that are numbers"),
+            (["iris.csv", "o.csv", "-y", "0", "1"], "--targets needs numeric labels"),
             (["iris.csv", "o.csv", "-r", "people.csv"], "people.csv, line 1: a range file begins"),
             (["iris.csv", "o.libsvm"], "encode them as integers"),
             (["iris.csv", "nowhere/o.csv"], "nowhere"),
         ],
     )
-    def test_mistakes(self, arguments, message, folder, capsys):
+    def test_errors(self, arguments, message, folder, capsys):
         code, out, err = run(capsys, "scale", *arguments)
         assert (code, out) == (1, "")
         assert message in err
@@ -215,7 +216,7 @@ class TestCheck:
         assert "neither LIBSVM format" in out
         assert "noise (unknown): 1 problem\n" in err
 
-    def test_nothing_wrong(self, folder, capsys):
+    def test_valid_files(self, folder, capsys):
         for arguments in (["iris.csv"], ["sparse.libsvm"], ["people.csv", "--ignore", "sex"],
                           ["people.csv", "--one-hot", "words.json"]):  # fmt: skip
             code, out, err = run(capsys, "check", *arguments)
@@ -230,7 +231,7 @@ class TestCheck:
             assert done.returncode == code
             assert len(json.loads(done.stdout)["problems"]) == code
 
-    def test_mistakes(self, folder, capsys):
+    def test_errors(self, folder, capsys):
         assert run(capsys, "check", "nowhere")[2] == "maxmargin: there is no file nowhere\n"
         assert run(capsys, "check", "iris.csv", "--limit", 0)[0] == 1
 
@@ -256,14 +257,14 @@ class TestConvert:
         code, out, _ = run(capsys, "convert", "a.model", "c", "--to", "libsvm", "--json")
         assert json.loads(out) == {"format": "libsvm", "written": "c"}
         assert run(capsys, "convert", "a.model", "-")[2] == (
-            "maxmargin: a model is written to a file, not to standard output\n"
+            "maxmargin: a model cannot be written to standard output; OUT must be a file\n"
         )
-        assert "models are written as" in run(capsys, "convert", "a.model", "d", "--to", "csv")[2]
+        assert "the format of a model must be" in run(capsys, "convert", "a.model", "d", "--to", "csv")[2]
 
-    def test_words_become_numbers_and_are_told(self, folder, capsys):
+    def test_text_labels_become_numbers(self, folder, capsys):
         code, out, err = run(capsys, "convert", "iris.csv", "iris", "--json")
         assert code == 0
-        assert "the labels are numbers: 1 setosa, 2 versicolor, 3 virginica" in err
+        assert "they are replaced by numbers: 1 setosa, 2 versicolor, 3 virginica" in err
         assert json.loads(out) == {
             "samples": 150, "features": 4, "format": "libsvm", "written": "iris",
             "classes": ["setosa", "versicolor", "virginica"],
@@ -287,7 +288,7 @@ class TestConvert:
             (["people.csv", "o.npz"], "text instead of numbers in column 'sex'"),
         ],
     )
-    def test_mistakes(self, arguments, message, folder, capsys):
+    def test_errors(self, arguments, message, folder, capsys):
         code, out, err = run(capsys, "convert", *arguments)
         assert (code, out) == (1, "")
         assert message in err
@@ -296,45 +297,45 @@ class TestConvert:
 
 class TestInfo:
     def test_iris(self, folder):
-        facts = info_data.describe(read_samples("iris.csv"))
+        facts = describe_data(read_samples("iris.csv"))
         json.dumps(facts)
         assert facts["classes"] == {"setosa": 50, "versicolor": 50, "virginica": 50}
         assert (facts["samples"], facts["features"], facts["labels"]) == (150, 4, "classes")
-        assert facts["repeated_samples"] == 1  # two flowers of one kind have the same measures
-        assert facts["contradictions"] == 0
-        assert (facts["smallest"], facts["largest"]) == (0.1, 7.9)
+        assert facts["duplicate_samples"] == 1  # two flowers of one species have equal measurements
+        assert facts["conflicting_samples"] == 0
+        assert (facts["minimum"], facts["maximum"]) == (0.1, 7.9)
         assert facts["advice"] == []
-        words = info_data.in_words(facts)
-        assert words["classes"] == "setosa (50), versicolor (50), virginica (50)"
+        rows = data_rows(facts)
+        assert rows["classes"] == "setosa (50), versicolor (50), virginica (50)"
 
     def test_advice(self):
         random = np.random.default_rng(0)
         X = np.column_stack([random.normal(size=60), 1e4 * random.normal(size=60), np.ones(60)])
         X[1] = X[0]
-        facts = info_data.describe(Samples(X, np.array(["a", "b"] + ["b"] * 58)))
+        facts = describe_data(Samples(X, np.array(["a", "b"] + ["b"] * 58)))
         assert facts["constant_features"] == ["3"]
-        assert (facts["repeated_samples"], facts["contradictions"]) == (1, 2)
+        assert (facts["duplicate_samples"], facts["conflicting_samples"]) == (1, 2)
         assert [sentence.split(":")[0] for sentence in facts["advice"]] == [
             "scale the features",
-            "leave out the constant features",
-            "classes are out of balance",
+            "remove the constant features",
+            "the classes are imbalanced",
             "a class has fewer than 5 samples",
-            "some samples are the same but for their label",
+            "some equal samples have different labels",
         ]
-        assert "advice 2" in info_data.in_words(facts)
+        assert "advice 2" in data_rows(facts)
         scaled = Scaling.fit(X).apply(X)
-        assert "scale" not in info_data.describe(Samples(scaled, np.arange(60) % 2.0))["advice"][0]
+        assert "scale" not in describe_data(Samples(scaled, np.arange(60) % 2.0))["advice"][0]
 
-    def test_sparse_is_dense(self, folder):
+    def test_sparse_and_dense_data_have_the_same_description(self, folder):
         samples = read_samples("sparse.libsvm")
         rows = np.r_[np.arange(50), [3, 4, 5]]
         twice = samples.take(rows)
-        facts = info_data.describe(twice)
-        dense = info_data.describe(Samples(twice.X.toarray(), twice.y))
+        facts = describe_data(twice)
+        dense = describe_data(Samples(twice.X.toarray(), twice.y))
         for name in set(facts) - {"megabytes", "name"}:
             assert facts[name] == dense[name], name
         zeros = int(np.sum(samples.X.getnnz(axis=1) == 0))
-        assert facts["repeated_samples"] == 3 + max(0, zeros - 1)
+        assert facts["duplicate_samples"] == 3 + max(0, zeros - 1)
 
     @pytest.mark.parametrize(
         ("samples", "labels"),
@@ -345,21 +346,21 @@ class TestInfo:
             (Samples(sparse.csr_matrix((3, 4)), np.arange(3.0)), None),
         ],
     )
-    def test_odd_data(self, samples, labels):
-        facts = info_data.describe(samples)
+    def test_degenerate_data(self, samples, labels):
+        facts = describe_data(samples)
         json.dumps(facts, allow_nan=False)
-        assert info_data.in_words(facts).get("labels") == labels
+        assert data_rows(facts).get("labels") == labels
 
-    def test_repetitions_are_found_by_value(self):
+    def test_duplicates_are_found_by_value(self):
         random = np.random.default_rng(0)
         X = random.integers(0, 3, (2000, 5)).astype(float)
         X[X == 0] = random.choice([0.0, -0.0], np.sum(X == 0))
         expected = 2000 - len({tuple(row) for row in X.tolist()})
-        assert info_data.describe(Samples(X))["repeated_samples"] == expected
-        assert info_data.describe(Samples(sparse.csr_matrix(X)))["repeated_samples"] == expected
+        assert describe_data(Samples(X))["duplicate_samples"] == expected
+        assert describe_data(Samples(sparse.csr_matrix(X)))["duplicate_samples"] == expected
 
 
-def test_a_table_on_a_terminal(folder):
+def test_table_on_a_terminal(folder):
     pid, end = pty.fork()
     if not pid:
         size = {"COLUMNS": "100", "LINES": "40", "TERM": "xterm-256color"}
@@ -368,7 +369,7 @@ def test_a_table_on_a_terminal(folder):
     while True:
         try:
             part = os.read(end, 65536)
-        except OSError:  # how Linux tells that nobody is on the other side any more
+        except OSError:  # on Linux the end of the output
             break
         if not part:
             break

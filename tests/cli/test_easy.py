@@ -1,4 +1,4 @@
-"""`maxmargin easy`: the story of LIBSVM's guide, words as labels, regression, pages, limits."""
+"""`maxmargin easy`: the example of LIBSVM's guide, text labels, regression, report, limits."""
 
 import json
 import re
@@ -20,7 +20,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def measured(rows, seed):
-    """Return samples in units as different as those of the guide's first example: only small columns tell."""
+    """Return samples with features of different scales, as in the guide's first example: the small ones matter."""
     random = np.random.default_rng(seed)
     y = random.integers(0, 2, rows)
     near = np.where(y, 0.5, 1.0) + random.normal(scale=0.12, size=rows)
@@ -42,20 +42,20 @@ def run(capsys, *arguments):
     return code, *capsys.readouterr()
 
 
-class TestTheGuidesStory:
-    def test_scaled_and_searched_it_is_another_world(self, guide, capsys):
+class TestGuideExample:
+    def test_scaling_and_search_improve_the_accuracy(self, guide, capsys):
         (X, y), (new, truth) = measured(300, 0), measured(500, 1)
         unscaled = SVC(gamma="auto").fit(X, y).score(new, truth)
         code, out, err = run(capsys, "train", "test", "--json")
         found = json.loads(out)
         assert code == 0
         assert unscaled < 0.7 < 0.95 < found["test"]["accuracy"]
-        assert found["model"]["machine"] == "SVC"
+        assert found["model"]["estimator"] == "SVC"
         assert found["model"]["relative_gap"] < 1e-3
         assert any("scaled to [-1, 1]" in sentence for sentence in found["decisions"])
         assert "2 classes: 0 (" in err
 
-    def test_the_files_do_on_new_data_what_was_told(self, guide, capsys):
+    def test_files_reproduce_the_test_accuracy(self, guide, capsys):
         found = json.loads(run(capsys, "train", "test", "--json", "-o", "mine")[1])
         assert found["files"] == {"model": "mine.maxmargin", "ranges": "mine.range", "report": "mine.html"}
         samples = read_samples("test")
@@ -65,20 +65,20 @@ class TestTheGuidesStory:
             assert main([command, "test", "mine.maxmargin", "--ranges", "mine.range", "--json"]) == 0
             out, err = capsys.readouterr()
             assert json.loads(out)["accuracy"] == found["test"]["accuracy"]
-            assert "scaled" not in err
+            assert "scaled samples" not in err
             assert main([command, "test", "mine.maxmargin", "--json"]) == 0
-            assert "the model was trained on scaled samples: --ranges mine.range" in capsys.readouterr().err
+            assert "the model was trained on scaled samples: use --ranges mine.range" in capsys.readouterr().err
 
-    def test_the_page(self, guide, capsys):
+    def test_report(self, guide, capsys):
         run(capsys, "train", "test")
         page = (guide / "train.html").read_text(encoding="utf-8")
-        for words in ("<svg", "duality gap", "taken for 1", "the Gaussian kernel is better", "in cross-validation",
+        for words in ("<svg", "duality gap", "Confusion matrix", "the Gaussian kernel is better", "cross-validation",
                       "maxmargin predict NEW train.maxmargin --ranges train.range"):  # fmt: skip
             assert words in page
-        assert not re.search(r'(src|href)="(?!#)', page)  # nothing to fetch from anywhere
+        assert not re.search(r'(src|href)="(?!#)', page)  # self-contained
         assert page.count("<svg") == 2
 
-    def test_facts_in_a_pipe(self, guide, capsys):
+    def test_plain_lines_in_a_pipe(self, guide, capsys):
         code, out, err = run(capsys, "train", "test", "--no-report", "-q")
         assert (code, err) == (0, "")
         facts = dict(line.split("\t") for line in out.splitlines())
@@ -89,7 +89,7 @@ class TestTheGuidesStory:
 
 
 class TestOtherData:
-    def test_words_as_labels(self, folder, capsys):
+    def test_text_labels(self, folder, capsys):
         X, y = load_iris(return_X_y=True)
         names = np.array(["setosa", "versicolor", "virginica"])[y]
         lines = [",".join([*map(str, row), name]) for row, name in zip(X.tolist(), names, strict=True)]
@@ -100,13 +100,13 @@ class TestOtherData:
         model = load("iris.csv.maxmargin")
         assert list(model.classes_) == ["setosa", "versicolor", "virginica"]
 
-    def test_a_regression(self, folder, capsys):
+    def test_regression(self, folder, capsys):
         code, out, err = run(capsys, "sinc:150", "sinc:200,seed=5", "--folds", 3, "--json", "-o", "sinc")
         found = json.loads(out)
         assert code == 0
-        assert found["model"]["machine"] == "SVR"
+        assert found["model"]["estimator"] == "SVR"
         assert found["test"]["r2"] > 0.8
-        assert "a regression" in err
+        assert "regression of targets" in err
         assert "<svg" in (folder / "sinc.html").read_text(encoding="utf-8")
 
     def test_sparse_data_stay_sparse(self, folder, capsys):
@@ -120,7 +120,7 @@ class TestOtherData:
         assert any("which keeps zeros" in sentence for sentence in found["decisions"])
         assert found["test"]["samples"] == 50
 
-    def test_a_rare_class_is_told(self, capsys):
+    def test_imbalanced_classes_are_reported(self, capsys):
         random = np.random.default_rng(0)
         X = random.normal(size=(200, 2))
         np.savez("rare.npz", X=X, y=(np.arange(200) < 6).astype(float))
@@ -137,11 +137,11 @@ class TestOtherData:
         (["chessboard:50", "--max-seconds", "nan"], "--max-seconds must be a number above 0, not nan"),
         (["chessboard:50", "--max-seconds", "inf"], "--max-seconds must be a number above 0, not inf"),
         (["chessboard:50", "-o", "no/folder/name"], "there is no folder"),
-        (["words.csv", "--task", "regression"], "the labels are words"),
+        (["words.csv", "--task", "regression"], "the labels are text"),
         (["one.csv"], "all 3 samples are of class"),
     ],
 )
-def test_mistakes(arguments, message, folder, capsys):
+def test_errors(arguments, message, folder, capsys):
     (folder / "words.csv").write_text("x,label\n1,a\n2,b\n3,a\n", encoding="utf-8")
     (folder / "one.csv").write_text("x,label\n1,a\n2,a\n3,a\n", encoding="utf-8")
     code, out, err = run(capsys, *arguments, "-q", "--no-report")
@@ -150,7 +150,7 @@ def test_mistakes(arguments, message, folder, capsys):
     assert not list(folder.glob("*.maxmargin"))
 
 
-def test_little_time_gives_a_model_all_the_same(capsys, folder):
+def test_short_time_limit_still_gives_a_model(capsys, folder):
     code, out, _ = run(capsys, "chessboard:3000", "--max-seconds", 0.01, "--json", "--no-report")
     found = json.loads(out)
     assert code in (0, 3)
@@ -159,11 +159,11 @@ def test_little_time_gives_a_model_all_the_same(capsys, folder):
     assert load("chessboard:3000.maxmargin").predict([[0.5, 0.5]]).shape == (1,)
 
 
-def test_on_a_terminal_with_ctrl_c(guide):
+def test_ctrl_c_on_a_terminal(guide):
     terminal = Terminal("easy", "chessboard:2500", "--no-report")
     terminal.read(until=r"of \d+ trials")
     terminal.press(b"\x03")
     written = terminal.read()
     assert terminal.code() == 130
-    assert "interrupted; the best machine so far:" in written
+    assert "interrupted; the best estimator so far:" in written
     assert not list(guide.glob("*.maxmargin"))

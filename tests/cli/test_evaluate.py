@@ -1,4 +1,4 @@
-"""`maxmargin evaluate`: measures as scikit-learn computes them, cross-validation, ROC curves, and mistakes."""
+"""`maxmargin evaluate`: metrics equal those of scikit-learn; cross-validation, ROC curves, error messages."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from cli.terminal import Terminal
 from maxmargin import SVC, SVDD, SVR, OneClassSVM, RankSVC, save
-from maxmargin.cli import measures
+from maxmargin.cli import metrics as cli_metrics
 from maxmargin.cli.main import main
 
 
@@ -22,29 +22,29 @@ def folder(tmp_path, monkeypatch):
 
 
 def run(capsys, *words, code=0):
-    ended = main(["evaluate", *map(str, words)])
+    exit_code = main(["evaluate", *map(str, words)])
     out, err = capsys.readouterr()
-    assert ended == code, err
+    assert exit_code == code, err
     return out, err
 
 
-def told(capsys, *words):
+def evaluate_json(capsys, *words):
     return json.loads(run(capsys, *words, "--json", "-q")[0])
 
 
-class TestMeasures:
+class TestMetrics:
     def test_two_classes(self, folder, capsys):
         X, y = load_breast_cancer(return_X_y=True)
         X, words = X[:200] / X.max(axis=0), np.array(["bad", "good"])[y[:200]]
         np.savez("data.npz", X=X, y=words)
         model = SVC(probability=True).fit(X[:100], words[:100])
         save(model, "m")
-        found = told(capsys, "data.npz", "m")
+        found = evaluate_json(capsys, "data.npz", "m")
         predicted, proba = model.predict(X), model.predict_proba(X)
         assert found["accuracy"] == metrics.accuracy_score(words, predicted)
         assert found["balanced_accuracy"] == pytest.approx(metrics.balanced_accuracy_score(words, predicted))
         assert found["macro_f1"] == pytest.approx(metrics.f1_score(words, predicted, average="macro"))
-        assert found["confusion"] == metrics.confusion_matrix(words, predicted).tolist()
+        assert found["confusion_matrix"] == metrics.confusion_matrix(words, predicted).tolist()
         assert found["roc_auc"] == pytest.approx(metrics.roc_auc_score(words == "good", model.decision_function(X)))
         assert found["log_loss"] == pytest.approx(metrics.log_loss(words, proba))
         report = metrics.classification_report(words, predicted, output_dict=True)
@@ -60,25 +60,25 @@ class TestMeasures:
         np.savez("data.npz", X=X, y=y)
         model = SVC(gamma=0.001).fit(X[:200], y[:200])
         save(model, "m")
-        found = told(capsys, "data.npz", "m")
+        found = evaluate_json(capsys, "data.npz", "m")
         scores = model.decision_function(X)
         areas = [metrics.roc_auc_score(y == label, scores[:, column]) for column, label in enumerate(model.classes_)]
         assert found["roc_auc"] == pytest.approx(np.mean(areas))
         assert "log_loss" not in found
 
-    def test_labels_that_the_model_does_not_know(self, folder, capsys):
+    def test_labels_unknown_to_the_model(self, folder, capsys):
         X, y = load_iris(return_X_y=True)
         np.savez("data.npz", X=X, y=y)
         save(SVC().fit(X[y < 2], y[y < 2]), "m")
-        found = told(capsys, "data.npz", "m")
+        found = evaluate_json(capsys, "data.npz", "m")
         assert found["accuracy"] == pytest.approx(2 / 3)
         assert [one["label"] for one in found["classes"]] == [0, 1, 2]
-        assert found["confusion"][2][2] == 0
+        assert found["confusion_matrix"][2][2] == 0
         assert found["roc_auc"] == 1.0
 
-    def test_one_class_alone_has_no_roc_curve(self):
+    def test_single_class_has_no_roc_curve(self):
         y = np.ones(5)
-        found = measures.measure_classes(y, y, np.array([-1.0, 1.0]), np.linspace(0, 1, 5))
+        found = cli_metrics.classification_metrics(y, y, np.array([-1.0, 1.0]), np.linspace(0, 1, 5))
         assert found["accuracy"] == 1
         assert "roc_auc" not in found
 
@@ -89,17 +89,17 @@ class TestMeasures:
         np.savez("data.npz", X=X, y=y)
         model = SVR().fit(X, y)
         save(model, "m")
-        found = told(capsys, "data.npz", "m")
+        found = evaluate_json(capsys, "data.npz", "m")
         predicted = model.predict(X)
         assert found["mean_squared_error"] == pytest.approx(metrics.mean_squared_error(y, predicted))
         assert found["mean_absolute_error"] == pytest.approx(metrics.mean_absolute_error(y, predicted))
         assert found["median_absolute_error"] == pytest.approx(metrics.median_absolute_error(y, predicted))
         assert found["r2"] == pytest.approx(metrics.r2_score(y, predicted))
         assert found["correlation"] == pytest.approx(np.corrcoef(y, predicted)[0, 1])
-        assert "r2" not in measures.measure_targets(np.ones(3), np.zeros(3))
+        assert "r2" not in cli_metrics.regression_metrics(np.ones(3), np.zeros(3))
 
     @pytest.mark.parametrize("kind", [OneClassSVM, SVDD])
-    def test_novelties(self, kind, folder, capsys):
+    def test_novelty_detection(self, kind, folder, capsys):
         random = np.random.default_rng(0)
         X = np.vstack([random.normal(size=(100, 2)), random.normal(3, 1, size=(20, 2))])
         y = np.repeat([1.0, -1.0], [100, 20])
@@ -107,10 +107,14 @@ class TestMeasures:
         np.savez("plain.npz", X=X)
         model = kind(nu=0.1).fit(X[:100])
         save(model, "m")
-        found = told(capsys, "data.npz", "m")
+        found = evaluate_json(capsys, "data.npz", "m")
         assert found["roc_auc"] == pytest.approx(metrics.roc_auc_score(y, model.decision_function(X)))
         assert found["accuracy"] == np.mean(model.predict(X) == y)
-        assert found["accepted"] == told(capsys, "plain.npz", "m")["accepted"] == np.mean(model.predict(X) == 1)
+        assert (
+            found["inlier_fraction"]
+            == evaluate_json(capsys, "plain.npz", "m")["inlier_fraction"]
+            == np.mean(model.predict(X) == 1)
+        )
 
     def test_ranking(self, folder, capsys):
         random = np.random.default_rng(0)
@@ -119,38 +123,44 @@ class TestMeasures:
         np.savez("data.npz", X=X, y=y, query=queries)
         model = RankSVC(kernel="linear").fit(X, y, queries)
         save(model, "m")
-        found = told(capsys, "data.npz", "m")
+        found = evaluate_json(capsys, "data.npz", "m")
         assert found["concordance"] == pytest.approx(model.score(X, y, queries))
         assert found["queries"] == 4
-        assert "concordance" not in measures.measure_ranking(np.ones(3), np.arange(3.0), None)
+        assert "concordance" not in cli_metrics.ranking_metrics(np.ones(3), np.arange(3.0), None)
 
 
 class TestFolds:
-    def test_they_are_those_of_cross_validation(self, folder, capsys):
+    def test_folds_are_those_of_scikit_learn(self, folder, capsys):
         X, y = load_iris(return_X_y=True)
         np.savez("iris.npz", X=X, y=y)
-        found = told(capsys, "iris.npz", "--folds", 5, "-C", 10, "-g", 0.5, "--seed", 3)
+        found = evaluate_json(capsys, "iris.npz", "--folds", 5, "-C", 10, "-g", 0.5, "--seed", 3)
         folds = StratifiedKFold(5, shuffle=True, random_state=3)
         model = SVC(C=10, gamma=0.5, callback=lambda _: None)
         predicted = cross_val_predict(model, X, y, cv=folds)
-        assert found["confusion"] == metrics.confusion_matrix(y, predicted).tolist()
+        assert found["confusion_matrix"] == metrics.confusion_matrix(y, predicted).tolist()
         scores = cross_val_predict(model, X, y, cv=folds, method="decision_function")
         areas = [metrics.roc_auc_score(y == label, scores[:, label]) for label in range(3)]
         assert found["roc_auc"] == pytest.approx(np.mean(areas))
 
-    def test_every_purpose(self, folder, capsys):
+    def test_every_task(self, folder, capsys):
         random = np.random.default_rng(0)
         X = random.normal(size=(90, 3))
         np.savez("values.npz", X=X, y=X[:, 0] + 0.1 * random.normal(size=90))
         np.savez("orders.npz", X=X, y=np.rint(3 * X[:, 0]), query=np.arange(90) // 10)
-        assert told(capsys, "values.npz", "--folds", 3, "--machine", "linear-svr")["r2"] > 0.9
-        assert told(capsys, "orders.npz", "--folds", 3, "--machine", "rank-svc")["concordance"] > 0.9
-        assert 0 < told(capsys, "values.npz", "--folds", 3, "--machine", "one-class", "--nu", 0.2)["accepted"] < 1
+        assert evaluate_json(capsys, "values.npz", "--folds", 3, "--estimator", "linear-svr")["r2"] > 0.9
+        assert evaluate_json(capsys, "orders.npz", "--folds", 3, "--estimator", "rank-svc")["concordance"] > 0.9
+        assert (
+            0
+            < evaluate_json(capsys, "values.npz", "--folds", 3, "--estimator", "one-class", "--nu", 0.2)[
+                "inlier_fraction"
+            ]
+            < 1
+        )
 
     def test_probabilities_and_limits(self, folder, capsys):
         X, y = load_iris(return_X_y=True)
         np.savez("iris.npz", X=X, y=y)
-        assert told(capsys, "iris.npz", "--folds", 3, "--probability")["log_loss"] < 0.3
+        assert evaluate_json(capsys, "iris.npz", "--folds", 3, "--probability")["log_loss"] < 0.3
         _, err = run(capsys, "iris.npz", "--folds", 3, "--max-iter", 1, code=3)
         assert "fold 1/3: " in err
         assert "the limit on iterations was reached" in err
@@ -175,7 +185,7 @@ def test_tables_on_a_terminal(folder):
     assert re.search(r"│ 1 +│ +0 │ +48 │ +2 │", written)
 
 
-def test_many_classes_show_their_confusions(folder, capsys):
+def test_many_classes_list_the_most_frequent_confusions(folder, capsys):
     X, y = np.random.default_rng(0).normal(size=(100, 2)), np.arange(100) % 20
     np.savez("data.npz", X=X, y=y)
     save(SVC().fit(X, y), "m")
@@ -190,25 +200,25 @@ def test_many_classes_show_their_confusions(folder, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["iris.npz"], "give a MODEL, or --folds K"),
-        (["iris.npz", "m", "--folds", "3"], "give a MODEL, or --folds K"),
+        (["iris.npz"], "give either a MODEL, or --folds K"),
+        (["iris.npz", "m", "--folds", "3"], "give either a MODEL, or --folds K"),
         (["iris.npz", "--folds", "1"], "between 2 and the number of samples, 150, not 1"),
-        (["rare.npz", "--folds", "3"], "a class has only 2 samples, and each of 3 parts needs one: use --folds 2"),
+        (["rare.npz", "--folds", "3"], "a class has only 2 samples, but each of 3 folds needs one: use --folds 2"),
         (
             ["alone.npz", "--folds", "2"],
-            "a class has only 1 sample, and each of 2 parts needs one: leave that class out",
+            "a class has only 1 sample, but each of 2 folds needs one: remove that class",
         ),
         (
             ["values.npz", "m"],
-            "the labels of values.npz are numbers with fractions, and the model answers with classes",
+            "the labels of values.npz are fractional numbers, and the model predicts classes",
         ),
         (["plain.npz", "m"], "plain.npz has no labels to compare with"),
         (["plain.npz", "--folds", "3"], "there are no labels"),
-        (["values.npz", "r", "--roc", "roc.png"], "there is no ROC curve to draw"),
+        (["values.npz", "r", "--roc", "roc.png"], "a ROC curve needs"),
         (["iris.npz", "m", "--roc", "no/such/folder/roc.png"], "there is no folder no/such/folder"),
     ],
 )
-def test_mistakes_are_one_sentence(words, message, folder, capsys):
+def test_errors_are_one_line(words, message, folder, capsys):
     X, y = load_iris(return_X_y=True)
     np.savez("iris.npz", X=X, y=y)
     np.savez("plain.npz", X=X)
@@ -222,7 +232,7 @@ def test_mistakes_are_one_sentence(words, message, folder, capsys):
     assert len(err.strip().splitlines()) == 1
 
 
-def test_a_limit_that_ended_the_training_is_told(folder, capsys):
+def test_a_limit_that_ended_the_training_is_evaluate_json(folder, capsys):
     words = ["chessboard:200", "--folds", 3, "-C", 100, "--json"]
     assert json.loads(run(capsys, *words)[0])["status"] == "finished"
     out, err = run(capsys, *words, "--max-iter", 1, code=3)

@@ -1,4 +1,4 @@
-"""`maxmargin grid`: maps and tables, limits and Ctrl-C, a journal that survives a kill, mistakes."""
+"""`maxmargin grid`: tables and heat maps, limits and Ctrl-C, resuming from the journal, error messages."""
 
 import json
 import re
@@ -25,7 +25,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def slow(folder):
-    """Noise, of which the last costs take very long."""
+    """Random labels, on which large values of C train slowly."""
     random = np.random.default_rng(0)
     np.savez(folder / "noise.npz", X=random.normal(size=(1500, 4)), y=random.integers(0, 2, 1500))
     return ["noise.npz", "--Cs", "1,10,1e7", "--gammas", "1e-3,1e-2", "--tol", "1e-11"]
@@ -38,7 +38,7 @@ def run(capsys, *arguments):
 
 
 class TestResults:
-    def test_a_table_in_a_pipe(self, capsys, folder):
+    def test_table_in_a_pipe(self, capsys, folder):
         code, out, err = run(capsys, "chessboard:200", *GRID)
         assert code == 0
         lines = [line.split("\t") for line in out.splitlines()]
@@ -52,7 +52,7 @@ class TestResults:
         found = grid_search(X, y.astype(float), SVC(), Cs=[1, 10, 100], gammas=[0.1, 1])
         assert scores == [score.mean for score in found.scores]
         assert "2 classes" in err
-        assert not list(folder.iterdir())  # the journal of a search that is over
+        assert not list(folder.iterdir())  # the journal of a complete search is deleted
 
     def test_json_and_options(self, capsys, folder):
         code, out, _ = run(
@@ -71,7 +71,7 @@ class TestResults:
         assert journal[0]["seed"] == 7
         assert len(journal) == 1 + 3 * len(found["points"])
 
-    def test_one_value_of_an_axis(self, capsys):
+    def test_single_value_of_an_axis(self, capsys):
         points = json.loads(run(capsys, "chessboard:100", "-C", 5, "--gammas", "1,2", "--json")[1])["points"]
         assert {(point["C"], point["gamma"]) for point in points} == {(5, 1), (5, 2)}
         points = json.loads(run(capsys, "chessboard:100", "--Cs", "5,6", "-g", "auto", "--json")[1])["points"]
@@ -81,23 +81,25 @@ class TestResults:
         ]
         assert {(point["C"], point["gamma"]) for point in points} == {(0.5, None), (1, None), (2, None)}
 
-    def test_machines(self, capsys):
-        for machine in ("linear-svc", "ls-svc"):
-            assert json.loads(run(capsys, "chessboard:100", "--machine", machine, "--Cs", "1,2", "--json")[1])["best"]
+    def test_estimators(self, capsys):
+        for estimator in ("linear-svc", "ls-svc"):
+            assert json.loads(run(capsys, "chessboard:100", "--estimator", estimator, "--Cs", "1,2", "--json")[1])[
+                "best"
+            ]
         found = json.loads(run(capsys, "sinc:100", "--Cs", "1,10", "--gammas", "1", "--json")[1])
         assert found["scoring"] == "r2"
 
     @pytest.mark.parametrize("name", ["map.png", "map.svg", "line.png"])
-    def test_pictures(self, name, capsys, folder):
+    def test_plots(self, name, capsys, folder):
         kernel = ["--kernel", "linear", "--Cs", "1:100:10"] if name.startswith("line") else GRID
-        assert run(capsys, "chessboard:100", *kernel, "--picture", name)[0] == 0
+        assert run(capsys, "chessboard:100", *kernel, "--plot", name)[0] == 0
         content = (folder / name).read_bytes()
         assert content.startswith(b"\x89PNG" if name.endswith("png") else b"<?xml")
         assert len(content) > 5000
 
-    def test_the_best_at_an_edge_is_told(self, capsys):
+    def test_best_point_at_an_edge_is_reported(self, capsys):
         _, _, err = run(capsys, "chessboard:200", "--Cs", "1e-6,1e-5", "--gammas", "1")
-        assert "the best point has the smallest C of the grid: wider ranges may have better ones" in err
+        assert "the best point has the smallest C of the grid: a wider range may contain a better one" in err
 
 
 @pytest.mark.parametrize(
@@ -107,19 +109,19 @@ class TestResults:
         (["chessboard:50", "--Cs", "1,2", "-C", "3"], 1, "give either --Cs or -C, not both"),
         (["chessboard:50", "--Cs", "1:2:3:4"], 2, "too many parts"),
         (["chessboard:50", "--Cs", "4:1"], 2, "a range must ascend"),
-        (["chessboard:50", "--gammas", "wide"], 2, "'wide' is no range"),
+        (["chessboard:50", "--gammas", "wide"], 2, "'wide' is not a range"),
         (["chessboard:50", "--gammas", "1", "--kernel", "linear"], 1, "kernels that have a gamma"),
         (["chessboard:50", "--folds", "1"], 1, "folds"),
         (["chessboard:50", "--score", "best"], 1, "'best'"),
-        (["chessboard:50", "--picture", "a.jpeg"], 1, ".png, .svg or .pdf"),
-        (["chessboard:50", "--picture", "no/a.png"], 1, "there is no folder no"),
-        (["chessboard:50", "--machine", "one-class"], 1, "has no parameter C"),
+        (["chessboard:50", "--plot", "a.jpeg"], 1, ".png, .svg or .pdf"),
+        (["chessboard:50", "--plot", "no/a.png"], 1, "there is no folder no"),
+        (["chessboard:50", "--estimator", "one-class"], 1, "has no parameter C"),
         (["chessboard:50", "--journal", "no/a.jsonl"], 1, "no/a.jsonl"),
         (["chessboard:50", "--memory", "inf"], 1, "--memory must be a number above 0, not inf"),
         (["chessboard:50", "--memory", "nan"], 1, "--memory must be a number above 0, not nan"),
     ],
 )
-def test_mistakes(arguments, code, message, capsys):
+def test_errors(arguments, code, message, capsys):
     if code == 2:
         with pytest.raises(SystemExit, match="2"):
             main(["grid", *arguments])
@@ -130,11 +132,11 @@ def test_mistakes(arguments, code, message, capsys):
     assert message in err.replace("\n", " ")
 
 
-def test_time_that_is_up_and_going_on(slow, capsys, folder):
+def test_time_limit_and_resume(slow, capsys, folder):
     code, _, err = run(capsys, *slow, "--max-seconds", 3)
     assert code == 3
     assert "points are not finished" in err
-    assert "to go on:  maxmargin grid noise.npz" in err
+    assert "to resume:  maxmargin grid noise.npz" in err
     assert err.rstrip().endswith("--resume")
     assert (folder / "noise.npz.grid.jsonl").exists()
     code, _, err = run(capsys, *slow)
@@ -146,7 +148,7 @@ def test_time_that_is_up_and_going_on(slow, capsys, folder):
     assert len((folder / "noise.npz.grid.jsonl").read_text().splitlines()) >= before > 1
 
 
-def test_a_journal_survives_a_kill(slow, capsys, folder):
+def test_journal_after_kill(slow, capsys, folder):
     journal = folder / "noise.npz.grid.jsonl"
     process = subprocess.Popen([*COMMAND, "grid", *slow], stderr=subprocess.DEVNULL, env=ENVIRONMENT, cwd=folder)
     deadline = time.monotonic() + 60
@@ -163,7 +165,7 @@ def test_a_journal_survives_a_kill(slow, capsys, folder):
 
 
 class TestTerminal:
-    def test_a_live_map_and_one_at_the_end(self):
+    def test_live_map_and_final_map(self):
         terminal = Terminal("grid", "chessboard:300", "--Cs", "2^-5:2^15:4", "--gammas", "2^-7:2^3:4")
         terminal.read()
         written = terminal.written
@@ -174,13 +176,13 @@ class TestTerminal:
         assert re.search(r"accuracy +\d\d\.\d\d % ± \d", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written))
         assert "trials in" in last or "trials in" in written
 
-    def test_ctrl_c_tells_the_best_and_how_to_go_on(self, slow, folder):
+    def test_ctrl_c_prints_the_best_point_and_how_to_resume(self, slow, folder):
         terminal = Terminal("grid", *slow)
         terminal.read(until=r"best so far: C = 1")
         terminal.press(b"\x03")
         written = terminal.read()
         assert terminal.code() == 130
         assert "interrupted:" in written
-        assert "to go on:" in written
+        assert "to resume:" in written
         assert re.search(r"C +1", written)
         assert len((folder / "noise.npz.grid.jsonl").read_text().splitlines()) > 5

@@ -1,4 +1,4 @@
-"""`maxmargin info`: models of every program, and data."""
+"""`maxmargin info`: models of all formats, and data."""
 
 import json
 
@@ -24,27 +24,27 @@ def folder(tmp_path, monkeypatch):
 
 
 def run(capsys, *words, code=0):
-    ended = main([*map(str, words)])
+    exit_code = main([*map(str, words)])
     out, err = capsys.readouterr()
-    assert ended == code, err
+    assert exit_code == code, err
     return out, err
 
 
-def test_a_model_that_was_trained_here(folder, capsys):
+def test_model_trained_by_maxmargin(folder, capsys):
     run(capsys, "train", "iris.npz", "m.maxmargin", "-C", 10)
     facts = dict(line.split("\t", 1) for line in run(capsys, "info", "m.maxmargin")[0].splitlines())
-    assert facts["machine"] == "SVC"
+    assert facts["estimator"] == "SVC"
     assert facts["classes"] == "3: 0, 1, 2"
-    assert "in some machine" in facts["support vectors"]
-    assert "in the worst of 3 machines" in facts["duality gap"]
+    assert "in any problem" in facts["support vectors"]
+    assert "worst of 3 problems" in facts["duality gap"]
     assert facts["trained on"].startswith("iris.npz: 150 samples, 4 features, in ")
     found = json.loads(run(capsys, "info", "m.maxmargin", "--json")[0])
-    assert (found["kind"], found["format"], found["machine"]) == ("model", "maxmargin", "SVC")
+    assert (found["kind"], found["format"], found["estimator"]) == ("model", "maxmargin", "SVC")
     assert found["notes"]["rows"] == 150
     assert found["relative_gap"] < 1e-3
 
 
-def test_models_from_elsewhere(folder, capsys):
+def test_models_of_other_programs(folder, capsys):
     save(SVC().fit(X, y), "plain.maxmargin")
     write_libsvm_model(SVC().fit(X, y), "m.libsvm")
     write_liblinear_model(LinearSVC().fit(X, y), "m.liblinear")
@@ -63,7 +63,7 @@ def test_data(folder, capsys):
     assert (found["kind"], found["samples"]) == ("data", 50)
 
 
-def test_mistakes(folder, capsys):
+def test_errors(folder, capsys):
     _, err = run(capsys, "info", "nowhere", code=1)
     assert "there is no file nowhere" in err
     (folder / "cut").write_bytes(b"\x89MXMG\r\n\x1a")
@@ -71,7 +71,7 @@ def test_mistakes(folder, capsys):
     assert "truncated" in err
 
 
-def test_data_as_wide_as_numbers_go(folder, capsys):
+def test_range_that_overflows(folder, capsys):
     (folder / "huge.csv").write_text("a,label\n1e308,1\n-1e308,2\n", encoding="utf-8")
     found = json.loads(run(capsys, "info", "huge.csv", "--json")[0])
     assert found["largest_range"] == np.finfo(float).max
@@ -79,8 +79,8 @@ def test_data_as_wide_as_numbers_go(folder, capsys):
 
 @pytest.mark.parametrize("kind", ["csv", "npz", "npy", "parquet"])
 @pytest.mark.parametrize("role", ["label", "query"])
-def test_whole_numbers_that_cannot_be_told_apart(role, kind, folder, capsys):
-    """Names of 64 bits must not become one class, nor one query."""
+def test_integers_that_are_equal_in_double_precision(role, kind, folder, capsys):
+    """64-bit identifiers must not be merged into one class or one query."""
     names, few = 2**60 + np.arange(20) // 5, np.arange(20) % 5
     label, query = (names, few) if role == "label" else (few, names)
     if kind == "csv":
@@ -108,7 +108,7 @@ def test_a_query_with_too_many_digits(folder, capsys):
     assert f"line 1: qid: must be followed by an integer of at most 18 digits, not by '{2**70}'" in err
 
 
-def test_brackets_are_shown_on_a_terminal_as_they_are(folder, capsys):
+def test_markup_in_labels_is_printed_literally(folder, capsys):
     rows = "".join(f"{i % 2},{i},{'[/b]' if i % 2 else '[red]a'}\n" for i in range(40))
     (folder / "brackets.csv").write_text("[/c],[bold]d,label\n" + rows, encoding="utf-8")
     (folder / "wrong.csv").write_text("a,b[/x],label\n1,2,x\n3,[/y],y\n", encoding="utf-8")

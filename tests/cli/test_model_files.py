@@ -1,4 +1,4 @@
-"""Models of all formats through the door of the commands."""
+"""Model files of all formats, and descriptions of models."""
 
 import json
 import pickle
@@ -9,9 +9,9 @@ import pytest
 from sklearn.datasets import load_iris
 
 from maxmargin import LSSVC, SVC, SVDD, SVR, KernelApproximationSVC, LinearSVC, OneClassSVM, RankSVC, Status
-from maxmargin.cli.info_model import describe
 from maxmargin.cli.main import main
 from maxmargin.cli.model_files import FORMATS, convert_model, format_for, model_format, read_model, write_model
+from maxmargin.cli.model_report import describe
 from maxmargin.cli.output import _plain
 from maxmargin.interchange import ModelFileError
 
@@ -33,14 +33,14 @@ class TestFiles:
             ("heart.MODEL", "libsvm", "liblinear"),
         ],
     )
-    def test_the_name_says_what_is_written(self, name, kernel_format, linear_format, tmp_path):
+    def test_suffix_selects_the_format(self, name, kernel_format, linear_format, tmp_path):
         for model, expected in ((SVC().fit(X, Y), kernel_format), (LinearSVC().fit(X, Y), linear_format)):
             assert format_for(model, name) == expected
             assert write_model(model, tmp_path / name) == expected
             assert model_format(tmp_path / name) == expected
             np.testing.assert_array_equal(read_model(tmp_path / name).predict(X), model.predict(X))
 
-    def test_a_format_by_its_name(self, tmp_path):
+    def test_explicit_format(self, tmp_path):
         model = SVC().fit(X, Y)
         for format in ("maxmargin", "libsvm"):
             write_model(model, tmp_path / "file", format)
@@ -61,7 +61,7 @@ class TestFiles:
         assert convert_model(tmp_path / "d", tmp_path / "e.onnx") == "onnx"
         assert (tmp_path / "b.model").read_bytes() == (tmp_path / "d").read_bytes()
         np.testing.assert_array_equal(read_model(tmp_path / "c").predict(X), model.predict(X))
-        with pytest.raises(ModelFileError, match="no model of maxmargin, LIBSVM"):
+        with pytest.raises(ModelFileError, match="not a model of maxmargin, LIBSVM"):
             convert_model(tmp_path / "e.onnx", tmp_path / "f")
 
     def test_svmlight(self, tmp_path):
@@ -70,7 +70,7 @@ class TestFiles:
         assert read_model(tmp_path / "file").n_features_in_ == 4
         assert read_model(tmp_path / "file", n_features=7).n_features_in_ == 7
 
-    def test_more_features_than_the_file_knows(self, tmp_path):
+    def test_more_features_than_in_the_file(self, tmp_path):
         for model in (SVC().fit(X, Y), LinearSVC().fit(X, Y)):
             write_model(model, tmp_path / "file.model")
             assert read_model(tmp_path / "file.model", n_features=3).n_features_in_ == 4
@@ -82,25 +82,25 @@ class TestFiles:
     @pytest.mark.parametrize(
         "content", [b"", b"1 1:0.5 2:1\n-1 1:2\n", b"a,b,c\n1,2,3\n", b"\x00\xff" * 100, pickle.dumps({}), b"w\n1\n"]
     )
-    def test_what_is_no_model(self, content, tmp_path):
+    def test_other_files_are_rejected(self, content, tmp_path):
         (tmp_path / "file").write_bytes(content)
         assert model_format(tmp_path / "file") is None
-        with pytest.raises(ModelFileError, match="file: this is no model of maxmargin"):
+        with pytest.raises(ModelFileError, match="file is not a model of maxmargin"):
             read_model(tmp_path / "file")
 
 
 class TestDescription:
     def test_a_classifier(self):
         facts = describe(SVC(C=3, gamma=0.5, probability=True).fit(X, Y))
-        assert facts["machine"] == "SVC"
+        assert facts["estimator"] == "SVC"
         assert facts["kernel"] == "Gaussian(gamma=0.5)"
         assert facts["parameters"] == {"C": 3, "gamma": 0.5, "probability": True}
         assert (facts["features"], facts["classes"], facts["labels"]) == (4, 3, [0, 1, 2])
         assert facts["support vectors"] == sum(facts["support vectors by class"])
-        assert facts["machines"] == 3
+        assert facts["problems"] == 3
         assert facts["probabilities"] is True
         assert facts["violation"] <= 1e-3
-        assert facts["ended"] == Status.CONVERGED.value
+        assert facts["stopping reason"] == Status.CONVERGED.value
 
     def test_kinds_of_support_vectors(self):
         model = SVC().fit(X[:100], Y[:100])
@@ -110,10 +110,10 @@ class TestDescription:
         )
         assert facts["free"] + facts["bounded"] == facts["support vectors"]
 
-    def test_a_model_from_elsewhere(self, tmp_path):
+    def test_model_of_another_program(self, tmp_path):
         write_model(SVC().fit(X, Y), tmp_path / "file.model")
         facts = describe(read_model(tmp_path / "file.model"))
-        assert facts["certificate"].startswith("none: the model was not trained by fit here")
+        assert facts["certificate"].startswith("none: the model was not trained here")
         assert "gap" not in facts
 
     def test_changed_data(self):
@@ -125,9 +125,9 @@ class TestDescription:
         assert "data were changed" in describe(model)["certificate"]
 
     @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-    def test_an_unfinished_one(self):
+    def test_unconverged_model(self):
         facts = describe(SVC(max_iter=1, solver="pairwise").fit(X, Y))
-        assert "the limit on iterations was reached" in facts["ended"]
+        assert "the limit on iterations was reached" in facts["stopping reason"]
 
     @pytest.mark.parametrize(
         "made",
@@ -141,17 +141,17 @@ class TestDescription:
             KernelApproximationSVC(n_components=9),
         ],
     )
-    def test_others_are_plain_values(self, made):
+    def test_descriptions_are_json(self, made):
         facts = describe(made.fit(X, Y))
-        assert json.loads(json.dumps(facts, default=_plain, allow_nan=False))["machine"] == type(made).__name__
-        assert facts["stored numbers"] > 0
+        assert json.loads(json.dumps(facts, default=_plain, allow_nan=False))["estimator"] == type(made).__name__
+        assert facts["stored values"] > 0
 
 
-def test_samples_and_models_do_not_become_each_other(tmp_path, monkeypatch, capsys):
+def test_data_and_models_are_not_confused(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["train", "chessboard:50", "m", "-q"]) == 0
     assert main(["convert", "m", "samples.csv"]) == 1
-    assert "m is a model, and samples.csv is the name of a file of samples" in capsys.readouterr().err
+    assert "m is a model, but samples.csv has the suffix of a data file" in capsys.readouterr().err
     assert main(["convert", "chessboard:50", "graph.onnx"]) == 1
-    assert "graph.onnx is the name of a model; train makes one" in capsys.readouterr().err
+    assert "graph.onnx has the suffix of a model; use maxmargin train" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["m"]

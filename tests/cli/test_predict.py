@@ -1,4 +1,4 @@
-"""`maxmargin predict`: every form of data and of answers, blocks, models of other programs, and mistakes."""
+"""`maxmargin predict`: formats of data and predictions, blocks, models of other programs, error messages."""
 
 import csv
 import gzip
@@ -36,9 +36,9 @@ def folder(tmp_path, monkeypatch):
 
 
 def run(capsys, *words, code=0):
-    ended = main(["predict", *map(str, words)])
+    exit_code = main(["predict", *map(str, words)])
     out, err = capsys.readouterr()
-    assert ended == code, err
+    assert exit_code == code, err
     return out, err
 
 
@@ -47,8 +47,8 @@ def numbers(text, first=0):
     return np.array([line.split() for line in text.splitlines()[first:]], dtype=float)
 
 
-class TestAnswers:
-    def test_a_line_for_each_sample(self, folder, capsys):
+class TestOutput:
+    def test_one_line_per_sample(self, folder, capsys):
         out, err = run(capsys, "iris.txt", "numbers.maxmargin")
         predicted = load("numbers.maxmargin").predict(X)
         assert out == "".join(f"{label:.0f}\n" for label in predicted)
@@ -75,7 +75,7 @@ class TestAnswers:
         assert [row[0] for row in rows] == list(model.predict(X))
         np.testing.assert_array_equal(np.array([row[1:] for row in rows], dtype=float), model.decision_function(X))
 
-    def test_words_with_separators_are_quoted(self, folder, capsys):
+    def test_labels_with_separators_are_quoted(self, folder, capsys):
         save(SVC().fit(X, np.char.add("of, ", WORDS)), "m")
         run(capsys, "iris.csv", "m", "out.csv", "--label", "none", "--ignore", "species")
         with open("out.csv", newline="", encoding="utf-8") as file:
@@ -98,12 +98,12 @@ class TestAnswers:
     def test_no_labels_no_accuracy(self, folder, capsys):
         out, _ = run(capsys, "iris.csv", "words.maxmargin", "out", "--label", "none", "--ignore", "species")
         assert "accuracy" not in out
-        np.savetxt("plain.csv", X, delimiter=",", fmt="%.17g")  # just so many columns as the model has features
+        np.savetxt("plain.csv", X, delimiter=",", fmt="%.17g")  # as many columns as the model has features
         out, _ = run(capsys, "plain.csv", "words.maxmargin", "out2")
         assert "accuracy" not in out
         assert (folder / "out").read_bytes() == (folder / "out2").read_bytes()
 
-    def test_values_to_the_last_bit_and_intervals(self, folder, capsys):
+    def test_values_in_full_precision_and_intervals(self, folder, capsys):
         data, y = make_regression(60, 3, noise=5.0, random_state=0)
         dump_libsvm(data, y, "values.txt")
         model = SVR(C=100, kernel="linear", noise=True).fit(data, y)
@@ -116,7 +116,7 @@ class TestAnswers:
         assert found["mean_squared_error"] == pytest.approx(np.mean(errors**2))
         assert found["squared_correlation"] == pytest.approx(np.corrcoef(rows[:, 0], y)[0, 1] ** 2)
 
-    def test_novelties(self, folder, capsys):
+    def test_novelty_detection(self, folder, capsys):
         save(OneClassSVM(nu=0.1, probability=True).fit(X), "m")
         out, _ = run(capsys, "iris.txt", "m", "--probability", "--decision-values")
         rows = numbers(out)
@@ -125,9 +125,9 @@ class TestAnswers:
 
 
 class TestData:
-    def test_blocks_say_the_same_as_the_whole(self, folder, capsys, monkeypatch):
+    def test_blocks_give_the_same_predictions(self, folder, capsys, monkeypatch):
         whole, _ = run(capsys, "iris.txt", "numbers.maxmargin", "--probability")
-        monkeypatch.setattr(model_data, "BLOCK", 200)
+        monkeypatch.setattr(model_data, "BLOCK_BYTES", 200)
         parts, err = run(capsys, "iris.txt", "numbers.maxmargin", "--probability")
         assert parts.splitlines()[0] == whole.splitlines()[0] == "labels 0 1 2"
         np.testing.assert_allclose(numbers(parts, 1), numbers(whole, 1), rtol=1e-9)
@@ -137,35 +137,35 @@ class TestData:
         (folder / "few.txt").write_text("0 1:5\n", encoding="utf-8")
         (folder / "many.txt").write_text("0 1:5 9:3\n0 1:5 8:2\n", encoding="utf-8")
         few, err = run(capsys, "few.txt", "numbers.maxmargin", "--decision-values")
-        assert "never seen" not in err
+        assert "do not occur" not in err
         many, err = run(capsys, "many.txt", "numbers.maxmargin", "--decision-values")
         np.testing.assert_allclose(numbers(many), np.repeat(numbers(few), 2, axis=0), rtol=1e-12)
-        assert err.count("features above 4 were never seen in training and are left out") == 1
+        assert err.count("features above 4 do not occur in the training data and are ignored") == 1
 
-    def test_samples_scaled_by_kept_ranges(self, folder, capsys):
+    def test_samples_scaled_by_saved_ranges(self, folder, capsys):
         main(["scale", "iris.txt", "scaled.txt", "--save", "iris.range"])
         main(["train", "scaled.txt", "scaled.maxmargin", "-q"])
         out, _ = run(capsys, "scaled.txt", "scaled.maxmargin")
-        answers = out.splitlines()[-len(X) :]
+        predictions = out.splitlines()[-len(X) :]
         out, err = run(capsys, "iris.txt", "scaled.maxmargin", "--ranges", "iris.range")
-        assert out.splitlines() == answers
+        assert out.splitlines() == predictions
         assert "become 0" not in err
         dump_libsvm(np.column_stack([X, X]), NUMBERS, "wide.txt")
         out, err = run(capsys, "wide.txt", "scaled.maxmargin", "--ranges", "iris.range")
-        assert out.splitlines() == answers
-        assert "features that have no range in iris.range become 0" in err
+        assert out.splitlines() == predictions
+        assert "features without a range in iris.range become 0" in err
         (folder / "targets.range").write_text("y\n0 1\n0 2\nx\n-1 1\n1 4 8\n")
         _, err = run(capsys, "iris.txt", "scaled.maxmargin", "--ranges", "targets.range", code=1)
-        assert "scales labels too" in err
+        assert "scales labels, too" in err
 
-    def test_a_model_of_libsvm_counts_every_feature(self, folder, capsys, monkeypatch):
+    def test_model_of_libsvm_uses_all_features(self, folder, capsys, monkeypatch):
         write_libsvm_model(SVC(gamma=0.1).fit(X[:, :2], NUMBERS), "m.model")
         (folder / "wide.txt").write_text("0 1:5 2:3\n1 1:5 2:3 3:1\n", encoding="utf-8")
-        monkeypatch.setattr(model_data, "BLOCK", 10)
+        monkeypatch.setattr(model_data, "BLOCK_BYTES", 10)
         out, err = run(capsys, "wide.txt", "m.model", "--decision-values")
         narrow, wide = (np.array(line.split()[1:], dtype=float) for line in out.splitlines())
         assert np.abs(narrow - wide).max() > 1e-3
-        assert "never seen" not in err
+        assert "do not occur" not in err
 
     def test_standard_input_and_output(self, folder):
         text = (folder / "iris.txt").read_text(encoding="utf-8")
@@ -181,23 +181,23 @@ class TestData:
     [
         (["iris.txt", "nowhere"], "nowhere"),
         (["nowhere", "words.maxmargin"], "there is no file nowhere"),
-        (["iris.txt", "iris.csv"], "no model of maxmargin, LIBSVM, LIBLINEAR or SVMlight"),
+        (["iris.txt", "iris.csv"], "not a model of maxmargin, LIBSVM, LIBLINEAR or SVMlight"),
         (
             ["iris.txt", "words.maxmargin"],
-            "labels of iris.txt are numbers, and the classes of the model are setosa",
+            "labels of iris.txt are numbers, but the classes of the model are setosa",
         ),
         (
             ["iris.csv", "numbers.maxmargin"],
-            "labels of iris.csv are words, and the classes of the model are 0, 1, 2",
+            "labels of iris.csv are text, but the classes of the model are 0, 1, 2",
         ),
-        (["iris.csv", "one-class"], "are words, and the answers of the model are numbers"),
-        (["iris.csv", "words.maxmargin", "--probability"], "the model knows no probabilities; train it with"),
+        (["iris.csv", "one-class"], "are text, but the model predicts numbers"),
+        (["iris.csv", "words.maxmargin", "--probability"], "the model has no probabilities; train it with"),
         (["values.npy", "regression", "--decision-values"], "a regression has no decision values"),
         (["iris.csv", "words.maxmargin", "no/such/folder/out"], "no/such/folder"),
         (["values.npy", "words.maxmargin"], "2 features"),
     ],
 )
-def test_mistakes_are_one_sentence(words, message, folder, capsys):
+def test_errors_are_one_line(words, message, folder, capsys):
     save(SVR().fit(X[:, :2], NUMBERS), "regression")
     save(OneClassSVM().fit(X), "one-class")
     np.save("values.npy", np.column_stack([X[:, :2], NUMBERS]))
@@ -208,7 +208,7 @@ def test_mistakes_are_one_sentence(words, message, folder, capsys):
     assert not list(folder.glob(".*"))
 
 
-def test_an_answer_takes_its_place_when_it_is_complete(folder, capsys, monkeypatch):
+def test_output_file_is_replaced_only_when_complete(folder, capsys, monkeypatch):
     (folder / "out").write_text("before", encoding="utf-8")
 
     def predict(self, X):
@@ -225,7 +225,7 @@ def test_an_answer_takes_its_place_when_it_is_complete(folder, capsys, monkeypat
 @pytest.mark.parametrize(
     "words", [["predict", "iris.txt", "numbers.maxmargin", "pipe"], ["svm-train", "-q", "iris.txt", "pipe"]]
 )
-def test_nothing_takes_the_place_of_a_pipe_or_a_device(words, folder, capsys):
+def test_pipes_and_devices_are_not_replaced(words, folder, capsys):
     os.mkfifo("pipe")
     reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
     assert main(words) == 0
@@ -234,7 +234,7 @@ def test_nothing_takes_the_place_of_a_pipe_or_a_device(words, folder, capsys):
     assert stat.S_ISFIFO(os.stat("pipe").st_mode)
 
 
-def test_a_pipe_stays_a_pipe(folder, capsys):
+def test_predictions_can_be_written_to_a_pipe(folder, capsys):
     os.mkfifo("pipe")
     with ThreadPoolExecutor(1) as reader:
         text = reader.submit((folder / "pipe").read_text, encoding="utf-8")
@@ -243,7 +243,7 @@ def test_a_pipe_stays_a_pipe(folder, capsys):
     assert (folder / "pipe").is_fifo()
 
 
-def test_answers_go_where_a_link_leads_and_no_other_file_is_touched(folder, capsys):
+def test_links_are_followed_and_other_files_not_touched(folder, capsys):
     (folder / "out.part").write_text("mine", encoding="utf-8")
     (folder / "out").symlink_to(folder / "elsewhere")
     run(capsys, "iris.txt", "numbers.maxmargin", "out")
@@ -252,7 +252,7 @@ def test_answers_go_where_a_link_leads_and_no_other_file_is_touched(folder, caps
     assert (folder / "out.part").read_text(encoding="utf-8") == "mine"
 
 
-def test_answers_are_compressed_as_their_name_says(folder, capsys):
+def test_output_is_compressed_by_suffix(folder, capsys):
     run(capsys, "iris.txt", "numbers.maxmargin", "out.csv.gz")
     with gzip.open("out.csv.gz", "rt", encoding="utf-8") as file:
         assert file.readline() == "prediction\n"
@@ -260,8 +260,8 @@ def test_answers_are_compressed_as_their_name_says(folder, capsys):
 
 
 @pytest.mark.parametrize("command", [["train", "zero.txt", "m.maxmargin"], ["easy", "zero.txt", "one.txt", "-o", "m"]])
-def test_indices_count_from_0_as_in_the_training_data(command, folder, capsys):
-    """A file without any index 0 does not show that it counts from 0."""
+def test_first_index_is_that_of_the_training_data(command, folder, capsys):
+    """Indices of a file may start at 0 even if no index is 0."""
     random = np.random.default_rng(0)
     first = random.integers(0, 2, 40)
     rows = [f"{a} 0:{a} 1:{b:.3f} 2:{c:.3f}\n" for a, (b, c) in zip(first, random.normal(size=(40, 2)), strict=True)]

@@ -1,4 +1,4 @@
-"""What docs/command_line.md and the README show of these commands is what they print."""
+"""The sessions in docs/command_line.md are what the commands print."""
 
 import re
 import shlex
@@ -10,17 +10,16 @@ from sklearn.datasets import load_iris
 from maxmargin.cli.main import main
 
 ROOT = Path(__file__).parents[2]
-PAGE, README = ROOT / "docs/command_line.md", ROOT / "README.md"
+PAGE = ROOT / "docs/command_line.md"
 SECTIONS = ("train", "predict", "evaluate", "info", "grid", "easy")
-LIMITED = "ended by a limit"
+LIMITED = "limit reached"
 
 
 def sessions():
-    """Return the commands of each section and the lines that are shown after them."""
-    pages = [(PAGE, section) for section in SECTIONS] + [(README, "From the shell")]
+    """Return the commands of each section, each with the lines shown after it."""
     found = []
-    for page, section in pages:
-        text = re.search(rf"^## {section}\n(.*?)(?=^## )", page.read_text(encoding="utf-8"), re.M | re.S)[1]
+    for section in SECTIONS:
+        text = re.search(rf"^## {section}\n(.*?)(?=^## )", PAGE.read_text(encoding="utf-8"), re.M | re.S)[1]
         for block in re.findall(r"^```\n(\$ .*?)^```", text, re.M | re.S):
             for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
                 command, *shown = part.splitlines()
@@ -40,11 +39,11 @@ def folder(tmp_path, monkeypatch):
 
 
 def without_numbers(line):
-    """Return a line without what differs from one processor to the next."""
+    """Return a line without numbers, which differ between processors."""
     return re.sub(r"[-+]?\d[\d.,]*(e[-+]\d+)?", "0", " ".join(line.split()))
 
 
-def test_the_commands_print_what_the_page_shows(folder, capsys):
+def test_commands_print_what_the_page_shows(folder, capsys):
     found = sessions()
     assert {command.split()[1] for command, _ in found} >= set(SECTIONS)
     for command, shown in found:

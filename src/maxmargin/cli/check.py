@@ -1,6 +1,6 @@
-"""`maxmargin check`: what is wrong with a file of samples, line by line.
+"""`maxmargin check`: validate a data file and list its errors by line.
 
-Exit code 0 if nothing is wrong, and 1 otherwise.
+Exit code 0 if the file is valid, 1 otherwise.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from maxmargin.datasets.csv_files import find_csv_problems
 from maxmargin.datasets.sample_files import find_format, format_by_content
 
 
-class Found(NamedTuple):
-    """A problem, and its line if there are lines."""
+class FileProblem(NamedTuple):
+    """An error in a data file, and its line in a text file."""
 
     line: int | None
     message: str
@@ -29,27 +29,27 @@ class Found(NamedTuple):
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     parser.add_argument("data", metavar="DATA", help="a file, or - for standard input")
-    parser.add_argument("--limit", type=int, default=100, metavar="N", help="show at most so many [%(default)s]")
+    parser.add_argument("--limit", type=int, default=100, metavar="N", help="report at most N problems [%(default)s]")
     data.add_data_options(parser)
     add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Look through the file, report."""
+    """Run the command."""
     output = Output(options)
     if options.limit < 1:
         raise ValueError(f"--limit must be at least 1, not {options.limit}")
     if options.data != "-" and not Path(options.data).exists():
         raise ValueError(f"there is no file {options.data}")
-    name, (found, problems) = source_name(options.data), find_problems(options)
+    name, (format, problems) = source_name(options.data), find_problems(options)
     if problems:
         output.table(["line", "problem"], [["" if line is None else line, message] for line, message in problems])
     count = f"{len(problems)} or more" if len(problems) == options.limit else str(len(problems))
-    output.remark(f"{name} ({found}): {count if problems else 'no'} problem{'' if count == '1' else 's'}")
+    output.remark(f"{name} ({format}): {count if problems else 'no'} problem{'' if count == '1' else 's'}")
     output.result(
         {
             "file": name,
-            "format": found,
+            "format": format,
             "problems": [problem._asdict() for problem in problems],
             "complete": len(problems) < options.limit,
         }
@@ -57,49 +57,49 @@ def run(options: argparse.Namespace) -> int:
     return 1 if problems else 0
 
 
-def find_problems(options: argparse.Namespace) -> tuple[str, list[Found]]:
-    """Return the format of the file, and what is wrong with it."""
+def find_problems(options: argparse.Namespace) -> tuple[str, list[FileProblem]]:
+    """Return the format of the file, and its problems."""
     source: Source = options.data
     name = source_name(source)
     try:
-        found = options.format or find_format(source)
-        if found is None:  # standard input, which is read once
+        format = options.format or find_format(source)
+        if format is None:  # standard input can be read only once
             with open_bytes(source) as stream:
                 source = io.BytesIO(stream.read())
-            found = format_by_content(source.getvalue(), name)
+            format = format_by_content(source.getvalue(), name)
     except DataFileError as error:
-        return options.format or "unknown", [Found(error.line, error.message)]
-    return found, _problems_of(source, name, found, options)
+        return options.format or "unknown", [FileProblem(error.line, error.message)]
+    return format, _problems_of(source, name, format, options)
 
 
-def _problems_of(source: Source, name: str, found: str, options: argparse.Namespace) -> list[Found]:
+def _problems_of(source: Source, name: str, format: str, options: argparse.Namespace) -> list[FileProblem]:
     try:
-        if found == "libsvm":
-            return [Found(line, message) for line, message in find_libsvm_problems(source, limit=options.limit)]
-        if found in ("csv", "tsv"):
-            return _problems_of_table(source, name, found, options)
+        if format == "libsvm":
+            return [FileProblem(line, message) for line, message in find_libsvm_problems(source, limit=options.limit)]
+        if format in ("csv", "tsv"):
+            return _problems_of_table(source, name, format, options)
         read_samples(
             source,
-            format=found,
+            format=format,
             label=options.label,
             query=options.query,
             ignore=options.ignore,
-            categorical=data.known_words(options.one_hot),
+            categorical=data.known_categories(options.one_hot),
         )
     except DataFileError as error:
-        return [Found(error.line, error.message)]
+        return [FileProblem(error.line, error.message)]
     return []
 
 
-def _problems_of_table(source: Source, name: str, found: str, options: argparse.Namespace) -> list[Found]:
-    choice = ColumnSelection(options.label, options.query, options.ignore, data.known_words(options.one_hot))
+def _problems_of_table(source: Source, name: str, format: str, options: argparse.Namespace) -> list[FileProblem]:
+    selection = ColumnSelection(options.label, options.query, options.ignore, data.known_categories(options.one_hot))
     with open_bytes(source) as stream:
         problems = find_csv_problems(
             stream,
             name,
-            choice,
-            delimiter="\t" if found == "tsv" else None,
+            selection,
+            delimiter="\t" if format == "tsv" else None,
             header=data.HEADERS[options.header],
             limit=options.limit,
         )
-    return [Found(problem.line, problem.message) for problem in problems]
+    return [FileProblem(problem.line, problem.message) for problem in problems]

@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from maxmargin.cli import data
+from maxmargin.cli.estimator_options import number_or_word
 from maxmargin.cli.live_table import LiveTable, make_table
 from maxmargin.comparison import Comparison, compare
 from maxmargin.comparison.figure import draw_off_screen, require_matplotlib
@@ -31,7 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     estimator.add_argument("--kernel", default="rbf", help=f"one of {', '.join(sorted(KERNELS))} [%(default)s]")
     estimator.add_argument("-C", type=float, default=1.0, help="penalty of slack [%(default)s]")
     estimator.add_argument(
-        "-g", "--gamma", type=_number_or_word, default="scale", help="a number, scale or auto [%(default)s]"
+        "-g", "--gamma", type=number_or_word, default="scale", help="a number, scale or auto [%(default)s]"
     )
     estimator.add_argument("--degree", type=int, default=3, help="degree of the polynomial kernel [%(default)s]")
     estimator.add_argument(
@@ -105,13 +106,6 @@ def _names(text: str | None) -> list[str] | str | None:
     if text is None or text == "all":
         return text
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _number_or_word(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def _check_target(path: Path | None) -> None:

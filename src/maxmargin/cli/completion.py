@@ -1,18 +1,18 @@
-"""`maxmargin completion`: what makes a shell complete commands, options, their choices and file names, by shtab."""
+"""`maxmargin completion`: print a shell completion script, made by shtab."""
 
 from __future__ import annotations
 
 import argparse
 
-#: Where completions go, for the help.
+#: How to install the script, for the help.
 HINTS = {
     "bash": "maxmargin completion bash > ~/.local/share/bash-completion/completions/maxmargin",
     "zsh": 'maxmargin completion zsh > "${fpath[1]}/_maxmargin"',
     "tcsh": "maxmargin completion tcsh > ~/.maxmargin.tcsh, and source that in ~/.tcshrc",
 }
 
-#: Arguments that are files: what stands for them in the usage.
-FILES = frozenset(["DATA", "MODEL", "OUT", "IN", "FILE", "TRAIN", "TEST", "RANGE"])
+#: Metavariables of arguments that are file names.
+FILE_METAVARS = frozenset(["DATA", "MODEL", "OUT", "IN", "FILE", "TRAIN", "TEST", "RANGE"])
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -21,24 +21,24 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the script."""
+    """Run the command."""
     import shtab
 
     from maxmargin.cli.main import make_parser
 
     parser = make_parser()
     for action in _all_actions(parser):
-        if action.metavar in FILES and action.choices is None:
-            action.complete = shtab.FILE  # type: ignore[attr-defined]  # how shtab is told
+        if action.metavar in FILE_METAVARS and action.choices is None:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]  # an attribute that shtab reads
     print(shtab.complete(parser, shell=options.shell))
     return 0
 
 
 def _all_actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """Return the arguments and options of a parser and of all its commands."""
-    found = []
+    """Return the actions of a parser and of all its subparsers."""
+    actions = []
     for action in parser._actions:
-        found.append(action)
+        actions.append(action)
         if isinstance(action, argparse._SubParsersAction):
-            found += [inner for one in action.choices.values() for inner in _all_actions(one)]
-    return found
+            actions += [inner for subparser in action.choices.values() for inner in _all_actions(subparser)]
+    return actions

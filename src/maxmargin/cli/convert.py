@@ -1,7 +1,7 @@
-"""`maxmargin convert`: the same data, or the same model, in another format.
+"""`maxmargin convert`: convert data or a model to another format.
 
-Whether a file is a model, its first bytes say. Formats of data are those of `maxmargin.datasets`; models are read from
-our own format, LIBSVM's, LIBLINEAR's and SVMlight's, and written as our own, LIBSVM's, LIBLINEAR's or ONNX.
+A model is recognised by its content. Data formats are those of `maxmargin.datasets`; models are read in the formats of
+maxmargin, LIBSVM, LIBLINEAR and SVMlight, and written in those of maxmargin, LIBSVM, LIBLINEAR and ONNX.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from maxmargin.cli.output import Output, add_output_options
 from maxmargin.datasets import write_samples
 from maxmargin.datasets.sample_files import FORMATS, format_by_name
 
-#: Formats that have no place for labels that are words.
-NUMBERS_ONLY = ("libsvm", "npy")
+#: Data formats without text labels.
+NUMERIC_FORMATS = ("libsvm", "npy")
 
-#: Suffixes of files that hold a model and never samples.
-MODELS = (".maxmargin", ".onnx", ".liblinear", ".model")
+#: Suffixes of model files.
+MODEL_SUFFIXES = (".maxmargin", ".onnx", ".liblinear", ".model")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     parser.add_argument("data", metavar="IN", help="data or a model; - for data from standard input")
-    parser.add_argument("out", metavar="OUT", help="a file whose name tells its format, or - for standard output")
+    parser.add_argument("out", metavar="OUT", help="output file, or - for standard output")
     parser.add_argument(
         "--to",
         metavar="FORMAT",
-        help="of OUT, if its name does not tell: for data {}; for models maxmargin, libsvm, liblinear, onnx".format(
+        help="output format [by the suffix of OUT]: for data {}; for models maxmargin, libsvm, liblinear, onnx".format(
             ", ".join(FORMATS)
         ),
     )
@@ -40,15 +40,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Look which it is, read and write."""
+    """Run the command."""
     return _convert_model(options) if _is_model(options) else _convert_data(options)
 
 
 def _is_model(options: argparse.Namespace) -> bool:
-    """Tell whether IN is a model.
+    """Return whether IN is a model.
 
-    The name or the first byte often tells that it is none: numbers begin LIBSVM's text, and no model. That spares
-    loading all kinds of models, which takes longer than to convert most data.
+    The suffix or the first byte often excludes a model: LIBSVM text starts with a number, models do not. This avoids
+    importing the estimators, which takes longer than converting most data.
     """
     if options.format is not None or format_by_name(options.data) not in (None, "libsvm"):
         return False
@@ -63,13 +63,13 @@ def _is_model(options: argparse.Namespace) -> bool:
 
 
 def _convert_model(options: argparse.Namespace) -> int:
-    """Read a model, write it."""
+    """Convert a model."""
     from maxmargin.cli.model_files import convert_model
 
     if options.out == "-":
-        raise ValueError("a model is written to a file, not to standard output")
+        raise ValueError("a model cannot be written to standard output; OUT must be a file")
     if options.to is None and format_by_name(options.out) not in (None, "libsvm"):
-        raise ValueError(f"{options.data} is a model, and {options.out} is the name of a file of samples")
+        raise ValueError(f"{options.data} is a model, but {options.out} has the suffix of a data file")
     output = Output(options)
     facts = {"format": convert_model(options.data, options.out, options.to), "written": options.out}
     output.facts(facts)
@@ -78,23 +78,25 @@ def _convert_model(options: argparse.Namespace) -> int:
 
 
 def _convert_data(options: argparse.Namespace) -> int:
-    """Read samples, write them."""
+    """Convert data."""
     output = Output(options)
     if options.json and options.out == "-":
-        raise ValueError("--json needs a file OUT: standard output has the data")
+        raise ValueError("--json needs a file OUT, because the data go to standard output")
     samples = data.read_data(options)
-    wanted = options.to or format_by_name(options.out) or "libsvm"
-    if options.to is None and Path(options.out).suffix in MODELS:
-        raise ValueError(f"{options.data} has samples, and {options.out} is the name of a model; train makes one")
+    format = options.to or format_by_name(options.out) or "libsvm"
+    if options.to is None and Path(options.out).suffix in MODEL_SUFFIXES:
+        raise ValueError(
+            f"{options.data} contains data, but {options.out} has the suffix of a model; use maxmargin train"
+        )
     classes: list[str] = []
-    if wanted in NUMBERS_ONLY and samples.y is not None and samples.y.dtype.kind == "U":
-        found, numbers = np.unique(samples.y, return_inverse=True)
-        samples, classes = replace(samples, y=numbers + 1.0), found.tolist()
-        named = ", ".join(f"{number} {word}" for number, word in enumerate(classes, 1))
-        output.remark(f"{wanted} has no words, so the labels are numbers: {named}")
-    write_samples(samples, options.out, wanted)
+    if format in NUMERIC_FORMATS and samples.y is not None and samples.y.dtype.kind == "U":
+        names, numbers = np.unique(samples.y, return_inverse=True)
+        samples, classes = replace(samples, y=numbers + 1.0), names.tolist()
+        mapping = ", ".join(f"{number} {word}" for number, word in enumerate(classes, 1))
+        output.remark(f"{format} has no text labels; they are replaced by numbers: {mapping}")
+    write_samples(samples, options.out, format)
     if options.out != "-":
-        facts = {"samples": len(samples), "features": samples.n_features, "format": wanted, "written": options.out}
+        facts = {"samples": len(samples), "features": samples.n_features, "format": format, "written": options.out}
         output.facts(facts)
         output.result(facts | {"classes": classes})
     return 0

@@ -1,8 +1,8 @@
-"""The word DATA of a command: a file of samples, standard input, or a generator.
+"""The argument DATA of a command: a file of samples, standard input, or a generator.
 
-- `heart_scale`, `iris.csv`, `a9a.npz`, `test.parquet.gz`: a file of any format that `maxmargin.datasets` reads
+- `heart_scale`, `iris.csv`, `a9a.npz`, `test.parquet.gz`: a file in any format that `maxmargin.datasets` reads
 - `-`: standard input, compressed or not
-- `chessboard`, `spirals:500`, `twonorm:2000,seed=3`: a generator of `maxmargin.datasets`, and what to pass to it
+- `chessboard`, `spirals:500`, `twonorm:2000,seed=3`: a generator of `maxmargin.datasets` with its arguments
 """
 
 from __future__ import annotations
@@ -21,49 +21,57 @@ from maxmargin import datasets
 from maxmargin.datasets import DataFileError, Samples, read_samples
 from maxmargin.datasets.sample_files import FORMATS
 
-#: What the options mean to `read_samples`.
+#: Values of the options, as `read_samples` takes them.
 HEADERS: dict[str, bool | str] = {"auto": "auto", "yes": True, "no": False}
 FIRST_INDICES: dict[str, bool | Literal["auto"]] = {"auto": "auto", "0": True, "1": False}
 
-#: How many labels a message lists.
-LISTED = 10
+#: Limit on the names in a list.
+MAX_LISTED = 10
 
-#: What DATA may be, for the help of a command.
-DATA_HELP = "a file (LIBSVM text, CSV, TSV, npz, npy, Parquet, Arrow; also .gz, .bz2, .xz), - or a generator"
+#: Help text of DATA.
+DATA_HELP = "a file (LIBSVM text, CSV, TSV, npz, npy, Parquet, Arrow; also .gz, .bz2, .xz), -, or a generator"
 
 
 def add_data_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how DATA is read; the argument itself is added by the command."""
-    group = parser.add_argument_group("the data")
-    group.add_argument("--format", choices=FORMATS, help="of the file; else told by its name or by what is in it")
+    """Add the options for reading DATA; the command adds the argument itself."""
+    group = parser.add_argument_group("data")
+    group.add_argument("--format", choices=FORMATS, help="file format [detected by name or content]")
     group.add_argument(
         "--label",
         metavar="COLUMN",
         type=_column,
         default="auto",
-        help="of a table: its name, its number from 1, first, last, or none; "
-        "else the one called label, target or class, or the last",
+        help="label column of a table: name, number from 1, first, last or none "
+        "[the one called label, target or class, or the last]",
     )
-    group.add_argument("--query", metavar="COLUMN", type=_column, help="of a table: which samples belong together")
+    group.add_argument(
+        "--query", metavar="COLUMN", type=_column, help="column of a table with the query of each sample, for ranking"
+    )
     group.add_argument(
         "--ignore",
         metavar="COLUMNS",
         type=_columns,
         default=(),
-        help="of a table: leave these out (commas between them)",
+        help="columns of a table to ignore, separated by commas",
     )
     group.add_argument(
         "--one-hot",
         metavar="FILE",
         type=Path,
-        help="make a column of 0 and 1 for each word in columns of words; "
-        "the words are kept in FILE, and taken from it if it is there",
+        help="one-hot encode categorical columns; the categories are read from FILE, or written to it if it is new",
     )
-    group.add_argument("--header", choices=HEADERS, default="auto", help="of CSV and TSV [%(default)s]")
     group.add_argument(
-        "--first-index", choices=FIRST_INDICES, default="auto", help="of LIBSVM text; auto is 0 if one is 0"
+        "--header", choices=HEADERS, default="auto", help="whether CSV and TSV have a header [%(default)s]"
     )
-    group.add_argument("--samples", type=int, metavar="N", help="make so many, or draw so many of a file at random")
+    group.add_argument(
+        "--first-index",
+        choices=FIRST_INDICES,
+        default="auto",
+        help="first feature index of LIBSVM text [auto: 0 if any index is 0]",
+    )
+    group.add_argument(
+        "--samples", type=int, metavar="N", help="number of samples to generate, or to draw at random from a file"
+    )
 
 
 def read_data(
@@ -73,29 +81,29 @@ def read_data(
     n_features: int | None = None,
     need_labels: bool = False,
 ) -> Samples:
-    """Return the samples that a word on the command line stands for.
+    """Return the samples of an argument DATA.
 
     Parameters
     ----------
     options : Namespace
-        As `add_data_options` made it; `seed` and `threads` count if the command has them.
+        With those of `add_data_options`, and optionally `seed` and `threads`.
     source : str or None
-        The word; None: `options.data`.
+        The argument; `options.data` if None.
     n_features : int or None
-        How many features a model has; a table with just so many columns has no labels.
+        Number of features of a model: a table with exactly that many columns has no labels.
     need_labels : bool
-        Whether samples without labels are a mistake.
+        Whether samples without labels are an error.
     """
-    word = options.data if source is None else source
+    source = options.data if source is None else source
     seed = getattr(options, "seed", None) or 0
-    name, _, details = word.partition(":")
+    name, _, details = source.partition(":")
     if name in generators():
         return generate(name, details, options.samples, seed)
-    if word != "-" and not Path(word).exists():
-        raise ValueError(f"there is no file {word}, and the generators are {', '.join(generators())}")
-    words = known_words(options.one_hot)
+    if source != "-" and not Path(source).exists():
+        raise ValueError(f"there is no file {source}, and the generators are {', '.join(generators())}")
+    words = known_categories(options.one_hot)
     samples = read_samples(
-        word,
+        source,
         format=options.format,
         label=options.label,
         query=options.query,
@@ -111,11 +119,11 @@ def read_data(
         options.one_hot.write_text(text + "\n", encoding="utf-8")
     if need_labels and samples.y is None:
         raise DataFileError(samples.name, "there are no labels")
-    return _some(samples, options.samples, seed)
+    return _subset(samples, options.samples, seed)
 
 
 def generators() -> list[str]:
-    """Return the names of the generators: what makes samples by number and seed."""
+    """Return the names of the generators: functions of `maxmargin.datasets` with a number of samples and a seed."""
     makers = {name: getattr(datasets, name) for name in datasets.__all__}
     return [
         name
@@ -125,7 +133,7 @@ def generators() -> list[str]:
 
 
 def generate(name: str, details: str = "", samples: int | None = None, seed: int = 0) -> Samples:
-    """Return what a generator makes: `details` are its arguments, as in "500,noise=0.1"."""
+    """Return the samples of a generator; `details` are its arguments, as in "500,noise=0.1"."""
     make: Callable[..., Any] = getattr(datasets, name)
     given = _arguments(name, details, inspect.signature(make))
     asked = ({} if samples is None else {"n_samples": samples}) | {"seed": seed} | given
@@ -139,45 +147,49 @@ def generate(name: str, details: str = "", samples: int | None = None, seed: int
 
 
 def two_classes(y: np.ndarray, positive: str | None) -> np.ndarray:
-    """Return labels of two classes: as they are, or one against the rest."""
+    """Return labels of two classes: as they are, or the positive class against the rest."""
     classes = np.unique(y)
     names = [label_name(label) for label in classes]
-    listed = ", ".join(names[:LISTED]) + (", …" if len(names) > LISTED else "")
     if positive is not None:
         if positive not in names:
-            raise ValueError(f"no label is {positive}; there are {listed}")
+            raise ValueError(f"there is no label {positive}; the labels are {listed(names)}")
         chosen: np.ndarray = y == classes[names.index(positive)]
         return chosen
     if y.dtype.kind == "f" and not np.array_equal(y, np.rint(y)):
-        raise ValueError("the labels are numbers with fractions, and regression cannot be compared; give classes")
+        raise ValueError("the labels are fractional numbers, and compare is for classification")
     if len(classes) > 2:
-        raise ValueError(f"the labels are of {len(classes)} classes ({listed}): choose one with --positive LABEL")
+        raise ValueError(f"there are {len(classes)} classes ({listed(names)}): choose one with --positive LABEL")
     return y
 
 
+def listed(names: Sequence[str]) -> str:
+    """Return the first names, separated by commas."""
+    return ", ".join(names[:MAX_LISTED]) + (f", … ({len(names)} in total)" if len(names) > MAX_LISTED else "")
+
+
 def label_name(label: Any) -> str:
-    """Return a label as a person writes it."""
+    """Return a label as text, numbers without trailing zeros."""
     return f"{label:g}" if isinstance(label, float | np.floating) else str(label)
 
 
-def _some(samples: Samples, count: int | None, seed: int) -> Samples:
-    """Return some of the samples, drawn at random, in their order."""
+def _subset(samples: Samples, count: int | None, seed: int) -> Samples:
+    """Return a random subset of the samples, in their order."""
     if count is None or count >= len(samples):
         return samples
     if count < 2:
-        raise ValueError(f"at least 2 samples are needed, not {count}")
+        raise ValueError(f"--samples must be at least 2, not {count}")
     return samples.take(np.sort(np.random.default_rng(seed).choice(len(samples), count, replace=False)))
 
 
 def _arguments(name: str, details: str, signature: inspect.Signature) -> dict[str, Any]:
-    """Return the arguments of a generator: a number of samples first, and others by name."""
+    """Return the arguments of a generator: an optional number of samples, then others by name."""
     found = {}
     for position, part in enumerate(part for part in details.split(",") if part):
         key, equals, value = part.partition("=")
         if not equals and position == 0:
             key, value = "n_samples", part
         if key not in signature.parameters:
-            raise ValueError(f"{name} has no {key!r}; it takes {', '.join(signature.parameters)}")
+            raise ValueError(f"{name} has no argument {key!r}; it takes {', '.join(signature.parameters)}")
         try:
             found[key] = ast.literal_eval(value)
         except (ValueError, SyntaxError) as error:
@@ -190,7 +202,7 @@ def _arguments(name: str, details: str, signature: inspect.Signature) -> dict[st
 
 
 def _column(text: str) -> str | int | None:
-    """Return a column of a table: counted from 1 by people, from 0 here."""
+    """Return a column name, or a column number, from 1 on the command line and from 0 here."""
     if text == "none":
         return None
     return int(text) - 1 if text.isdecimal() and int(text) > 0 else text
@@ -200,20 +212,20 @@ def _columns(text: str) -> Sequence[str | int]:
     return tuple(column for part in text.split(",") if (column := _column(part)) is not None)
 
 
-def known_words(path: Path | None) -> str | Mapping[str, Sequence[str]]:
-    """Return what becomes of words: refused, encoded, or encoded as a file says."""
+def known_categories(path: Path | None) -> str | Mapping[str, Sequence[str]]:
+    """Return how text columns are read: "refuse", "one-hot", or the categories of a file by column."""
     if path is None:
         return "error"
     if not path.exists():
         return "one-hot"
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        categories = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise DataFileError(path, f"it must be JSON, words by column: {error}") from error
-    good = isinstance(found, dict) and all(
+        raise DataFileError(path, f"it must be JSON with the categories of each column: {error}") from error
+    valid = isinstance(categories, dict) and all(
         isinstance(words, list) and all(isinstance(word, str) for word in words) and len(set(words)) == len(words)
-        for words in found.values()
+        for words in categories.values()
     )
-    if not good:
-        raise DataFileError(path, "it must have a list of different words for each column")
-    return {column: tuple(words) for column, words in found.items()}
+    if not valid:
+        raise DataFileError(path, "it must have a list of distinct categories for each column")
+    return {column: tuple(words) for column, words in categories.items()}

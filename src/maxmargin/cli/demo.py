@@ -1,4 +1,4 @@
-"""`maxmargin demo`: train on a chessboard, show the proof, save a picture."""
+"""`maxmargin demo`: train on a generated chessboard, print the certificate, save a plot."""
 
 from __future__ import annotations
 
@@ -22,58 +22,58 @@ if TYPE_CHECKING:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     parser.add_argument("-n", "--samples", type=int, default=2000, help="training samples [%(default)s]")
-    parser.add_argument("-C", type=float, default=100.0, help="cost of slack [%(default)s]")
+    parser.add_argument("-C", type=float, default=100.0, help="penalty of slack [%(default)s]")
     parser.add_argument(
-        "-g", "--gamma", type=float, default=1.0, help="width parameter of the gaussian kernel [%(default)s]"
+        "-g", "--gamma", type=float, default=1.0, help="coefficient of the Gaussian kernel [%(default)s]"
     )
-    parser.add_argument("--noise", type=float, default=0.02, help="share of wrong labels [%(default)s]")
-    parser.add_argument("--seed", type=int, default=0, help="of the data [%(default)s]")
+    parser.add_argument("--noise", type=float, default=0.02, help="fraction of wrong labels [%(default)s]")
+    parser.add_argument("--seed", type=int, default=0, help="random seed of the data [%(default)s]")
     parser.add_argument(
-        "-o", "--output", type=Path, default=Path("maxmargin-demo.png"), help="where the picture goes [%(default)s]"
+        "-o", "--output", type=Path, default=Path("maxmargin-demo.png"), help="file of the plot [%(default)s]"
     )
-    parser.add_argument("--no-picture", action="store_true", help="leave the picture out")
+    parser.add_argument("--no-plot", action="store_true", help="do not draw a plot")
     add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Train, report, draw."""
+    """Run the command."""
     from maxmargin import SVC
 
     output = Output(options)
-    if not options.no_picture and find_spec("matplotlib") is None:
-        raise ImportError("the picture needs matplotlib: pip install 'maxmargin[plot]'; --no-picture does without")
+    if not options.no_plot and find_spec("matplotlib") is None:
+        raise ImportError("the plot needs matplotlib: pip install 'maxmargin[plot]', or use --no-plot")
     X, y = chessboard(options.samples, noise=options.noise, seed=options.seed)
     X_test, y_test = chessboard(10_000, seed=options.seed + 1)
-    output.line(f"A 4 x 4 chessboard: {options.samples:,} samples, {options.noise:.0%} of the labels wrong.")
-    line = ProgressLine(after=0.2)
+    output.line(f"4 x 4 chessboard: {options.samples:,} samples, {options.noise:.0%} of the labels are wrong.")
+    progress = ProgressLine(delay=0.2)
     started = perf_counter()
     try:
-        model = SVC(C=options.C, gamma=options.gamma, callback=None if output.quiet else line).fit(X, y)
+        model = SVC(C=options.C, gamma=options.gamma, callback=None if output.quiet else progress).fit(X, y)
     finally:
-        line.close()
+        progress.close()
     seconds = perf_counter() - started
     certificate, geometry = model.certificate_, model.geometry_
-    accuracy, steps = model.score(X_test, y_test), int(model.n_iter_[0])
+    accuracy, iterations = model.score(X_test, y_test), int(model.n_iter_[0])
     output.facts(
         {
-            "steps": f"{steps:,} in {seconds:.2f} s",
-            "accuracy on new points": f"{accuracy:.2%}",
-            "primal value": f"{certificate.primal:.9g}",
-            "dual value": f"{certificate.dual:.9g}",
-            "duality gap": f"{certificate.gap:.3g}  ({certificate.relative_gap:.1g} of the optimum)",
-            "largest violation": f"{certificate.violation:.3g}  (tolerance {model.tol:g})",
+            "iterations": f"{iterations:,} in {seconds:.2f} s",
+            "test accuracy": f"{accuracy:.2%}",
+            "primal objective": f"{certificate.primal:.9g}",
+            "dual objective": f"{certificate.dual:.9g}",
+            "duality gap": f"{certificate.gap:.3g}  (relative gap {certificate.relative_gap:.1g})",
+            "KKT violation": f"{certificate.violation:.3g}  (tolerance {model.tol:g})",
             "free support vectors": f"{len(geometry.free):,}  on the margin",
-            "bounded support vectors": f"{len(geometry.bounded):,}  inside it or on the wrong side",
-            "other samples": f"{len(geometry.non_support):,}  beyond it",
+            "bounded support vectors": f"{len(geometry.bounded):,}  within the margin or misclassified",
+            "non-support vectors": f"{len(geometry.non_support):,}  outside the margin",
             "margin": f"{geometry.margin:.4g}",
         }
     )
-    if not options.no_picture:
+    if not options.no_plot:
         _draw(model, X, y, options)
-        output.line(f"Picture: {options.output}")
+        output.line(f"Plot: {options.output}")
     output.result(
         {
-            "steps": steps,
+            "iterations": iterations,
             "seconds": seconds,
             "accuracy": accuracy,
             "primal": certificate.primal,
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
             "free": len(geometry.free),
             "bounded": len(geometry.bounded),
             "margin": geometry.margin,
-            "picture": None if options.no_picture else str(options.output),
+            "plot": None if options.no_plot else str(options.output),
         }
     )
     return 0
@@ -93,5 +93,5 @@ def _draw(model: SVC, X: Floats, y: np.ndarray, options: argparse.Namespace) -> 
     from maxmargin.plotting import DecisionRegionsDisplay
 
     display = DecisionRegionsDisplay.from_estimator(model, X, y)
-    display.ax_.set_title(f"Chessboard, gaussian kernel: C = {options.C:g}, gamma = {options.gamma:g}")
+    display.ax_.set_title(f"Chessboard, Gaussian kernel: C = {options.C:g}, gamma = {options.gamma:g}")
     display.figure_.savefig(options.output, dpi=120)

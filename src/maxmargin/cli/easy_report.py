@@ -1,4 +1,4 @@
-"""The page of `maxmargin easy`: what was found, decided, trained and proved, with pictures and nothing to fetch."""
+"""The self-contained HTML report of `maxmargin easy`: decisions, test, searches and certificate."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from maxmargin import __version__
 from maxmargin.cli import data, easy
-from maxmargin.cli.model_words import in_words
+from maxmargin.cli.model_report import to_text
 
 if TYPE_CHECKING:
-    from maxmargin.cli.easy import Work
+    from maxmargin.cli.easy import EasyRun
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
@@ -24,19 +24,19 @@ pre { background: #f4f4f4; padding: .7rem 1rem; overflow-x: auto; } .wide { over
 svg { width: 100%; height: auto; } footer { color: #666; font-size: 14px; margin-top: 2rem; }
 """
 
-#: More classes than this have no table of their confusion.
-CONFUSED = 12
+#: Limit on the classes of a confusion matrix.
+MAX_CONFUSION_CLASSES = 12
 
-#: What the pictures of searches are called.
+#: Headings of the searches.
 TITLES = {
-    "linear": "The linear machine",
-    "kernel": "The gaussian kernel",
-    "confirmation": "The best of them on more samples",
+    "linear": "Grid search: linear model",
+    "kernel": "Grid search: Gaussian kernel",
+    "confirmation": "Best points on more samples",
 }
 
 
-def page(work: Work) -> str:
-    """Return the page."""
+def page(work: EasyRun) -> str:
+    """Return the report as HTML."""
     title = escape(f"{work.name}: {type(work.model).__name__}")
     decisions = "".join(f"<li>{escape(sentence)}</li>" for sentence in work.decisions)
     files = {name: path.name for name, path in work.files.items() if name != "report"}
@@ -48,15 +48,16 @@ def page(work: Work) -> str:
 <body>
 <h1>{title}</h1>
 {_terms({**easy.summary(work), **files})}
-<h2>What was decided</h2>
+<h2>Decisions</h2>
 <ol>{decisions}</ol>
 {_test(work)}
 {_searches(work)}
-<h2>What is proved</h2>
-<p>The training problem has one optimum. A lower and an upper bound on its value were computed afresh from the data and
-the model, in double precision, independently of the solver; the gap between them is the most that could be missing.</p>
-{_terms(in_words(work.facts))}
-<h2>How to use it</h2>
+<h2>Certificate</h2>
+<p>Training solves a convex optimisation problem. The primal and dual objectives are upper and lower bounds on its
+optimal value, computed from the data and the model in double precision, independently of the solver. The duality gap
+bounds the suboptimality of the model.</p>
+{_terms(to_text(work.facts))}
+<h2>Usage</h2>
 <pre>{commands}</pre>
 <footer>maxmargin {escape(__version__)}</footer>
 </body>
@@ -64,35 +65,33 @@ the model, in double precision, independently of the solver; the gap between the
 """
 
 
-def _test(work: Work) -> str:
-    """Return the tables of the test: classes, and which were taken for which."""
-    if not work.measures:
+def _test(work: EasyRun) -> str:
+    """Return the metrics by class and the confusion matrix of the test."""
+    if not work.metrics:
         return (
-            "<p>There was no test: the score in cross-validation is that of the best of many, so a little too good.</p>"
+            "<p>There are no test data. The cross-validation score is the best of many points, and therefore "
+            "optimistic.</p>"
         )
-    if "classes" not in work.measures:
+    if "classes" not in work.metrics:
         return ""
-    classes = work.measures["classes"]
+    classes = work.metrics["classes"]
     names = [data.label_name(one["label"]) for one in classes]
     rows = [
         [name, *(f"{one[key]:.3f}" for key in ("precision", "recall", "f1")), f"{one['samples']:,}"]
         for name, one in zip(names, classes, strict=True)
     ]
-    found = f"<h2>The test: {escape(work.tested_on)}</h2>" + _table(
-        ["class", "precision", "recall", "F1", "samples"], rows
-    )
-    if len(names) <= CONFUSED:
+    html = f"<h2>Test: {escape(work.tested_on)}</h2>" + _table(["class", "precision", "recall", "F1", "samples"], rows)
+    if len(names) <= MAX_CONFUSION_CLASSES:
         confusion = [
-            [f"is {name}", *(f"{count:,}" for count in line)]
-            for name, line in zip(names, work.measures["confusion"], strict=True)
+            [name, *(f"{count:,}" for count in row)]
+            for name, row in zip(names, work.metrics["confusion_matrix"], strict=True)
         ]
-        found += "<p>How many samples of a class were taken for which:</p>"
-        found += _table(["", *(f"taken for {name}" for name in names)], confusion)
-    return found
+        html += "<h2>Confusion matrix</h2>" + _table(["true \\ predicted", *names], confusion)
+    return html
 
 
-def _searches(work: Work) -> str:
-    """Return the maps of the searches."""
+def _searches(work: EasyRun) -> str:
+    """Return the heat maps of the searches, and the table of the confirmation."""
     from maxmargin.plotting import ScoreGridDisplay
     from maxmargin.plotting.style import figure_to_svg, pyplot
 
@@ -101,7 +100,7 @@ def _searches(work: Work) -> str:
         if not search.scores or name == "confirmation":
             continue
         figure = ScoreGridDisplay.from_search(search).figure_
-        parts.append(f"<h2>{TITLES[name]} in cross-validation</h2>{figure_to_svg(figure)}")
+        parts.append(f"<h2>{TITLES[name]}</h2>{figure_to_svg(figure)}")
         pyplot().close(figure)
     if "confirmation" in work.choice.searches:
         search = work.choice.searches["confirmation"]

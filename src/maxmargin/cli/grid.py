@@ -1,7 +1,7 @@
-"""`maxmargin grid`: the cost C and the kernel's gamma by cross-validation, with a map of the scores.
+"""`maxmargin grid`: grid search for C and gamma by cross-validation, with a heat map of the scores.
 
-Every trial is written to a journal as soon as it is known. The journal of a search that has come to its end is removed,
-unless it was asked for by name; that of an interrupted one stays, and `--resume` goes on with it.
+Every finished trial is appended to a journal. The journal of a complete search is deleted, unless it was requested by
+name; after Ctrl-C or a limit it is kept, and `--resume` continues the search.
 """
 
 from __future__ import annotations
@@ -12,60 +12,64 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.cli import data
-from maxmargin.cli.machine_options import add_machine_options, choose_machine, make_machine
+from maxmargin.cli.estimator_options import add_estimator_options, choose_estimator, make_estimator
 from maxmargin.cli.output import Output, add_output_options
 
 if TYPE_CHECKING:
     from maxmargin.search import GridSearchResult
 
-#: Exit codes beside 0: a limit or Ctrl-C has ended the search, and what was found is in the journal.
+#: Exit codes if a limit or Ctrl-C ended the search; finished trials are in the journal.
 LIMITED, INTERRUPTED = 3, 130
 
-#: How a range is written.
-RANGE = "FROM:TO:FACTOR, such as 2^-5:2^15:4, or values with commas between them"
+#: Syntax of a range, for help and error messages.
+RANGE_SYNTAX = "FROM:TO:FACTOR, such as 2^-5:2^15:4, or comma-separated values"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     parser.add_argument("data", metavar="DATA", help=data.DATA_HELP)
-    search = parser.add_argument_group("the search")
-    search.add_argument("--Cs", type=_values, metavar="RANGE", help=f"{RANGE} [2^-5:2^15:4, or -C alone]")
-    search.add_argument("--gammas", type=_values, metavar="RANGE", help="[2^-15:2^3:4, or --gamma alone]")
-    search.add_argument("--folds", type=int, default=5, help="every sample is held out once [%(default)s]")
-    search.add_argument("--score", metavar="NAME", help="a scorer of scikit-learn, by name [accuracy, or r2]")
+    search = parser.add_argument_group("search")
+    search.add_argument("--Cs", type=_values, metavar="RANGE", help=f"{RANGE_SYNTAX} [2^-5:2^15:4, or the value of -C]")
+    search.add_argument("--gammas", type=_values, metavar="RANGE", help="[2^-15:2^3:4, or the value of --gamma]")
+    search.add_argument("--folds", type=int, default=5, help="number of folds of the cross-validation [%(default)s]")
+    search.add_argument("--score", metavar="NAME", help="name of a scikit-learn scorer [accuracy, or r2]")
     search.add_argument(
-        "--refine", type=int, default=0, metavar="N", help="look so often around the best, in steps half as large [0]"
+        "--refine",
+        type=int,
+        default=0,
+        metavar="N",
+        help="number of refinements around the best point, with half the distances each [%(default)s]",
     )
-    search.add_argument("--journal", type=Path, metavar="FILE", help="of all trials [the name of DATA + .grid.jsonl]")
-    search.add_argument("--resume", action="store_true", help="go on with what is in the journal")
-    search.add_argument("--picture", type=Path, metavar="FILE", help="write the map: .png, .svg or .pdf")
+    search.add_argument("--journal", type=Path, metavar="FILE", help="file of trials [the name of DATA + .grid.jsonl]")
+    search.add_argument("--resume", action="store_true", help="reuse the trials in the journal")
+    search.add_argument("--plot", type=Path, metavar="FILE", help="write the heat map: .png, .svg or .pdf")
     data.add_data_options(parser)
-    add_machine_options(parser)
+    add_estimator_options(parser)
     add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Read, search, tell."""
-    from maxmargin.cli.heat_map import LiveMap
+    """Run the command."""
+    from maxmargin.cli.heat_map import LiveHeatMap
     from maxmargin.search import grid_search
     from maxmargin.search.data_summary import densify
     from maxmargin.search.grid_search_result import COMPLETE
 
     output = Output(options)
-    check_picture(options.picture)
-    journal = options.journal or Path(journal_of(options.data))
+    check_plot(options.plot)
+    journal = options.journal or Path(default_journal(options.data))
     samples = data.read_data(options, need_labels=True)
-    limit, options.max_seconds = options.max_seconds, None  # of the search, not of each fit
-    name, why = choose_machine(options, samples.y)
-    if why is not None:
-        output.remark(why.replace("training", "searching for parameters of"))
+    limit, options.max_seconds = options.max_seconds, None  # a limit of the search, not of each fit
+    name, reason = choose_estimator(options, samples.y)
+    if reason is not None:
+        output.remark(reason.replace("training", "searching parameters of"))
     costs = _axis("--Cs", options.Cs, "-C", options.C)
     gammas = _axis("--gammas", options.gammas, "--gamma", options.gamma)
-    with LiveMap(output.errors, not output.quiet) as live_map:
-        found = grid_search(
+    with LiveHeatMap(output.errors, not output.quiet) as callback:
+        result = grid_search(
             densify(samples.X),
             samples.y,
-            make_machine(name, options, samples.y),
+            make_estimator(name, options, samples.y),
             Cs=[options.C] if costs == [] else costs,
             gammas=gammas,
             folds=options.folds,
@@ -76,96 +80,103 @@ def run(options: argparse.Namespace) -> int:
             n_jobs=options.threads,
             journal=journal,
             resume=options.resume,
-            callback=live_map,
+            callback=callback,
         )
-    if found.status == COMPLETE and options.journal is None:
+    if result.status == COMPLETE and options.journal is None:
         journal.unlink()
-    _tell(output, found, journal if journal.exists() else None, options)
-    if options.picture is not None and found.scores:
-        draw(found, options.picture)
-    return {COMPLETE: 0, "interrupted": INTERRUPTED}.get(found.status, LIMITED)
+    _report(output, result, journal if journal.exists() else None, options)
+    if options.plot is not None and result.scores:
+        draw(result, options.plot)
+    return {COMPLETE: 0, "interrupted": INTERRUPTED}.get(result.status, LIMITED)
 
 
-def journal_of(source: str) -> str:
-    """Return the name of the journal of some data, in the folder where the command runs."""
+def default_journal(source: str) -> str:
+    """Return the default name of the journal, in the current folder."""
     return "grid.jsonl" if source == "-" else f"{Path(source).name}.grid.jsonl"
 
 
-def check_picture(target: Path | None) -> None:
-    """Raise before any work if a picture cannot be written in the end."""
+def check_plot(target: Path | None) -> None:
+    """Raise before the computation if a plot cannot be written."""
     if target is None:
         return
     from maxmargin.plotting.style import pyplot
 
     pyplot()
     if target.suffix not in (".png", ".svg", ".pdf"):
-        raise ValueError(f"a picture is a .png, .svg or .pdf, not {target.name}")
+        raise ValueError(f"the suffix of a plot must be .png, .svg or .pdf: {target.name}")
     if not target.absolute().parent.is_dir():
-        raise ValueError(f"{target} cannot be written: there is no folder {target.parent}")
+        raise ValueError(f"cannot write {target}: there is no folder {target.parent}")
 
 
-def draw(found: GridSearchResult, target: Path) -> None:
-    """Write the map as a picture."""
+def draw(result: GridSearchResult, target: Path) -> None:
+    """Write the heat map to a file."""
     from maxmargin.plotting import ScoreGridDisplay
     from maxmargin.plotting.style import pyplot
 
-    figure = ScoreGridDisplay.from_search(found).figure_
+    figure = ScoreGridDisplay.from_search(result).figure_
     figure.savefig(target, dpi=120)
     pyplot().close(figure)
 
 
-def _tell(output: Output, found: GridSearchResult, journal: Path | None, options: argparse.Namespace) -> None:
-    """Report the scores, the best of them, and what there is to say about that."""
+def _report(output: Output, result: GridSearchResult, journal: Path | None, options: argparse.Namespace) -> None:
+    """Print the scores, the best point and how to resume."""
     from maxmargin.cli.heat_map import heat_map
     from maxmargin.search.score_colormap import format_score
 
-    again = shlex.join(["maxmargin", *(word for word in options.words if word != "--resume"), "--resume"])
-    if output.console.is_terminal and not output.as_json and found.scores:
-        best = found.best
-        output.console.print(heat_map(found, output.console.width))
+    if output.console.is_terminal and not output.as_json and result.scores:
+        best = result.best
+        output.console.print(heat_map(result, output.console.width))
         parameters = {"C": f"{best.point.C:.6g}"}
         if best.point.gamma is not None:
             parameters["gamma"] = f"{best.point.gamma:.6g}"
-        mean, std = format_score(best.mean, found.scoring), format_score(best.std, found.scoring)
-        score = f"{mean} ± {std} over {found.folds} folds"
-        trials = f"{len(found.trials):,} trials in {found.seconds:.1f} s"
-        output.facts({**parameters, found.scoring: score, "search": f"{len(found.scores):,} points, {trials}"})
+        mean, std = format_score(best.mean, result.scoring), format_score(best.std, result.scoring)
+        score = f"{mean} ± {std} over {result.folds} folds"
+        trials = f"{len(result.trials):,} trials in {result.seconds:.1f} s"
+        output.facts({**parameters, result.scoring: score, "search": f"{len(result.scores):,} points, {trials}"})
     else:
-        headings = ("C", "gamma", found.scoring, "std", "seconds")
-        rows = [(repr(p.C), "" if p.gamma is None else repr(p.gamma), repr(m), f"{d:.6g}", f"{s:.4g}")
-                for p, m, d, s in found.scores]  # fmt: skip
+        headings = ("C", "gamma", result.scoring, "std", "seconds")
+        rows = [
+            (
+                repr(point.C),
+                "" if point.gamma is None else repr(point.gamma),
+                repr(mean),
+                f"{std:.6g}",
+                f"{seconds:.4g}",
+            )
+            for point, mean, std, seconds in result.scores
+        ]
         output.table(headings, rows)
-    if found.scores:
-        beyond = " and the ".join(found.edges())
-        if beyond:
-            output.remark(f"the best point has the {beyond} of the grid: wider ranges may have better ones")
-    if found.status != "complete":
-        output.remark(f"{found.status}: {len(found.points) - len(found.scores):,} points are not finished")
+    edges = " and the ".join(result.edges()) if result.scores else ""
+    if edges:
+        output.remark(f"the best point has the {edges} of the grid: a wider range may contain a better one")
+    if result.status != "complete":
+        output.remark(f"{result.status}: {len(result.points) - len(result.scores):,} points are not finished")
         if journal is not None:
-            output.remark(f"to go on:  {again}")
-    output.result({**found.record(), "journal": None if journal is None else str(journal)})
+            words = [word for word in options.words if word != "--resume"]
+            output.remark(f"to resume:  {shlex.join(['maxmargin', *words, '--resume'])}")
+    output.result({**result.record(), "journal": None if journal is None else str(journal)})
 
 
 def _axis(plural: str, values: Any, single: str, value: Any) -> Any:
-    """Return the values of an axis: those of a range, [] for one that stays as the machine has it, None by default."""
+    """Return the values of an axis: those of a range, [] to keep the single value, None for the default."""
     if values is not None and value is not None:
         raise ValueError(f"give either {plural} or {single}, not both")
     return [] if value is not None else values
 
 
 def _values(text: str) -> tuple[float, ...]:
-    """Return the values that a range stands for."""
+    """Return the values of a range."""
     from maxmargin.search.grid import check_values, powers
 
     try:
         if ":" not in text:
-            return check_values("they", map(_number, text.split(",")))
+            return check_values("values", map(_number, text.split(",")))
         low, high, factor = [_number(part) for part in f"{text}:4".split(":")[:3]]
         if text.count(":") > 2:
-            raise ValueError("there are too many parts")
+            raise ValueError("it has too many parts")
         return powers(low, high, factor)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no range: {error}; write {RANGE}") from error
+        raise argparse.ArgumentTypeError(f"{text!r} is not a range: {error}; write {RANGE_SYNTAX}") from error
 
 
 def _number(text: str) -> float:

@@ -1,11 +1,11 @@
-"""Models for commands: which program wrote a file, and which format a name asks for.
+"""Formats of model files.
 
-What a file is, its first bytes say, whatever its name. What is written, the name says:
+Reading detects the format by content; writing selects it by the suffix of the name:
 
-    .onnx                 a graph for other runtimes; it is written only
-    .libsvm, .liblinear   text of that program
-    .model                LIBLINEAR's text for linear machines, else LIBSVM's, as both programs name their files
-    anything else         our own format, which keeps everything; .maxmargin by custom
+    .onnx                 ONNX graph for other runtimes; only written
+    .libsvm, .liblinear   text format of that program
+    .model                LIBLINEAR's format for linear models, LIBSVM's for others
+    anything else         the format of maxmargin, usually .maxmargin
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import Any
 #: Formats that can be written.
 FORMATS = ("maxmargin", "libsvm", "liblinear", "onnx")
 
-#: The format of a name; two for ".model".
+#: Formats by suffix; ".model" depends on the model.
 SUFFIXES = {".libsvm": "libsvm", ".liblinear": "liblinear", ".onnx": "onnx"}
 
-#: How many bytes, and of text how many lines, say what a file is.
+#: Bytes and lines at the beginning of a file that are examined to detect its format.
 FIRST_BYTES, HEADER_LINES = 4096, 8
 
 
 def model_format(path: str | os.PathLike[str]) -> str | None:
-    """Return whose model a file is: "maxmargin", "libsvm", "liblinear", "svmlight", or None if it is no model."""
+    """Return the format of a model file: "maxmargin", "libsvm", "liblinear", "svmlight"; None if it is no model."""
     from maxmargin.interchange import model_file, svmlight_model
 
     with open(path, "rb") as opened:
@@ -44,34 +44,34 @@ def model_format(path: str | os.PathLike[str]) -> str | None:
 def read_model(path: str | os.PathLike[str], n_features: int = 0) -> Any:
     """Return the model in a file of maxmargin, LIBSVM, LIBLINEAR or SVMlight.
 
-    Other programs' files do not say how many features there were: there are at least `n_features`, and those that the
-    model mentions. A model of SVMlight is taken for a classifier.
+    Files of other programs do not store the number of features: it is at least `n_features`, and large enough for the
+    features of the model. Models of SVMlight are read as classifiers.
     """
     from maxmargin.interchange import ModelFileError, load, read_svmlight_model
     from maxmargin.interchange.liblinear_model import linear_estimator_of, read_liblinear_text
     from maxmargin.interchange.libsvm import estimator_of, read_text
 
-    found = model_format(path)
-    if found == "maxmargin":
+    format = model_format(path)
+    if format == "maxmargin":
         return load(path)
-    if found == "libsvm":
+    if format == "libsvm":
         model = read_text(path)
         return estimator_of(model, max(n_features, model.n_features))
-    if found == "liblinear":
+    if format == "liblinear":
         linear = read_liblinear_text(path)
         return linear_estimator_of(linear, max(n_features, linear.weights.shape[1], 1))
-    if found == "svmlight":
+    if format == "svmlight":
         classifier = read_svmlight_model(path)
         narrow = classifier.n_features_in_ < n_features
         return read_svmlight_model(path, n_features=n_features) if narrow else classifier
     raise ModelFileError(
-        f"{os.fspath(path)}: this is no model of maxmargin, LIBSVM, LIBLINEAR or SVMlight; files of other formats "
-        "(pickles, which are programs, and ONNX graphs) are not read"
+        f"{os.fspath(path)} is not a model of maxmargin, LIBSVM, LIBLINEAR or SVMlight; pickles and ONNX graphs cannot "
+        "be read"
     )
 
 
 def write_model(model: Any, path: str | os.PathLike[str], format: str | None = None) -> str:
-    """Write a fitted model in a format, by default that which its name asks for; return the format."""
+    """Write a fitted model in a format, by default that of the suffix; return the format."""
     from maxmargin.interchange import save, to_onnx, write_liblinear_model, write_libsvm_model
 
     chosen = format_for(model, path) if format is None else format
@@ -82,13 +82,13 @@ def write_model(model: Any, path: str | os.PathLike[str], format: str | None = N
         "onnx": to_onnx,
     }
     if chosen not in writers:
-        raise ValueError(f"models are written as {', '.join(FORMATS)}, not as {chosen!r}")
+        raise ValueError(f"the format of a model must be {', '.join(FORMATS)}, not {chosen!r}")
     writers[chosen](model, path)
     return chosen
 
 
 def format_for(model: Any, path: str | os.PathLike[str]) -> str:
-    """Return the format that a name asks for."""
+    """Return the format of a model by the suffix of its file name."""
     suffix = Path(path).suffix.lower()
     if suffix != ".model":
         return SUFFIXES.get(suffix, "maxmargin")
@@ -98,5 +98,5 @@ def format_for(model: Any, path: str | os.PathLike[str]) -> str:
 
 
 def convert_model(source: str | os.PathLike[str], target: str | os.PathLike[str], format: str | None = None) -> str:
-    """Read a model of any known format, write it in another, and return which one that is."""
+    """Convert a model file to another format; return that format."""
     return write_model(read_model(source), target, format)

@@ -1,8 +1,8 @@
-"""What a command says: tables for people, plain lines for pipes, JSON for programs.
+"""Output of commands: tables on a terminal, tab-separated lines in a pipe, or JSON.
 
-On a terminal there are rich tables. In a pipe there are lines that other tools cut: "name<tab>value", or columns with
-tabs between them, never wrapped. With ``--json`` there is one JSON object on standard output and nothing else.
-Remarks, warnings and progress go to standard error and never into the result.
+On a terminal results are formatted tables. In a pipe they are lines "name<tab>value", or tab-separated columns, never
+wrapped. With ``--json`` standard output has one JSON object and nothing else. Remarks, warnings and progress go to
+standard error.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from rich.table import Table
 
 
 def add_output_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how a command speaks."""
+    """Add the options for the output of a command."""
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
     parser.add_argument(
-        "-q", "--quiet", action="store_true", help="print results and errors alone: no remarks, no progress"
+        "-q", "--quiet", action="store_true", help="print only results and errors, no remarks and no progress"
     )
 
 
 class Output:
-    """The voice of a command, as its options ask for."""
+    """Prints the results and remarks of a command as its options request."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.as_json: bool = options.json
         self.quiet: bool = options.quiet
-        # Labels and names of columns and files are shown as they are: "[red]" is a label, not a colour.
+        # No markup: "[red]" may be a label or a file name.
         self.console = Console(highlight=False, markup=False)
         self.errors = Console(stderr=True, highlight=False, markup=False)
 
     def facts(self, facts: Mapping[str, Any], title: str | None = None) -> None:
-        """Print names and values, one pair a line."""
+        """Print names and values, one pair per line."""
         if self.as_json:
             return
         if not self.console.is_terminal:
@@ -49,7 +49,7 @@ class Output:
         self.console.print(table)
 
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[Any]], title: str | None = None) -> None:
-        """Print columns: the first aligned to the left, the others to the right."""
+        """Print columns, the first one left-aligned, the others right-aligned."""
         if self.as_json:
             return
         if not self.console.is_terminal:
@@ -69,18 +69,18 @@ class Output:
             self.console.print(text, soft_wrap=True)
 
     def remark(self, text: str) -> None:
-        """Print a line beside the result, on standard error."""
+        """Print a line on standard error, unless quiet."""
         if not self.quiet:
             self.errors.print(text, soft_wrap=True)
 
     def result(self, data: Mapping[str, Any]) -> None:
-        """Print everything as JSON, if that was asked for."""
+        """Print the result as JSON, if requested."""
         if self.as_json:
-            print(json.dumps(data, default=_plain, allow_nan=False, ensure_ascii=False, indent=2))  # all, or an error
+            print(json.dumps(data, default=_plain, allow_nan=False, ensure_ascii=False, indent=2))
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that JSON knows."""
+    """Return a value that JSON can hold."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     return str(value)

@@ -1,6 +1,6 @@
-"""`maxmargin predict`: what a model says of new samples, a line for each.
+"""`maxmargin predict`: predictions of a model for new samples, one line per sample.
 
-LIBSVM text is read and answered block by block, so that neither the samples nor the answers need fit into memory.
+LIBSVM text is processed in blocks, so that neither samples nor predictions need to fit into memory.
 """
 
 from __future__ import annotations
@@ -17,98 +17,98 @@ from typing import Any, TextIO
 import numpy as np
 
 from maxmargin.cli import data
-from maxmargin.cli.model_data import GivenModel, add_ranges_option
+from maxmargin.cli.model_data import ModelInput, add_ranges_option
 from maxmargin.cli.output import Output, add_output_options
 from maxmargin.datasets.compression import create_bytes
 from maxmargin.datasets.sample_files import atomic_target, format_by_name
 
-#: What stands between the columns of an answer, by the suffix of its file; a blank elsewhere, as LIBSVM has it.
+#: Column separators of the output by format; other files have blanks, as those of LIBSVM.
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 
-#: The probability that the interval of a regression is for.
+#: Coverage of the prediction intervals of a regression.
 COVERAGE = 0.9
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     parser.add_argument("data", metavar="DATA", help=data.DATA_HELP)
-    parser.add_argument("model", metavar="MODEL", help="a model of train, LIBSVM, LIBLINEAR or SVMlight")
-    parser.add_argument("out", metavar="OUT", nargs="?", default="-", help="where the answers go [standard output]")
+    parser.add_argument("model", metavar="MODEL", help="model file of maxmargin, LIBSVM, LIBLINEAR or SVMlight")
+    parser.add_argument("out", metavar="OUT", nargs="?", default="-", help="output file [standard output]")
     parser.add_argument(
         "--probability",
         action="store_true",
-        help=f"probabilities of the classes as well, or the interval of {COVERAGE:.0%}% of a regression",
+        help=f"add class probabilities, or the {COVERAGE:.0%}% prediction interval of a regression",
     )
-    parser.add_argument("--decision-values", action="store_true", help="decision values as well")
-    parser.add_argument("--threads", type=int, metavar="N", help="[all cores]")
+    parser.add_argument("--decision-values", action="store_true", help="add decision values")
+    parser.add_argument("--threads", type=int, metavar="N", help="number of threads [all cores]")
     add_ranges_option(parser)
     data.add_data_options(parser)
     add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Read, predict, write, tell."""
+    """Run the command."""
     output = Output(options)
-    given = GivenModel(options, output.remark)
+    given = ModelInput(options, output.remark)
     began = perf_counter()
-    tally = Tally(given.model)
+    score = RunningScore(given.model)
     to_file = options.out != "-"
     as_lines = to_file or not output.as_json
     separator = SEPARATORS.get(format_by_name(options.out) or "")
     kept: list[list[Any]] = []
-    with _opened(options.out) as file:
+    with _open_output(options.out) as file:
         for number, samples in enumerate(given.blocks()):
-            answers = Answers(given.model, options.probability, options.decision_values)
-            columns = answers.columns(samples.X)
-            tally.add(samples.y, columns[0])
+            predictor = Predictor(given.model, options.probability, options.decision_values)
+            columns = predictor.columns(samples.X)
+            score.add(samples.y, columns[0])
             if as_lines:
-                file.write(answers.heading(separator) if number == 0 else "")
+                file.write(predictor.heading(separator) if number == 0 else "")
                 file.write(lines(columns, separator or " "))
             else:
                 kept.append([column.tolist() for column in columns])
-    facts = {"samples": f"{tally.samples:,}", **tally.facts(), "seconds": f"{perf_counter() - began:.2f}"}
+    facts = {"samples": f"{score.samples:,}", **score.facts(), "seconds": f"{perf_counter() - began:.2f}"}
     if to_file:
         output.facts(facts)
     else:
         output.remark(", ".join(f"{name} {value}" for name, value in facts.items()))
-    result: dict[str, Any] = {"samples": tally.samples, **tally.measures(), "out": options.out}
+    result: dict[str, Any] = {"samples": score.samples, **score.metrics(), "out": options.out}
     if not as_lines:
         result["columns"] = {
-            name: [value for block in kept for value in block[number]] for number, name in enumerate(answers.names())
+            name: [value for block in kept for value in block[number]] for number, name in enumerate(predictor.names())
         }
     output.result(result)
     return 0
 
 
-class Answers:
-    """What is asked of a model: labels or values, and more columns beside them."""
+class Predictor:
+    """The columns of the output: predictions, and optionally probabilities and decision values."""
 
     def __init__(self, model: Any, probability: bool, decision_values: bool) -> None:
         self.model, self.probability, self.decision_values = model, probability, decision_values
         self.classes: list[Any] = list(getattr(model, "classes_", []))
         if probability and not (hasattr(model, "predict_proba") or hasattr(model, "predict_interval")):
-            raise ValueError("the model knows no probabilities; train it with --probability")
+            raise ValueError("the model has no probabilities; train it with --probability")
         if decision_values and not hasattr(model, "decision_function"):
-            raise ValueError("a regression has no decision values: its predictions are the values of the function")
+            raise ValueError("a regression has no decision values; its predictions are the values of the function")
 
     def columns(self, X: Any) -> list[Any]:
-        """Return predictions, and what else is wanted, as columns."""
-        beside: list[Any] = []
+        """Return the predictions and the additional columns for samples."""
+        more: list[Any] = []
         predicted = None
         if self.probability and hasattr(self.model, "predict_proba"):
             probabilities = np.asarray(self.model.predict_proba(X))
-            beside += list(probabilities.T)
-            if self.classes:  # the most probable class is what such a model predicts
+            more += list(probabilities.T)
+            if self.classes:
                 predicted = self.model.classes_[np.argmax(probabilities, axis=1)]
         elif self.probability:
-            beside += list(self.model.predict_interval(X, COVERAGE).T)
+            more += list(self.model.predict_interval(X, COVERAGE).T)
         if self.decision_values:
             values = np.asarray(self.model.decision_function(X))
-            beside += [values] if values.ndim == 1 else list(values.T)
-        return [self.model.predict(X) if predicted is None else predicted, *beside]
+            more += [values] if values.ndim == 1 else list(values.T)
+        return [self.model.predict(X) if predicted is None else predicted, *more]
 
     def names(self) -> list[str]:
-        """Return what the columns are called."""
+        """Return the names of the columns."""
         names = ["prediction"]
         labels = [data.label_name(label) for label in self.classes]
         if self.probability and hasattr(self.model, "predict_proba"):
@@ -120,7 +120,7 @@ class Answers:
         return names
 
     def heading(self, separator: str | None) -> str:
-        """Return the first line: names of columns, or as in LIBSVM the order of the classes, if there is one."""
+        """Return the first line: the names of the columns, or the labels as LIBSVM writes them; else nothing."""
         if separator is not None:
             return lines([np.array([name]) for name in self.names()], separator)
         if self.probability and self.classes:
@@ -128,8 +128,8 @@ class Answers:
         return ""
 
 
-class Tally:
-    """Counts how often a model was right, or how far off; of no more samples than are there at a time."""
+class RunningScore:
+    """Accuracy of a classifier or error of a regression, accumulated over blocks of samples."""
 
     def __init__(self, model: Any) -> None:
         from sklearn.base import is_regressor
@@ -140,7 +140,7 @@ class Tally:
         self.sums = np.zeros(6)  # of squared errors, y, y², p, p², y p
 
     def add(self, y: Any, predicted: Any) -> None:
-        """Count some more; y may be None."""
+        """Add a block of labels (None if unknown) and predictions."""
         self.samples += len(predicted)
         if y is None:
             return
@@ -154,27 +154,29 @@ class Tally:
                 *(np.sum(v) for v in (y, y * y, predicted, predicted**2, y * predicted)),
             ]
 
-    def measures(self) -> dict[str, Any]:
-        """Return what is known of the predictions, if there were labels."""
+    def metrics(self) -> dict[str, Any]:
+        """Return the metrics by name; none without labels."""
         if not self.labelled:
             return {}
         if not self.regression:
             return {"accuracy": self.correct / self.labelled, "correct": self.correct}
         error, of_y, of_yy, of_p, of_pp, of_yp = self.sums / self.labelled
         variances = (of_yy - of_y**2) * (of_pp - of_p**2)
-        found = {"mean_squared_error": error}
-        return {**found, "squared_correlation": (of_yp - of_y * of_p) ** 2 / variances} if variances > 0 else found
+        metrics = {"mean_squared_error": error}
+        if variances > 0:
+            metrics["squared_correlation"] = (of_yp - of_y * of_p) ** 2 / variances
+        return metrics
 
     def facts(self) -> dict[str, str]:
-        """Return the same in words."""
-        found = self.measures()
-        if "accuracy" in found:
-            return {"accuracy": f"{found['accuracy']:.4%} ({self.correct:,} of {self.labelled:,})"}
-        return {name.replace("_", " "): f"{value:.6g}" for name, value in found.items()}
+        """Return the metrics as text."""
+        metrics = self.metrics()
+        if "accuracy" in metrics:
+            return {"accuracy": f"{metrics['accuracy']:.4%} ({self.correct:,} of {self.labelled:,})"}
+        return {name.replace("_", " "): f"{value:.6g}" for name, value in metrics.items()}
 
 
 def lines(columns: Sequence[Any], separator: str) -> str:
-    """Return a line of text for each entry of the columns: whole numbers without a point, others to the last bit."""
+    """Return one line of text per row: integers without a decimal point, other numbers with full precision."""
     rows = zip(*(_texts(column) for column in columns), strict=True)
     if separator == " ":
         return "".join(" ".join(cells) + "\n" for cells in rows)
@@ -192,8 +194,8 @@ def _texts(column: Any) -> list[str]:
 
 
 @contextmanager
-def _opened(out: str) -> Iterator[TextIO]:
-    """Open a file that takes its place when it is complete, or standard output."""
+def _open_output(out: str) -> Iterator[TextIO]:
+    """Open a file that is renamed to its name when it is complete, or standard output."""
     if out == "-":
         yield sys.stdout
         return

@@ -1,0 +1,216 @@
+"""Command line options of estimators: which estimator to train, with which parameters.
+
+An option that is not given is None, and the default of the estimator applies. An option that an estimator does not
+have is an error that lists the estimators which have it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin.datasets.samples import are_classes
+
+
+class EstimatorKind(NamedTuple):
+    """Class name and task of an estimator."""
+
+    class_name: str
+    task: str
+
+
+#: The estimators by their names on the command line.
+ESTIMATORS: dict[str, EstimatorKind] = {
+    "svc": EstimatorKind("SVC", "classification"),
+    "nu-svc": EstimatorKind("NuSVC", "classification"),
+    "ls-svc": EstimatorKind("LSSVC", "classification"),
+    "linear-svc": EstimatorKind("LinearSVC", "classification"),
+    "approximate-svc": EstimatorKind("KernelApproximationSVC", "classification"),
+    "svr": EstimatorKind("SVR", "regression"),
+    "nu-svr": EstimatorKind("NuSVR", "regression"),
+    "ls-svr": EstimatorKind("LSSVR", "regression"),
+    "quantile-svr": EstimatorKind("QuantileSVR", "regression"),
+    "linear-svr": EstimatorKind("LinearSVR", "regression"),
+    "one-class": EstimatorKind("OneClassSVM", "novelty"),
+    "svdd": EstimatorKind("SVDD", "novelty"),
+    "linear-one-class": EstimatorKind("LinearOneClassSVM", "novelty"),
+    "rank-svc": EstimatorKind("RankSVC", "ranking"),
+}
+
+#: Options, and the parameters of estimators that they set.
+PARAMETERS = {
+    "--kernel": "kernel",
+    "-C": "C",
+    "--gamma": "gamma",
+    "--degree": "degree",
+    "--coef0": "coef0",
+    "--nu": "nu",
+    "--epsilon": "epsilon",
+    "--quantile": "quantile",
+    "--loss": "loss",
+    "--penalty": "penalty",
+    "--multi-class": "multi_class",
+    "--components": "n_components",
+    "--no-intercept": "fit_intercept",
+    "--class-weight": "class_weight",
+    "--probability": "probability",
+    "--tol": "tol",
+    "--gap": "gap_tol",
+    "--solver": "solver",
+    "--max-iter": "max_iter",
+    "--max-seconds": "max_seconds",
+}
+
+#: Options that are ignored by estimators which do not have the parameter.
+RESOURCES = {"--memory": "cache_size", "--threads": "n_jobs", "--seed": "random_state"}
+
+
+def add_estimator_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of estimators to the parser of a command."""
+    group = parser.add_argument_group("estimator")
+    group.add_argument(
+        "--estimator",
+        choices=list(ESTIMATORS),
+        metavar="NAME",
+        help=f"{', '.join(ESTIMATORS)} [svc or svr, depending on the labels]",
+    )
+    group.add_argument(
+        "--kernel", metavar="NAME", help="rbf, linear, poly, sigmoid, laplacian, chi_squared or precomputed [rbf]"
+    )
+    group.add_argument("-C", type=float, metavar="X", help="penalty of slack [1]")
+    group.add_argument(
+        "-g", "--gamma", type=number_or_word, metavar="X", help="kernel coefficient: a number, scale or auto [scale]"
+    )
+    group.add_argument("--degree", type=int, metavar="N", help="degree of the polynomial kernel [3]")
+    group.add_argument("--coef0", type=float, metavar="X", help="constant of the polynomial and sigmoid kernels [0]")
+    group.add_argument(
+        "--nu", type=float, metavar="X", help="upper bound on the fraction of margin errors, in the nu estimators [0.5]"
+    )
+    group.add_argument(
+        "--epsilon", type=float, metavar="X", help="half-width of the insensitive tube [0.1; linear-svr: 0]"
+    )
+    group.add_argument("--quantile", type=float, metavar="X", help="quantile of quantile-svr [0.5]")
+    group.add_argument(
+        "--loss", metavar="NAME", help="hinge or squared_hinge; epsilon_insensitive or squared_epsilon_insensitive"
+    )
+    group.add_argument("--penalty", choices=["l1", "l2"], help="regularisation of linear-svc [l2]")
+    group.add_argument(
+        "--multi-class", metavar="NAME", help="multi-class strategy: ovo, ovr, crammer_singer or weston_watkins"
+    )
+    group.add_argument(
+        "--class-weight", metavar="WEIGHTS", help="factors on C: balanced, or comma-separated LABEL=NUMBER"
+    )
+    group.add_argument("--components", type=int, metavar="N", help="number of landmarks of approximate-svc [1000]")
+    group.add_argument("--no-intercept", action="store_true", help="decision function without an intercept")
+    group.add_argument(
+        "--probability", action="store_true", help="calibrate probabilities, or the noise model of a regression"
+    )
+    group = parser.add_argument_group("stopping and resources")
+    group.add_argument(
+        "--tol", type=float, metavar="X", help="tolerance on the KKT violation; on the relative gap of linear models"
+    )
+    group.add_argument(
+        "--gap", type=float, metavar="X", help="tolerance on the duality gap, as an alternative to --tol"
+    )
+    group.add_argument("--solver", metavar="NAME", help="algorithm, see docs/solvers.md [auto]")
+    group.add_argument("--max-iter", type=int, metavar="N", help="iteration limit")
+    group.add_argument("--max-seconds", type=float, metavar="S", help="time limit of the training")
+    group.add_argument("--memory", type=float, metavar="MB", help="size of the kernel cache [a quarter of RAM]")
+    group.add_argument("--threads", type=int, metavar="N", help="number of threads [all cores]")
+    group.add_argument("--seed", type=int, metavar="N", help="random seed [0]")
+
+
+def choose_estimator(options: argparse.Namespace, y: Any) -> tuple[str, str | None]:
+    """Return the name of the estimator, and the reason if it was chosen by the labels."""
+    if options.estimator is not None:
+        return options.estimator, None
+    if y is None:
+        raise ValueError("there are no labels; --estimator one-class needs none")
+    classes = len(np.unique(y))
+    if are_classes(y):
+        if classes == 1:
+            raise ValueError("all labels are equal; --estimator one-class learns from a single class")
+        return "svc", f"{classes} classes: training an svc; --estimator selects another one"
+    return "svr", f"numeric labels, {classes:,} distinct values: training an svr; --estimator selects another one"
+
+
+def make_estimator(name: str, options: argparse.Namespace, y: Any = None) -> Any:
+    """Return an unfitted estimator with the parameters of the command line."""
+    return estimator_class(name)().set_params(**parameters_of(name, options, y))
+
+
+def parameters_of(name: str, options: argparse.Namespace, y: Any = None) -> dict[str, Any]:
+    """Return the parameters of an estimator that are given on the command line."""
+    known = inspect.signature(estimator_class(name)).parameters
+    given = {}
+    for option, parameter in {**PARAMETERS, **RESOURCES}.items():
+        value = getattr(options, option.lstrip("-").replace("-", "_"))
+        if value is None or value is False:
+            continue
+        if option == "--probability" and parameter not in known and "noise" in known:
+            parameter = "noise"
+        if parameter in known:
+            given[parameter] = value
+        elif option not in RESOURCES:
+            having = [
+                other for other in ESTIMATORS if parameter in inspect.signature(estimator_class(other)).parameters
+            ]
+            raise ValueError(f"{name} has no {option}; estimators that have it: {', '.join(having)}")
+    if name == "approximate-svc":
+        given.setdefault("random_state", 0)
+    if "fit_intercept" in given:
+        given["fit_intercept"] = False
+    if "class_weight" in given:
+        given["class_weight"] = _class_weights(given["class_weight"], y)
+    return given
+
+
+def estimator_class(name: str) -> Any:
+    """Return the class of an estimator by its name on the command line."""
+    import maxmargin  # the estimators import scikit-learn, which takes a second
+
+    return getattr(maxmargin, ESTIMATORS[name].class_name)
+
+
+def name_of(model: Any) -> str | None:
+    """Return the command line name of an estimator, None if it has none."""
+    names = [name for name, kind in ESTIMATORS.items() if kind.class_name == type(model).__name__]
+    return names[0] if names else None
+
+
+def task_of(model: Any) -> str:
+    """Return the task of an estimator: classification, regression, novelty or ranking."""
+    name = name_of(model)
+    if name is None:
+        raise ValueError(f"{type(model).__name__} is not available on the command line")
+    return ESTIMATORS[name].task
+
+
+def number_or_word(text: str) -> float | str:
+    """Return a number if the text is one, else the text."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _class_weights(text: str, y: Any) -> str | dict[Any, float]:
+    if text == "balanced":
+        return text
+    numeric = np.asarray(y).dtype.kind in "fiu"
+    weights: dict[Any, float] = {}
+    for part in text.split(","):
+        label, equals, weight = part.rpartition("=")
+        try:
+            weights[float(label) if numeric else label.strip()] = float(weight)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise ValueError(f"--class-weight must be balanced or LABEL=NUMBER,LABEL=NUMBER…, not {part!r}")
+    unknown = [label for label in weights if label not in y]
+    if unknown:
+        raise ValueError(f"--class-weight: {unknown[0]} is not a label of the data")
+    return weights
