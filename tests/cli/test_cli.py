@@ -38,7 +38,7 @@ def test_demo_without_plot(capsys, tmp_path, monkeypatch):
     [
         (["demo", "-n", "0"], "at least one sample"),
         (["demo", "-C", "-1", "--no-plot"], "C must be a number above 0"),
-        (["train", "chessboard:50", "-q", "--threads", "0"], "--threads must not be 0; -1 takes all cores"),
+        (["train", "chessboard:50", "-q", "--threads", "0"], "--threads must not be 0; use -1 for all cores"),
         (["train", "chessboard:50", "-q", "--memory", "0"], "--memory must be a number above 0"),
     ],
 )
