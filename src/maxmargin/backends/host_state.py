@@ -9,7 +9,7 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.backends.host_subproblem import HostSubproblem
-from maxmargin.backends.interface import RunningTotals, WorkingSetSizes
+from maxmargin.backends.interface import BlockTuning, RunningTotals
 from maxmargin.backends.optimality import known_gap, squared_radius
 from maxmargin.backends.selection import select_working_set
 from maxmargin.matrices import NON_FINITE_MESSAGE
@@ -72,8 +72,8 @@ class HostState(ABC):
 
     @property
     @abstractmethod
-    def sizes(self) -> WorkingSetSizes:
-        """Sizes of working sets."""
+    def tuning(self) -> BlockTuning:
+        """Sizes that suit the backend and the problem."""
 
     @property
     @abstractmethod

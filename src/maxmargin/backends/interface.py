@@ -8,7 +8,7 @@ samples or over a working set, so that the arrays may live on another device:
                   by a fused kernel product, double-precision audit, duality gap
     Subproblem    a working set with its square block of the matrix: pair steps and equations of the free variables
 
-Kernel values are float32 and each is computed by the backend in its own way; dual vector, gradient and all sums over
+Kernel values are float32 (a backend may store or recompute them); dual vector, gradient and all sums over
 samples are float64. Only `dual`, `gradient`, `point` and `full_point` return arrays, always NumPy arrays in host
 memory; solvers call them at the end, for progress reports, and in the rare test for an unbounded dual.
 """
@@ -42,16 +42,25 @@ class RunningTotals:
     dual_value: float = 0.0
 
 
-class WorkingSetSizes(NamedTuple):
-    """Sizes of working sets that suit a backend and a problem.
+class BlockTuning(NamedTuple):
+    """Sizes that suit a backend and a problem.
 
-    `first` is the size of the first working set, beside free variables; `solve_whole` says whether the problem is so
-    small that all its variables are one working set; `stored_rows` is the number of whole rows that fit in memory.
+    Attributes
+    ----------
+    first_size : int
+        The size of the first working set, beside free variables.
+    solve_whole : bool
+        Whether the problem is so small that all its variables are one working set.
+    stored_rows : int
+        The number of whole rows that fit in memory, 0 if the backend stores none.
+    steps_per_check : int
+        Pair steps between two checks of limits, shrinking and the equations of the free variables.
     """
 
-    first: int
+    first_size: int
     solve_whole: bool
     stored_rows: int
+    steps_per_check: int
 
 
 class Subproblem(Protocol):
@@ -107,8 +116,8 @@ class BlockState(Protocol[S]):
     refreshed: bool
 
     @property
-    def sizes(self) -> WorkingSetSizes:
-        """Sizes of working sets."""
+    def tuning(self) -> BlockTuning:
+        """Sizes that suit the backend and the problem."""
         ...
 
     @property
@@ -139,7 +148,7 @@ class BlockState(Protocol[S]):
     def select(self, size: int) -> Any:
         """Return a working set of at most `size` variables by the violations that `find_violation` has computed.
 
-        It contains the most violating pair. What it is is the backend's own affair: a solver only hands it back to
+        It contains the most violating pair. Its type is private to the backend: a solver only passes it to
         `open_subproblem`.
         """
         ...
@@ -230,7 +239,10 @@ class BlockBackend(Protocol):
     """An implementation of the operations of the block solver."""
 
     def open(self, problem: DualProblem, cache_bytes: int, threads: int) -> BlockState[Any]:
-        """Return the state of a problem, at dual = 0, with up to `cache_bytes` for rows of the matrix."""
+        """Return the state of a problem, at dual = 0, with up to `cache_bytes` for rows of the matrix.
+
+        A solve opens several states: the matrix of a nested sample is a `take` of the whole, on the same data.
+        """
         ...
 
     def start_at_bounds(self, problem: DualProblem, columns: Indices, weights: Floats) -> tuple[Floats, int]:

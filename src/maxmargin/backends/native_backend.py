@@ -13,7 +13,7 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.backends import free_equations
 from maxmargin.backends.host_state import HostState
 from maxmargin.backends.host_subproblem import HostSubproblem
-from maxmargin.backends.interface import StopReason, WorkingSetSizes
+from maxmargin.backends.interface import BlockTuning, StopReason
 from maxmargin.backends.optimality import can_be_selected, kkt_violations
 from maxmargin.backends.selection import place_at_bounds
 from maxmargin.matrices import NON_FINITE_MESSAGE, Float32RowCache, make_row_cache
@@ -25,6 +25,9 @@ MAX_WHOLE_SIZE, MAX_WHOLE_WORK = 3000, 10**9
 
 #: The size of the first working set, beside free variables; the smaller one where kernel values are expensive.
 FIRST_SIZE, FIRST_SIZE_EXPENSIVE = 1024, 512
+
+#: Pair steps between two checks of limits, shrinking and the equations of the free variables.
+STEPS_PER_CHECK = 500
 
 #: A missing row is computed together with up to so many others, of variables whose violation is at least this fraction
 #: of the largest: they will be needed soon, and a request for many rows is cheaper by row.
@@ -56,12 +59,13 @@ class NativeState(HostState):
         self._workspace = np.empty(0, dtype=np.float32)  # for the square of a working set
 
     @property
-    def sizes(self) -> WorkingSetSizes:
+    def tuning(self) -> BlockTuning:
         cost, size = self.rows.cost, self.active
-        return WorkingSetSizes(
-            first=FIRST_SIZE if cost <= MAX_COST_OF_RECOMPUTING else FIRST_SIZE_EXPENSIVE,
+        return BlockTuning(
+            first_size=FIRST_SIZE if cost <= MAX_COST_OF_RECOMPUTING else FIRST_SIZE_EXPENSIVE,
             solve_whole=size <= MAX_WHOLE_SIZE and size**2 * cost <= MAX_WHOLE_WORK,
             stored_rows=self.rows.capacity,
+            steps_per_check=STEPS_PER_CHECK,
         )
 
     @property

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from maxmargin._typing import Floats, Indices
 from maxmargin.backends.host_state import HostState
 from maxmargin.backends.host_subproblem import HostSubproblem
-from maxmargin.backends.interface import StopReason, WorkingSetSizes
-from maxmargin.backends.native_backend import FIRST_SIZE, MAX_WHOLE_SIZE
+from maxmargin.backends.interface import BlockTuning, StopReason
+from maxmargin.backends.native_backend import FIRST_SIZE, MAX_WHOLE_SIZE, STEPS_PER_CHECK
 from maxmargin.backends.selection import place_at_bounds
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.precision import BOUND_TOLERANCE
@@ -49,8 +49,8 @@ class NumpyState(HostState):
         self.evaluations += self.values.size
 
     @property
-    def sizes(self) -> WorkingSetSizes:
-        return WorkingSetSizes(FIRST_SIZE, self.active <= MAX_WHOLE_SIZE, self._stored_rows)
+    def tuning(self) -> BlockTuning:
+        return BlockTuning(FIRST_SIZE, self.active <= MAX_WHOLE_SIZE, self._stored_rows, STEPS_PER_CHECK)
 
     @property
     def kernel_evaluations(self) -> int:
@@ -95,7 +95,7 @@ class NumpySubproblem(HostSubproblem):
                 return reason
 
     def _second_order_pair(self, up: Floats, down: Floats) -> tuple[int | None, int | None]:
-        """Return the variable that grows most eagerly and the partner of the largest gain without bounds (1.27).
+        """Return the most violating growing variable and its partner of the largest gain without bounds (1.27).
 
         A variable in no group moves alone: the other one is None.
         """
@@ -110,9 +110,9 @@ class NumpySubproblem(HostSubproblem):
         real: Any = np.float32 if one_group and not self.precise else np.float64  # as the native loop compares gains
         falls = (self.dual > self.lower) & (self.group == self.group[i])
         slope = np.maximum(np.where(falls, self.gradient[i] - self.gradient, 0.0), 0.0).astype(real)
-        curvature = self.curvature.astype(real)
-        bend = curvature[i] + curvature - real(2) * self.values[i].astype(real)
-        gains = slope * slope / np.maximum(bend, real(MIN_CURVATURE))
+        diagonal = self.curvature.astype(real)
+        curvature = diagonal[i] + diagonal - real(2) * self.values[i].astype(real)
+        gains = slope * slope / np.maximum(curvature, real(MIN_CURVATURE))
         j = int(np.argmax(gains))
         return (i, j) if gains[j] > 0 else (None, None)
 

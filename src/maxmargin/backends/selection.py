@@ -1,8 +1,8 @@
 """Selection of a working set by KKT violation, and the start with all variables at bounds, in NumPy.
 
 Half of a working set are free variables, the rest the worst violators from both ends of the gradient where there are
-one or two groups (Joachims 1999). With many groups, as in all-in-one machines, a variable cannot move without a partner
-of its own group, and a working set is made of the worst groups.
+one or two groups (Joachims 1999). With many groups, as in all-in-one multi-class problems, a variable cannot move
+without a partner of its own group, and a working set is made of the worst groups.
 """
 
 from __future__ import annotations
