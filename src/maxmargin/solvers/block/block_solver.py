@@ -45,8 +45,8 @@ from maxmargin.solvers.smo.pairwise import PairwiseSolver
 from maxmargin.solvers.stall_detector import StallDetector
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
-# No data set is recorded for the thresholds here and in the backends; `benchmarks.regression` counts steps, kernel values
-# and rounds with them, and `benchmarks.race` times them.
+# No data set is recorded for the thresholds here and in the backends; `benchmarks.regression` counts steps, kernel
+# values and rounds with them, and `benchmarks.race` times them.
 
 #: The largest diagonal value of the matrix for which single precision is used.
 MAX_SINGLE_PRECISION_VALUE = 1e30
