@@ -41,6 +41,8 @@ class HostState(ABC):
 
     Attributes
     ----------
+    active : int
+        The number of variables: all take part.
     open_subproblems : list of HostSubproblem
         The subproblem of the working set, and smaller ones inside it.
     violation : float
@@ -52,7 +54,7 @@ class HostState(ABC):
     """
 
     def __init__(self, problem: DualProblem, threads: int) -> None:
-        self.problem, self.threads = problem, threads
+        self.problem, self.threads, self.active = problem, threads, problem.size
         self.bounded, self.has_limit = problem.bounded, problem.has_limit
         self.groups, self.group = problem.groups, problem.group
         self.linear, self.lower, self.upper = problem.linear, problem.lower, problem.upper
@@ -62,11 +64,11 @@ class HostState(ABC):
         self.refreshed = False
         self.evaluations = 0
         self.open_subproblems: list[HostSubproblem] = []
-        self._everything = np.arange(problem.size)
+        self._everything = np.arange(self.active)
         self._up, self._down = np.empty(0), np.empty(0)
         self._radius: float | None = None
         self._largest_error = 0.0
-        self._current = np.zeros(problem.size), problem.linear.copy()
+        self._current = np.zeros(self.active), problem.linear.copy()
 
     # ---- operations that a backend implements ----------------------------------------------------------------------
 
@@ -108,8 +110,12 @@ class HostState(ABC):
 
     def counters(self, seconds: float) -> Counters:
         """Return the counters of a solution."""
-        totals, evaluations = self.totals, self.kernel_evaluations
-        return Counters(totals.iterations, evaluations, rounds=totals.rounds, seconds=seconds)
+        totals, (hits, misses) = self.totals, self.cache_counts()
+        return Counters(totals.iterations, self.kernel_evaluations, hits, misses, totals.rounds, seconds)
+
+    def cache_counts(self) -> tuple[int, int]:
+        """Return the hits and misses of the row cache."""
+        return 0, 0
 
     def add(self, spent: Counters) -> None:
         """Add what was spent on other problems."""
@@ -262,11 +268,6 @@ class HostState(ABC):
     def gradient(self) -> Floats:
         """The gradient at `dual`."""
         return self._current[1]
-
-    @property
-    def active(self) -> int:
-        """The number of variables: all take part."""
-        return self.problem.size
 
     @property
     def innermost_size(self) -> int:

@@ -49,6 +49,8 @@ class HostSubproblem(ABC):
     ----------
     variables : int array
         Their positions in the larger subproblem or the whole problem.
+    active : int
+        Their number: all take part.
     values : float array
         The matrix between them.
     violation : float
@@ -66,7 +68,7 @@ class HostSubproblem(ABC):
     has_all_values = True
 
     def __init__(self, parent: ParentVariables, variables: Indices, values: NDArray[Any]) -> None:
-        self.variables, self.values = variables, values
+        self.variables, self.values, self.active = variables, values, len(variables)
         self.dual, self.gradient = parent.dual[variables], parent.gradient[variables]
         self.lower, self.upper = parent.lower[variables], parent.upper[variables]
         self.curvature, self.ridge = parent.curvature[variables], parent.ridge[variables]
@@ -96,11 +98,6 @@ class HostSubproblem(ABC):
     @abstractmethod
     def combine(self, positions: Indices, weights: Floats) -> Floats:
         """Return Σ weights · row."""
-
-    @property
-    def active(self) -> int:
-        """The number of variables: all take part."""
-        return len(self.variables)
 
     def free(self) -> Indices:
         """Return the positions of the variables off their bounds."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from maxmargin.backends.optimality import can_be_selected, kkt_violations
 from maxmargin.backends.selection import place_at_bounds
 from maxmargin.matrices import NON_FINITE_MESSAGE, Float32RowCache, make_row_cache
 from maxmargin.matrices.float32_row_cache import MAX_COST_OF_RECOMPUTING
-from maxmargin.problems import Counters, DualProblem
+from maxmargin.problems import DualProblem
 
 #: A problem of up to so many variables is solved as one subproblem if its matrix takes at most so many multiplications.
 MAX_WHOLE_SIZE, MAX_WHOLE_WORK = 3000, 10**9
@@ -72,8 +71,8 @@ class NativeState(HostState):
     def kernel_evaluations(self) -> int:
         return self.evaluations + self.rows.evaluations
 
-    def counters(self, seconds: float) -> Counters:
-        return replace(super().counters(seconds), cache_hits=self.rows.hits, cache_misses=self.rows.misses)
+    def cache_counts(self) -> tuple[int, int]:
+        return self.rows.hits, self.rows.misses
 
     def kkt_violations(self) -> tuple[Floats, Floats]:
         return kkt_violations(self)
