@@ -14,6 +14,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from maxmargin import __version__
@@ -119,6 +120,11 @@ def make_parser(complete: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentP
     for name, command in DROP_INS.items():
         commands.add_parser(name, help=command.help, add_help=False)
     return parser
+
+
+def run_by_name() -> int:
+    """Run the replacement program whose name this process has; for the scripts of ``packaging/libsvm-names``."""
+    return main([Path(sys.argv[0]).stem, *sys.argv[1:]])
 
 
 def _module(command: Command) -> Any:

@@ -1,4 +1,4 @@
-"""The generator of the GNU C library, and the folds that it makes."""
+"""The random generator of the GNU C library, and the folds of the programs."""
 
 import ctypes
 import sys
@@ -10,7 +10,7 @@ from liblinear.liblinearutil import train
 from libsvm.svmutil import svm_read_problem, svm_train
 from threadpoolctl import threadpool_limits
 
-from maxmargin.cli.libsvm.folds import deal, deal_by_class, limit_folds, random_numbers
+from maxmargin.cli.libsvm.folds import clip_folds, plain_folds, random_numbers, stratified_folds
 from reference.libsvm_programs import ours, write_data
 
 GLIBC = sys.platform == "linux" and hasattr(ctypes.CDLL(None), "gnu_get_libc_version")
@@ -30,14 +30,14 @@ def test_many_numbers_of_the_c_library(seed):
 
 
 def test_every_sample_is_held_out_once():
-    for folds in (deal(23, 4), deal_by_class([np.arange(0, 10), np.arange(10, 23)], 4)):
+    for folds in (plain_folds(23, 4), stratified_folds([np.arange(0, 10), np.arange(10, 23)], 4)):
         assert sorted(np.concatenate(folds).tolist()) == list(range(23))
         assert max(map(len, folds)) - min(map(len, folds)) <= 2
 
 
-def test_classes_have_their_share():
+def test_folds_are_stratified():
     members = [np.arange(40), np.arange(40, 47), np.arange(47, 50)]
-    for fold in deal_by_class(members, 5):
+    for fold in stratified_folds(members, 5):
         counts = [np.isin(fold, rows).sum() for rows in members]
         assert counts[0] == 8
         assert counts[1] in (1, 2)
@@ -46,13 +46,13 @@ def test_classes_have_their_share():
 
 def test_a_fold_may_be_empty(tmp_path, capsys):
     (tmp_path / "few").write_text("1 1:1\n2 1:2\n3 1:3\n1 1:1\n2 1:2\n", encoding="ascii")
-    assert [len(fold) for fold in deal_by_class([np.arange(2), np.arange(2, 4), np.arange(4, 5)], 3)] == [0, 2, 3]
+    assert [len(fold) for fold in stratified_folds([np.arange(2), np.arange(2, 4), np.arange(4, 5)], 3)] == [0, 2, 3]
     assert ours(capsys, "svm-train", "-v", 3, "-q", tmp_path / "few")[::2] == (0, "")
 
 
-def test_no_more_folds_than_samples(capsys):
-    assert limit_folds(5, 9) == 5
-    assert limit_folds(10, 9) == 9
+def test_at_most_as_many_folds_as_samples(capsys):
+    assert clip_folds(5, 9) == 5
+    assert clip_folds(10, 9) == 9
     assert "# folds > # data" in capsys.readouterr().err
 
 
@@ -80,7 +80,7 @@ def test_cross_validation_of_libsvm(data, options, tmp_path, monkeypatch, capsys
 
 @pytest.mark.skipif(not GLIBC, reason="LIBSVM shuffles with rand(), which is another one here")
 @pytest.mark.parametrize("program", ["svm-train", "liblinear-train"])
-def test_the_class_that_comes_first_in_the_folds_wins_a_tie(program, tmp_path, capsys):
+def test_ties_are_won_by_the_class_that_occurs_first(program, tmp_path, capsys):
     random = np.random.default_rng(8)
     labels, features = random.permutation(np.arange(60) % 5 - 2), random.normal(size=(60, 2))
     features[::4] = 0.0  # samples about which a linear machine without a bias has nothing to say

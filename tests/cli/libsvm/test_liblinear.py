@@ -1,4 +1,4 @@
-"""`maxmargin liblinear-train` and `liblinear-predict` beside LIBLINEAR: objectives, model files, final lines."""
+"""`maxmargin liblinear-train` and `liblinear-predict` compared with LIBLINEAR: objectives, model files, output."""
 
 import ctypes
 import sys
@@ -25,7 +25,7 @@ def data_of(kind):
 
 
 def objective(kind, data, model, cost=1.0, free_bias=False):
-    """Return the primal value of a model file, by its definition in LIBLINEAR's paper."""
+    """Return the primal objective of a model file, by its definition in LIBLINEAR's paper."""
     X, y = load_libsvm(data)
     head, table = model.read_text().split("\nw\n")
     weights = np.array([numbers_of(line) for line in table.splitlines()])
@@ -87,7 +87,7 @@ class TestAgainstLiblinear:
         assert ours(capsys, "liblinear-train", "-s", kind, "-B", 1, "-e", 1e-5, data_of(kind), "other")[0] == 0
         return objective(kind, data_of(kind), folder / "other", free_bias=True)
 
-    def test_a_bias_that_costs_nothing(self, folder, capsys):
+    def test_unregularised_bias(self, folder, capsys):
         for kind in (2, 5, 11):
             words = ["-s", kind, "-B", 1, "-R", "-e", 1e-5, data_of(kind)]
             assert ours(capsys, "liblinear-train", *words, "ours")[0] == 0
@@ -114,7 +114,7 @@ def steps_of(text):
 
 
 def predictions(name, data):
-    """Return what a model file predicts, by its definition."""
+    """Return the predictions of a model file, by its definition."""
     model = load_model(name)
     X = load_libsvm(data)[0].toarray()
     functions = len(model.get_labels()) if model.get_nr_class() > 2 or model.param.solver_type == 4 else 1
@@ -127,8 +127,8 @@ def predictions(name, data):
     return labels[(values[:, 0] <= 0).astype(int)] if functions == 1 else labels[np.argmax(values, axis=1)]
 
 
-class TestScreens:
-    """The programs themselves, run side by side."""
+class TestOutput:
+    """The output of both programs is compared."""
 
     @pytest.mark.parametrize("options", ["-s 1", "-s 3", "-s 4", "-s 5", "-s 12", "-s 13 -q", "-s 3 -v 3"])
     def test_training(self, options, folder, capsys):
@@ -139,7 +139,7 @@ class TestScreens:
         theirs = [line for line in final_lines(out) if "may be faster" not in line and "reaching max" not in line]
         assert list(map(shape_of, final_lines(own[1]))) == list(map(shape_of, theirs))
 
-    def test_the_search_for_costs(self, folder, capsys):
+    def test_search_for_C(self, folder, capsys):
         for options in ("-C", "-C -s 2 -c 0.25 -v 3 -B 1", "-C -s 2 -q"):
             code, out, err = real("liblinear-train", *options.split(), "iris", folder=folder)
             own_code, own_out, own_err = ours(capsys, "liblinear-train", *options.split(), "iris")
@@ -152,7 +152,7 @@ class TestScreens:
             rates = [(numbers_of(mine[step])[0], numbers_of(theirs[step])[0]) for step in list(mine)[:steps]]
             assert all(abs(a - b) < 5 for a, b in rates)  # LIBLINEAR stops early, and so differs
 
-    def test_the_search_for_tubes(self, folder, capsys):
+    def test_search_for_epsilon(self, folder, capsys):
         code, out, err = ours(capsys, "liblinear-train", "-C", "-s", 11, "-p", 0.2, "-c", 0.01, "targets")
         assert (code, err) == (0, "")
         lines = out.splitlines()
@@ -168,7 +168,7 @@ class TestScreens:
          "liblinear-predict nothing model out", "liblinear-predict iris nothing out", "liblinear-predict iris model",
          "liblinear-predict iris model no/where", "liblinear-predict -b 1 iris model out"],
     )  # fmt: skip
-    def test_mistakes_have_the_same_line_and_exit_code(self, command, folder, capsys):
+    def test_errors_equal_those_of_liblinear(self, command, folder, capsys):
         real("liblinear-train", "-q", "iris", "model", folder=folder)
         program, *rest = command.split()
         code, out, err = real(program, *rest, folder=folder)
@@ -179,7 +179,7 @@ class TestScreens:
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [("-s 0", "ERROR: -s 0 is logistic regression, which maxmargin does not train; its solver types are 1, 2, 3"),
+    [("-s 0", "ERROR: -s 0 is logistic regression, which maxmargin does not have; its solver types are 1, 2, 3"),
      ("-R", "ERROR: To not regularize bias, must specify -B 1 along with -R"),
      ("-R -B 1", "ERROR: -R option supported only for solver L2R_LR"),
      ("-s 21 -B 1", "ERROR: prob->bias >=0, but this is ignored in ONECLASS_SVM"),

@@ -1,4 +1,4 @@
-"""The programs' own names: the distribution in packaging/libsvm-names, and the installed command in a shell."""
+"""The programs under their own names: the distribution in packaging/libsvm-names, and scripts in a shell."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ from reference.libsvm_programs import write_data
 PROJECT = Path(__file__).parents[3] / "packaging/libsvm-names/pyproject.toml"
 
 
-def test_every_drop_in_has_its_name():
+def test_every_program_has_a_script():
     scripts = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]["scripts"]
     assert set(scripts) == set(DROP_INS)
     for target in scripts.values():
@@ -22,12 +22,12 @@ def test_every_drop_in_has_its_name():
         assert callable(getattr(import_module(module), function))
 
 
-def test_a_session_in_a_shell(tmp_path):
-    """Scale, train, predict, by scripts as an installer writes them."""
+def test_session_in_a_shell(tmp_path):
+    """Scale, train and predict with scripts like those of an installer."""
     write_data(tmp_path)
     for name in ("svm-scale", "svm-train", "svm-predict"):
         script = tmp_path / name
-        lines = [f"#!{sys.executable}", "import sys", "from maxmargin.cli.libsvm.names import run_by_name",
+        lines = [f"#!{sys.executable}", "import sys", "from maxmargin.cli.main import run_by_name",
                  "sys.exit(run_by_name())"]  # fmt: skip
         script.write_text("\n".join([*lines, ""]))
         script.chmod(0o755)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import maxmargin
-from maxmargin.cli.libsvm.grid_plan import Range, middle_first, plan
+from maxmargin.cli.libsvm.grid_order import Range, centre_first, grid_order
 from maxmargin.datasets import chessboard, dump_libsvm
 from reference.libsvm_programs import ours, real, write_data
 
@@ -25,16 +25,16 @@ def folder(tmp_path, monkeypatch):
 
 
 @given(st.integers(1, 12), st.integers(1, 12), st.sampled_from([1.0, -2.0]), st.sampled_from([0.5, -1.0]))
-def test_a_plan_has_every_point_once(costs, gammas, cost_step, gamma_step):
+def test_every_point_is_visited_once(costs, gammas, cost_step, gamma_step):
     c = Range(3.0, 3.0 + cost_step * (costs - 1), cost_step)
     g = Range(-1.0, -1.0 + gamma_step * (gammas - 1), gamma_step)
     assert len(c.values()) == costs
-    points = list(plan(c, g))
+    points = list(grid_order(c, g))
     assert sorted(points) == sorted(itertools.product(c.values(), g.values()))
 
 
-def test_the_middle_comes_first():
-    assert middle_first([1, 2, 3, 4, 5, 6, 7]) == [4, 2, 6, 1, 5, 3, 7]
+def test_centre_first():
+    assert centre_first([1, 2, 3, 4, 5, 6, 7]) == [4, 2, 6, 1, 5, 3, 7]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_the_middle_comes_first():
     ["-log2c -1,3,2 -log2g -3,1,1", "-log2c -1,7,2 -log2g null", "-log2g 1,-5,-2 -log2c null -v 3",
      "-v 3 -log2c 0,2,2 -log2g 0,-2,-2 -t 1 -r 1", "-log2c 0,1,1 -log2g 0,-1,-1 -s 1 -n 0.2 -out null"],
 )  # fmt: skip
-def test_the_same_lines_and_file(options, folder, capsys):
+def test_output_equals_that_of_grid_py(options, folder, capsys):
     words = ["-svmtrain", "/usr/bin/svm-train", "-gnuplot", "null", *options.split(), "iris"]
     theirs = real("svm-grid", *words, folder=folder)
     out = folder / "iris.out"
@@ -52,7 +52,7 @@ def test_the_same_lines_and_file(options, folder, capsys):
     assert (out.read_text() if out.exists() else None) == their_file
 
 
-def test_a_picture_and_the_rest_of_a_search(folder, capsys):
+def test_plot_and_resume(folder, capsys):
     words = ["-log2c", "0,2,1", "-log2g", "0,-2,-1", "-v", "3", "-out", "rates"]
     code, out, err = ours(capsys, "svm-grid", *words, "-png", "map.png", "iris")
     assert (code, err) == (0, "")
@@ -67,7 +67,7 @@ def test_a_picture_and_the_rest_of_a_search(folder, capsys):
     assert (folder / "rates").read_text().splitlines()[5:] == [line.strip() for line in lines[4:]]
 
 
-def test_regression_has_the_smallest_error(folder, capsys):
+def test_regression_selects_the_smallest_error(folder, capsys):
     words = ["-gnuplot", "null", "-s", 3, "-log2c", "-3,3,3", "-log2g", "-5,-1,2"]
     _, out, _ = ours(capsys, "svm-grid", *words, "targets")
     errors = [float(line.split()[3]) for line in out.splitlines()[:-1]]
@@ -75,7 +75,7 @@ def test_regression_has_the_smallest_error(folder, capsys):
 
 
 @pytest.mark.parametrize("options", ["-c 1", "-g 1", "-log2c null -log2g null", "-resume nothing", "data"])
-def test_mistakes_have_the_same_line_and_exit_code(options, folder, capsys):
+def test_errors_equal_those_of_grid_py(options, folder, capsys):
     words = ["-svmtrain", "/usr/bin/svm-train", *options.split(), *([] if options == "data" else ["iris"])]
     code, out, err = real("svm-grid", *words, folder=folder)
     own_code, own_out, own_err = ours(capsys, "svm-grid", *words)
@@ -89,16 +89,16 @@ def test_mistakes_have_the_same_line_and_exit_code(options, folder, capsys):
      ("-log2c 0,1e9,1", "a range needs a step"), ("-log2c 3,1,1", "a range needs"),
      ("-log2c 0,5000,100", "2 to the power of"),
      ("-v 1", "n-fold cross validation: n must >= 2"),
-     ("-x 1", "Unknown option: -x"), ("-log2g", "-log2g needs a value"), ("stray", "stray is no option"),
+     ("-x 1", "Unknown option: -x"), ("-log2g", "-log2g needs a value"), ("stray", "stray is not an option"),
      ("-t 9", "ERROR: unknown kernel type"), ("-out no/where", "can't open output file no/where")],
 )  # fmt: skip
-def test_other_mistakes(options, message, folder, capsys):
+def test_other_errors(options, message, folder, capsys):
     code, _, err = ours(capsys, "svm-grid", "-gnuplot", "null", *options.split(), "iris")
     assert code == 1
     assert err.startswith(message)
 
 
-def test_ctrl_c_leaves_what_is_known(folder):
+def test_ctrl_c_keeps_the_output_so_far(folder):
     X, y = chessboard(3000, seed=0)
     dump_libsvm(X, y, folder / "many")
     command = [sys.executable, "-c", "import sys; from maxmargin.cli.main import main; sys.exit(main())", "svm-grid"]

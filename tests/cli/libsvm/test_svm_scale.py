@@ -1,4 +1,4 @@
-"""`maxmargin svm-scale` beside LIBSVM's: the same bytes."""
+"""`maxmargin svm-scale` prints the same bytes as LIBSVM's svm-scale."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def folder(tmp_path, monkeypatch):
 # Debian's program keeps limits in single precision, so that -0.3 would not be the same.
 @pytest.mark.parametrize("data", ["iris", "board", "targets", "gaps", "narrow", "odd", "zeroth"])
 @pytest.mark.parametrize("options", ["", "-l 0", "-l -0.25 -u 7", "-y 0 1", "-l 0 -u 1 -y -1 1 -s ranges"])
-def test_the_same_bytes(data, options, folder, capsys):
+def test_output_equals_that_of_libsvm(data, options, folder, capsys):
     theirs = real("svm-scale", *options.split(), data, folder=folder)
     ranges = (folder / "ranges").read_bytes() if "-s" in options else b""
     assert ours(capsys, "svm-scale", *options.split(), data) == theirs
@@ -46,14 +46,14 @@ def test_ranges_of_other_data(first, second, folder, capsys):
     ["-l 1 -u 0 iris", "-y 3 3 iris", "-s a -r b iris", "-x iris", "nothing", "-r nothing iris", "-s no/where iris",
      "", "iris board"],
 )  # fmt: skip
-def test_mistakes_have_the_same_line_and_exit_code(command, folder, capsys):
+def test_errors_equal_those_of_libsvm(command, folder, capsys):
     code, out, err = real("svm-scale", *command.split(), folder=folder)
     own_code, own_out, own_err = ours(capsys, "svm-scale", *command.split())
     assert (own_code, own_err) == (code, err)
     assert own_out[:20] == out[:20]
 
 
-def test_what_crashes_libsvm_or_passes(folder, capsys):
+def test_errors_that_libsvm_does_not_report(folder, capsys):
     assert ours(capsys, "svm-scale", "-l")[0] == 1  # LIBSVM has a segmentation fault
     (folder / "bad").write_text("1 1:2\n2 1:a\n")
     code, out, err = ours(capsys, "svm-scale", "bad")
@@ -65,7 +65,7 @@ def test_what_crashes_libsvm_or_passes(folder, capsys):
     assert err.startswith("ranges, line 3: ")
 
 
-def test_more_samples_than_are_printed_at_once(folder, capsys, monkeypatch):
+def test_several_blocks(folder, capsys, monkeypatch):
     whole = ours(capsys, "svm-scale", "gaps")
-    monkeypatch.setattr("maxmargin.cli.libsvm.svm_scale.BLOCK", 7)
+    monkeypatch.setattr("maxmargin.cli.libsvm.svm_scale.BLOCK_ROWS", 7)
     assert ours(capsys, "svm-scale", "gaps") == whole

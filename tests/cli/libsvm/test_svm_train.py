@@ -1,4 +1,4 @@
-"""`maxmargin svm-train` and `svm-predict` beside LIBSVM's: objectives, model files, final lines, mistakes."""
+"""`maxmargin svm-train` and `svm-predict` compared with LIBSVM's: objectives, model files, output, errors."""
 
 import numpy as np
 import pytest
@@ -91,7 +91,7 @@ class TestAgainstLibsvm:
         found = np.array([numbers_of(line)[1:] for line in text[1:]])
         assert np.isclose(found, values, atol=1e-5).all(axis=1).mean() > 0.97  # but for samples on a mark
 
-    def test_labels_have_libsvms_order(self, folder, capsys):
+    def test_labels_are_in_the_order_of_libsvm(self, folder, capsys):
         for data, expected in (("iris", None), ("overlap", [1, -1]), ("board", [1, -1])):
             assert ours(capsys, "svm-train", "-q", data, "model")[0] == 0
             theirs = libsvm.train(rows(data), load_libsvm(data)[1].tolist(), "")
@@ -100,7 +100,7 @@ class TestAgainstLibsvm:
             assert expected in (None, theirs.get_labels())
             assert loaded.get_nr_sv() == theirs.get_nr_sv()
 
-    def test_indices_from_zero_and_part_of_a_kernel(self, folder, capsys):
+    def test_indices_from_zero_and_subset_of_a_precomputed_kernel(self, folder, capsys):
         lines = (folder / "iris").read_text().splitlines()
         shifted = [line.replace(" 1:", " 0:").replace(" 2:", " 1:").replace(" 3:", " 2:").replace(" 4:", " 3:")
                    for line in lines]  # fmt: skip
@@ -119,8 +119,8 @@ class TestAgainstLibsvm:
         assert (folder / "a").read_text() == (folder / "b").read_text()
 
 
-class TestScreens:
-    """The programs themselves, run side by side."""
+class TestOutput:
+    """The output of both programs is compared."""
 
     @pytest.mark.parametrize(
         "options", ["", "-s 1 -n 0.2", "-s 2", "-s 3", "-s 4", "-w1 5 -w9 2", "-v 3", "-c 100 -g 0.5 -h 0 -m 10", "-q"]
@@ -172,7 +172,7 @@ class TestScreens:
          "svm-predict iris model no/where", "svm-predict -b 1 iris model out", "svm-predict -x iris model out",
          "svm-predict iris model", "svm-predict"],
     )  # fmt: skip
-    def test_mistakes_have_the_same_line_and_exit_code(self, command, folder, capsys):
+    def test_errors_equal_those_of_libsvm(self, command, folder, capsys):
         (folder / "uneven").write_text("1 1:1\n" + "2 1:3\n" * 20)
         (folder / "serial").write_text("1 0:1 1:2\n-1 0:7 1:2\n")
         real("svm-train", "-q", "iris", "model", folder=folder)
@@ -184,7 +184,7 @@ class TestScreens:
 
     @pytest.mark.parametrize("content", ["1 1:2\n2 2:1 1:3\n", "1 1:2\nx 1:3\n", "1 1:2\n1:3 2:4\n", "1 1:2\n3 -1:4\n"])
     @pytest.mark.parametrize("command", ["svm-train -q bad", "svm-predict bad model out", "liblinear-train -q bad"])
-    def test_wrong_lines_are_named(self, command, content, folder, capsys):
+    def test_malformed_lines_are_reported(self, command, content, folder, capsys):
         real("svm-train", "-q", "iris", "model", folder=folder)
         (folder / "bad").write_text(content)
         program, *rest = words(command)
@@ -196,24 +196,24 @@ class TestScreens:
         assert "bad, line 2: " in own_err.splitlines()[1]
 
 
-class TestStricter:
-    """What LIBSVM takes without a word, or crashes at."""
+class TestStricterChecks:
+    """Input that LIBSVM accepts silently or crashes on."""
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
             (["-c", "much", "iris"], "ERROR: -c needs a number, not much"),
-            (["-t", "1.5", "iris"], "ERROR: -t needs a whole number, not 1.5"),
-            (["-t", "inf", "iris"], "ERROR: -t needs a whole number, not inf"),
-            (["-w", "2", "iris"], "ERROR: -w must be followed by a label at once"),
+            (["-t", "1.5", "iris"], "ERROR: -t needs an integer, not 1.5"),
+            (["-t", "inf", "iris"], "ERROR: -t needs an integer, not inf"),
+            (["-w", "2", "iris"], "ERROR: -w must be followed by a label without a blank"),
             (["-w3", "0", "iris"], "ERROR: weight of a class <= 0"),
             (["empty"], "empty has no samples"),
-            (["endless"], "endless: sample 2 has a value that is no finite number, inf"),
-            (["crooked"], "WARNING: labels are cut to whole numbers"),
-            (["large"], "ERROR: labels of classes must be below 2147483648"),
+            (["endless"], "endless: sample 2 has a value that is not finite, inf"),
+            (["crooked"], "WARNING: labels are truncated to integers"),
+            (["large"], "ERROR: class labels must be below 2147483648"),
         ],
     )
-    def test_one_sentence(self, arguments, message, folder, capsys):
+    def test_error_is_one_line(self, arguments, message, folder, capsys):
         (folder / "empty").write_text("")
         (folder / "endless").write_text("1 1:2\n2 1:inf\n")
         (folder / "crooked").write_text("1.5 1:2\n2 1:3\n")
@@ -230,7 +230,7 @@ class TestStricter:
         assert code == 1
         assert "symmetric" in err
 
-    def test_model_files_that_are_none(self, folder, capsys):
+    def test_invalid_model_files(self, folder, capsys):
         code, _, err = ours(capsys, "svm-predict", "iris", "board", "out")
         assert code == 1
         assert err.splitlines()[0] == "can't open model file board"
@@ -250,6 +250,6 @@ class TestStricter:
         code, out, _ = ours(capsys, "svm-predict", "empty", "model", "out")
         assert (code, out) == (0, "Accuracy = nan% (0/0) (classification)\n")
 
-    def test_the_default_name_of_a_model(self, folder, capsys):
+    def test_default_name_of_the_model(self, folder, capsys):
         assert ours(capsys, "svm-train", "-q", folder / "iris")[0] == 0
         assert (folder / "iris.model").exists()

@@ -1,4 +1,4 @@
-"""Labels as LIBSVM and LIBLINEAR order them, and what predicts them."""
+"""Labels in the order of LIBSVM and LIBLINEAR, and models that predict them."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Any
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.cli.libsvm.option_words import ProgramError
+from maxmargin.cli.libsvm.program_options import ProgramError
 
-#: Says a line, or nothing in quiet mode.
-Say = Callable[[str], None]
+#: Prints a line of output; `discard` in quiet mode.
+Log = Callable[[str], None]
 
-#: Labels and factors on their C, in the order of the command line.
+#: Labels and their factors on C, in the order of the command line.
 Weights = tuple[tuple[int, float], ...]
 
 
 @dataclass(frozen=True)
 class Classes:
-    """Labels by first appearance, but +1 before −1.
+    """Distinct labels in the order of their first occurrence, but +1 before −1.
 
     Attributes
     ----------
     labels : int array
     numbers : int array
-        The position of the label of each sample.
+        Index of the label of each sample.
     """
 
     labels: Indices
@@ -35,22 +35,22 @@ class Classes:
 
     @classmethod
     def of(cls, y: Floats) -> Classes:
-        """Return the classes of samples with whole numbers as labels."""
-        found, first, codes = np.unique(y.astype(np.int64), return_index=True, return_inverse=True)
+        """Return the classes of samples with integer labels."""
+        labels, first, codes = np.unique(y.astype(np.int64), return_index=True, return_inverse=True)
         order = np.argsort(first)
-        if found[order].tolist() == [-1, 1]:
+        if labels[order].tolist() == [-1, 1]:
             order = order[::-1]
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
-        return cls(found[order], place[codes])
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        return cls(labels[order], rank[codes])
 
     @property
     def members(self) -> list[Indices]:
-        """The samples of each class."""
+        """Indices of the samples of each class."""
         return [np.flatnonzero(self.numbers == number) for number in range(len(self.labels))]
 
     def factors(self, weights: Weights) -> dict[int, float]:
-        """Return factors by the number of the class; those of the same label multiply."""
+        """Return the factors by class index; several factors of a label multiply."""
         positions = {label: number for number, label in enumerate(self.labels.tolist())}
         factors: dict[int, float] = {}
         for label, factor in weights:
@@ -60,22 +60,22 @@ class Classes:
 
 
 @dataclass(frozen=True)
-class Trained:
-    """A machine that was trained on the numbers of classes, or on targets.
+class ProgramModel:
+    """An estimator trained on class indices, or on targets.
 
     Attributes
     ----------
     estimator : estimator, optional
-        None if there was only one class.
+        None if there is only one class.
     labels : int array, optional
-        Of the classes.
+        Labels of the classes; None without classes.
     """
 
     estimator: Any
     labels: Indices | None
 
     def predict(self, X: Any) -> Floats:
-        """Return labels or values."""
+        """Return labels or values of a regression."""
         if self.labels is None:
             return np.asarray(self.estimator.predict(X), dtype=np.float64)
         if self.estimator is None:
@@ -84,18 +84,18 @@ class Trained:
 
 
 def check_labels(y: Floats, weights: Weights) -> Floats:
-    """Return labels of classes, cut to whole numbers as by the programs, and warn of weights that are for none."""
-    whole = np.trunc(y)
-    if not np.array_equal(whole, y):
-        print("WARNING: labels are cut to whole numbers; other numbers are for regression", file=sys.stderr)
-    if len(y) and np.abs(whole).max() >= 2**31:
-        raise ProgramError("ERROR: labels of classes must be below 2147483648")
-    known = set(whole.tolist())
+    """Return labels truncated to integers, as the programs do; warn of weights for unknown labels."""
+    truncated = np.trunc(y)
+    if not np.array_equal(truncated, y):
+        print("WARNING: labels are truncated to integers; other numbers are for regression", file=sys.stderr)
+    if len(y) and np.abs(truncated).max() >= 2**31:
+        raise ProgramError("ERROR: class labels must be below 2147483648")
+    known = set(truncated.tolist())
     for label, _ in weights:
         if label not in known:
             print(f"WARNING: class label {label} specified in weight is not found", file=sys.stderr)
-    return np.asarray(whole)
+    return np.asarray(truncated)
 
 
-def say_nothing(line: str) -> None:
-    """Be quiet."""
+def discard(line: str) -> None:
+    """Print nothing."""

@@ -1,4 +1,4 @@
-"""How good predictions are, in the words of LIBSVM and LIBLINEAR."""
+"""Accuracy and errors of predictions, as LIBSVM and LIBLINEAR print them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from maxmargin._typing import Floats
 
 @dataclass
 class Evaluation:
-    """Sums over predictions and what was to be predicted, which may come in parts.
+    """Accuracy and errors, accumulated over blocks of predictions.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Evaluation:
     _sums: tuple[float, ...] = (0.0,) * 5
 
     def add(self, predicted: Floats, targets: Floats) -> None:
-        """Take more predictions into account."""
+        """Add a block of predictions and targets."""
         self.count += len(targets)
         self.correct += int(np.sum(predicted == targets))
         self.squared_error += float(np.sum((predicted - targets) ** 2))
@@ -34,24 +34,24 @@ class Evaluation:
 
     @property
     def accuracy(self) -> float:
-        """Correct labels in percent."""
+        """Percentage of correct labels."""
         return 100.0 * self.correct / self.count if self.count else float("nan")
 
     @property
     def mean_squared_error(self) -> float:
-        """The mean of squared differences."""
+        """Mean squared error."""
         return self.squared_error / self.count if self.count else float("nan")
 
     @property
     def squared_correlation(self) -> float:
-        """The square of Pearson's correlation; not a number if predictions or targets are all the same."""
+        """Square of Pearson's correlation; NaN if predictions or targets are constant."""
         p, t, pp, tt, pt = self._sums
         n = self.count
-        spread = (n * pp - p * p) * (n * tt - t * t)
-        return (n * pt - p * t) ** 2 / spread if spread else float("nan")
+        variances = (n * pp - p * p) * (n * tt - t * t)
+        return (n * pt - p * t) ** 2 / variances if variances else float("nan")
 
     def lines(self, regression: bool, prefix: str = "", suffixes: tuple[str, str] = ("", "")) -> list[str]:
-        """Return the lines of a program: what stands before them, and after those of classification and regression."""
+        """Return the lines of a program with a prefix, and suffixes for classification and regression."""
         if regression:
             return [
                 f"{prefix}Mean squared error = {self.mean_squared_error:g}{suffixes[1]}",

@@ -1,8 +1,7 @@
 """The folds of LIBSVM's and LIBLINEAR's cross-validation.
 
-Both shuffle with C's ``rand()``, which nobody seeds, so that their folds are always the same on one platform. With the
-generator of the GNU C library written out here, cross-validation on any platform has the folds of the programs on
-Linux, and its rates can be compared digit by digit.
+Both programs shuffle with C's ``rand()`` without a seed, so their folds are constant on a platform. This module
+implements the generator of the GNU C library: the folds on every platform are those of the programs on Linux.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ import numpy as np
 
 from maxmargin._typing import Indices
 
-#: Lags of the additive feedback generator x_i = x_{i−3} + x_{i−31} mod 2³², and how many values are thrown away first.
+#: Lags of the additive feedback generator x_i = x_{i−3} + x_{i−31} mod 2³², and the number of discarded initial values.
 SHORT_LAG, LONG_LAG, DISCARDED = 3, 31, 310
 
 
 def random_numbers(seed: int = 1) -> Iterator[int]:
-    """Yield what ``rand()`` of the GNU C library returns after ``srand(seed)``; 1 is what it starts with."""
+    """Yield the values of ``rand()`` of the GNU C library after ``srand(seed)``; 1 is the default seed."""
     table = [seed]
-    for _ in range(LONG_LAG - 1):  # Park and Miller's generator fills the table
+    for _ in range(LONG_LAG - 1):  # Park and Miller's generator initialises the table
         table.append(16807 * table[-1] % (2**31 - 1))
     recent = deque(table[SHORT_LAG:] + table[:SHORT_LAG], maxlen=LONG_LAG)
     for position in count():
@@ -34,7 +33,7 @@ def random_numbers(seed: int = 1) -> Iterator[int]:
 
 
 def shuffle(members: Indices, numbers: Iterator[int]) -> Indices:
-    """Return the members in the order that the programs bring them into."""
+    """Return the members shuffled as the programs do."""
     order = members.tolist()
     for i, number in enumerate(islice(numbers, len(order))):
         j = i + number % (len(order) - i)
@@ -42,36 +41,36 @@ def shuffle(members: Indices, numbers: Iterator[int]) -> Indices:
     return np.array(order, dtype=np.int64)
 
 
-def deal(samples: int, folds: int) -> list[Indices]:
-    """Return the samples of each fold: all are shuffled and cut into parts of equal size."""
-    return _cut(shuffle(np.arange(samples), random_numbers()), folds)
+def plain_folds(samples: int, folds: int) -> list[Indices]:
+    """Return the samples of each fold: all are shuffled and split into folds of equal size."""
+    return _split(shuffle(np.arange(samples), random_numbers()), folds)
 
 
-def deal_by_class(members: list[Indices], folds: int) -> list[Indices]:
-    """Return the samples of each fold: every class is shuffled and cut, so that each fold has its share."""
+def stratified_folds(members: list[Indices], folds: int) -> list[Indices]:
+    """Return the samples of each fold: every class is shuffled and split into folds of equal size."""
     numbers = random_numbers()
-    parts = [_cut(shuffle(rows, numbers), folds) for rows in members]
+    parts = [_split(shuffle(rows, numbers), folds) for rows in members]
     return [np.concatenate([of_class[fold] for of_class in parts]) for fold in range(folds)]
 
 
 def splits(folds: list[Indices]) -> Iterator[tuple[Indices, Indices]]:
-    """Yield the samples to train on and those held out, fold after fold; small classes may leave a fold empty.
+    """Yield the training and the test samples of each fold; folds may be empty if classes are small.
 
-    The former stay in the order of the folds, as in the programs: the class that comes first in it wins a tie.
+    Training samples are in the order of the folds, as in the programs: ties are won by the class that occurs first.
     """
     order, start = np.concatenate(folds), 0
-    for held in filter(len, folds):
-        yield np.delete(order, slice(start, start + len(held))), held
-        start += len(held)
+    for test in filter(len, folds):
+        yield np.delete(order, slice(start, start + len(test))), test
+        start += len(test)
 
 
-def _cut(order: Indices, folds: int) -> list[Indices]:
+def _split(order: Indices, folds: int) -> list[Indices]:
     edges = [fold * len(order) // folds for fold in range(folds + 1)]
     return [order[start:stop] for start, stop in pairwise(edges)]
 
 
-def limit_folds(folds: int, samples: int) -> int:
-    """Return how many folds there can be, with the programs' warning if fewer than asked for."""
+def clip_folds(folds: int, samples: int) -> int:
+    """Return the number of folds, at most the number of samples, with the warning of the programs."""
     if folds <= samples:
         return folds
     print(

@@ -1,4 +1,4 @@
-"""`maxmargin svm-scale`: LIBSVM's program that brings features to a common range, with its files of ranges."""
+"""`maxmargin svm-scale`: replacement of LIBSVM's svm-scale."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import Any
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.cli.libsvm.option_words import ProgramError, UsageError, answer, split_options
-from maxmargin.cli.libsvm.problem import read_rows
+from maxmargin.cli.libsvm.program_data import read_rows
+from maxmargin.cli.libsvm.program_options import ProgramError, UsageError, run_program, split_options
 from maxmargin.datasets import DataFileError, Scaling, dump_libsvm
 
 USAGE = """\
 Usage: svm-scale [options] data_filename
 options:
--l lower : lower limit of features (default -1)
--u upper : upper limit of features (default +1)
--y y_lower y_upper : limits of targets (default: targets stay as they are)
--s save_filename : write the ranges to this file
--r restore_filename : use the ranges of this file, and its limits
+-l lower : x scaling lower limit (default -1)
+-u upper : x scaling upper limit (default +1)
+-y y_lower y_upper : y scaling limits (default: no y scaling)
+-s save_filename : save scaling parameters to save_filename
+-r restore_filename : restore scaling parameters from restore_filename
 """
 
-#: Significant digits of scaled features, as LIBSVM prints them.
+#: Significant digits of scaled features in LIBSVM's output.
 DIGITS = 6
 
-#: Samples that are scaled and printed at once.
-BLOCK = 10_000
+#: Samples per block that is scaled and printed.
+BLOCK_ROWS = 10_000
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -36,33 +36,33 @@ def main(arguments: Sequence[str]) -> int:
 
     def work() -> int:
         options, files = split_options(arguments, {"l": 1, "u": 1, "y": 2, "s": 1, "r": 1}, "unknown option")
-        said = {option.letter: option for option in options}
-        lower = said["l"].number if "l" in said else -1.0
-        upper = said["u"].number if "u" in said else 1.0
-        target = said["y"].numbers if "y" in said else None
+        given = {option.letter: option for option in options}
+        lower = given["l"].number if "l" in given else -1.0
+        upper = given["u"].number if "u" in given else 1.0
+        target = given["y"].numbers if "y" in given else None
         if not upper > lower or (target is not None and not target[1] > target[0]):
             raise ProgramError("inconsistent lower/upper specification")
-        if "s" in said and "r" in said:
+        if "s" in given and "r" in given:
             raise ProgramError("cannot use -r and -s simultaneously")
         if len(files) != 1:
             raise UsageError("")
-        X, y = _read(files[0], said["s"].value if "s" in said else None)
-        if "r" in said:
-            scaling = _restore(said["r"].value, files[0], X[:, 1:])
+        X, y = _read(files[0], given["s"].value if "s" in given else None)
+        if "r" in given:
+            scaling = _restore(given["r"].value, files[0], X[:, 1:])
         else:
             scaling = Scaling.fit(X[:, 1:], lower, upper)
             scaling = scaling if target is None else scaling.with_target(y, *target)
-        if "s" in said:
-            _save(scaling, said["s"].value)
+        if "s" in given:
+            _save(scaling, given["s"].value)
         _print_scaled(scaling, X, y)
         return 0
 
-    return answer(USAGE, work)
+    return run_program(USAGE, work)
 
 
 def _read(path: str, ranges: str | None) -> tuple[Any, Floats]:
-    """Return samples, with a column for the index 0, and labels."""
-    X, y = read_rows(path, what="file")
+    """Return samples, with a column for index 0, and labels."""
+    X, y = read_rows(path, kind="file")
     if X[:, :1].nnz:
         print("WARNING: minimal feature index is 0, but indices should start from 1", file=sys.stderr)
         if ranges is not None:
@@ -97,11 +97,11 @@ def _save(scaling: Scaling, path: str) -> None:
 
 
 def _print_scaled(scaling: Scaling, X: Any, y: Floats) -> None:
-    """Print the samples; warn if they have more values than before."""
+    """Print the scaled samples; warn if the number of nonzeros grew."""
     targets, zeroth = scaling.apply_to_target(y), _scaled_zeroth(scaling, X[:, :1].tocsc())
     printed = int(np.count_nonzero(zeroth))
-    for start in range(0, X.shape[0], BLOCK):
-        block = slice(start, start + BLOCK)
+    for start in range(0, X.shape[0], BLOCK_ROWS):
+        block = slice(start, start + BLOCK_ROWS)
         scaled = scaling.apply(X[block, 1:])
         printed += scaled.nnz
         sys.stdout.writelines(_lines(scaled, targets[block], zeroth[block]))
@@ -114,16 +114,16 @@ def _print_scaled(scaling: Scaling, X: Any, y: Floats) -> None:
 
 
 def _scaled_zeroth(scaling: Scaling, column: Any) -> Floats:
-    """Return what becomes of the index 0; LIBSVM takes its range from the values in the file at hand, and no zeros."""
-    found = np.zeros(column.shape[0])
+    """Return the scaled values of index 0; LIBSVM takes its range from the nonzero values of the file."""
+    scaled = np.zeros(column.shape[0])
     if column.nnz:
         values = column.data[:, None]
-        found[column.indices] = Scaling.fit(values, scaling.lower, scaling.upper).apply(values)[:, 0]
-    return found
+        scaled[column.indices] = Scaling.fit(values, scaling.lower, scaling.upper).apply(values)[:, 0]
+    return scaled
 
 
 def _lines(scaled: Any, targets: Floats, zeroth: Floats) -> Iterator[str]:
-    """Yield lines as LIBSVM writes them: all digits of the target, few of the features, a space at the end."""
+    """Yield lines in LIBSVM's format: targets with 17 digits, features with 6, and a trailing blank."""
     text = io.BytesIO()
     dump_libsvm(scaled, targets * 0.0, text, digits=DIGITS)
     lines = text.getvalue().decode("ascii").splitlines()

@@ -1,4 +1,4 @@
-"""The way of grid.py through C and gamma: from the middle outwards, ever finer, so that its shape is seen soon."""
+"""The order in which grid.py visits the grid: from the centre outwards, with increasing resolution."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-#: A logarithm to base 2 on the grid; None where that parameter is not searched for.
+#: Binary logarithm of a parameter; None if it is not searched for.
 Exponent = float | None
 
-#: Powers of 2 beyond this are no numbers.
-LARGEST = 1000
+#: Limit on exponents, against overflow.
+MAX_EXPONENT = 1000
 
-#: Logarithms of C and gamma.
+#: Binary logarithms of C and gamma.
 Point = tuple[Exponent, Exponent]
 
 
 @dataclass(frozen=True)
 class Range:
-    """begin, begin + step, …, up or down to end."""
+    """The values begin, begin + step, …, end."""
 
     begin: float
     end: float
@@ -27,7 +27,7 @@ class Range:
 
     @classmethod
     def read(cls, text: str) -> Range | None:
-        """Return what "begin,end,step" stands for; None for "null"."""
+        """Return the range of "begin,end,step"; None for "null"."""
         if text == "null":
             return None
         try:
@@ -36,35 +36,35 @@ class Range:
             raise ValueError(f"a range is begin,end,step or null, not {text}") from None
         if not step or not 0 <= (end - begin) / step < 1e6:
             raise ValueError(f"a range needs a step that leads from begin to end, not {text}")
-        if max(abs(begin), abs(end)) > LARGEST:
-            raise ValueError(f"2 to the power of {text} is no number to search for")
+        if max(abs(begin), abs(end)) > MAX_EXPONENT:
+            raise ValueError(f"2 to the power of {text} overflows")
         return cls(begin, end, step)
 
     def values(self) -> list[float]:
-        """Return all values, in order."""
-        found, value = [], self.begin
+        """Return all values in order."""
+        values, value = [], self.begin
         while (value - self.end) * self.step <= 0:
-            found.append(value)
+            values.append(value)
             value += self.step
-        return found
+        return values
 
 
-def middle_first(values: Sequence[float]) -> list[float]:
-    """Return values so that each part of the list is spread over all: the middle, then those of both halves in turn."""
+def centre_first(values: Sequence[float]) -> list[float]:
+    """Return the middle value first, then alternately the values of both halves in the same order."""
     if len(values) <= 1:
         return list(values)
     middle = len(values) // 2
-    left, right = middle_first(values[:middle]), middle_first(values[middle + 1 :])
+    left, right = centre_first(values[:middle]), centre_first(values[middle + 1 :])
     both: list[float] = []
     for position in range(max(len(left), len(right))):
         both += left[position : position + 1] + right[position : position + 1]
     return [values[middle], *both]
 
 
-def plan(costs: Range | None, gammas: Range | None) -> Iterator[Point]:
-    """Yield all points: lines of constant C or gamma are added in turn, so that both become finer at the same pace."""
-    c = [None] if costs is None else middle_first(costs.values())
-    g = [None] if gammas is None else middle_first(gammas.values())
+def grid_order(costs: Range | None, gammas: Range | None) -> Iterator[Point]:
+    """Yield all points: rows of constant C or gamma are added in turn, so that both axes are refined evenly."""
+    c = [None] if costs is None else centre_first(costs.values())
+    g = [None] if gammas is None else centre_first(gammas.values())
     i = j = 0
     while i < len(c) or j < len(g):
         if i * len(g) < j * len(c):
@@ -76,14 +76,14 @@ def plan(costs: Range | None, gammas: Range | None) -> Iterator[Point]:
 
 
 def read_rates(path: Path) -> dict[Point, float]:
-    """Return what a file of an earlier search says."""
-    found: dict[Point, float] = {}
+    """Return the rates in the output file of an earlier search."""
+    rates: dict[Point, float] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
-        said = dict(re.findall(r"(log2c|log2g|rate)=([0-9.eE+-]+)", line))
+        fields = dict(re.findall(r"(log2c|log2g|rate)=([0-9.eE+-]+)", line))
         try:
-            numbers = {name: float(text) for name, text in said.items()}
+            numbers = {name: float(text) for name, text in fields.items()}
         except ValueError:
             continue
         if "rate" in numbers:
-            found[numbers.get("log2c"), numbers.get("log2g")] = numbers["rate"]
-    return found
+            rates[numbers.get("log2c"), numbers.get("log2g")] = numbers["rate"]
+    return rates

@@ -1,4 +1,4 @@
-"""The parameters of LIBLINEAR's train: options, defaults, what it refuses, and the estimator they stand for."""
+"""The parameters of LIBLINEAR's train: options, defaults, checks, and the corresponding estimator."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from maxmargin.cli.libsvm.classes import Weights
-from maxmargin.cli.libsvm.option_words import Option, ProgramError, UsageError
-from maxmargin.cli.libsvm.parameters import label_of
+from maxmargin.cli.libsvm.program_options import Option, ProgramError, UsageError
+from maxmargin.cli.libsvm.svm_parameters import label_of
 
-#: How many values each option has.
-TAKES = {**dict.fromkeys("scpneBwv", 1), "q": 0, "C": 0, "R": 0}
+#: Number of values of each option.
+OPTION_VALUES = {**dict.fromkeys("scpneBwv", 1), "q": 0, "C": 0, "R": 0}
 
-#: The field of an option that is a number.
-NUMBERS = {"c": "cost", "p": "tube", "n": "nu", "e": "tolerance", "B": "bias"}
+#: Fields of options with a number.
+NUMBER_FIELDS = {"c": "cost", "p": "epsilon", "n": "nu", "e": "tolerance", "B": "bias"}
 
-#: The solver types that LIBLINEAR has and maxmargin has not: they are logistic regression.
+#: Solver types of logistic regression, which maxmargin does not have.
 LOGISTIC = (0, 6, 7)
 
-#: What model files call the others.
+#: Names of the other solver types in model files.
 SOLVER_TYPES = {
     1: "L2R_L2LOSS_SVC_DUAL",
     2: "L2R_L2LOSS_SVC",
@@ -31,40 +31,39 @@ SOLVER_TYPES = {
     21: "ONECLASS_SVM",
 }
 
-#: The one with a function for each of two classes, those whose labels are numbers, and the one without labels.
-ALL_IN_ONE, REGRESSION, ONE_CLASS = 4, (11, 12, 13), 21
+#: Solver types: Crammer-Singer multi-class, regression, one-class.
+CRAMMER_SINGER, REGRESSION, ONE_CLASS = 4, (11, 12, 13), 21
 
-#: LIBLINEAR's own tolerance for each solver type.
+#: LIBLINEAR's default tolerance of each solver type.
 TOLERANCES = {1: 0.1, 2: 0.01, 3: 0.1, 4: 0.1, 5: 0.01, 11: 1e-4, 12: 0.1, 13: 0.1, 21: 0.01}
 
-#: What we prove by default: the gap as a part of the objective. It shrinks with -e as that does against its default.
+#: Default tolerance on the relative gap; it is scaled with -e relative to LIBLINEAR's default.
 RELATIVE_GAP = 1e-4
 
-#: Solver types that report the primal value, and those of which the bias may be free of cost.
+#: Solver types that report the primal objective, and those that allow an unregularised bias (-R).
 PRIMAL, FREE_BIAS = (2, 5, 11), (2, 5, 11)
 
 
 @dataclass(frozen=True)
-class LinearParameters:
-    """What train can be told, with its defaults.
+class LiblinearParameters:
+    """The parameters of train with their defaults.
 
     Attributes
     ----------
-    machine : int
-        The solver type, by LIBLINEAR's number.
-    tolerance, cost, tube : float, optional
-        None if not given.
+    requested_type : int, optional
+        LIBLINEAR's number of the solver type.
+    tolerance, cost, epsilon : float, optional
     bias : float
-        Below 0 for none.
+        Value of the additional feature; negative for none.
     free_bias : bool
-        Whether the bias costs nothing (-R).
+        Whether the bias is not regularised (-R).
     search : bool
-        Whether C is searched for (-C).
+        Whether to search for C (-C).
     """
 
-    machine: int | None = None
+    requested_type: int | None = None
     cost: float | None = None
-    tube: float | None = None
+    epsilon: float | None = None
     nu: float = 0.5
     tolerance: float | None = None
     bias: float = -1.0
@@ -76,12 +75,12 @@ class LinearParameters:
 
     @property
     def solver_type(self) -> int:
-        """The number, given or not."""
-        return 1 if self.machine is None else self.machine
+        """The requested solver type, or the default."""
+        return 1 if self.requested_type is None else self.requested_type
 
     @property
     def regression(self) -> bool:
-        """Whether labels are numbers to come near to."""
+        """Whether labels are targets of a regression."""
         return self.solver_type in REGRESSION
 
     @property
@@ -90,17 +89,17 @@ class LinearParameters:
         return not self.regression and self.solver_type != ONE_CLASS
 
     def check(self) -> None:
-        """Raise the error of LIBLINEAR, if there is one."""
+        """Raise the error of LIBLINEAR for invalid parameters."""
         kind = self.solver_type
         if kind in LOGISTIC:
             raise ProgramError(
-                f"ERROR: -s {kind} is logistic regression, which maxmargin does not train; "
+                f"ERROR: -s {kind} is logistic regression, which maxmargin does not have; "
                 f"its solver types are {', '.join(map(str, TOLERANCES))}"
             )
         for wrong, text in (
             (self.tolerance is not None and self.tolerance <= 0, "eps <= 0"),
             (self.cost is not None and self.cost <= 0, "C <= 0"),
-            (self.regression and self.tube is not None and self.tube < 0, "p < 0"),
+            (self.regression and self.epsilon is not None and self.epsilon < 0, "p < 0"),
             (self.bias >= 0 and kind == ONE_CLASS, "prob->bias >=0, but this is ignored in ONECLASS_SVM"),
             (self.free_bias and self.bias != 1, "To not regularize bias, must specify -B 1 along with -R"),
             (
@@ -116,7 +115,7 @@ class LinearParameters:
                 raise ProgramError(f"ERROR: {text}")
 
     def estimator(self, factors: dict[int, float] | None = None) -> Any:
-        """Return the estimator; `factors` are weights of classes by their number."""
+        """Return the estimator; `factors` are class weights by class index."""
         from maxmargin.estimators import LinearOneClassSVM, LinearSVC, LinearSVR
 
         kind = self.solver_type
@@ -131,28 +130,28 @@ class LinearParameters:
         }
         if self.regression:
             loss = "epsilon_insensitive" if kind == 13 else "squared_epsilon_insensitive"
-            return LinearSVR(epsilon=0.1 if self.tube is None else self.tube, loss=loss, **common)
+            return LinearSVR(epsilon=0.1 if self.epsilon is None else self.epsilon, loss=loss, **common)
         return LinearSVC(
             penalty="l1" if kind == 5 else "l2",
             loss="hinge" if kind == 3 else "squared_hinge",
-            multi_class="crammer_singer" if kind == ALL_IN_ONE else "ovr",
+            multi_class="crammer_singer" if kind == CRAMMER_SINGER else "ovr",
             class_weight=factors or None,
             **common,
         )
 
 
-def read_parameters(options: list[Option]) -> LinearParameters:
-    """Return the parameters that options stand for; of an option given twice the last counts."""
-    parameters = LinearParameters()
+def read_parameters(options: list[Option]) -> LiblinearParameters:
+    """Return the parameters of options; the last one counts if an option is repeated."""
+    parameters = LiblinearParameters()
     for option in options:
-        if option.letter in NUMBERS:
-            parameters = replace(parameters, **{NUMBERS[option.letter]: option.number})  # type: ignore[arg-type]
+        if option.letter in NUMBER_FIELDS:
+            parameters = replace(parameters, **{NUMBER_FIELDS[option.letter]: option.number})  # type: ignore[arg-type]
             continue
         match option.letter:
             case "s":
-                parameters = replace(parameters, machine=option.whole)
+                parameters = replace(parameters, requested_type=option.integer)
             case "v":
-                parameters = replace(parameters, folds=option.whole)
+                parameters = replace(parameters, folds=option.integer)
             case "w":
                 parameters = replace(parameters, weights=(*parameters.weights, (label_of(option), option.number)))
             case "q":
@@ -161,17 +160,17 @@ def read_parameters(options: list[Option]) -> LinearParameters:
                 parameters = replace(parameters, search=True)
             case _:
                 parameters = replace(parameters, free_bias=True)
-    return _settle(parameters)
+    return _check_combinations(parameters)
 
 
-def _settle(parameters: LinearParameters) -> LinearParameters:
-    """Return the parameters after the rules about several of them."""
+def _check_combinations(parameters: LiblinearParameters) -> LiblinearParameters:
+    """Check combinations of options, and set the defaults of a search."""
     if parameters.folds is not None and parameters.folds < 2:
         raise UsageError("n-fold cross validation: n must >= 2")
     if not parameters.search:
         return parameters
-    if parameters.machine is None:
-        parameters = replace(parameters, machine=2)
-    if parameters.machine not in (0, 2, 11):
+    if parameters.requested_type is None:
+        parameters = replace(parameters, requested_type=2)
+    if parameters.requested_type not in (0, 2, 11):
         raise UsageError("Warm-start parameter search only available for -s 0, -s 2 and -s 11")
     return replace(parameters, folds=5 if parameters.folds is None else parameters.folds)
