@@ -79,7 +79,7 @@ CASES = {
     "linear_one_class_svm": (LinearOneClassSVM(nu=0.1), X_TWO, None),
     "kernel_approximation_svc": (KernelApproximationSVC(n_components=50, random_state=0), X_LARGE, Y_LARGE),
     "online_svc": (OnlineSVC(random_state=0), X_THREE, Y_THREE),
-    "online_svc finished": (OnlineSVC(finishing="exact", random_state=0), X_THREE, Y_THREE),
+    "online_svc finished": (OnlineSVC(finishing=True, random_state=0), X_THREE, Y_THREE),
     "online_one_class_svm": (OnlineOneClassSVM(random_state=0), X_THREE, None),
 }
 CLASSICAL = ("pairwise", "block", "platt", "gradient_projection", "active_set", "quadratic_program", "chunking")
@@ -168,7 +168,7 @@ def test_callbacks_are_called_on_small_problems():
     reports = []
     SVC(callback=reports.append).fit(X_THREE, Y_THREE)
     assert len(reports) >= 3
-    assert {report.machines for report in reports} == {3}
+    assert {report.problems for report in reports} == {3}
     last = reports[-1]
     assert last.gap <= 1e-6
     assert last.iteration > 0

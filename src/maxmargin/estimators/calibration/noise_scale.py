@@ -9,12 +9,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 
 from maxmargin._typing import Floats
-from maxmargin.estimators.calibration.cross_validation import CrossValidation, stratified_folds
-from maxmargin.estimators.kernel.function_estimator import KernelRegressor
 from maxmargin.estimators.validation.parameters import check_number
-from maxmargin.formulations.formulation import Formulation
-from maxmargin.models.calibration import interval_half_width, noise_scale
-from maxmargin.problems import DualProblem, Status
+from maxmargin.models.calibration import interval_half_width
 
 
 def check_noise(estimator: Any) -> bool:
@@ -56,31 +52,3 @@ class NoiseIntervals:
             )
         half = interval_half_width(self.noise_scale_, coverage)
         return np.stack([middle - half, middle + half], axis=-1)
-
-
-class LaplaceNoise(NoiseIntervals, KernelRegressor):
-    """Base of the kernel regressors with a noise estimate (``noise=True``)."""
-
-    def _estimate_noise(
-        self,
-        problems: list[DualProblem],
-        formulation: Formulation,
-        targets: Floats,
-        weights: Floats,
-        validation: CrossValidation,
-    ) -> Status:
-        """Set ``noise_scale_`` if asked for; return the status of the least converged cross-validation."""
-        self.__dict__.pop("noise_scale_", None)
-        if not self.noise or any(model.status is Status.INTERRUPTED for model in self._models_):
-            return Status.CONVERGED
-        rows = self._models_[0].samples
-        folds = stratified_folds([np.arange(len(rows))], len(rows), seed=0)
-        scales, worst = [], Status.CONVERGED
-        for output, (problem, model) in enumerate(zip(problems, self._models_, strict=True)):
-            values, status = validation.values(problem, model, formulation, folds)
-            if status is Status.INTERRUPTED:
-                return status
-            scales.append(noise_scale(targets[rows, output] - values, weights[rows]))
-            worst = worst if status.converged else status
-        self.noise_scale_ = scales[0] if self._outputs_ is None else np.array(scales)
-        return worst

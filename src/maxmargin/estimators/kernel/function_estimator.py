@@ -12,7 +12,7 @@ from sklearn.base import RegressorMixin
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.base import warn_if_unvalidated
-from maxmargin.estimators.calibration.cross_validation import CrossValidation
+from maxmargin.estimators.calibration.cross_validation import CrossValidation, stratified_folds
 from maxmargin.estimators.kernel.kernel_estimator import KernelEstimator
 from maxmargin.estimators.validation.callbacks import reporting
 from maxmargin.estimators.validation.parameters import check_flag
@@ -22,6 +22,7 @@ from maxmargin.kernels import Kernel
 from maxmargin.kernels.points import rows_of
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.models import KernelExpansions
+from maxmargin.models.calibration import noise_scale
 from maxmargin.problems import DualProblem, Status
 from maxmargin.resources import thread_count
 from maxmargin.training import Subproblem, TrainedModel, train_problems
@@ -140,6 +141,8 @@ class FunctionEstimator(KernelEstimator):
 class KernelRegressor(RegressorMixin, FunctionEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
     """Base of the kernel regressors: one problem per output, on shared kernel values."""
 
+    noise: Any = False  # of regressors without this parameter
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
@@ -185,5 +188,18 @@ class KernelRegressor(RegressorMixin, FunctionEstimator):  # type: ignore[misc] 
         weights: Floats,
         validation: CrossValidation,
     ) -> Status:
-        """Estimate the noise of the targets if asked for; return the status of the cross-validation."""
-        return Status.CONVERGED
+        """Set ``noise_scale_`` if asked for; return the status of the least converged cross-validation."""
+        self.__dict__.pop("noise_scale_", None)
+        if not self.noise or any(model.status is Status.INTERRUPTED for model in self._models_):
+            return Status.CONVERGED
+        rows = self._models_[0].samples
+        folds = stratified_folds([np.arange(len(rows))], len(rows), seed=0)
+        scales, worst = [], Status.CONVERGED
+        for output, (problem, model) in enumerate(zip(problems, self._models_, strict=True)):
+            values, status = validation.values(problem, model, formulation, folds)
+            if status is Status.INTERRUPTED:
+                return status
+            scales.append(noise_scale(targets[rows, output] - values, weights[rows]))
+            worst = worst if status.converged else status
+        self.noise_scale_ = scales[0] if self._outputs_ is None else np.array(scales)
+        return worst

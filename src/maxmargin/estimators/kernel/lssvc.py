@@ -29,48 +29,47 @@ class LSSVC(KernelClassifier):
     kernel : str, Kernel or callable, default="rbf"
         ``"linear"``, ``"poly"``, ``"rbf"`` (also ``"gaussian"``), ``"sigmoid"``, ``"laplacian"``,
         ``"chi_squared"``, ``"precomputed"``; a kernel object such as ``Gaussian(0.5) + Linear()``; or a function
-        ``k(X, Z)`` that returns the block of values for the rows of X and Z. It is called on blocks as needed.
+        ``k(X, Z)`` that returns the block of values of the rows of X and Z.
     degree : int, default=3
-        Of the polynomial kernel.
+        Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
-        Of the kernels that have one. ``"scale"`` is 1 / (n_features · variance of X, by sample weights), ``"auto"``
-        1 / n_features.
+        Coefficient of the kernels other than "linear". ``"scale"`` is 1 / (n_features · variance of X, by sample
+        weights), ``"auto"`` is 1 / n_features.
     coef0 : float, default=0.0
-        Of the polynomial and sigmoid kernels.
+        Constant term of the polynomial and sigmoid kernels.
     tol : float, default=1e-3
-        Largest violation of the optimality criterion that is accepted: by how much the equations may be off.
+        Tolerance on the violation of the optimality conditions: the residual of the equations.
     cache_size : float or "auto", default="auto"
-        Megabytes for a factor of the matrix; "auto" is a quarter of the memory that the process may use. Where the
-        whole factor does not fit (8 n² bytes), conjugate gradients do with a few columns.
+        Megabytes for a Cholesky factor of the matrix; "auto" is a quarter of the memory available to the process.
+        Where the factor does not fit (8 n² bytes), conjugate gradients are preconditioned by a few columns.
     class_weight : dict or "balanced", default=None
         Factors on C by class. "balanced" counts samples by their weight.
     verbose : bool, default=False
         Show a progress line on the terminal for fits longer than a second.
     max_iter : int, default=-1
-        Limit on the steps of conjugate gradients of each binary problem, −1 for none.
+        Limit on the iterations of conjugate gradients of each problem, −1 for none.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        Shape of ``decision_function`` with more than two classes; training is one-versus-one always.
+        Shape of ``decision_function`` with more than two classes; training is one-vs-one always.
     break_ties : bool, default=False
-        Let ``decision_function`` decide between classes with equal votes (with "ovr").
+        Whether the decision values break ties between classes with equal votes (with "ovr").
     solver : str or solver object, default="auto"
-        The algorithm: "auto" is "linear_system". The others, "pairwise", "block", "quadratic_program", "chunking" and
-        "decomposition", arrive at the same machine, only later.
-        A solver object brings its own options for tolerance, cache and limits.
+        The algorithm: "auto" is "linear_system". "pairwise", "block", "quadratic_program", "chunking" and
+        "decomposition" find the same model more slowly. A solver object has its own tolerance, cache and limits.
     fit_intercept : bool, default=True
         Whether the decision function has an offset b.
     max_seconds : float, default=None
         Limit on the time of the whole fit.
     gap_tol : float, default=None
-        Duality gap at which to stop even if the violation is still above ``tol``.
+        Duality gap at which to stop even if the violation is above ``tol``. Small problems that are solved in a
+        batch always reach ``tol``.
     callback : callable, default=None
         Called with the progress (iteration, violation, primal, dual, gap, active, seconds) up to ten times a
-        second; returning True stops the fit with a valid model.
+        second; returning True stops the fit with a valid model. It never changes the result otherwise.
     warm_start : bool, default=False
-        Start from the solution of the previous fit, if that had as many samples and the same classes.
+        Start from the solution of the previous fit, if it had the same number of samples and the same classes.
     n_jobs : int, default=None
-        Threads for kernel values and prediction; equations use the threads of BLAS. None: the cores this process may
-        use, or fewer where BLAS is limited (``OMP_NUM_THREADS``, threadpoolctl, workers of joblib and Dask). The result
-        does not depend on it.
+        Threads for training and prediction. None: the cores available to the process, or fewer if BLAS is limited
+        (``OMP_NUM_THREADS``, threadpoolctl, workers of joblib and Dask). The result does not depend on it.
 
     Attributes
     ----------

@@ -22,51 +22,51 @@ class QuantileSVR(KernelRegressor):
     Parameters
     ----------
     quantile : float, default=0.5
-        τ, between 0 and 1.
+        The quantile τ, between 0 and 1.
     C : float, default=1.0
         Cost of an error.
     kernel : str, Kernel or callable, default="rbf"
         ``"linear"``, ``"poly"``, ``"rbf"`` (also ``"gaussian"``), ``"sigmoid"``, ``"laplacian"``,
         ``"chi_squared"``, ``"precomputed"``; a kernel object such as ``Gaussian(0.5) + Linear()``; or a function
-        ``k(X, Z)`` that returns the block of values for the rows of X and Z. It is called on blocks as needed.
+        ``k(X, Z)`` that returns the block of values of the rows of X and Z.
     degree : int, default=3
-        Of the polynomial kernel.
+        Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
-        Of the kernels that have one. ``"scale"`` is 1 / (n_features · variance of X, by sample weights), ``"auto"``
-        1 / n_features.
+        Coefficient of the kernels other than "linear". ``"scale"`` is 1 / (n_features · variance of X, by sample
+        weights), ``"auto"`` is 1 / n_features.
     coef0 : float, default=0.0
-        Of the polynomial and sigmoid kernels.
-    shrinking : bool, default=True
-        Leave settled samples out of the iterations; all are checked before the end.
+        Constant term of the polynomial and sigmoid kernels.
     tol : float, default=1e-3
-        Largest violation of the optimality criterion that is accepted.
+        Tolerance on the violation of the optimality conditions.
+    shrinking : bool, default=True
+        Leave variables that are likely to stay at a bound out of the iterations; all are checked before the end.
     cache_size : float or "auto", default="auto"
-        Megabytes for kernel rows; "auto" is a quarter of the memory that the process may use. Only as much as there are
-        rows is taken. Less makes it slower, not different beyond the tolerance.
+        Megabytes for kernel values; "auto" is a quarter of the memory available to the process. Only what is needed
+        is allocated. Less memory makes the fit slower; the result differs only within the tolerance.
     verbose : bool, default=False
         Show a progress line on the terminal for fits longer than a second.
     max_iter : int, default=-1
-        Limit on the steps, −1 for none.
+        Limit on the iterations of each problem, −1 for none.
     solver : str or solver object, default="auto"
-        The algorithm: "pairwise" for small data, else "block".
-        Classical ones to compare with: "quadratic_program", "chunking", "decomposition", "gradient_projection",
-        "active_set", "platt", and with the linear kernel "primal_quadratic_program".
-        A solver object brings its own options for tolerance, cache and limits.
+        The algorithm: "auto" is "pairwise" up to 500 variables, else "block". Classical algorithms for comparison:
+        "quadratic_program", "chunking", "decomposition", "gradient_projection", "active_set", "platt", and with the
+        linear kernel "primal_quadratic_program". A solver object has its own tolerance, cache and limits.
     selection : {"second_order", "most_violating_pair", "maximum_gain"}, default="second_order"
-        How the pairwise solver chooses its next pair.
+        Working-set selection of the pairwise solver.
     fit_intercept : bool, default=True
-        Whether the function has an offset b.
+        Whether the decision function has an offset b.
     max_seconds : float, default=None
         Limit on the time of the whole fit.
     gap_tol : float, default=None
-        Duality gap at which to stop even if the violation is still above ``tol``.
+        Duality gap at which to stop even if the violation is above ``tol``. Small problems that are solved in a
+        batch always reach ``tol``.
     callback : callable, default=None
         Called with the progress (iteration, violation, primal, dual, gap, active, seconds) up to ten times a
-        second; returning True stops the fit with a valid model.
+        second; returning True stops the fit with a valid model. It never changes the result otherwise.
     warm_start : bool, default=False
-        Start from the solution of the previous fit, if that had the same shape.
+        Start from the solution of the previous fit, if the shape of the data is the same.
     n_jobs : int, default=None
-        Threads for training and prediction. None: the cores this process may use, or fewer where BLAS is limited
+        Threads for training and prediction. None: the cores available to the process, or fewer if BLAS is limited
         (``OMP_NUM_THREADS``, threadpoolctl, workers of joblib and Dask). The result does not depend on it.
 
     Attributes

@@ -53,40 +53,42 @@ class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, CertifiedEsti
     C : float, default=1.0
         Cost of slack.
     kernel : str, Kernel or callable, default="rbf"
-        "linear", "poly", "rbf", "sigmoid", "laplacian" or "chi_squared", an object of ``maxmargin.kernels``, or a
-        function k(X, Z) that returns a block of values.
-    gamma : "scale", "auto" or float, default="scale"
-        Coefficient for the named kernels but "linear"; "scale" means 1 / (n_features · variance of X).
+        ``"linear"``, ``"poly"``, ``"rbf"`` (also ``"gaussian"``), ``"sigmoid"``, ``"laplacian"``,
+        ``"chi_squared"``; a kernel object such as ``Gaussian(0.5) + Linear()``; or a function ``k(X, Z)`` that
+        returns the block of values of the rows of X and Z.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of the kernels other than "linear". ``"scale"`` is 1 / (n_features · variance of X, by sample
+        weights), ``"auto"`` is 1 / n_features.
     degree : int, default=3
-        Degree of "poly".
+        Degree of the polynomial kernel.
     coef0 : float, default=0.0
-        Constant in "poly" and "sigmoid".
+        Constant term of the polynomial and sigmoid kernels.
     n_components : int, default=1000
-        How many landmarks to choose: more are nearer to `SVC`; never more than there are samples.
-    landmarks : "sample", "kmeans" or array-like of shape (n_landmarks, n_features), default="sample"
-        Samples drawn at random, centres of k-means (which approximate better and take longer), or rows that you
-        give.
+        The number of landmarks: more approximate `SVC` better; at most the number of samples is used.
+    landmarks : {"sample", "kmeans"} or array-like of shape (n_landmarks, n_features), default="sample"
+        Samples drawn at random, k-means centres (a better approximation that takes longer), or given rows.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         Σ C ξ_i or Σ C ξ_i².
     class_weight : dict or "balanced", default=None
-        Factors on C by class, as in `LinearSVC`.
+        Factors on C by class. In the problem of one class against the rest the factor applies to the samples of
+        that class, the rest have a factor of 1, as in LIBLINEAR. "balanced" counts samples by their weight.
     tol : float, default=1e-3
-        The accepted duality gap of the linear machine as a part of its objective.
+        Tolerance on the relative duality gap of the linear problem.
     probability : bool, default=False
-        Whether to learn probabilities of the classes by cross-validation, for ``predict_proba``. ``predict`` then
-        returns the most probable class.
-    max_seconds : float, optional
-        Limit on the time of the whole fit. Features are computed for half of it, of samples in random order: if they do
-        not get through, those that did stand for all, and a warning says so. Landmarks are chosen in any case.
-    n_jobs : int, optional
-        Threads. None means all cores that the process may use, or fewer where BLAS is limited.
-    random_state : int, RandomState or None
-        For the choice of landmarks, of samples that errors are measured on, and of those held out together in
-        cross-validation.
-    callback : callable, optional
-        Called with the progress of the linear machine up to ten times a second; returning True stops it with a valid
-        model.
-    verbose : int, default=0
+        Whether to fit class probabilities by cross-validation, for ``predict_proba``. ``predict`` then returns the
+        most probable class.
+    max_seconds : float, default=None
+        Limit on the time of the whole fit. Half of it is for computing features, of samples in random order: if
+        time runs out, the fit uses the samples computed so far and warns. Landmarks are always chosen.
+    n_jobs : int, default=None
+        Threads for training and prediction. None: the cores available to the process, or fewer if BLAS is limited
+        (``OMP_NUM_THREADS``, threadpoolctl, workers of joblib and Dask). The result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Chooses landmarks, the samples on which errors are estimated, and the folds of the cross-validation.
+    callback : callable, default=None
+        Called with the progress (iteration, violation, primal, dual, gap, active, seconds) up to ten times a
+        second; returning True stops the fit with a valid model. It never changes the result otherwise.
+    verbose : bool, default=0
         Show a progress line on the terminal for fits longer than a second.
 
     Attributes

@@ -34,30 +34,30 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
     Parameters
     ----------
     nu : float, default=0.5
-        Above 0, at most 1: an upper bound on the part of training samples outside, a lower one on that of support
-        vectors.
+        Above 0 and at most 1: an upper bound on the fraction of training samples outside, and a lower bound on the
+        fraction of support vectors.
     tol : float, default=1e-4
-        The accepted duality gap as a part of the objective: primal − dual ≤ tol · the larger of the two.
-    verbose : int, default=0
+        Tolerance on the relative duality gap: primal − dual ≤ tol · the larger of the two.
+    verbose : bool, default=0
         Show a progress line on the terminal for fits longer than a second.
     max_iter : int, default=None
-        Limit on the iterations of the solver for each problem: passes over the samples, or steps of Newton's method.
-        None for none.
+        Limit on the iterations of each problem: passes over the samples, or Newton steps. None for no limit.
     solver : str or solver object, default="auto"
         The algorithm: "dual_coordinate_ascent", "semismooth_newton", "subgradient", "stochastic_subgradient",
-        "pairwise", "primal_quadratic_program", or "auto", which goes by cost. A solver object brings its own tolerance
-        and limits.
+        "pairwise", "primal_quadratic_program", or "auto", which chooses by cost. A solver object has its own
+        tolerance and limits.
     probability : bool, default=False
-        Whether to learn probabilities for ``predict_proba``; that takes hardly any time.
+        Whether to fit probabilities for ``predict_proba``; this takes little time.
     max_seconds : float, default=None
         Limit on the time of the whole fit.
     callback : callable, default=None
         Called with the progress (iteration, violation, primal, dual, gap, active, seconds) up to ten times a
-        second; returning True stops the fit with a valid model.
+        second; returning True stops the fit with a valid model. It never changes the result otherwise.
     warm_start : bool, default=False
-        Start from the solution of the previous fit, if that had the same rows.
+        Start from the solution of the previous fit, if it had the same rows.
     n_jobs : int, default=None
-        Threads for training and prediction. None: the cores this process may use, or fewer where BLAS is limited.
+        Threads for training and prediction. None: the cores available to the process, or fewer if BLAS is limited
+        (``OMP_NUM_THREADS``, threadpoolctl, workers of joblib and Dask). The result does not depend on it.
 
     Attributes
     ----------

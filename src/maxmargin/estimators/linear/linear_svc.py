@@ -44,53 +44,51 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, Linea
     Parameters
     ----------
     penalty : {"l2", "l1"}, default="l2"
-        ½‖w‖², or Σ |w_j|, with which most weights are exactly 0: for ``loss="squared_hinge"`` and
-        ``multi_class="ovr"``. It takes a copy of `X` by columns.
+        ½‖w‖², or Σ |w_j|, which makes most weights exactly 0 and needs ``loss="squared_hinge"`` and
+        ``multi_class="ovr"``. The latter takes a copy of `X` stored by columns.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
-        Σ C ξ_i² or Σ C ξ_i; of no effect with ``multi_class="crammer_singer"``.
+        Σ C ξ_i² or Σ C ξ_i; ignored with ``multi_class="crammer_singer"``.
     dual : "auto" or bool, default="auto"
-        Which solver it is where ``solver="auto"``: True stands for coordinate ascent on the dual, False for Newton's
-        method on the primal. Both solve both losses; "auto" goes by cost. ``penalty="l1"`` knows the primal only.
+        The algorithm of ``solver="auto"``: True is coordinate ascent on the dual, False is Newton's method on the
+        primal; "auto" chooses by cost. Both solve both losses. ``penalty="l1"`` is solved in the primal only.
     tol : float, default=1e-4
-        The accepted duality gap as a part of the objective: primal − dual ≤ tol · the larger of the two.
+        Tolerance on the relative duality gap: primal − dual ≤ tol · the larger of the two.
     C : float, default=1.0
         Cost of slack.
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
-        More than two classes: a machine for each class against the rest, or one machine for all classes.
+        Multi-class strategy: a model for each class against the rest, or one problem for all classes.
     fit_intercept : bool, default=True
-        Whether the functions have an intercept b.
+        Whether the decision function has an offset b.
     intercept_scaling : float, default=None
-        None: b is exact, and costs nothing. A number: b is regularised, the weight of one more feature which has that
-        value everywhere, times that value; scikit-learn's default is 1. ``multi_class="crammer_singer"`` takes None
-        as 1.
+        None: the offset b is not regularised. A number: b is regularised, as the weight of a constant feature of
+        this value; scikit-learn's default is 1. ``multi_class="crammer_singer"`` takes None as 1.
     class_weight : dict or "balanced", default=None
-        Factors on C by class. In a machine of one class against the rest they count for samples of that class, the rest
-        have a factor of 1, as in LIBLINEAR. "balanced" counts samples by their weight.
-    verbose : int, default=0
+        Factors on C by class. In the problem of one class against the rest the factor applies to the samples of
+        that class, the rest have a factor of 1, as in LIBLINEAR. "balanced" counts samples by their weight.
+    verbose : bool, default=0
         Show a progress line on the terminal for fits longer than a second.
     random_state : int, RandomState or None, default=None
-        Which samples are held out together in cross-validation with ``probability=True``. None is always the same
-        choice. Nothing else depends on it.
+        The folds of the cross-validation with ``probability=True``; None always gives the same folds. Nothing else
+        is random.
     max_iter : int, default=None
-        Limit on the iterations of the solver for each problem: passes over the samples, or steps of Newton's method.
-        None for none.
+        Limit on the iterations of each problem: passes over the samples, or Newton steps. None for no limit.
     solver : str or solver object, default="auto"
         The algorithm: "dual_coordinate_ascent", "semismooth_newton", "subgradient", "stochastic_subgradient",
-        "pairwise", "primal_quadratic_program", or "auto", which goes by cost; with ``penalty="l1"`` it is
-        "coordinate_descent". A solver object brings its own tolerance and limits.
+        "pairwise", "primal_quadratic_program", or "auto", which chooses by cost; with ``penalty="l1"`` it is
+        "coordinate_descent". A solver object has its own tolerance and limits.
     probability : bool, default=False
-        Whether to learn probabilities of the classes by cross-validation, for ``predict_proba``. ``predict`` then
-        returns the most probable class. With ``multi_class="ovr"`` only.
+        Whether to fit class probabilities by cross-validation, for ``predict_proba``. ``predict`` then returns the
+        most probable class. Only with ``multi_class="ovr"``.
     max_seconds : float, default=None
         Limit on the time of the whole fit.
     callback : callable, default=None
         Called with the progress (iteration, violation, primal, dual, gap, active, seconds) up to ten times a
-        second; returning True stops the fit with a valid model.
+        second; returning True stops the fit with a valid model. It never changes the result otherwise.
     warm_start : bool, default=False
-        Start from the solution of the previous fit, if that had the same rows and classes.
+        Start from the solution of the previous fit, if it had the same number of samples and the same classes.
     n_jobs : int, default=None
-        Threads for training and prediction: for machines side by side, and for products within each. None: the cores
-        this process may use, or fewer where BLAS is limited.
+        Threads for training and prediction. None: the cores available to the process, or fewer if BLAS is limited
+        (``OMP_NUM_THREADS``, threadpoolctl, workers of joblib and Dask). The result does not depend on it.
 
     Attributes
     ----------

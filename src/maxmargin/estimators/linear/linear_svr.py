@@ -46,42 +46,42 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, RegressorMixin, LinearEstima
     epsilon : float, default=0.0
         Half the width of the tube: smaller errors cost nothing.
     tol : float, default=1e-4
-        The accepted duality gap as a part of the objective: primal − dual ≤ tol · the larger of the two.
+        Tolerance on the relative duality gap: primal − dual ≤ tol · the larger of the two.
     C : float, default=1.0
         Cost of an error beyond the tube.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
-        Whether the distance from the tube counts as it is or squared.
+        The distance from the tube, or its square.
     fit_intercept : bool, default=True
-        Whether the function has an intercept b.
+        Whether the decision function has an offset b.
     intercept_scaling : float, default=None
-        None: b is exact, and costs nothing. A number: b is regularised, the weight of one more feature which has that
-        value everywhere, times that value; scikit-learn's default is 1.
+        None: the offset b is not regularised. A number: b is regularised, as the weight of a constant feature of
+        this value; scikit-learn's default is 1.
     dual : "auto" or bool, default="auto"
-        Which solver it is where ``solver="auto"``: True stands for coordinate ascent on the dual, False for Newton's
-        method on the primal. Both solve both losses; "auto" goes by cost.
-    verbose : int, default=0
+        The algorithm of ``solver="auto"``: True is coordinate ascent on the dual, False is Newton's method on the
+        primal; "auto" chooses by cost. Both solve both losses.
+    verbose : bool, default=0
         Show a progress line on the terminal for fits longer than a second.
     random_state : int, RandomState or None, default=None
-        Accepted for scikit-learn's sake: the result does not depend on it.
+        Accepted for compatibility with scikit-learn; the result does not depend on it.
     max_iter : int, default=None
-        Limit on the iterations of the solver for each problem: passes over the samples, or steps of Newton's method.
-        None for none.
+        Limit on the iterations of each problem: passes over the samples, or Newton steps. None for no limit.
     solver : str or solver object, default="auto"
         The algorithm: "dual_coordinate_ascent", "semismooth_newton", "subgradient", "stochastic_subgradient",
-        "pairwise", "primal_quadratic_program", or "auto", which goes by cost. A solver object brings its own tolerance
-        and limits.
+        "pairwise", "primal_quadratic_program", or "auto", which chooses by cost. A solver object has its own
+        tolerance and limits.
     noise : bool, default=False
-        Whether to estimate by cross-validation how far targets lie from the function, for ``predict_interval``.
+        Whether to estimate the noise of the targets by cross-validation, for ``predict_interval``. The fit takes
+        about twice as long.
     max_seconds : float, default=None
         Limit on the time of the whole fit.
     callback : callable, default=None
         Called with the progress (iteration, violation, primal, dual, gap, active, seconds) up to ten times a
-        second; returning True stops the fit with a valid model.
+        second; returning True stops the fit with a valid model. It never changes the result otherwise.
     warm_start : bool, default=False
-        Start from the solution of the previous fit, if that had the same rows and as many outputs.
+        Start from the solution of the previous fit, if it had the same rows.
     n_jobs : int, default=None
-        Threads for training and prediction: for outputs side by side, and for products within each. None: the cores
-        this process may use, or fewer where BLAS is limited.
+        Threads for training and prediction. None: the cores available to the process, or fewer if BLAS is limited
+        (``OMP_NUM_THREADS``, threadpoolctl, workers of joblib and Dask). The result does not depend on it.
 
     Attributes
     ----------

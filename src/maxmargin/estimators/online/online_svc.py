@@ -38,52 +38,56 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
     C : float, default=1.0
         Cost of slack.
     kernel : str, Kernel or callable, default="rbf"
-        As of ``SVC``, but for "precomputed".
+        ``"linear"``, ``"poly"``, ``"rbf"`` (also ``"gaussian"``), ``"sigmoid"``, ``"laplacian"``,
+        ``"chi_squared"``; a kernel object such as ``Gaussian(0.5) + Linear()``; or a function ``k(X, Z)`` that
+        returns the block of values of the rows of X and Z.
     degree : int, default=3
-        Of the polynomial kernel.
+        Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
-        Of the kernels that have one. "scale" and "auto" are worked out from what ``fit`` is given, or from the first
-        batch of a stream, and stay: a number is the better choice for a stream of small batches.
+        Coefficient of the kernels other than "linear". ``"scale"`` and ``"auto"`` are computed from the data given
+        to ``fit``, or from the first batch of a stream, and then kept: for small batches set a number.
     coef0 : float, default=0.0
-        Of the polynomial and sigmoid kernels.
+        Constant term of the polynomial and sigmoid kernels.
     selection : {"second_order", "most_violating_pair"}, default="second_order"
-        How a sample's partner and the pairs within the memory are chosen: by gain, or by violation.
+        Working-set selection: by gain or by violation.
     epochs : int, default=1
-        Passes over the data that ``fit`` makes, each in an order of its own.
+        Passes over the data in ``fit``, each in a different order; a sample counts once.
     finishing : bool, default=False
-        Whether ``fit`` goes on to the optimum of the batch problem, as ``SVC`` does, and ``partial_fit`` to that of the
-        samples in memory; up to ``tol``.
+        Whether ``fit`` solves the batch problem, as ``SVC`` does, and ``partial_fit`` the problem of the samples in
+        memory, to ``tol``.
     fit_intercept : bool, default=True
-        Whether the decision function has a bias.
+        Whether the decision function has an offset b.
     multi_class : {"ovr", "ovo"}, default="ovr"
-        A machine for each class against the rest, or for each pair of classes. They share support vectors and kernel
-        values.
+        Multi-class strategy: a model for each class against the rest, or for each pair of classes. They share
+        support vectors and kernel values.
     budget : int, default=None
-        The most samples in memory. The least useful leave; what that costs in dual value is ``budget_loss_``.
+        The maximum number of samples in memory. The least useful are removed; ``budget_loss_`` is the loss in dual
+        value.
     budget_strategy : {"remove", "project", "merge"}, default="project"
-        What becomes of a sample that leaves: its dual variable goes to others, it is projected on the most similar
-        samples, or it is merged with one of its class (gaussian kernel, dense data).
+        How a sample is removed: its dual variable is distributed, it is projected on the most similar samples, or
+        it is merged with one of its class (Gaussian kernel, dense data).
     forget : int, default=None
-        Samples leave when so many others have followed: for streams that drift. Until then all of them stay, because
-        one of no use today may be needed when others leave: the memory is that of so many samples.
+        Remove samples after this many others have followed: for streams that drift. Until then all of them are
+        kept, so the memory holds this many samples.
     tol : float, default=1e-3
-        The violation of optimality from which on a pair takes a step.
+        Violation of the optimality conditions above which a pair is updated.
     cache_size : float or "auto", default="auto"
-        Megabytes for kernel rows of the samples in memory; "auto" is a quarter of what the process may use. Only as
-        much as there are rows is taken. Less makes it slower.
+        Megabytes for kernel values; "auto" is a quarter of the memory available to the process. Only what is needed
+        is allocated. Less memory makes the fit slower; the result differs only within the tolerance.
     class_weight : dict or "balanced", default=None
         Factors on C by class; "balanced" only in ``fit``.
     random_state : int, RandomState or None, default=None
-        Of the order in ``fit``.
+        Order of the samples in ``fit``.
     max_seconds : float, default=None
-        Limit on the time of a call; a warning says how many rows were taken.
+        Limit on the time of a call; a warning says how many rows were used.
     callback : callable, default=None
-        Called with the progress up to ten times a second (primal and dual of the samples in memory, summed over the
-        machines); returning True stops with a valid model.
+        Called with the progress (iteration, violation, primal, dual, gap, active, seconds) up to ten times a
+        second; returning True stops the fit with a valid model. It never changes the result otherwise.
     verbose : bool, default=False
-        Show a progress line on the terminal for calls longer than a second.
+        Show a progress line on the terminal for fits longer than a second.
     n_jobs : int, default=None
-        Threads for kernel values, machines and prediction, as in ``SVC``. The result does not depend on it.
+        Threads for training and prediction. None: the cores available to the process, or fewer if BLAS is limited
+        (``OMP_NUM_THREADS``, threadpoolctl, workers of joblib and Dask). The result does not depend on it.
 
     Attributes
     ----------

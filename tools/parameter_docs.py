@@ -1,0 +1,440 @@
+# ruff: noqa: E501  # the texts of the table are wrapped when they are written to docstrings
+"""The parameter documentation of all estimators, from one table.
+
+    python -m tools.parameter_docs            check the docstrings; exit code 1 if one differs from the table
+    python -m tools.parameter_docs --write    rewrite the Parameters sections of the docstrings
+
+Constructors stay explicit, and docstrings stay in the source, where editors and `help` find them. A parameter has one
+text for all estimators, and further ones only where its meaning differs.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from maxmargin import estimators
+
+WIDTH = 120
+SELECTIONS = '{"second_order", "most_violating_pair", "maximum_gain"}'
+CLASSICAL = (
+    'Classical algorithms for comparison: "quadratic_program", "chunking", "decomposition", "gradient_projection", '
+    '"active_set", "platt", and with the linear kernel "primal_quadratic_program". A solver object has its own tolerance, '
+    "cache and limits."
+)
+LINEAR_SOLVERS = (
+    'The algorithm: "dual_coordinate_ascent", "semismooth_newton", "subgradient", "stochastic_subgradient", "pairwise", '
+    '"primal_quadratic_program", or "auto", which chooses by cost{}. A solver object has its own tolerance and limits.'
+)
+THREADS = (
+    "None: the cores available to the process, or fewer if BLAS is limited (``OMP_NUM_THREADS``, threadpoolctl, workers of "
+    "joblib and Dask). The result does not depend on it."
+)
+FOLDS = "The folds of the cross-validation with ``probability=True``; None always gives the same folds. "
+PROBABILITY = (
+    "Whether to fit class probabilities by cross-validation, for ``predict_proba``. ``predict`` then returns the most "
+    "probable class."
+)
+
+#: Parameter → estimators (separated by spaces; "" for all others) → type and text.
+TABLE: dict[str, dict[str, tuple[str, str]]] = {
+    "C": {
+        "": ("float", "Cost of slack."),
+        "SVC": (
+            "float",
+            "Cost of slack. ``C=inf`` is the hard margin, an error if the classes cannot be separated. (Classes that "
+            "overlap under a wide Gaussian kernel are separable in theory only: set ``max_seconds``, or use a large C.)",
+        ),
+        "LSSVC": ("float", "Cost of half the squared slack."),
+        "LSSVR": ("float", "Cost of half the squared error."),
+        "SVR": (
+            "float",
+            "Cost of an error beyond the tube. ``inf`` forbids such errors; the primal value of the certificate is then "
+            "infinite as soon as a target is outside by a rounding error, and the violation says by how much.",
+        ),
+        "NuSVR LinearSVR": ("float", "Cost of an error beyond the tube."),
+        "QuantileSVR": ("float", "Cost of an error."),
+        "RankSVC": ("float", "Cost of the slack of a pair."),
+    },
+    "quantile": {"": ("float", "The quantile τ, between 0 and 1.")},
+    "nu": {
+        "": (
+            "float",
+            "Above 0 and at most 1: an upper bound on the fraction of training samples outside, and a lower bound on the "
+            "fraction of support vectors.",
+        ),
+        "NuSVC": (
+            "float",
+            "Above 0 and at most 1: an upper bound on the fraction of margin errors, and a lower bound on the fraction of "
+            "support vectors. Feasible up to twice the fraction of the smaller class of a pair; more is an error.",
+        ),
+        "NuSVR": (
+            "float",
+            "Above 0 and at most 1: an upper bound on the fraction of samples outside the tube, and a lower bound on the "
+            "fraction of support vectors.",
+        ),
+    },
+    "epsilon": {"": ("float", "Half the width of the tube: smaller errors cost nothing.")},
+    "penalty": {
+        "": (
+            '{"l2", "l1"}',
+            '½‖w‖², or Σ |w_j|, which makes most weights exactly 0 and needs ``loss="squared_hinge"`` and '
+            '``multi_class="ovr"``. The latter takes a copy of `X` stored by columns.',
+        )
+    },
+    "loss": {
+        "": ('{"hinge", "squared_hinge"}', "Σ C ξ_i or Σ C ξ_i²."),
+        "SVR LinearSVR": (
+            '{"epsilon_insensitive", "squared_epsilon_insensitive"}',
+            "The distance from the tube, or its square.",
+        ),
+        "LinearSVC": (
+            '{"squared_hinge", "hinge"}',
+            'Σ C ξ_i² or Σ C ξ_i; ignored with ``multi_class="crammer_singer"``.',
+        ),
+    },
+    "kernel": {
+        "": (
+            "str, Kernel or callable",
+            '``"linear"``, ``"poly"``, ``"rbf"`` (also ``"gaussian"``), ``"sigmoid"``, ``"laplacian"``, '
+            '``"chi_squared"``, ``"precomputed"``; a kernel object such as ``Gaussian(0.5) + Linear()``; or a function '
+            "``k(X, Z)`` that returns the block of values of the rows of X and Z.",
+        ),
+        "KernelApproximationSVC OnlineSVC OnlineOneClassSVM": (
+            "str, Kernel or callable",
+            '``"linear"``, ``"poly"``, ``"rbf"`` (also ``"gaussian"``), ``"sigmoid"``, ``"laplacian"``, '
+            '``"chi_squared"``; a kernel object such as ``Gaussian(0.5) + Linear()``; or a function ``k(X, Z)`` that '
+            "returns the block of values of the rows of X and Z.",
+        ),
+    },
+    "degree": {"": ("int", "Degree of the polynomial kernel.")},
+    "gamma": {
+        "": (
+            '{"scale", "auto"} or float',
+            'Coefficient of the kernels other than "linear". ``"scale"`` is 1 / (n_features · variance of X, by sample '
+            'weights), ``"auto"`` is 1 / n_features.',
+        ),
+        "OnlineSVC OnlineOneClassSVM": (
+            '{"scale", "auto"} or float',
+            'Coefficient of the kernels other than "linear". ``"scale"`` and ``"auto"`` are computed from the data given '
+            "to ``fit``, or from the first batch of a stream, and then kept: for small batches set a number.",
+        ),
+    },
+    "coef0": {"": ("float", "Constant term of the polynomial and sigmoid kernels.")},
+    "n_components": {
+        "": ("int", "The number of landmarks: more approximate `SVC` better; at most the number of samples is used.")
+    },
+    "landmarks": {
+        "": (
+            '{"sample", "kmeans"} or array-like of shape (n_landmarks, n_features)',
+            "Samples drawn at random, k-means centres (a better approximation that takes longer), or given rows.",
+        )
+    },
+    "tol": {
+        "": ("float", "Tolerance on the violation of the optimality conditions."),
+        "LSSVC LSSVR": (
+            "float",
+            "Tolerance on the violation of the optimality conditions: the residual of the equations.",
+        ),
+        "LinearSVC LinearSVR LinearOneClassSVM": (
+            "float",
+            "Tolerance on the relative duality gap: primal − dual ≤ tol · the larger of the two.",
+        ),
+        "KernelApproximationSVC": ("float", "Tolerance on the relative duality gap of the linear problem."),
+        "OnlineSVC OnlineOneClassSVM": (
+            "float",
+            "Violation of the optimality conditions above which a pair is updated.",
+        ),
+    },
+    "cache_size": {
+        "": (
+            'float or "auto"',
+            'Megabytes for kernel values; "auto" is a quarter of the memory available to the process. Only what is needed '
+            "is allocated. Less memory makes the fit slower; the result differs only within the tolerance.",
+        ),
+        "LSSVC LSSVR": (
+            'float or "auto"',
+            'Megabytes for a Cholesky factor of the matrix; "auto" is a quarter of the memory available to the process. '
+            "Where the factor does not fit (8 n² bytes), conjugate gradients are preconditioned by a few columns.",
+        ),
+    },
+    "shrinking": {
+        "": (
+            "bool",
+            "Leave variables that are likely to stay at a bound out of the iterations; all are checked before the end.",
+        )
+    },
+    "class_weight": {
+        "": ('dict or "balanced"', 'Factors on C by class. "balanced" counts samples by their weight.'),
+        "NuSVC": ('dict or "balanced"', 'Factors on the weights by class. "balanced" counts samples by their weight.'),
+        "LinearSVC KernelApproximationSVC": (
+            'dict or "balanced"',
+            "Factors on C by class. In the problem of one class against the rest the factor applies to the samples of that "
+            'class, the rest have a factor of 1, as in LIBLINEAR. "balanced" counts samples by their weight.',
+        ),
+        "OnlineSVC": ('dict or "balanced"', 'Factors on C by class; "balanced" only in ``fit``.'),
+    },
+    "probability": {
+        "": ("bool", PROBABILITY),
+        "SVC NuSVC": (
+            "bool",
+            f"{PROBABILITY} The fit takes about twice as long. Two classes are equally probable close to, but not exactly "
+            "at, decision value 0, so that a few labels near the boundary differ from those without probabilities; "
+            "``break_ties`` has no effect. Sample and class weights count samples.",
+        ),
+        "LinearSVC": ("bool", f'{PROBABILITY} Only with ``multi_class="ovr"``.'),
+        "OneClassSVM LinearOneClassSVM": (
+            "bool",
+            "Whether to fit probabilities for ``predict_proba``; this takes little time.",
+        ),
+    },
+    "noise": {
+        "": (
+            "bool",
+            "Whether to estimate the noise of the targets by cross-validation, for ``predict_interval``. The fit takes "
+            "about twice as long.",
+        )
+    },
+    "multi_class": {
+        "SVC": (
+            '{"ovo", "ovr", "crammer_singer", "weston_watkins"}',
+            "Multi-class strategy: a model for each pair of classes, as in scikit-learn; a model for each class against the "
+            "rest; or one problem for all classes, where a sample has slack with respect to the closest other class "
+            "(Crammer–Singer) or to every other class (Weston–Watkins), with the hinge loss and a finite C. The offsets of "
+            "the last two are regularised like the weights.",
+        ),
+        "LinearSVC": (
+            '{"ovr", "crammer_singer"}',
+            "Multi-class strategy: a model for each class against the rest, or one problem for all classes.",
+        ),
+        "OnlineSVC": (
+            '{"ovr", "ovo"}',
+            "Multi-class strategy: a model for each class against the rest, or for each pair of classes. They share support "
+            "vectors and kernel values.",
+        ),
+    },
+    "decision_function_shape": {
+        "": (
+            '{"ovr", "ovo"}',
+            "Shape of ``decision_function`` with more than two classes; training is one-vs-one always.",
+        ),
+        "SVC": (
+            '{"ovr", "ovo"}',
+            'Shape of ``decision_function`` with more than two classes; "ovo" needs ``multi_class="ovo"``.',
+        ),
+    },
+    "break_ties": {
+        "": ("bool", 'Whether the decision values break ties between classes with equal votes (with "ovr").')
+    },
+    "fit_intercept": {"": ("bool", "Whether the decision function has an offset b.")},
+    "intercept_scaling": {
+        "LinearSVC": (
+            "float",
+            "None: the offset b is not regularised. A number: b is regularised, as the weight of a constant feature of this "
+            'value; scikit-learn\'s default is 1. ``multi_class="crammer_singer"`` takes None as 1.',
+        ),
+        "": (
+            "float",
+            "None: the offset b is not regularised. A number: b is regularised, as the weight of a constant feature of this "
+            "value; scikit-learn's default is 1.",
+        ),
+    },
+    "dual": {
+        "": (
+            '"auto" or bool',
+            'The algorithm of ``solver="auto"``: True is coordinate ascent on the dual, False is Newton\'s method on the '
+            'primal; "auto" chooses by cost. Both solve both losses.',
+        ),
+        "LinearSVC": (
+            '"auto" or bool',
+            'The algorithm of ``solver="auto"``: True is coordinate ascent on the dual, False is Newton\'s method on the '
+            'primal; "auto" chooses by cost. Both solve both losses. ``penalty="l1"`` is solved in the primal only.',
+        ),
+    },
+    "solver": {
+        "": (
+            "str or solver object",
+            f'The algorithm: "auto" is "pairwise" up to 500 variables, else "block". {CLASSICAL}',
+        ),
+        "SVC": (
+            "str or solver object",
+            'The algorithm. "auto": up to 2,048 samples all pairs of classes in one batch of sequential minimal optimisation; '
+            'problems that take many steps, and larger data, "block"; up to 500 samples (all-in-one: 2,048 variables) and for '
+            f'hard margins "pairwise". {CLASSICAL}',
+        ),
+        "LSSVC LSSVR": (
+            "str or solver object",
+            'The algorithm: "auto" is "linear_system". "pairwise", "block", "quadratic_program", "chunking" and '
+            '"decomposition" find the same model more slowly. A solver object has its own tolerance, cache and limits.',
+        ),
+        "LinearSVR LinearOneClassSVM": ("str or solver object", LINEAR_SOLVERS.format("")),
+        "LinearSVC": (
+            "str or solver object",
+            LINEAR_SOLVERS.format('; with ``penalty="l1"`` it is "coordinate_descent"'),
+        ),
+    },
+    "selection": {
+        "": (SELECTIONS, "Working-set selection of the pairwise solver."),
+        "OnlineSVC OnlineOneClassSVM": (
+            '{"second_order", "most_violating_pair"}',
+            "Working-set selection: by gain or by violation.",
+        ),
+    },
+    "max_iter": {
+        "": ("int", "Limit on the iterations of each problem, −1 for none."),
+        "LSSVC LSSVR": ("int", "Limit on the iterations of conjugate gradients of each problem, −1 for none."),
+        "LinearSVC LinearSVR LinearOneClassSVM": (
+            "int",
+            "Limit on the iterations of each problem: passes over the samples, or Newton steps. None for no limit.",
+        ),
+    },
+    "max_seconds": {
+        "": ("float", "Limit on the time of the whole fit."),
+        "KernelApproximationSVC": (
+            "float",
+            "Limit on the time of the whole fit. Half of it is for computing features, of samples in random order: if time "
+            "runs out, the fit uses the samples computed so far and warns. Landmarks are always chosen.",
+        ),
+        "OnlineSVC OnlineOneClassSVM": (
+            "float",
+            "Limit on the time of a call; a warning says how many rows were used.",
+        ),
+    },
+    "gap_tol": {
+        "": (
+            "float",
+            "Duality gap at which to stop even if the violation is above ``tol``. Small problems that are solved in a batch "
+            "always reach ``tol``.",
+        )
+    },
+    "epochs": {"": ("int", "Passes over the data in ``fit``, each in a different order; a sample counts once.")},
+    "finishing": {
+        "OnlineSVC": (
+            "bool",
+            "Whether ``fit`` solves the batch problem, as ``SVC`` does, and ``partial_fit`` the problem of the samples in "
+            "memory, to ``tol``.",
+        ),
+        "": ("bool", "Whether ``fit`` and ``partial_fit`` solve the problem of the samples in memory, to ``tol``."),
+    },
+    "budget": {
+        "": (
+            "int",
+            "The maximum number of samples in memory. The least useful are removed; ``budget_loss_`` is the loss in dual "
+            "value.",
+        )
+    },
+    "budget_strategy": {
+        "": (
+            '{"remove", "project", "merge"}',
+            "How a sample is removed: its dual variable is distributed, it is projected on the most similar samples, or it "
+            "is merged with one of its class (Gaussian kernel, dense data).",
+        )
+    },
+    "forget": {
+        "": (
+            "int",
+            "Remove samples after this many others have followed: for streams that drift. Until then all of them are kept, "
+            "so the memory holds this many samples.",
+        )
+    },
+    "random_state": {
+        "": ("int, RandomState or None", f"{FOLDS}Nothing else is random."),
+        "KernelApproximationSVC": (
+            "int, RandomState or None",
+            "Chooses landmarks, the samples on which errors are estimated, and the folds of the cross-validation.",
+        ),
+        "LinearSVR": (
+            "int, RandomState or None",
+            "Accepted for compatibility with scikit-learn; the result does not depend on it.",
+        ),
+        "OnlineSVC OnlineOneClassSVM": ("int, RandomState or None", "Order of the samples in ``fit``."),
+    },
+    "callback": {
+        "": (
+            "callable",
+            "Called with the progress (iteration, violation, primal, dual, gap, active, seconds) up to ten times a second; "
+            "returning True stops the fit with a valid model. It never changes the result otherwise.",
+        ),
+    },
+    "verbose": {"": ("bool", "Show a progress line on the terminal for fits longer than a second.")},
+    "warm_start": {
+        "": ("bool", "Start from the solution of the previous fit, if the shape of the data is the same."),
+        "SVC NuSVC LSSVC LinearSVC": (
+            "bool",
+            "Start from the solution of the previous fit, if it had the same number of samples and the same classes.",
+        ),
+        "LinearSVR LinearOneClassSVM": (
+            "bool",
+            "Start from the solution of the previous fit, if it had the same rows.",
+        ),
+        "RankSVC": (
+            "bool",
+            "Start from the solution of the previous fit, if it had the same shape and number of pairs.",
+        ),
+    },
+    "n_jobs": {"": ("int", f"Threads for training and prediction. {THREADS}")},
+}
+
+
+def section(estimator: type[Any]) -> str:
+    """Return the Parameters section of an estimator's docstring, without indentation."""
+    lines = ["Parameters", "----------"]
+    for parameter in list(inspect.signature(estimator).parameters.values()):
+        kind, text = entry(estimator.__name__, parameter.name)
+        lines.append(f"{parameter.name} : {kind}, default={_shown(parameter.default)}")
+        lines += textwrap.wrap(text, WIDTH - 8, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
+    return "\n".join(lines)
+
+
+def entry(estimator: str, parameter: str) -> tuple[str, str]:
+    """Return type and text of a parameter: those of the estimator, or those for all."""
+    texts = TABLE[parameter]
+    for names, found in texts.items():
+        if estimator in names.split():
+            return found
+    return texts[""]
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, str):
+        return f'"{value}"'
+    return {1e-3: "1e-3", 1e-4: "1e-4"}.get(value, repr(value)) if isinstance(value, float) else repr(value)
+
+
+def rewritten(estimator: type[Any], source: str) -> str:
+    """Return the source of a module with the Parameters section of one of its classes replaced."""
+    start = source.index(f"class {estimator.__name__}(")
+    found = re.compile(r"    Parameters\n    -+\n.*?\n\n(?=    [A-Z]\w+\n    -+\n)", re.DOTALL).search(source, start)
+    if found is None:
+        raise ValueError(f"{estimator.__name__} has no Parameters section")
+    new = textwrap.indent(section(estimator), "    ", lambda line: bool(line.strip()))
+    return f"{source[: found.start()]}{new}\n\n{source[found.end() :]}"
+
+
+def main(arguments: list[str]) -> int:
+    """Check or rewrite the docstrings; return the exit code."""
+    outdated = []
+    for name in estimators.__all__:
+        estimator = getattr(estimators, name)
+        path = Path(inspect.getfile(estimator))
+        source = path.read_text(encoding="utf-8")
+        new = rewritten(estimator, source)
+        if new != source:
+            outdated.append(name)
+            if "--write" in arguments:
+                path.write_text(new, encoding="utf-8")
+    if outdated and "--write" not in arguments:
+        print(
+            f"docstrings that differ from the table: {', '.join(outdated)}; run python -m tools.parameter_docs --write"
+        )
+        return 1
+    print(f"{len(outdated)} docstrings rewritten" if outdated else "all docstrings are those of the table")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
