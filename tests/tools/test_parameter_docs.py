@@ -1,10 +1,15 @@
 """The parameter documentation of the estimators comes from one table."""
 
 import inspect
+import sys
+from pathlib import Path
 
 import pytest
 
 from maxmargin import estimators
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # the tools are not installed
+
 from tools import parameter_docs
 
 

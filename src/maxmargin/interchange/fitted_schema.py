@@ -28,7 +28,7 @@ from maxmargin.estimators import (
     OneClassSVM,
     RankSVC,
 )
-from maxmargin.estimators.calibration.noise_scale import LaplaceNoise
+from maxmargin.estimators.calibration.noise_scale import NoiseIntervals
 from maxmargin.estimators.kernel.function_estimator import FunctionEstimator
 from maxmargin.estimators.kernel.kernel_classifier import STRATEGIES, KernelClassifier
 from maxmargin.estimators.kernel.kernel_estimator import KernelEstimator
@@ -210,7 +210,7 @@ DESCRIPTIONS: dict[type, dict[str, Check]] = {
         "n_pairs_": count("ranked"),
         "_models_": machines("outputs"),
     },
-    LaplaceNoise: {"noise_scale_": _noise},
+    NoiseIntervals: {"noise_scale_": _noise},
     OneClassSVM: {"offset_": floats(1), "density_marks_": _marks},
     SVDD: {"offset_": number},
     LinearEstimator: {
