@@ -46,7 +46,7 @@ from maxmargin.solvers.stall_detector import StallDetector
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
 # No data set is recorded for the thresholds here and in the backends; `benchmarks.regression` counts steps, kernel
-# values and rounds with them, and `benchmarks.race` times them.
+# values and rounds with them, and `benchmarks.peers` times them.
 
 #: The largest diagonal value of the matrix for which single precision is used.
 MAX_SINGLE_PRECISION_VALUE = 1e30
