@@ -15,8 +15,7 @@ from maxmargin.comparison.comparison import Comparison
 from maxmargin.comparison.solver_run import SolverRun
 from maxmargin.comparison.solver_selection import Solvers, select_solvers
 from maxmargin.estimators import SVC
-from maxmargin.estimators.kernel.dual_problem_of import problem_of
-from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier
+from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier, dual_problem_of
 from maxmargin.estimators.validation.parameters import check_number
 from maxmargin.problems import Counters, DualProblem, Progress, Status, certify
 from maxmargin.resources import blas_thread_limit, default_cache_bytes, thread_count
@@ -157,7 +156,7 @@ def _prepare(
     if not isinstance(estimator, KernelClassifier):
         raise ValueError(f"estimator must be an SVC, NuSVC or LSSVC, not {estimator!r}; or pass a DualProblem")
     X, y = problem
-    make_problem, kernel = problem_of(estimator, X, y, threads)
+    make_problem, kernel = dual_problem_of(estimator, X, y, threads)
     description = _describe(make_problem())
     description["estimator"] = repr(estimator).replace("\n", " ")
     description["kernel"] = "precomputed" if kernel is None else repr(kernel)

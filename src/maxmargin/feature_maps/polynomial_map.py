@@ -18,7 +18,7 @@ from scipy import sparse, special
 
 from maxmargin._typing import Floats
 from maxmargin.estimators.validation.parameters import check_count, check_number
-from maxmargin.estimators.validation.samples import resolve_gamma
+from maxmargin.estimators.validation.training_data import resolve_gamma
 from maxmargin.feature_maps.feature_map import FeatureMap, require_finite
 from maxmargin.resources import usable_memory
 

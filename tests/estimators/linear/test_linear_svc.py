@@ -8,8 +8,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from maxmargin import LinearSVC
-from maxmargin.estimators.calibration.cross_validation import stratified_folds
-from maxmargin.estimators.calibration.linear_cross_validation import held_out_values
+from maxmargin.estimators.calibration.cross_validation import linear_held_out_values, stratified_folds
 from maxmargin.formulations import c_classification, squared_hinge
 from maxmargin.kernels import Linear, Points
 from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
@@ -137,7 +136,7 @@ class TestProbabilities:
         problem = squared_hinge.pose(KernelMatrix(Linear(), Points(X)), signs, np.full(len(y), 0.1))
         verifier = LinearVerifier(problem, rows, squared_hinge, tight)
         model = solve_and_verify(problem, solver, verifier, None, session)
-        values, status = held_out_values(problem, model, squared_hinge, folds, solver, session)
+        values, status = linear_held_out_values(problem, model, squared_hinge, folds, solver, session)
         assert status.converged
         for fold in range(5):
             seen = folds != fold

@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 
 from maxmargin import LinearSVC, LinearSVR
-from maxmargin.estimators.validation import samples
-from maxmargin.estimators.validation.samples import without_zeros
+from maxmargin.estimators.validation import training_data
+from maxmargin.estimators.validation.training_data import without_zeros
 
 
 def mostly_zeros(part, dtype=np.float64, size=(1200, 900)):
@@ -32,7 +32,9 @@ def test_the_same_numbers(dtype):
 def test_all_others_stay_as_they_are():
     few, dense, compressed = mostly_zeros(0.1, size=(100, 100)), mostly_zeros(0.5), sparse.csr_array(mostly_zeros(0.1))
     looks_sparse = mostly_zeros(0.1)
-    looks_sparse[1 : samples.LOOKED_AT : 2] = 1.0  # rows that are looked at first may all be the others
+    looks_sparse[1 : training_data.ROWS_TESTED_FOR_ZEROS : 2] = (
+        1.0  # rows that are looked at first may all be the others
+    )
     looks_sparse[::2] = 0.0
     for X in (few, dense, compressed):
         assert without_zeros(X) is X
@@ -46,7 +48,7 @@ def test_models_are_those_of_the_dense_rows(order, monkeypatch):
     signs = np.sign(X[:, :5].sum(axis=1) + 0.01)
     machines = [(LinearSVC, signs, {"C": 0.1}), (LinearSVR, X[:, 0] + 1.0, {}), (LinearSVC, signs, {"penalty": "l1"})]
     compressed = [kind(**options, tol=1e-8).fit(X, y) for kind, y, options in machines]
-    monkeypatch.setattr(samples, "MANY", np.inf)
+    monkeypatch.setattr(training_data, "MIN_VALUES_TO_COMPRESS", np.inf)
     for model, (kind, y, options) in zip(compressed, machines, strict=True):
         plain = kind(**options, tol=1e-8).fit(X, y)
         assert model.certificate_.primal == pytest.approx(plain.certificate_.primal, rel=1e-7)

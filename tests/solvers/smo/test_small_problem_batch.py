@@ -11,7 +11,7 @@ from maxmargin.kernels import Gaussian, Linear, Polynomial
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.problems import Status, certify
 from maxmargin.solvers import PairwiseSolver, StoppingRule
-from maxmargin.solvers.smo.small_problem_batch import STEPS, SmallProblems
+from maxmargin.solvers.smo.small_problem_batch import MAX_STEPS, SmallProblemBatch
 from reference.quadratic_program import solve_quadratic_program
 
 
@@ -21,7 +21,7 @@ def pose_all(X, y, kernel, costs, parts, formulation=c_classification, grouped=T
     picks = np.concatenate(parts)
     signs = y[picks].astype(float)
     edges = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
-    problems = SmallProblems(values, edges, picks, signs, *formulation.box(signs, costs[picks]), grouped=grouped)
+    problems = SmallProblemBatch(values, edges, picks, signs, *formulation.box(signs, costs[picks]), grouped=grouped)
     single = [
         formulation.pose(PrecomputedMatrix(values[np.ix_(rows, rows)]), y[rows].astype(float), costs[rows], grouped)
         for rows in parts
@@ -81,7 +81,7 @@ def test_what_takes_many_steps_comes_back_unfinished_and_is_finished():
     problems, (problem,) = pose_all(X, y, Polynomial(3, 0.5, 1.0), np.full(300, 1e4), [np.arange(300)])
     solutions = problems.solve(1e-3, 1)
     assert not solutions.finished(0)
-    assert solutions.counters(0).iterations <= STEPS
+    assert solutions.counters(0).iterations <= MAX_STEPS
     assert certify(problem, solutions.dual).dual > 0
     model = SVC(kernel="poly", gamma=1e-3, coef0=1.0, C=1e4).fit(X, y)
     assert model.certificate_.violation <= 1e-3
@@ -90,7 +90,7 @@ def test_what_takes_many_steps_comes_back_unfinished_and_is_finished():
 def test_values_that_are_not_numbers_are_not_called_optimal():
     values = np.full((4, 4), np.nan)
     signs, box = np.array([1.0, -1.0, 1.0, -1.0]), c_classification.box(np.array([1.0, -1.0, 1.0, -1.0]), np.ones(4))
-    problems = SmallProblems(values, np.array([0, 4]), np.empty(0, dtype=np.int64), signs, *box, grouped=True)
+    problems = SmallProblemBatch(values, np.array([0, 4]), np.empty(0, dtype=np.int64), signs, *box, grouped=True)
     assert not problems.solve(1e-3, 1).finished(0)
 
 
@@ -108,13 +108,13 @@ def test_the_call_checks_its_arguments():
     outcomes = np.full((1, 3), -1)
     arrays = {name: getattr(problems, name) for name in ("linear", "lower", "upper", "ridge")}
 
-    def call(values=problems.values, picks=problems.picks, edges=problems.edges, most_free=5):
+    def call(values=problems.values, picks=problems.rows, edges=problems.edges, most_free=5):
         batch = _native.ProblemBatch(matrix=values, indices=picks, edges=edges, **arrays, grouped=True)
         limits = _native.StepLimits(tolerance=1e-3, max_steps=10, max_seconds=1.0)
         _native.solve_small_problems(batch, np.zeros(10), np.zeros(10), outcomes, limits, most_free, 1)
 
     with pytest.raises(ValueError, match="out of range"):
-        call(picks=problems.picks + 1)
+        call(picks=problems.rows + 1)
     with pytest.raises(ValueError, match="square"):
         call(values=np.ones((10, 9)))
     with pytest.raises(ValueError, match="malformed"):

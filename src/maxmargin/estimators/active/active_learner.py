@@ -15,7 +15,7 @@ from maxmargin.estimators.active.active_query import candidates_of, find_strateg
 from maxmargin.estimators.active.class_values import class_values
 from maxmargin.estimators.active.incremental_learner import Pupil, count_rows
 from maxmargin.estimators.active.sample_pool import Pool
-from maxmargin.estimators.validation.parameters import check_count, check_number, check_part
+from maxmargin.estimators.validation.parameters import check_count, check_fraction, check_number
 from maxmargin.online.auto_stop import STOP_RULES, SeldomWrong, StopRule, Tally
 from maxmargin.online.selection import Candidates, Margin, margins
 from maxmargin.online.stream_rate import StreamRate
@@ -124,7 +124,7 @@ class ActiveLearner:
             raise ValueError(f"stop must be None, one of {names}, or an object from maxmargin.online, not {stop!r}")
         self._tally = None if rule is None else Tally(rule)
         self._threshold = check_number("threshold", threshold, above=0)
-        self._rate = None if rate is None else StreamRate(check_part("rate", rate))
+        self._rate = None if rate is None else StreamRate(check_fraction("rate", rate))
         self._random = check_random_state(random_state)
         self._pool: Pool | None = None
         self._order: list[int] = []

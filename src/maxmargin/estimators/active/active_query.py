@@ -11,7 +11,7 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.active.class_values import class_values
 from maxmargin.estimators.active.incremental_learner import count_rows
 from maxmargin.estimators.validation.parameters import check_count
-from maxmargin.estimators.validation.samples import as_objects, is_table
+from maxmargin.estimators.validation.training_data import as_objects, is_table
 from maxmargin.kernels.points import rows_of
 from maxmargin.online.selection import STRATEGIES, Candidates, Strategy
 

@@ -18,10 +18,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from maxmargin._typing import Floats
-from maxmargin.estimators.calibration.cross_validation import FOLD_TOLERANCE_FACTOR, CrossValidation, stratified_folds
-from maxmargin.estimators.calibration.linear_cross_validation import held_out_values
+from maxmargin.estimators.calibration.cross_validation import (
+    FOLD_TOLERANCE_FACTOR,
+    CrossValidation,
+    linear_held_out_values,
+    stratified_folds,
+)
 from maxmargin.estimators.multiclass.strategy import LabelledData, TrainedClasses
-from maxmargin.estimators.validation.labels import Labels
+from maxmargin.estimators.validation.training_data import Labels
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.models.calibration import PlattSigmoid, binary_probabilities, couple_pairwise, fit_sigmoid
 from maxmargin.problems import DualProblem, Status
@@ -178,7 +182,7 @@ class LinearProbabilities(ClassProbabilities):
 
         def fit_class(number: int) -> tuple[PlattSigmoid | None, Status]:
             problem, counts = pose(number)
-            values, status = held_out_values(problem, models[number], formulation, folds, solver, session)
+            values, status = linear_held_out_values(problem, models[number], formulation, folds, solver, session)
             if status is Status.INTERRUPTED:
                 return None, status
             # The only model of two classes has its second class positive, and its sigmoid is that of the first.

@@ -1,7 +1,7 @@
-"""A walk through one fit: where the solver stood after each of its steps.
+"""The trace of one fit: the dual vector after every step of the solver.
 
-With every dual vector b of the way the machine of that moment is known: f(x) = Σ b_i k(x_i, x) + offset, its primal and
-dual value, and the working set, the variables that the step has changed (Bottou & Lin 1.6).
+Every dual vector b determines a model, f(x) = Σ b_i k(x_i, x) + offset, its primal and dual value, and the working set,
+the variables that the step has changed (Bottou & Lin 1.6).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.estimators.kernel.dual_problem_of import problem_of
+from maxmargin.estimators.kernel.kernel_classifier import dual_problem_of
 from maxmargin.estimators.kernel.svc import SVC
 from maxmargin.kernels import Kernel, Points
 from maxmargin.problems import Certificate, DualProblem, Progress, Solution, certify
@@ -24,7 +24,7 @@ from maxmargin.solvers import PairwiseSolver, Trace
 
 @dataclass(frozen=True)
 class FitTrace:
-    """The way of a solver to its solution, step by step; made by `maxmargin.trace`.
+    """The path of a solver to its solution, step by step; returned by `maxmargin.trace`.
 
     Attributes
     ----------
@@ -36,9 +36,9 @@ class FitTrace:
     kernel : Kernel, or None if the values were given
     problem : DualProblem
     solution : Solution
-        How it ended.
+        The result.
     entries : tuple of Progress
-        What the solver told, from its start: ``iteration``, ``primal``, ``dual``, ``violation`` and more.
+        Progress reports from the start: ``iteration``, ``primal``, ``dual``, ``violation`` and more.
     """
 
     X: Any = field(repr=False)
@@ -59,7 +59,7 @@ class FitTrace:
 
     @cached_property
     def offsets(self) -> Floats:
-        """The offset of the decision function after each step: the middle of those that are possible."""
+        """The offset of the decision function after each step: the midpoint of its interval."""
         everything = np.arange(self.problem.size)
         products = self.duals @ self.problem.matrix.block(everything, everything)
         gradients = self.problem.linear - products - self.problem.ridge * self.duals
@@ -75,7 +75,7 @@ class FitTrace:
         return [np.empty(0, dtype=np.intp), *(np.flatnonzero(row) for row in changed)]
 
     def values(self, name: str) -> Floats:
-        """Return a number that the solver told, such as "primal", "dual" or "violation", after each step."""
+        """Return a value of the progress reports, such as "primal", "dual" or "violation", after each step."""
         return np.array([getattr(entry, name) for entry in self.entries], dtype=float)
 
     def decision_values(self, Z: Any, steps: Any = slice(None)) -> Floats:
@@ -87,7 +87,7 @@ class FitTrace:
 
     @property
     def certificate(self) -> Certificate:
-        """What is proved about the last point."""
+        """The certificate of the last point."""
         return certify(self.problem, self.solution.dual)
 
 
@@ -100,9 +100,9 @@ def trace(X: Any, y: Any, *, solver: Any = "pairwise", steps: int = 1, **paramet
     y : array-like of shape (n_samples,)
         Labels of two classes.
     solver : str or solver object, default="pairwise"
-        As in `SVC`. "pairwise" takes pair steps to the end, without the equations that it may solve there in a fit.
+        As in `SVC`. "pairwise" takes pair steps only, without the equations of the free variables that a fit may solve.
     steps : int, default=1
-        How many steps there are between two entries at most; more take less memory.
+        The largest number of steps between two entries; a larger one takes less memory.
     **parameters
         Others of `SVC`: ``kernel``, ``C``, ``gamma``, ``loss``, ``tol``, ``selection``, …
 
@@ -114,14 +114,14 @@ def trace(X: Any, y: Any, *, solver: Any = "pairwise", steps: int = 1, **paramet
     Examples
     --------
     >>> import maxmargin
-    >>> walk = maxmargin.trace([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1], kernel="linear", C=10)
-    >>> [pair.tolist() for pair in walk.working_sets]
+    >>> steps = maxmargin.trace([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1], kernel="linear", C=10)
+    >>> [pair.tolist() for pair in steps.working_sets]
     [[], [1, 2]]
-    >>> walk.values("dual").round(3), walk.values("primal").round(3)
+    >>> steps.values("dual").round(3), steps.values("primal").round(3)
     (array([0., 2.]), array([40.,  2.]))
     """
     model = SVC(solver=solver, **parameters)
-    pose, kernel = problem_of(model, X, y)
+    pose, kernel = dual_problem_of(model, X, y)
     problem = pose()
     bounded = bool(np.isfinite(model.C))
     context = model._fit_context(kernel, None)
@@ -130,6 +130,6 @@ def trace(X: Any, y: Any, *, solver: Any = "pairwise", steps: int = 1, **paramet
         chosen = replace(chosen, finish_below=0)
     solution = chosen.solve(problem, callback=Trace(steps=steps, points=True))
     if any(entry.point is None for entry in solution.trace) or not solution.trace:
-        raise ValueError(f"{type(chosen).__name__} does not tell of its points on the way; use solver='pairwise'")
+        raise ValueError(f"{type(chosen).__name__} does not report its dual vectors; use solver='pairwise'")
     samples = X if sparse.issparse(X) else np.asarray(X)
     return FitTrace(samples, problem.linear, np.unique(np.asarray(y)), kernel, problem, solution, solution.trace)

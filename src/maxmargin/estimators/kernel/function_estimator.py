@@ -16,7 +16,7 @@ from maxmargin.estimators.calibration.cross_validation import CrossValidation, s
 from maxmargin.estimators.kernel.kernel_estimator import KernelEstimator
 from maxmargin.estimators.validation.callbacks import reporting
 from maxmargin.estimators.validation.parameters import check_flag
-from maxmargin.estimators.validation.samples import check_targets
+from maxmargin.estimators.validation.training_data import check_targets
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.kernels import Kernel
 from maxmargin.kernels.points import rows_of

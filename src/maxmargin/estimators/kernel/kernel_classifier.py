@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
@@ -18,14 +19,19 @@ from maxmargin.estimators.multiclass.one_versus_one import OneVersusOneStrategy
 from maxmargin.estimators.multiclass.one_versus_rest import OneVersusRestStrategy
 from maxmargin.estimators.multiclass.strategy import LabelledData, MulticlassStrategy
 from maxmargin.estimators.validation.callbacks import reporting
-from maxmargin.estimators.validation.labels import lone_class, number_classes
 from maxmargin.estimators.validation.parameters import check_choice, check_flag
-from maxmargin.estimators.validation.weights import check_sample_weights, class_factors
+from maxmargin.estimators.validation.training_data import (
+    check_sample_weights,
+    class_factors,
+    number_classes,
+    single_class_message,
+)
 from maxmargin.formulations import crammer_singer, weston_watkins
-from maxmargin.kernels import Kernel
+from maxmargin.kernels import Kernel, Points
 from maxmargin.kernels.points import rows_of
+from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
 from maxmargin.models import OneVsOneVote, OneVsRestArgmax
-from maxmargin.problems import Status
+from maxmargin.problems import DualProblem, Status
 from maxmargin.training import TrainedModel
 from maxmargin.training.small_problems import TwoClassFormulation, TwoClassSamples
 
@@ -58,9 +64,9 @@ class KernelClassifier(PairwiseProbabilities, ClassifierMixin, KernelEstimator):
         """Return the formulation of two classes, after `_cost` has checked its parameters."""
         raise NotImplementedError
 
-    def _lone_class(self, label: Any) -> str:
+    def _single_class_message(self, label: Any) -> str:
         """Return the error message about data of a single class."""
-        return lone_class(label)
+        return single_class_message(label)
 
     def _check_feasible(self, classes: Any, costs: list[Floats]) -> None:
         """Raise before any work is done if a pair of classes with these costs has no solution."""
@@ -178,7 +184,7 @@ class KernelClassifier(PairwiseProbabilities, ClassifierMixin, KernelEstimator):
         cost = self._cost()
         X, y = self._check_training_data(X, y)
         weights = check_sample_weights(sample_weight, X)
-        numbered = number_classes(y, weights, self._lone_class)
+        numbered = number_classes(y, weights, self._single_class_message)
         classes, labels, rows = numbered.classes, numbered.numbers, numbered.taking_part
         factors = class_factors(self.class_weight, classes, labels[rows], weights[rows])
         costs = self._costs(cost, factors, labels, weights)
@@ -247,3 +253,32 @@ class KernelClassifier(PairwiseProbabilities, ClassifierMixin, KernelEstimator):
 
     def _decide(self, X: Any) -> Floats:
         return self._evaluate(self._check_samples(X))
+
+
+def dual_problem_of(
+    classifier: KernelClassifier, X: Any, y: Any, threads: int = 1
+) -> tuple[Callable[[], DualProblem], Kernel | None]:
+    """Return a function that poses the problem which ``classifier.fit(X, y)`` solves, and the kernel if it has one.
+
+    Each call makes a new matrix without cached values.
+    """
+    classifier._check_parameters()
+    data, _, weights = classifier._check_labelled_data(X, y, None)
+    if len(data.classes) > 2:
+        raise ValueError(
+            f"the labels have {len(data.classes)} classes, which are several problems; "
+            "choose one class against the rest, for example with y == label"
+        )
+    if classifier._strategy_name(data.classes) != "ovo":
+        raise ValueError(
+            f"multi_class={classifier.multi_class!r} is a different problem even for two classes; use multi_class='ovo'"
+        )
+    kernel = classifier._make_kernel(data.X, weights)
+    two_class = classifier._two_class()
+    signs = np.where(data.labels == 0, -1.0, 1.0)  # the second class is the positive one, as in scikit-learn
+
+    def pose() -> DualProblem:
+        matrix = PrecomputedMatrix(data.X) if kernel is None else KernelMatrix(kernel, Points.wrap(data.X), threads)
+        return two_class.pose(matrix, signs, data.costs)
+
+    return pose, kernel

@@ -11,7 +11,7 @@ from sklearn.utils.validation import _num_samples, check_consistent_length, chec
 from maxmargin._typing import Floats
 from maxmargin.estimators.base import CertifiedEstimator
 from maxmargin.estimators.validation.parameters import check_choice, check_count, check_flag, check_number
-from maxmargin.estimators.validation.samples import as_objects, is_table, resolve_gamma
+from maxmargin.estimators.validation.training_data import as_objects, is_table, resolve_gamma
 from maxmargin.kernels import FunctionKernel, Kernel, Linear, Points, make_kernel
 from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES
 from maxmargin.models import ComputedKernelBlocks, KernelBlocks, PrecomputedKernelBlocks

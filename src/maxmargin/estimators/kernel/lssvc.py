@@ -79,7 +79,7 @@ class LSSVC(KernelClassifier):
     geometry_ : ScatterGeometry, or a list with one per pair of classes
         Slack of every sample, margin, ‖w‖², offset.
     status_ : Status, or a list with one per pair of classes
-        How the solver ended; ``status_.value`` is a sentence.
+        How the solver ended; ``status_.value`` describes it.
     classes_, support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, class_weight_, fit_status_,
     n_iter_, shape_fit_, n_features_in_, feature_names_in_
         As in scikit-learn's ``SVC``.

@@ -1,4 +1,4 @@
-"""`NuSVC`: classification by the part of margin errors, in place of `sklearn.svm.NuSVC`."""
+"""`NuSVC`: classification by the fraction of margin errors, in place of `sklearn.svm.NuSVC`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier
-from maxmargin.estimators.validation.parameters import check_flag, check_part
+from maxmargin.estimators.validation.parameters import check_flag, check_fraction
 from maxmargin.formulations import nu_classification
 from maxmargin.training.small_problems import TwoClassFormulation
 
 
 class NuSVC(KernelClassifier):
-    """Classify with a margin such that at most a part ν of the samples violates it.
+    """Classify with a margin that at most a fraction ν of the samples violates.
 
-    ν is also a lower bound on the part of support vectors. The machine is that of `SVC` with the C that comes out
+    ν is also a lower bound on the fraction of support vectors. The model is that of `SVC` with the resulting C
     (``geometry_.cost``). A drop-in for ``sklearn.svm.NuSVC``, with ``certificate_``.
 
     Parameters
@@ -90,9 +90,9 @@ class NuSVC(KernelClassifier):
         ``primal``, ``dual``, ``gap`` and ``violation`` of the solution, and each sample's share of the gap.
         Computed when first read; an error if the training data were changed since.
     geometry_ : NuGeometry, or a list with one per pair of classes
-        Free and bounded support vectors, slack of every sample, margin, ‖w‖², offset, and the C of the same machine.
+        Free and bounded support vectors, slack of every sample, margin, ‖w‖², offset, and C of the equivalent `SVC`.
     status_ : Status, or a list with one per pair of classes
-        How the solver ended; ``status_.value`` is a sentence.
+        How the solver ended; ``status_.value`` describes it.
     probA_, probB_ : arrays with a number for each pair of classes
         With ``probability=True``: the probability of the first class of a pair is 1 / (1 + exp(A f + B)), with f its
         decision value, positive for the first (the negative of the decision function if there are only two classes).
@@ -160,7 +160,7 @@ class NuSVC(KernelClassifier):
         self.n_jobs = n_jobs
 
     def _cost(self) -> float:
-        check_part("nu", self.nu)
+        check_fraction("nu", self.nu)
         check_flag("fit_intercept", self.fit_intercept)
         return 1.0
 
@@ -168,8 +168,8 @@ class NuSVC(KernelClassifier):
         pose = partial(nu_classification.pose, nu=self.nu, fit_intercept=self.fit_intercept)
         return TwoClassFormulation(nu_classification, pose, self.fit_intercept)
 
-    def _lone_class(self, label: Any) -> str:
-        return f"specified nu is infeasible: it needs samples of two classes. {super()._lone_class(label)}"
+    def _single_class_message(self, label: Any) -> str:
+        return f"specified nu is infeasible: it needs samples of two classes. {super()._single_class_message(label)}"
 
     def _check_feasible(self, classes: Any, costs: list[Floats]) -> None:
         if not self.fit_intercept:

@@ -1,4 +1,4 @@
-"""`NuSVR`: regression with a tube whose width comes out, in place of `sklearn.svm.NuSVR`."""
+"""`NuSVR`: regression with a tube of fitted width, in place of `sklearn.svm.NuSVR`."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.calibration.noise_scale import NoiseIntervals
 from maxmargin.estimators.kernel.function_estimator import KernelRegressor
-from maxmargin.estimators.validation.parameters import check_flag, check_number, check_part
-from maxmargin.estimators.validation.weights import check_costs, check_sample_weights
+from maxmargin.estimators.validation.parameters import check_flag, check_fraction, check_number
+from maxmargin.estimators.validation.training_data import check_costs, check_sample_weights
 from maxmargin.formulations import nu_regression
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.problems import DualProblem
 
 
 class NuSVR(NoiseIntervals, KernelRegressor):
-    """Fit a flat function with a tube just wide enough that at most a part ν of the samples lies outside.
+    """Fit a flat function with a tube just wide enough that at most a fraction ν of the samples lies outside.
 
-    The machine is that of `SVR` with the ε that comes out (``geometry_.epsilon``). A drop-in for ``sklearn.svm.NuSVR``,
+    The model is that of `SVR` with the resulting ε (``geometry_.epsilon``). A drop-in for ``sklearn.svm.NuSVR``,
     with ``certificate_``.
 
     Parameters
@@ -82,7 +82,7 @@ class NuSVR(NoiseIntervals, KernelRegressor):
     geometry_ : TubeGeometry, or a list with one per output
         Half-width of the tube; samples in it, on its edge and outside, distance of every sample, ‖w‖², offset.
     status_ : Status, or a list with one per output
-        How the solver ended; ``status_.value`` is a sentence.
+        How the solver ended; ``status_.value`` describes it.
     noise_scale_ : float, or an array with one number per output
         With ``noise=True``: σ of a Laplace distribution, exp(−|z|/σ) / (2σ), of the errors z on samples held out of
         training, without outliers.
@@ -153,7 +153,7 @@ class NuSVR(NoiseIntervals, KernelRegressor):
             With ``kernel="precomputed"``, the symmetric matrix of kernel values; with a function as kernel, samples of
             any kind.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Numbers. Each column of a table gets a machine of its own; kernel values are computed once for all.
+            Targets. Each column of a table is a problem of its own; kernel values are shared.
         sample_weight : array-like of shape (n_samples,), optional
             Factors on the cost by sample. 0 or less leaves a row out, 2 counts it twice.
 
@@ -164,7 +164,7 @@ class NuSVR(NoiseIntervals, KernelRegressor):
         """
         cost = check_number("C", self.C, above=0)
         check_flag("noise", self.noise)
-        nu = check_part("nu", self.nu)
+        nu = check_fraction("nu", self.nu)
         check_flag("fit_intercept", self.fit_intercept)
         X, targets = self._check_targets(X, y)
         weights = check_sample_weights(sample_weight, X)

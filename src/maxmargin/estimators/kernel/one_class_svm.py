@@ -8,8 +8,8 @@ from maxmargin._typing import Indices
 from maxmargin.estimators.calibration.cross_validation import CrossValidation
 from maxmargin.estimators.calibration.novelty_detector import NoveltyDetector, rounded
 from maxmargin.estimators.kernel.function_estimator import FunctionEstimator
-from maxmargin.estimators.validation.parameters import check_flag, check_part
-from maxmargin.estimators.validation.weights import check_costs, check_sample_weights
+from maxmargin.estimators.validation.parameters import check_flag, check_fraction
+from maxmargin.estimators.validation.training_data import check_costs, check_sample_weights
 from maxmargin.formulations import one_class
 from maxmargin.kernels import Kernel
 from maxmargin.matrices import SymmetricMatrix
@@ -19,7 +19,7 @@ from maxmargin.training import TrainedModel
 
 
 class OneClassSVM(NoveltyDetector, FunctionEstimator):
-    """Learn where the data are: a region that holds all but a part ν of the samples.
+    """Estimate the support of the data: a region that contains all but a fraction ν of the samples.
 
     A drop-in for ``sklearn.svm.OneClassSVM``, with ``certificate_``.
 
@@ -80,7 +80,7 @@ class OneClassSVM(NoveltyDetector, FunctionEstimator):
     geometry_ : NoveltyGeometry
         Samples inside, on the boundary and outside, by how much, ‖w‖², offset.
     status_ : Status
-        How the solver ended; ``status_.value`` is a sentence.
+        How the solver ended; ``status_.value`` describes it.
     density_marks_ : array of shape (11,)
         With ``probability=True``: the decision values at which the probability to be inside is 0, 0.1, …, 1.
     offset_, support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, fit_status_, n_iter_, shape_fit_,
@@ -154,7 +154,7 @@ class OneClassSVM(NoveltyDetector, FunctionEstimator):
         self
             The fitted estimator.
         """
-        nu = check_part("nu", self.nu)
+        nu = check_fraction("nu", self.nu)
         check_flag("probability", self.probability)
         X = self._check_training_data(X)[0]
         weights = check_costs(1.0, check_sample_weights(sample_weight, X))

@@ -7,7 +7,7 @@ from typing import Any
 from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.kernel.function_estimator import KernelRegressor
 from maxmargin.estimators.validation.parameters import check_flag, check_number
-from maxmargin.estimators.validation.weights import check_costs, check_sample_weights
+from maxmargin.estimators.validation.training_data import check_costs, check_sample_weights
 from maxmargin.formulations import quantile_regression
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.problems import DualProblem
@@ -77,7 +77,7 @@ class QuantileSVR(KernelRegressor):
     geometry_ : QuantileGeometry, or a list with one per output
         Samples above, below and on the function, error of every sample, ‖w‖², offset.
     status_ : Status, or a list with one per output
-        How the solver ended; ``status_.value`` is a sentence.
+        How the solver ended; ``status_.value`` describes it.
     support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, fit_status_, n_iter_, shape_fit_,
     n_features_in_, feature_names_in_
         As in scikit-learn; of several outputs, ``dual_coef_``, ``intercept_``, ``coef_`` and ``n_iter_`` have a line or
@@ -145,7 +145,7 @@ class QuantileSVR(KernelRegressor):
             With ``kernel="precomputed"``, the symmetric matrix of kernel values; with a function as kernel, samples of
             any kind.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Numbers. Each column of a table gets a machine of its own; kernel values are computed once for all.
+            Targets. Each column of a table is a problem of its own; kernel values are shared.
         sample_weight : array-like of shape (n_samples,), optional
             Factors on the cost by sample. 0 or less leaves a row out, 2 counts it twice.
 

@@ -10,14 +10,14 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.kernel.function_estimator import FunctionEstimator
 from maxmargin.estimators.validation.parameters import check_number
-from maxmargin.estimators.validation.weights import check_costs, check_sample_weights
+from maxmargin.estimators.validation.training_data import check_costs, check_sample_weights
 from maxmargin.formulations import pairwise_ranking
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.models.concordance import concordance
 from maxmargin.problems import DualProblem
 from maxmargin.resources import default_cache_bytes
 
-#: About how many bytes a fit takes for each pair, besides what is kept of the kernel.
+#: The approximate memory of a fit per pair in bytes, without kernel values.
 PAIR_BYTES = 320
 
 
@@ -85,7 +85,7 @@ class RankSVC(FunctionEstimator):
     geometry_ : RankGeometry
         The pairs, their slack, which of them decide, ‖w‖².
     status_ : Status
-        How the solver ended; ``status_.value`` is a sentence.
+        How the solver ended; ``status_.value`` describes it.
     n_pairs_ : int
         The number of pairs.
     intercept_ : array of one 0
@@ -197,7 +197,7 @@ class RankSVC(FunctionEstimator):
         return self.decision_function(X)
 
     def score(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> float:
-        """Return which part of the pairs within queries is in the right order; equal scores count half.
+        """Return the fraction of pairs within queries that are ordered correctly; equal scores count half.
 
         1 is a perfect order, ½ that of chance. It is (τ + 1)/2 with Kendall's τ over the pairs of different targets,
         and with two targets the area under the ROC curve.

@@ -96,10 +96,10 @@ class SVC(KernelClassifier):
     certificate_ : Certificate, or a list with one per pair of classes ("ovo") or class ("ovr")
         ``primal``, ``dual``, ``gap`` and ``violation`` of the solution, and each sample's share of the gap.
         Computed when first read; an error if the training data were changed since.
-    geometry_ : MarginGeometry, or a list of them; ClassGeometry of an all-in-one machine
+    geometry_ : MarginGeometry, or a list of them; ClassGeometry of an all-in-one problem
         Free and bounded support vectors, slack of every sample, margin, ‖w‖², offset and its interval.
     status_ : Status, or a list
-        How the solver ended; ``status_.value`` is a sentence.
+        How the solver ended; ``status_.value`` describes it.
     dual_coef_, intercept_, coef_
         As in scikit-learn's SVC for "ovo" and for two classes; else a line, or a number, for each class.
     probA_, probB_ : arrays with a number for each pair of classes

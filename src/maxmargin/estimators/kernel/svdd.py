@@ -10,8 +10,8 @@ from sklearn.base import OutlierMixin
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.kernel.function_estimator import FunctionEstimator
-from maxmargin.estimators.validation.parameters import check_part
-from maxmargin.estimators.validation.weights import check_costs, check_sample_weights
+from maxmargin.estimators.validation.parameters import check_fraction
+from maxmargin.estimators.validation.training_data import check_costs, check_sample_weights
 from maxmargin.formulations import data_description
 from maxmargin.kernels import Kernel, Points
 from maxmargin.matrices import SymmetricMatrix
@@ -21,10 +21,10 @@ from maxmargin.training import TrainedModel
 
 
 class SVDD(OutlierMixin, FunctionEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
-    """Describe data by the smallest ball in feature space that holds all but a part ν of the samples.
+    """Describe data by the smallest ball in feature space that contains all but a fraction ν of the samples.
 
     Minimise R² + Σ ξ_i / (ν n) subject to ‖Φ(x_i) − a‖² ≤ R² + ξ_i. With kernels of constant k(x, x), such as the
-    gaussian, it is the machine of `OneClassSVM`; with others, such as the linear, it is not.
+    Gaussian, the model is that of `OneClassSVM`; with others, such as the linear kernel, it is not.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class SVDD(OutlierMixin, FunctionEstimator):  # type: ignore[misc]  # scikit-lea
     geometry_ : BallGeometry
         Radius; samples inside, on the surface and outside, and their distances from the centre.
     status_ : Status
-        How the solver ended; ``status_.value`` is a sentence.
+        How the solver ended; ``status_.value`` describes it.
     support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, fit_status_, n_iter_, shape_fit_,
     n_features_in_, feature_names_in_, offset_
         As in scikit-learn.
@@ -151,7 +151,7 @@ class SVDD(OutlierMixin, FunctionEstimator):  # type: ignore[misc]  # scikit-lea
         self
             The fitted estimator.
         """
-        nu = check_part("nu", self.nu)
+        nu = check_fraction("nu", self.nu)
         if self._precomputed:
             raise ValueError(
                 "SVDD needs k(x, x) of new samples, which a precomputed matrix does not tell; use OneClassSVM"

@@ -10,7 +10,7 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.calibration.noise_scale import NoiseIntervals
 from maxmargin.estimators.kernel.function_estimator import KernelRegressor
 from maxmargin.estimators.validation.parameters import check_choice, check_flag, check_number
-from maxmargin.estimators.validation.weights import check_costs, check_sample_weights
+from maxmargin.estimators.validation.training_data import check_costs, check_sample_weights
 from maxmargin.formulations import epsilon_regression, squared_epsilon_regression
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.problems import DualProblem
@@ -90,7 +90,7 @@ class SVR(NoiseIntervals, KernelRegressor):
     geometry_ : TubeGeometry, or a list with one per output
         Samples in the tube, on its edge and outside, distance of every sample, ‖w‖², offset.
     status_ : Status, or a list with one per output
-        How the solver ended; ``status_.value`` is a sentence.
+        How the solver ended; ``status_.value`` describes it.
     noise_scale_ : float, or an array with one number per output
         With ``noise=True``: σ of a Laplace distribution, exp(−|z|/σ) / (2σ), of the errors z on samples held out of
         training, without outliers.
@@ -163,7 +163,7 @@ class SVR(NoiseIntervals, KernelRegressor):
             With ``kernel="precomputed"``, the symmetric matrix of kernel values; with a function as kernel, samples of
             any kind.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Numbers. Each column of a table gets a machine of its own; kernel values are computed once for all.
+            Targets. Each column of a table is a problem of its own; kernel values are shared.
         sample_weight : array-like of shape (n_samples,), optional
             Factors on the cost by sample. 0 or less leaves a row out, 2 counts it twice.
 

@@ -26,9 +26,13 @@ from maxmargin.estimators.base import CertifiedEstimator, warn_if_unvalidated
 from maxmargin.estimators.calibration.probabilities import LinearProbabilities
 from maxmargin.estimators.linear.landmarks import draw, fit_landmarks
 from maxmargin.estimators.linear.linear_svc import LinearSVC
-from maxmargin.estimators.validation.labels import Labels, lone_class, number_classes
 from maxmargin.estimators.validation.parameters import check_number
-from maxmargin.estimators.validation.weights import check_sample_weights
+from maxmargin.estimators.validation.training_data import (
+    Labels,
+    check_sample_weights,
+    number_classes,
+    single_class_message,
+)
 from maxmargin.kernels import Points
 from maxmargin.models import ComputedKernelBlocks, KernelExpansions, LandmarkFeatures
 from maxmargin.models.kernel_blocks import MIN_VALUES_FOR_THREADS
@@ -43,10 +47,10 @@ TABLE = {"dtype": (np.float64, np.float32), "order": "C", "accept_sparse": "csr"
 
 
 class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, CertifiedEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
-    """Classify 10⁵ to 10⁶ samples with a kernel: a linear machine on features that landmarks give (Nyström).
+    """Classify 10⁵ to 10⁶ samples with a kernel: a linear model of Nyström features.
 
     Memory is 4 bytes · samples · landmarks, and a pass over the samples takes as long as reading that. More than two
-    classes are told apart one against the rest.
+    classes are trained one-vs-rest.
 
     Parameters
     ----------
@@ -99,15 +103,15 @@ class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, CertifiedEsti
     intercept_ : array of shape (1,), or (n_classes,)
         b of each function.
     certificate_ : Certificate, or a list with one per class
-        What is proved about the linear machine among the features: how near w is to the best one in the span.
+        The certificate of the linear problem: how near w is to the best one in the span of the landmarks.
     status_ : Status, or a list with one per class
-        How its solver ended; ``status_.value`` is a sentence.
+        How the solver ended; ``status_.value`` describes it.
     rank_ : int
         The number of features.
     approximation_error_ : float
         The mean of k(x, x) − ‖φ(x)‖² over up to 1,000 training samples, as in `NystroemMap`: what the span misses.
     exact_primal_ : float, or a list with one per class
-        The objective of the exact problem, that of `SVC`, at this machine's function, in double precision: the primal
+        The objective of the exact problem, that of `SVC`, at this function, in double precision: the primal
         of the certificate, plus what ½ aᵀ K_zz a differs from ½‖w‖², plus what the losses of up to 10,000 training
         samples differ (drawn at random, and scaled up to all). The optimum of the exact problem is at most that; by
         how much less is not known.
@@ -192,10 +196,10 @@ class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, CertifiedEsti
         seconds = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
         X, y = validate_data(self, X, y, **TABLE)
         weights = check_sample_weights(sample_weight, X)
-        labels = number_classes(y, weights, lone_class)
+        labels = number_classes(y, weights, single_class_message)
         if len(labels.taking_part) < len(weights):
             X, y, weights = X[labels.taking_part], y[labels.taking_part], weights[labels.taking_part]
-            labels = number_classes(y, weights, lone_class)
+            labels = number_classes(y, weights, single_class_message)
         linear = LinearSVC(loss=self.loss, tol=self.tol, C=self.C, class_weight=self.class_weight)
         linear.set_params(callback=self.callback, verbose=self.verbose, n_jobs=self.n_jobs)
         linear.set_params(probability=self.probability, random_state=self.random_state)

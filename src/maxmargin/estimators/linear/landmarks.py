@@ -11,18 +11,18 @@ from sklearn.utils.validation import check_random_state
 
 from maxmargin._typing import Floats
 from maxmargin.estimators.validation.parameters import check_count, check_number
-from maxmargin.estimators.validation.samples import resolve_gamma
+from maxmargin.estimators.validation.training_data import resolve_gamma
 from maxmargin.kernels import Kernel, Points, make_kernel
 from maxmargin.models import LandmarkFeatures
 from maxmargin.resources import thread_count
 
-#: How many samples k-means sees for each centre; more hardly move it.
+#: Training samples of k-means per centre; more change the centres little.
 ROWS_PER_CENTRE = 50
 
-#: From so many samples on, k-means goes through them in small batches.
+#: From this many samples on, k-means uses mini-batches.
 MANY = 10_000
 
-#: How many training samples the error of an approximation is measured on.
+#: Training samples on which the approximation error is estimated.
 MEASURED = 1000
 
 
@@ -73,7 +73,7 @@ def choose_landmarks(name: str, landmarks: Any, X: Any, count: int, random_state
 
 
 def draw(samples: int, count: int, random: np.random.RandomState) -> Any:
-    """Return up to so many different row numbers in order."""
+    """Return up to `count` different row numbers in order."""
     if samples <= count:
         return np.arange(samples)
     return np.sort(random.choice(samples, count, replace=False))

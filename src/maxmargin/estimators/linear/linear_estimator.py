@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.base import CertifiedEstimator
 from maxmargin.estimators.validation.parameters import check_choice, check_count, check_flag, check_number
-from maxmargin.estimators.validation.samples import without_zeros
+from maxmargin.estimators.validation.training_data import without_zeros
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.kernels import Linear, Points
 from maxmargin.matrices import BiasAugmentedMatrix, KernelMatrix, SymmetricMatrix

@@ -11,8 +11,8 @@ from sklearn.utils.validation import validate_data
 from maxmargin.estimators.calibration.novelty_detector import NoveltyDetector, rounded
 from maxmargin.estimators.linear.linear_estimator import LINEAR_SOLVERS, LinearEstimator
 from maxmargin.estimators.validation.callbacks import reporting
-from maxmargin.estimators.validation.parameters import check_flag, check_part
-from maxmargin.estimators.validation.weights import check_costs, check_sample_weights
+from maxmargin.estimators.validation.parameters import check_flag, check_fraction
+from maxmargin.estimators.validation.training_data import check_costs, check_sample_weights
 from maxmargin.formulations import one_class
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.models.calibration import density_marks
@@ -25,7 +25,7 @@ MIN_GAP_FRACTION = 1e-10
 
 
 class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
-    """Learn a half-space, far from the origin, that holds all but a part ν of the samples.
+    """Learn a half-space, far from the origin, that contains all but a fraction ν of the samples.
 
     minimise ½‖w‖² − ν n ρ + Σ max(0, ρ − w·x_i), inside where w·x ≥ ρ. ``OneClassSVM(kernel="linear")`` for large data
     in many dimensions, such as texts or the features of a map. The origin matters: data that surround it have no such
@@ -64,7 +64,7 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
     certificate_ : Certificate
         ``primal``, ``dual``, ``gap`` and ``violation`` of the solution, and each sample's share of the gap.
     status_ : Status
-        How the solver ended; ``status_.value`` is a sentence.
+        How the solver ended; ``status_.value`` describes it.
     coef_ : array of shape (1, n_features)
         w.
     intercept_, offset_ : arrays of shape (1,)
@@ -126,7 +126,7 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
             The fitted estimator.
         """
         started = perf_counter()
-        nu = check_part("nu", self.nu)
+        nu = check_fraction("nu", self.nu)
         check_flag("probability", self.probability)
         solver = self._make_solver(LINEAR_SOLVERS)
         X = validate_data(self, X, **self._table_format)

@@ -1,4 +1,4 @@
-"""Linear machines for many values of C, each started from the one before."""
+"""Regularisation paths: linear models for many values of C, each warm-started from the one before."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LinearPath:
     models : list of estimators
         One fitted estimator for each cost.
     seconds : float array
-        How long each fit took.
+        The time of each fit.
     """
 
     Cs: Floats
@@ -36,7 +36,7 @@ class LinearPath:
 
     @property
     def certificates(self) -> list[Any]:
-        """What is proved about each model: a certificate, or a list with one per class or output."""
+        """The certificate of each model, or a list with one per class or output."""
         return [model.certificate_ for model in self.models]
 
     @property
@@ -53,7 +53,7 @@ class LinearPath:
 def linear_path(
     X: Any, y: Any, Cs: Iterable[float], *, estimator: LinearEstimator | None = None, sample_weight: Any = None
 ) -> LinearPath:
-    """Fit a linear machine for each of the costs `Cs`, which takes less time than as many fits on their own.
+    """Fit a linear model for each of the costs `Cs`, with warm starts.
 
     They are fitted from the smallest to the largest: small costs make small weights, which are soon found, and each
     solution is a start for the next.

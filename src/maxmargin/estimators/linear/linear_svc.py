@@ -22,9 +22,15 @@ from maxmargin.estimators.linear.linear_estimator import (
 )
 from maxmargin.estimators.linear.stochastic_updates import StreamingClassifier, factors_of
 from maxmargin.estimators.validation.callbacks import reporting
-from maxmargin.estimators.validation.labels import Labels, lone_class, number_classes
 from maxmargin.estimators.validation.parameters import check_choice, check_flag
-from maxmargin.estimators.validation.weights import check_costs, check_sample_weights, class_factors
+from maxmargin.estimators.validation.training_data import (
+    Labels,
+    check_costs,
+    check_sample_weights,
+    class_factors,
+    number_classes,
+    single_class_message,
+)
 from maxmargin.formulations import crammer_singer
 from maxmargin.matrices import BiasAugmentedMatrix, SymmetricMatrix
 from maxmargin.problems import DualProblem, Status
@@ -95,7 +101,7 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, Linea
     certificate_ : Certificate, or a list with one per class
         ``primal``, ``dual``, ``gap`` and ``violation`` of the solution, and each sample's share of the gap.
     status_ : Status, or a list with one per class
-        How the solver ended; ``status_.value`` is a sentence.
+        How the solver ended; ``status_.value`` describes it.
     coef_ : array of shape (1, n_features), or (n_classes, n_features)
         Weights.
     intercept_ : array of shape (1,), or (n_classes,)
@@ -104,7 +110,7 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, Linea
         With ``probability=True``: the probability of a class against the rest is 1 / (1 + exp(A f + B)), with f its
         decision value (the negative of the decision function, and the first class, if there are only two).
     n_iter_ : int
-        The most iterations of any machine.
+        The largest number of iterations of any problem.
     classes_, class_weight_, fit_status_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -189,7 +195,7 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, Linea
         solver = self._make_solver(self._solvers)
         X, y = validate_data(self, X, y, **self._table_format)
         weights = check_sample_weights(sample_weight, X)
-        labels = number_classes(y, weights, lone_class)
+        labels = number_classes(y, weights, single_class_message)
         rows = labels.taking_part
         factors = class_factors(self.class_weight, labels.classes, labels.numbers[rows], weights[rows])
         with reporting(self) as callback:

@@ -13,16 +13,14 @@ from sklearn.utils.validation import validate_data
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.base import warn_if_unvalidated
-from maxmargin.estimators.calibration.cross_validation import stratified_folds
-from maxmargin.estimators.calibration.linear_cross_validation import held_out_values
+from maxmargin.estimators.calibration.cross_validation import linear_held_out_values, stratified_folds
 from maxmargin.estimators.calibration.noise_scale import NoiseIntervals
 from maxmargin.estimators.kernel.svr import LOSSES
 from maxmargin.estimators.linear.linear_estimator import LINEAR_SOLVERS, LinearEstimator
 from maxmargin.estimators.linear.stochastic_updates import StreamingRegressor
 from maxmargin.estimators.validation.callbacks import reporting
 from maxmargin.estimators.validation.parameters import check_choice, check_flag, check_number
-from maxmargin.estimators.validation.samples import check_targets
-from maxmargin.estimators.validation.weights import check_costs, check_sample_weights
+from maxmargin.estimators.validation.training_data import check_costs, check_sample_weights, check_targets
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.models.calibration import noise_scale
 from maxmargin.problems import DualProblem, Status
@@ -88,7 +86,7 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, RegressorMixin, LinearEstima
     certificate_ : Certificate, or a list with one per output
         ``primal``, ``dual``, ``gap`` and ``violation`` of the solution, and each variable's share of the gap.
     status_ : Status, or a list with one per output
-        How the solver ended; ``status_.value`` is a sentence.
+        How the solver ended; ``status_.value`` describes it.
     coef_ : array of shape (n_features,), or (n_outputs, n_features)
         Weights.
     intercept_ : array of shape (1,), or (n_outputs,)
@@ -160,7 +158,7 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, RegressorMixin, LinearEstima
             Used as it is in C order or as CSR, in float32 or float64; other forms are converted once. Many dense values
             that are mostly zeros are compressed, which takes less than half as much memory as they have.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Numbers. Each column of a table gets a function of its own.
+            Targets. Each column of a table is a problem of its own.
         sample_weight : array-like of shape (n_samples,), optional
             Factors on C by sample. 0 or less leaves a row out, 2 counts it twice.
 
@@ -239,7 +237,7 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, RegressorMixin, LinearEstima
         folds = stratified_folds([np.arange(len(rows))], len(rows), seed=0)
         scales, worst = [], Status.CONVERGED
         for output, model in enumerate(self._models_):
-            values, status = held_out_values(pose(matrix, output), model, formulation, folds, solver, session)
+            values, status = linear_held_out_values(pose(matrix, output), model, formulation, folds, solver, session)
             if status is Status.INTERRUPTED:
                 return status
             scales.append(noise_scale(targets[:, output] - values, weights))

@@ -1,8 +1,7 @@
-"""Learning from a stream: a batch at a time, with the stochastic subgradient method, and a proof when it is wanted.
+"""Incremental learning (`partial_fit`) by the stochastic subgradient method, and certificates on any data.
 
-A stream has no end, and an objective that grew with it would have no optimum to go to. So it is that of as many samples
-as the first batch has: C is meant for so many. The weights are the average over the steps, each counting more than the
-one before. Nothing of the data is kept.
+The objective is that of as many samples as the first batch has, so that it does not change with the length of the
+stream. The weights are a weighted average over the steps, with growing weights. No data are stored.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.estimators.validation.weights import check_costs, check_sample_weights, class_factors
+from maxmargin.estimators.validation.training_data import check_costs, check_sample_weights, class_factors
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem, certify, certify_sparse
 from maxmargin.problems.certificate import conjugate, of_samples, response
@@ -25,8 +24,8 @@ from maxmargin.solvers import StochasticSubgradientSolver
 from maxmargin.solvers.linear.linear_point import repair_sums
 
 
-def _can_stream(model: Any) -> bool:
-    """Whether the machine has a function for each class or output and nothing that needs all data at once, or raise."""
+def _supports_partial_fit(model: Any) -> bool:
+    """Return True, or raise if the parameters need all data at once."""
     needs = {"penalty": "l2", "multi_class": "ovr", "probability": False, "noise": False}
     there = {name: value for name, value in needs.items() if name in model.get_params(deep=False)}
     if any(getattr(model, name) != value for name, value in there.items()):
@@ -36,9 +35,9 @@ def _can_stream(model: Any) -> bool:
 
 
 class Streaming:
-    """What all linear machines share that learn from batches, and are judged on any data."""
+    """Mixin of the linear estimators with `partial_fit` and `certify`."""
 
-    def _begin_or_go_on(self: Any, problems: list[DualProblem], each: int = 1) -> None:
+    def _update(self: Any, problems: list[DualProblem], each: int = 1) -> None:
         """Take the steps of a batch, one problem for each function, and set weights and intercepts to the averages.
 
         A problem has `each` variables for each sample, all first ones, then all second ones; steps go by samples.
@@ -56,8 +55,8 @@ class Streaming:
         self._streams_ = streams
         self.__dict__.pop("_models_", None)  # of an earlier fit, with other weights
 
-    def _judge(self: Any, problems: list[DualProblem]) -> Certificate | list[Certificate]:
-        """Return what is proved about the weights of each function as a solution of its problem."""
+    def _certify(self: Any, problems: list[DualProblem]) -> Certificate | list[Certificate]:
+        """Return the certificate of the weights of each function as a solution of its problem."""
         scaling = self._check_intercept()
         coefficients = self.coef_.toarray() if sparse.issparse(self.coef_) else np.atleast_2d(self.coef_)
         found = []
@@ -70,7 +69,7 @@ class Streaming:
             if self.penalty == "l1":
                 proof = certify_sparse(problem, wanted, vector)
             else:
-                proof = certify(problem, _highest(problem, repair_sums(problem, wanted), rows.weights), vector)
+                proof = certify(problem, _rescaled(problem, repair_sums(problem, wanted), rows.weights), vector)
             if problem.groups:  # the model has an intercept of its own, which need not be the best
                 more = float(conjugate(problem, slack - intercept).sum() - conjugate(problem, proof.slack).sum())
                 primal = proof.primal + more
@@ -80,11 +79,11 @@ class Streaming:
 
 
 class StreamingClassifier(Streaming):
-    """What a linear classifier needs to learn from batches, and to be judged on any data."""
+    """Mixin of linear classifiers with `partial_fit` and `certify`."""
 
-    @available_if(_can_stream)  # type: ignore[untyped-decorator]  # scikit-learn has no type hints
+    @available_if(_supports_partial_fit)  # type: ignore[untyped-decorator]  # scikit-learn has no type hints
     def partial_fit(self: Any, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
-        """Take a step for each sample of a batch of a stream.
+        """Update the weights with one step for each sample of a batch.
 
         The objective is that of as many samples as the first batch has, ½‖w‖² + C Σ loss: for small batches choose a
         larger C than `fit` would need for all samples.
@@ -111,23 +110,23 @@ class StreamingClassifier(Streaming):
         labels = self._labels_of_stream(classes, begun)
         X, y = validate_data(self, X, y, reset=not begun, **self._table_format)
         weights = check_sample_weights(sample_weight, X)
-        self._begin_or_go_on(self._problems_of(X, _numbers(y, labels), weights, labels, cost))
+        self._update(self._problems_of(X, _numbers(y, labels), weights, labels, cost))
         self.classes_, self._sigmoids_ = labels, None
         return self
 
     def certify(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | list[Certificate]:
-        """Return what is proved about the weights as a machine for these samples: one certificate, or one per class.
+        """Return the certificate of the weights as a solution on these samples: one, or one per class.
 
-        The dual vector is the response of the samples to the weights; for weights far from the optimum the bound is
-        loose, and always true.
+        The dual vector is computed from the slacks at the weights; for weights far from the optimum the bound is
+        loose, but valid.
         """
         cost = self._check_parameters()
         if self.multi_class != "ovr":
-            raise ValueError("certify judges machines of one class against the rest: multi_class='ovr'")
+            raise ValueError("certify needs multi_class='ovr'")
         X, y = self._check_samples(X), column_or_1d(y)
         check_consistent_length(X, y)
         weights = check_sample_weights(sample_weight, X)
-        proofs: Certificate | list[Certificate] = self._judge(
+        proofs: Certificate | list[Certificate] = self._certify(
             self._problems_of(X, _numbers(y, self.classes_), weights, self.classes_, cost)
         )
         return proofs
@@ -163,11 +162,11 @@ class StreamingClassifier(Streaming):
 
 
 class StreamingRegressor(Streaming):
-    """What a linear regressor needs to learn from batches, and to be judged on any data."""
+    """Mixin of linear regressors with `partial_fit` and `certify`."""
 
-    @available_if(_can_stream)  # type: ignore[untyped-decorator]  # scikit-learn has no type hints
+    @available_if(_supports_partial_fit)  # type: ignore[untyped-decorator]  # scikit-learn has no type hints
     def partial_fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Take a step for each sample of a batch of a stream.
+        """Update the weights with one step for each sample of a batch.
 
         The objective is that of as many samples as the first batch has, ½‖w‖² + C Σ loss: for small batches choose a
         larger C than `fit` would need for all samples. An exact intercept counts from the mean of its targets.
@@ -193,7 +192,7 @@ class StreamingRegressor(Streaming):
         weights = check_sample_weights(sample_weight, X)
         columns = targets.reshape(len(targets), -1)
         centre = self._stream_centre_ if begun else np.average(columns, axis=0, weights=np.maximum(weights, 0.0))
-        self._begin_or_go_on(self._problems_of(X, columns - centre * self._exact_intercept, weights), each=2)
+        self._update(self._problems_of(X, columns - centre * self._exact_intercept, weights), each=2)
         self.intercept_ = self.intercept_ + centre * self._exact_intercept
         self._outputs_, self._stream_centre_ = outputs, centre
         self.coef_ = self.coef_.ravel() if outputs is None else self.coef_
@@ -201,10 +200,10 @@ class StreamingRegressor(Streaming):
         return self
 
     def certify(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | list[Certificate]:
-        """Return what is proved about the weights as a machine for these samples: one certificate, or one per output.
+        """Return the certificate of the weights as a solution on these samples: one, or one per output.
 
-        The dual vector is the response of the samples to the weights; for weights far from the optimum the bound is
-        loose, and always true.
+        The dual vector is computed from the slacks at the weights; for weights far from the optimum the bound is
+        loose, but valid.
         """
         self._check_parameters()
         check_is_fitted(self)
@@ -212,7 +211,7 @@ class StreamingRegressor(Streaming):
         if (None if targets.ndim == 1 else targets.shape[1]) != self._outputs_:
             raise ValueError("y must have as many columns as there are outputs")
         weights = check_sample_weights(sample_weight, X)
-        proofs: Certificate | list[Certificate] = self._judge(
+        proofs: Certificate | list[Certificate] = self._certify(
             self._problems_of(X, targets.reshape(len(targets), -1), weights)
         )
         return proofs
@@ -230,7 +229,7 @@ class StreamingRegressor(Streaming):
 
 
 def factors_of(number: int, numbers: Indices, factors: Floats, weights: Floats) -> Floats:
-    """Return the factor on C of each sample in the machine of a class against the rest, or in the only one of two."""
+    """Return the factor on C of each sample in the problem of a class against the rest, or the only one of two."""
     of_class = np.where(numbers == number, factors[number], 1.0) if len(factors) > 2 else factors[numbers]
     return np.asarray(weights * of_class)
 
@@ -243,10 +242,10 @@ def _numbers(y: Any, labels: Any) -> Indices:
     return np.asarray(np.searchsorted(labels, y), dtype=np.int64)
 
 
-def _highest(problem: DualProblem, dual: Floats, weights_of: Any) -> Floats:
-    """Return the part of a dual vector with the highest dual value; where all sums are 0 it is feasible too."""
+def _rescaled(problem: DualProblem, dual: Floats, weights_of: Any) -> Floats:
+    """Return the multiple t·dual, 0 ≤ t ≤ 1, with the highest dual value, if 0 is feasible."""
     if problem.total.any() or (problem.lower > 0).any() or (problem.upper < 0).any():
         return dual
     own = weights_of(dual)
-    bend = float(own @ own) + float((problem.ridge * dual) @ dual)
-    return dual * min(1.0, max(0.0, float(problem.linear @ dual) / bend)) if bend > 0 else dual
+    curvature = float(own @ own) + float((problem.ridge * dual) @ dual)
+    return dual * min(1.0, max(0.0, float(problem.linear @ dual) / curvature)) if curvature > 0 else dual

@@ -73,7 +73,7 @@ class MulticlassStrategy(Protocol):
 
     @property
     def each(self) -> str:
-        """What there is one problem for, in words."""
+        """The name of the unit that has one problem each, for messages."""
         ...
 
     @property

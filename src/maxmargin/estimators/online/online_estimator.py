@@ -16,7 +16,7 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.kernel.kernel_estimator import KernelEstimator
 from maxmargin.estimators.validation.callbacks import reporting
 from maxmargin.estimators.validation.parameters import check_choice, check_count, check_number
-from maxmargin.estimators.validation.samples import is_table
+from maxmargin.estimators.validation.training_data import is_table
 from maxmargin.kernels import Gaussian, Kernel, Points
 from maxmargin.kernels.points import rows_of
 from maxmargin.matrices import NON_FINITE_MESSAGE

@@ -14,8 +14,8 @@ from maxmargin._typing import Floats
 from maxmargin.estimators.calibration.novelty_detector import rounded
 from maxmargin.estimators.online.online_certificate import judge_memory
 from maxmargin.estimators.online.online_estimator import OnlineMachine
-from maxmargin.estimators.validation.parameters import check_flag, check_part
-from maxmargin.estimators.validation.weights import check_costs, check_sample_weights
+from maxmargin.estimators.validation.parameters import check_flag, check_fraction
+from maxmargin.estimators.validation.training_data import check_costs, check_sample_weights
 from maxmargin.kernels import Kernel
 from maxmargin.models import KernelExpansions
 from maxmargin.online import Novelty, OnlineLearner
@@ -254,7 +254,7 @@ class OnlineOneClassSVM(OutlierMixin, OnlineMachine):  # type: ignore[misc]  # s
     # What happens inside.
 
     def _check_batch(self, X: Any, sample_weight: Any, first: bool) -> tuple[Any, Floats]:
-        check_part("nu", self.nu)
+        check_fraction("nu", self.nu)
         check_flag("finishing", self.finishing)
         self._check_stream_parameters()
         self._check_table(X)

@@ -16,9 +16,13 @@ from maxmargin.estimators.online.batch_finish import finish
 from maxmargin.estimators.online.online_certificate import judge, judge_memory
 from maxmargin.estimators.online.online_estimator import OnlineMachine
 from maxmargin.estimators.online.stream_classes import StreamClasses
-from maxmargin.estimators.validation.labels import lone_class
 from maxmargin.estimators.validation.parameters import check_choice, check_flag, check_number
-from maxmargin.estimators.validation.weights import check_costs, check_sample_weights, class_factors
+from maxmargin.estimators.validation.training_data import (
+    check_costs,
+    check_sample_weights,
+    class_factors,
+    single_class_message,
+)
 from maxmargin.kernels import Kernel
 from maxmargin.models import OneVsOneVote, OneVsRestArgmax
 from maxmargin.online import OnlineLearner
@@ -183,7 +187,7 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
         rows = np.flatnonzero(weights > 0)
         labels = np.unique(y[rows])
         if len(labels) < 2:
-            raise ValueError(lone_class(labels.tolist()[0]))
+            raise ValueError(single_class_message(labels.tolist()[0]))
         kernel = self._make_stream_kernel(X, weights)
         classes, learner = StreamClasses(self.multi_class), self._begin(kernel, X, self.fit_intercept)
         classes.add(labels, learner)

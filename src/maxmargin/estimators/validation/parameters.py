@@ -1,4 +1,4 @@
-"""Checks of constructor parameters: one clear sentence each, raised in ``fit``."""
+"""Validation of constructor parameters, in ``fit``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def check_number(
         wanted += f" of at least {least:g}"
     good = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
     if good and isinstance(value, Integral) and abs(int(value)) >= 2**1023:
-        raise ValueError(f"{name} is too large a number")
+        raise ValueError(f"{name} overflows float64")
     good = good and (np.isfinite(float(value)) or (infinite and float(value) == np.inf))
     good = good and (least is None or float(value) >= least) and (above is None or float(value) > above)
     if not good:
@@ -27,12 +27,12 @@ def check_number(
     return float(value)
 
 
-def check_part(name: str, value: Any) -> float:
+def check_fraction(name: str, value: Any) -> float:
     """Return `value` as a float, or raise: it must be above 0 and at most 1."""
-    part = check_number(name, value, above=0)
-    if part > 1:
+    fraction = check_number(name, value, above=0)
+    if fraction > 1:
         raise ValueError(f"{name} must be a number above 0 and at most 1, not {value!r}")
-    return part
+    return fraction
 
 
 def check_count(name: str, value: Any, least: int) -> int:
