@@ -23,7 +23,7 @@ from maxmargin.kernels import Gaussian, Points
 from maxmargin.matrices import KernelMatrix
 from maxmargin.problems import certify
 from maxmargin.solvers import PairwiseSolver, StoppingRule
-from maxmargin.solvers.smo.working_set import SELECTION_RULES
+from maxmargin.solvers.smo.smo_state import SELECTION_RULES
 
 PAGE = Path(__file__).parents[1] / "docs" / "experiments" / "selection.md"
 

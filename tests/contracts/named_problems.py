@@ -242,6 +242,11 @@ def indefinite_sigmoid() -> DualProblem:
     return classification(*two_clouds(50, 2, 1.0), Sigmoid(0.8, -1.0), 1.0)
 
 
+def many_bounded() -> DualProblem:
+    """Takes several hundred pair steps, with shrinking: noise leaves most variables at a bound."""
+    return classification(*two_clouds(200, 3, 0.8), Gaussian(0.3), 3.0)
+
+
 def hard_to_finish() -> DualProblem:
     """Takes any solver more than a moment."""
     return classification(*two_clouds(400, 2, 0.5), Gaussian(2.0), 1e5)

@@ -2,19 +2,48 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from contracts.named_problems import CONVEX, hard_to_finish, indefinite_sigmoid, overlapping
+from contracts.named_problems import CONVEX, hard_to_finish, indefinite_sigmoid, many_bounded, overlapping
 from maxmargin.problems import Status, certify
-from maxmargin.solvers import StoppingRule
+from maxmargin.solvers import StoppingRule, Trace, monitor
 from reference.quadratic_program import solve_quadratic_program
+
+#: Observers and limits that do not stop a solver: changes of its stopping rule, and its callback.
+OBSERVERS = {
+    "callback": ({}, lambda: lambda progress: False),
+    "trace": ({}, Trace),
+    "trace of every step": ({}, lambda: Trace(steps=1, points=True)),
+    "max_seconds": ({"max_seconds": 1e6}, lambda: None),
+    "max_iterations": ({"max_iterations": 10**9}, lambda: None),
+    "gap": ({"gap": 1e-300}, lambda: None),
+    "all": ({"max_seconds": 1e6, "max_iterations": 10**9, "gap": 1e-300}, lambda: Trace(callback=lambda p: None)),
+}
+
+
+def assert_same_solution(found, expected, same_iterations=True):
+    """Assert that two solutions agree bit for bit, in all but what they cost."""
+    assert found.status is expected.status
+    assert found.counters.iterations == expected.counters.iterations or not same_iterations
+    np.testing.assert_array_equal(found.dual, expected.dual)
+    np.testing.assert_array_equal(found.gradient, expected.gradient)
+    np.testing.assert_array_equal(found.weights, expected.weights)
+
+
+def least_gap(solution):
+    """Return the least gap on the way, as a `Trace` has recorded it, without that of an exact finish."""
+    return min(entry.gap for entry in solution.trace if entry.gap > 1e-9 * abs(entry.dual))
 
 
 class SolverContract:
     """A test class for a new solver: subclass it and define `make(stopping)`."""
 
     gradient_accuracy = 1e-9
+    gap_is_free = True  #: Whether a tolerance on the gap that is not met leaves the number of iterations unchanged.
+    loose_gap = 5.0  #: A gap of the problem `overlapping` that is reached before the end.
 
     def make(self, stopping: StoppingRule):
         raise NotImplementedError("a subclass provides the solver")
@@ -78,9 +107,9 @@ class SolverContract:
     def test_gap_is_a_stopping_criterion(self):
         problem = overlapping()
         full = self.make(StoppingRule(violation=1e-10)).solve(problem)
-        solution = self.make(StoppingRule(violation=1e-10, gap=5.0)).solve(problem)
+        solution = self.make(StoppingRule(violation=1e-10, gap=self.loose_gap)).solve(problem)
         assert solution.status is Status.CONVERGED
-        assert certify(problem, solution.dual).gap <= 5.0
+        assert certify(problem, solution.dual).gap <= self.loose_gap
         assert solution.counters.iterations < full.counters.iterations
 
     def test_callback_sees_progress_and_can_stop(self):
@@ -101,3 +130,22 @@ class SolverContract:
         first, second = (self.make(StoppingRule()).solve(problem) for _ in range(2))
         np.testing.assert_array_equal(first.dual, second.dual)
         assert first.counters.iterations == second.counters.iterations
+
+    @pytest.mark.parametrize("observer", OBSERVERS)
+    def test_observers_and_limits_that_are_not_reached_change_nothing(self, observer, monkeypatch):
+        problem, rule = overlapping(), StoppingRule(violation=1e-4)
+        expected = self.make(rule).solve(problem)
+        changes, callback = OBSERVERS[observer]
+        monkeypatch.setattr(monitor, "REPORT_INTERVAL", 0.0)  # a report at every opportunity
+        found = self.make(replace(rule, **changes)).solve(problem, callback=callback())
+        assert_same_solution(found, expected, self.gap_is_free or "gap" not in changes)
+
+    def test_trace_clock_and_a_gap_that_is_not_reached_change_nothing(self, monkeypatch):
+        problem, rule = many_bounded(), StoppingRule(violation=1e-2)
+        expected = self.make(rule).solve(problem)
+        traced = self.make(rule).solve(problem, callback=Trace(steps=1))
+        assert_same_solution(traced, expected)
+        monkeypatch.setattr(monitor, "TIME_SLICE", 0.0)  # native loops return as often as they can
+        gap = 0.5 * least_gap(traced) if self.gap_is_free else 1e-300
+        limited = self.make(replace(rule, gap=gap)).solve(problem)
+        assert_same_solution(limited, expected, self.gap_is_free)

@@ -13,7 +13,7 @@ def problem(**changes):
 
 def test_defaults_are_one_group_and_no_ridge():
     p = problem()
-    assert (p.size, p.groups, p.singles, p.bounded) == (4, 1, 0, True)
+    assert (p.size, p.groups, p.ungrouped, p.bounded) == (4, 1, 0, True)
     np.testing.assert_array_equal(p.ridge, np.zeros(4))
     np.testing.assert_array_equal(p.curvature, np.ones(4))
     np.testing.assert_array_equal(p.gradient(np.full(4, 0.25)), np.full(4, 0.75))

@@ -14,7 +14,7 @@ def solve_quadratic_program(problem: DualProblem) -> tuple[float, np.ndarray]:
     n = problem.size
     everything = np.arange(n)
     M = problem.matrix.block(everything, everything)
-    if problem.groups == 1 and problem.singles == 0 and problem.total[0] == 0:
+    if problem.groups == 1 and problem.ungrouped == 0 and problem.total[0] == 0:
         # With Σ b = 0, centred data give the same value and a far better conditioned matrix.
         M = M - M.mean(axis=0) - M.mean(axis=1)[:, None] + M.mean()
     M = M + np.diag(problem.ridge)

@@ -10,7 +10,7 @@ import numpy as np
 from maxmargin._typing import Floats, Indices
 from maxmargin.backends.host_subproblem import HostSubproblem
 from maxmargin.backends.interface import BlockTuning, RunningTotals
-from maxmargin.backends.optimality import known_gap, squared_radius
+from maxmargin.backends.optimality import known_gap
 from maxmargin.backends.selection import select_working_set
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.numerics import inner
@@ -55,7 +55,7 @@ class HostState(ABC):
 
     def __init__(self, problem: DualProblem, threads: int) -> None:
         self.problem, self.threads, self.active = problem, threads, problem.size
-        self.bounded, self.has_limit = problem.bounded, problem.has_limit
+        self.bounded = problem.bounded
         self.groups, self.group = problem.groups, problem.group
         self.linear, self.lower, self.upper = problem.linear, problem.lower, problem.upper
         self.curvature, self.ridge = problem.curvature, problem.ridge
@@ -66,7 +66,6 @@ class HostState(ABC):
         self.open_subproblems: list[HostSubproblem] = []
         self._everything = np.arange(self.active)
         self._up, self._down = np.empty(0), np.empty(0)
-        self._radius: float | None = None
         self._largest_error = 0.0
         self._current = np.zeros(self.active), problem.linear.copy()
 
@@ -250,12 +249,6 @@ class HostState(ABC):
         growing = (dual < self.upper[variables]) & (gradient + error >= extremes.smallest[group])
         falling = (dual > self.lower[variables]) & (gradient - error <= extremes.largest[group])
         return np.asarray(growing | falling)
-
-    def radius(self) -> float:
-        """Return the squared radius of the data in feature space."""
-        if self._radius is None:
-            self._radius = squared_radius(self.problem)
-        return self._radius
 
     # ---- the current point -----------------------------------------------------------------------------------------
 

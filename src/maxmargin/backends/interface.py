@@ -189,15 +189,6 @@ class BlockState(Protocol[S]):
         """Recompute all gradients and the dual objective in double precision."""
         ...
 
-    def radius(self) -> float:
-        """Return the squared radius of the data in feature space."""
-        ...
-
-    @property
-    def has_limit(self) -> bool:
-        """Whether bounds or ridge keep every variable from growing without limit."""
-        ...
-
     @property
     def dual_value(self) -> float:
         """The dual objective."""

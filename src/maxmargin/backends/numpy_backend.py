@@ -78,7 +78,8 @@ class NumpySubproblem(HostSubproblem):
     """A working set with the square block of single-precision values between its variables."""
 
     def pair_steps(self, tolerance: float, max_steps: int, max_seconds: float) -> StopReason:
-        deadline, last = time.perf_counter() + max_seconds, self.totals.iterations + max_steps
+        first = self.totals.iterations
+        deadline, last = time.perf_counter() + max_seconds, first + max_steps
         while True:
             up, down = _kkt_violations(self)
             self.violation = max(float(up.max()), float(down.max()))
@@ -86,7 +87,7 @@ class NumpySubproblem(HostSubproblem):
                 raise ValueError(NON_FINITE_MESSAGE)
             if not self.violation > tolerance:
                 return StopReason.OPTIMAL
-            if self.totals.iterations >= last or time.perf_counter() > deadline:
+            if self.totals.iterations >= last or (self.totals.iterations > first and time.perf_counter() > deadline):
                 return StopReason.PAUSED
             i, j = self._second_order_pair(up, down)
             if i is None and j is None:

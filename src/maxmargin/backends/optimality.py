@@ -69,15 +69,6 @@ def known_violation(problem: DualProblem, dual: Floats, gradient: Floats) -> flo
         return violation_of(gradient_extremes(problem, dual, gradient), gradient)
 
 
-def squared_radius(problem: DualProblem) -> float:
-    """Return the squared radius of the data in feature space: from one sample, or without a group from the origin."""
-    spread = problem.curvature
-    if problem.groups == 1 and problem.singles == 0:
-        spread = spread - 2.0 * problem.matrix.block(np.arange(1), np.arange(problem.size))[0]
-        spread = spread - spread[0]
-    return float(spread.max())
-
-
 def _criterion(state: BoxedVariables) -> tuple[_native.BoxProblem, Floats, Floats]:
     """Return the arguments of the native optimality criterion."""
     part = slice(0, state.active)

@@ -219,7 +219,7 @@ def _offsets_of_least_loss(problem: DualProblem, gradient: Floats) -> Floats:
 
 def of_samples(problem: DualProblem, per_group: Floats) -> Floats:
     """Return the value of each variable's group, 0 for a variable in no group."""
-    if problem.singles == 0:
+    if problem.ungrouped == 0:
         return per_group[problem.group]
     if not len(per_group):
         return np.zeros(problem.size)

@@ -89,7 +89,7 @@ class DualProblem:
         return len(self.total)
 
     @cached_property
-    def singles(self) -> int:
+    def ungrouped(self) -> int:
         """The number of variables in no group."""
         return int((self.group < 0).sum())
 
@@ -104,8 +104,8 @@ class DualProblem:
         return bool((self.ridge > 0).all())
 
     @cached_property
-    def has_limit(self) -> bool:
-        """Whether no variable can grow for ever: each has finite bounds, or a ridge that holds it back."""
+    def coercive(self) -> bool:
+        """Whether the maximum is finite for any matrix: each variable has finite bounds or a ridge."""
         held = (np.isfinite(self.lower) & np.isfinite(self.upper)) | (self.ridge > 0)
         return self.bounded or bool(held.all())
 
@@ -146,9 +146,9 @@ class DualProblem:
         """Return the sum of `values` over each group."""
         if not self.groups:
             return np.empty(0)
-        if self.singles == 0 and self.groups == 1:  # the common case, several times faster
+        if self.ungrouped == 0 and self.groups == 1:  # the common case, several times faster
             return np.array([values.sum()], dtype=np.float64)
-        if self.singles == 0:
+        if self.ungrouped == 0:
             return _sums(self.group, values, self.groups)
         grouped = self.group >= 0
         return _sums(self.group[grouped], values[grouped], self.groups)

@@ -37,7 +37,7 @@ def gradient_extremes(problem: DualProblem, dual: Floats, gradient: Floats) -> G
     """Return the extremes of the gradient over the variables that can increase and over those that can decrease."""
     can_increase, can_decrease = dual < problem.upper, dual > problem.lower
     largest, smallest = np.full(problem.groups + 1, -np.inf), np.full(problem.groups + 1, np.inf)
-    if problem.groups == 1 and problem.singles == 0:  # the common case, several times faster
+    if problem.groups == 1 and problem.ungrouped == 0:  # the common case, several times faster
         largest[0] = np.where(can_increase, gradient, -np.inf).max(initial=-np.inf)
         smallest[0] = np.where(can_decrease, gradient, np.inf).min(initial=np.inf)
     else:

@@ -23,7 +23,7 @@ def offsets_of_least_loss(problem: DualProblem, slack: Floats, near: Floats | No
     """Return the best ρ of each group for the slacks that samples have without one; `near` is where it may be."""
     offsets = np.zeros(problem.groups)
     for g in range(problem.groups):
-        members = slice(None) if problem.groups == 1 and not problem.singles else problem.group == g
+        members = slice(None) if problem.groups == 1 and not problem.ungrouped else problem.group == g
         guess = float(near[g]) if near is not None else 0.0
         offsets[g] = _zero_of_slope(
             np.ascontiguousarray(slack[members]),

@@ -1,6 +1,6 @@
-"""A feasible dual vector with its gradient, and what the functions of the certificate say about it.
+"""A dual vector with its gradient: dual value, violation, duality gap, and the progress report that follows from them.
 
-Solvers that hold the whole gradient between two rounds judge their point by it: whether to stop, and what to report.
+The formulas are those of the certificate (`maxmargin.problems.certificate`), applied to the gradient that a solver has.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.numerics import inner
 from maxmargin.problems import DualProblem, Progress
 from maxmargin.solvers.monitor import Monitor
-from maxmargin.solvers.progress_snapshot import standing
 from maxmargin.solvers.stopping import StoppingRule
 
 
 @dataclass(frozen=True)
 class DualPoint:
-    """Dual vector and gradient of a problem."""
+    """A feasible dual vector and its gradient."""
 
     problem: DualProblem
     dual: Floats
@@ -30,7 +29,7 @@ class DualPoint:
 
     @classmethod
     def of(cls, problem: DualProblem, dual: Floats) -> DualPoint:
-        """Return the point of a feasible dual vector, its gradient computed afresh."""
+        """Return the point of a feasible dual vector, with its gradient computed from the matrix."""
         gradient = problem.gradient(dual) if dual.any() else problem.linear.copy()
         if not np.isfinite(gradient).all():
             raise ValueError(NON_FINITE_MESSAGE)
@@ -52,13 +51,39 @@ class DualPoint:
         return known_gap(self.problem, self.dual, self.gradient)
 
     def meets(self, rule: StoppingRule) -> bool:
-        """Whether the point is good enough."""
-        if self.violation <= rule.violation:
-            return True
+        """Return whether the violation or the gap is within the tolerance of the rule."""
+        return self.violation <= rule.violation or self.meets_gap(rule)
+
+    def meets_gap(self, rule: StoppingRule) -> bool:
+        """Return whether the rule has a tolerance on the gap and the gap is within it."""
         asked = rule.gap is not None or rule.relative_gap is not None
         return asked and rule.accepts_gap(self.value + self.gap, self.value)
 
     def progress(self, monitor: Monitor, iterations: int, evaluations: int, active: int | None = None) -> Progress:
-        """Return what a callback is told."""
+        """Return the progress report of this point."""
         point = self.dual, self.gradient
-        return standing(self.problem, point, self.value, monitor, iterations, evaluations, active)
+        return progress_snapshot(self.problem, point, self.value, monitor, iterations, evaluations, active)
+
+
+def progress_snapshot(
+    problem: DualProblem,
+    point: tuple[Floats, Floats],
+    value: float,
+    monitor: Monitor,
+    iterations: int,
+    evaluations: int,
+    active: int | None = None,
+) -> Progress:
+    """Return the progress report of a point, dual and gradient, of a known dual value."""
+    dual, gradient = point
+    return Progress(
+        iteration=iterations,
+        violation=known_violation(problem, dual, gradient),
+        primal=value + known_gap(problem, dual, gradient),
+        dual=value,
+        active=problem.size if active is None else active,
+        seconds=monitor.seconds,
+        kernel_evaluations=evaluations,
+        support_vectors=int(np.count_nonzero(dual)),
+        point=monitor.copy_for_trace(dual),
+    )

@@ -69,7 +69,7 @@ class Monitor:
 
     rule: StoppingRule
     callback: Callback | None = None
-    report_every: float = REPORT_INTERVAL
+    report_every: float = field(default_factory=lambda: REPORT_INTERVAL)
     started: float = field(default_factory=time.perf_counter)
     _next_report: float = 0.0
     _next_entry: int = 0

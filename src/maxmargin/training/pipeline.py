@@ -167,7 +167,7 @@ def train(
     audited = getattr(solver, "audited", False)
     verifier = KernelVerifier(problem, samples, formulation, solver.stopping, audited, max_work)
     spent = Counters()
-    if start is None and not problem.has_limit and problem.groups == 1 and hasattr(formulation, "pose_hulls"):
+    if start is None and not problem.coercive and problem.groups == 1 and hasattr(formulation, "pose_hulls"):
 
         def solve(posed: DualProblem, rule: StoppingRule, from_: Floats | None) -> Solution:
             nonlocal spent

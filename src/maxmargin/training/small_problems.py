@@ -22,8 +22,8 @@ from maxmargin.kernels import Kernel, Points
 from maxmargin.matrices import FullKernelMatrix, KernelMatrix, SymmetricMatrix
 from maxmargin.problems import DualProblem, Status
 from maxmargin.problems.gradient_extremes import offset_between
+from maxmargin.solvers.dual_point import progress_snapshot
 from maxmargin.solvers.monitor import Monitor
-from maxmargin.solvers.progress_snapshot import standing
 from maxmargin.solvers.smo.small_problem_batch import MAX_STEPS, BatchSolution, SmallProblemBatch
 from maxmargin.training.pipeline import Session, Solver, solve_and_verify
 from maxmargin.training.trained_model import TrainedModel
@@ -162,9 +162,11 @@ class SmallProblemTraining:
                 assert solution.gradient is not None
                 value = 0.5 * float(solution.dual @ (problem.linear + solution.gradient))
                 origin = np.zeros(problem.size), problem.linear
-                monitor.report_start(partial(standing, problem, origin, 0.0, monitor, 0, 0, problem.size))
+                monitor.report_start(partial(progress_snapshot, problem, origin, 0.0, monitor, 0, 0, problem.size))
                 point, cost = (solution.dual, solution.gradient), (counters.iterations, counters.kernel_evaluations)
-                monitor.report(partial(standing, problem, point, value, monitor, *cost, problem.size), now=True)
+                monitor.report(
+                    partial(progress_snapshot, problem, point, value, monitor, *cost, problem.size), now=True
+                )
                 shared.count_finished()
             return shared.stopped.is_set()
 

@@ -10,8 +10,8 @@ from maxmargin.feature_maps import PolynomialMap
 from maxmargin.kernels import Linear
 from maxmargin.problems import Status, certify
 from maxmargin.solvers import PrimalQuadraticProgramSolver, QuadraticProgramSolver, StoppingRule
-from maxmargin.solvers.qp.backends import BACKENDS, Demand
 from maxmargin.solvers.qp.primal_quadratic_program import pose_primal
+from maxmargin.solvers.qp.qp_backends import BACKENDS, BackendOptions
 
 
 class PrimalContract(LinearSolverContract):
@@ -53,7 +53,7 @@ def test_weights_of_the_program_are_those_of_its_multipliers(name):
     problem = LINEAR[name]()
     rows = problem.matrix.features()
     posed = pose_primal(problem, rows, 10**6)
-    answer = BACKENDS["clarabel"](posed.program, Demand())
+    answer = BACKENDS["clarabel"](posed.program, BackendOptions())
     width = float((problem.upper - problem.lower).max())
     unit = width if width < 1 else 1.0
     weights = unit * answer.point[: rows.width]

@@ -9,8 +9,7 @@ from maxmargin.kernels import Gaussian, Linear, Polynomial
 from maxmargin.problems import Status, certify, feasible_start
 from maxmargin.solvers import PairwiseSolver, StoppingRule
 from maxmargin.solvers.smo.exact_finish import accelerate
-from maxmargin.solvers.smo.working_set import SELECTION_RULES
-from maxmargin.solvers.smo.working_state import WorkingState
+from maxmargin.solvers.smo.smo_state import SELECTION_RULES, SmoState
 from reference.quadratic_program import solve_quadratic_program
 
 
@@ -85,7 +84,7 @@ def test_the_box_leaves_few_free_and_their_equations_solved(rank, group, size):
 def test_acceleration_keeps_everything_true_and_the_dual_rising(make, keep_bounded_part):
     problem = make()
     start = PairwiseSolver(stopping=StoppingRule(max_iterations=30), finish_below=0).solve(problem).dual
-    state = WorkingState(problem, start, 10**7, keep_bounded_part)
+    state = SmoState(problem, start, 10**7, keep_bounded_part)
     before = certify(problem, start)
     accelerate(state, 256)
     dual, gradient = state.point()
@@ -95,7 +94,7 @@ def test_acceleration_keeps_everything_true_and_the_dual_rising(make, keep_bound
     np.testing.assert_allclose(gradient, problem.gradient(dual), atol=1e-10)
     assert state.dual_value == pytest.approx(after.dual, rel=1e-9)
     if keep_bounded_part:
-        np.testing.assert_allclose(state.bounded_part, problem.matrix.matvec(state.resting()), atol=1e-10)
+        np.testing.assert_allclose(state.bounded_part, problem.matrix.matvec(state.at_bounds()), atol=1e-10)
 
 
 @pytest.mark.parametrize("scale", [1e2, 1e4])
@@ -122,7 +121,7 @@ def test_large_costs_take_fewer_steps_with_the_equations():
 
 def test_few_free_variables_are_the_condition():
     problem = classification(*two_clouds(60, 2, 0.5), Linear(), 10.0)
-    state = WorkingState(problem, feasible_start(problem), 10**7, keep_bounded_part=False)
+    state = SmoState(problem, feasible_start(problem), 10**7, keep_bounded_part=False)
     accelerate(state, 256)  # nothing is free yet
     assert not state.dual.any()
 

@@ -11,8 +11,7 @@ from maxmargin.kernels import FunctionKernel, Gaussian, Linear, Points
 from maxmargin.matrices import CachedMatrix, KernelMatrix
 from maxmargin.problems import DualProblem, Status, certify, feasible_start
 from maxmargin.solvers import PairwiseSolver, StoppingRule, Trace
-from maxmargin.solvers.smo.working_set import SELECTION_RULES
-from maxmargin.solvers.smo.working_state import WorkingState
+from maxmargin.solvers.smo.smo_state import SELECTION_RULES, SmoState
 from reference import pairwise as reference
 
 
@@ -53,7 +52,7 @@ class TestWithoutExactFinish(SolverContract):
 
 def path_of(problem, selection, steps):
     """The pairs that the native loop moves, one step at a time."""
-    state = WorkingState(problem, feasible_start(problem), 10**8, keep_bounded_part=False)
+    state = SmoState(problem, feasible_start(problem), 10**8, keep_bounded_part=False)
     path = []
     while len(path) < steps:
         before = state.dual.copy()

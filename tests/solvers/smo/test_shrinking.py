@@ -1,4 +1,4 @@
-"""Shrinking of the pairwise solver, and the reconsideration of shrunk variables near the end."""
+"""Shrinking of the pairwise solver, and the check of all variables near the end."""
 
 import numpy as np
 import pytest
@@ -8,10 +8,7 @@ from maxmargin.backends.optimality import can_be_selected
 from maxmargin.kernels import Gaussian
 from maxmargin.problems import certify
 from maxmargin.solvers import PairwiseSolver, StoppingRule
-from maxmargin.solvers.smo import pairwise
-from maxmargin.solvers.smo.shrinking import reconsider, shrink, unshrink
-from maxmargin.solvers.smo.working_set import SELECTION_RULES
-from maxmargin.solvers.smo.working_state import WorkingState
+from maxmargin.solvers.smo.smo_state import SELECTION_RULES, SmoState
 
 
 def problem_with_bounded_variables(size=200):
@@ -21,10 +18,10 @@ def problem_with_bounded_variables(size=200):
 def advanced_state(steps=60):
     """Return a state after some pair steps, with the variables shrunk that cannot be selected."""
     problem = problem_with_bounded_variables()
-    state = WorkingState(problem, np.zeros(problem.size), 2**20, keep_bounded_part=True)
+    state = SmoState(problem, np.zeros(problem.size), 2**20, keep_bounded_part=True)
     while state.iterations < steps:
         state.steps(SELECTION_RULES["second_order"], 1e-3, steps - state.iterations, 10.0)
-    shrink(state)
+    state.shrink()
     assert 0 < state.active < state.size
     return problem, state
 
@@ -33,17 +30,17 @@ def test_shrinking_leaves_out_what_cannot_be_selected():
     _, state = advanced_state()
     assert can_be_selected(state).all()
     before = state.active
-    unshrink(state)
+    state.unshrink()
     assert can_be_selected(state).sum() == before
 
 
-class TestReconsider:
+class TestReshrink:
     def test_brings_back_wrongly_shrunk_variables(self):
         problem, state = advanced_state()
         wrong = state.order[0]
         state.reorder(np.roll(np.arange(state.active), -1), state.active - 1)  # the first is now behind the active ones
         assert wrong not in state.order[: state.active]
-        reconsider(state)
+        state.reshrink()
         assert wrong in state.order[: state.active]
         everything = np.empty(state.size)
         everything[state.order] = state.gradient
@@ -53,10 +50,10 @@ class TestReconsider:
         _, state = advanced_state()
         state.steps(SELECTION_RULES["second_order"], 1e-3, 40, 10.0)  # others have reached a bound meanwhile
         active = state.active
-        reconsider(state)
+        state.reshrink()
         assert 0 < state.active < active
         kept = state.active
-        unshrink(state)
+        state.unshrink()
         keep = can_be_selected(state)
         assert keep[:kept].all()
         assert not keep[kept:].any()
@@ -64,14 +61,14 @@ class TestReconsider:
     def test_keeps_the_order_of_what_was_active(self):
         _, state = advanced_state()
         before = list(state.order)
-        reconsider(state)
+        state.reshrink()
         positions = [before.index(variable) for variable in state.order[: state.active]]
         assert positions == sorted(positions)
 
     @pytest.mark.parametrize("shrinking", [True, False])
     def test_is_called_once_near_the_end(self, shrinking, monkeypatch):
-        violations, real = [], pairwise.reconsider
-        monkeypatch.setattr(pairwise, "reconsider", lambda state: violations.append(state.violation) or real(state))
+        violations, real = [], SmoState.reshrink
+        monkeypatch.setattr(SmoState, "reshrink", lambda state: violations.append(state.violation) or real(state))
         problem = classification(*two_clouds(400, 2, 0.5), Gaussian(2.0), 100.0)
         rule = StoppingRule(violation=1e-4)
         solution = PairwiseSolver(shrinking=shrinking, finish_below=0, stopping=rule).solve(problem)

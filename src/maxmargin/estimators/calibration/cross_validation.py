@@ -172,7 +172,7 @@ class CrossValidation:
     def _solve_at_once(self, parts: list[DualProblem], matrix: SymmetricMatrix) -> list[Solution | None]:
         """Solve folds on a precomputed matrix in one native call; None for those that it leaves unfinished."""
         values = matrix.in_memory() if isinstance(matrix, PrecomputedMatrix) else None
-        if values is None or parts[0].groups > 1 or not parts[0].has_limit:
+        if values is None or parts[0].groups > 1 or not parts[0].coercive:
             return [None] * len(parts)
         linear, lower, upper, ridge = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("linear", "lower", "upper", "ridge")
@@ -337,7 +337,7 @@ def hold_out(problem: DualProblem, held: np.ndarray, largest: float) -> DualProb
     bounds become `largest`.
     """
     lower, upper = np.where(held, 0.0, problem.lower), np.where(held, 0.0, problem.upper)
-    if not problem.has_limit:
+    if not problem.coercive:
         lower, upper = np.maximum(lower, -largest), np.minimum(upper, largest)
     total = problem.total
     if total.any():

@@ -18,7 +18,7 @@ from maxmargin.models import ComputedKernelBlocks, KernelBlocks, PrecomputedKern
 from maxmargin.models.kernel_blocks import MIN_VALUES_FOR_THREADS
 from maxmargin.resources import thread_count
 from maxmargin.solvers import Callback, StoppingRule
-from maxmargin.solvers.smo.working_set import selection_code
+from maxmargin.solvers.smo.smo_state import selection_code
 from maxmargin.training import Session, Solver
 from maxmargin.training.fit_context import FitContext, SolverOptions
 

@@ -38,12 +38,12 @@ from maxmargin.solvers.block.nested_start import (
     nested_samples,
     pose_sample,
 )
+from maxmargin.solvers.dual_point import progress_snapshot
 from maxmargin.solvers.monitor import Monitor, SharedCallback, SolverStoppedError
-from maxmargin.solvers.progress_snapshot import standing
-from maxmargin.solvers.smo.hard_margin import grows_without_limit
 from maxmargin.solvers.smo.pairwise import PairwiseSolver
 from maxmargin.solvers.stall_detector import StallDetector
 from maxmargin.solvers.stopping import Callback, StoppingRule
+from maxmargin.solvers.unbounded_dual import UnboundedDualTest
 
 # No data set is recorded for the thresholds here and in the backends; `benchmarks.regression` counts steps, kernel
 # values and rounds with them, and `benchmarks.peers` times them.
@@ -63,8 +63,8 @@ GROWTH_FRACTION = 0.5
 #: A subproblem is solved until its violation is this fraction of the violation among all variables.
 SUBPROBLEM_TOLERANCE = 0.1
 
-#: Where a duality gap ends the solve, checks are so many times as frequent.
-CHECKS_FOR_GAP = 20
+#: Pair steps between two evaluations of the gap, if the stopping rule has a tolerance on it.
+STEPS_PER_GAP_CHECK = 25
 
 #: The violation at which the solution of a sample is good enough to start from, and the most pair steps, per variable,
 #: that it may take: where it takes more, the cost is so large that a wrong bound is far away from the right one.
@@ -219,14 +219,15 @@ class _BlockRun:
         self.state, self.monitor, self.rule = state, monitor, solver.stopping
         self.count = state.problem.size
         self.tolerance = (1.0 - TOLERANCE_RESERVE) * solver.stopping.violation
-        self.shrinking = solver.shrinking and state.has_limit
+        self.shrinking = solver.shrinking and state.problem.coercive
         tuning = state.tuning
-        self.steps_per_check = tuning.steps_per_check // (1 if self.rule.gap is None else CHECKS_FOR_GAP)
+        self.steps_per_check = tuning.steps_per_check
         whole = tuning.solve_whole and solver.working_set >= MIN_WORKING_SET_FOR_WHOLE
         self.max_size = self.count if whole else min(solver.working_set, self.count)
         self.size = tuning.first_size
         self.use_stored_rows = tuning.stored_rows > 2 * self.max_size
         self._last_error = np.inf
+        self._gap_reached, self._next_gap_check, self._failed_gap_checks = False, 0, 0
         self._credit, self._rank = 0.0, float(INITIAL_RANK)  # operations of pair steps since the last free equations
 
     def solve(self) -> Status:
@@ -239,7 +240,7 @@ class _BlockRun:
 
     def _iterate(self) -> None:
         state = self.state
-        stall = _stall_detector(self.count)
+        stall, is_unbounded = _stall_detector(self.count), UnboundedDualTest(state.problem)
         while True:
             violation = state.find_violation()
             if violation <= self.tolerance:
@@ -247,14 +248,15 @@ class _BlockRun:
                     return
                 continue
             self._check_limits()
-            if self._gap_reached():
+            if self.rule.gap is not None and state.gap() <= self.rule.gap:
                 return
+            self._gap_reached = False
             self._check_progress(stall, violation)
             self._round()
             self._report()
-            if grows_without_limit(state):
+            if is_unbounded(state.dual, state.gradient):
                 state.refresh_all()  # it may be an error of single precision
-                if grows_without_limit(state):
+                if is_unbounded(state.dual, state.gradient):
                     raise SolverStoppedError(Status.UNBOUNDED)
 
     def _round(self) -> None:
@@ -290,22 +292,28 @@ class _BlockRun:
         state, totals = self.state, self.state.totals
         stall = _stall_detector(subproblem.active)
         most = np.inf
-        if not state.has_limit:
+        if not state.problem.coercive:
             most = totals.iterations + MAX_UNBOUNDED_STEPS_PER_VARIABLE * subproblem.active
         due = totals.iterations + self.steps_per_check
         while True:
             self._check_limits()
-            # The clock may return early, so that Ctrl-C is handled; all decisions depend on the count of steps alone.
-            reason = subproblem.pair_steps(target, self._steps(due - totals.iterations), self.monitor.time_slice())
-            if reason is not StopReason.PAUSED or totals.iterations >= most:
+            # The loop returns early for the clock, observers and the gap. All decisions depend on the count of steps
+            # alone; when it is reached, a call without steps brings the violation up to date.
+            left = due - totals.iterations
+            reason = subproblem.pair_steps(target, self._steps(left), self.monitor.time_slice())
+            if reason is not StopReason.PAUSED:
                 return reason
             self._report()
-            if totals.iterations < due:
+            if self._check_gap():
+                return reason
+            if left:
                 continue
+            if totals.iterations >= most:
+                return reason
             self._check_progress(stall, subproblem.violation)
-            if self._gap_reached():
-                return reason  # that of the subproblem alone; `_iterate` checks all variables
             self._shrink(subproblem, target)
+            if self._gap_reached:
+                return reason
             self._solve_free_equations(subproblem, self.steps_per_check * subproblem.active)
             due = totals.iterations + self.steps_per_check
 
@@ -344,8 +352,22 @@ class _BlockRun:
         if stall.stalled(violation, totals.iterations + STEPS_PER_ROUND * totals.rounds):
             raise SolverStoppedError(Status.PRECISION)
 
-    def _gap_reached(self) -> bool:
-        return self.rule.gap is not None and self.state.gap() <= self.rule.gap
+    def _check_gap(self) -> bool:
+        """Return whether the gap of all variables is within its tolerance, if their gradients are known in a round.
+
+        The gap is that of a copy of the point; after a failure it is evaluated at ever larger intervals.
+        """
+        gap, state, iterations = self.rule.gap, self.state, self.state.totals.iterations
+        if gap is None or not state.has_full_gradient or iterations < self._next_gap_check:
+            return False
+        self._next_gap_check = iterations + STEPS_PER_GAP_CHECK
+        if state.gap() > gap:  # that of the innermost subproblem, a lower bound
+            return False
+        self._gap_reached = known_gap(state.problem, *state.full_point()) <= gap
+        if not self._gap_reached:
+            self._failed_gap_checks += 1
+            self._next_gap_check = iterations + STEPS_PER_GAP_CHECK * 2**self._failed_gap_checks
+        return self._gap_reached
 
     def _check_limits(self) -> None:
         if (status := self.monitor.limit_reached(self.state.totals.iterations)) is not None:
@@ -357,7 +379,10 @@ class _BlockRun:
             raise SolverStoppedError(Status.STOPPED)
 
     def _steps(self, wanted: int) -> int:
-        return self.monitor.next_steps(self.state.totals.iterations, wanted)
+        iterations = self.state.totals.iterations
+        if self.rule.gap is not None and self.state.has_full_gradient:
+            wanted = min(wanted, max(1, self._next_gap_check - iterations))
+        return self.monitor.next_steps(iterations, wanted)
 
 
 def _stall_detector(size: int) -> StallDetector:
@@ -371,7 +396,7 @@ def _progress(state: BlockState[Any], monitor: Monitor) -> Progress:
     before the round, whose primal value bounds the optimum all the same.
     """
     problem, full = state.problem, state.has_full_gradient
-    progress = standing(
+    progress = progress_snapshot(
         problem,
         state.full_point() if full and monitor.traced else state.point(),
         state.dual_value,

@@ -11,16 +11,16 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.backends.optimality import known_gap, known_violation, squared_radius
+from maxmargin.backends.optimality import known_gap, known_violation
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.numerics import inner
 from maxmargin.precision import BOUND_TOLERANCE
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.resources import blas_thread_limit
+from maxmargin.solvers.dual_point import progress_snapshot
 from maxmargin.solvers.monitor import Monitor, SolverStoppedError
-from maxmargin.solvers.progress_snapshot import standing
-from maxmargin.solvers.smo.hard_margin import grows_without_limit
 from maxmargin.solvers.stall_detector import StallDetector
+from maxmargin.solvers.unbounded_dual import UnboundedDualTest
 
 #: How often a gradient computed afresh may find the violation not halved since the last time, and the dual not risen
 #: by more than this part of it either.
@@ -51,7 +51,7 @@ class Ascent:
 
     def __init__(self, problem: DualProblem, start: Floats | None, monitor: Monitor, patience: int) -> None:
         self.problem, self.monitor, self.rule = problem, monitor, monitor.rule
-        self.linear, self.has_limit = problem.linear, problem.has_limit
+        self.linear = problem.linear
         dual = feasible_start(problem, start)
         self.point = dual, self._gradient_of(dual)
         self.iterations = 0
@@ -61,7 +61,7 @@ class Ascent:
         self._fresh = True  # whether the gradient was just computed
         self._refreshed, self._value = np.inf, self.dual_value  # the violation after the last time, and D
         self._strikes = 0
-        self._radius: float | None = None
+        self._is_unbounded = UnboundedDualTest(problem)
         self._refresh_evaluations = problem.size * int(np.count_nonzero(dual))
 
     # ---- what a subclass provides ---------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ class Ascent:
 
     def verdict(self, violation: float) -> Status | None:
         """Return how the run ends at the point, whose violation this is; None if it goes on."""
-        if not self.has_limit and self.dual.any() and grows_without_limit(self):
+        if self._is_unbounded(*self.point):
             return Status.UNBOUNDED
         stalled = self._stall.stalled(violation, self.iterations)
         if not (self._reached(violation) or stalled):
@@ -153,16 +153,10 @@ class Ascent:
         """Return the violation of the optimality criterion (1.11)."""
         return known_violation(self.problem, *self.point)
 
-    def radius(self) -> float:
-        """Return the squared size of the data in feature space."""
-        if self._radius is None:
-            self._radius = squared_radius(self.problem)
-        return self._radius
-
     def progress(self) -> Progress:
         """Return where the run stands."""
         evaluations = self.counters().kernel_evaluations
-        return standing(
+        return progress_snapshot(
             self.problem, self.point, self.dual_value, self.monitor, self.iterations, evaluations, self.active
         )
 

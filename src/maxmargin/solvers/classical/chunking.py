@@ -80,6 +80,9 @@ class _Run(SubproblemRun):
         self._chosen[new] = True
         return np.flatnonzero(self._chosen)
 
-    def target(self) -> tuple[float, float | None]:
-        rule = self.monitor.rule
-        return INNER * rule.violation, None if rule.gap is None else INNER * rule.gap
+    def target(self) -> float:
+        return INNER * self.monitor.rule.violation
+
+    def gap(self) -> float | None:
+        gap = self.monitor.rule.gap
+        return None if gap is None or self.active < self.problem.size else INNER * gap

@@ -76,8 +76,8 @@ class _Run(SubproblemRun):
     def choose(self) -> Indices:
         return violating_variables(self.problem, self.dual, self.point.gradient, self._size)
 
-    def target(self) -> tuple[float, float | None]:
-        return max(0.5 * self.monitor.rule.violation, INNER * self.point.violation), None
+    def target(self) -> float:
+        return max(0.5 * self.monitor.rule.violation, INNER * self.point.violation)
 
     def subproblem(self, variables: Indices) -> DualProblem:
         block = self.rows.rows(variables)[:, variables]

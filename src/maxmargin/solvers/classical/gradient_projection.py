@@ -80,7 +80,7 @@ class _Run(Ascent):
     ) -> None:
         super().__init__(problem, start, monitor, PATIENCE + PATIENCE_PER_VARIABLE * problem.size)
         self._rows, self._conjugate = rows, conjugate
-        self._whole_group = problem.groups == 1 and problem.singles == 0
+        self._whole_group = problem.groups == 1 and problem.ungrouped == 0
         self._largest = float(np.abs(problem.curvature).max(initial=0.0))
         self.working: Indices = np.empty(0, dtype=np.int64)
         self._last: _Step | None = None

@@ -18,16 +18,15 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.backends.optimality import squared_radius
 from maxmargin.matrices import CachedMatrix
 from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
 from maxmargin.solvers.classical.restriction import changed, restrict
 from maxmargin.solvers.dual_point import DualPoint
 from maxmargin.solvers.monitor import Monitor
-from maxmargin.solvers.smo.hard_margin import grows_without_limit
 from maxmargin.solvers.stall_detector import StallDetector
 from maxmargin.solvers.stopping import Callback, StoppingRule
+from maxmargin.solvers.unbounded_dual import UnboundedDualTest
 
 #: How often the tolerance of a subproblem that changed nothing becomes ten times smaller.
 TIGHTER = 8
@@ -74,18 +73,21 @@ class SubproblemRun(ABC):
         self.problem, self.inner, self.monitor = problem, inner, monitor
         self.rows = CachedMatrix(problem.matrix, cache_bytes)
         self.rows.evaluations += problem.size * int(np.count_nonzero(dual))
-        self.linear, self.has_limit = problem.linear, problem.has_limit
+        self._is_unbounded = UnboundedDualTest(problem)
         self.point = DualPoint.of(problem, dual)
         self.iterations = self.rounds = self.active = 0
-        self._radius: float | None = None
 
     @abstractmethod
     def choose(self) -> Indices:
         """Return the next working set."""
 
     @abstractmethod
-    def target(self) -> tuple[float, float | None]:
-        """Return the violation, and the gap if it is one, to which a subproblem is to be solved."""
+    def target(self) -> float:
+        """Return the violation to which a subproblem is to be solved."""
+
+    def gap(self) -> float | None:
+        """Return the gap at which a subproblem may stop before: only if it is the gap of all variables."""
+        return None
 
     def subproblem(self, variables: Indices) -> DualProblem:
         """Return the problem of a working set."""
@@ -100,12 +102,6 @@ class SubproblemRun(ABC):
     def dual_value(self) -> float:
         """The dual objective."""
         return self.point.value
-
-    def radius(self) -> float:
-        """Return the squared size of the data in feature space."""
-        if self._radius is None:
-            self._radius = squared_radius(self.problem)
-        return self._radius
 
     @property
     def counters(self) -> Counters:
@@ -128,13 +124,13 @@ class SubproblemRun(ABC):
 
     def solve(self) -> Status:
         """Work until the point is optimal or a limit is reached."""
-        stall = StallDetector(PATIENCE + PATIENCE_PER_VARIABLE * self.problem.size if self.has_limit else np.inf)
+        stall = StallDetector(PATIENCE + PATIENCE_PER_VARIABLE * self.problem.size if self.problem.coercive else np.inf)
         while not self.point.meets(self.monitor.rule):
             if (stop := self.monitor.limit_reached(self.iterations)) is not None:
                 return stop
             if self.monitor.report(self.progress):
                 return Status.STOPPED
-            if self.rounds and grows_without_limit(self):
+            if self._is_unbounded(self.dual, self.point.gradient):
                 return Status.UNBOUNDED
             if stall.stalled(self.point.violation, self.rounds):
                 return Status.PRECISION
@@ -147,11 +143,11 @@ class SubproblemRun(ABC):
         self.rounds += 1
         self.active = len(variables)
         part = self.subproblem(variables)
-        violation, gap = self.target()
+        violation = self.target()
         for _ in range(TIGHTER):
             rule = StoppingRule(
                 violation=violation,
-                gap=gap,
+                gap=self.gap(),
                 max_iterations=self.monitor.iterations_left(self.iterations),
                 max_seconds=self.monitor.seconds_left(),
             )
@@ -164,7 +160,7 @@ class SubproblemRun(ABC):
                 return solution.status
             if moved:
                 return None
-            violation, gap = 0.1 * violation, None if gap is None else 0.1 * gap
+            violation *= 0.1
         return Status.PRECISION
 
     def _computed(self, inside: Counters) -> int:

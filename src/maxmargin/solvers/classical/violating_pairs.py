@@ -27,7 +27,7 @@ def violating_variables(problem: DualProblem, dual: Floats, gradient: Floats, mo
         pairs = min(len(up), len(down))
         first, second = up[:pairs], down[:pairs]
     violation = gradient[first] - gradient[second]
-    if problem.singles:
+    if problem.ungrouped:
         alone = np.flatnonzero(~grouped & (np.where(gradient > 0, can_increase, can_decrease)))
         first, second = np.append(first, alone), np.append(second, alone)
         violation = np.append(violation, np.abs(gradient[alone]))

@@ -112,7 +112,7 @@ class SemismoothNewtonRun:
         self._min_sigma = max(MIN_RELATIVE_SIGMA * smoothed.row_norm, relative)
         self._lowest_primal, self._highest_dual = np.inf, -np.inf  # of responses that may be slightly infeasible
         self._gap_stall, self._violation_stall = (StallDetector(MAX_STALLED_STEPS, PROGRESS_RATIO) for _ in range(2))
-        self._one_group = problem.groups == 0 or (problem.groups == 1 and problem.singles == 0)
+        self._one_group = problem.groups == 0 or (problem.groups == 1 and problem.ungrouped == 0)
         self._moments = RunningMoments(rows, problem.ridge, centred=problem.groups == 1)
 
     def counters(self) -> Counters:

@@ -27,9 +27,9 @@ from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.precision import NEGATIVE_CURVATURE
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.problems.certificate import of_samples
+from maxmargin.solvers.dual_point import progress_snapshot
 from maxmargin.solvers.linear_system.factors import Factor, partial_factor, whole_factor
 from maxmargin.solvers.monitor import Monitor, SolverStoppedError
-from maxmargin.solvers.progress_snapshot import standing
 from maxmargin.solvers.stall_detector import StallDetector
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
@@ -76,7 +76,7 @@ class LinearSystemSolver:
 
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of the problem, from `start` (made feasible) or from the simplest feasible point."""
-        if np.isfinite(problem.lower).any() or np.isfinite(problem.upper).any() or not problem.has_limit:
+        if np.isfinite(problem.lower).any() or np.isfinite(problem.upper).any() or not problem.coercive:
             raise ValueError(
                 "the linear system solver is for problems without bounds and with a ridge on every variable, such as "
                 "those of LSSVC and LSSVR; for others use the pairwise or the block solver"
@@ -121,7 +121,7 @@ class _Run:
         """Return where the solver stands."""
         dual, gradient = self.point
         value = 0.5 * float(dual @ (self.problem.linear + gradient))
-        return standing(self.problem, self.point, value, self.monitor, self.iterations, self.evaluations)
+        return progress_snapshot(self.problem, self.point, value, self.monitor, self.iterations, self.evaluations)
 
     def _refine(self) -> Status:
         """Solve the equations for what the gradient computed afresh still lacks, again and again."""

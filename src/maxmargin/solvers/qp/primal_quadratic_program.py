@@ -26,8 +26,8 @@ from maxmargin.problems import DualProblem, Solution
 from maxmargin.resources import usable_memory
 from maxmargin.solvers.linear.linear_point import features_of, finite_norms
 from maxmargin.solvers.monitor import Monitor
-from maxmargin.solvers.qp.backends import Answer, QuadraticProgram, backend_of
-from maxmargin.solvers.qp.program_run import PosedProgram, ProgramRun
+from maxmargin.solvers.qp.qp_backends import BackendResult, QuadraticProgram, get_backend
+from maxmargin.solvers.qp.qp_run import PosedProgram, QpRun
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: Bytes for each stored value of the data, each sample and each square of a feature, with all copies inside a backend.
@@ -57,11 +57,11 @@ class PrimalQuadraticProgramSolver:
 
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of the problem. A `start` is returned if it is optimal; backends cannot start anywhere."""
-        backend = backend_of(self.backend)
+        backend = get_backend(self.backend)
         linear = problem.with_matrix(problem.matrix.uncached())  # values that were computed in advance have no features
         rows = features_of(linear, "primal_quadratic_program")
         self._check_memory(rows)
-        run = ProgramRun(linear, start, Monitor(self.stopping, callback))
+        run = QpRun(linear, start, Monitor(self.stopping, callback))
         return run.solve(lambda: pose_primal(linear, rows, self.cache_bytes), backend, self.crossover)
 
     def _check_memory(self, rows: Features) -> None:
@@ -117,12 +117,12 @@ def pose_primal(problem: DualProblem, rows: Features, cache_bytes: int) -> Posed
         upper=np.full(sum(sizes), np.inf),
     )
 
-    def read(answer: Answer) -> Floats:
+    def read(result: BackendResult) -> Floats:
         dual = np.zeros(problem.size)
-        dual[used] = -unit * answer.multipliers
+        dual[used] = -unit * result.multipliers
         return dual
 
-    return PosedProgram(program, read, lambda answer: answer.infeasible, problem, rows.stored, cache_bytes)
+    return PosedProgram(program, read, lambda result: result.infeasible, problem, rows.stored, cache_bytes)
 
 
 def _features(rows: Features, members: Floats) -> tuple[sparse.csc_array, Floats]:

@@ -12,7 +12,7 @@ fixed sum, M may be counted from the mean of each group: bᵀ M b = (b − m)ᵀ
 the sums of b, and only differences within groups are left, which are far better conditioned. Variables are measured in
 the width of the box, where that is small: backends have absolute tolerances.
 
-The answer is put on its bounds and finished by a crossover, see `maxmargin.solvers.qp.crossover`.
+The result is put on its bounds and finished by a crossover, see `maxmargin.solvers.qp.crossover`.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from maxmargin.precision import DOUBLE_EPSILON, NEGATIVE_EIGENVALUE
 from maxmargin.problems import DualProblem, Solution
 from maxmargin.resources import usable_memory
 from maxmargin.solvers.monitor import Monitor
-from maxmargin.solvers.qp.backends import QuadraticProgram, backend_of
-from maxmargin.solvers.qp.program_run import PosedProgram, ProgramRun
+from maxmargin.solvers.qp.qp_backends import QuadraticProgram, get_backend
+from maxmargin.solvers.qp.qp_run import PosedProgram, QpRun
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: Bytes for each value of the matrix, with all copies: ours, and what a backend was measured to take.
@@ -51,8 +51,8 @@ class QuadraticProgramSolver:
         callback, Ctrl-C and limits on the way, OSQP and HiGHS limits alone, PIQP and ProxQP the limit on iterations;
         else they are heard when it has come back.
     crossover : int
-        The most rounds of crossover after the backend has answered, each one solution of the linear equations of the
-        free variables and at most as many pair steps as there are variables. 0 takes the answer as it is, on its
+        The most rounds of crossover after the backend has resulted, each one solution of the linear equations of the
+        free variables and at most as many pair steps as there are variables. 0 takes the result as it is, on its
         bounds.
         ``Solution.counters.rounds`` says how many there were, and ``iterations`` counts pair steps beside the
         iterations of the backend.
@@ -70,9 +70,9 @@ class QuadraticProgramSolver:
 
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of the problem. A `start` is returned if it is optimal; backends cannot start anywhere."""
-        backend = backend_of(self.backend)
+        backend = get_backend(self.backend)
         self._check_memory(problem.size)
-        run = ProgramRun(problem, start, Monitor(self.stopping, callback))
+        run = QpRun(problem, start, Monitor(self.stopping, callback))
         return run.solve(lambda: pose_dual(problem), backend, self.crossover)
 
     def _check_memory(self, size: int) -> None:
@@ -96,8 +96,8 @@ def pose_dual(problem: DualProblem) -> PosedProgram:
     check_convex(program.quadratic, rounding * scale)
     return PosedProgram(
         program=program,
-        read=lambda answer: unit * answer.point,
-        no_limit=lambda answer: answer.unbounded,
+        read=lambda result: unit * result.point,
+        is_unbounded=lambda result: result.unbounded,
         problem=problem.with_matrix(_InMemory(values)),
         evaluations=values.size,
         cache_bytes=values.nbytes,

@@ -1,12 +1,13 @@
 """Sequential minimal optimisation: two variables at a time (Bottou & Lin 1.6.3, Algorithm 1.3).
 
-    select  i with b_i < upper_i, j with b_j > lower_j                        working_set
+    select  i with b_i < upper_i, j with b_j > lower_j                        a selection rule of `smo_state`
     stop    if g_i − g_j does not exceed the tolerance                        (1.21)
     step    t = min((g_i − g_j) / (M_ii + M_jj − 2 M_ij), upper_i − b_i, b_j − lower_j)
             b_i += t,  b_j −= t,  g −= t (M_i − M_j)
 
-The steps run natively in stretches. Between two stretches this loop fetches missing rows, shrinks, watches the
-limits, tells the callback, and lets Python deliver Ctrl-C.
+The steps run natively. After every `period` of them, this loop evaluates the gap if one is asked for, detects stalls,
+solves the equations of the free variables in slow runs, and shrinks. These decisions depend on the number of steps and
+on the state alone, never on the clock or on who observes the solver.
 """
 
 from __future__ import annotations
@@ -20,21 +21,27 @@ from maxmargin._typing import Floats
 from maxmargin.backends.interface import StopReason
 from maxmargin.backends.optimality import known_gap
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
-from maxmargin.solvers.monitor import Monitor
-from maxmargin.solvers.progress_snapshot import standing
+from maxmargin.solvers.dual_point import progress_snapshot
+from maxmargin.solvers.monitor import Monitor, SolverStoppedError
 from maxmargin.solvers.smo.exact_finish import accelerate, exact_finish
-from maxmargin.solvers.smo.hard_margin import grows_without_limit
-from maxmargin.solvers.smo.shrinking import reconsider, shrink, unshrink
-from maxmargin.solvers.smo.working_set import selection_code
-from maxmargin.solvers.smo.working_state import WorkingState
+from maxmargin.solvers.smo.smo_state import SmoState, selection_code
 from maxmargin.solvers.stall_detector import StallDetector
 from maxmargin.solvers.stopping import Callback, StoppingRule
+from maxmargin.solvers.unbounded_dual import UnboundedDualTest
 
-#: So many steps, and so many for each variable, must halve the violation; else rounding undoes what the steps do.
-PATIENCE, PATIENCE_PER_VARIABLE = 2_000_000, 1000
+#: Steps, and steps for each variable, within which the violation must halve; otherwise rounding undoes the steps.
+STALL_STEPS, STALL_STEPS_PER_VARIABLE = 2_000_000, 1000
 
-#: After how many looks at shrinking the linear equations of the free variables are tried: slow problems only.
-ACCELERATE_EVERY = 5
+#: Steps between two checks: as many as there are variables, within these limits. On tiny problems a check costs more
+#: than a step.
+MIN_CHECK_PERIOD, MAX_CHECK_PERIOD = 100, 1000
+
+#: Checks after which the linear equations of the free variables are tried: in slow runs only. After ten times as many,
+#: a system of four times as many free variables is tried.
+ACCELERATION_PERIOD = 5
+
+#: All variables are checked for shrinking once more when the violation is within this multiple of the tolerance.
+RESHRINK_VIOLATION = 10
 
 
 @dataclass(frozen=True)
@@ -44,16 +51,16 @@ class PairwiseSolver:
     Parameters
     ----------
     selection : {"second_order", "most_violating_pair", "maximum_gain"}
-        How the next pair is chosen; see `maxmargin.solvers.smo.working_set`.
+        Working-set selection rule; see `maxmargin.solvers.smo.smo_state`.
     shrinking : bool
-        Leave out variables that are settled, and look again before the end.
+        Leave out variables that are expected to stay at their bounds, and check all variables before the end.
     cache_bytes : int
         Memory for rows of the matrix. The result does not depend on it.
     stopping : StoppingRule
         When to stop.
     finish_below : int
         With at most this many free variables their linear equations are solved, in slow runs and at the end; with four
-        times as many in very slow runs. 0 leaves it at pair steps.
+        times as many in very slow runs. 0 takes pair steps only.
     """
 
     selection: str = "second_order"
@@ -67,14 +74,18 @@ class PairwiseSolver:
         """Return a solution of the problem, from `start` (made feasible) or from the simplest feasible point."""
         monitor = Monitor(self.stopping, callback)
         rule = selection_code(self.selection)
-        state = WorkingState(problem, feasible_start(problem, start), self.cache_bytes, self.shrinking)
+        state = SmoState(problem, feasible_start(problem, start), self.cache_bytes, self.shrinking)
+        run = _PairwiseRun(self, problem, state, monitor)
         try:
-            monitor.report_start(lambda: self._progress(problem, state, monitor))
-            status = self._iterate(problem, state, rule, monitor)
-            unshrink(state)
+            monitor.report_start(run.progress)
+            try:
+                status = run.iterate(rule)
+            except SolverStoppedError as stopped:
+                status = stopped.status
+            state.unshrink()
             if status is Status.CONVERGED and state.iterations and state.violation <= self.stopping.violation:
                 exact_finish(state, self.finish_below, monitor)
-            monitor.report(lambda: self._progress(problem, state, monitor), now=True)
+            monitor.report(run.progress, now=True)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         dual, gradient = state.point()
@@ -92,68 +103,77 @@ class PairwiseSolver:
             trace=monitor.trace,
         )
 
-    def _iterate(self, problem: DualProblem, state: WorkingState, rule: int, monitor: Monitor) -> Status:
-        tolerance = self.stopping.violation
-        period = min(max(state.size, 100), 1000)  # at least 100: on tiny problems a check costs more than a step
-        next_check = period
-        checks = 0
-        looked_again = False  # whether all variables were reconsidered near the end
-        # A dual without a limit grows until it is found out, and its violation does not fall meanwhile.
-        stall = StallDetector(PATIENCE + PATIENCE_PER_VARIABLE * state.size if state.has_limit else np.inf)
+
+class _PairwiseRun:
+    """One run of the solver."""
+
+    def __init__(self, solver: PairwiseSolver, problem: DualProblem, state: SmoState, monitor: Monitor) -> None:
+        self.solver, self.problem, self.state, self.monitor = solver, problem, state, monitor
+        self._is_unbounded = UnboundedDualTest(problem)
+        self._next_gap_check = self._failed_gap_checks = 0
+
+    def iterate(self, rule: int) -> Status:
+        """Take steps until the point is optimal; raise `SolverStoppedError` at a limit."""
+        state, solver = self.state, self.solver
+        tolerance = solver.stopping.violation
+        period = min(max(state.size, MIN_CHECK_PERIOD), MAX_CHECK_PERIOD)
+        # The violation of an unbounded dual does not fall; that is detected in another way.
+        bounded = self.problem.coercive
+        stall = StallDetector(STALL_STEPS + STALL_STEPS_PER_VARIABLE * state.size if bounded else np.inf)
+        next_check, checks, reshrunk = period, 0, False
         while True:
-            steps = next_check - state.iterations
-            steps = monitor.next_steps(state.iterations, steps)
-            outcome = state.steps(rule, tolerance, steps, monitor.time_slice())
-            if outcome.reason is StopReason.OPTIMAL:
-                if state.active == state.size:
-                    return Status.CONVERGED
-                unshrink(state)  # optimal among the active; now ask all
-                next_check = state.iterations + 1
-                continue
-            if outcome.reason is StopReason.UNBOUNDED:
+            reason = state.run_until(next_check, rule, tolerance, self.monitor, self.progress)
+            if reason is StopReason.UNBOUNDED:
                 return Status.UNBOUNDED
-            if outcome.reason is StopReason.PRECISION:
+            if reason is not StopReason.PAUSED:
                 if state.active == state.size:
-                    return Status.PRECISION
-                unshrink(state)
+                    return Status.CONVERGED if reason is StopReason.OPTIMAL else Status.PRECISION
+                state.unshrink()  # among the active variables only: continue with all
+                next_check = state.iterations + 1 if reason is StopReason.OPTIMAL else next_check
                 continue
-            if (stop := monitor.limit_reached(state.iterations)) is not None:
-                return stop
-            if monitor.report(lambda: self._progress(problem, state, monitor), iterations=state.iterations):
-                return Status.STOPPED
+            next_check = state.iterations + period
+            checks += 1
+            if self._gap_reached(checks):
+                return Status.CONVERGED
             if stall.stalled(state.violation, state.iterations):
                 return Status.PRECISION
-            if state.iterations >= next_check:
-                next_check = state.iterations + period
-                if self._gap_reached(problem, state):
-                    return Status.CONVERGED
-                if grows_without_limit(state):
-                    return Status.UNBOUNDED
-                checks += 1
-                if checks % ACCELERATE_EVERY == 0:
-                    patient = checks % (10 * ACCELERATE_EVERY) == 0  # a very slow run is worth a larger system
-                    accelerate(state, 4 * self.finish_below if patient else self.finish_below)
-                if self.shrinking:
-                    if not looked_again and state.violation <= 10 * tolerance:
-                        looked_again = True
-                        reconsider(state)
-                    else:
-                        shrink(state)
+            if not bounded and self._is_unbounded(*self._point_of_used()):
+                return Status.UNBOUNDED
+            if checks % ACCELERATION_PERIOD == 0:
+                very_slow = checks % (10 * ACCELERATION_PERIOD) == 0
+                accelerate(state, 4 * solver.finish_below if very_slow else solver.finish_below)
+            if solver.shrinking:
+                if not reshrunk and state.violation <= RESHRINK_VIOLATION * tolerance:
+                    reshrunk = True
+                    state.reshrink()
+                else:
+                    state.shrink()
 
-    def _gap_reached(self, problem: DualProblem, state: WorkingState) -> bool:
-        """Whether the gap is small enough: first among the active variables, then, if so, among all."""
-        if self.stopping.gap is None or known_gap(problem, *state.point()) > self.stopping.gap:
+    def _gap_reached(self, checks: int) -> bool:
+        """Return whether the gap is within its tolerance: first that of the active variables, then that of all.
+
+        The gradient of shrunk variables is computed into a copy, so that the steps do not depend on it. After a failure
+        that is repeated at ever larger intervals.
+        """
+        gap = self.solver.stopping.gap
+        if gap is None or checks < self._next_gap_check or known_gap(self.problem, *self.state.point()) > gap:
             return False
-        unshrink(state)
-        return known_gap(problem, *state.point()) <= self.stopping.gap
+        if known_gap(self.problem, *self.state.whole_point()) <= gap:
+            return True
+        self._failed_gap_checks += 1
+        self._next_gap_check = checks + 2**self._failed_gap_checks
+        return False
 
-    def _progress(self, problem: DualProblem, state: WorkingState, monitor: Monitor) -> Progress:
-        return standing(
-            problem,
-            state.whole_point() if monitor.traced else state.point(),
-            state.dual_value,
-            monitor,
-            state.iterations,
-            state.rows.evaluations,
-            state.active,
+    def _point_of_used(self) -> tuple[Floats, Floats]:
+        """Return dual and gradient, with the gradient of shrunk variables if one of them is not 0."""
+        return self.state.whole_point() if self.state.dual[self.state.active :].any() else self.state.point()
+
+    def progress(self) -> Progress:
+        """Return the progress report; that of a `Trace` covers shrunk variables, at a cost that is not counted."""
+        state, rows = self.state, self.state.rows
+        evaluations = rows.evaluations
+        point = state.whole_point() if self.monitor.traced else state.point()
+        rows.evaluations = evaluations
+        return progress_snapshot(
+            self.problem, point, state.dual_value, self.monitor, state.iterations, evaluations, state.active
         )

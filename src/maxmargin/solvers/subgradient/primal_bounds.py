@@ -54,7 +54,7 @@ class PrimalBounds:
     """The weights with the smallest primal value and the dual vector with the largest dual value so far."""
 
     def __init__(self, problem: DualProblem, start: Floats | None) -> None:
-        if not problem.has_limit:
+        if not problem.coercive:
             raise ValueError(
                 "subgradient methods need finite costs: a hard margin has no subgradient outside its feasible set; "
                 "the solver 'pairwise' supports hard margins"

@@ -1,13 +1,13 @@
-"""Generic solvers of quadratic programs, each behind the same function.
+"""External solvers of quadratic programs, each behind the same function.
 
     minimise    ½ xᵀ P x + qᵀ x
     subject to  least ≤ A x ≤ most        a row with least = most is an equation
                 lower ≤ x ≤ upper
 
 What MINOS and LOQO were to the first support vector machines (Bottou & Lin 1.6.2), these are today: Clarabel (Goulart &
-Chen 2024) and PIQP (Schwan et al. 2023) are interior-point methods, OSQP (Stellato et al. 2020) splits operators,
-ProxQP (Bambade et al. 2022) is a method of multipliers, HiGHS (Huangfu & Hall 2018) works with active sets. Equations
-and bounds go to each as what they are. The packages are optional; each is imported where it is called.
+Chen 2024) and PIQP (Schwan et al. 2023) are interior-point methods, OSQP (Stellato et al. 2020) an operator splitting,
+ProxQP (Bambade et al. 2022) a method of multipliers, HiGHS (Huangfu & Hall 2018) an active-set method. Equations and
+bounds are passed to each as such. The packages are optional; each is imported where it is called.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from scipy import sparse
 
 from maxmargin._typing import Floats
 
-#: What is asked of a backend where nothing less will do. Below it their own arithmetic ends.
-TIGHT = 1e-10
+#: The tightest tolerance that is requested; beyond it the backends fail in their own arithmetic.
+TIGHTEST = 1e-10
 
-#: HiGHS adds as much to the diagonal of P, and calls a smaller tolerance that it does not meet an error.
-OF_HIGHS = 1e-7
+#: The tightest tolerance of HiGHS, which adds as much to the diagonal of P and reports an error if it misses one.
+HIGHS_TOLERANCE = 1e-7
 
-#: The most iterations where no limit is set: of interior points and of multipliers, of splitting, and for each variable
-#: of active sets.
-MOST_ITERATIONS, MOST_SPLITTING, MOST_ACTIVE = 200, 20_000, 20
+#: Iteration limits if the caller sets none or a larger one: of interior-point methods and the method of multipliers, of
+#: operator splitting, and per variable of the active-set method.
+MAX_ITERATIONS, MAX_SPLITTING_ITERATIONS, MAX_ACTIVE_SET_ITERATIONS = 200, 20_000, 20
 
 
 @dataclass(frozen=True)
@@ -51,15 +51,15 @@ class QuadraticProgram:
         return len(self.linear)
 
 
-class Answer(NamedTuple):
-    """What a backend came back with.
+class BackendResult(NamedTuple):
+    """The result of a backend.
 
     Attributes
     ----------
     point : float array
         x; not finite, or empty, if there is none.
     multipliers : float array
-        y of the rows, positive at `most`: P x + q + Aᵀ y + (those of the bounds) = 0.
+        y of the rows, positive at `most`: P x + q + Aᵀ y + (multipliers of the bounds) = 0.
     iterations : int
     infeasible, unbounded : bool
         What the backend claims about the program.
@@ -72,30 +72,34 @@ class Answer(NamedTuple):
     unbounded: bool
 
 
-class Demand(NamedTuple):
-    """How far a backend should go.
+class BackendOptions(NamedTuple):
+    """Tolerance and limits of a backend.
 
     Attributes
     ----------
     tolerance : float
-        For everything that it has tolerances for.
+        For every tolerance that the backend has.
     iterations, seconds : optional
         Limits.
-    look : function
-        Told the number of iterations; returns whether to stop.
+    should_stop : function
+        Called with the number of iterations; returns whether to stop.
     """
 
-    tolerance: float = TIGHT
+    tolerance: float = TIGHTEST
     iterations: int | None = None
     seconds: float | None = None
-    look: Callable[[int], bool] = lambda iterations: False
+    should_stop: Callable[[int], bool] = lambda iterations: False
 
-    def most(self, otherwise: int = MOST_ITERATIONS) -> int:
-        """Return the limit on iterations, or another where there is none."""
-        return otherwise if self.iterations is None else self.iterations
+    def max_iterations(self, most: int = MAX_ITERATIONS) -> int:
+        """Return the iteration limit: `most`, or the caller's if that is smaller."""
+        return most if self.iterations is None else min(self.iterations, most)
 
 
-def _clarabel(program: QuadraticProgram, demand: Demand) -> Answer:
+#: A function that solves a program with one of the external packages.
+Backend = Callable[[QuadraticProgram, BackendOptions], BackendResult]
+
+
+def _clarabel(program: QuadraticProgram, options: BackendOptions) -> BackendResult:
     clarabel = _package("clarabel")
     equal = program.least == program.most
     above, below = ~equal & np.isfinite(program.most), ~equal & np.isfinite(program.least)
@@ -108,10 +112,10 @@ def _clarabel(program: QuadraticProgram, demand: Demand) -> Answer:
     counts = [part.shape[0] for part in stacked]
     cones = [clarabel.ZeroConeT(counts[0]), clarabel.NonnegativeConeT(sum(counts[1:]))]
     settings = clarabel.DefaultSettings()
-    settings.verbose, settings.max_iter = False, demand.most()
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = settings.tol_ktratio = demand.tolerance
-    if demand.seconds is not None:
-        settings.time_limit = demand.seconds
+    settings.verbose, settings.max_iter = False, options.max_iterations()
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = settings.tol_ktratio = options.tolerance
+    if options.seconds is not None:
+        settings.time_limit = options.seconds
     upper_triangle = sparse.csc_matrix(sparse.triu(program.quadratic))
     solver = clarabel.DefaultSolver(
         upper_triangle,
@@ -121,14 +125,14 @@ def _clarabel(program: QuadraticProgram, demand: Demand) -> Answer:
         [cone for cone, count in zip(cones, (counts[0], sum(counts[1:])), strict=True) if count],
         settings,
     )
-    solver.set_termination_callback(lambda info: demand.look(info.iterations))
+    solver.set_termination_callback(lambda info: options.should_stop(info.iterations))
     solution = solver.solve()
     duals = np.split(np.array(solution.z), np.cumsum(counts)[:-1])
     multipliers = np.zeros(len(program.most))
     multipliers[equal], multipliers[above] = duals[0], duals[1]
     multipliers[below] -= duals[2]
     status = clarabel.SolverStatus
-    return Answer(
+    return BackendResult(
         point=np.array(solution.x),
         multipliers=multipliers,
         iterations=int(solution.iterations),
@@ -137,7 +141,7 @@ def _clarabel(program: QuadraticProgram, demand: Demand) -> Answer:
     )
 
 
-def _osqp(program: QuadraticProgram, demand: Demand) -> Answer:
+def _osqp(program: QuadraticProgram, options: BackendOptions) -> BackendResult:
     osqp = _package("osqp")
     bounded = np.isfinite(program.lower) | np.isfinite(program.upper)
     identity = sparse.eye_array(program.size, format="csr")[bounded]
@@ -149,14 +153,14 @@ def _osqp(program: QuadraticProgram, demand: Demand) -> Answer:
         l=np.concatenate([program.least, program.lower[bounded]]),
         u=np.concatenate([program.most, program.upper[bounded]]),
         verbose=False,
-        eps_abs=demand.tolerance,
-        eps_rel=demand.tolerance,
-        max_iter=max(1, demand.most(MOST_SPLITTING)),
-        time_limit=1e10 if demand.seconds is None else max(demand.seconds, 1e-6),
+        eps_abs=options.tolerance,
+        eps_rel=options.tolerance,
+        max_iter=max(1, options.max_iterations(MAX_SPLITTING_ITERATIONS)),
+        time_limit=1e10 if options.seconds is None else max(options.seconds, 1e-6),
     )
     result = solver.solve(raise_error=False)
     status = osqp.SolverStatus
-    return Answer(
+    return BackendResult(
         point=np.array(result.x, dtype=np.float64),
         multipliers=np.array(result.y, dtype=np.float64)[: len(program.most)],
         iterations=int(result.info.iter),
@@ -165,7 +169,7 @@ def _osqp(program: QuadraticProgram, demand: Demand) -> Answer:
     )
 
 
-def _highs(program: QuadraticProgram, demand: Demand) -> Answer:
+def _highs(program: QuadraticProgram, options: BackendOptions) -> BackendResult:
     highspy = _package("highspy")
     model = highspy.HighsModel()
     triangle = sparse.csc_matrix(sparse.tril(program.quadratic))
@@ -179,20 +183,20 @@ def _highs(program: QuadraticProgram, demand: Demand) -> Answer:
     lp.a_matrix_.num_row_, lp.a_matrix_.num_col_ = rows.shape
     lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = rows.indptr, rows.indices, rows.data
     solver = highspy.Highs()
-    options: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "output_flag": False,
         "threads": 1,
-        "primal_feasibility_tolerance": max(OF_HIGHS, demand.tolerance),
-        "dual_feasibility_tolerance": max(OF_HIGHS, demand.tolerance),
-        "qp_iteration_limit": max(1, demand.most(1000 + MOST_ACTIVE * program.size)),
-        "time_limit": np.inf if demand.seconds is None else demand.seconds,
+        "primal_feasibility_tolerance": max(HIGHS_TOLERANCE, options.tolerance),
+        "dual_feasibility_tolerance": max(HIGHS_TOLERANCE, options.tolerance),
+        "qp_iteration_limit": max(1, options.max_iterations(1000 + MAX_ACTIVE_SET_ITERATIONS * program.size)),
+        "time_limit": np.inf if options.seconds is None else options.seconds,
     }
-    for name, value in options.items():
+    for name, value in settings.items():
         solver.setOptionValue(name, value)
     solver.passModel(model)
     solver.run()
     status, solution = solver.getModelStatus(), solver.getSolution()
-    return Answer(
+    return BackendResult(
         point=np.array(solution.col_value if solution.value_valid else []),
         multipliers=-np.array(solution.row_dual),
         iterations=max(0, int(solver.getInfo().qp_iteration_count)),
@@ -201,7 +205,7 @@ def _highs(program: QuadraticProgram, demand: Demand) -> Answer:
     )
 
 
-def _piqp(program: QuadraticProgram, demand: Demand) -> Answer:
+def _piqp(program: QuadraticProgram, options: BackendOptions) -> BackendResult:
     piqp = _package("piqp")
     equal = program.least == program.most
     rows = program.rows.tocsr()
@@ -209,9 +213,9 @@ def _piqp(program: QuadraticProgram, demand: Demand) -> Answer:
     shape = (lambda part: np.asfortranarray(part.toarray())) if dense else sparse.csc_matrix
     solver = piqp.DenseSolver() if dense else piqp.SparseSolver()
     settings = solver.settings
-    settings.verbose, settings.max_iter = False, max(1, demand.most())
-    settings.eps_abs = settings.eps_duality_gap_abs = demand.tolerance
-    settings.eps_rel = settings.eps_duality_gap_rel = demand.tolerance
+    settings.verbose, settings.max_iter = False, max(1, options.max_iterations())
+    settings.eps_abs = settings.eps_duality_gap_abs = options.tolerance
+    settings.eps_rel = settings.eps_duality_gap_rel = options.tolerance
     quadratic = np.asfortranarray(program.quadratic) if dense else sparse.csc_matrix(program.quadratic)
     solver.setup(
         quadratic, program.linear, shape(rows[equal]), program.most[equal], shape(rows[~equal]),
@@ -220,7 +224,7 @@ def _piqp(program: QuadraticProgram, demand: Demand) -> Answer:
     status, result = solver.solve(), solver.result
     multipliers = np.zeros(len(program.most))
     multipliers[equal], multipliers[~equal] = result.y, result.z_u - result.z_l
-    return Answer(
+    return BackendResult(
         point=np.array(result.x),
         multipliers=multipliers,
         iterations=int(result.info.iter),
@@ -229,7 +233,7 @@ def _piqp(program: QuadraticProgram, demand: Demand) -> Answer:
     )
 
 
-def _proxqp(program: QuadraticProgram, demand: Demand) -> Answer:
+def _proxqp(program: QuadraticProgram, options: BackendOptions) -> BackendResult:
     proxqp = _package("proxsuite").proxqp
     equal = program.least == program.most
     rows, dense = program.rows.tocsr(), not sparse.issparse(program.quadratic)
@@ -240,7 +244,7 @@ def _proxqp(program: QuadraticProgram, demand: Demand) -> Answer:
             program.quadratic, arrays[0], rows[equal].toarray(), arrays[1], rows[~equal].toarray(), *arrays[2:],
             program.lower, program.upper,
         )  # fmt: skip
-    else:  # here bounds are rows
+    else:  # the sparse form has no bounds: they are rows
         bounded = np.isfinite(program.lower) | np.isfinite(program.upper)
         others = sparse.vstack([rows[~equal], sparse.eye_array(program.size, format="csr")[bounded]])
         solver = proxqp.sparse.QP(program.size, int(equal.sum()), others.shape[0])
@@ -249,13 +253,13 @@ def _proxqp(program: QuadraticProgram, demand: Demand) -> Answer:
             sparse.csc_matrix(others), np.concatenate([arrays[2], program.lower[bounded]]),
             np.concatenate([arrays[3], program.upper[bounded]]),
         )  # fmt: skip
-    solver.settings.eps_abs, solver.settings.eps_rel = demand.tolerance, 0.0
-    solver.settings.max_iter = max(1, demand.most())
+    solver.settings.eps_abs, solver.settings.eps_rel = options.tolerance, 0.0
+    solver.settings.max_iter = max(1, options.max_iterations())
     solver.solve()
     result, status = solver.results, proxqp.QPSolverOutput
     multipliers = np.zeros(len(program.most))
     multipliers[equal], multipliers[~equal] = result.y, result.z[: int((~equal).sum())]
-    return Answer(
+    return BackendResult(
         point=np.array(result.x),
         multipliers=multipliers,
         iterations=int(result.info.iter_ext),
@@ -273,7 +277,7 @@ def _package(name: str) -> Any:
         ) from error
 
 
-BACKENDS: dict[str, Callable[[QuadraticProgram, Demand], Answer]] = {
+BACKENDS: dict[str, Backend] = {
     "clarabel": _clarabel,
     "osqp": _osqp,
     "highs": _highs,
@@ -282,8 +286,8 @@ BACKENDS: dict[str, Callable[[QuadraticProgram, Demand], Answer]] = {
 }
 
 
-def backend_of(name: str) -> Callable[[QuadraticProgram, Demand], Answer]:
-    """Return the function that calls a backend, or say which names exist."""
+def get_backend(name: str) -> Backend:
+    """Return the function that calls a backend; an unknown name is an error that lists the backends."""
     if not isinstance(name, str) or name not in BACKENDS:
         raise ValueError(f"unknown backend {name!r}; the backends are {', '.join(map(repr, BACKENDS))}")
     return BACKENDS[name]
