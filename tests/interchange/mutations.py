@@ -68,7 +68,7 @@ def table_of(file):
     return json.loads(split(file)[0])["arrays"]
 
 
-def join(header, arrays, version=1):
+def join(header, arrays, version=2):
     """Return a file with valid sizes and checksum."""
     text = header if isinstance(header, bytes) else json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % ALIGNMENT)

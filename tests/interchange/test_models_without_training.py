@@ -142,5 +142,5 @@ def test_support_indices_of_a_precomputed_kernel():
     np.testing.assert_array_equal(again.support_, model.support_)
     broken = read_libsvm_model(io.BytesIO(file.getvalue()))
     broken.support_ = broken.support_ + np.int32(10**6)
-    with pytest.raises(ModelFileError, match="outside of the training samples"):
+    with pytest.raises(ModelFileError, match="outside the training samples"):
         save(broken, io.BytesIO())

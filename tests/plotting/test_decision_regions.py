@@ -1,5 +1,7 @@
 """Decision regions agree with the predictions, marked samples with the dual variables."""
 
+import io
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -19,7 +21,10 @@ from maxmargin import (
     LinearSVC,
     NuSVC,
     OneClassSVM,
+    load,
+    save,
 )
+from maxmargin.interchange import read_libsvm_model, write_libsvm_model
 from maxmargin.plotting import DecisionRegionsDisplay
 from maxmargin.plotting.margin_positions import (
     MarginPosition,
@@ -193,6 +198,20 @@ def test_new_samples_are_not_called_support_vectors():
     assert is_training_data(model, X)
     assert is_training_data(SVC(gamma=1.0).fit(sparse.csr_matrix(X), y), sparse.csr_matrix(X))
     assert not is_training_data(model, X[::-1])
+
+
+def test_loaded_model_without_certificate_uses_margins():
+    X, y = moons()
+    file = io.BytesIO()
+    save(SVC(gamma=1.0).fit(X, y), file)
+    model = load(io.BytesIO(file.getvalue()))
+    display = display_of(model, X, y)
+    assert not display.is_training_data
+    np.testing.assert_array_equal(
+        np.flatnonzero(display.positions == MarginPosition.WRONG_SIDE), np.flatnonzero(model.predict(X) != y)
+    )
+    write_libsvm_model(SVC(gamma=1.0).fit(X, y), file := io.BytesIO())
+    assert not display_of(read_libsvm_model(io.BytesIO(file.getvalue())), X, y).is_training_data
 
 
 def test_precomputed_kernel():

@@ -29,7 +29,16 @@ from maxmargin.interchange.value_encoding import MAX_DEPTH, Decoder, Encoder, Un
 MAGIC = b"\x89MXMG\r\n\x1a"
 
 #: Version of the format that is written, and the newest that is read.
-VERSION = 1
+VERSION = 2
+
+#: Names of attributes, classes and fields in format 1 that have changed.
+FORMAT_1_NAMES = {
+    "_machines_": "_models_",
+    "Machine": "TrainedModel",
+    "LinearMachine": "TrainedLinearModel",
+    "Expansion": "KernelExpansion",
+    "judged": "certified",
+}
 
 #: Version of this package, stored in the file for information.
 WRITER = version("maxmargin")
@@ -171,6 +180,8 @@ def _read(file: str | os.PathLike[str] | BinaryIO) -> tuple[dict[str, Any], list
     if _checksum([start[: PREFIX.size], rest]) != start[PREFIX.size :]:
         raise ModelFileError("the model file is damaged: its checksum does not match; copy it again")
     header = _parse(bytes(rest[:header_bytes]))
+    if PREFIX.unpack_from(start)[1] == 1:
+        header["fitted"] = _upgraded(header["fitted"])
     return header, read_arrays(header["arrays"], rest[header_bytes:])
 
 
@@ -204,6 +215,13 @@ def _parse(text: bytes) -> dict[str, Any]:
     if "notes" in header:
         _checked_notes(header["notes"])
     return header
+
+
+def _upgraded(value: Any) -> Any:
+    """Return a value of format 1 with the names of the current format."""
+    if isinstance(value, dict):
+        return {FORMAT_1_NAMES.get(name, name): _upgraded(part) for name, part in value.items()}
+    return [_upgraded(part) for part in value] if isinstance(value, list) else value
 
 
 def _checked_notes(notes: Any) -> dict[str, Any]:

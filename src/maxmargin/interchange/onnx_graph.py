@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.interchange.records import KERNELS
+from maxmargin.interchange.class_registry import KERNELS
 from maxmargin.kernels import ChiSquared, Gaussian, Kernel, Laplacian, Linear, Polynomial, Product, Scaled, Sigmoid, Sum
 
 if TYPE_CHECKING:

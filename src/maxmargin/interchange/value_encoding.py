@@ -10,7 +10,7 @@
     array of Python objects         {"objects": [a, b]}             one dimension, elements like dict keys
     CSR matrix                      {"csr": {"type": "matrix", "shape": [3, 9], "data": 6, "indices": 7, "indptr": 8}}
     enumeration member              {"Status": "CONVERGED"}
-    object of a registered class    {"Gaussian": {"gamma": 0.5}}    see `maxmargin.interchange.records`
+    object of a registered class    {"Gaussian": {"gamma": 0.5}}    see `maxmargin.interchange.class_registry`
 
 Other values are an error when a model is saved; other keys are an error when a file is read.
 """
@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin.interchange.array_table import ArrayWriter
+from maxmargin.interchange.class_registry import CLASSES, ENUMERATIONS
 from maxmargin.interchange.errors import ModelFileError
-from maxmargin.interchange.records import ENUMERATIONS, RECORDS
 
 #: Maximum nesting depth of values, for example of sums of kernels.
 MAX_DEPTH = 64
@@ -42,7 +42,7 @@ NON_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 #: Sparse matrices and sparse arrays of scipy.
 CSR = {"matrix": sparse.csr_matrix, "array": sparse.csr_array}
 
-_BY_TYPE = {registered.kind: (name, registered) for name, registered in RECORDS.items()}
+_BY_TYPE = {registered.kind: (name, registered) for name, registered in CLASSES.items()}
 
 
 class UnsupportedValueError(ModelFileError):
@@ -77,7 +77,7 @@ class Encoder:
             return {kind.__name__: value.name}
         if kind in _BY_TYPE:
             name, registered = _BY_TYPE[kind]
-            return {name: {field: self.encode(part, depth + 1) for field, part in registered.take(value).items()}}
+            return {name: {field: self.encode(part, depth + 1) for field, part in registered.fields_of(value).items()}}
         raise UnsupportedValueError(f"a value of type {kind.__name__}")
 
     def _encode_array(self, value: Any, depth: int) -> Any:
@@ -127,9 +127,9 @@ class Decoder:
         [(key, part)] = value.items()
         if key in self._decoders:
             return self._decoders[key](part, depth)
-        if key in RECORDS and isinstance(part, dict):
+        if key in CLASSES and isinstance(part, dict):
             fields = {name: self.decode(field, depth + 1) for name, field in part.items()}
-            return RECORDS[key].restore(key, fields)
+            return CLASSES[key].restore(key, fields)
         if key in ENUMERATIONS and isinstance(part, str) and part in ENUMERATIONS[key].__members__:
             return ENUMERATIONS[key][part]
         raise ModelFileError(f"{key[:40]!r} is unknown to this version of maxmargin, or its value is invalid")

@@ -116,8 +116,8 @@ def detector_positions(estimator: Any, X: Any) -> Indices:
 
 
 def is_training_data(estimator: Any, X: Any) -> bool:
-    """Return whether a kernel estimator was fitted on these samples, by comparing its support vectors with them."""
-    if not hasattr(estimator, "support_") or X.shape != estimator.shape_fit_:
+    """Return whether X contains the support vectors of a kernel estimator and their dual variables are known."""
+    if X.shape != getattr(estimator, "shape_fit_", None) or not hasattr(estimator, "geometry_"):
         return False
     if isinstance(estimator.kernel, str) and estimator.kernel == "precomputed":
         return True  # kernel values; there are no support vectors to compare

@@ -1,7 +1,7 @@
-"""The objects that a model file knows by name: kernels, solvers, certificates and what else a fitted model consists of.
+"""Registry of the classes whose objects a model file may contain: kernels, solvers, certificates and others.
 
-A record is a class and its fields. Fields are checked against the type hints of the class, and the object is made by
-its constructor, which checks the rest. Nothing else is ever constructed from a file: no import by name, no code.
+An object is stored as its class name and fields. When it is read, the fields are checked against the type hints of the
+class, and the constructor validates them. Objects of other classes are never constructed from a file.
 """
 
 from __future__ import annotations
@@ -87,19 +87,19 @@ GEOMETRIES = (
     RankGeometry,
 )
 
-Check = Callable[[Any], bool]
+FieldCheck = Callable[[Any], bool]
 
 #: Enumerations, stored by the name of the member.
 ENUMERATIONS: dict[str, type[Enum]] = {"Status": Status}
 
 
-def check_of(hint: Any) -> Check:
-    """Return the check that a type hint stands for; whole numbers serve as numbers."""
+def check_of(hint: Any) -> FieldCheck:
+    """Return the check for a type hint; integers are accepted as floats."""
     if hint is Any:
         return lambda value: True
     if hint in (Floats, Indices):
-        wanted = np.dtype(np.float64 if hint == Floats else np.int64)
-        return lambda value: isinstance(value, np.ndarray) and value.dtype == wanted
+        dtype = np.dtype(np.float64 if hint == Floats else np.int64)
+        return lambda value: isinstance(value, np.ndarray) and value.dtype == dtype
     if get_origin(hint) in (Union, UnionType):
         choices = [check_of(choice) for choice in get_args(hint)]
         return lambda value: any(check(value) for check in choices)
@@ -123,47 +123,47 @@ def _is_number(value: Any) -> bool:
     return type(value) is float or (isinstance(value, Real) and not isinstance(value, bool | np.bool_))
 
 
-class Record(NamedTuple):
-    """How objects of a class are taken apart and put together."""
+class RegisteredClass(NamedTuple):
+    """A class with the checks of its fields, and functions that return the fields and construct objects."""
 
     kind: type
-    checks: dict[str, Check]
-    take: Callable[[Any], dict[str, Any]]
-    make: Callable[..., Any]
+    checks: dict[str, FieldCheck]
+    fields_of: Callable[[Any], dict[str, Any]]
+    construct: Callable[..., Any]
 
-    def restore(self, name: str, parts: dict[str, Any]) -> Any:
-        """Return the object, or raise if the fields are not those of the class."""
-        for field, value in parts.items():
+    def restore(self, name: str, values: dict[str, Any]) -> Any:
+        """Return the object, or raise if its fields are invalid."""
+        for field, value in values.items():
             if field not in self.checks:
                 raise ModelFileError(f"{name} has no field {field[:40]!r}")
             if not self.checks[field](value):
                 raise ModelFileError(f"{name}: the field {field!r} has the wrong type")
         try:
-            return self.make(**parts)
-        except (TypeError, ValueError) as error:  # a field is missing, or out of range
+            return self.construct(**values)
+        except (TypeError, ValueError) as error:  # a field is missing or out of range
             raise ModelFileError(f"{name}: {error}") from error
 
 
-def _record(kind: type, names: Iterable[str]) -> Record:
+def _register(kind: type, names: Iterable[str]) -> RegisteredClass:
     hints = get_type_hints(kind)
     checks = {name: check_of(hints[name]) for name in names}
-    return Record(kind, checks, lambda it: {name: getattr(it, name) for name in checks}, kind)
+    return RegisteredClass(kind, checks, lambda value: {name: getattr(value, name) for name in checks}, kind)
 
 
-_PARTS = _record(StoredModel, StoredModel._fields)
+_STORED = _register(StoredModel, StoredModel._fields)
 
-#: Everything a file may name.
-RECORDS: dict[str, Record] = {
+#: The registered classes by their name in files.
+CLASSES: dict[str, RegisteredClass] = {
     **{
-        kind.__name__: _record(kind, [field.name for field in fields(kind)])
+        kind.__name__: _register(kind, [field.name for field in fields(kind)])
         for kind in (*KERNELS, *SOLVERS, *GEOMETRIES, Certificate, Counters, TrainedLinearModel)
     },
-    "Expansion": _record(KernelExpansion, KernelExpansion._fields),
-    "PlattSigmoid": _record(PlattSigmoid, PlattSigmoid._fields),
-    "TrainedModel": Record(
+    "KernelExpansion": _register(KernelExpansion, KernelExpansion._fields),
+    "PlattSigmoid": _register(PlattSigmoid, PlattSigmoid._fields),
+    "TrainedModel": RegisteredClass(
         TrainedModel,
-        _PARTS.checks,
-        lambda machine: _PARTS.take(machine.stored()),
-        lambda **parts: TrainedModel.from_stored(StoredModel(**parts)),
+        _STORED.checks,
+        lambda model: _STORED.fields_of(model.stored()),
+        lambda **values: TrainedModel.from_stored(StoredModel(**values)),
     ),
 }
