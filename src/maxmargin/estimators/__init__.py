@@ -1,4 +1,16 @@
-"""The scikit-learn faces of the machines; only they and the feature maps import scikit-learn."""
+"""The estimators, in scikit-learn's interface; only they and the feature maps import scikit-learn.
+
+    base           fitted models, certificates, convergence warnings of all estimators
+    kernel         SVC, NuSVC, SVR, NuSVR, LSSVC, LSSVR, QuantileSVR, OneClassSVM, SVDD, RankSVC
+    linear         LinearSVC, LinearSVR, LinearOneClassSVM, KernelApproximationSVC
+    online         OnlineSVC, OnlineOneClassSVM
+    active         active learning, importance weights
+    multiclass     multi-class strategies
+    calibration    probabilities and noise estimates by cross-validation
+    validation     validation of parameters and data, callbacks
+
+Public are the names in `__all__`, under ``maxmargin``.
+"""
 
 from maxmargin.estimators.kernel.lssvc import LSSVC
 from maxmargin.estimators.kernel.lssvr import LSSVR

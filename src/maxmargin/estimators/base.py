@@ -114,6 +114,11 @@ def warn_if_unvalidated(estimator: Any, status: Status, stacklevel: int) -> None
         )
 
 
+def wants_probabilities(estimator: Any) -> bool:
+    """Whether the estimator was asked for probabilities; "deprecated" is scikit-learn's default and means no."""
+    return bool(estimator.probability) and estimator.probability != "deprecated"
+
+
 def _distance(rule: StoppingRule, model: Any) -> float:
     certificate = model.certificate
     return float(certificate.violation if rule.relative_gap is None else certificate.relative_gap)

@@ -1,12 +1,11 @@
 """Training: from dual problems to verified models, the same way for all estimators.
 
     fit_context        kernel, solver options, memory, threads, limits and observers of one fit
-    pipeline           solve, verify, resume; several problems on threads
+    pipeline           solve, verify, resume; several problems on threads, with progress and Ctrl-C
     verification       verification in double precision, by form of model: kernel, linear, sparse linear, all-in-one
     trained_model      the result: dual vector, decision function, certificate
     small_problems     many small two-class problems in one native call
     hard_margin_start  separability and the start of a hard margin
-    parallel           tasks on threads, with progress and Ctrl-C
 
 Nothing here imports scikit-learn. Solvers and formulations meet only here.
 """

@@ -12,6 +12,7 @@ limits that are not reached never change the result.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, Protocol, TypeVar
@@ -21,11 +22,11 @@ from maxmargin.formulations.formulation import Formulation
 from maxmargin.problems import Counters, DualProblem, Solution, Status
 from maxmargin.solvers import Callback, SharedCallback, StoppingRule
 from maxmargin.training.hard_margin_start import hard_margin_start
-from maxmargin.training.parallel import run_parallel
 from maxmargin.training.trained_model import TrainedModel
 from maxmargin.training.verification import MAX_VERIFICATION_WORK, KernelVerifier, Verifier
 
 Model = TypeVar("Model", bound="HasStatus")
+Result = TypeVar("Result")
 
 
 class HasStatus(Protocol):
@@ -221,3 +222,34 @@ def solve_and_verify(
             )
     assert best is not None
     return verifier.finish(best, status, spent)
+
+
+def run_parallel(
+    task: Callable[[int], Result], count: int, callback: SharedCallback, workers: int
+) -> tuple[list[Result], bool]:
+    """Return the results of ``task(0)`` to ``task(count - 1)``, and whether Ctrl-C was pressed.
+
+    Tasks must end soon after ``callback.stopped`` is set: only the calling thread receives Ctrl-C.
+    """
+    callback.begin(count)
+
+    def counted(position: int) -> Result:
+        result = task(position)
+        callback.count_finished()
+        return result
+
+    if workers == 1 or count == 1:
+        return [counted(position) for position in range(count)], False
+    interrupted = False
+    with ThreadPoolExecutor(min(workers, count)) as pool:
+        futures = [pool.submit(counted, position) for position in range(count)]
+        while True:
+            try:
+                wait(futures, return_when=FIRST_EXCEPTION)
+                break
+            except KeyboardInterrupt:
+                interrupted = True
+                callback.stopped.set()
+        if any(future.done() and future.exception() for future in futures):
+            callback.stopped.set()  # an error in one task: the others need not continue
+    return [future.result() for future in futures], interrupted

@@ -157,6 +157,6 @@ def test_ctrl_c_in_cross_validation_leaves_a_model_without_probabilities(monkeyp
 
     monkeypatch.setattr(_native, "solve_small_problems", interrupted_later)
     model = SVC(probability=True)
-    with pytest.raises(KeyboardInterrupt, match="in cross-validation"):
+    with pytest.raises(KeyboardInterrupt, match="during cross-validation"):
         model.fit(X, y)
     assert model.score(X, y) > 0.9

@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from maxmargin._typing import Floats
+from maxmargin.estimators.base import wants_probabilities
 from maxmargin.estimators.calibration.cross_validation import (
     FOLD_TOLERANCE_FACTOR,
     CrossValidation,
@@ -31,15 +32,10 @@ from maxmargin.models.calibration import PlattSigmoid, binary_probabilities, cou
 from maxmargin.problems import DualProblem, Status
 from maxmargin.training import Session, Solver, TrainedLinearModel
 from maxmargin.training.fit_context import FitContext
-from maxmargin.training.parallel import run_parallel
+from maxmargin.training.pipeline import run_parallel
 
 #: From the number of a class to its problem and the weights of its samples as counts.
 PoseClass = Callable[[int], tuple[DualProblem, Floats]]
-
-
-def wants_probabilities(estimator: Any) -> bool:
-    """Whether the estimator was asked for probabilities; "deprecated" is scikit-learn's default and means no."""
-    return bool(estimator.probability) and estimator.probability != "deprecated"
 
 
 def check_probabilities(estimator: Any) -> bool:

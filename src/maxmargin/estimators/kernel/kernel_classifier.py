@@ -11,8 +11,8 @@ from scipy import sparse
 from sklearn.base import ClassifierMixin
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.estimators.base import warn_if_unvalidated
-from maxmargin.estimators.calibration.probabilities import PairwiseProbabilities, wants_probabilities
+from maxmargin.estimators.base import wants_probabilities, warn_if_unvalidated
+from maxmargin.estimators.calibration.probabilities import PairwiseProbabilities
 from maxmargin.estimators.kernel.kernel_estimator import KernelEstimator
 from maxmargin.estimators.multiclass.all_in_one import AllInOneStrategy
 from maxmargin.estimators.multiclass.one_versus_one import OneVersusOneStrategy
