@@ -84,12 +84,12 @@ def run(options: argparse.Namespace) -> int:
     verifying = perf_counter()
     try:
         with training_progress.spinner(output.errors, "computing the certificate", not output.quiet):
+            facts = describe(model)  # before the model is saved, so that the file contains the certificate
             format = format_for(model, target)
             if format == "maxmargin":
                 save(model, target, notes)
             else:
                 write_model(model, target, format)
-            facts = describe(model)
     except KeyboardInterrupt:
         output.remark(f"interrupted a second time: {target} was not written")
         raise
