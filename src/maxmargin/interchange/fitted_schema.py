@@ -29,7 +29,7 @@ from maxmargin.estimators.kernel.function_estimator import FunctionEstimator
 from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier
 from maxmargin.estimators.kernel.kernel_estimator import KernelEstimator
 from maxmargin.estimators.linear.linear_estimator import LinearEstimator
-from maxmargin.estimators.online.online_estimator import OnlineMachine
+from maxmargin.estimators.online.online_estimator import OnlineEstimator
 from maxmargin.interchange import attribute_checks as check
 from maxmargin.interchange.attribute_checks import Check, Sizes, count, floats, integers, matrix
 from maxmargin.interchange.errors import ModelFileError
@@ -38,7 +38,7 @@ from maxmargin.interchange.errors import ModelFileError
 ESTIMATORS: dict[str, type[Any]] = {
     name: getattr(estimators, name)
     for name in estimators.__all__
-    if not issubclass(getattr(estimators, name), OnlineMachine)
+    if not issubclass(getattr(estimators, name), OnlineEstimator)
 }
 
 #: Constructor parameters of each estimator.

@@ -1,21 +1,31 @@
-"""Learning from a stream (LASVM, first and second order), and choosing the samples that are worth a label."""
+"""Online learning (LASVM, first and second order) and active selection of samples to label.
 
-from maxmargin.online.auto_stop import STOP_RULES, OutsideMargin, SeldomWrong
+- `learner`: `OnlineLearner`, the LASVM steps; `memory`: `OnlineMemory`, its samples and dual variables
+- `sample_constraints`: the binary subproblems of a stream, `BinaryClassification` and `NoveltyDetection`
+- `budget`: removal of support vectors by age or to keep within a budget
+- `kernel_table`, `sample_store`: cached kernel rows and growing arrays of samples (internal)
+- `selection`: query strategies `Random`, `Margin`, `Gradient`, `AutoActive`, and the labelling rate of streams
+- `early_stopping`: the stopping rules `LowErrorRate` and `MarginExhausted` of active learning
+
+Public are the names below; estimators are in `maxmargin.estimators.online` and `maxmargin.estimators.active`.
+"""
+
+from maxmargin.online.early_stopping import STOPPING_RULES, LowErrorRate, MarginExhausted
 from maxmargin.online.learner import OnlineLearner
-from maxmargin.online.sample_constraints import Contrast, Novelty, Role
-from maxmargin.online.selection import STRATEGIES, AutoActive, Gradient, Margin, Random
+from maxmargin.online.sample_constraints import BinaryClassification, NoveltyDetection, StreamSubproblem
+from maxmargin.online.selection import QUERY_STRATEGIES, AutoActive, Gradient, Margin, Random
 
 __all__ = [
-    "STOP_RULES",
-    "STRATEGIES",
+    "QUERY_STRATEGIES",
+    "STOPPING_RULES",
     "AutoActive",
-    "Contrast",
+    "BinaryClassification",
     "Gradient",
+    "LowErrorRate",
     "Margin",
-    "Novelty",
+    "MarginExhausted",
+    "NoveltyDetection",
     "OnlineLearner",
-    "OutsideMargin",
     "Random",
-    "Role",
-    "SeldomWrong",
+    "StreamSubproblem",
 ]

@@ -1,10 +1,10 @@
-"""Kernel values between the samples in memory: rows over slots, within a budget of bytes.
+"""Kernel rows of the samples in memory, cached within a byte budget.
 
-A stored row is valid for all slots there are. Samples come in chunks: the rows of a chunk are computed at once, and
-their values are the new columns of the rows that are stored. If memory is short, the row that was not used for the
-longest time makes room, and is computed again when it is wanted.
+A stored row covers all slots. Samples arrive in chunks: the rows of a chunk are computed together, and their transpose
+extends the stored rows by new columns. If memory is short, the least recently used row is replaced, and recomputed when
+it is needed.
 
-Values are in single precision, unless costs are so large that their errors would count.
+Values are float32, or float64 if costs are so large that rounding errors would matter.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from maxmargin.kernels import Kernel, NativeKernel, Points
 from maxmargin.kernels.formula import Term
 from maxmargin.kernels.kernel_columns import pack_columns
 from maxmargin.matrices import NON_FINITE_MESSAGE
-from maxmargin.online.sample_store import SampleStore
+from maxmargin.online.sample_store import SampleStore, first_moved
 
-#: Rows that are there at least, whatever the budget: those of a pair, and of a chunk of two.
-FEWEST_ROWS = 4
+#: The fewest cached rows, whatever the budget: those of a pair, and of a chunk of two.
+MIN_ROWS = 4
 
-#: Slots that there is room for at first.
-FIRST_WIDTH = 64
+#: The initial capacity in slots.
+INITIAL_WIDTH = 64
 
-#: When there is no room for more slots, there will be for twice as many if the budget allows for all their rows.
-#: Otherwise so many are added and an eighth of all, or a half if that is less.
-GROWTH = 512
+#: The capacity doubles as long as all rows fit into the budget; then it grows by this number plus an eighth of the
+#: slots, or by half if that is less.
+WIDTH_INCREMENT = 512
 
-#: About how many values are moved or computed together.
-TOGETHER = 2**22
+#: Values that are moved or computed together.
+CHUNK_VALUES = 2**22
 
-#: Values of a row that is moved by itself.
-SHORT = 2**12
+#: Rows longer than this are moved one at a time.
+SHORT_ROW = 2**12
 
-#: A cost times a kernel value from which on values are in double precision: the gradient errs by about 1e-7 of that.
-PRECISE_ABOVE = 1e3
+#: The product of cost and kernel value from which on values are float64: float32 gradients err by about 1e-7 of it.
+MAX_FLOAT32_SCALE = 1e3
 
 
 class KernelTable:
-    """Rows of kernel values.
+    """Cached kernel rows of the samples in memory.
 
     Attributes
     ----------
@@ -51,11 +51,11 @@ class KernelTable:
     row_of : int array
         Where the row of each slot is stored, −1 if it is not.
     diagonal : float array
-        The value of each slot with itself, as the table has it: copies of a sample have no curvature between them.
+        The diagonal in the precision of the table, so that the curvature between equal samples is exactly 0.
     last_use : int array
-        By row, readings of `clock`.
+        For each row the value of `clock` at its last use.
     evaluations : int
-        How many values were computed.
+        The number of kernel evaluations.
     """
 
     def __init__(self, kernel: Kernel, budget: int) -> None:
@@ -67,7 +67,7 @@ class KernelTable:
         self.last_use: Indices
         self.diagonal: Floats
         self._shift: Floats | None = None
-        self._shape(np.dtype(np.float32), FIRST_WIDTH)
+        self._shape(np.dtype(np.float32), INITIAL_WIDTH)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -77,7 +77,7 @@ class KernelTable:
 
     @property
     def width(self) -> int:
-        """For how many slots there is room."""
+        """The capacity in slots."""
         return int(self.storage.shape[1])
 
     @property
@@ -85,51 +85,50 @@ class KernelTable:
         """Whether the rows of all slots are stored."""
         return bool((self.row_of[: self.count] >= 0).all())
 
-    def most_at_once(self, wanted: int) -> int:
-        """Return how many of `wanted` samples may come as one chunk: their rows and two others are needed."""
+    def max_new_samples(self, wanted: int) -> int:
+        """Return how many of `wanted` samples can be added as one chunk: their rows and two others must fit."""
         rows = self._rows_for(self._width_for(self.count + wanted), self.dtype)
         return max(1, min(wanted, rows - 2))
 
     def append(self, store: SampleStore, last: int, threads: int) -> None:
-        """Compute the rows of the samples that the table does not have, up to slot `last`."""
+        """Compute the rows of new samples up to slot `last`."""
         first = self.count
         if last > self.width:
             self._shape(self.dtype, self._width_for(last))
         new = np.arange(first, last)
-        rows = self._make_room(len(new))
+        rows = self._free_rows(len(new))
         self._fill(store, new, rows, last, threads)
         old = np.flatnonzero(self.row_of[:first] >= 0)
-        fresh = self.storage[rows, :first]
-        step = max(1, TOGETHER // max(1, len(new)))
+        computed = self.storage[rows, :first]
+        step = max(1, CHUNK_VALUES // max(1, len(new)))
         for start in range(0, len(old), step):
             part = old[start : start + step]
-            self.storage[self.row_of[part], first:last] = fresh[:, part].T
-        self._take(new, rows)
+            self.storage[self.row_of[part], first:last] = computed[:, part].T
+        self._assign(new, rows)
         self.diagonal[new] = self.storage[rows, new]
         self.count = last
 
     def fetch(self, store: SampleStore, slot: int, threads: int) -> NDArray[Any]:
-        """Return the row of a slot, computed if it is not stored. The last two that were fetched are there."""
+        """Return the row of a slot, computed if it is not stored; the two rows fetched last are always stored."""
         if self.row_of[slot] < 0:
-            rows = self._make_room(1)
+            rows = self._free_rows(1)
             self._fill(store, np.array([slot]), rows, self.count, threads)
-            self._take(np.array([slot]), rows)
+            self._assign(np.array([slot]), rows)
         row = int(self.row_of[slot])
         self.clock += 1
         self.last_use[row] = self.clock
         return self.storage[row, : self.count]
 
     def keep(self, slots: Indices) -> None:
-        """Keep some slots, in order; the others' rows and columns are gone."""
-        leaving = np.ones(self.count, dtype=bool)
-        leaving[slots] = False
-        gone = self.row_of[: self.count][leaving]
-        self._owner[gone[gone >= 0]] = -1
-        moved = slots != np.arange(len(slots))
-        first = int(moved.argmax()) if moved.any() else len(slots)
+        """Keep some slots, given in increasing order; remove the rows and columns of the others."""
+        removed = np.ones(self.count, dtype=bool)
+        removed[slots] = False
+        freed = self.row_of[: self.count][removed]
+        self._owner[freed[freed >= 0]] = -1
+        first = first_moved(slots)
         stored, source = np.flatnonzero(self._owner >= 0), slots[first:]
-        # A long row is in cache while its values are picked; of short ones many are moved together.
-        step = max(1, SHORT // max(1, len(source)))
+        # A long row stays in the CPU cache while its values are moved; short rows are moved together.
+        step = max(1, SHORT_ROW // max(1, len(source)))
         for start in range(0, len(stored) if len(source) else 0, step):
             part = stored[start : start + step]
             rows = part[0] if len(part) == 1 else part
@@ -142,23 +141,23 @@ class KernelTable:
         self.count = len(slots)
 
     def append_all(self, store: SampleStore, threads: int) -> None:
-        """Compute the rows of all samples that the table does not have, as many as there is room for."""
-        at_once = max(1, TOGETHER // max(1, store.count))
+        """Compute the rows of all new samples, in chunks that fit into the budget."""
+        at_once = max(1, CHUNK_VALUES // max(1, store.count))
         while self.count < store.count:
-            self.append(store, self.count + self.most_at_once(min(at_once, store.count - self.count)), threads)
+            self.append(store, self.count + self.max_new_samples(min(at_once, store.count - self.count)), threads)
 
     def restart(self, store: SampleStore, dtype: Any, threads: int) -> None:
-        """Compute all values afresh."""
+        """Recompute all values."""
         self.count = 0
         self._shape(np.dtype(dtype), max(self.width, store.count))
         self.append_all(store, threads)
 
-    def wants_precision(self, scale: float) -> bool:
-        """Whether single precision does no longer serve costs times kernel values of this size."""
-        return self.dtype == np.float32 and not scale <= PRECISE_ABOVE
+    def needs_double_precision(self, scale: float) -> bool:
+        """Whether float32 is not accurate enough for products of costs and kernel values of this size."""
+        return self.dtype == np.float32 and not scale <= MAX_FLOAT32_SCALE
 
     def _fill(self, store: SampleStore, slots: Indices, rows: Indices, last: int, threads: int) -> None:
-        """Compute the values of some slots with all up to `last`, into rows that nobody owns meanwhile."""
+        """Compute the values of some slots with all up to `last`, into unassigned rows."""
         points = store.points.take(slice(0, last))
         self.evaluations += len(slots) * last
         if isinstance(self.kernel, NativeKernel):
@@ -172,7 +171,7 @@ class KernelTable:
             raise ValueError(NON_FINITE_MESSAGE)
 
     def _shift_for(self, points: Points) -> Floats | None:
-        """Return what is taken off all samples, so that a common offset costs no digits: the first sample of all."""
+        """Return the first sample, which is subtracted from all to avoid cancellation of a common offset in float32."""
         if self.dtype != np.float32 or not isinstance(points.data, np.ndarray):
             return None
         if self._shift is None:
@@ -184,13 +183,13 @@ class KernelTable:
             return self.width
         if self.dtype.itemsize * (2 * slots) ** 2 <= self.budget:
             return 2 * slots
-        return slots + min(slots // 2, GROWTH + slots // 8)
+        return slots + min(slots // 2, WIDTH_INCREMENT + slots // 8)
 
     def _rows_for(self, width: int, dtype: np.dtype[Any]) -> int:
-        return int(min(width, max(FEWEST_ROWS, self.budget // (dtype.itemsize * max(1, width)))))
+        return int(min(width, max(MIN_ROWS, self.budget // (dtype.itemsize * max(1, width)))))
 
     def _shape(self, dtype: np.dtype[Any], width: int) -> None:
-        """Make room for so many slots; rows that do not fit any more are let go, the longest unused first."""
+        """Reallocate for this capacity; rows that do not fit are dropped, the least recently used first."""
         rows = self._rows_for(width, dtype)
         storage = np.empty((rows, width), dtype=dtype)  # untouched pages of an empty array are free
         row_of, owner = np.full(width, -1), np.full(rows, -1)
@@ -208,8 +207,8 @@ class KernelTable:
             storage, row_of, owner, last_use, diagonal,
         )  # fmt: skip
 
-    def _make_room(self, wanted: int) -> Indices:
-        """Return rows that may be written to: free ones, then those that were not used for the longest time."""
+    def _free_rows(self, wanted: int) -> Indices:
+        """Return rows that may be overwritten: unassigned ones first, then the least recently used."""
         free = np.flatnonzero(self._owner < 0)[:wanted]
         if len(free) < wanted:
             held = np.flatnonzero(self._owner >= 0)
@@ -219,20 +218,20 @@ class KernelTable:
             free = np.concatenate([free, oldest])
         return free
 
-    def _take(self, slots: Indices, rows: Indices) -> None:
+    def _assign(self, slots: Indices, rows: Indices) -> None:
         self.clock += 1
         self._owner[rows], self.row_of[slots], self.last_use[rows] = slots, rows, self.clock
 
     def __getstate__(self) -> dict[str, Any]:
-        # Values that can be computed again to the last bit are not stored; those of a user's function are.
+        # Values that can be recomputed bit for bit are not pickled; those of a user-defined function are.
         state = {**self.__dict__, "_shape_before": (self.storage.shape, self.dtype), "_held": None}
         state.pop("storage")
         if not isinstance(self.kernel, NativeKernel):
             state["_held"] = self.storage[self._owner >= 0, : self.count].copy()
         return state
 
-    def revive(self, store: SampleStore, threads: int) -> None:
-        """Bring back the rows of a table that was stored."""
+    def restore(self, store: SampleStore, threads: int) -> None:
+        """Restore the rows of an unpickled table."""
         if "storage" in self.__dict__:
             return
         shape, dtype = self.__dict__.pop("_shape_before")
@@ -244,8 +243,8 @@ class KernelTable:
         self.storage = storage
         if held is None and len(rows):
             before = self.evaluations
-            step = max(1, TOGETHER // max(1, self.count))
+            step = max(1, CHUNK_VALUES // max(1, self.count))
             for start in range(0, len(rows), step):
                 part = rows[start : start + step]
                 self._fill(store, self._owner[part], part, self.count, threads)
-            self.evaluations = before  # of the machine's life, these are not new
+            self.evaluations = before  # recomputed values do not count

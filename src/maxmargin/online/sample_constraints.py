@@ -1,10 +1,10 @@
-"""What a sample of a stream means to a machine: its linear term, its box, and the value that its variable starts with.
+"""The binary subproblems of a stream: linear term, bounds and start value of each sample's dual variable.
 
-    one class against another, or against the rest     linear = ±1,  [0, C_i] or [−C_i, 0],  starts at 0
-    novelty detection                                  linear = 0,   [0, c_i],               starts at ν c_i
+    classification, one class against another or the rest     linear = ±1,  [0, C_i] or [−C_i, 0],  start 0
+    novelty detection                                         linear = 0,   [0, c_i],               start ν c_i
 
-With a bias the variables of a machine sum to a constant, which a newcomer raises by the value it starts with. So the
-sum of novelty detection is ν Σ c_i over all samples seen, as in the batch problem (`formulations.one_class`).
+With a bias the dual variables have a constant sum, which a new sample increases by its start value. The sum of novelty
+detection is therefore ν Σ c_i over all samples seen, as in the batch problem (`formulations.one_class`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 from maxmargin._typing import Floats, Indices
 
 
-class Part(NamedTuple):
-    """The part of some samples in a machine; equal bounds mean that they have none."""
+class SampleConstraints(NamedTuple):
+    """Linear term, bounds and start value of some samples; equal bounds exclude a sample from the subproblem."""
 
     linear: Floats
     lower: Floats
@@ -26,34 +26,38 @@ class Part(NamedTuple):
     start: Floats
 
 
-class Role(Protocol):
-    """What a machine is about."""
+class StreamSubproblem(Protocol):
+    """A binary subproblem of a stream."""
 
-    def part(self, labels: Indices, costs: Floats) -> Part:
-        """Return the part of samples with these labels (numbers of classes) and costs."""
+    def constraints(self, labels: Indices, costs: Floats) -> SampleConstraints:
+        """Return the constraints of samples with these labels (class numbers) and costs."""
         ...
 
 
 @dataclass(frozen=True)
-class Contrast:
-    """A class against another, or against all others if `negative` is None."""
+class BinaryClassification:
+    """Classification of a class against another, or against all others if `negative` is None."""
 
     positive: int
     negative: int | None = None
 
-    def part(self, labels: Indices, costs: Floats) -> Part:
-        above = labels == self.positive
-        below = ~above if self.negative is None else labels == self.negative
-        linear = above.astype(np.float64) - below
-        return Part(linear, np.where(below, -costs, 0.0), np.where(above, costs, 0.0), np.zeros(len(labels)))
+    def constraints(self, labels: Indices, costs: Floats) -> SampleConstraints:
+        positive = labels == self.positive
+        negative = ~positive if self.negative is None else labels == self.negative
+        return SampleConstraints(
+            linear=positive.astype(np.float64) - negative,
+            lower=np.where(negative, -costs, 0.0),
+            upper=np.where(positive, costs, 0.0),
+            start=np.zeros(len(labels)),
+        )
 
 
 @dataclass(frozen=True)
-class Novelty:
-    """All samples against the origin, of which a part ν may lie outside."""
+class NoveltyDetection:
+    """Novelty detection with at most a fraction ν of outliers."""
 
     nu: float
 
-    def part(self, labels: Indices, costs: Floats) -> Part:
-        nothing = np.zeros(len(labels))
-        return Part(nothing, nothing, np.array(costs, dtype=np.float64), self.nu * costs)
+    def constraints(self, labels: Indices, costs: Floats) -> SampleConstraints:
+        zeros = np.zeros(len(labels))
+        return SampleConstraints(zeros, zeros, np.array(costs, dtype=np.float64), self.nu * costs)

@@ -1,24 +1,52 @@
-"""The samples in memory: copies of rows, dense or compressed, in arrays that grow by half when they are full."""
+"""The samples in memory and their labels, costs and identities, in arrays that grow by half when they are full.
+
+Samples occupy *slots* 0, 1, … in the order of arrival.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from maxmargin._typing import Indices
+from maxmargin._typing import Floats, Indices
 from maxmargin.kernels import Points
 
 
+@dataclass
+class SlotData:
+    """Label, cost, identity and time of arrival of the sample in each slot."""
+
+    label: Indices
+    cost: Floats
+    identity: Indices
+    arrived: Indices
+
+    @classmethod
+    def empty(cls) -> SlotData:
+        """Return the data of no slots."""
+        return cls(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
+    def take(self, slots: Indices) -> SlotData:
+        """Return the data of some slots."""
+        return SlotData(self.label[slots], self.cost[slots], self.identity[slots], self.arrived[slots])
+
+    def extended(self, more: SlotData) -> SlotData:
+        """Return the data with more slots appended."""
+        pairs = zip(vars(self).values(), vars(more).values(), strict=True)
+        return SlotData(*(np.concatenate(pair) for pair in pairs))
+
+
 class SampleStore:
-    """Rows of a table in slots 0, 1, …; dense or sparse as the first of them were.
+    """Feature rows by slot, dense or sparse as the first of them.
 
     Parameters
     ----------
     like : array or CSR matrix
-        Samples like those to come.
+        Determines the storage format, the number of features and the initial precision.
     """
 
     def __init__(self, like: Any) -> None:
@@ -31,7 +59,7 @@ class SampleStore:
 
     @property
     def points(self) -> Points:
-        """All samples, as a view; valid until the store changes."""
+        """All samples as a view, valid until the store changes."""
         if not self.sparse:
             return Points(self._values[: self.count], np.arange(self.count))
         starts = self._starts[: self.count + 1]
@@ -40,9 +68,9 @@ class SampleStore:
         return Points.of_compressed(starts, self._indices[:stored], self._values[:stored], shape)
 
     def append(self, rows: Any) -> None:
-        """Copy rows to the end."""
+        """Append copies of rows."""
         dtype = np.promote_types(self._values.dtype, rows.dtype)
-        if dtype != self._values.dtype:  # double precision after single: none of its digits is lost
+        if dtype != self._values.dtype:  # double precision after single precision
             self._values = self._values.astype(dtype)
         if self.sparse:
             rows = Points(rows if sparse.issparse(rows) else sparse.csr_array(rows)).data
@@ -55,13 +83,13 @@ class SampleStore:
         self.count += int(rows.shape[0])
 
     def keep(self, slots: Indices) -> None:
-        """Keep the samples in some slots, which must be in order."""
+        """Keep the samples in some slots, given in increasing order."""
         if self.sparse:
             kept = self.points.data[slots]
             self._values[: kept.nnz], self._indices[: kept.nnz] = kept.data, kept.indices
             self._starts[: len(slots) + 1] = kept.indptr
         else:
-            first = _first_moved(slots)
+            first = first_moved(slots)
             self._values[first : len(slots)] = self._values[slots[first:]]
         self.count = len(slots)
 
@@ -76,17 +104,17 @@ class SampleStore:
 
 
 def _extended(array: NDArray[Any], count: int, more: Any) -> NDArray[Any]:
-    """Return the first `count` entries of an array and `more`, with room for others if there was none."""
+    """Return the first `count` entries of an array followed by `more`, reallocated with extra capacity if needed."""
     needed = count + len(more)
     if needed > len(array):
-        room = np.empty((needed + needed // 2, *array.shape[1:]), dtype=array.dtype)
-        room[:count] = array[:count]
-        array = room
+        larger = np.empty((needed + needed // 2, *array.shape[1:]), dtype=array.dtype)
+        larger[:count] = array[:count]
+        array = larger
     array[count:needed] = more
     return array
 
 
-def _first_moved(slots: Indices) -> int:
-    """Return the first position that is not its own slot."""
+def first_moved(slots: Indices) -> int:
+    """Return the first position whose slot number changes when only these slots are kept."""
     moved = slots != np.arange(len(slots))
     return int(moved.argmax()) if moved.any() else len(slots)

@@ -1,4 +1,4 @@
-"""Asking and telling: whatever happens in between, no label is lost, and nothing is asked for twice."""
+"""`ActiveLearner`: no label is lost, and no sample is queried twice."""
 
 import pickle
 
@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from maxmargin import SVC, ActiveLearner, LinearSVC
 from maxmargin.estimators.active.active_learner import LearnerStatus
-from maxmargin.online import STRATEGIES, OutsideMargin, SeldomWrong
+from maxmargin.online import QUERY_STRATEGIES, LowErrorRate, MarginExhausted
 
 
 @pytest.fixture
@@ -39,20 +39,20 @@ MODELS = [
 ]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", QUERY_STRATEGIES)
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__module__.split(".")[-1])
-def test_every_strategy_teaches_every_model(three, model, strategy):
+def test_strategies_and_estimators(three, model, strategy):
     X, y = three
     learner = ActiveLearner(model, strategy, random_state=0).run(X, label=lambda index: y[index], n_labels=40)
     assert learner.n_labels_ == 40
     assert len(set(learner.labelled_.tolist())) == 40
     np.testing.assert_array_equal(learner.labels_, y[learner.labelled_])
     assert learner.estimator_.score(X, y) > 0.8
-    assert not hasattr(model, "classes_")  # it was copied
+    assert not hasattr(model, "classes_")  # it was cloned
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_the_seed_decides(three, strategy):
+@pytest.mark.parametrize("strategy", QUERY_STRATEGIES)
+def test_random_state(three, strategy):
     X, y = three
     first, again = (ActiveLearner(SVC(), strategy, random_state=7).run(X, label=y, n_labels=25) for _ in range(2))
     np.testing.assert_array_equal(first.labelled_, again.labelled_)
@@ -60,7 +60,7 @@ def test_the_seed_decides(three, strategy):
     assert other.labelled_.tolist() != first.labelled_.tolist()
 
 
-def test_four_ways_ask_for_the_same(three):
+def test_four_interfaces_are_equivalent(three):
     X, y = three
 
     def learner():
@@ -82,21 +82,21 @@ def test_four_ways_ask_for_the_same(three):
         np.testing.assert_array_equal(ran.estimator_.predict(X), other.estimator_.predict(X))
 
 
-def test_labels_are_not_looked_at_before_they_are_asked_for(clouds):
+def test_labels_are_read_only_when_queried(clouds):
     X, y = clouds
-    told = []
+    labelled = []
 
     def label(index):
-        told.append(index)
+        labelled.append(index)
         return y[index]
 
     learner = ActiveLearner(SVC(), "gradient", random_state=0).run(X, label=label, n_labels=20)
-    assert told == learner.labelled_.tolist()
+    assert labelled == learner.labelled_.tolist()
     unlabelled = ActiveLearner(SVC(), "margin_of_candidates", random_state=0).run(X, label=y, n_labels=20)
     np.testing.assert_array_equal(learner.labelled_, unlabelled.labelled_)
 
 
-def test_known_labels_guide_the_gradient_strategy(clouds):
+def test_gradient_strategy_with_known_labels(clouds):
     X, y = clouds
     learner = ActiveLearner(SVC(), "gradient", random_state=0).set_pool(X, y).run(n_labels=10)
     wrong = learner.estimator_.predict(X) != y
@@ -105,7 +105,7 @@ def test_known_labels_guide_the_gradient_strategy(clouds):
     assert wrong[chosen].all()
 
 
-def test_random_until_two_classes_are_there():
+def test_random_queries_until_there_are_two_classes():
     X = np.arange(100.0)[:, None]
     y = (X[:, 0] >= 97).astype(int)
     learner = ActiveLearner(SVC(gamma=1.0), "margin", n_random=0, random_state=0).set_pool(X)
@@ -121,7 +121,7 @@ def test_random_until_two_classes_are_there():
     assert set(learner.estimator_.classes_) == {0, 1}
 
 
-def test_a_class_that_appears_late(clouds):
+def test_late_class(clouds):
     X, y = clouds
     y = np.where(X[:, 1] > 1.5, 2, y)
     order = np.append(np.flatnonzero(y < 2)[:60], np.flatnonzero(y == 2))
@@ -133,7 +133,7 @@ def test_a_class_that_appears_late(clouds):
         assert learner.estimator_.score(X[y == 2], y[y == 2]) > 0.5
 
 
-def test_steps_are_steps_and_classes_may_be_given(clouds):
+def test_partial_fit_with_given_classes(clouds):
     X, y = clouds
     learner = ActiveLearner(SGDClassifier(random_state=0), "random", classes=[0, 1, 5], random_state=0)
     learner.run(X, label=y, n_labels=50)
@@ -146,20 +146,20 @@ def test_steps_are_steps_and_classes_may_be_given(clouds):
         learner.tell(learner.ask(), 7)
 
 
-def test_fit_takes_all_labels(clouds):
+def test_fit_uses_all_labels(clouds):
     X, y = clouds
     learner = ActiveLearner(LinearSVC(), learning="fit", random_state=0).run(X, label=y, n_labels=30)
-    anew = LinearSVC().fit(X[learner.labelled_], y[learner.labelled_])
-    np.testing.assert_array_equal(learner.estimator_.coef_, anew.coef_)
+    expected = LinearSVC().fit(X[learner.labelled_], y[learner.labelled_])
+    np.testing.assert_array_equal(learner.estimator_.coef_, expected.coef_)
 
 
-class RefusedError(Exception):
+class LabellingError(Exception):
     pass
 
 
-@pytest.mark.parametrize("error", [RefusedError, KeyboardInterrupt])
+@pytest.mark.parametrize("error", [LabellingError, KeyboardInterrupt])
 @pytest.mark.parametrize("batch", [1, 4])
-def test_an_interruption_loses_nothing(three, error, batch):
+def test_interruption_during_labelling(three, error, batch):
     X, y = three
     calls = 0
 
@@ -184,7 +184,7 @@ def test_an_interruption_loses_nothing(three, error, batch):
 
 
 class Interrupted(SGDClassifier):
-    """Is interrupted in the middle of one step."""
+    """Raises KeyboardInterrupt in one update."""
 
     steps = 0
 
@@ -196,7 +196,7 @@ class Interrupted(SGDClassifier):
         return self
 
 
-def test_an_interruption_while_learning_loses_no_label(clouds):
+def test_interruption_during_an_update(clouds):
     X, y = clouds
     Interrupted.steps = 0
     learner = ActiveLearner(Interrupted(random_state=0), "random", random_state=0).set_pool(X)
@@ -206,12 +206,12 @@ def test_an_interruption_while_learning_loses_no_label(clouds):
     learner.run(label=y, n_labels=50 - learner.n_labels_)
     straight = ActiveLearner(SGDClassifier(random_state=0), "random", random_state=0).run(X, label=y, n_labels=50)
     np.testing.assert_array_equal(learner.labelled_, straight.labelled_)
-    assert learner.estimator_.t_ == straight.estimator_.t_  # each sample was learnt once
+    assert learner.estimator_.t_ == straight.estimator_.t_  # each sample was used once
 
 
-def test_a_pickled_learner_goes_on(three):
+def test_unpickled_learner_continues(three):
     X, y = three
-    learner = ActiveLearner(SVC(), stop="seldom_wrong", random_state=0).run(X, label=y, n_labels=20)
+    learner = ActiveLearner(SVC(), stop="low_error_rate", random_state=0).run(X, label=y, n_labels=20)
     learner.ask(3)
     copy = pickle.loads(pickle.dumps(learner))
     for each in (learner, copy):
@@ -219,7 +219,7 @@ def test_a_pickled_learner_goes_on(three):
     np.testing.assert_array_equal(learner.labelled_, copy.labelled_)
 
 
-def test_an_exhausted_pool_ends_clearly(clouds):
+def test_exhausted_pool(clouds):
     X, y = clouds[0][:30], clouds[1][:30]
     learner = ActiveLearner(SVC(), random_state=0).run(X, label=y)
     assert learner.n_labels_ == 30
@@ -229,7 +229,7 @@ def test_an_exhausted_pool_ends_clearly(clouds):
     assert learner.run(label=y, n_labels=5).n_labels_ == 30
 
 
-def test_a_pool_of_one_class_is_asked_through():
+def test_pool_of_one_class():
     learner = ActiveLearner(SVC(), random_state=0).run(np.arange(5.0)[:, None], label=np.zeros(5))
     assert learner.n_labels_ == 5
     with pytest.raises(AttributeError):
@@ -237,7 +237,7 @@ def test_a_pool_of_one_class_is_asked_through():
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csc_array])
-def test_equal_rows_are_asked_for_once(form):
+def test_equal_rows_are_queried_once(form):
     X = np.repeat(np.random.default_rng(0).normal(size=(15, 3)), 4, axis=0)
     X[3] = [0.0, 1.0, 2.0]
     X[20] = [-0.0, 1.0, 2.0]
@@ -246,14 +246,14 @@ def test_equal_rows_are_asked_for_once(form):
     assert len(np.unique(X[learner.labelled_], axis=0)) == 16
 
 
-def test_equal_rows_with_opposite_labels_may_be_told():
+def test_equal_rows_with_opposite_labels():
     X = np.array([[0.0], [0.0], [1.0], [1.0], [2.0]])
     learner = ActiveLearner(SVC(), random_state=0).set_pool(X).tell(range(5), [0, 1, 0, 1, 1])
     assert learner.n_labels_ == 5
     assert len(learner.ask()) == 0
 
 
-def test_what_is_asked_for_is_not_asked_for_again(clouds):
+def test_pending_samples_are_not_queried_again(clouds):
     X, y = clouds
     learner = ActiveLearner(SVC(), random_state=0).run(X, label=y, n_labels=20)
     pending = np.concatenate([learner.ask(7) for _ in range(5)])
@@ -269,7 +269,7 @@ def test_samples_may_be_skipped(clouds):
     assert learner.status is LearnerStatus.EXHAUSTED
 
 
-def test_samples_that_are_not_tables(three):
+def test_frames_and_objects(three):
     X, y = three
     frame = pd.DataFrame(X, columns=["a", "b"])
     in_frame = ActiveLearner(SVC(), random_state=0).run(frame, label=y, n_labels=20)
@@ -286,29 +286,29 @@ def test_samples_that_are_not_tables(three):
     assert learner.estimator_.score(np.array(words, dtype=object), [0, 0, 0, 0, 1, 1, 1, 1]) == 1.0
 
 
-def test_seldom_wrong_stops_and_few_labels_remain_to_be_learnt(clouds):
+def test_low_error_rate(clouds):
     X, y = clouds
-    X = X + 2 * np.sign(X[:, :1]) * [1, 0]  # apart from each other
+    X = X + 2 * np.sign(X[:, :1]) * [1, 0]  # separable
     y = (X[:, 0] > 0).astype(int)
-    learner = ActiveLearner(SVC(), stop=SeldomWrong(window=20, share=0.0), random_state=0).run(X, label=y)
+    learner = ActiveLearner(SVC(), stop=LowErrorRate(window=20, fraction=0.0), random_state=0).run(X, label=y)
     assert learner.status is LearnerStatus.STOPPED
     assert 20 <= learner.n_labels_ < 60
     assert len(learner.ask()) == 0
     assert learner.estimator_.score(X, y) == 1.0
 
 
-def test_seldom_wrong_counts_predictions_before_the_label():
-    X, y = np.arange(60.0)[:, None], np.arange(60) % 2  # nothing to learn: half are wrong
-    learner = ActiveLearner(LinearSVC(), stop=SeldomWrong(window=10, share=0.1), random_state=0).run(X, label=y)
+def test_low_error_rate_uses_predictions_before_the_update():
+    X, y = np.arange(60.0)[:, None], np.arange(60) % 2  # labels at random: half of the predictions are wrong
+    learner = ActiveLearner(LinearSVC(), stop=LowErrorRate(window=10, fraction=0.1), random_state=0).run(X, label=y)
     assert learner.status is LearnerStatus.EXHAUSTED
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_outside_margin_stops_without_errors(clouds, strategy):
+@pytest.mark.parametrize("strategy", QUERY_STRATEGIES)
+def test_margin_exhausted(clouds, strategy):
     X, y = clouds
     X = X + 3 * np.sign(X[:, :1]) * [1, 0]
     y = (X[:, 0] > 0).astype(int)
-    rule = OutsideMargin(window=20, share=0.1)
+    rule = MarginExhausted(window=20, fraction=0.1)
     learner = ActiveLearner(SVC(C=10, gamma=0.02), strategy, stop=rule, random_state=0).run(X, label=y)
     assert learner.status is LearnerStatus.STOPPED
     assert learner.n_labels_ < 150
@@ -316,9 +316,9 @@ def test_outside_margin_stops_without_errors(clouds, strategy):
     assert inside.mean() < 0.3
 
 
-def test_named_stops(clouds):
+def test_stopping_rules_by_name(clouds):
     X, y = clouds
-    for stop in ("seldom_wrong", "outside_margin"):
+    for stop in ("low_error_rate", "margin_exhausted"):
         assert ActiveLearner(SVC(), stop=stop, random_state=0).run(X, label=y, n_labels=20).n_labels_ == 20
 
 
@@ -328,18 +328,18 @@ def stream_of(n, seed=0):
 
 
 @pytest.mark.parametrize("strategy", ["margin", "auto_active", "gradient"])
-def test_a_stream_with_a_threshold(strategy):
+def test_stream_with_a_threshold(strategy):
     X, labels = stream_of(500)
     learner = ActiveLearner(SVC(C=10, gamma=0.1), strategy, threshold=0.5, random_state=0)
     learner.run_stream(X, lambda sample: labels[tuple(sample)])
     assert 10 <= learner.n_labels_ < 150
-    wanted = learner.wants(X)
-    np.testing.assert_array_equal(wanted, np.abs(learner.estimator_.decision_function(X)) < 0.5)
+    selected = learner.should_query(X)
+    np.testing.assert_array_equal(selected, np.abs(learner.estimator_.decision_function(X)) < 0.5)
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", QUERY_STRATEGIES)
 @pytest.mark.parametrize("rate", [0.05, 0.2])
-def test_a_stream_with_a_rate(strategy, rate):
+def test_stream_with_a_rate(strategy, rate):
     X, labels = stream_of(300)
     learner = ActiveLearner(SVC(C=10, gamma=0.1), strategy, rate=rate, random_state=0)
     learner.run_stream(X, lambda sample: labels[tuple(sample)])
@@ -348,15 +348,15 @@ def test_a_stream_with_a_rate(strategy, rate):
     assert learner.estimator_.score(fresh, [known[tuple(x)] for x in fresh]) > 0.9
 
 
-def test_a_stream_in_batches_with_steps_and_sparse_rows():
+def test_stream_in_batches_and_sparse_rows():
     X, labels = stream_of(400)
     y = np.array([labels[tuple(x)] for x in X])
     learner = ActiveLearner(SGDClassifier(random_state=0), "margin", rate=0.3, random_state=0)
     for start in range(0, 400, 25):
         part = slice(start, start + 25)
-        wanted = learner.wants(X[part])
-        if wanted.any():
-            learner.learn(X[part][wanted], y[part][wanted])
+        selected = learner.should_query(X[part])
+        if selected.any():
+            learner.learn(X[part][selected], y[part][selected])
     assert learner.n_labels_ <= 120
     assert learner.estimator_.score(X, y) > 0.9
     rows = sparse.csr_matrix(X)
@@ -365,32 +365,32 @@ def test_a_stream_in_batches_with_steps_and_sparse_rows():
     assert on_sparse.n_labels_ == 30
 
 
-def test_a_stream_stops_and_survives_errors():
+def test_stream_stops_and_continues_after_errors():
     X, labels = stream_of(400)
-    learner = ActiveLearner(SVC(), threshold=np.nextafter(2, 3), stop=SeldomWrong(20, 0.2), random_state=0)
+    learner = ActiveLearner(SVC(), threshold=np.nextafter(2, 3), stop=LowErrorRate(20, 0.2), random_state=0)
 
     def label(sample):
         if learner.n_labels_ == 12:
-            raise RefusedError
+            raise LabellingError
         return labels[tuple(sample)]
 
     samples = iter(X)
-    with pytest.raises(RefusedError):
+    with pytest.raises(LabellingError):
         learner.run_stream(samples, label)
     learner.run_stream(samples, lambda sample: labels[tuple(sample)])
     assert learner.status is LearnerStatus.STOPPED
-    assert not learner.wants(X).any()
-    assert next(samples) is not None  # the rest was left alone
+    assert not learner.should_query(X).any()
+    assert next(samples) is not None  # the rest was not read
 
 
-def test_a_constant_stream_costs_few_labels():
+def test_constant_stream_needs_few_labels():
     rows = [np.array([-1.0]), np.array([1.0])] + [np.array([0.1])] * 300
     learner = ActiveLearner(SVC(), rate=0.5, n_random=2, random_state=0)
     learner.run_stream([rows[0], rows[0], *rows[1:]], lambda sample: int(sample[0] > 0))
     assert learner.n_labels_ <= 4
 
 
-def test_margins_beat_random_on_digits():
+def test_margin_is_better_than_random_on_digits():
     X, y = load_digits(return_X_y=True)
     X = X / 16
     gained = []
@@ -405,10 +405,10 @@ def test_margins_beat_random_on_digits():
             for strategy, count in (("margin", 150), ("random", 300))
         )
         gained.append(by_margin - by_chance)
-    assert np.mean(gained) > 0  # with half of the labels
+    assert np.mean(gained) > 0  # with half the number of labels
 
 
-def test_mistakes_get_a_sentence(clouds):
+def test_error_messages(clouds):
     X, y = clouds
     learner = ActiveLearner(SVC(), random_state=0)
     for call in (learner.ask, lambda: learner.tell(0, 1), lambda: list(learner), lambda: learner.run(label=y)):
@@ -417,15 +417,15 @@ def test_mistakes_get_a_sentence(clouds):
     learner.set_pool(X)
     learner.tell([0, 1], y[:2])
     cases = [
-        (lambda: learner.tell(0, 1), "told or skipped once"),
-        (lambda: learner.tell([5, 5], [1, 1]), "told or skipped once"),
+        (lambda: learner.tell(0, 1), "labelled or skipped once"),
+        (lambda: learner.tell([5, 5], [1, 1]), "labelled or skipped once"),
         (lambda: learner.tell(2, None), "missing"),
         (lambda: learner.tell(2, np.nan), "missing"),
         (lambda: learner.tell(2, "word"), "all strings or all numbers"),
         (lambda: learner.tell([2, 3], [1]), "as many labels"),
-        (lambda: learner.tell(1.5, 1), "whole number"),
+        (lambda: learner.tell(1.5, 1), "must be an integer"),
         (lambda: learner.ask(0), "at least 1"),
-        (lambda: learner.run(n_labels=5), "needs label"),
+        (lambda: learner.run(n_labels=5), "requires label"),
         (lambda: learner.run(label=y[:5]), "one label for each"),
         (lambda: learner.set_pool(X, y[:5]), "one label for each"),
         (lambda: learner.set_pool(X[:0]), "minimum of 1"),
@@ -435,7 +435,7 @@ def test_mistakes_get_a_sentence(clouds):
         (lambda: ActiveLearner(SVC(), stop="late"), "stop must be None"),
         (lambda: ActiveLearner(SVC(), learning="partial_fit"), "no partial_fit"),
         (lambda: ActiveLearner(SVC(), rate=1.5), "rate must be"),
-        (lambda: ActiveLearner(SVC(), "random").wants(X), "needs a rate"),
+        (lambda: ActiveLearner(SVC(), "random").should_query(X), "needs a rate"),
     ]
     for call, sentence in cases:
         with pytest.raises(ValueError, match=sentence):

@@ -1,4 +1,4 @@
-"""Which samples a fitted classifier asks for, whoever made it."""
+"""`query` with classifiers of this package and of scikit-learn."""
 
 import numpy as np
 import pytest
@@ -12,8 +12,8 @@ from sklearn.preprocessing import StandardScaler
 
 from maxmargin import SVC, LinearSVC, query
 from maxmargin.estimators.active import active_query
-from maxmargin.estimators.active.class_values import class_values
-from maxmargin.online import STRATEGIES, Margin
+from maxmargin.estimators.active.active_query import class_values
+from maxmargin.online import QUERY_STRATEGIES, Margin
 from maxmargin.online.selection import margins
 
 MODELS = [SVC(), SVC(multi_class="ovr"), LinearSVC(), svm.SVC(), SGDClassifier(random_state=0), LogisticRegression()]
@@ -21,7 +21,7 @@ MODELS = [SVC(), SVC(multi_class="ovr"), LinearSVC(), svm.SVC(), SGDClassifier(r
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 @pytest.mark.parametrize("classes", [2, 3])
-def test_the_smallest_margins_come_first(model, classes):
+def test_smallest_margins_come_first(model, classes):
     X, y = load_iris(return_X_y=True)
     X, y = X[y < classes], y[y < classes]
     model = make_pipeline(StandardScaler(), model).fit(X, y)
@@ -32,8 +32,8 @@ def test_the_smallest_margins_come_first(model, classes):
     np.testing.assert_allclose(expected[chosen], np.sort(expected)[:10], atol=1e-12)
 
 
-@pytest.mark.parametrize("strategy", [*STRATEGIES, Margin(n_candidates=5)])
-def test_strategies_and_forms_of_data(strategy):
+@pytest.mark.parametrize("strategy", [*QUERY_STRATEGIES, Margin(n_candidates=5)])
+def test_strategies_and_data_formats(strategy):
     X, y = load_iris(return_X_y=True)
     model = SVC().fit(X, y)
     chosen = query(model, X, 5, strategy=strategy, random_state=1)
@@ -44,7 +44,7 @@ def test_strategies_and_forms_of_data(strategy):
 
 @pytest.mark.parametrize("wrap", [lambda model: model, lambda model: make_pipeline(StandardScaler(), model)])
 @pytest.mark.parametrize("classes", [3, 4])
-def test_pairs_of_classes_count_by_the_closest_that_the_winner_is_in(wrap, classes):
+def test_margin_of_one_vs_one_is_that_of_the_closest_pair(wrap, classes):
     random = np.random.default_rng(0)
     y = np.arange(200) % classes
     X = random.normal(size=(200, 2)) + 2 * np.column_stack([np.cos(1.6 * y), np.sin(1.6 * y)])
@@ -59,29 +59,29 @@ def test_pairs_of_classes_count_by_the_closest_that_the_winner_is_in(wrap, class
         expected.append(max(0.0, min(against[winner, d] for d in range(classes) if d != winner)))
     values = class_values(model, X)
     np.testing.assert_allclose(margins(values), expected, atol=1e-12)
-    assert (np.argmax(values, axis=1) == model.predict(X)).mean() > 0.98  # but for cycles
+    assert (np.argmax(values, axis=1) == model.predict(X)).mean() > 0.98  # except for ties of the vote
 
 
-def test_many_samples_are_looked_at_in_parts(monkeypatch):
+def test_chunks_do_not_change_the_result(monkeypatch):
     X, y = load_iris(return_X_y=True)
     model = SVC().fit(X, y)
     whole = query(model, X, 10, random_state=0)
-    for together in (1, 7, 149, 150):
-        monkeypatch.setattr(active_query, "TOGETHER", together)
+    for rows in (1, 7, 149, 150):
+        monkeypatch.setattr(active_query, "CHUNK_ROWS", rows)
         np.testing.assert_array_equal(whole, query(model, X, 10, random_state=0))
 
 
-def test_known_labels_ask_for_mistakes():
+def test_known_labels():
     X, y = load_iris(return_X_y=True)
     model = LinearSVC().fit(X[::2], y[::2])
-    turned = np.where(np.arange(len(y)) == 77, (y + 1) % 3, y)
-    turned[20] = 9  # a class that the model does not know
-    assert query(model, X, 2, strategy="gradient", y=turned, random_state=0).tolist()[0] == 20
+    changed = np.where(np.arange(len(y)) == 77, (y + 1) % 3, y)
+    changed[20] = 9  # a class that the model does not know
+    assert query(model, X, 2, strategy="gradient", y=changed, random_state=0).tolist()[0] == 20
     with pytest.raises(ValueError, match="one label for each"):
         query(model, X, strategy="gradient", y=y[:3])
 
 
-def test_mistakes_get_a_sentence():
+def test_error_messages():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(NotFittedError):
         query(SVC(), X)

@@ -1,4 +1,4 @@
-"""Weights that make biased training samples stand for the test samples."""
+"""Importance weights for covariate shift."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def exact_ratio(x):
 
 @pytest.mark.parametrize("neighbors", [1, 3, 10])
 @pytest.mark.parametrize("dimension", [1, 3])
-def test_counts_are_those_of_the_definition(neighbors, dimension):
+def test_equals_the_definition(neighbors, dimension):
     random = np.random.default_rng(0)
     train, test = random.integers(0, 6, (60, dimension)) * 1.0, random.integers(0, 6, (80, dimension)) * 1.0
     found = importance_weights(train, test, neighbors)
@@ -29,7 +29,7 @@ def test_counts_are_those_of_the_definition(neighbors, dimension):
         assert weight == pytest.approx(np.mean(to_test <= radius) / others)
 
 
-def test_the_known_ratio_is_found_and_better_with_more_samples():
+def test_estimate_improves_with_more_samples():
     errors = []
     for n in (200, 1500):
         train, test = normal(0, 1, n, 0), normal(0.5, 0.5, n, 1)
@@ -40,7 +40,7 @@ def test_the_known_ratio_is_found_and_better_with_more_samples():
     assert errors[1] < 0.25
 
 
-def test_cross_validation_chooses_nearly_the_best_number():
+def test_cross_validation_is_close_to_the_best_number():
     train, test = normal(0, 1, 1000, 2), normal(0.5, 0.5, 1000, 3)
 
     def error(weights):
@@ -52,14 +52,14 @@ def test_cross_validation_chooses_nearly_the_best_number():
     assert tried[-1] > 2 * min(tried)
 
 
-def test_equal_distributions_get_weights_near_one():
+def test_equal_distributions_have_weights_near_one():
     train, test = normal(0, 1, 1000, 0), normal(0, 1, 1000, 1)
     weights = importance_weights(train, test)
     assert np.mean(np.abs(weights - 1)) < 0.25
 
 
 def shifted(seed, n=800):
-    """Return training samples mostly from the left, test samples mostly from the right, and a boundary with a bend."""
+    """Return training samples mostly from the left and test samples mostly from the right of a curved boundary."""
     random = np.random.default_rng(seed)
 
     def samples(centre):
@@ -69,7 +69,7 @@ def shifted(seed, n=800):
     return *samples(-0.6), *samples(0.6)
 
 
-def test_weights_repair_a_shifted_data_set():
+def test_weights_improve_accuracy_under_covariate_shift():
     gained = {"linear": [], "gaussian": []}
     for seed in range(6):
         X, y, X_test, y_test = shifted(seed)
@@ -83,7 +83,7 @@ def test_weights_repair_a_shifted_data_set():
         assert np.mean(gains) > 0.06
 
 
-def test_without_a_shift_weights_do_little_harm():
+def test_weights_without_a_shift():
     for seed in range(3):
         X, y, *_ = shifted(seed)
         X_test, y_test = X[400:], y[400:]
@@ -101,7 +101,7 @@ def test_hard_cases():
     np.testing.assert_array_equal(first, again)
 
 
-def test_mistakes_get_a_sentence():
+def test_error_messages():
     X, Z = normal(0, 1, 20, 0), normal(0, 1, 20, 1)
     for arguments, sentence in [
         ((X, Z, 0), "at least 1"),
@@ -109,7 +109,7 @@ def test_mistakes_get_a_sentence():
         ((X, Z, []), "between 1"),
         ((X, Z, "many"), "'auto'"),
         ((X, np.ones((3, 2))), "1 features, but X_test has 2"),
-        ((X, X + 1e6, 3), "nothing in common"),
+        ((X, X + 1e6, 3), "do not overlap"),
         ((np.where(X > 1, np.nan, X), Z), "NaN"),
         ((X, [[0.0]]), "two test samples"),
     ]:

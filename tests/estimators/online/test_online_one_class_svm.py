@@ -1,4 +1,4 @@
-"""`OnlineOneClassSVM`: novelties in a stream."""
+"""`OnlineOneClassSVM`: novelty detection in a stream."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from maxmargin import OneClassSVM, OnlineOneClassSVM
 @parametrize_with_checks(
     [OnlineOneClassSVM(), OnlineOneClassSVM(nu=0.2, budget=30, epochs=2)],
     expected_failed_checks=lambda estimator: {
-        "check_sample_weight_equivalence_on_dense_data": "one pass depends on the order and number of its samples",
-        "check_sample_weight_equivalence_on_sparse_data": "one pass depends on the order and number of its samples",
+        "check_sample_weight_equivalence_on_dense_data": "one pass depends on the order and number of the samples",
+        "check_sample_weight_equivalence_on_sparse_data": "one pass depends on the order and number of the samples",
     },
 )
 def test_scikit_learn_checks(estimator, check):
@@ -37,7 +37,7 @@ def in_batches(model, X, size):
 
 @pytest.mark.parametrize("selection", ["second_order", "most_violating_pair"])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_a_pass_is_near_the_batch_machine(selection, form):
+def test_one_pass_is_close_to_the_batch_model(selection, form):
     X = cloud(2000)
     batch = OneClassSVM(nu=0.1, gamma=0.5).fit(X)
     model = OnlineOneClassSVM(nu=0.1, gamma=0.5, selection=selection, random_state=0).fit(form(X))
@@ -48,7 +48,7 @@ def test_a_pass_is_near_the_batch_machine(selection, form):
     assert model.predict([[0.0, 0.0], [7.0, 7.0]]).tolist() == [1, -1]
 
 
-def test_passes_lead_to_the_batch_optimum():
+def test_finishing_reaches_the_batch_optimum():
     X = cloud(1000)
     weights = np.random.default_rng(1).choice([0.0, 1.0, 2.0], 1000)
     batch = OneClassSVM(nu=0.1, gamma=0.5).fit(X, sample_weight=weights)
@@ -60,7 +60,7 @@ def test_passes_lead_to_the_batch_optimum():
     assert weights[model.support_].all()
 
 
-def test_streams_do_not_depend_on_their_batches_and_resume():
+def test_batch_boundaries_and_pickling_do_not_matter():
     X = cloud(400)
     whole = OnlineOneClassSVM(nu=0.2, gamma=0.5).partial_fit(X)
     stored = OnlineOneClassSVM(nu=0.2, gamma=0.5)
@@ -72,7 +72,7 @@ def test_streams_do_not_depend_on_their_batches_and_resume():
 
 
 @pytest.mark.parametrize("strategy", ["remove", "project", "merge"])
-def test_a_budget_keeps_the_order_of_scores(strategy):
+def test_budget_keeps_the_order_of_scores(strategy):
     X = cloud(1500)
     batch = OneClassSVM(nu=0.2, gamma=0.5).fit(X)
     model = OnlineOneClassSVM(nu=0.2, gamma=0.5, budget=60, budget_strategy=strategy)
@@ -82,7 +82,7 @@ def test_a_budget_keeps_the_order_of_scores(strategy):
     assert model.certificate_.infeasibility <= 1e-8
 
 
-def test_forgetting_follows_a_drift():
+def test_forgetting_adapts_to_drift():
     X = np.concatenate([cloud(1000), cloud(1000, 1) + 8.0])
     model = in_batches(OnlineOneClassSVM(nu=0.1, gamma=0.2, forget=300), X, 50)
     assert (model.predict(X[:1000]) == -1).all()
@@ -94,13 +94,13 @@ def test_forgetting_follows_a_drift():
     np.testing.assert_allclose(finished.decision_function(X), window.decision_function(X), atol=5e-3)
 
 
-def test_a_constant_stream():
+def test_constant_stream():
     model = in_batches(OnlineOneClassSVM(nu=0.3, gamma=1.0), np.ones((300, 2)), 9)
     assert model.predict([[1.0, 1.0], [3.0, 3.0]]).tolist() == [1, -1]
     assert model.certificate_.gap <= 1e-6
 
 
-def test_refusals_leave_everything_as_it_was():
+def test_rejected_batch_leaves_the_model_unchanged():
     X = cloud(100)
     model = OnlineOneClassSVM(gamma=0.5).partial_fit(X)
     before = pickle.dumps(model)
@@ -118,7 +118,7 @@ def test_refusals_leave_everything_as_it_was():
 
 def test_limits():
     X = cloud(3000)
-    with pytest.warns(ConvergenceWarning, match="of 3,000 rows of the batch were taken"):
+    with pytest.warns(ConvergenceWarning, match="of 3,000 rows of the batch were processed"):
         model = OnlineOneClassSVM(gamma=0.5, max_seconds=0.0).partial_fit(X)
     assert 0 < model.n_samples_seen_ < 3000
     assert model.certificate_.infeasibility <= 1e-9

@@ -1,4 +1,4 @@
-"""`OnlineSVC`: streams, passes and proofs."""
+"""`OnlineSVC`: streams, passes and certificates."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from reference.data import iris, wine
     ],
     expected_failed_checks=lambda estimator: (
         {
-            "check_sample_weight_equivalence_on_dense_data": "one pass depends on the order and number of its samples",
-            "check_sample_weight_equivalence_on_sparse_data": "one pass depends on the order and number of its samples",
+            "check_sample_weight_equivalence_on_dense_data": "one pass depends on the order and number of the samples",
+            "check_sample_weight_equivalence_on_sparse_data": "one pass depends on the order and number of the samples",
         }
         if not estimator.finishing
         else {}
@@ -59,9 +59,9 @@ class TestOnePass:
         found = {}
         for selection in ("most_violating_pair", "second_order"):
             models = [OnlineSVC(C=1000, gamma=1.0, selection=selection, random_state=s).fit(X, y) for s in range(3)]
-            proofs = [model.certify(X, y) for model in models]
+            certified = [model.certify(X, y) for model in models]
             found[selection] = np.mean(
-                [(len(m.support_), m.score(*test), p.primal, p.dual) for m, p in zip(models, proofs, strict=True)],
+                [(len(m.support_), m.score(*test), p.primal, p.dual) for m, p in zip(models, certified, strict=True)],
                 axis=0,
             )
         first, second = found["most_violating_pair"], found["second_order"]
@@ -72,23 +72,23 @@ class TestOnePass:
 
     @pytest.mark.parametrize("bias", [True, False])
     @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-    def test_is_near_the_batch_machine(self, bias, form):
+    def test_is_close_to_the_batch_model(self, bias, form):
         X, y = chessboard(3000, size=2, noise=0.1)
         test = chessboard(3000, size=2, seed=1)
         model = OnlineSVC(C=1.0, gamma=2.0, fit_intercept=bias, random_state=0).fit(form(X), y)
         batch = SVC(C=1.0, gamma=2.0, fit_intercept=bias).fit(X, y)
         assert model.score(*test) > batch.score(*test) - 0.02
-        proof = model.certify(form(X), y)
-        assert proof.dual <= batch.certificate_.primal
-        assert batch.certificate_.dual <= proof.primal <= 1.3 * batch.certificate_.primal
-        assert proof.infeasibility <= 1e-9
+        certificate = model.certify(form(X), y)
+        assert certificate.dual <= batch.certificate_.primal
+        assert batch.certificate_.dual <= certificate.primal <= 1.3 * batch.certificate_.primal
+        assert certificate.infeasibility <= 1e-9
 
-    def test_more_epochs_come_nearer(self):
+    def test_more_epochs_reduce_the_gap(self):
         X, y = chessboard(1000, noise=0.05)
         gaps = [OnlineSVC(C=10, gamma=2.0, epochs=k, random_state=0).fit(X, y).certify(X, y).gap for k in (1, 4, 16)]
         assert gaps[2] < gaps[1] < gaps[0]
 
-    def test_random_state_is_the_order(self):
+    def test_random_state_determines_the_order(self):
         X, y = chessboard(300)
         one, same, other = (OnlineSVC(random_state=s, gamma=2.0).fit(X, y).decision_function(X) for s in (0, 0, 1))
         np.testing.assert_array_equal(one, same)
@@ -117,7 +117,7 @@ class TestFinishing:
     @pytest.mark.parametrize("strategy", ["ovr", "ovo"])
     @pytest.mark.parametrize("bias", [True, False])
     @pytest.mark.parametrize("data", [iris, wine, lambda: chessboard(600, noise=0.1)])
-    def test_is_the_batch_optimum(self, strategy, bias, data):
+    def test_reaches_the_batch_optimum(self, strategy, bias, data):
         X, y = data()
         options = {"multi_class": strategy, "fit_intercept": bias, "C": 3.0, "tol": 1e-5, "gamma": 0.1}
         weights = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
@@ -125,16 +125,16 @@ class TestFinishing:
         batch = SVC(**options).fit(X, y, weights)
         model = OnlineSVC(finishing=True, random_state=0, **options).fit(X, y, weights)
         np.testing.assert_allclose(model.decision_function(X), batch.decision_function(X), atol=1e-3)
-        batch_proofs = batch.certificate_ if isinstance(batch.certificate_, list) else [batch.certificate_]
-        for own, expected in zip(certificates(model), batch_proofs, strict=True):
+        batch_certificates = batch.certificate_ if isinstance(batch.certificate_, list) else [batch.certificate_]
+        for own, expected in zip(certificates(model), batch_certificates, strict=True):
             assert own.violation <= 1e-5
             assert own.primal == pytest.approx(expected.primal, rel=1e-5)
-            assert len(own.slack) == len(expected.slack)  # of all samples, not of the memory
+            assert len(own.slack) == len(expected.slack)  # all samples, not only the memory
 
-    def test_can_be_followed_by_a_stream(self):
+    def test_stream_after_finishing(self):
         X, y = chessboard(1000, noise=0.05)
         model = OnlineSVC(C=10, gamma=2.0, finishing=True, random_state=0).fit(X[:800], y[:800])
-        in_memory = certify(*model._learner_.problem(0))
+        in_memory = certify(*model._learner_.dual_problem(0))
         assert in_memory.violation <= 2e-3
         model.set_params(finishing=False)
         in_batches(model, X[800:], y[800:], 17)
@@ -142,22 +142,22 @@ class TestFinishing:
         assert model.score(X, y) > 0.85
         assert certificates(model)[0].infeasibility <= 1e-9
 
-    def test_of_a_stream_is_the_optimum_of_the_memory(self):
+    def test_partial_fit_reaches_the_optimum_of_the_memory(self):
         X, y = chessboard(1000, noise=0.05)
         model = in_batches(OnlineSVC(C=10, gamma=2.0, finishing=True), X, y, 100)
         assert model.certificate_.violation <= 1.5e-3
         assert len(model.certificate_.slack) < 1000
 
-    def test_does_not_go_with_leaving(self):
+    def test_excludes_budget_and_forget(self):
         X, y = chessboard(100)
         for others in ({"budget": 20}, {"forget": 20}):
-            with pytest.raises(ValueError, match="finishing goes to the optimum of all samples"):
+            with pytest.raises(ValueError, match="finishing=True in fit keeps all support vectors"):
                 OnlineSVC(finishing=True, **others).fit(X, y)
 
 
 class TestStreams:
     @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-    def test_do_not_depend_on_their_batches(self, form):
+    def test_batch_boundaries_do_not_matter(self, form):
         X, y = chessboard(600, noise=0.05)
         whole = OnlineSVC(C=10, gamma=2.0).partial_fit(form(X), y)
         for size in (1, 50, 333):
@@ -166,12 +166,12 @@ class TestStreams:
 
     @pytest.mark.parametrize("strategy", ["ovr", "ovo"])
     @pytest.mark.parametrize("names", [np.arange(3), np.array(["red", "blue", "a very long name"])])
-    def test_classes_grow(self, strategy, names):
+    def test_late_classes(self, strategy, names):
         X, y = iris()
         y = names[y]
         order = np.random.default_rng(0).permutation(150)
         model = OnlineSVC(C=10, gamma=0.3, multi_class=strategy, finishing=True)
-        late = names[[2, 0, 1]]  # the first is alone for a while, and another comes late
+        late = names[[2, 0, 1]]  # the first is alone for a while, and another appears late
         for known in (late[:1], late[:2], late):
             rows = order[np.isin(y[order], known)]
             for k in rows[:40]:
@@ -183,10 +183,10 @@ class TestStreams:
         in_batches(model, X[order], y[order], 30)
         assert model.score(X, y) > 0.93
         assert len(certificates(model)) == 3
-        assert all(proof.infeasibility <= 1e-9 for proof in certificates(model))
+        assert all(certificate.infeasibility <= 1e-9 for certificate in certificates(model))
 
     @pytest.mark.parametrize("strategy", ["ovr", "ovo"])
-    def test_classes_up_front(self, strategy):
+    def test_known_classes(self, strategy):
         X, y = iris()
         model = OnlineSVC(gamma=0.3, multi_class=strategy).partial_fit(X[:50], y[:50], classes=[0, 1, 2])
         assert model.classes_.tolist() == [0, 1, 2]
@@ -220,7 +220,7 @@ class TestStreams:
         order = np.argsort(y, kind="stable")
         model = in_batches(OnlineSVC(C=10, gamma=2.0, finishing=True), X[order], y[order], 50)
         assert model.certificate_.violation <= 1.5e-3
-        assert model.score(X, y) > 0.6  # what came first was seen without the other class
+        assert model.score(X, y) > 0.6  # the first samples were observed without the other class
         assert in_batches(model, X, y, 50).score(X, y) > 0.9
 
     def test_weights_are_costs(self):
@@ -233,13 +233,13 @@ class TestStreams:
         by_class = OnlineSVC(C=1.0, gamma=2.0, class_weight={0: 3.0, 9: 5.0}).partial_fit(X, y)
         by_sample = OnlineSVC(C=1.0, gamma=2.0).partial_fit(X, y, sample_weight=np.where(y == 0, 3.0, 1.0))
         np.testing.assert_array_equal(by_class.decision_function(X), by_sample.decision_function(X))
-        with pytest.raises(ValueError, match="needs all labels"):
+        with pytest.raises(ValueError, match="not supported by partial_fit"):
             OnlineSVC(class_weight="balanced").partial_fit(X, y)
 
     @pytest.mark.parametrize(
         "options", [{}, {"multi_class": "ovo"}, {"forget": 90}, {"budget": 30}, {"cache_size": 0.01}]
     )
-    def test_resume_bit_for_bit(self, options):
+    def test_unpickled_model_continues_bit_for_bit(self, options):
         X, y = wine()
         X = (X - X.mean(axis=0)) / X.std(axis=0)
         order = np.random.default_rng(0).permutation(len(y))
@@ -252,7 +252,7 @@ class TestStreams:
         np.testing.assert_array_equal(one.decision_function(X), other.decision_function(X))
         np.testing.assert_array_equal(one.dual_coef_, other.dual_coef_)
 
-    def test_forms_may_change(self):
+    def test_format_may_change_between_batches(self):
         X, y = chessboard(300)
         X32 = X.astype(np.float32)
         one = OnlineSVC(gamma=2.0).partial_fit(X32[:150], y[:150]).partial_fit(X[150:], y[150:])
@@ -261,8 +261,8 @@ class TestStreams:
         np.testing.assert_array_equal(one.decision_function(X), other.decision_function(sparse.csr_array(X)))
 
 
-class TestRefusals:
-    def test_leave_everything_as_it_was(self):
+class TestValidation:
+    def test_rejected_batch_leaves_the_model_unchanged(self):
         X, y = chessboard(200)
         model = OnlineSVC(gamma=2.0).partial_fit(X, y)
         before = pickle.dumps(model)
@@ -286,41 +286,41 @@ class TestRefusals:
         [
             ({"C": np.inf}, "no hard margin"),
             ({"C": 0}, "C must be"),
-            ({"kernel": "precomputed"}, "for SVC"),
+            ({"kernel": "precomputed"}, "use SVC"),
             ({"selection": "maximum_gain"}, "selection must be"),
             ({"epochs": 0}, "epochs must be"),
             ({"budget": 1}, "budget must be"),
             ({"budget_strategy": "forget"}, "budget_strategy must be"),
             ({"forget": 0}, "forget must be"),
-            ({"forget": 5, "epochs": 2}, "use epochs=1"),
+            ({"forget": 5, "epochs": 2}, "requires epochs=1"),
             ({"multi_class": "crammer_singer"}, "multi_class must be"),
-            ({"budget": 9, "budget_strategy": "merge", "kernel": "linear"}, "gaussian kernel and dense"),
+            ({"budget": 9, "budget_strategy": "merge", "kernel": "linear"}, "Gaussian kernel and dense"),
             ({"max_seconds": -1}, "max_seconds must be"),
             ({"callback": 3}, "callback must be"),
             ({"finishing": 1}, "finishing must be"),
         ],
     )
-    def test_are_one_clear_sentence(self, options, sentence):
+    def test_parameters(self, options, sentence):
         X, y = iris()
         for learn in ("fit", "partial_fit"):
             with pytest.raises(ValueError, match=sentence):
                 getattr(OnlineSVC(**options), learn)(X, y)
 
-    def test_of_samples_that_are_no_numbers(self):
-        with pytest.raises(ValueError, match="table of"):
+    def test_samples_must_be_numeric(self):
+        with pytest.raises(ValueError, match="numeric table"):
             OnlineSVC(kernel=lambda A, B: np.ones((len(A), len(B)))).partial_fit(["a", "b"], [0, 1])
 
-    def test_of_values_beyond_numbers(self):
+    def test_overflow_of_kernel_values(self):
         with pytest.raises(ValueError, match="finite"):
             OnlineSVC(kernel="poly", gamma=1.0, degree=9).partial_fit([[1e60], [0.0]], [0, 1])
 
 
 class TestLimits:
-    def test_on_time(self):
+    def test_time_limit(self):
         X, y = chessboard(3000)
         model = OnlineSVC(gamma=2.0, max_seconds=0.0)
         with pytest.warns(
-            ConvergenceWarning, match=r"time limit.*of 3,000 rows of the batch were taken: pass the rest"
+            ConvergenceWarning, match=r"time limit.*of 3,000 rows of the batch were processed; pass the others"
         ):
             model.partial_fit(X, y)
         taken = model.n_samples_seen_
@@ -329,18 +329,18 @@ class TestLimits:
         whole = OnlineSVC(gamma=2.0).partial_fit(X, y)
         np.testing.assert_array_equal(model.decision_function(X), whole.decision_function(X))
 
-    def test_by_a_callback(self):
+    def test_callback(self):
         X, y = chessboard(3000)
-        heard = []
+        reports = []
 
         def stop(progress):
-            heard.append(progress)
+            reports.append(progress)
             return True
 
         with pytest.warns(ConvergenceWarning, match="callback asked to stop"):
             OnlineSVC(C=10, gamma=2.0, callback=stop, random_state=0).fit(X, y)
-        assert heard[0].gap >= 0
-        assert heard[0].support_vectors > 0
+        assert reports[0].gap >= 0
+        assert reports[0].support_vectors > 0
 
         def fail(progress):
             raise OSError("the disk is full")
@@ -351,7 +351,7 @@ class TestLimits:
         assert 0 < model.n_samples_seen_ < 3000
         assert model.certificate_.infeasibility <= 1e-9
 
-    def test_by_ctrl_c(self):
+    def test_ctrl_c(self):
         X, y = chessboard(2000)
         pressed = []
 
@@ -361,7 +361,7 @@ class TestLimits:
                 os.kill(os.getpid(), signal.SIGINT)
 
         model = OnlineSVC(gamma=2.0, callback=press)
-        with pytest.raises(KeyboardInterrupt, match=r"of 2,000 rows of the batch were taken: pass the rest again"):
+        with pytest.raises(KeyboardInterrupt, match=r"of 2,000 rows of the batch were processed; pass the others"):
             model.partial_fit(X, y)
         taken = model.n_samples_seen_
         assert 0 < taken < 2000
@@ -370,7 +370,7 @@ class TestLimits:
         whole = OnlineSVC(gamma=2.0).partial_fit(X, y)
         np.testing.assert_array_equal(model.decision_function(X), whole.decision_function(X))
 
-    def test_by_ctrl_c_in_the_middle_of_anything(self):
+    def test_ctrl_c_at_any_time(self):
         program = """
 import os, signal, threading, time
 import numpy as np
@@ -382,52 +382,52 @@ model = OnlineSVC(gamma=2.0, C=10).partial_fit(X[:10], y[:10])
 threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
     model.partial_fit(X[10:], y[10:])
-    raise SystemExit("it ended before it was interrupted")
+    raise SystemExit("not interrupted")
 except KeyboardInterrupt as interrupt:
-    assert "usable" in str(interrupt), str(interrupt)
+    assert "is valid" in str(interrupt), str(interrupt)
 taken = model.n_samples_seen_
 assert 10 < taken < 60000
 assert model.certificate_.infeasibility <= 1e-8
 model.partial_fit(X[taken : taken + 100], y[taken : taken + 100])
-print("healthy")
+print("valid model")
 """
         run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
-        assert "healthy" in run.stdout, run.stdout + run.stderr
+        assert "valid model" in run.stdout, run.stdout + run.stderr
 
 
-class TestProofs:
-    def test_with_respect_to_other_data_are_true(self):
+class TestCertificates:
+    def test_bounds_hold_on_other_data(self):
         X, y = chessboard(600, noise=0.1)
         model = OnlineSVC(C=5.0, gamma=2.0, random_state=0).fit(X[:300], y[:300])
         for rows in (slice(0, 300), slice(0, 600), slice(300, 600)):
             best = SVC(C=5.0, gamma=2.0, tol=1e-6).fit(X[rows], y[rows]).certificate_
-            proof = model.certify(X[rows], y[rows])
+            certificate = model.certify(X[rows], y[rows])
             decision = model.decision_function(X[rows])
             slack = np.maximum(0.0, 1.0 - np.where(y[rows] == 1, 1.0, -1.0) * decision)
             K = Gaussian(2.0)(model.support_vectors_)
             primal = 0.5 * float(model.dual_coef_[0] @ K @ model.dual_coef_[0]) + 5.0 * slack.sum()
-            assert proof.primal == pytest.approx(primal, rel=1e-9)
-            assert proof.dual <= best.primal * (1 + 1e-9)
-            assert best.dual <= proof.primal * (1 + 1e-9)
-            assert proof.gap == pytest.approx(proof.primal - proof.dual)
+            assert certificate.primal == pytest.approx(primal, rel=1e-9)
+            assert certificate.dual <= best.primal * (1 + 1e-9)
+            assert best.dual <= certificate.primal * (1 + 1e-9)
+            assert certificate.gap == pytest.approx(certificate.primal - certificate.dual)
         with pytest.raises(ValueError, match="not in classes_"):
             model.certify(X, y + 5)
 
-    def test_with_respect_to_the_memory_are_computed_from_it_alone(self):
+    def test_certificate_of_the_memory(self):
         X, y = chessboard(600, noise=0.1)
         model = OnlineSVC(C=5.0, gamma=2.0).partial_fit(X, y)
-        proof = model.certificate_
-        assert proof.dual == pytest.approx(model._learner_.dual_value(), rel=1e-5)
-        assert proof.offset[0] == model.intercept_[0]
-        assert proof.gap >= 0
+        certificate = model.certificate_
+        assert certificate.dual == pytest.approx(model._learner_.dual_value(), rel=1e-5)
+        assert certificate.offset[0] == model.intercept_[0]
+        assert certificate.gap >= 0
 
-    def test_model_files_say_what_does(self, tmp_path):
+    def test_model_files_are_not_supported(self, tmp_path):
         X, y = chessboard(100)
-        with pytest.raises(ValueError, match="Pickle keeps"):
+        with pytest.raises(ValueError, match="use pickle"):
             save(OnlineSVC(gamma=2.0).partial_fit(X, y), tmp_path / "stream.maxmargin")
 
 
-class TestLeaving:
+class TestRemoval:
     @pytest.mark.parametrize("strategy", ["remove", "project", "merge"])
     @pytest.mark.parametrize("bias", [True, False])
     def test_budget(self, strategy, bias):
@@ -439,16 +439,16 @@ class TestLeaving:
         assert model.score(*chessboard(2000, size=2, seed=1)) > 0.8
         assert model.certificate_.infeasibility <= 1e-8
 
-    def test_a_loss_is_what_the_dual_value_falls_by(self):
+    def test_unused_budget_changes_nothing(self):
         X, y = chessboard(400, noise=0.05)
         free = OnlineSVC(C=5.0, gamma=2.0).partial_fit(X[:200], y[:200])
         held = OnlineSVC(C=5.0, gamma=2.0, budget=10**6, budget_strategy="remove").partial_fit(X[:200], y[:200])
         assert held.budget_loss_ == 0.0
         np.testing.assert_array_equal(free.decision_function(X), held.decision_function(X))
 
-    def test_forgetting_follows_a_drift(self):
+    def test_forgetting_adapts_to_drift(self):
         X, y = chessboard(2500, size=2, noise=0.1)
-        y[2000:] = 1 - y[2000:]  # the colours are exchanged
+        y[2000:] = 1 - y[2000:]  # the labels are exchanged
         model = in_batches(OnlineSVC(C=1.0, gamma=4.0, forget=300), X[:2000], y[:2000], 60)
         test_X, test_y = chessboard(2000, size=2, seed=1)
         assert model.score(test_X, test_y) > 0.8
@@ -458,10 +458,10 @@ class TestLeaving:
         assert len(model.support_) < 300
         assert len(in_batches(OnlineSVC(C=1.0, gamma=4.0), X, y, 60).support_) > 600
 
-    def test_kernels_of_any_kind(self):
+    def test_kernels(self):
         X, y = iris()
         for kernel in (Linear(), 0.5 * Gaussian(0.5) + Linear(), "laplacian", lambda A, B: (1.0 + A @ B.T) ** 2):
             model = OnlineSVC(kernel=kernel, random_state=0, budget=60, epochs=3).fit(X, y)
             assert model.score(X, y) > 0.75
-            assert all(proof.infeasibility <= 1e-8 for proof in certificates(model))
+            assert all(certificate.infeasibility <= 1e-8 for certificate in certificates(model))
             clone(model)

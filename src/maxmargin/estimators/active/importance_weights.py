@@ -1,20 +1,20 @@
-"""Importance weights: training samples that are not where the test samples are, weighted as if they were.
+"""Importance weights for covariate shift: training samples are weighted to match the test distribution.
 
-If labels depend on x in the same way in training and test, but x is distributed differently (sample selection bias,
-covariate shift), then the risk on test data is the training risk with each sample weighted by
+If p(y | x) is the same in training and test, but p(x) differs (covariate shift, sample selection bias), the test risk
+is the training risk with each sample weighted by
 
     β(x) = p_test(x) / p_train(x).
 
 The ratio is estimated directly, without the densities (Kremer, Gieseke, Steenstrup Pedersen and Igel 2015): in the
-smallest ball B around x that holds k of n training samples,
+smallest ball B around x that contains k of n training samples,
 
     β̂(x) = (test samples in B / m) / (training samples in B / n),       m test samples in all.
 
-At a training sample the n are the others: counted itself, it would always find one, and seem likelier than it is.
+At a training sample itself, only the n other training samples count; including it would bias the density upwards.
 
-A small k follows the ratio closely, a large one is steadier. It is chosen by cross-validation on what the squared
-error ½ ∫ (β̂ − β)² p_train is but for a constant: the mean over held-out training samples of ½ β̂² minus the mean over
-held-out test samples of β̂. (Loog 2012 counts test samples in the Voronoi cell of a training sample instead.)
+A small k has less bias, a large one less variance. It is chosen by cross-validation of the squared error
+½ ∫ (β̂ − β)² p_train up to a constant: the mean over held-out training samples of ½ β̂² minus the mean over held-out
+test samples of β̂. (Loog 2012 counts test samples in the Voronoi cell of a training sample instead.)
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_array, check_random_state
 from maxmargin._typing import Floats
 from maxmargin.estimators.validation.parameters import check_count
 
-#: In how many parts samples are held out.
+#: Folds of the cross-validation.
 FOLDS = 5
 
 
@@ -37,24 +37,24 @@ def importance_weights(
 ) -> Floats:
     """Return p_test / p_train at each training sample, estimated from nearest neighbours: a ``sample_weight``.
 
-    Neighbours are those of the Euclidean distance: scale the features first. Meant for few features and many samples.
+    Neighbours have the smallest Euclidean distance: scale the features first. Suited to few features and many samples.
 
     Parameters
     ----------
     X_train : array-like of shape (n_train, n_features)
-        The samples that have labels.
+        Labelled samples.
     X_test : array-like of shape (n_test, n_features)
-        Samples from where the machine will be used; they need no labels.
+        Samples of the test distribution; labels are not needed.
     n_neighbors : int, "auto" or sequence of int, default="auto"
-        How many other training samples the ball around one holds. Of several the best is chosen by cross-validation;
+        The number of other training samples in the ball around one. Of several the best is chosen by cross-validation;
         "auto" tries 1, 2, 4, … up to half of the samples.
     random_state : int, RandomState or None, default=0
-        Of the folds of the cross-validation.
+        Seed of the folds of the cross-validation.
 
     Returns
     -------
     float array of shape (n_train,)
-        About 1 on average; 0 where no test sample is near.
+        About 1 on average; 0 if no test sample is near.
 
     Examples
     --------
@@ -71,30 +71,30 @@ def importance_weights(
     if not weights.any():
         raise ValueError(
             f"no test sample is among the {neighbors} nearest neighbours of a training sample: "
-            "the two sets have nothing in common, or n_neighbors is too small"
+            "the two sets do not overlap, or n_neighbors is too small"
         )
     return weights
 
 
 def density_ratio(points: Floats, train: Floats, test: Floats, neighbors: int, own: int = 0) -> Floats:
-    """Return the estimated p_test / p_train at some points, from the ball that holds so many training samples.
+    """Return the estimated p_test / p_train at some points, from the balls with this number of training samples.
 
-    `own` is how many training samples each point is itself, which do not count: 1 for the training samples, or 0.
+    `own` is the number of training samples that coincide with each point and do not count: 1 for training samples.
     """
-    from sklearn.neighbors import KDTree  # takes time to import
+    from sklearn.neighbors import KDTree  # slow to import
 
     trees = KDTree(train), KDTree(test)
-    # The square root may come out a little short of the sample that the ball is to hold.
+    # Rounding errors of the square root must not exclude the outermost sample.
     radii = trees[0].query(points, neighbors + own)[0][:, -1] * (1.0 + 1e-12)
     in_train, in_test = (tree.query_radius(points, radii, count_only=True) for tree in trees)
     return np.asarray(in_test / len(test) / ((in_train - own) / (len(train) - own)))
 
 
 def _numbers(n_neighbors: Any, count: int) -> list[int]:
-    """Return the numbers of neighbours to try."""
+    """Return the candidates for the number of neighbours."""
     if isinstance(n_neighbors, str):
         if n_neighbors != "auto":
-            raise ValueError(f"n_neighbors must be a whole number, several, or 'auto', not {n_neighbors!r}")
+            raise ValueError(f"n_neighbors must be an integer, a sequence of integers, or 'auto', not {n_neighbors!r}")
         return [2**power for power in range(max(1, count // 2).bit_length())]
     several = n_neighbors if isinstance(n_neighbors, Sequence | np.ndarray) else [n_neighbors]
     numbers = [check_count("n_neighbors", number, 1) for number in several]
@@ -104,12 +104,12 @@ def _numbers(n_neighbors: Any, count: int) -> list[int]:
 
 
 def _choose(train: Floats, test: Floats, numbers: list[int], random_state: Any) -> int:
-    """Return the number of neighbours with the least error on samples held out."""
+    """Return the number of neighbours with the smallest cross-validation error."""
     if len(numbers) == 1:
         return numbers[0]
     random = check_random_state(random_state)
     if len(test) < 2:
-        raise ValueError("to choose n_neighbors there must be two test samples; give one number")
+        raise ValueError("the choice of n_neighbors needs at least two test samples; give a single number")
     folds = min(FOLDS, len(train), len(test))
     of_train, of_test = (random.permutation(np.arange(len(samples)) % folds) for samples in (train, test))
     errors = np.zeros(len(numbers))

@@ -1,8 +1,7 @@
-"""An estimator that is taught label by label: by ``partial_fit`` where it has that, by a new fit where not.
+"""An estimator that is updated label by label: by ``partial_fit`` if it has one, otherwise by a new fit.
 
-What was told is kept, for labels are dear. It is recorded before anything is learnt from it, so that an interruption
-loses no label; an estimator that was interrupted in the middle of ``partial_fit`` is replaced by one that learns all
-anew.
+All labels are kept, because they are expensive. They are recorded before an update, so that an interruption loses none;
+an estimator that was interrupted during ``partial_fit`` is replaced by one trained on all labels.
 """
 
 from __future__ import annotations
@@ -16,43 +15,42 @@ from sklearn.base import clone
 from maxmargin.estimators.validation.parameters import check_choice
 
 
-class Pupil:
-    """An estimator and what it was told.
+class IncrementalLearner:
+    """An estimator and its labelled samples.
 
     Parameters
     ----------
     estimator : estimator
-        Copied, never changed.
+        Cloned, never modified.
     learning : {"auto", "partial_fit", "fit"}
-        How it learns; "auto" is ``partial_fit`` where there is one.
+        How it is updated; "auto" is ``partial_fit`` if the estimator has one.
     classes : array-like, optional
-        All labels that will occur. Without them a new label starts ``partial_fit`` anew.
+        All labels that may occur. Without them a new label restarts ``partial_fit``.
     start : int
-        Until so many labels are there ``partial_fit`` takes all of them as one first batch: some estimators set their
-        scales by that.
+        The number of labels in the first batch of ``partial_fit``, from which some estimators derive scales.
     """
 
     def __init__(self, estimator: Any, learning: str, classes: Any, start: int) -> None:
         check_choice("learning", learning, ("auto", "partial_fit", "fit"))
-        can_stream = hasattr(estimator, "partial_fit")
-        if learning == "partial_fit" and not can_stream:
-            raise ValueError(f"{type(estimator).__name__} has no partial_fit; learning='fit' fits it anew each time")
+        has_partial_fit = hasattr(estimator, "partial_fit")
+        if learning == "partial_fit" and not has_partial_fit:
+            raise ValueError(f"{type(estimator).__name__} has no partial_fit; use learning='fit'")
         self.estimator = estimator
-        self.in_steps = can_stream if learning == "auto" else learning == "partial_fit"
+        self.uses_partial_fit = has_partial_fit if learning == "auto" else learning == "partial_fit"
         self.classes = None if classes is None else np.unique(classes)
         self.start = max(1, start)
         self.model: Any = None
         self.rows: list[Any] = []
         self.labels: list[Any] = []
-        self._learnt = 0  # how many of them the model knows
+        self._n_learned = 0  # labels in the model
 
     @property
     def ready(self) -> bool:
-        """Whether there is a model, which needs labels of two classes."""
+        """Whether there is a model, which requires labels of two classes."""
         return self.model is not None
 
     def record(self, rows: Any, labels: Any) -> None:
-        """Keep samples with their labels, or raise if a label cannot be one."""
+        """Keep samples with their labels, or raise if a label is invalid."""
         known = [] if self.classes is None else self.classes.tolist()
         for label in labels:
             if label is None or label != label:
@@ -64,24 +62,24 @@ class Pupil:
         self.rows.append(rows)
         self.labels.extend(labels)
 
-    def study(self) -> None:
-        """Learn what was recorded since the last time."""
+    def update(self) -> None:
+        """Update the model with the labels recorded since the last update."""
         labels = np.asarray(self.labels)
         seen = np.unique(labels)
-        if len(seen) < 2 or self._learnt == len(labels):
+        if len(seen) < 2 or self._n_learned == len(labels):
             return
         classes = seen if self.classes is None else self.classes
-        if not self.in_steps:
+        if not self.uses_partial_fit:
             self.model = clone(self.estimator).fit(stack(self.rows), labels)
-        elif self._learnt < self.start or not np.isin(labels[self._learnt :], self.model.classes_).all():
+        elif self._n_learned < self.start or not np.isin(labels[self._n_learned :], self.model.classes_).all():
             self.model = clone(self.estimator).partial_fit(stack(self.rows), labels, classes=classes)
         else:
-            start, self._learnt = self._learnt, 0  # until this is done nobody knows what the model knows
+            start, self._n_learned = self._n_learned, 0  # the model is undefined until partial_fit returns
             self.model.partial_fit(stack(self._rows_since(start)), labels[start:])
-        self._learnt = len(labels)
+        self._n_learned = len(labels)
 
     def _rows_since(self, start: int) -> list[Any]:
-        """Return the samples after the first `start`; `study` always ends between two recordings."""
+        """Return the samples after the first `start`; an update ends between two calls of `record`."""
         newest, missing = len(self.rows), len(self.labels) - start
         while missing > 0:
             newest -= 1
@@ -90,12 +88,12 @@ class Pupil:
 
 
 def count_rows(rows: Any) -> int:
-    """Return how many samples there are."""
+    """Return the number of samples."""
     return int(rows.shape[0]) if hasattr(rows, "shape") else len(rows)
 
 
 def stack(parts: list[Any]) -> Any:
-    """Return samples of any kind one after the other."""
+    """Return the concatenation of samples of any kind."""
     if len(parts) == 1:
         return parts[0]
     if any(sparse.issparse(part) for part in parts):

@@ -1,7 +1,6 @@
-"""A pool of samples without labels: which of them may be asked for, which are asked for, which are settled.
+"""A pool of unlabelled samples: available, pending and settled rows.
 
-Rows that are equal are one sample. Once one of them was asked for or told the others are not asked for: they would
-cost a label to learn what is known.
+Equal rows are one sample: once one of them is queried or labelled, the others are not queried.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from maxmargin.estimators.validation.training_data import is_table
 from maxmargin.kernels.points import rows_of
 
 
-class Pool:
-    """Samples and what became of them.
+class SamplePool:
+    """Unlabelled samples and their states.
 
     Parameters
     ----------
@@ -29,7 +28,7 @@ class Pool:
     y : array-like, optional
         The labels, if they are known.
     estimator : estimator
-        Says whether missing values are welcome.
+        Determines whether missing values are allowed.
     """
 
     def __init__(self, X: Any, y: Any, estimator: Any) -> None:
@@ -45,12 +44,12 @@ class Pool:
             raise ValueError(f"y must have one label for each of the {self.size} samples of the pool")
         self.first = first_equal_rows(self.X)
         self.settled = np.zeros(self.size, dtype=bool)
-        self.open = self.first == np.arange(self.size)  # of equal rows the first alone is ever asked for
+        self.open = self.first == np.arange(self.size)  # only the first of equal rows is ever queried
         self.pending: list[int] = []
 
     @property
-    def askable(self) -> Indices:
-        """The rows that may be asked for."""
+    def available(self) -> Indices:
+        """The rows that may be queried."""
         return np.flatnonzero(self.open).astype(np.int64)
 
     def rows(self, index: Indices) -> Any:
@@ -58,31 +57,31 @@ class Pool:
         return rows_of(self.X, index)
 
     def check(self, index: Any) -> Indices:
-        """Return rows as an array, or raise: each of them once, in the pool, and neither told nor skipped so far."""
+        """Return rows as an array, or raise unless they are distinct, in the pool, and neither labelled nor skipped."""
         rows = np.atleast_1d(np.asarray(index))
         if rows.ndim != 1 or rows.dtype.kind not in "iu":
-            raise ValueError(f"an index must be a whole number, or a list of them, not {index!r}")
+            raise ValueError(f"an index must be an integer, or a list of integers, not {index!r}")
         if len(rows) and not 0 <= rows.min() <= rows.max() < self.size:
-            raise IndexError(f"the pool has the samples 0 to {self.size - 1}, not all of {rows.tolist()}")
+            raise IndexError(f"the pool has the samples 0 to {self.size - 1}; {rows.tolist()} has others")
         if len(np.unique(rows)) < len(rows) or self.settled[rows].any():
-            raise ValueError(f"a sample is told or skipped once, but {rows.tolist()} has one again")
+            raise ValueError(f"a sample can be labelled or skipped once, but {rows.tolist()} has repetitions")
         return rows.astype(np.int64)
 
     def ask(self, rows: Indices) -> None:
-        """Mark rows as asked for."""
+        """Mark rows as pending."""
         self.open[rows] = False
         self.pending.extend(rows.tolist())
 
     def close(self, rows: Indices) -> None:
-        """Take rows out, and those that equal them: they are told, or will never be."""
+        """Mark rows, and those equal to them, as settled: labelled or skipped."""
         self.settled[rows] = True
-        gone = set(rows.tolist())
-        self.pending = [row for row in self.pending if row not in gone]
+        settled = set(rows.tolist())
+        self.pending = [row for row in self.pending if row not in settled]
         self.open[self.first[rows]] = False
 
 
 def first_equal_rows(X: Any) -> Indices:
-    """Return for each row of a table the first row that equals it. Other samples are all taken to differ."""
+    """Return for each row of a table the first row equal to it; samples of other kinds count as distinct."""
     count = count_rows(X)
     firsts: dict[bytes, int] = {}
     if sparse.issparse(X):

@@ -1,14 +1,13 @@
-"""What is proved about a model from a stream with respect to any data set.
+"""Certificates of online models with respect to the memory or to any data set.
 
-Weak duality holds between the decision function as it is (primal) and any feasible dual vector. The one that is tried
-here has the dual variables of those samples in memory that are rows of the data; what the others take away from the
-sums is repaired.
+Weak duality holds between the decision function (primal) and any feasible dual vector. The dual vector used here
+consists of the dual variables of the samples in memory that are rows of the data set; their sums are repaired.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -19,86 +18,98 @@ from maxmargin.kernels import Points
 from maxmargin.kernels.points import rows_of
 from maxmargin.matrices import KernelMatrix
 from maxmargin.matrices.numerics import inner
-from maxmargin.models import KernelExpansions
+from maxmargin.online import OnlineLearner
 from maxmargin.problems import Certificate, DualProblem, certify, feasible_start
 from maxmargin.problems.certificate import conjugate, residuals
 
-if TYPE_CHECKING:
-    from maxmargin.estimators.online.online_svc import OnlineSVC
-    from maxmargin.online import OnlineLearner
+#: Rows that are compared with the memory together.
+CHUNK_ROWS = 4096
 
 
-def judge(model: OnlineSVC, X: Any, y: Any, weights: Floats) -> list[Certificate]:
-    """Return a certificate for each machine."""
-    learner, kernel, threads = model._learner_, model._kernel_, model._prediction_threads(X.shape[0])
-    rows = np.flatnonzero(weights > 0)
-    numbers = np.zeros(len(y), dtype=np.int64)
-    numbers[rows] = model._classes_.numbers(y[rows])
-    costs = model._costs(weights, model._factors_for(numbers, rows, weights)[numbers])
-    points, place = Points.wrap(X), match(learner, X, rows, numbers)
-    machines, support = model._classes_.machines(learner), model._support()
-    coefficients = np.array([sign * learner.dual[m, support] for m, sign in machines])
-    decisions = KernelExpansions(coefficients, model.intercept_).decision_values(model._kernel_blocks(X), threads)
-    found = []
-    for k, (m, sign) in enumerate(machines):
-        part = learner.roles[m].part(numbers, costs)
-        own = rows[(part.lower < part.upper)[rows]]
-        wanted = np.zeros(len(y))
-        there = place >= 0
-        wanted[place[there]] = sign * learner.dual[m, : learner.count][there]
-        problem = c_classification.pose(
-            KernelMatrix(kernel, points.take(own), threads), sign * part.linear[own], costs[own], model.fit_intercept
-        )
-        in_memory = KernelMatrix(kernel, Points.wrap(model.support_vectors_), threads)
-        squared_norm = float(coefficients[k] @ in_memory.matvec(coefficients[k]))
-        slack = problem.linear - decisions[own, k]
-        found.append(
-            of_function(problem, feasible_start(problem, wanted[own]), slack, squared_norm, model.intercept_[k])
-        )
-    return found
+class LabelledSamples(NamedTuple):
+    """A data set: the samples, the rows with a positive weight, and class numbers and costs of all rows."""
+
+    points: Points
+    rows: Indices
+    numbers: Indices
+    costs: Floats
 
 
-def judge_memory(learner: OnlineLearner, machine: int, sign: float = 1.0) -> Certificate:
-    """Return what is proved about a machine with respect to the samples in memory."""
-    problem, dual = learner.problem(machine, sign)
-    product, offset = problem.matrix.matvec(dual), sign * learner.offset(machine)
-    return of_function(problem, dual, problem.linear - product - offset, inner(dual, product), offset)
+def certify_on_data(
+    learner: OnlineLearner,
+    layout: list[tuple[int, float]],
+    support: Indices,
+    data: LabelledSamples,
+    decisions: Floats,
+    offsets: Floats,
+    threads: int,
+) -> list[Certificate]:
+    """Return a certificate for each subproblem with respect to a data set.
+
+    `layout` has the index and the sign of each subproblem, `support` the slots of the support vectors, `decisions` the
+    decision values, one column for each subproblem.
+    """
+    points, rows, numbers, costs = data
+    in_memory = KernelMatrix(learner.kernel, learner.samples.points.take(support), threads)
+    row_of = match_rows(learner, points.data, rows, numbers)
+    found = row_of >= 0
+    certificates = []
+    for k, (m, sign) in enumerate(layout):
+        constraints = learner.subproblems[m].constraints(numbers, costs)
+        members = rows[(constraints.lower < constraints.upper)[rows]]
+        dual = np.zeros(len(numbers))
+        dual[row_of[found]] = sign * learner.dual[m, : learner.count][found]
+        matrix = KernelMatrix(learner.kernel, points.take(members), threads)
+        problem = c_classification.pose(matrix, sign * constraints.linear[members], costs[members], learner.bias)
+        coefficients = sign * learner.dual[m, support]
+        squared_norm = float(coefficients @ in_memory.matvec(coefficients))
+        slack = problem.linear - decisions[members, k]
+        feasible = feasible_start(problem, dual[members])
+        certificates.append(_certificate(problem, feasible, slack, squared_norm, offsets[k]))
+    return certificates
 
 
-def of_function(problem: DualProblem, dual: Floats, slack: Floats, squared_norm: float, offset: float) -> Certificate:
-    """Return the certificate of a dual vector and of a decision function that leaves these slacks."""
-    proof = certify(problem, dual)
+def certify_memory(learner: OnlineLearner, subproblem: int, sign: float = 1.0) -> Certificate:
+    """Return the certificate of a subproblem with respect to the samples in memory."""
+    problem, dual = learner.dual_problem(subproblem, sign)
+    product, offset = problem.matrix.matvec(dual), sign * learner.offset(subproblem)
+    return _certificate(problem, dual, problem.linear - product - offset, inner(dual, product), offset)
+
+
+def _certificate(problem: DualProblem, dual: Floats, slack: Floats, squared_norm: float, offset: float) -> Certificate:
+    """Return the certificate of a dual vector and of a decision function with these slacks."""
+    certificate = certify(problem, dual)
     primal = 0.5 * squared_norm + float(conjugate(problem, slack).sum()) + offset * float(problem.total.sum())
     return replace(
-        proof,
+        certificate,
         primal=primal,
-        gap=max(primal - proof.dual, 0.0),
+        gap=max(primal - certificate.dual, 0.0),
         squared_norm=squared_norm,
-        offset=np.array([offset]) if problem.groups else proof.offset,
+        offset=np.array([offset]) if problem.groups else certificate.offset,
         slack=slack,
         residual=residuals(problem, dual, slack),
     )
 
 
-def match(learner: OnlineLearner, X: Any, rows: Indices, numbers: Indices) -> Indices:
-    """Return, for each sample in memory, a row of the data that equals it and is of its class, −1 if there is none."""
-    waiting: dict[Any, list[int]] = {}
+def match_rows(learner: OnlineLearner, X: Any, rows: Indices, numbers: Indices) -> Indices:
+    """Return for each slot a row of the data that equals its sample and label, −1 if there is none."""
+    slots_of: dict[Any, list[int]] = {}
     slots = np.flatnonzero(learner.dual[:, : learner.count].any(axis=0))
     keys = _keys(rows_of(learner.samples.points.data, slots))
     for slot, key in zip(slots.tolist(), keys, strict=True):
-        waiting.setdefault((int(learner.slots.label[slot]), key), []).append(slot)
-    place = np.full(learner.count, -1, dtype=np.int64)
-    for start in range(0, len(rows), 4096):
-        some = rows[start : start + 4096]
-        for row, key in zip(some.tolist(), _keys(X[some]), strict=True):
-            equal = waiting.get((int(numbers[row]), key))
+        slots_of.setdefault((int(learner.slots.label[slot]), key), []).append(slot)
+    row_of = np.full(learner.count, -1, dtype=np.int64)
+    for start in range(0, len(rows), CHUNK_ROWS):
+        chunk = rows[start : start + CHUNK_ROWS]
+        for row, key in zip(chunk.tolist(), _keys(X[chunk]), strict=True):
+            equal = slots_of.get((int(numbers[row]), key))
             if equal:
-                place[equal.pop(0)] = row
-    return place
+                row_of[equal.pop(0)] = row
+    return row_of
 
 
 def _keys(samples: Any) -> list[bytes]:
-    """Return what equal samples have in common, dense or sparse, in single or double precision."""
+    """Return hashable keys that are equal for equal samples, dense or sparse, in single or double precision."""
     dense = samples.toarray() if sparse.issparse(samples) else np.asarray(samples)
     values = np.ascontiguousarray(dense, dtype=np.float64) + 0.0  # no negative zeros
     return [row.tobytes() for row in values]

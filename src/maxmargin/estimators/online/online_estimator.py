@@ -1,7 +1,8 @@
-"""What the estimators share that learn from a stream: kernel, memory, limits, and what they say when one is hit."""
+"""Common base of the estimators that learn from a stream: validation, limits and observers."""
 
 from __future__ import annotations
 
+import signal
 import threading
 import warnings
 from collections.abc import Iterator
@@ -21,9 +22,8 @@ from maxmargin.kernels import Gaussian, Kernel, Points
 from maxmargin.kernels.points import rows_of
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.online import OnlineLearner
-from maxmargin.online.interruptions import interruptions_noted
+from maxmargin.online.budget import BUDGET_STRATEGIES, Budget
 from maxmargin.online.learner import SELECTIONS
-from maxmargin.online.maintenance import STRATEGIES, Budget
 from maxmargin.problems import Progress, Status
 from maxmargin.resources import default_cache_bytes, thread_count
 from maxmargin.solvers import Callback, StoppingRule
@@ -32,14 +32,39 @@ from maxmargin.training.fit_context import MAX_SINGLE_THREAD_ROWS, SolverOptions
 #: Seconds between two calls of the callback.
 REPORT_INTERVAL = 0.1
 
-#: Rows of a permuted table that are taken together.
-ROWS = 4096
+#: Rows of a permuted table that are copied together.
+CHUNK_ROWS = 4096
 
 
-class Watch:
-    """Looked at between two steps: the clock, Ctrl-C, and who wants to hear of the progress.
+@contextmanager
+def deferred_interrupt() -> Iterator[threading.Event]:
+    """Yield an event that is set by Ctrl-C instead of a KeyboardInterrupt; a second Ctrl-C interrupts at once.
 
-    What a callback raises is kept until the state is whole.
+    Python raises KeyboardInterrupt between any two instructions, which could leave the memory in an inconsistent state.
+    Other threads and handlers set by the user are not affected.
+    """
+    pressed = threading.Event()
+    default = signal.default_int_handler
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not default:
+        yield pressed
+        return
+
+    def record(number: int, frame: Any) -> None:
+        if pressed.is_set():
+            default(number, frame)
+        pressed.set()
+
+    signal.signal(signal.SIGINT, record)
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, default)
+
+
+class StreamMonitor:
+    """Checks the time limit and Ctrl-C and reports progress, between two slices of samples.
+
+    An exception of the callback is kept until the state is consistent.
     """
 
     def __init__(
@@ -66,7 +91,7 @@ class Watch:
         learner = self.learner
         progress = Progress(
             iteration=learner.steps,
-            violation=max(learner.violation(m) for m in range(len(learner.roles))),
+            violation=learner.max_violation(),
             primal=learner.primal_value(),
             dual=learner.dual_value(),
             active=learner.count,
@@ -83,10 +108,10 @@ class Watch:
                 self.status = Status.STOPPED
 
 
-class OnlineMachine(KernelEstimator):
+class OnlineEstimator(KernelEstimator):
     """Base of the estimators that learn from a stream."""
 
-    # Set by the constructors of the estimators.
+    # Parameters of the estimators.
     epochs: Any
     budget: Any
     budget_strategy: Any
@@ -94,7 +119,7 @@ class OnlineMachine(KernelEstimator):
     callback: Any
     verbose: Any
 
-    solver = "auto"  # of the batch problem
+    solver = "auto"  # for the batch problem
     _learner_: OnlineLearner
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -112,28 +137,28 @@ class OnlineMachine(KernelEstimator):
 
     @property
     def n_samples_seen_(self) -> int:
-        """How many samples were observed; one that came again, in another epoch, counts again."""
+        """The number of samples observed; a sample counts in every epoch."""
         return self._memory("n_samples_seen_").seen
 
     @property
     def n_iter_(self) -> int:
-        """How many pair steps were taken."""
+        """The number of pair steps."""
         return self._memory("n_iter_").steps
 
     @property
     def budget_loss_(self) -> float:
-        """What the budget has cost in dual value."""
+        """The decrease of the dual objective caused by the budget."""
         return self._memory("budget_loss_").budget_loss
 
     @property
     def support_(self) -> Indices:
-        """The numbers of the support vectors in the stream, or rows in ``fit``; −1 for a point between samples."""
+        """The indices of the support vectors in the stream, or rows of ``fit``; −1 for merged samples."""
         learner = self._memory("support_")
         return learner.slots.identity[self._support()]
 
     @property
     def support_vectors_(self) -> Any:
-        """The samples that the decision function is made of."""
+        """The support vectors."""
         learner = self._memory("support_vectors_")
         return rows_of(learner.samples.points.data, self._support())
 
@@ -153,22 +178,22 @@ class OnlineMachine(KernelEstimator):
         if self.forget is not None:
             check_count("forget", self.forget, 1)
             if self.epochs > 1:
-                raise ValueError("forget is for streams, in which every sample comes once: use epochs=1")
-        check_choice("budget_strategy", self.budget_strategy, tuple(STRATEGIES))
+                raise ValueError("forget requires epochs=1: it is for streams, in which every sample occurs once")
+        check_choice("budget_strategy", self.budget_strategy, tuple(BUDGET_STRATEGIES))
         if self.budget is not None:
             check_count("budget", self.budget, 2)
         if self._precomputed:
-            raise ValueError("a stream has no matrix of kernel values: kernel='precomputed' is for SVC and OneClassSVM")
+            raise ValueError("kernel='precomputed' is not supported for streams; use SVC or OneClassSVM")
 
     def _check_table(self, X: Any) -> None:
         if self._own_function and not is_table(X):
             raise ValueError(
-                f"{type(self).__name__} keeps rows of numbers, so X must be a table of them; a kernel function of "
-                "other samples is for SVC and OneClassSVM"
+                f"{type(self).__name__} requires a numeric table X; for kernel functions of other samples use SVC or "
+                "OneClassSVM"
             )
 
     def _check_kernel_of(self, kernel: Kernel, X: Any) -> None:
-        """Raise if these samples are outside the kernel's domain, or if their values are no numbers."""
+        """Raise if samples are outside the kernel's domain, or if their kernel values are not finite."""
         points = Points(X)
         kernel.check(points)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -176,12 +201,12 @@ class OnlineMachine(KernelEstimator):
                 raise ValueError(NON_FINITE_MESSAGE)
         if self._merges and not (isinstance(kernel, Gaussian) and isinstance(points.data, np.ndarray)):
             raise ValueError(
-                "budget_strategy='merge' needs a gaussian kernel and dense samples, between which there are others; "
-                "sparse ones are not supported: use 'project' or 'remove'"
+                "budget_strategy='merge' requires a Gaussian kernel and dense samples, sparse ones are not supported; "
+                "use 'project' or 'remove'"
             )
 
-    def _begin(self, kernel: Kernel, X: Any, bias: bool) -> OnlineLearner:
-        """Return an empty memory."""
+    def _make_learner(self, kernel: Kernel, X: Any, bias: bool) -> OnlineLearner:
+        """Return a learner with an empty memory."""
         return OnlineLearner(
             kernel,
             X,
@@ -198,55 +223,55 @@ class OnlineMachine(KernelEstimator):
         return SolverOptions("auto", StoppingRule(violation=check_number("tol", self.tol, above=0)))
 
     @contextmanager
-    def _watching(self, learner: OnlineLearner) -> Iterator[Watch]:
-        """Yield what a learner looks at; limits hold from here on, and an error of a callback is raised at the end."""
+    def _monitoring(self, learner: OnlineLearner) -> Iterator[StreamMonitor]:
+        """Yield the monitor of a call, whose time limit starts now; an error of the callback is raised at the end."""
         started = perf_counter()
         limit = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
         few = self.n_jobs is None and learner.count <= MAX_SINGLE_THREAD_ROWS
         learner.threads = thread_count(1 if few or not learner.kernel.vectorised else self.n_jobs)
-        with reporting(self) as report, interruptions_noted() as pressed:
-            watch = Watch(learner, None if limit is None else started + limit, pressed, report)
-            yield watch
-            if watch.error is None and watch.status is None and pressed.is_set():
-                watch.status = Status.INTERRUPTED
-        if watch.error is not None:
-            raise watch.error
+        with reporting(self) as report, deferred_interrupt() as pressed:
+            monitor = StreamMonitor(learner, None if limit is None else started + limit, pressed, report)
+            yield monitor
+            if monitor.error is None and monitor.status is None and pressed.is_set():
+                monitor.status = Status.INTERRUPTED
+        if monitor.error is not None:
+            raise monitor.error
 
     def _observe_epochs(self, learner: OnlineLearner, X: Any, labels: Indices, costs: Floats, rows: Indices,
-                        random: Any, watch: Watch) -> int:  # fmt: skip
-        """Observe rows of a table in random order, once in each epoch; return how many were taken."""
+                        random: Any, monitor: StreamMonitor) -> int:  # fmt: skip
+        """Observe rows of a table in random order, once in each epoch; return how many were observed."""
         taken = 0
         learner.next_identity = X.shape[0]
         for epoch in range(int(self.epochs)):
             order = rows[random.permutation(len(rows))]
-            for start in range(0, len(order), ROWS):
-                some = order[start : start + ROWS]
-                taken += learner.observe(X[some], labels[some], costs[some], some, watch, again=epoch > 0)
-                if watch.status is not None:
+            for start in range(0, len(order), CHUNK_ROWS):
+                some = order[start : start + CHUNK_ROWS]
+                taken += learner.observe(X[some], labels[some], costs[some], some, monitor, again=epoch > 0)
+                if monitor.status is not None:
                     return taken
         return taken
 
     def _observe_batch(
-        self, learner: OnlineLearner, X: Any, labels: Indices, costs: Floats, rows: Indices, watch: Watch
+        self, learner: OnlineLearner, X: Any, labels: Indices, costs: Floats, rows: Indices, monitor: StreamMonitor
     ) -> int:
-        """Observe rows of a batch, in their order; return how many of the batch are done with."""
+        """Observe rows of a batch in their order; return how many rows of the batch are done."""
         identity = learner.next_identity + rows
         some = X if len(rows) == X.shape[0] else X[rows]
-        taken = learner.observe(some, labels[rows], costs[rows], identity, watch)
+        taken = learner.observe(some, labels[rows], costs[rows], identity, monitor)
         done = X.shape[0] if taken == len(rows) else int(rows[taken])
         learner.next_identity += done
         return done
 
-    def _speak_of_limit(self, watch: Watch, taken: int, rows: int, what: str, stacklevel: int = 3) -> None:
-        """Raise after an interruption, warn of a limit: the model is in place, and says how far it came."""
-        if watch.status is None:
+    def _warn_if_stopped(self, monitor: StreamMonitor, taken: int, rows: int, what: str, stacklevel: int = 3) -> None:
+        """Raise after an interruption, warn after a limit; the model is valid and the message has the row count."""
+        if monitor.status is None:
             return
-        rest = ": pass the rest again" if what == "batch" and taken < rows else ""
-        where = f"{taken:,} of {rows:,} rows of the {what} were taken{rest}"
-        if watch.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt(f"learning was interrupted; the model so far is usable, {where}")
+        rest = "; pass the others again" if what == "batch" and taken < rows else ""
+        processed = f"{taken:,} of {rows:,} rows of the {what} were processed{rest}"
+        if monitor.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt(f"learning was interrupted; the model so far is valid, {processed}")
         warnings.warn(
-            f"{type(self).__name__} stopped early: {watch.status.value}; {where}",
+            f"{type(self).__name__} stopped early: {monitor.status.value}; {processed}",
             ConvergenceWarning,
             stacklevel=stacklevel,
         )

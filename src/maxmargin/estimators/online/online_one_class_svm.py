@@ -12,21 +12,21 @@ from sklearn.utils.validation import validate_data
 
 from maxmargin._typing import Floats
 from maxmargin.estimators.calibration.novelty_detector import rounded
-from maxmargin.estimators.online.online_certificate import judge_memory
-from maxmargin.estimators.online.online_estimator import OnlineMachine
+from maxmargin.estimators.online.online_certificate import certify_memory
+from maxmargin.estimators.online.online_estimator import OnlineEstimator
 from maxmargin.estimators.validation.parameters import check_flag, check_fraction
 from maxmargin.estimators.validation.training_data import check_costs, check_sample_weights
 from maxmargin.kernels import Kernel
 from maxmargin.models import KernelExpansions
-from maxmargin.online import Novelty, OnlineLearner
+from maxmargin.online import NoveltyDetection, OnlineLearner
 from maxmargin.problems import Certificate
 
 
-class OnlineOneClassSVM(OutlierMixin, OnlineMachine):  # type: ignore[misc]  # scikit-learn has no type hints
-    """Learn from a stream where the data are: a region that holds all but a part ν of the samples seen.
+class OnlineOneClassSVM(OutlierMixin, OnlineEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
+    """Online novelty detection: a region that contains all but a fraction ν of the samples seen.
 
-    LASVM's steps (Bordes et al. 2005; Glasmachers & Igel 2008) on the problem of ``OneClassSVM``. About a part ν of all
-    samples are support vectors, so the memory grows with the stream: ``forget`` or ``budget`` limit it.
+    LASVM (Bordes et al. 2005; Glasmachers & Igel 2008) on the problem of ``OneClassSVM``. About a fraction ν of all
+    samples are support vectors, so that the memory grows with the stream; ``forget`` or ``budget`` limit it.
 
     Parameters
     ----------
@@ -82,10 +82,10 @@ class OnlineOneClassSVM(OutlierMixin, OnlineMachine):  # type: ignore[misc]  # s
     certificate_ : Certificate
         With respect to the samples in memory.
     offset_ : float array of shape (1,)
-        What is taken off ``score_samples``.
+        The difference of ``score_samples`` and ``decision_function``.
     support_vectors_, dual_coef_, intercept_, n_support_, support_, n_samples_seen_, n_iter_, budget_loss_,
     n_features_in_, feature_names_in_
-        As of ``OnlineSVC``.
+        As in ``OnlineSVC``.
 
     Examples
     --------
@@ -141,15 +141,15 @@ class OnlineOneClassSVM(OutlierMixin, OnlineMachine):  # type: ignore[misc]  # s
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OnlineOneClassSVM:
-        """Learn from samples `X` in ``epochs`` passes; what was learned before is forgotten.
+        """Learn from samples `X` in ``epochs`` passes; an earlier model is discarded.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : ignored
-            There for scikit-learn's conventions.
+            Present for API consistency.
         sample_weight : array-like of shape (n_samples,), optional
-            Factors on the cost by sample. 0 or less leaves a row out, 2 counts it twice.
+            Factors on the cost of each sample; rows with a weight of at most 0 are ignored.
 
         Returns
         -------
@@ -159,29 +159,29 @@ class OnlineOneClassSVM(OutlierMixin, OnlineMachine):  # type: ignore[misc]  # s
         X, weights = self._check_batch(X, sample_weight, first=True)
         rows = np.flatnonzero(weights > 0)
         learner = self._new_learner(X, weights)
-        random, nothing = check_random_state(self.random_state), np.zeros(X.shape[0], dtype=np.int64)
-        with self._watching(learner) as watch:
-            taken = self._observe_epochs(learner, X, nothing, weights, rows, random, watch)
-            if self.finishing and watch.status is None:
-                learner.finish(watch)
+        random, labels = check_random_state(self.random_state), np.zeros(X.shape[0], dtype=np.int64)
+        with self._monitoring(learner) as monitor:
+            taken = self._observe_epochs(learner, X, labels, weights, rows, random, monitor)
+            if self.finishing and monitor.status is None:
+                learner.finish(monitor)
             self._keep(learner)
-        self._speak_of_limit(watch, taken, int(self.epochs) * len(rows), "passes")
+        self._warn_if_stopped(monitor, taken, int(self.epochs) * len(rows), "passes")
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OnlineOneClassSVM:
-        """Learn from a batch of a stream, its rows one after the other.
+        """Learn from a batch of a stream, row by row.
 
-        The batch is checked as a whole first: if it is refused, nothing has changed. If a limit or Ctrl-C ends the
-        call early, the model is valid, and the warning or error says how many rows were taken.
+        The whole batch is validated first; if it is rejected, the model is unchanged. If a limit or Ctrl-C ends the
+        call early, the model is valid, and the warning or error has the number of processed rows.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             One sample or more.
         y : ignored
-            There for scikit-learn's conventions.
+            Present for API consistency.
         sample_weight : array-like of shape (n_samples,), optional
-            Factors on the cost by sample. 0 or less leaves a row out, 2 counts it twice.
+            Factors on the cost of each sample; rows with a weight of at most 0 are ignored.
 
         Returns
         -------
@@ -195,17 +195,17 @@ class OnlineOneClassSVM(OutlierMixin, OnlineMachine):  # type: ignore[misc]  # s
         else:
             learner = self._learner_
             self._check_kernel_of(learner.kernel, X)
-        rows, nothing = np.flatnonzero(weights > 0), np.zeros(X.shape[0], dtype=np.int64)
-        with self._watching(learner) as watch:
-            taken = self._observe_batch(learner, X, nothing, weights, rows, watch)
-            if self.finishing and watch.status is None:
-                learner.finish(watch)
+        rows, labels = np.flatnonzero(weights > 0), np.zeros(X.shape[0], dtype=np.int64)
+        with self._monitoring(learner) as monitor:
+            taken = self._observe_batch(learner, X, labels, weights, rows, monitor)
+            if self.finishing and monitor.status is None:
+                learner.finish(monitor)
             self._keep(learner)
-        self._speak_of_limit(watch, taken, X.shape[0], "batch")
+        self._warn_if_stopped(monitor, taken, X.shape[0], "batch")
         return self
 
     def decision_function(self, X: Any) -> Floats:
-        """Return how far inside each sample is; negative outside, 0 on the boundary."""
+        """Return the decision function: positive inside the region, negative outside, 0 on the boundary."""
         X = self._check_samples(X)
         dual, offset = self._learner_.dual[:, self._support()], self.intercept_
         threads = self._prediction_threads(X.shape[0])
@@ -222,10 +222,10 @@ class OnlineOneClassSVM(OutlierMixin, OnlineMachine):  # type: ignore[misc]  # s
 
     @property
     def certificate_(self) -> Certificate:
-        """What is proved about the model with respect to the samples in memory."""
+        """The certificate with respect to the samples in memory."""
         learner = self._memory("certificate_")
         if not self._certificates_:
-            self._certificates_.append(judge_memory(learner, 0))
+            self._certificates_.append(certify_memory(learner, 0))
         return self._certificates_[0]
 
     @property
@@ -235,12 +235,12 @@ class OnlineOneClassSVM(OutlierMixin, OnlineMachine):  # type: ignore[misc]  # s
 
     @property
     def offset_(self) -> Floats:
-        """What is taken off ``score_samples``."""
+        """The difference of ``score_samples`` and ``decision_function``."""
         return -self.intercept_
 
     @property
     def n_support_(self) -> Any:
-        """The number of support vectors, in an array as scikit-learn has it."""
+        """The number of support vectors, in an array as in scikit-learn."""
         self._memory("n_support_")
         return np.array([len(self._support())], dtype=np.int32)
 
@@ -250,8 +250,6 @@ class OnlineOneClassSVM(OutlierMixin, OnlineMachine):  # type: ignore[misc]  # s
         learner = self._memory("dual_coef_")
         coefficients = learner.dual[:, self._support()]
         return sparse.csr_matrix(coefficients) if learner.samples.sparse else coefficients
-
-    # What happens inside.
 
     def _check_batch(self, X: Any, sample_weight: Any, first: bool) -> tuple[Any, Floats]:
         check_fraction("nu", self.nu)
@@ -265,10 +263,10 @@ class OnlineOneClassSVM(OutlierMixin, OnlineMachine):  # type: ignore[misc]  # s
         kernel: Kernel | None = self._make_kernel(X, weights)
         assert kernel is not None
         self._check_kernel_of(kernel, X)
-        learner = self._begin(kernel, X, bias=True)
-        learner.add_role(Novelty(float(self.nu)))
+        learner = self._make_learner(kernel, X, bias=True)
+        learner.add_subproblem(NoveltyDetection(float(self.nu)))
         return learner
 
     def _keep(self, learner: OnlineLearner) -> None:
         self._learner_, self._kernel_ = learner, learner.kernel
-        self._certificates_: list[Certificate] = []  # once it is asked for
+        self._certificates_: list[Certificate] = []  # computed on demand

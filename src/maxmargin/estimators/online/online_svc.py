@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.online.batch_finish import finish
-from maxmargin.estimators.online.online_certificate import judge, judge_memory
-from maxmargin.estimators.online.online_estimator import OnlineMachine
+from maxmargin.estimators.online.online_certificate import LabelledSamples, certify_memory, certify_on_data
+from maxmargin.estimators.online.online_estimator import OnlineEstimator
 from maxmargin.estimators.online.stream_classes import StreamClasses
 from maxmargin.estimators.validation.parameters import check_choice, check_flag, check_number
 from maxmargin.estimators.validation.training_data import (
@@ -23,19 +23,19 @@ from maxmargin.estimators.validation.training_data import (
     class_factors,
     single_class_message,
 )
-from maxmargin.kernels import Kernel
-from maxmargin.models import OneVsOneVote, OneVsRestArgmax
+from maxmargin.kernels import Kernel, Points
+from maxmargin.models import KernelExpansions, OneVsOneVote, OneVsRestArgmax
 from maxmargin.online import OnlineLearner
 from maxmargin.problems import Certificate
 from maxmargin.training import TrainedModel
 
 
-class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit-learn has no type hints
-    """Classify with a wide margin, learned from a stream: one look at each sample, memory of the support vectors.
+class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
+    """Online support vector classification: one pass over a stream, in which only support vectors are kept.
 
-    LASVM (Bordes et al. 2005) with second-order steps (Glasmachers & Igel 2008). ``partial_fit`` takes batches of any
-    size down to one sample; ``fit`` makes passes over a table. The objective is that of ``SVC``, and ``certificate_``
-    says how far from its optimum the model is.
+    LASVM (Bordes et al. 2005) with second-order steps (Glasmachers & Igel 2008). ``partial_fit`` takes batches of one
+    or more samples; ``fit`` makes passes over a table. The objective is that of ``SVC``, and ``certificate_`` bounds
+    the distance to its optimum.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
         Megabytes for kernel values; "auto" is a quarter of the memory available to the process. Only what is needed
         is allocated. Less memory makes the fit slower; the result differs only within the tolerance.
     class_weight : dict or "balanced", default=None
-        Factors on C by class; "balanced" only in ``fit``.
+        Factors on C for each class; "balanced" only in ``fit``.
     random_state : int, RandomState or None, default=None
         Order of the samples in ``fit``.
     max_seconds : float, default=None
@@ -95,16 +95,16 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
 
     Attributes
     ----------
-    certificate_ : Certificate, or a list with one per machine
-        With respect to the samples in memory; after ``fit`` with ``finishing`` to all. ``certify`` judges on any data.
+    certificate_ : Certificate, or a list with one per binary model
+        With respect to the samples in memory; after ``fit`` with ``finishing`` to all. ``certify`` is for any data set.
     support_vectors_, dual_coef_, intercept_, n_support_, classes_, n_features_in_, feature_names_in_
-        As of ``SVC``.
+        As in ``SVC``.
     support_ : int array
-        Which samples of the stream, or rows in ``fit``, the support vectors are; −1 for merged ones.
+        Indices of the support vectors in the stream, or rows of ``fit``; −1 for merged samples.
     n_samples_seen_, n_iter_ : int
         Samples observed and steps taken.
     budget_loss_ : float
-        What the budget has cost in dual value.
+        The decrease of the dual objective caused by the budget.
 
     Examples
     --------
@@ -166,14 +166,14 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OnlineSVC:
-        """Learn from samples `X` with labels `y`, in ``epochs`` passes; what was learned before is forgotten.
+        """Learn from samples `X` with labels `y` in ``epochs`` passes; an earlier model is discarded.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
-            Factors on C by sample. 0 or less leaves a row out.
+            Factors on C for each sample; rows with a weight of at most 0 are ignored.
 
         Returns
         -------
@@ -182,48 +182,50 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
         """
         self._check_parameters()
         if self.finishing and (self.budget is not None or self.forget is not None):
-            raise ValueError("finishing goes to the optimum of all samples, which a budget or forget would leave again")
+            raise ValueError(
+                "finishing=True in fit keeps all support vectors; it cannot be combined with budget or forget"
+            )
         X, y, weights = self._check_batch(X, y, sample_weight, first=True)
         rows = np.flatnonzero(weights > 0)
         labels = np.unique(y[rows])
         if len(labels) < 2:
             raise ValueError(single_class_message(labels.tolist()[0]))
         kernel = self._make_stream_kernel(X, weights)
-        classes, learner = StreamClasses(self.multi_class), self._begin(kernel, X, self.fit_intercept)
+        classes, learner = StreamClasses(self.multi_class), self._make_learner(kernel, X, self.fit_intercept)
         classes.add(labels, learner)
         numbers = np.zeros(len(y), dtype=np.int64)
         numbers[rows] = classes.numbers(y[rows])
         factors = class_factors(self.class_weight, labels, numbers[rows], weights[rows])
         costs = self._costs(weights, factors[numbers])
         random = check_random_state(self.random_state)
-        with self._watching(learner) as watch:
-            taken = self._observe_epochs(learner, X, numbers, costs, rows, random, watch)
+        with self._monitoring(learner) as monitor:
+            taken = self._observe_epochs(learner, X, numbers, costs, rows, random, monitor)
         self._keep(kernel, classes, learner)
-        self._speak_of_limit(watch, taken, int(self.epochs) * len(rows), "passes")
+        self._warn_if_stopped(monitor, taken, int(self.epochs) * len(rows), "passes")
         if self.finishing:
-            machines = finish(self, X, rows, numbers, costs, watch.deadline)
-            self._keep(kernel, classes, learner, machines)
+            models = finish(self, classes, X, rows, numbers, costs, monitor.deadline)
+            self._keep(kernel, classes, learner, models)
             self._warn_if_unconverged(
                 self._solver_options().rule, "classes" if self.multi_class == "ovr" else "pairs of classes"
             )
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> OnlineSVC:
-        """Learn from a batch of a stream, its rows one after the other.
+        """Learn from a batch of a stream, row by row.
 
-        The batch is checked as a whole first: if it is refused, nothing has changed. If a limit or Ctrl-C ends the
-        call early, the model is valid, and the warning or error says how many rows were taken.
+        The whole batch is validated first; if it is rejected, the model is unchanged. If a limit or Ctrl-C ends the
+        call early, the model is valid, and the warning or error has the number of processed rows.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             One sample or more.
         y : array-like of shape (n_samples,)
-            Labels; new ones may appear at any time.
+            Labels; new classes may appear at any time.
         classes : array-like, optional
-            Labels that will occur, as far as they are known.
+            Labels that may occur later.
         sample_weight : array-like of shape (n_samples,), optional
-            Factors on C by sample. 0 or less leaves a row out.
+            Factors on C for each sample; rows with a weight of at most 0 are ignored.
 
         Returns
         -------
@@ -232,19 +234,19 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
         """
         self._check_parameters()
         if isinstance(self.class_weight, str):
-            raise ValueError("class_weight='balanced' needs all labels at once; give partial_fit a dict of weights")
+            raise ValueError("class_weight='balanced' is not supported by partial_fit; use a dict of weights")
         first = "_learner_" not in self.__dict__
         X, y, weights = self._check_batch(X, y, sample_weight, first)
         rows = np.flatnonzero(weights > 0)
         known = StreamClasses(self.multi_class) if first else self._classes_
         new = known.unknown(y[rows] if classes is None else np.concatenate([np.unique(classes), y[rows]]))
         if classes is not None and not np.isin(y[rows], np.concatenate([known.labels, np.unique(classes)])).all():
-            raise ValueError("y has a label that is not in classes; leave classes out to let them grow")
+            raise ValueError("y has a label that is not in classes; omit classes to add labels as they appear")
         labels = np.concatenate([known.labels, new]) if len(known) else new
         factors = self._factors_in_stream(labels)
         if first:
             kernel = self._make_stream_kernel(X, weights)
-            learner = self._begin(kernel, X, self.fit_intercept)
+            learner = self._make_learner(kernel, X, self.fit_intercept)
         else:
             kernel, learner = self._kernel_, self._learner_
             self._check_kernel_of(kernel, X)
@@ -252,20 +254,17 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
         numbers = np.zeros(len(y), dtype=np.int64)
         numbers[rows] = order[np.searchsorted(labels, y[rows], sorter=order)]
         costs = self._costs(weights, factors[numbers])
-        with self._watching(learner) as watch:
+        with self._monitoring(learner) as monitor:
             known.add(new, learner)
-            taken = self._observe_batch(learner, X, numbers, costs, rows, watch)
-            if check_flag("finishing", self.finishing) and watch.status is None:
-                learner.finish(watch)
+            taken = self._observe_batch(learner, X, numbers, costs, rows, monitor)
+            if check_flag("finishing", self.finishing) and monitor.status is None:
+                learner.finish(monitor)
             self._keep(kernel, known, learner)
-        self._speak_of_limit(watch, taken, X.shape[0], "batch")
+        self._warn_if_stopped(monitor, taken, X.shape[0], "batch")
         return self
 
     def decision_function(self, X: Any) -> Floats:
-        """Return how far each sample is on the side of each class.
-
-        Two classes: one value per sample, positive for ``classes_[1]``. More: one column per class.
-        """
+        """Return decision values: for two classes one per sample, positive for ``classes_[1]``; else one per class."""
         decisions = self._decide(X)
         return decisions.ravel() if len(self.classes_) <= 2 else self._model().scores(decisions)
 
@@ -279,11 +278,10 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
         return self.classes_[self._model().predicted_class(decisions)]
 
     def certify(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate | list[Certificate]:
-        """Return what is proved about the model as a machine for these samples: one certificate, or one per machine.
+        """Return the certificate of the model with respect to these samples, or a list with one per binary model.
 
-        The primal value is that of the decision function as it is. The dual value is that of the dual variables of the
-        samples in memory that are rows of `X`, made feasible for these data: for data that the model has not seen the
-        bound is loose, and always true.
+        The primal value is that of the decision function. The dual value is that of the samples in memory that are rows
+        of `X`, made feasible. For data that the model has not seen the bound is valid, but loose.
         """
         check_is_fitted(self)
         X, y = self._check_samples(X), column_or_1d(y)
@@ -291,22 +289,31 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
         weights = check_sample_weights(sample_weight, X)
         if len(self._classes_.unknown(y[weights > 0])):
             raise ValueError(f"y has labels that are not in classes_, {self.classes_.tolist()}")
-        found = judge(self, X, y, weights)
+        rows = np.flatnonzero(weights > 0)
+        numbers = np.zeros(len(y), dtype=np.int64)
+        numbers[rows] = self._classes_.numbers(y[rows])
+        costs = self._costs(weights, self._factors_for(numbers, rows, weights)[numbers])
+        layout, support, offsets = self._classes_.layout(self._learner_), self._support(), self.intercept_
+        coefficients = np.array([sign * self._learner_.dual[m, support] for m, sign in layout])
+        threads = self._prediction_threads(X.shape[0])
+        decisions = KernelExpansions(coefficients, offsets).decision_values(self._kernel_blocks(X), threads)
+        data = LabelledSamples(Points.wrap(X), rows, numbers, costs)
+        found = certify_on_data(self._learner_, layout, support, data, decisions, offsets, threads)
         return found[0] if len(found) == 1 else found
 
     @property
     def certificate_(self) -> Any:
-        """What is proved about the model: one certificate, or a list with one per machine."""
+        """The certificate of the model, or a list with one per binary model."""
         learner = self._memory("certificate_")
         if self._models_ is not None:
             return self._per_model([model.certificate for model in self._models_])
         if "certificates" not in self._lazy_:
-            self._lazy_["certificates"] = [judge_memory(learner, *one) for one in self._classes_.machines(learner)]
+            self._lazy_["certificates"] = [certify_memory(learner, *one) for one in self._classes_.layout(learner)]
         return self._per_model(self._lazy_["certificates"])
 
     @property
     def classes_(self) -> Any:
-        """The labels that are known, sorted."""
+        """The known labels, sorted."""
         self._memory("classes_")
         return self._classes_.sorted
 
@@ -319,7 +326,7 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
 
     @property
     def intercept_(self) -> Floats:
-        """The bias of each machine."""
+        """The bias of each binary model."""
         learner = self._memory("intercept_")
         if self._models_ is not None:
             return np.array([model.expansion.offset for model in self._models_])
@@ -327,12 +334,10 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
 
     @property
     def dual_coef_(self) -> Any:
-        """The coefficients of the support vectors, laid out as in ``SVC``."""
+        """The coefficients of the support vectors, in the layout of ``SVC``."""
         learner = self._memory("dual_coef_")
-        coefficients = self._classes_.lay_out(learner, self._support())
+        coefficients = self._classes_.coefficients(learner, self._support())
         return sparse.csr_matrix(coefficients) if learner.samples.sparse else coefficients
-
-    # What happens inside.
 
     def _check_parameters(self) -> None:
         self._check_stream_parameters()
@@ -340,7 +345,9 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
         check_flag("finishing", self.finishing)
         check_choice("multi_class", self.multi_class, ("ovr", "ovo"))
         if isinstance(self.C, float) and np.isposinf(self.C):
-            raise ValueError("a stream has no hard margin (C=inf): one step would have no end; use SVC, or a finite C")
+            raise ValueError(
+                "OnlineSVC has no hard margin (C=inf): a single step would be unbounded; use SVC, or a finite C"
+            )
         check_number("C", self.C, above=0)
 
     def _check_batch(self, X: Any, y: Any, sample_weight: Any, first: bool) -> tuple[Any, Any, Floats]:
@@ -363,7 +370,7 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
         return class_factors(given, labels, np.empty(0, dtype=np.int64), np.empty(0))
 
     def _factors_for(self, numbers: Indices, rows: Indices, weights: Floats) -> Floats:
-        """Return the factor of each class for a data set; "balanced" goes by its labels."""
+        """Return the factor of each class for a data set; "balanced" uses its class frequencies."""
         if not isinstance(self.class_weight, str):
             return self._factors_in_stream(self._classes_.labels)
         present, codes = np.unique(numbers[rows], return_inverse=True)
@@ -375,10 +382,10 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
         return check_costs(float(self.C), weights * factors)
 
     def _keep(
-        self, kernel: Kernel, classes: StreamClasses, learner: OnlineLearner, machines: list[TrainedModel] | None = None
+        self, kernel: Kernel, classes: StreamClasses, learner: OnlineLearner, models: list[TrainedModel] | None = None
     ) -> None:
         self._kernel_, self._classes_, self._learner_ = kernel, classes, learner
-        self._models_: Any = machines  # of the batch problem, if that was solved
+        self._models_: Any = models  # of the batch problem, if it was solved
         self._lazy_: dict[str, Any] = {}
 
     def _support(self) -> Indices:
@@ -388,7 +395,7 @@ class OnlineSVC(ClassifierMixin, OnlineMachine):  # type: ignore[misc]  # scikit
 
     def _model(self) -> OneVsOneVote | OneVsRestArgmax:
         if "model" not in self._lazy_:
-            coefficients = self._classes_.lay_out(self._learner_, self._support())
+            coefficients = self._classes_.coefficients(self._learner_, self._support())
             self._lazy_["model"] = self._classes_.model(coefficients, self.intercept_, self.n_support_)
         model: OneVsOneVote | OneVsRestArgmax = self._lazy_["model"]
         return model

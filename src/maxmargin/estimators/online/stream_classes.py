@@ -1,8 +1,8 @@
-"""The classes of a stream and their machines: which there are, and how they are laid out as in scikit-learn.
+"""The classes of a stream, their binary subproblems, and scikit-learn's layout of the coefficients.
 
-Classes are numbered as they appear. One-versus-rest has a machine for each class, of which two share one;
-one-versus-one has a machine for each pair. When a class appears late, new machines start from the memory: its samples
-are of other classes.
+Classes are numbered in the order of appearance. One-vs-rest has a subproblem for each class, of which two classes share
+one; one-vs-one has one for each pair. The subproblems of a class that appears late start with the samples in memory,
+which belong to other classes.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.models import OneVsOneVote, OneVsRestArgmax
-from maxmargin.online import Contrast, OnlineLearner
+from maxmargin.online import BinaryClassification, OnlineLearner
 
 
 class StreamClasses:
-    """Labels in the order of their appearance, and what tells them apart.
+    """Labels in the order of appearance, and their binary subproblems.
 
     Parameters
     ----------
@@ -39,13 +39,13 @@ class StreamClasses:
 
     @property
     def rank(self) -> Indices:
-        """The place of each class among the sorted labels."""
+        """The position of each class among the sorted labels."""
         rank = np.empty(len(self), dtype=np.int64)
         rank[np.argsort(self.labels, kind="stable")] = np.arange(len(self))
         return rank
 
     def unknown(self, labels: Any) -> Any:
-        """Return the labels that have not appeared yet, in order, or raise if they are of another kind."""
+        """Return the labels that have not appeared yet, in order, or raise if numbers and strings are mixed."""
         labels, first = np.unique(labels, return_index=True)
         labels = labels[np.argsort(first)]
         if not len(self):
@@ -58,66 +58,65 @@ class StreamClasses:
         return labels[~np.isin(labels, self.labels)]
 
     def add(self, labels: Any, learner: OnlineLearner) -> None:
-        """Make machines for new labels."""
+        """Add new labels and their subproblems."""
         before = len(self)
         self.labels = np.concatenate([self.labels, labels]) if before else labels
         count = len(self)
         if before == 0 and count:
-            learner.add_role(Contrast(0))
+            learner.add_subproblem(BinaryClassification(0))
         if self.strategy == "ovo":
             if before < 2 <= count:
-                learner.roles[0] = Contrast(0, 1)  # for two classes the same as against the rest
+                learner.subproblems[0] = BinaryClassification(0, 1)  # for two classes the same as one-vs-rest
             for second in range(max(before, 2), count):
                 for first in range(second):
-                    learner.add_role(Contrast(first, second))
+                    learner.add_subproblem(BinaryClassification(first, second))
         elif count > 2:
             if before == 2:
-                learner.add_role(Contrast(1), opposite_of=0)
+                learner.add_subproblem(BinaryClassification(1), negated=0)
             for number in range(before if before > 1 else 1, count):
-                learner.add_role(Contrast(number))
+                learner.add_subproblem(BinaryClassification(number))
 
     def numbers(self, y: Any) -> Indices:
-        """Return the class of each label by its number."""
+        """Return the class number of each label."""
         order = np.argsort(self.labels, kind="stable")
         return np.asarray(order[np.searchsorted(self.labels, y, sorter=order)], dtype=np.int64)
 
-    def machines(self, learner: OnlineLearner) -> list[tuple[int, float]]:
-        """Return the machines in scikit-learn's order, each with the sign that makes its positive side the right one.
+    def layout(self, learner: OnlineLearner) -> list[tuple[int, float]]:
+        """Return the subproblems in scikit-learn's order, each with the sign that makes the right class positive.
 
-        Two classes: positive is the second. One against the rest: the one. A pair: the first.
+        The positive class is the second of two classes, the one of one-vs-rest, the first of a pair.
         """
         rank, count = self.rank, len(self)
-        roles = [role for role in learner.roles if isinstance(role, Contrast)]
         if count <= 2:
             return [(0, -1.0 if count == 2 and rank[0] == 0 else 1.0)]
         if self.strategy == "ovr":
             return [(int(m), 1.0) for m in np.argsort(rank)]
         places = {}
-        for m, role in enumerate(roles):
-            assert role.negative is not None
-            a, b = int(rank[role.positive]), int(rank[role.negative])
+        for m, pair in enumerate(learner.subproblems):
+            assert isinstance(pair, BinaryClassification)
+            assert pair.negative is not None
+            a, b = int(rank[pair.positive]), int(rank[pair.negative])
             places[min(a, b), max(a, b)] = (m, 1.0 if a < b else -1.0)
-        return [places[pair] for pair in combinations(range(count), 2)]
+        return [places[both] for both in combinations(range(count), 2)]
 
-    def lay_out(self, learner: OnlineLearner, support: Indices) -> Floats:
-        """Return the coefficients of support vectors that are sorted by class, as in ``dual_coef_``."""
-        machines = self.machines(learner)
-        lines = np.array([sign * learner.dual[m, support] for m, sign in machines])
+    def coefficients(self, learner: OnlineLearner, support: Indices) -> Floats:
+        """Return ``dual_coef_`` of support vectors that are sorted by class."""
+        rows = np.array([sign * learner.dual[m, support] for m, sign in self.layout(learner)])
         if self.strategy == "ovr" or len(self) <= 2:
-            return lines
+            return rows
         of_class = self.rank[learner.slots.label[support]]
         coefficients = np.zeros((len(self) - 1, len(support)))
-        for line, (a, b) in zip(lines, combinations(range(len(self)), 2), strict=True):
-            coefficients[b - 1, of_class == a] = line[of_class == a]
-            coefficients[a, of_class == b] = line[of_class == b]
+        for row, (a, b) in zip(rows, combinations(range(len(self)), 2), strict=True):
+            coefficients[b - 1, of_class == a] = row[of_class == a]
+            coefficients[a, of_class == b] = row[of_class == b]
         return coefficients
 
     def offsets(self, learner: OnlineLearner) -> Floats:
-        """Return the offset of each machine."""
-        return np.array([sign * learner.offset(m) for m, sign in self.machines(learner)])
+        """Return the offset of each subproblem."""
+        return np.array([sign * learner.offset(m) for m, sign in self.layout(learner)])
 
     def model(self, coefficients: Floats, offsets: Floats, counts: Any) -> OneVsOneVote | OneVsRestArgmax:
-        """Return what predicts."""
+        """Return the model that predicts classes."""
         if self.strategy == "ovr" or len(self) <= 2:
             return OneVsRestArgmax(coefficients, offsets)
         return OneVsOneVote(coefficients, offsets, counts)
