@@ -86,9 +86,9 @@ def test_reading_liblinear_files(name, solver, bias, tmp_path):
     problem = liblinearutil.problem((y if solver in CLASSIFIERS else targets).tolist(), X.tolist())
     path = tmp_path / "their.model"
     liblinearutil.save_model(str(path), liblinearutil.train(problem, liblinearutil.parameter(options)))
-    judge = liblinearutil.load_model(str(path))
+    reference = liblinearutil.load_model(str(path))
     model = read_liblinear_text(path)
-    answers, values = decide(judge, new, len(model.weights))
+    answers, values = decide(reference, new, len(model.weights))
     np.testing.assert_allclose(model.decision_values(new), values, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(model.decision_values(sparse.csr_matrix(new)), values, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(model.predict(new), answers, rtol=1e-9, atol=1e-12)
@@ -110,8 +110,8 @@ def test_liblinear_reads_our_files(name, made, tmp_path):
     path = tmp_path / "our.model"
     write_liblinear_model(model, path)
     assert path.read_text().splitlines()[0] == f"solver_type {NAMES[made]}"
-    judge = liblinearutil.load_model(str(path))
-    answers, values = decide(judge, new, len(read_liblinear_text(path).weights))
+    reference = liblinearutil.load_model(str(path))
+    answers, values = decide(reference, new, len(read_liblinear_text(path).weights))
     expected = model.predict(new)
     clear = np.abs(values[:, 0]) > 1e-9
     assert clear.mean() > 0.9
@@ -206,7 +206,7 @@ class TestReading:
         with pytest.raises(ModelFileError, match="single class, 3"):
             read_liblinear_model(io.BytesIO(text))
 
-    def test_it_can_be_judged_on_data(self, tmp_path):
+    def test_certify_on_data(self, tmp_path):
         X, y, _, _ = samples("breast_cancer")
         problem = liblinearutil.problem(y.tolist(), X.tolist())
         model = liblinearutil.train(problem, liblinearutil.parameter("-s 2 -c 1 -B 1 -e 1e-8 -q"))

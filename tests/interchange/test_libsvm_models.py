@@ -21,7 +21,7 @@ from maxmargin.kernels import Gaussian, Laplacian, Linear, Polynomial, Sigmoid
 from reference import libsvm
 
 SVM_PREDICT = shutil.which("svm-predict")
-MACHINES = {"c_svc": 0, "nu_svc": 1, "one_class": 2, "epsilon_svr": 3, "nu_svr": 4}
+SVM_TYPES = {"c_svc": 0, "nu_svc": 1, "one_class": 2, "epsilon_svr": 3, "nu_svr": 4}
 KERNELS = {"linear": 0, "polynomial": 1, "rbf": 2, "sigmoid": 3, "precomputed": 4}
 DATA = ["iris", "wine", "breast_cancer", "digits", "sparse"]
 OURS = {
@@ -31,13 +31,13 @@ OURS = {
     "epsilon_svr": SVR(C=2.0),
     "nu_svr": NuSVR(C=2.0, nu=0.4),
 }
-CASES = [(data, machine, kernel, probability) for data in DATA for machine in MACHINES for kernel in KERNELS
+CASES = [(data, svm_type, kernel, probability) for data in DATA for svm_type in SVM_TYPES for kernel in KERNELS
          for probability in (False, True)]  # fmt: skip
 
 
 @pytest.fixture(scope="module", autouse=True)
 def one_thread():
-    """LIBSVM on one thread: several would wait for each other when the machine is busy."""
+    """LIBSVM on one thread: several would wait for each other when the computer is busy."""
     with threadpool_limits(1):
         yield
 
@@ -65,43 +65,43 @@ def given(name, kernel):
     return (X @ X.T, y, targets, new @ X.T) if kernel == "precomputed" else (X, y, targets, new)
 
 
-def theirs(name, machine, kernel, probability, path):
+def theirs(name, svm_type, kernel, probability, path):
     """Train with LIBSVM and write its file; return its own model, read again, and the options."""
     X, y, targets, _ = given(name, kernel)
-    options = f"-s {MACHINES[machine]} -t {KERNELS[kernel]} -b {int(probability)} -c 2 -n 0.1 -g 0.2 -r 0.5 -d 2 -q"
+    options = f"-s {SVM_TYPES[svm_type]} -t {KERNELS[kernel]} -b {int(probability)} -c 2 -n 0.1 -g 0.2 -r 0.5 -d 2 -q"
     rows = [[k + 1.0, *row] for k, row in enumerate(X)] if kernel == "precomputed" else X.tolist()
-    labels = (y if machine in ("c_svc", "nu_svc") else targets).tolist()
+    labels = (y if svm_type in ("c_svc", "nu_svc") else targets).tolist()
     problem = svmutil.svm_problem(labels, rows, isKernel=kernel == "precomputed")
     trained = svmutil.svm_train(problem, svmutil.svm_parameter(options))
     svmutil.svm_save_model(str(path), trained)
     return libsvm.load(path)
 
 
-def ours(name, machine, kernel, probability):
+def ours(name, svm_type, kernel, probability):
     X, y, targets, _ = given(name, kernel)
-    model = OURS[machine]
+    model = OURS[svm_type]
     settings = {"kernel": "poly" if kernel == "polynomial" else kernel, "gamma": 0.2, "coef0": 0.5, "degree": 2}
-    settings["noise" if machine.endswith("svr") else "probability"] = probability
+    settings["noise" if svm_type.endswith("svr") else "probability"] = probability
     model = type(model)(**{**model.get_params(), **settings})
-    return model.fit(X, y if machine in ("c_svc", "nu_svc") else targets)
+    return model.fit(X, y if svm_type in ("c_svc", "nu_svc") else targets)
 
 
-@pytest.mark.parametrize(("name", "machine", "kernel", "probability"), CASES)
-def test_reading_libsvm_files(name, machine, kernel, probability, tmp_path):
+@pytest.mark.parametrize(("name", "svm_type", "kernel", "probability"), CASES)
+def test_reading_libsvm_files(name, svm_type, kernel, probability, tmp_path):
     path = tmp_path / "their.model"
     new = given(name, kernel)[3]
-    judge = theirs(name, machine, kernel, probability, path)
-    answers, values = libsvm.decide(judge, new, kernel == "precomputed")
+    reference = theirs(name, svm_type, kernel, probability, path)
+    answers, values = libsvm.decide(reference, new, kernel == "precomputed")
     model = read_text(path)
-    assert (model.svm_type, model.kernel) == (machine, kernel)
+    assert (model.svm_type, model.kernel) == (svm_type, kernel)
     scale = max(1.0, float(np.abs(model.coefficients).sum()))
     np.testing.assert_allclose(model.decision_values(new), values, rtol=1e-9, atol=1e-13 * scale)
     np.testing.assert_allclose(model.decision_values(sparse.csr_matrix(new)), values, rtol=1e-9, atol=1e-13 * scale)
     clear = np.abs(values).min(axis=1) > 1e-9
     assert clear.mean() > 0.9
     np.testing.assert_allclose(model.predict(new)[clear], answers[clear], rtol=1e-9, atol=1e-13 * scale)
-    if model.has_probabilities and not machine.endswith("svr"):
-        expected = libsvm.probabilities(judge, new, kernel == "precomputed")
+    if model.has_probabilities and not svm_type.endswith("svr"):
+        expected = libsvm.probabilities(reference, new, kernel == "precomputed")
         np.testing.assert_allclose(model.predict_probability(new)[clear], expected[clear], atol=1e-9)
     file = io.BytesIO()
     write_text(model, file)
@@ -151,16 +151,16 @@ def _is_won(model, new):
     return (most[:, -1] > most[:, -2]) & (np.abs(values).min(axis=1) > 1e-9)
 
 
-@pytest.mark.parametrize(("name", "machine", "kernel", "probability"), CASES)
-def test_libsvm_reads_our_files(name, machine, kernel, probability, tmp_path):
+@pytest.mark.parametrize(("name", "svm_type", "kernel", "probability"), CASES)
+def test_libsvm_reads_our_files(name, svm_type, kernel, probability, tmp_path):
     path = tmp_path / "our.model"
     new = given(name, kernel)[3]
-    model = ours(name, machine, kernel, probability)
+    model = ours(name, svm_type, kernel, probability)
     write_libsvm_model(model, path)
-    judge = libsvm.load(path)
-    answers, values = libsvm.decide(judge, new, kernel == "precomputed")
+    reference = libsvm.load(path)
+    answers, values = libsvm.decide(reference, new, kernel == "precomputed")
     scale = max(1.0, float(np.abs(model.dual_coef_).sum()))
-    if machine in ("c_svc", "nu_svc"):
+    if svm_type in ("c_svc", "nu_svc"):
         model.set_params(decision_function_shape="ovo")
         found = model.decision_function(new)
         found = -found[:, None] if found.ndim == 1 else found
@@ -169,14 +169,14 @@ def test_libsvm_reads_our_files(name, machine, kernel, probability, tmp_path):
     np.testing.assert_allclose(values, found, rtol=1e-9, atol=1e-13 * scale)
     clear = np.abs(values).min(axis=1) > 1e-9 + 1e-12 * scale
     assert clear.mean() > 0.9
-    if machine in ("c_svc", "nu_svc"):
+    if svm_type in ("c_svc", "nu_svc"):
         if probability:
-            expected = libsvm.probabilities(judge, new, kernel == "precomputed")
+            expected = libsvm.probabilities(reference, new, kernel == "precomputed")
             np.testing.assert_allclose(model.predict_proba(new), expected, atol=0.01)
             model.set_params(probability=False)
         np.testing.assert_array_equal(model.predict(new)[clear], answers[clear])
-    elif machine == "one_class" and probability:
-        expected = libsvm.probabilities(judge, new, kernel == "precomputed")
+    elif svm_type == "one_class" and probability:
+        expected = libsvm.probabilities(reference, new, kernel == "precomputed")
         assert np.abs(expected - model.predict_proba(new)).max() < 0.051
     again = read_libsvm_model(path, n_features=new.shape[1])
     np.testing.assert_array_equal(again.dual_coef_, model.dual_coef_)
@@ -190,18 +190,18 @@ def _predicted(model, again, new):
 
 @pytest.mark.skipif(SVM_PREDICT is None, reason="needs svm-predict, of Debian's package libsvm-tools")
 @pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("svm_type", SVM_TYPES)
 @pytest.mark.parametrize("name", DATA)
-def test_svm_predict_with_our_files(name, machine, kernel, tmp_path):
+def test_svm_predict_with_our_files(name, svm_type, kernel, tmp_path):
     new = given(name, kernel)[3]
     first = ["0:1"] if kernel == "precomputed" else []
     lines = [" ".join(first + [f"{j + 1}:{value!r}" for j, value in enumerate(row)]) for row in new.tolist()]
     (tmp_path / "data").write_text("".join(f"0 {line}\n" for line in lines))
-    probable = machine != "one_class"  # the program of libsvm-tools is older than probabilities of one class
-    model = ours(name, machine, kernel, probable)
+    probable = svm_type != "one_class"  # the program of libsvm-tools is older than probabilities of one class
+    model = ours(name, svm_type, kernel, probable)
     write_libsvm_model(model, tmp_path / "model")
     plain = run_predict(tmp_path)
-    if machine in ("c_svc", "nu_svc"):
+    if svm_type in ("c_svc", "nu_svc"):
         header, *rows = run_predict(tmp_path, "-b", "1")
         assert header.split() == ["labels", *map(str, model.classes_)]
         found = np.array([row.split() for row in rows], dtype=float)

@@ -195,7 +195,7 @@ def test_more_of_linear_estimators(model, classes):
 @pytest.mark.parametrize(
     "kind", [solvers.LinearSolver, solvers.DualCoordinateAscentSolver, solvers.SemismoothNewtonSolver]
 )
-def test_solvers_of_linear_machines(kind):
+def test_solvers_of_linear_estimators(kind):
     X, y = samples()
     model = LinearSVC(solver=kind(solvers.StoppingRule(relative_gap=1e-3))).fit(X, y)
     assert_same_model(round_trip(model), model, X)

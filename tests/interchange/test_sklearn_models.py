@@ -50,7 +50,7 @@ def assert_same(found, expected, new):
         else:
             assert (ours == theirs).mean() > 0.95  # values next to 0 are decided by rounding
     for attribute in ("classes_", "support_", "n_support_", "dual_coef_", "intercept_", "support_vectors_", "coef_"):
-        # scikit-learn does not set n_support_ of machines other than classifiers on sparse data
+        # scikit-learn does not set n_support_ of estimators other than classifiers on sparse data
         if hasattr(expected, attribute) and (attribute != "n_support_" or hasattr(expected, "classes_")):
             ours, theirs = getattr(found, attribute), getattr(expected, attribute)
             assert sparse.issparse(ours) == sparse.issparse(theirs)

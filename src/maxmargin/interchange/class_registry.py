@@ -7,7 +7,7 @@ class, and the constructor validates them. Objects of other classes are never co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from numbers import Integral, Real
 from types import UnionType
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from maxmargin import solvers
 from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.all_in_one import ClassGeometry
 from maxmargin.formulations.c_classification import MarginGeometry
@@ -31,50 +32,12 @@ from maxmargin.interchange.errors import ModelFileError
 from maxmargin.kernels import ChiSquared, Gaussian, Laplacian, Linear, Polynomial, Product, Scaled, Sigmoid, Sum
 from maxmargin.models.calibration import PlattSigmoid
 from maxmargin.problems import Certificate, Counters, Status
-from maxmargin.solvers import (
-    ActiveSetSolver,
-    BlockSolver,
-    ChunkingSolver,
-    CoordinateDescentSolver,
-    DecompositionSolver,
-    DualCoordinateAscentSolver,
-    GradientProjectionSolver,
-    LinearSolver,
-    LinearSystemSolver,
-    PairwiseSolver,
-    PlattSolver,
-    PrimalQuadraticProgramSolver,
-    QuadraticProgramSolver,
-    SemismoothNewtonSolver,
-    StepSize,
-    StochasticSubgradientSolver,
-    StoppingRule,
-    SubgradientSolver,
-)
 from maxmargin.training import StoredModel, TrainedLinearModel, TrainedModel
 
-KERNELS = (Linear, Polynomial, Gaussian, Laplacian, ChiSquared, Sigmoid, Sum, Product, Scaled)
-SOLVERS = (
-    PairwiseSolver,
-    BlockSolver,
-    LinearSystemSolver,
-    LinearSolver,
-    DualCoordinateAscentSolver,
-    SemismoothNewtonSolver,
-    SubgradientSolver,
-    StochasticSubgradientSolver,
-    QuadraticProgramSolver,
-    ChunkingSolver,
-    DecompositionSolver,
-    PrimalQuadraticProgramSolver,
-    CoordinateDescentSolver,
-    ActiveSetSolver,
-    GradientProjectionSolver,
-    PlattSolver,
-    StepSize,
-    StoppingRule,
-)
-GEOMETRIES = (
+KERNELS: tuple[Any, ...] = (Linear, Polynomial, Gaussian, Laplacian, ChiSquared, Sigmoid, Sum, Product, Scaled)
+_SOLVER_EXPORTS: list[Any] = [getattr(solvers, name) for name in solvers.__all__]
+SOLVERS: tuple[Any, ...] = tuple(filter(is_dataclass, _SOLVER_EXPORTS))
+GEOMETRIES: tuple[Any, ...] = (
     MarginGeometry,
     NuGeometry,
     ScatterGeometry,
