@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "levels.hpp"
+#include "instruction_sets.hpp"
 #include "parallel.hpp"
 
 namespace nb = nanobind;

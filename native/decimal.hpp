@@ -1,10 +1,9 @@
-// Numbers as text, exactly: what is read is the double nearest to the decimal number, what is written reads back as the
-// same double.
+// Exact conversion between doubles and decimal text: a text is read as the nearest double, and a double is written so that
+// it reads back as the same double.
 //
-// Short decimals, w·10⁻ᵏ with a whole number w ≤ 2⁵³ and k ≤ 22, take a fast way: w and 10ᵏ are doubles without an
-// error, so one IEEE division rounds once and is right (Clinger 1990, How to read floating point numbers accurately).
-// Digits are taken eight at a time from one machine word. All other numbers are left to std::from_chars, which is
-// exact.
+// Short decimals, w·10⁻ᵏ with an integer w ≤ 2⁵³ and k ≤ 22, have a fast path: w and 10ᵏ are exact doubles, so one IEEE
+// division rounds once and is correct (Clinger 1990, How to read floating point numbers accurately). Digits are read eight
+// at a time from one machine word. All other numbers are left to std::from_chars, which is exact.
 #pragma once
 
 #include <charconv>
@@ -26,18 +25,18 @@ inline std::uint64_t eight_characters(const char* p) {
   return word;
 }
 
-// The digits that a word of eight characters begins with: how many, and the whole number that they are.
+// The leading digits of a word of eight characters: their number, and the integer that they represent.
 struct Digits {
   int count;
   std::uint64_t number;
 
   explicit Digits(const char* p) {
-    std::uint64_t t = eight_characters(p) ^ 0x3030303030303030u;  // a digit is now its value, and all else is above 9
+    std::uint64_t t = eight_characters(p) ^ 0x3030303030303030u;  // digits become 0 … 9, all else is larger
     const std::uint64_t others =
-        ((t + 0x7676767676767676u) | t) & 0x8080808080808080u;  // a carry only comes from others
+        ((t + 0x7676767676767676u) | t) & 0x8080808080808080u;  // a carry never comes from a digit
     count = others ? __builtin_ctzll(others) >> 3 : 8;
-    t = count ? t << (64 - 8 * count) : 0;  // noughts in front
-    t = t * 10 + (t >> 8);                  // pairs, then all pairs at once
+    t = count ? t << (64 - 8 * count) : 0;  // leading zeros
+    t = t * 10 + (t >> 8);                  // pairs of digits, then all pairs at once
     number =
         ((t & 0x000000FF000000FFu) * 0x000F424000000064u + ((t >> 16) & 0x000000FF000000FFu) * 0x0000271000000001u) >>
         32;
@@ -51,7 +50,7 @@ constexpr double kExactPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7
 inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 inline bool ends_token(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '#'; }
 
-// What std::from_chars leaves open: a number beyond the largest double is infinite, one below the smallest is 0.
+// The value of a number out of range, for which std::from_chars returns none: infinite, or 0 below the smallest double.
 inline double out_of_range(const char* p, const char* end) {
   const double sign = *p == '-' ? -1.0 : 1.0;
   p += *p == '-';
@@ -79,18 +78,18 @@ inline double out_of_range(const char* p, const char* end) {
 // Any number in [p, end): digits with a sign, a point and an exponent, inf, infinity or nan. False if it is none.
 inline bool read_any_number(const char* p, const char* end, double& value) {
   if (p < end && *p == '+' && (++p == end || *p == '-' || *p == '+')) return false;
-  if (p < end && end[-1] == ')') return false;  // nan(...): nobody writes that
+  if (p < end && end[-1] == ')') return false;  // nan(...) is not accepted
   const auto [stop, error] = std::from_chars(p, end, value);
   if (stop != end || error == std::errc::invalid_argument) return false;
   if (error == std::errc::result_out_of_range) value = out_of_range(p, end);
   return true;
 }
 
-inline unsigned digit(char c) { return static_cast<unsigned char>(c) - unsigned{'0'}; }  // above 9 if it is none
+inline unsigned digit(char c) { return static_cast<unsigned char>(c) - unsigned{'0'}; }  // above 9 for other characters
 
-// A number that begins at `p` and ends before a blank, the end of the line or #; `p` is then there. The text must go on
-// for 24 characters after the end of the line. Where a number ends is needed to find the next one, so the common
-// shapes, one digit and one digit before the point, are branches that the processor foresees and does not wait for.
+// A number that begins at `p` and ends before a blank, the end of the line or #; `p` is then there. The text must
+// continue for 24 characters after the end of the line. The end of a number is needed to find the next one, so the
+// common formats, one digit and one digit before the point, are branches that the processor can predict.
 inline bool read_number(const char*& p, double& value) {
   const char* q = p;
   const bool negative = *q == '-';
@@ -113,7 +112,7 @@ inline bool read_number(const char*& p, double& value) {
       q += fraction.count;
       if (fraction.count < 8) break;
     }
-    fits = fits && digits + places < 20;  // so many fit in the word
+    fits = fits && digits + places < 20;  // so many digits fit into the word
   }
   if (__builtin_expect(ends_token(*q) && fits && digits + places > 0 && number <= std::uint64_t{1} << 53, 1)) {
     const double magnitude = places ? static_cast<double>(number) / kExactPowers[places] : static_cast<double>(number);
@@ -128,8 +127,8 @@ inline bool read_number(const char*& p, double& value) {
   return true;
 }
 
-// A whole number ≥ 0 of at most 18 digits; `p` is then after it. False if there is none or it has more. Indices ascend,
-// so the next has mostly as many digits as the one before: branches foresee that.
+// An integer ≥ 0 of at most 18 digits; `p` is then after it. False if there is none or it has more. Indices ascend, so
+// the next one mostly has the same number of digits, which branches predict.
 inline bool read_whole(const char*& p, std::int64_t& value) {
   const unsigned a = digit(p[0]), b = digit(p[1]), c = digit(p[2]);
   if (a > 9) return false;
@@ -158,19 +157,18 @@ inline bool read_whole(const char*& p, std::int64_t& value) {
   return true;
 }
 
-// Characters that a number takes at most: a sign, 17 digits, a point, an exponent of five; noughts after the point
-// stand where an exponent would.
-constexpr int kNumberRoom = 25;
+// The largest number of characters of a number: a sign, 17 digits, a point, and an exponent of five or as many zeros
+// after the point.
+constexpr int kMaxNumberSize = 25;
 
-// Write a number: with 17 digits the shortest text that reads back as the same double, with fewer that many, as %g
-// does.
+// Write a number: with 17 digits the shortest text that reads back as the same double, with fewer digits as %g does.
 inline char* write_number(char* out, double value, int digits) {
   if (digits >= 17) {
     if (std::fabs(value) < 1e15 && value == std::trunc(value) && !(value == 0 && std::signbit(value)))
-      return std::to_chars(out, out + kNumberRoom, static_cast<std::int64_t>(value)).ptr;
-    return std::to_chars(out, out + kNumberRoom, value).ptr;
+      return std::to_chars(out, out + kMaxNumberSize, static_cast<std::int64_t>(value)).ptr;
+    return std::to_chars(out, out + kMaxNumberSize, value).ptr;
   }
-  return std::to_chars(out, out + kNumberRoom, value, std::chars_format::general, digits).ptr;
+  return std::to_chars(out, out + kMaxNumberSize, value, std::chars_format::general, digits).ptr;
 }
 
 }  // namespace maxmargin

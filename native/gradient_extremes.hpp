@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <limits>
 
-#include "lanes.hpp"
-#include "loops.hpp"
+#include "solver_loops.hpp"
+#include "vector_argmax.hpp"
 
 namespace maxmargin::MAXMARGIN_LEVEL {
 
@@ -41,13 +41,13 @@ inline void find_extremes(const DualState& s, GradientExtremes* extremes) {
     for (std::int64_t k = 0; k < s.active; ++k) update(extremes[s.group[k] < 0 ? s.groups : s.group[k]], s, k);
     return;
   }
-  LaneMaximum highest{spread(-kInfinity), IndexLanes{} - 1}, lowest = highest;  // the latter of −gradient
-  IndexLanes here = counting();
+  LaneArgmax highest{repeat(-kInfinity), IndexLanes{} - 1}, lowest = highest;  // the latter of −gradient
+  IndexLanes here = lane_indices();
   std::int64_t k = 0;
   for (; k + kLanes <= s.active; k += kLanes, here += kLanes) {
     const Lanes g = load(s.gradient + k), b = load(s.dual + k);
-    highest.see(g, b < load(s.upper + k), here);
-    lowest.see(-g, b > load(s.lower + k), here);
+    highest.update(g, b < load(s.upper + k), here);
+    lowest.update(-g, b > load(s.lower + k), here);
   }
   GradientExtremes& e = extremes[0];
   e = {-kInfinity, -kInfinity, -1, -1};

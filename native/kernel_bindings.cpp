@@ -84,7 +84,8 @@ struct SparseSamples {
         inside &= static_cast<std::uint32_t>(features.data()[p]) < static_cast<std::uint64_t>(width);
       require(inside, "a feature index is out of range");
     }
-    return {starts.data(), features.data(), as<T>(values)};
+    return {starts.data(),  features.data(), as<T>(values),
+            indices.data(), count(),         separate_sums.is_valid() ? as<T>(separate_sums) : nullptr};
   }
 };
 
@@ -171,38 +172,36 @@ void dense_combination(const FormulaArguments& formula, const PackedArrays& rows
   });
 }
 
-// What each thread needs to spread panels of sparse columns.
+// The workspaces of threads that expand panels of sparse samples.
 template <class T> class SparseBuffers {
  public:
-  struct Own {
-    std::vector<std::int32_t> line;
-    std::vector<T> room;
-    T* table;
-  };
-
-  SparseBuffers(int threads, std::int64_t features, const SparseRows<T>& columns, const std::int64_t* indices,
-                std::int64_t count)
-      : own_(std::max(1, threads)) {
+  SparseBuffers(int threads, std::int64_t features, const SparseRows<T>& samples) : buffers_(std::max(1, threads)) {
     const std::int64_t panel = block_loops<T>().sparse_panel;
-    std::int64_t most = 0;  // stored values of the fullest panel
-    for (std::int64_t at = 0; at < count; at += panel) {
+    std::int64_t most = 0;  // stored values of a panel
+    for (std::int64_t at = 0; at < samples.count; at += panel) {
       std::int64_t sum = 0;
-      for (std::int64_t c = at; c < std::min(count, at + panel); ++c)
-        sum += columns.starts[indices[c] + 1] - columns.starts[indices[c]];
+      for (std::int64_t c = at; c < std::min(samples.count, at + panel); ++c)
+        sum += samples.starts[samples.indices[c] + 1] - samples.starts[samples.indices[c]];
       most = std::max(most, sum);
     }
-    for (Own& own : own_) {  // before any thread starts, where running out of memory is an ordinary error
-      own.line.assign(features + 1, 0);
-      constexpr std::size_t edge = 64;  // of a cache line: a vector that lies across two takes twice as long to load
-      own.room.resize((1 + std::min(most, features)) * panel + edge / sizeof(T));
-      own.table = reinterpret_cast<T*>((reinterpret_cast<std::uintptr_t>(own.room.data()) + edge - 1) / edge * edge);
+    for (Buffer& buffer : buffers_) {
+      constexpr std::size_t line = 64;  // of the cache: a vector across two lines takes twice as long to load
+      buffer.rows.assign(features + 1, 0);
+      buffer.values.resize((1 + std::min(most, features)) * panel + line / sizeof(T));
+      const auto start = (reinterpret_cast<std::uintptr_t>(buffer.values.data()) + line - 1) / line * line;
+      buffer.workspace = {buffer.rows.data(), reinterpret_cast<T*>(start)};
     }
   }
 
-  Own& of(int thread) { return own_[thread]; }
+  const SparseWorkspace<T>& of(int thread) const { return buffers_[thread].workspace; }
 
  private:
-  std::vector<Own> own_;
+  struct Buffer {
+    std::vector<std::int32_t> rows;
+    std::vector<T> values;
+    SparseWorkspace<T> workspace;
+  };
+  std::vector<Buffer> buffers_;
 };
 
 // out[r] = Σ_k term(x_k, 0) of each sample x
@@ -212,7 +211,7 @@ template <class T> void sparse_separate_sums(int term, const SparseSamples& samp
   const SparseRows<T> rows = samples.rows<T>();
   Memory().of(samples).writes("out", out).require_disjoint();
   nb::gil_scoped_release unlocked;
-  block_loops<T>().alone[term](rows, samples.indices.data(), samples.count(), out.data());
+  block_loops<T>().separate_sums[term](rows, out.data());
 }
 
 void check_pair(const FormulaArguments& formula, const SparseSamples& rows, const SparseSamples& columns) {
@@ -233,34 +232,27 @@ void sparse_block(const FormulaArguments& formula, const SparseSamples& rows, co
   const SparseRows<T> left = rows.rows<T>(), right = columns.rows<T>();
   const std::vector<T*> targets = row_pointers<T>(out, slots, width);
   Memory().of(rows, columns).reads("slots", slots).writes("out", out).require_disjoint();
-  const std::int64_t *row_at = rows.indices.data(), *column_at = columns.indices.data();
-  const T *row_sums = as<T>(rows.separate_sums), *column_sums = as<T>(columns.separate_sums);
   const int term = formula.term;
   nb::gil_scoped_release unlocked;
-  const std::int64_t panels = (width + panel - 1) / panel, chunk = chunk_of(panels, threads, 8);
-  if (left.values == right.values && count == width && std::equal(row_at, row_at + count, column_at)) {
-    SparseBuffers<T> buffers(threads, columns.width, right, column_at, width);
-    in_parallel(threads, panels, chunk, [&](std::int64_t begin, std::int64_t end, int thread) {
-      auto& own = buffers.of(thread);
-      loops.sparse_square[term](formula, left, row_at, count, begin * panel, std::min(width, end * panel), row_sums,
-                                own.line.data(), own.table, targets.data());
+  const bool same =
+      left.values == right.values && count == width && std::equal(left.indices, left.indices + count, right.indices);
+  if (!same && count < width && count <= 4 * panel) {  // few rows take less time to expand than many columns
+    const SparseBuffers<T> buffers(threads, rows.width, left);
+    const std::int64_t chunk = std::max<std::int64_t>(512, chunk_of(width, threads, width));
+    in_parallel(threads, width, chunk, [&](std::int64_t begin, std::int64_t end, int thread) {
+      loops.sparse_transposed[term](formula, left, right, begin, end, buffers.of(thread), targets.data());
     });
-  } else if (count < width && count <= 4 * panel) {  // few rows take less time to expand than many columns
-    SparseBuffers<T> buffers(threads, columns.width, left, row_at, count);
-    const std::int64_t many = std::max<std::int64_t>(512, chunk_of(width, threads, width));
-    in_parallel(threads, width, many, [&](std::int64_t begin, std::int64_t end, int thread) {
-      auto& own = buffers.of(thread);
-      loops.sparse_turned[term](formula, left, row_at, count, right, column_at, begin, end, row_sums, column_sums,
-                                own.line.data(), own.table, targets.data());
-    });
-  } else {
-    SparseBuffers<T> buffers(threads, columns.width, right, column_at, width);
-    in_parallel(threads, panels, chunk, [&](std::int64_t begin, std::int64_t end, int thread) {
-      auto& own = buffers.of(thread);
-      loops.sparse[term](formula, left, row_at, count, right, column_at, begin * panel, std::min(width, end * panel),
-                         row_sums, column_sums, own.line.data(), own.table, targets.data());
-    });
+    return;
   }
+  const SparseBuffers<T> buffers(threads, columns.width, right);
+  const std::int64_t panels = (width + panel - 1) / panel;
+  in_parallel(threads, panels, chunk_of(panels, threads, 8), [&](std::int64_t begin, std::int64_t end, int thread) {
+    const std::int64_t first = begin * panel, last = std::min(width, end * panel);
+    if (same)
+      loops.sparse_square[term](formula, left, first, last, buffers.of(thread), targets.data());
+    else
+      loops.sparse[term](formula, left, right, first, last, buffers.of(thread), targets.data());
+  });
 }
 
 // out[r] = Σ_c k(row r, column c) weights[c]
@@ -274,15 +266,12 @@ void sparse_combination(const FormulaArguments& formula, const SparseSamples& ro
   require(length(weights) >= (width + panel - 1) / panel * panel, "the weights must be padded to whole panels");
   const SparseRows<T> left = rows.rows<T>(), right = columns.rows<T>();
   Memory().of(rows, columns).reads("weights", weights).writes("out", out).require_disjoint();
-  const T *row_sums = as<T>(rows.separate_sums), *column_sums = as<T>(columns.separate_sums);
   nb::gil_scoped_release unlocked;
-  SparseBuffers<T> buffers(threads, columns.width, right, columns.indices.data(), width);
+  const SparseBuffers<T> buffers(threads, columns.width, right);
   const std::int64_t chunk = std::max<std::int64_t>(256, chunk_of(count, threads, 4096));
   in_parallel(threads, count, chunk, [&](std::int64_t begin, std::int64_t end, int thread) {
-    auto& own = buffers.of(thread);
-    loops.sparse_combination[formula.term](formula, left, rows.indices.data(), begin, end, right,
-                                           columns.indices.data(), width, row_sums, column_sums, own.line.data(),
-                                           own.table, weights.data(), out.data());
+    loops.sparse_combination[formula.term](formula, left, right, begin, end, buffers.of(thread), weights.data(),
+                                           out.data());
   });
 }
 

@@ -1,10 +1,9 @@
-// LIBSVM's text: a line for each sample, "label index:value index:value …", perhaps with qid:number after the label and
-// a comment after #.
+// LIBSVM's text format: one line per sample, "label index:value index:value …", optionally with qid:number after the label
+// and a comment after #.
 //
-// A text is cut into chunks of whole lines; threads count the lines and colons of each, which bounds the rows and
-// values in it, and then read each chunk into its own part of the arrays. Lines without colons that count, such as
-// comments, leave gaps that are closed at the end. A chunk ends at the first line that is not as it should be; what is
-// wrong there is found out by who asked, from the line.
+// A text is divided into chunks of whole lines. Threads count the lines and colons of each chunk, which bounds its rows and
+// values, and then read each chunk into its own part of the arrays. Lines without a sample, such as comments, leave gaps that
+// are closed at the end. Reading a chunk stops at the first invalid line; the caller finds the error in that line.
 #pragma once
 
 #include <cmath>
@@ -17,8 +16,8 @@
 
 namespace maxmargin {
 
-// Line ends that must follow a text, so that words can be read at its end.
-constexpr std::int64_t kTextMargin = 32;
+// Line ends that must follow a text, so that whole machine words can be read at its end.
+constexpr std::int64_t kTextPadding = 32;
 
 struct Counts {
   std::int64_t lines = 0, colons = 0;
@@ -41,19 +40,19 @@ inline Counts count_lines(const char* begin, const char* end) {
   return counts;
 }
 
-// What a reader expects of the lines.
+// The format that a reader expects.
 struct TextRules {
   std::int64_t base;   // the index of the first feature
-  bool zero_allowed;   // whether an index may be 0 all the same
+  bool zero_allowed;   // whether an index may be 0 nevertheless
   std::int64_t limit;  // the largest index
   bool queries;        // whether each line has a qid, or none has
 };
 
-// Where the rows of a chunk go, and how much room there is.
-template <class Value, class Index> struct TextRoom {
+// The arrays for the rows of a chunk, and their capacity.
+template <class Value, class Index> struct TextTarget {
   double* labels;
   std::int64_t* ends;     // of each row, among the values
-  std::int64_t* queries;  // null if nobody wants them
+  std::int64_t* queries;  // or null
   Index* features;
   Value* values;
   std::int64_t rows, stored;
@@ -61,10 +60,10 @@ template <class Value, class Index> struct TextRoom {
 
 enum class TextStatus { good, bad_line, wide_index };
 
-// What was found in a chunk; lines are given by where they begin.
-struct TextFound {
+// The result of reading a chunk; lines are given by their first character.
+struct ChunkResult {
   TextStatus status = TextStatus::good;
-  const char* line = nullptr;  // the one that reading stopped at
+  const char* line = nullptr;  // where reading stopped
   std::int64_t rows = 0, stored = 0;
   std::int64_t largest = -1;  // index
   const char* largest_line = nullptr;
@@ -102,10 +101,10 @@ inline bool read_query(const char*& p, std::int64_t& query) {
   return true;
 }
 
-// Read the lines of [begin, end), which ends with a line end. Rows count from 0, and so do the values of `ends`.
+// Read the lines of [begin, end), the last of which is complete. Rows and values are counted from 0.
 template <class Value, class Index>
-TextFound read_lines(const char* begin, const char* end, const TextRules& rules, const TextRoom<Value, Index>& room) {
-  TextFound found;
+ChunkResult read_lines(const char* begin, const char* end, const TextRules& rules, const TextTarget<Value, Index>& target) {
+  ChunkResult found;
   std::int64_t at = 0;
   const char* line = begin;
   const auto stop = [&](TextStatus status) {
@@ -117,7 +116,7 @@ TextFound read_lines(const char* begin, const char* end, const TextRules& rules,
     while (is_blank(*p)) ++p;
     if (*p == '#') p = line_end(p);
     if (*p == '\n') continue;
-    if (found.rows == room.rows || !read_number(p, room.labels[found.rows])) return stop(TextStatus::bad_line);
+    if (found.rows == target.rows || !read_number(p, target.labels[found.rows])) return stop(TextStatus::bad_line);
     while (is_blank(*p)) ++p;
     std::int64_t query = 0;
     const bool has_query = begins_query(p);
@@ -134,66 +133,65 @@ TextFound read_lines(const char* begin, const char* end, const TextRules& rules,
       std::int64_t index;
       double value;
       if (!read_whole(p, index) || *p++ != ':' || index <= last || index > rules.limit || !read_number(p, value) ||
-          at == room.stored)
+          at == target.stored)
         return stop(TextStatus::bad_line);
       last = index;
       if (index - rules.base > std::numeric_limits<Index>::max()) return stop(TextStatus::wide_index);
-      room.features[at] = static_cast<Index>(index - rules.base);
-      room.values[at] = static_cast<Value>(value);
+      target.features[at] = static_cast<Index>(index - rules.base);
+      target.values[at] = static_cast<Value>(value);
       ++at;
     }
-    if (at > first && room.features[first] + rules.base == 0) {
+    if (at > first && target.features[first] + rules.base == 0) {
       if (!rules.zero_allowed) return stop(TextStatus::bad_line);
       if (!found.zero_line) found.zero_line = line;
     }
     if (last > found.largest) found.largest = last, found.largest_line = line;
-    if (room.queries) room.queries[found.rows] = query;
-    room.ends[found.rows++] = found.stored = at;
+    if (target.queries) target.queries[found.rows] = query;
+    target.ends[found.rows++] = found.stored = at;
   }
   return found;
 }
 
-// Lines that are not plain: what somebody who checks a file should look at. Lines with a carriage return and those with
-// a comment may be let pass.
-struct PlainRules {
-  bool queries, returns, comments;
+// Irregular lines are those that other readers may not accept. Carriage returns and comments may be accepted.
+struct RegularityRules {
+  bool queries, accept_returns, accept_comments;
 };
 
-struct PlainFound {
-  const char* next;  // the line to go on with
-  std::int64_t odd = 0, rows = 0, rows_with_zero = 0;
+struct IrregularSearch {
+  const char* next;  // the line to continue with
+  std::int64_t irregular = 0, rows = 0, rows_with_zero = 0;
   const char* zero_line = nullptr;
 };
 
-// Write where the lines of [begin, end) that are not plain begin, as distances from `origin`, while there is room.
-inline PlainFound find_odd_lines(const char* origin, const char* begin, const char* end, const PlainRules& rules,
-                                 std::int64_t* odd, std::int64_t room) {
-  PlainFound found{begin};
+// Write the offsets from `origin` of the irregular lines of [begin, end) to `out`, as far as they fit.
+inline IrregularSearch search_irregular_lines(const char* origin, const char* begin, const char* end, const RegularityRules& rules,
+                                 std::int64_t* out, std::int64_t capacity) {
+  IrregularSearch found{begin};
   std::vector<double> values;
   std::vector<std::int32_t> features;
-  while (found.next < end && found.odd < room) {
+  while (found.next < end && found.irregular < capacity) {
     const char* line = found.next;
     const char* stop = line_end(line);
     std::size_t colons = 0;
-    bool strange = false;
+    bool irregular = false;
     for (const char* p = line; p < stop; ++p) {
       colons += *p == ':';
-      strange |=
-          static_cast<unsigned char>(*p) >= 0x80 || (*p == '\r' && !rules.returns) || (*p == '#' && !rules.comments);
+      irregular |=
+          static_cast<unsigned char>(*p) >= 0x80 || (*p == '\r' && !rules.accept_returns) || (*p == '#' && !rules.accept_comments);
     }
     if (values.size() < colons) values.resize(colons), features.resize(colons);
     double label = 0.0;
     std::int64_t row_end = 0;
-    const TextFound read = read_lines<double, std::int32_t>(
+    const ChunkResult read = read_lines<double, std::int32_t>(
         line, stop + 1, {0, true, std::numeric_limits<std::int64_t>::max(), rules.queries},
         {&label, &row_end, nullptr, features.data(), values.data(), 1, static_cast<std::int64_t>(colons)});
-    strange |= read.status != TextStatus::good || !std::isfinite(label);
-    for (std::int64_t k = 0; k < read.stored; ++k) strange |= !std::isfinite(values[k]);
-    strange |= read.rows == 0 && !(rules.comments && std::memchr(line, '#', stop - line));  // a blank line
+    irregular |= read.status != TextStatus::good || !std::isfinite(label);
+    for (std::int64_t k = 0; k < read.stored; ++k) irregular |= !std::isfinite(values[k]);
+    irregular |= read.rows == 0 && !(rules.accept_comments && std::memchr(line, '#', stop - line));  // a blank line
     found.rows += read.rows;
     found.rows_with_zero += read.zero_line != nullptr;
     if (read.zero_line && !found.zero_line) found.zero_line = line;
-    if (strange) odd[found.odd++] = line - origin;
+    if (irregular) out[found.irregular++] = line - origin;
     found.next = stop + 1;
   }
   return found;
@@ -208,8 +206,8 @@ template <class Index> struct TextRows {
   const std::int64_t* queries;
 };
 
-// Characters that rows [begin, end) take at most: an index has 20, a number 25.
-template <class Index> std::int64_t text_room(const TextRows<Index>& rows, std::int64_t begin, std::int64_t end) {
+// The largest number of characters of rows [begin, end): an index has at most 20, a number 25.
+template <class Index> std::int64_t max_text_size(const TextRows<Index>& rows, std::int64_t begin, std::int64_t end) {
   return 56 * (end - begin) + 48 * (rows.starts[end] - rows.starts[begin]);
 }
 

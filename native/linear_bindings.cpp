@@ -70,14 +70,14 @@ void row_moments(const DataRows& features, Vector<const double> factors, Vector<
   with_rows(features, [&](auto rows, const auto& loops) {
     const int parts = count < 2 * kRowsPerChunk ? 1 : std::max(1, threads);
     std::vector<double> others(static_cast<std::size_t>(parts - 1) * (area + width), 0.0);
-    const std::size_t buffer_size = features.dense() ? kSquareRows * (width + kSquarePadding) : 0;
+    const std::size_t buffer_size = features.dense() ? kMomentRows * (width + kMomentPadding) : 0;
     std::vector<double> buffers(parts * buffer_size);
     std::fill_n(square.data(), area, 0.0);
     std::fill_n(sums.data(), width, 0.0);
     nb::gil_scoped_release unlocked;
     in_parts(parts, count, [&](std::int64_t begin, std::int64_t end, int part) {
       double* own = part ? others.data() + (part - 1) * (area + width) : nullptr;
-      loops.add_squares(rows, features.at(), begin, end, factors.data(), shifted ? origin.data() : nullptr,
+      loops.add_moments(rows, features.at(), begin, end, factors.data(), shifted ? origin.data() : nullptr,
                         buffers.data() + part * buffer_size, part ? own + area : sums.data(),
                         part ? own : square.data(), width);
     });
@@ -135,8 +135,8 @@ struct AscentOptions {
 // One step along each variable of `order`. Variables that shrinking leaves out are moved behind the others; `remaining`
 // of the result counts those before. With several threads each has its own part of the order and its own copy of the
 // weights; the changes are added up.
-AscentOutcome coordinate_ascent(const DataRows& features, const BoxProblem& problem, const AscentArrays& arrays,
-                                const AscentOptions& options, Vector<std::int64_t> order, int threads) {
+AscentResult coordinate_ascent(const DataRows& features, const BoxProblem& problem, const AscentArrays& arrays,
+                               const AscentOptions& options, Vector<std::int64_t> order, int threads) {
   const std::int64_t width = length(arrays.weights) - 1, n = length(arrays.dual), groups = length(arrays.offset);
   require(width == features.width, "the rows have another width");
   problem.require_objective();
@@ -175,7 +175,7 @@ AscentOutcome coordinate_ascent(const DataRows& features, const BoxProblem& prob
       copies[t].assign(weights, weights + width + 1);
       sums[t].assign(excess, excess + groups);
     }
-    std::vector<AscentOutcome> outcomes(threads);
+    std::vector<AscentResult> outcomes(threads);
     std::vector<std::int64_t> left_out;
     left_out.reserve(end);
     nb::gil_scoped_release unlocked;
@@ -195,19 +195,19 @@ AscentOutcome coordinate_ascent(const DataRows& features, const BoxProblem& prob
       const double before = excess[g];
       for (const auto& sum : sums) excess[g] += (sum[g] - before) / options.damping;
     }
-    AscentOutcome total;
+    AscentResult total;
     std::int64_t* at = order.data();
     for (int part = 0; part < threads; ++part) {
-      const AscentOutcome& out = outcomes[part];
+      const AscentResult& out = outcomes[part];
       const std::int64_t first = end * part / threads, last = end * (part + 1) / threads;
-      left_out.insert(left_out.end(), order.data() + out.left, order.data() + last);
-      at = std::copy(order.data() + first, order.data() + out.left, at);
+      left_out.insert(left_out.end(), order.data() + out.remaining, order.data() + last);
+      at = std::copy(order.data() + first, order.data() + out.remaining, at);
       total.steps += out.steps;
       total.highest = std::max(total.highest, out.highest);
       total.lowest = std::min(total.lowest, out.lowest);
       total.gap += out.gap;
     }
-    total.left = at - order.data();
+    total.remaining = at - order.data();
     std::copy(left_out.begin(), left_out.end(), at);
     return total;
   });
@@ -273,43 +273,43 @@ std::int64_t subgradient_steps(const DataRows& features, const BoxProblem& probl
   return with_rows(features, [&](auto rows, const auto& loops) {
     std::vector<double> buffer(std::min(batch, length(order)));
     double* number = arrays.numbers.data();
-    DescentState state{arrays.direction.data(),
-                       given(arrays.sums) ? arrays.sums.data() : nullptr,
-                       arrays.offset.data(),
-                       arrays.offset_sums.data(),
-                       problem.linear.data(),
-                       problem.lower.data(),
-                       problem.upper.data(),
-                       problem.ridge.data(),
-                       features.at(),
-                       problem.group.data(),
-                       options.share.data(),
-                       given(responses) ? responses.data() : nullptr,
-                       visits.data(),
-                       buffer.data(),
-                       width,
-                       groups,
-                       options.constant,
-                       options.samples,
-                       options.numerator,
-                       options.growth,
-                       options.delay,
-                       options.offset_rate,
-                       options.radius,
-                       options.growing,
-                       number[0],
-                       number[1],
-                       number[2],
-                       number[3],
-                       number[4],
-                       arrays.steps};
+    SubgradientState state{arrays.direction.data(),
+                           given(arrays.sums) ? arrays.sums.data() : nullptr,
+                           arrays.offset.data(),
+                           arrays.offset_sums.data(),
+                           problem.linear.data(),
+                           problem.lower.data(),
+                           problem.upper.data(),
+                           problem.ridge.data(),
+                           features.at(),
+                           problem.group.data(),
+                           options.share.data(),
+                           given(responses) ? responses.data() : nullptr,
+                           visits.data(),
+                           buffer.data(),
+                           width,
+                           groups,
+                           options.constant,
+                           options.samples,
+                           options.numerator,
+                           options.growth,
+                           options.delay,
+                           options.offset_rate,
+                           options.radius,
+                           options.growing,
+                           number[0],
+                           number[1],
+                           number[2],
+                           number[3],
+                           number[4],
+                           arrays.steps};
     nb::gil_scoped_release unlocked;
-    loops.descend(rows, state, order.data(), 0, length(order), batch);
+    loops.subgradient_steps(rows, state, order.data(), length(order), batch);
     number[0] = state.scale;
     number[1] = state.factor;
-    number[2] = state.squared_length;
-    number[3] = state.weight;
-    number[4] = state.weights;
+    number[2] = state.squared_norm;
+    number[3] = state.last_weight;
+    number[4] = state.weight_sum;
     return state.steps;
   });
 }
@@ -332,12 +332,12 @@ void define_linear(nb::module_& m) {
                    bool>(m, "SubgradientOptions", nb::arg("constant"), nb::arg("samples"), exact("share"),
                          nb::arg("numerator"), nb::arg("growth"), nb::arg("delay"), nb::arg("offset_rate"),
                          nb::arg("radius"), nb::arg("growing"));
-  nb::class_<AscentOutcome>(m, "AscentResult")
-      .def_ro("steps", &AscentOutcome::steps)
-      .def_ro("remaining", &AscentOutcome::left)
-      .def_ro("highest", &AscentOutcome::highest)
-      .def_ro("lowest", &AscentOutcome::lowest)
-      .def_ro("gap", &AscentOutcome::gap);
+  nb::class_<AscentResult>(m, "AscentResult")
+      .def_ro("steps", &AscentResult::steps)
+      .def_ro("remaining", &AscentResult::remaining)
+      .def_ro("highest", &AscentResult::highest)
+      .def_ro("lowest", &AscentResult::lowest)
+      .def_ro("gap", &AscentResult::gap);
   m.def("row_decisions", &row_decisions, nb::arg("rows"), exact("weights"), exact("out"), nb::arg("threads"));
   m.def("combine_rows", &combine_rows, nb::arg("rows"), exact("dual"), exact("out"), nb::arg("threads"));
   m.def("row_squared_norms", &row_squared_norms, nb::arg("rows"), exact("out"), nb::arg("threads"));

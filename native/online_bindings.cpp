@@ -45,7 +45,7 @@ struct OnlineOptions {
 };
 
 struct OnlineResult {
-  int reason;  // a number of Reason
+  int reason;  // a number of StopReason
   std::int64_t steps;
   std::int64_t row;  // with needs_row: the slot
   double violation, gain;
@@ -77,7 +77,7 @@ OnlineResult online_steps(const OnlineState& arrays, const CachedRows& cache, co
   const std::vector<std::int32_t> group(n, options.grouped ? 0 : -1);
   const auto run = [&](auto value, auto loop) -> OnlineResult {
     using Value = decltype(value);
-    RowStore<Value> rows{as<Value>(cache.storage),
+    RowCache<Value> rows{as<Value>(cache.storage),
                          length(cache.storage, 1),
                          cache.slot.data(),
                          whole.data(),

@@ -1,20 +1,25 @@
-// Sequential minimal optimisation: the loop of Bottou & Lin's Algorithm 1.3 on the signed dual.
+// Sequential minimal optimisation: Algorithm 1.3 of Bottou & Lin on the signed dual.
 //
-// It runs until it is optimal, needs a row that is not at hand, or has used up its steps or its time, and can be
-// entered again with the arrays as it left them. Whoever calls it fetches rows, shrinks, reports progress and listens
-// for Ctrl-C in between; nothing here knows Python.
+// The loop runs until the violation is within the tolerance, a matrix row is not cached, or a limit of steps or time is
+// reached, and can be called again with the arrays as it left them. The caller computes rows, shrinks, reports progress
+// and handles interrupts in between.
 #pragma once
 
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 
-#include "loops.hpp"
+#include "solver_loops.hpp"
 #include "working_set.hpp"
 
 namespace maxmargin::MAXMARGIN_LEVEL {
 
-constexpr double kRounding = 1e-14;  // relative to a bound
+constexpr double kBoundTolerance = 1e-14;  // relative distance from a bound that is due to rounding
+constexpr int kStepsPerClock = 16;         // steps between two readings of the clock
+
+inline double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 template <class Value>
 inline void subtract_pair(double* gradient, const Value* row_up, const Value* row_down, double step,
@@ -27,42 +32,45 @@ template <class Value> inline void add_row(double* target, const Value* row, dou
   for (std::int64_t k = 0; k < count; ++k) target[k] += factor * static_cast<double>(row[k]);
 }
 
-template <class Value> inline void stamp(RowStore<Value>& rows, std::int64_t position) {
+template <class Value> inline void mark_used(RowCache<Value>& rows, std::int64_t position) {
   rows.last_use[rows.slot[position]] = ++rows.clock;
   ++rows.requests;
 }
 
-// What a variable contributes to bounded_part: its value if it rests on a bound, else nothing.
-inline double resting(const DualState& s, std::int64_t k, double value) {
+// The coefficient of a variable in bounded_product: its value if that is a bound, else 0.
+inline double bounded_value(const DualState& s, std::int64_t k, double value) {
   return value == s.lower[k] || value == s.upper[k] ? value : 0.0;
 }
 
-// A variable that reaches or leaves a non-zero bound changes bounded_part everywhere: its whole row is needed.
-inline bool crosses_bound(const DualState& s, std::int64_t k, double value) {
-  return k >= 0 && s.bounded_part && resting(s, k, value) != resting(s, k, s.dual[k]);
+// Whether a variable reaches or leaves a bound other than 0. It then changes bounded_product everywhere, for which its
+// whole row is needed.
+inline bool changes_bounded_product(const DualState& s, std::int64_t k, double value) {
+  return k >= 0 && s.bounded_product && bounded_value(s, k, value) != bounded_value(s, k, s.dual[k]);
 }
 
 template <class Value>
-inline void keep_bounded_part(const DualState& s, std::int64_t k, const Value* row, double value) {
-  if (crosses_bound(s, k, value)) add_row(s.bounded_part, row, resting(s, k, value) - resting(s, k, s.dual[k]), s.size);
+inline void update_bounded_product(const DualState& s, std::int64_t k, const Value* row, double value) {
+  if (changes_bounded_product(s, k, value))
+    add_row(s.bounded_product, row, bounded_value(s, k, value) - bounded_value(s, k, s.dual[k]), s.size);
 }
 
-// A value that rounding alone keeps off a bound is on it. Else a variable that ought to rest would count as free, and a
-// single one of those pins the offset to one end of its interval. Near a bound of 0 every digit counts.
-inline double snapped(const DualState& s, std::int64_t k, double value) {
+// The bound, if a value differs from it by rounding alone; else the value. Otherwise a bounded variable would count as
+// free, and a single one determines the offset. A bound of 0 has no rounding.
+inline double snapped_to_bound(const DualState& s, std::int64_t k, double value) {
   const double lower = s.lower[k], upper = s.upper[k];
-  if (upper - value <= kRounding * std::fabs(upper) && upper < kInfinity) return upper;
-  if (value - lower <= kRounding * std::fabs(lower) && lower > -kInfinity) return lower;
+  if (upper - value <= kBoundTolerance * std::fabs(upper) && upper < kInfinity) return upper;
+  if (value - lower <= kBoundTolerance * std::fabs(lower) && lower > -kInfinity) return lower;
   return value;
 }
 
-// Move `up` by +t and `down` by −t (either may be −1: a step of one variable). False: the loop must return.
+// Increase `up` and decrease `down` by the optimal step within the box; either may be −1 for a step of one variable.
+// False if the loop must return.
 template <class Value>
-inline bool pair_step(DualState& s, RowStore<Value>& rows, std::int64_t up, std::int64_t down, Outcome& out) {
+inline bool pair_step(DualState& s, RowCache<Value>& rows, std::int64_t up, std::int64_t down, Outcome& out) {
   const auto need = [&out](std::int64_t row, std::int64_t length) {
-    out.reason = Reason::needs_row;
+    out.reason = StopReason::needs_row;
     out.row = row;
-    out.length = length;
+    out.row_length = length;
     return false;
   };
   const Value* row_up = up >= 0 ? find(rows, up, s.active) : nullptr;
@@ -71,92 +79,87 @@ inline bool pair_step(DualState& s, RowStore<Value>& rows, std::int64_t up, std:
   if (down >= 0 && !row_down) return need(down, s.active);
 
   const double slope = (up >= 0 ? s.gradient[up] : 0.0) - (down >= 0 ? s.gradient[down] : 0.0);
-  const double bend = up < 0 ? s.diagonal[down] : down < 0 ? s.diagonal[up] : curvature(s, up, down, row_up);
-  const double limit_up = up >= 0 ? room_up(s, up) : kInfinity;
-  const double limit_down = down >= 0 ? room_down(s, down) : kInfinity;
-  const double t = smaller(bend > 0.0 ? slope / bend : kInfinity, smaller(limit_up, limit_down));
-  if (std::isinf(t)) {
-    out.reason = Reason::unbounded;
+  const double curved = up < 0 ? s.diagonal[down] : down < 0 ? s.diagonal[up] : curvature(s, up, down, row_up);
+  const double slack_up = up >= 0 ? slack_to_upper(s, up) : kInfinity;
+  const double slack_down = down >= 0 ? slack_to_lower(s, down) : kInfinity;
+  const double step = smaller(curved > 0.0 ? slope / curved : kInfinity, smaller(slack_up, slack_down));
+  if (std::isinf(step)) {
+    out.reason = StopReason::unbounded;
     return false;
   }
 
-  // A variable that hits its bound is set exactly to it (1.7.4.1).
-  const double new_up = up < 0 ? 0.0 : t >= limit_up ? s.upper[up] : snapped(s, up, s.dual[up] + t);
-  const double new_down = down < 0 ? 0.0 : t >= limit_down ? s.lower[down] : snapped(s, down, s.dual[down] - t);
+  // A variable that reaches its bound is set exactly to it (1.7.4.1).
+  const double new_up = up < 0 ? 0.0 : step >= slack_up ? s.upper[up] : snapped_to_bound(s, up, s.dual[up] + step);
+  const double new_down = down < 0             ? 0.0
+                          : step >= slack_down ? s.lower[down]
+                                               : snapped_to_bound(s, down, s.dual[down] - step);
   if ((up < 0 || new_up == s.dual[up]) && (down < 0 || new_down == s.dual[down])) {
-    out.reason = Reason::precision;
+    out.reason = StopReason::precision;
     return false;
   }
-  if (crosses_bound(s, up, new_up) && !find(rows, up, s.size)) return need(up, s.size);
-  if (crosses_bound(s, down, new_down) && !find(rows, down, s.size)) return need(down, s.size);
-  keep_bounded_part(s, up, row_up, new_up);
-  keep_bounded_part(s, down, row_down, new_down);
+  if (changes_bounded_product(s, up, new_up) && !find(rows, up, s.size)) return need(up, s.size);
+  if (changes_bounded_product(s, down, new_down) && !find(rows, down, s.size)) return need(down, s.size);
+  update_bounded_product(s, up, row_up, new_up);
+  update_bounded_product(s, down, row_down, new_down);
 
   if (up >= 0 && down >= 0)
-    subtract_pair(s.gradient, row_up, row_down, t, s.active);
+    subtract_pair(s.gradient, row_up, row_down, step, s.active);
   else if (up >= 0)
-    add_row(s.gradient, row_up, -t, s.active);
+    add_row(s.gradient, row_up, -step, s.active);
   else
-    add_row(s.gradient, row_down, t, s.active);
+    add_row(s.gradient, row_down, step, s.active);
   if (up >= 0) {
-    s.gradient[up] -= s.ridge[up] * t;
+    s.gradient[up] -= s.ridge[up] * step;
     s.dual[up] = new_up;
-    stamp(rows, up);
+    mark_used(rows, up);
   }
   if (down >= 0) {
-    s.gradient[down] += s.ridge[down] * t;
+    s.gradient[down] += s.ridge[down] * step;
     s.dual[down] = new_down;
-    stamp(rows, down);
+    mark_used(rows, down);
   }
-  out.gain += t * (slope - 0.5 * t * bend);
+  out.gain += step * (slope - 0.5 * step * curved);
   ++out.steps;
   return true;
 }
 
 template <class Value>
-inline Outcome run_pairwise(DualState& s, RowStore<Value>& rows, SelectionMemory& memory, double tolerance,
+inline Outcome run_pairwise(DualState& s, RowCache<Value>& rows, SelectionMemory& memory, double tolerance,
                             std::int64_t max_steps, double max_seconds) {
-  using Clock = std::chrono::steady_clock;
-  const auto start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   Outcome out;
-  Choice choice;
-  choice.up = memory.pending_up;
-  choice.down = memory.pending_down;
-  choice.violation = memory.pending_violation;
+  const auto stop = [&out](StopReason reason) {
+    out.reason = reason;
+    return out;
+  };
+  SelectedPair pair;
+  pair.up = memory.pending_up;
+  pair.down = memory.pending_down;
+  pair.violation = memory.pending_violation;
   memory.pending_up = memory.pending_down = -1;
   for (;;) {
-    if (choice.up < 0 && choice.down < 0) choice = select(s, rows, memory);
-    out.violation = choice.violation;
-    if (std::isnan(choice.violation)) {
-      out.reason = Reason::precision;
-      return out;
-    }
-    if (!(choice.violation > tolerance)) {
-      out.reason = Reason::optimal;
-      return out;
-    }
+    if (pair.up < 0 && pair.down < 0) pair = select(s, rows, memory);
+    out.violation = pair.violation;
+    if (std::isnan(pair.violation)) return stop(StopReason::precision);
+    if (!(pair.violation > tolerance)) return stop(StopReason::optimal);
     if (out.steps >= max_steps) return out;
-    if (choice.missing >= 0) {
-      out.reason = Reason::needs_row;
-      out.row = choice.missing;
-      out.length = s.active;
-      return out;
+    if (pair.missing >= 0) {
+      out.row = pair.missing;
+      out.row_length = s.active;
+      return stop(StopReason::needs_row);
     }
-    if (choice.up < 0 && choice.down < 0) {
-      out.reason = Reason::precision;
-      return out;
-    }  // nobody gains anything
-    if (!pair_step(s, rows, choice.up, choice.down, out)) {
-      if (out.reason == Reason::needs_row) {
-        memory.pending_up = choice.up;
-        memory.pending_down = choice.down;
+    if (pair.up < 0 && pair.down < 0) return stop(StopReason::precision);  // no pair has a gain
+    if (!pair_step(s, rows, pair.up, pair.down, out)) {
+      if (out.reason == StopReason::needs_row) {
+        memory.pending_up = pair.up;
+        memory.pending_down = pair.down;
       }
       return out;
     }
-    memory.previous_up = choice.up;
-    memory.previous_down = choice.down;
-    choice = Choice{};
-    if (out.steps % 16 == 0 && std::chrono::duration<double>(Clock::now() - start).count() > max_seconds) return out;
+    memory.previous_up = pair.up;
+    memory.previous_down = pair.down;
+    pair = SelectedPair{};
+    if (out.steps % kStepsPerClock == 0 && seconds_since(start) > max_seconds) return out;
   }
 }
 

@@ -30,7 +30,7 @@ struct SmoothedArrays {
     memory.writes("slack", slack).writes("response", response).writes("group_sums", group_sums);
   }
 
-  Rounded of(const BoxProblem& problem) const {
+  SmoothedProblem of(const BoxProblem& problem) const {
     problem.require_objective();
     require(problem.size() == length(centre) && problem.groups == length(offset),
             "problem and smoothed primal must have one length");
@@ -44,20 +44,20 @@ struct SmoothedArrays {
 };
 
 // Call work(begin, end, part, sums, sums by group) for every part, and add up the sums of the parts.
-template <class Work> SlackSums sum_parts(int parts, std::int64_t n, const Vector<double>& group_sums, Work work) {
+template <class Work> ResponseSums sum_parts(int parts, std::int64_t n, const Vector<double>& group_sums, Work work) {
   const std::int64_t groups = length(group_sums);
-  std::vector<SlackSums> sums(parts);
+  std::vector<ResponseSums> sums(parts);
   std::vector<double> by_group(static_cast<std::size_t>(parts) * groups, 0.0);
   in_parts(parts, n, [&](std::int64_t begin, std::int64_t end, int part) {
     work(begin, end, part, sums[part], by_group.data() + part * groups);
   });
-  SlackSums all;
+  ResponseSums all;
   std::fill_n(group_sums.data(), groups, 0.0);
   for (int part = 0; part < parts; ++part) {
     all.loss += sums[part].loss;
     all.linear += sums[part].linear;
     all.ridge += sums[part].ridge;
-    all.size += sums[part].size;
+    all.absolute_sum += sums[part].absolute_sum;
     for (std::int64_t g = 0; g < groups; ++g) group_sums.data()[g] += by_group[part * groups + g];
   }
   return all;
@@ -65,25 +65,25 @@ template <class Work> SlackSums sum_parts(int parts, std::int64_t n, const Vecto
 
 // The slacks and responses of samples with known decision values F w, and the sums of the responses by group. Returns
 // the loss at the unsmoothed slacks, and of the responses β linear·β, Σ ridge β² and Σ |β|.
-SlackSums responses(const BoxProblem& problem, const SmoothedArrays& smoothed, Vector<const double> decisions,
-                    int threads) {
-  const Rounded rounded = smoothed.of(problem);
+ResponseSums responses(const BoxProblem& problem, const SmoothedArrays& smoothed, Vector<const double> decisions,
+                       int threads) {
+  const SmoothedProblem smoothed_problem = smoothed.of(problem);
   const std::int64_t n = problem.size();
   require(length(decisions) == n, "there must be one decision value for every variable");
   Memory().of(problem, smoothed).reads("decisions", decisions).require_disjoint();
   nb::gil_scoped_release unlocked;
   return sum_parts(parts_for(n, kSamplesForThreads, threads), n, smoothed.group_sums,
-                   [&](std::int64_t begin, std::int64_t end, int, SlackSums& sums, double* by_group) {
-                     level.linear->respond(rounded, decisions.data(), begin, end, sums, by_group);
+                   [&](std::int64_t begin, std::int64_t end, int, ResponseSums& sums, double* by_group) {
+                     level.linear->respond(smoothed_problem, decisions.data(), begin, end, sums, by_group);
                    });
 }
 
 // The same at weights w, the last of which belongs to a feature that is `constant` in all rows. Computes the decision
 // values F w, too, and the weights Fᵀβ of the responses.
-SlackSums responses_of_rows(const DataRows& features, const BoxProblem& problem, const SmoothedArrays& smoothed,
-                            Vector<const double> weights, double constant, Vector<double> decisions,
-                            Vector<double> dual_weights, int threads) {
-  const Rounded rounded = smoothed.of(problem);
+ResponseSums responses_of_rows(const DataRows& features, const BoxProblem& problem, const SmoothedArrays& smoothed,
+                               Vector<const double> weights, double constant, Vector<double> decisions,
+                               Vector<double> dual_weights, int threads) {
+  const SmoothedProblem smoothed_problem = smoothed.of(problem);
   const std::int64_t n = problem.size(), width = length(weights) - 1;
   require(width >= 0 && length(dual_weights) == length(weights), "weights must include the constant feature");
   require(width == features.width, "the rows have another width");
@@ -101,10 +101,10 @@ SlackSums responses_of_rows(const DataRows& features, const BoxProblem& problem,
     std::vector<double> others(static_cast<std::size_t>(parts - 1) * width, 0.0);
     std::fill_n(own, width + 1, 0.0);
     nb::gil_scoped_release unlocked;
-    const SlackSums all = sum_parts(
+    const ResponseSums all = sum_parts(
         parts, n, smoothed.group_sums,
-        [&](std::int64_t begin, std::int64_t end, int part, SlackSums& sums, double* by_group) {
-          loops.respond(rows, features.at(), rounded, weights.data(), constant * weights.data()[width],
+        [&](std::int64_t begin, std::int64_t end, int part, ResponseSums& sums, double* by_group) {
+          loops.respond(rows, features.at(), smoothed_problem, weights.data(), constant * weights.data()[width],
                         decisions.data(), part ? others.data() + (part - 1) * width : own, begin, end, sums, by_group);
         });
     for (int part = 1; part < parts; ++part)
@@ -141,18 +141,19 @@ std::tuple<double, double> loss_derivatives(Vector<const double> slack, Vector<c
   require_length(n, "the arrays must have one length", lower, upper, ridge);
   require(!given(direction) || length(direction) == n, "the arrays must have one length");
   const int parts = parts_for(n, kSamplesForThreads, threads);
-  std::vector<Slope> slopes(parts);
+  std::vector<Derivatives> parts_of_sum(parts);
   nb::gil_scoped_release unlocked;
   const SlackArrays arrays{slack.data(), lower.data(), upper.data(), ridge.data()};
   in_parts(parts, n, [&](std::int64_t begin, std::int64_t end, int part) {
-    slopes[part] = level.linear->slope(arrays, given(direction) ? direction.data() : nullptr, t, begin, end);
+    parts_of_sum[part] =
+        level.linear->derivatives(arrays, given(direction) ? direction.data() : nullptr, t, begin, end);
   });
-  Slope all;
-  for (const Slope& slope : slopes) {
-    all.sum += slope.sum;
-    all.bend += slope.bend;
+  Derivatives all;
+  for (const Derivatives& part : parts_of_sum) {
+    all.slope += part.slope;
+    all.curvature += part.curvature;
   }
-  return {all.sum, all.bend};
+  return {all.slope, all.curvature};
 }
 
 // ---- steps along weights for the penalty Σ |w_j| ----------------------------------------------------------------
@@ -184,7 +185,7 @@ double coordinate_descent(const DataRows& columns, const ColumnArrays& arrays, V
     ColumnState state{arrays.weights.data(), arrays.slack.data(), arrays.inverse_ridge.data(),
                       arrays.lower.data(),   arrays.upper.data(), arrays.curvature.data()};
     nb::gil_scoped_release unlocked;
-    return loops.descend_columns(rows, state, order.data(), 0, length(order));
+    return loops.descend_columns(rows, state, order.data(), length(order));
   });
 }
 
@@ -208,11 +209,11 @@ void define_primal(nb::module_& m) {
                    Vector<const double>, Vector<const double>>(m, "ColumnState", exact("weights"), exact("slack"),
                                                                exact("inverse_ridge"), exact("lower"), exact("upper"),
                                                                exact("curvature"));
-  nb::class_<SlackSums>(m, "ResponseSums")
-      .def_ro("loss", &SlackSums::loss)
-      .def_ro("linear", &SlackSums::linear)
-      .def_ro("ridge", &SlackSums::ridge)
-      .def_ro("size", &SlackSums::size);
+  nb::class_<ResponseSums>(m, "ResponseSums")
+      .def_ro("loss", &ResponseSums::loss)
+      .def_ro("linear", &ResponseSums::linear)
+      .def_ro("ridge", &ResponseSums::ridge)
+      .def_ro("absolute_sum", &ResponseSums::absolute_sum);
   m.def("responses", &responses, nb::arg("problem"), nb::arg("smoothed"), exact("decisions"), nb::arg("threads"));
   m.def("responses_of_rows", &responses_of_rows, nb::arg("rows"), nb::arg("problem"), nb::arg("smoothed"),
         exact("weights"), nb::arg("constant"), exact("decisions"), exact("dual_weights"), nb::arg("threads"));

@@ -44,23 +44,28 @@ struct ProblemBatch {
   }
 };
 
-// Memory to solve problems of up to `size` variables, at most `max_free` of them free.
+// Memory for problems of up to `size` variables, at most `max_free` of them free.
 struct Workspace {
-  std::unique_ptr<double[]> copies, equations;  // not touched before they are needed
-  std::vector<std::int64_t> slot, length, last_use, places;
+  std::unique_ptr<double[]> copies, free_doubles;  // not initialised: only a part may be needed
+  std::vector<std::int64_t> slot, valid, last_use, free_indices;
   std::vector<double> dual_before, diagonal;
   std::vector<std::int32_t> group;
 
   Workspace(std::int64_t size, std::int64_t max_free, bool indexed, int group_of_all)
       : copies(indexed ? new double[size * size] : nullptr),
-        equations(new double[2 * max_free * max_free + 7 * max_free]),
+        free_doubles(new double[2 * max_free * max_free + 7 * max_free]),
         slot(size),
-        length(size),
+        valid(size),
         last_use(size),
-        places(3 * max_free),
+        free_indices(3 * max_free + 1),
         dual_before(size),
         diagonal(size),
         group(size, group_of_all) {}
+
+  SmallWorkspace pointers() {
+    return {copies.get(),       slot.data(),        valid.data(),       last_use.data(),
+            dual_before.data(), free_doubles.get(), free_indices.data()};
+  }
 };
 
 // Solve the problems whose outcome is −1, as many as the time allows. outcomes[p] becomes (reason, steps, requests for
@@ -103,19 +108,10 @@ void solve_small_problems(const ProblemBatch& batch, Vector<double> dual, Vector
                     size,
                     batch.grouped ? 1 : 0,
                     batch.grouped ? 0 : size};
-    const WholeTask task{batch.matrix.data(),
-                         n,
-                         indices ? indices + at : nullptr,
-                         batch.linear.data() + at,
-                         own.copies.get(),
-                         own.slot.data(),
-                         own.length.data(),
-                         own.last_use.data(),
-                         own.dual_before.data(),
-                         own.equations.get(),
-                         own.places.data(),
-                         max_free};
-    const Outcome out = level.solvers->whole_problem(state, task, limits.tolerance, limits.max_steps);
+    const SmallProblem problem{batch.matrix.data(), n, indices ? indices + at : nullptr, batch.linear.data() + at,
+                               max_free};
+    const Outcome out =
+        level.solvers->small_problem(state, problem, own.pointers(), limits.tolerance, limits.max_steps);
     outcome[0] = static_cast<std::int64_t>(out.reason);
     outcome[1] = out.steps;
     outcome[2] = out.row;

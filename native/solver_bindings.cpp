@@ -40,7 +40,7 @@ struct PairSelection {
 };
 
 struct PairwiseResult {
-  int reason;  // a number of Reason
+  int reason;  // a number of StopReason
   std::int64_t steps;
   std::int64_t row, row_length;  // with needs_row: which row, and how many of its leading values
   double violation, gain;
@@ -48,13 +48,13 @@ struct PairwiseResult {
 };
 
 template <class Value>
-Outcome run_pairwise(DualState& state, RowStore<Value>& rows, SelectionMemory& memory, const StepLimits& limits) {
+Outcome run_pairwise(DualState& state, RowCache<Value>& rows, SelectionMemory& memory, const StepLimits& limits) {
   if constexpr (sizeof(Value) == 4) {
-    if (state.groups == 1 && state.singles == 0 && memory.rule == Rule::second_order && !state.bounded_part) {
-      std::vector<double> room(2 * state.size);
-      std::vector<float> bend(state.size);
-      return level.solvers->one_group(state, rows, room.data(), bend.data(), limits.tolerance, limits.max_steps,
-                                      limits.max_seconds);
+    if (state.groups == 1 && state.singles == 0 && memory.rule == Rule::second_order && !state.bounded_product) {
+      std::vector<double> masks(2 * state.size);
+      std::vector<float> diagonal(state.size);
+      return level.solvers->fused_pairwise(state, rows, masks.data(), diagonal.data(), limits.tolerance,
+                                           limits.max_steps, limits.max_seconds);
     }
     return level.solvers->pairwise_single(state, rows, memory, limits.tolerance, limits.max_steps, limits.max_seconds);
   } else {
@@ -88,7 +88,7 @@ PairwiseResult pairwise_steps(const BoxProblem& problem, const PairwiseState& ar
                   singles};
   const auto run = [&](auto value) -> PairwiseResult {
     using Value = decltype(value);
-    RowStore<Value> rows{as<Value>(cache.storage),
+    RowCache<Value> rows{as<Value>(cache.storage),
                          length(cache.storage, 1),
                          cache.slot.data(),
                          cache.valid.data(),
@@ -107,7 +107,7 @@ PairwiseResult pairwise_steps(const BoxProblem& problem, const PairwiseState& ar
     return {static_cast<int>(out.reason),
             out.steps,
             out.row,
-            out.length,
+            out.row_length,
             out.violation,
             out.gain,
             rows.clock,
@@ -159,10 +159,10 @@ void can_be_selected(const BoxProblem& problem, Vector<const double> dual, Vecto
   require_length(problem.size(), "the output has the wrong length", keep);
   Memory().of(problem).reads("dual", dual).reads("gradient", gradient).writes("keep", keep).require_disjoint();
   std::vector<GradientExtremes> extremes(problem.groups + 1);
-  level.solvers->can_matter(state, extremes.data(), keep.data());
+  level.solvers->selectable(state, extremes.data(), keep.data());
 }
 
-// Solve the KKT equations of free variables within their bounds; see free_equations.hpp. `block` is the matrix between
+// Solve the KKT equations of free variables within their bounds; see active_set.hpp. `block` is the matrix between
 // them with the ridge. Returns the number of multiplications.
 double solve_free_variables(Table<const double> block, const BoxProblem& problem, Vector<double> dual,
                             Vector<double> gradient, double accuracy, double max_work) {
@@ -172,13 +172,12 @@ double solve_free_variables(Table<const double> block, const BoxProblem& problem
   problem.count_singles();
   Memory().of(problem).reads("block", block).writes("dual", dual).writes("gradient", gradient).require_disjoint();
   nb::gil_scoped_release unlocked;
-  std::unique_ptr<double[]> triangle(new double[n * n]);
-  std::vector<double> vectors(3 * n);
-  std::vector<std::int64_t> places(2 * n), anchor(problem.groups, -1);
-  return level.solvers->solve_free(FreeTask{block.data(), n, problem.group.data(), problem.groups, problem.lower.data(),
-                                            problem.upper.data(), dual.data(), gradient.data(), accuracy, max_work,
-                                            triangle.get(), vectors.data(), vectors.data() + n, vectors.data() + 2 * n,
-                                            places.data(), places.data() + n, anchor.data()});
+  std::unique_ptr<double[]> doubles(new double[n * n + 3 * n]);  // not initialised: only a part may be needed
+  std::vector<std::int64_t> indices(2 * n + problem.groups);
+  const FreeVariables variables{
+      block.data(),         n,           problem.group.data(), problem.groups, problem.lower.data(),
+      problem.upper.data(), dual.data(), gradient.data(),      accuracy,       max_work};
+  return level.solvers->solve_free(variables, doubles.get(), indices.data());
 }
 
 }  // namespace

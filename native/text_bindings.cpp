@@ -10,14 +10,14 @@ namespace {
 constexpr std::int64_t kSmallestChunk = std::int64_t{1} << 17;
 
 const char* checked_text(Vector<const std::uint8_t> text, std::int64_t size) {
-  require(size >= 0 && size + kTextMargin <= length(text), "the text is too short");
+  require(size >= 0 && size + kTextPadding <= length(text), "the text is too short");
   const char* begin = reinterpret_cast<const char*>(text.data());
-  for (std::int64_t k = 0; k < kTextMargin; ++k) require(begin[size + k] == '\n', "line ends must follow the text");
+  for (std::int64_t k = 0; k < kTextPadding; ++k) require(begin[size + k] == '\n', "line ends must follow the text");
   return begin;
 }
 
-// Cut a text into chunks of lines, and write the end, the lines and the colons of each into a row of the table. Returns
-// how many there are.
+// Divide a text into chunks of lines, and write the end and the numbers of lines and colons of each into a row of the
+// table. Returns the number of chunks.
 std::int64_t count_text(Vector<const std::uint8_t> text, std::int64_t size, Table<std::int64_t> chunks, int threads) {
   const char* begin = checked_text(text, size);
   const std::int64_t most = length(chunks);
@@ -40,7 +40,7 @@ std::int64_t count_text(Vector<const std::uint8_t> text, std::int64_t size, Tabl
   return count;
 }
 
-// What a reader expects of the lines.
+// The format that a reader expects.
 struct TextRuleArguments {
   std::int64_t base;   // the index of the first feature
   bool zero_allowed;   // whether an index may be 0 nevertheless
@@ -113,8 +113,8 @@ TextResult read_chunks(const char* begin, const ChunkLayout& at, const TextRules
   const bool with_queries = given(target.queries);
   Index* features = static_cast<Index*>(target.features.data());
   Value* values = static_cast<Value*>(target.values.data());
-  std::vector<TextFound> found(count);
-  TextFound all;
+  std::vector<ChunkResult> found(count);
+  ChunkResult all;
   nb::gil_scoped_release unlocked;
   in_parallel(threads, count, 1, [&](std::int64_t k, std::int64_t, int) {
     const std::int64_t r = at.rows[k], v = at.values[k];
@@ -124,7 +124,7 @@ TextResult read_chunks(const char* begin, const ChunkLayout& at, const TextRules
          features + v, values + v, at.rows[k + 1] - r, at.values[k + 1] - v});
   });
   for (std::int64_t k = 0; k < count && all.status == TextStatus::good; ++k) {
-    const TextFound& part = found[k];
+    const ChunkResult& part = found[k];
     const std::int64_t r = target.row + all.rows, v = target.stored + all.stored;
     if (r != at.rows[k]) {
       std::copy_n(target.labels.data() + at.rows[k], part.rows, target.labels.data() + r);
@@ -187,13 +187,13 @@ IrregularLines find_irregular_lines(Vector<const std::uint8_t> text, std::int64_
   require(begin >= 0 && begin <= size, "the beginning is out of range");
   Memory().reads("text", text).writes("out", out).require_disjoint();
   nb::gil_scoped_release unlocked;
-  const PlainFound found = find_odd_lines(origin, origin + begin, origin + size,
+  const IrregularSearch found = search_irregular_lines(origin, origin + begin, origin + size,
                                           {has_queries, accept_returns, accept_comments}, out.data(), length(out));
-  return {found.odd, std::min<std::int64_t>(size, found.next - origin), found.rows, found.rows_with_zero,
+  return {found.irregular, std::min<std::int64_t>(size, found.next - origin), found.rows, found.rows_with_zero,
           found.zero_line ? found.zero_line - origin : -1};
 }
 
-// Lines for samples.
+// The text of samples.
 template <class Index>
 nb::bytes write_text(Vector<const double> labels, Vector<const std::int64_t> starts, Vector<const Index> features,
                      Vector<const double> values, Vector<const std::int64_t> queries, std::int64_t base, int digits,
@@ -218,8 +218,8 @@ nb::bytes write_text(Vector<const double> labels, Vector<const std::int64_t> sta
   {
     nb::gil_scoped_release unlocked;
     for (std::size_t k = 0; k < parts.size();
-         ++k)  // before any thread starts, where running out of memory is an ordinary error
-      parts[k].text.reset(new char[text_room(rows, k * chunk, std::min<std::int64_t>(count, (k + 1) * chunk))]);
+         ++k)
+      parts[k].text.reset(new char[max_text_size(rows, k * chunk, std::min<std::int64_t>(count, (k + 1) * chunk))]);
     in_parallel(threads, count, chunk, [&](std::int64_t begin, std::int64_t end, int) {
       Part& part = parts[begin / chunk];
       part.size = write_lines(rows, begin, end, base, digits, part.text.get()) - part.text.get();
@@ -241,7 +241,7 @@ template <class Index> void define_writer(nb::module_& m) {
 }  // namespace
 
 void define_text(nb::module_& m) {
-  m.attr("text_padding") = kTextMargin;  // line ends that must follow a text
+  m.attr("text_padding") = kTextPadding;  // line ends that must follow a text
   define_arguments<TextRuleArguments, std::int64_t, bool, std::int64_t, bool>(
       m, "TextRules", nb::arg("base"), nb::arg("zero_allowed"), nb::arg("limit"), nb::arg("has_queries"));
   using Writable = nb::ndarray<nb::ndim<1>, nb::c_contig, nb::device::cpu>;

@@ -1,40 +1,40 @@
-// Working-set selection: which pair moves next. Each rule also returns the violation of the optimality
-// criterion, max over groups of (max over b<upper of g − min over b>lower of g), because it is the stopping test.
+// Working-set selection: the pair that moves next. Each rule also returns the violation of the optimality criterion,
+// the maximum over groups of (max over b<upper of g − min over b>lower of g), because it is the stopping test.
 //
-//   most_violating_pair   Bottou & Lin 1.25   both ends of that interval
-//   second_order          Bottou & Lin 1.27   the upper end, and the partner of the largest unclipped gain
-//   maximum_gain          Glasmachers & Igel 2006   one index of the previous pair, and the partner of the largest
-//                         gain inside the box; second_order when the previous pair rests in a corner
+//   most_violating_pair   Bottou & Lin 1.25         both ends of that interval
+//   second_order          Bottou & Lin 1.27         the upper end, and the partner of the largest unclipped gain
+//   maximum_gain          Glasmachers & Igel 2006   one index of the previous pair, and the partner of the largest gain
+//                                                   inside the box; second_order if the previous pair is in a corner
 //
-// A variable in no group moves alone: `down` is −1 when it goes up and `up` is −1 when it goes down.
+// A variable in no group moves alone: `down` is −1 when it increases and `up` is −1 when it decreases.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
 
 #include "gradient_extremes.hpp"
-#include "lanes.hpp"
-#include "loops.hpp"
+#include "solver_loops.hpp"
+#include "vector_argmax.hpp"
 
 namespace maxmargin::MAXMARGIN_LEVEL {
 
-struct Choice {
+struct SelectedPair {
   double violation = 0.0;
   std::int64_t up = -1;       // the variable that increases
   std::int64_t down = -1;     // the variable that decreases
-  std::int64_t missing = -1;  // a row the rule needs and does not have
+  std::int64_t missing = -1;  // a row that the rule needs and that is not cached
 };
 
-constexpr double kTinyCurvature = 1e-12;  // stands in for zero or negative curvature when gains are compared
+constexpr double kMinCurvature = 1e-12;  // replaces zero or negative curvature when gains are compared
 
-inline double room_up(const DualState& s, std::int64_t k) { return s.upper[k] - s.dual[k]; }
-inline double room_down(const DualState& s, std::int64_t k) { return s.dual[k] - s.lower[k]; }
+inline double slack_to_upper(const DualState& s, std::int64_t k) { return s.upper[k] - s.dual[k]; }
+inline double slack_to_lower(const DualState& s, std::int64_t k) { return s.dual[k] - s.lower[k]; }
 
-// The row of a position, if its first `needed` values are at hand.
+// The row of a position, if its first `needed` values are cached.
 template <class Value>
-inline const Value* find(const RowStore<Value>& rows, std::int64_t position, std::int64_t needed) {
+inline const Value* find(const RowCache<Value>& rows, std::int64_t position, std::int64_t needed) {
   const std::int64_t s = rows.slot[position];
-  return s >= 0 && rows.length[s] >= needed ? rows.storage + s * rows.stride : nullptr;
+  return s >= 0 && rows.valid[s] >= needed ? rows.storage + s * rows.stride : nullptr;
 }
 
 template <class Value> inline double curvature(const DualState& s, std::int64_t i, std::int64_t j, const Value* row_i) {
@@ -42,28 +42,28 @@ template <class Value> inline double curvature(const DualState& s, std::int64_t 
 }
 
 inline double unclipped_gain(double slope, double curvature) {
-  return slope * slope / (curvature > kTinyCurvature ? curvature : kTinyCurvature);
+  return slope * slope / (curvature > kMinCurvature ? curvature : kMinCurvature);
 }
 
-// The exact increase of the dual for a step that stops at the box.
-inline double clipped_gain(double slope, double curvature, double room) {
+// The exact increase of the dual by a step that is clipped to the box.
+inline double clipped_gain(double slope, double curvature, double slack) {
   const double newton = curvature > 0.0 ? slope / curvature : kInfinity;
-  const double step = newton < room ? newton : room;
-  if (std::isinf(step)) return kInfinity;  // flat and unlimited: nothing gains more
+  const double step = newton < slack ? newton : slack;
+  if (std::isinf(step)) return kInfinity;  // unbounded: no other pair gains more
   return step * (slope - 0.5 * step * curvature);
 }
 
 // The partner of `i` by second-order gain (1.27), when all variables are in one group.
 template <class Value> inline std::int64_t second_order_partner(const DualState& s, std::int64_t i, const Value* row) {
   const double g_i = s.gradient[i], d_i = s.diagonal[i];
-  LaneMaximum gains{spread(-kInfinity), IndexLanes{} - 1};
-  IndexLanes here = counting();
+  LaneArgmax gains{repeat(-kInfinity), IndexLanes{} - 1};
+  IndexLanes here = lane_indices();
   std::int64_t k = 0;
   for (; k + kLanes <= s.active; k += kLanes, here += kLanes) {
     const Lanes slope = g_i - load(s.gradient + k);
-    const Lanes bend = d_i + load(s.diagonal + k) - 2.0 * load(row + k);
-    const Lanes gain = slope * slope / (bend > kTinyCurvature ? bend : spread(kTinyCurvature));
-    gains.see(gain, (slope > 0.0) & (load(s.dual + k) > load(s.lower + k)), here);
+    const Lanes curved = d_i + load(s.diagonal + k) - 2.0 * load(row + k);
+    const Lanes gain = slope * slope / (curved > kMinCurvature ? curved : repeat(kMinCurvature));
+    gains.update(gain, (slope > 0.0) & (load(s.dual + k) > load(s.lower + k)), here);
   }
   double best = -kInfinity;
   std::int64_t partner = -1;
@@ -97,108 +97,109 @@ inline std::int64_t second_order_partner_in_group(const DualState& s, std::int64
   return partner;
 }
 
-// The best pair that contains `p`, by clipped gain; improves on `best` and `choice` if it can.
+// The pair with `p` of the largest clipped gain, if that is larger than `best`.
 template <class Value>
-inline void maximum_gain_partner(const DualState& s, std::int64_t p, const Value* row, double& best, Choice& choice) {
+inline void maximum_gain_partner(const DualState& s, std::int64_t p, const Value* row, double& best,
+                                 SelectedPair& pair) {
   for (std::int64_t k = 0; k < s.active; ++k) {
     if (k == p || s.group[k] != s.group[p]) continue;
     const double slope = s.gradient[p] - s.gradient[k];
     const std::int64_t up = slope > 0.0 ? p : k, down = slope > 0.0 ? k : p;
-    const double room = smaller(room_up(s, up), room_down(s, down));
-    if (!(room > 0.0)) continue;
-    const double gain = clipped_gain(std::fabs(slope), curvature(s, p, k, row), room);
+    const double slack = smaller(slack_to_upper(s, up), slack_to_lower(s, down));
+    if (!(slack > 0.0)) continue;
+    const double gain = clipped_gain(std::fabs(slope), curvature(s, p, k, row), slack);
     if (gain > best) {
       best = gain;
-      choice.up = up;
-      choice.down = down;
+      pair.up = up;
+      pair.down = down;
     }
   }
 }
 
 // The best single step among the variables in no group.
-inline void choose_single(const DualState& s, Rule rule, Choice& choice) {
+inline void select_single(const DualState& s, Rule rule, SelectedPair& pair) {
   double best = -kInfinity;
   for (std::int64_t k = 0; k < s.active; ++k) {
     if (s.group[k] >= 0) continue;
-    const double g = s.gradient[k], slope = std::fabs(g), room = g > 0.0 ? room_up(s, k) : room_down(s, k);
-    if (!(slope > 0.0) || !(room > 0.0)) continue;
+    const double g = s.gradient[k], slope = std::fabs(g);
+    const double slack = g > 0.0 ? slack_to_upper(s, k) : slack_to_lower(s, k);
+    if (!(slope > 0.0) || !(slack > 0.0)) continue;
     const double gain = rule == Rule::most_violating_pair ? slope
                         : rule == Rule::second_order      ? unclipped_gain(slope, s.diagonal[k])
-                                                          : clipped_gain(slope, s.diagonal[k], room);
+                                                          : clipped_gain(slope, s.diagonal[k], slack);
     if (gain > best) {
       best = gain;
-      choice.up = g > 0.0 ? k : -1;
-      choice.down = g > 0.0 ? -1 : k;
+      pair.up = g > 0.0 ? k : -1;
+      pair.down = g > 0.0 ? -1 : k;
     }
   }
 }
 
-inline bool in_corner(const DualState& s, std::int64_t k) {
+inline bool near_bound(const DualState& s, std::int64_t k) {
   const double width = s.upper[k] - s.lower[k];
   const double margin = std::isfinite(width) ? 1e-8 * width : 0.0;
-  return room_up(s, k) <= margin || room_down(s, k) <= margin;
+  return slack_to_upper(s, k) <= margin || slack_to_lower(s, k) <= margin;
 }
 
-// False: the previous pair does not help. True: it does, or `missing` names a row that is not at hand.
+// Whether a pair with a variable of the previous pair was found, or `missing` is set to a row that is not cached.
 template <class Value>
-inline bool select_around_previous(const DualState& s, const RowStore<Value>& rows, const SelectionMemory& m,
-                                   std::int32_t worst_group, Choice& choice) {
+inline bool select_with_previous(const DualState& s, const RowCache<Value>& rows, const SelectionMemory& m,
+                                 std::int32_t worst_group, SelectedPair& pair) {
   if (m.previous_up < 0 || m.previous_down < 0 || s.group[m.previous_up] != worst_group) return false;
-  if (in_corner(s, m.previous_up) && in_corner(s, m.previous_down)) return false;
+  if (near_bound(s, m.previous_up) && near_bound(s, m.previous_down)) return false;
   double best = 0.0;
   const std::int64_t previous[2] = {m.previous_up, m.previous_down};
   for (const std::int64_t p : previous) {
     const Value* row = find(rows, p, s.active);
     if (!row) {
-      choice.missing = p;
+      pair.missing = p;
       return true;
     }
-    maximum_gain_partner(s, p, row, best, choice);
+    maximum_gain_partner(s, p, row, best, pair);
   }
   return best > 0.0;
 }
 
-template <class Value> inline Choice select(const DualState& s, const RowStore<Value>& rows, SelectionMemory& m) {
-  Choice choice;
+template <class Value> inline SelectedPair select(const DualState& s, const RowCache<Value>& rows, SelectionMemory& m) {
+  SelectedPair pair;
   find_extremes(s, m.extremes);
   GradientExtremes worst = m.extremes[0];
   bool single = false;
   const bool one_group = has_one_group(s);  // every classifier with a bias
   if (one_group) {
-    choice.violation = worst.highest - worst.lowest;
+    pair.violation = worst.highest - worst.lowest;
   } else {
-    choice.violation = -kInfinity;
+    pair.violation = -kInfinity;
     for (std::int32_t g = 0; g <= s.groups; ++g) {
       const GradientExtremes& e = m.extremes[g];
       const bool ungrouped = g == s.groups;
       const double violation = ungrouped ? larger(e.highest, -e.lowest) : e.highest - e.lowest;
-      if (violation > choice.violation) {
-        choice.violation = violation;
+      if (violation > pair.violation) {
+        pair.violation = violation;
         worst = e;
         single = ungrouped;
       }
     }
   }
-  if (!(choice.violation > 0.0)) return choice;
+  if (!(pair.violation > 0.0)) return pair;
   if (single) {
-    choose_single(s, m.rule, choice);
-    return choice;
+    select_single(s, m.rule, pair);
+    return pair;
   }
-  if (m.rule == Rule::maximum_gain && select_around_previous(s, rows, m, s.group[worst.highest_at], choice))
-    return choice;
+  if (m.rule == Rule::maximum_gain && select_with_previous(s, rows, m, s.group[worst.highest_at], pair)) return pair;
   if (m.rule == Rule::most_violating_pair) {
-    choice.up = worst.highest_at;
-    choice.down = worst.lowest_at;
-    return choice;
+    pair.up = worst.highest_at;
+    pair.down = worst.lowest_at;
+    return pair;
   }
   const Value* row = find(rows, worst.highest_at, s.active);
   if (!row) {
-    choice.missing = worst.highest_at;
-    return choice;
+    pair.missing = worst.highest_at;
+    return pair;
   }
-  choice.up = worst.highest_at;
-  choice.down = one_group ? second_order_partner(s, choice.up, row) : second_order_partner_in_group(s, choice.up, row);
-  return choice;
+  pair.up = worst.highest_at;
+  pair.down = one_group ? second_order_partner(s, pair.up, row) : second_order_partner_in_group(s, pair.up, row);
+  return pair;
 }
 
 }  // namespace maxmargin::MAXMARGIN_LEVEL

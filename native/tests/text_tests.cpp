@@ -23,12 +23,12 @@ void check(bool condition, const char* what, const std::string& text = "") {
 
 bool same_bits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
 
-// A text with its margin, in memory of its own.
+// A text with its padding, in memory of its own.
 struct Text {
   std::vector<char> characters;
   std::int64_t length;
   explicit Text(const std::string& text) : characters(text.begin(), text.end()), length(text.size()) {
-    characters.insert(characters.end(), kTextMargin, '\n');
+    characters.insert(characters.end(), kTextPadding, '\n');
   }
   const char* begin() const { return characters.data(); }
   const char* end() const { return characters.data() + length; }
@@ -39,7 +39,7 @@ template <class Value, class Index> struct Samples {
   std::vector<std::int64_t> ends, queries;
   std::vector<Index> features;
   std::vector<Value> values;
-  TextFound found;
+  ChunkResult found;
   Samples(const Text& text, const TextRules& rules) {
     const Counts counts = count_lines(text.begin(), text.end());
     const std::int64_t rows = counts.lines + (text.length > 0 && text.end()[-1] != '\n');
@@ -48,7 +48,7 @@ template <class Value, class Index> struct Samples {
     found = read_lines<Value, Index>(
         text.begin(), text.end(), rules,
         {labels.data(), ends.data(), queries.data(), features.data(), values.data(), rows, counts.colons});
-    check(found.rows <= rows && found.stored <= counts.colons, "rows and values in their room");
+    check(found.rows <= rows && found.stored <= counts.colons, "rows and values within their capacity");
     check(found.status == TextStatus::good || (found.line >= text.begin() && found.line < text.end()),
           "a bad line is in the text");
     labels.resize(found.rows), ends.resize(found.rows), queries.resize(found.rows), features.resize(found.stored),
@@ -78,7 +78,7 @@ void test_numbers(std::mt19937_64& random) {
     const double exact = std::strtod(word.c_str(), nullptr);
     check(same_bits(value, exact) || (std::isnan(value) && std::isnan(exact)), "as strtod reads it", word);
     if (std::isnan(value)) continue;
-    char out[kNumberRoom];
+    char out[kMaxNumberSize];
     const Text again(std::string(out, write_number(out, value, 17)));
     p = again.begin();
     check(read_number(p, value) && same_bits(value, exact), "there and back", word);
@@ -120,16 +120,16 @@ void test_mutations(std::mt19937_64& random) {
     check(wide.found.status != TextStatus::wide_index, "wide indices fit", mutated);
     check(narrow.found.status != TextStatus::good || wide.found.status == TextStatus::good, "both readers agree",
           mutated);
-    std::vector<std::int64_t> odd(1 + random() % 4);
-    std::int64_t found_odd = 0;
+    std::vector<std::int64_t> out(1 + random() % 4);
+    std::int64_t found_irregular = 0;
     for (const char* p = text.begin(); p < text.end();) {
-      const PlainFound found =
-          find_odd_lines(text.begin(), p, text.end(), {queries, false, false}, odd.data(), odd.size());
+      const IrregularSearch found =
+          search_irregular_lines(text.begin(), p, text.end(), {queries, false, false}, out.data(), out.size());
       check(found.next > p, "the search goes on", mutated);
-      found_odd += found.odd;
+      found_irregular += found.irregular;
       p = found.next;
     }
-    check(wide.found.status == TextStatus::good || found_odd > 0, "a bad line is odd", mutated);
+    check(wide.found.status == TextStatus::good || found_irregular > 0, "a bad line is irregular", mutated);
   }
 }
 
@@ -153,8 +153,8 @@ template <class Index> void test_writing(std::mt19937_64& random) {
     }
     const TextRows<Index> all{labels.data(), starts.data(), features.data(), values.data(),
                               k % 2 ? queries.data() : nullptr};
-    std::vector<char> room(text_room(all, 0, rows));
-    const Text text(std::string(room.data(), write_lines(all, 0, rows, k % 3 > 0, 17, room.data())));
+    std::vector<char> buffer(max_text_size(all, 0, rows));
+    const Text text(std::string(buffer.data(), write_lines(all, 0, rows, k % 3 > 0, 17, buffer.data())));
     const Samples<double, Index> again(text, {k % 3 > 0, true, 1'000'000'000'000'000'000, rows > 0 && k % 2});
     const std::string shown(text.begin(), text.end());
     check(again.found.status == TextStatus::good && again.found.rows == rows, "what was written is read", shown);

@@ -282,7 +282,7 @@ class ResponseSums:
     loss: float
     linear: float
     ridge: float
-    size: float
+    absolute_sum: float
 
 class ColumnState:
     def __init__(

@@ -333,7 +333,7 @@ def test_responses_from_weights_and_from_decision_values_agree(form, bias, threa
             image = rows.decisions(weights)
             totals = _native.responses(problem.native, smoothed, image, threads)
             own = rows.weights(response)
-        totals = [totals.loss, totals.linear, totals.ridge, totals.size]
+        totals = [totals.loss, totals.linear, totals.ridge, totals.absolute_sum]
         both.append((image, slack, response, sums, own, totals))
     for left, right in zip(*both, strict=True):
         np.testing.assert_allclose(left, right, rtol=1e-10, atol=1e-9)

@@ -110,7 +110,7 @@ class SmoothedPrimal:
         else:
             totals = _native.responses(box, smoothed, decisions, rows.threads_for(n))
             dual_weights = rows.weights(response)
-        self._response_sum = totals.size
+        self._response_sum = totals.absolute_sum
         if not np.isfinite(dual_weights).all():
             raise ValueError(NON_FINITE_MESSAGE)
         self.decisions, self.slack, self.response, self.dual_weights = decisions, slack, response, dual_weights

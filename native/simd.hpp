@@ -1,5 +1,5 @@
-// Several numbers at a time, as many as a register of the level holds (GCC and Clang vector extensions), for float and
-// double alike, and the exponential of all of them at once.
+// SIMD vectors of float and double, as wide as a register of the instruction set (GCC and Clang vector extensions), and
+// the exponential function of a vector.
 #pragma once
 
 #if defined(__x86_64__)
@@ -42,7 +42,7 @@ template <class T> MAXMARGIN_INLINE Vec<T> load_vector(const T* p) {
   std::memcpy(&v, p, sizeof v);
   return v;
 }
-// As many float values as a vector of double holds, widened. GCC 12 makes five instructions of the portable form.
+// Floats converted to a vector of double. GCC 12 compiles the portable form to five instructions.
 MAXMARGIN_INLINE Vec<double> load_widened(const float* p) {
 #if defined(__AVX512F__)
   return _mm512_cvtps_pd(_mm256_loadu_ps(p));
@@ -59,7 +59,7 @@ MAXMARGIN_INLINE Vec<double> load_widened(const float* p) {
 template <class T> MAXMARGIN_INLINE void store_vector(T* p, Vec<T> v) { std::memcpy(p, &v, sizeof v); }
 template <class T> MAXMARGIN_INLINE Vec<T> repeat(T x) { return x - Vec<T>{}; }
 
-// Keep the compiler from knowing what is in a vector, for example that all lanes are equal.
+// Hide the contents of a vector from the compiler, for example that all lanes are equal.
 template <class V> MAXMARGIN_INLINE void hide(V& v) {
 #if defined(__AVX512F__)
   asm volatile("" : "+v"(v));

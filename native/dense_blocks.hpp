@@ -1,5 +1,5 @@
-// Blocks of kernel values, fused: the sum over features, the kernel function and the store in one pass, while the
-// values are in registers.
+// Blocks of kernel values of dense samples: the sum over features, the kernel function and the store are one pass, in
+// which the values stay in registers.
 //
 // Columns are packed into panels of two vectors, feature by feature; rows into strips of as many as the registers hold.
 // The sum of a pair runs over the features in order and in one lane, so a value depends on the two samples alone, never
@@ -8,26 +8,26 @@
 
 #include <cstdint>
 
-#include "loops.hpp"
-#include "terms.hpp"
-#include "vectors.hpp"
+#include "kernel_loops.hpp"
+#include "kernel_terms.hpp"
+#include "simd.hpp"
+#include "transpose.hpp"
 
 namespace maxmargin::MAXMARGIN_LEVEL {
 
 template <class T> constexpr int kPanel = 2 * kWidth<T>;
 
-// Interleave samples in groups of `width`: out[group][feature][member] = x − shift; what a group lacks is 0.
-// half_norms[k] = ½ Σ of the squares of what was stored.
+// Interleave samples in groups of `width`: out[group][feature][member] = x − shift; the last group is padded with 0.
+// half_norms[k] = ½ Σ of the squares of the stored values.
 template <class T>
-void pack(const double* data, const std::int64_t* picks, std::int64_t count, std::int64_t features, int width,
+void pack(const double* data, const std::int64_t* indices, std::int64_t count, std::int64_t features, int width,
           const double* shift, T* out, T* half_norms) {
   typedef double Four __attribute__((vector_size(4 * sizeof(double))));
   typedef T FourStored __attribute__((vector_size(4 * sizeof(T))));
   for (std::int64_t begin = 0; begin < count; begin += width, out += features * width) {
     int w = 0;
-    for (; w + 4 <= width && begin + w + 4 <= count;
-         w += 4) {  // four at a time, so that their sums do not wait for each other
-      const std::int64_t* which = picks + begin + w;
+    for (; w + 4 <= width && begin + w + 4 <= count; w += 4) {  // four independent sums at a time
+      const std::int64_t* which = indices + begin + w;
       const double *x = data + which[0] * features, *y = data + which[1] * features;
       const double *z = data + which[2] * features, *v = data + which[3] * features;
       Four norms{};
@@ -42,7 +42,7 @@ void pack(const double* data, const std::int64_t* picks, std::int64_t count, std
     }
     for (; w < width; ++w) {
       const bool padding = begin + w >= count;
-      const double* x = padding ? nullptr : data + picks[begin + w] * features;
+      const double* x = padding ? nullptr : data + indices[begin + w] * features;
       double norm = 0.0;
       for (std::int64_t k = 0; k < features; ++k) {
         const T value = padding ? T(0) : static_cast<T>(x[k] - (shift ? shift[k] : 0.0));
@@ -52,49 +52,6 @@ void pack(const double* data, const std::int64_t* picks, std::int64_t count, std
       half_norms[begin + w] = static_cast<T>(0.5 * norm);
     }
   }
-}
-
-// to[c][left + r] = from[r][top + c]: squares of four by four, in registers.
-template <class T>
-void turn(const T* const* from, std::int64_t top, std::int64_t rows, std::int64_t columns, T* const* to,
-          std::int64_t left) {
-  typedef T Four __attribute__((vector_size(4 * sizeof(T))));
-  const auto load = [](const T* p) {
-    Four v;
-    std::memcpy(&v, p, sizeof v);
-    return v;
-  };
-  const auto store = [](T* p, Four v) { std::memcpy(p, &v, sizeof v); };
-  std::int64_t c = 0;
-  for (; c + 4 <= columns; c += 4) {
-    for (std::int64_t next = c + 4; next < columns && next < c + 8;
-         ++next)  // where the next ones go: memory may be slow
-      for (std::int64_t r = 0; r < rows; r += 64 / static_cast<std::int64_t>(sizeof(T)))
-        __builtin_prefetch(to[next] + left + r, 1);
-    std::int64_t r = 0;
-    for (; r + 4 <= rows; r += 4) {
-      const Four w = load(from[r] + top + c), x = load(from[r + 1] + top + c);
-      const Four y = load(from[r + 2] + top + c), z = load(from[r + 3] + top + c);
-      const Four wx_low = __builtin_shufflevector(w, x, 0, 4, 1, 5),
-                 wx_high = __builtin_shufflevector(w, x, 2, 6, 3, 7);
-      const Four yz_low = __builtin_shufflevector(y, z, 0, 4, 1, 5),
-                 yz_high = __builtin_shufflevector(y, z, 2, 6, 3, 7);
-      store(to[c] + left + r, __builtin_shufflevector(wx_low, yz_low, 0, 1, 4, 5));
-      store(to[c + 1] + left + r, __builtin_shufflevector(wx_low, yz_low, 2, 3, 6, 7));
-      store(to[c + 2] + left + r, __builtin_shufflevector(wx_high, yz_high, 0, 1, 4, 5));
-      store(to[c + 3] + left + r, __builtin_shufflevector(wx_high, yz_high, 2, 3, 6, 7));
-    }
-    for (; r < rows; ++r)
-      for (int k = 0; k < 4; ++k) to[c + k][left + r] = from[r][top + c + k];
-  }
-  for (; c < columns; ++c)
-    for (std::int64_t r = 0; r < rows; ++r) to[c][left + r] = from[r][top + c];
-}
-
-// out[c][r] = out[r][c] for rows [first_row, last_row) and columns [first, last).
-template <class T>
-void mirror(T* const* out, std::int64_t first_row, std::int64_t last_row, std::int64_t first, std::int64_t last) {
-  turn<T>(out + first_row, first, last_row - first_row, last - first, out + first, first_row);
 }
 
 // From the sum of a pair to its kernel value. `offset` is ½‖x‖² + ½‖z‖² where the function is gaussian_of_product.
@@ -149,7 +106,7 @@ template <class T> MAXMARGIN_INLINE void store_some(T* out, Vec<T> first, Vec<T>
   }
 }
 
-// out[r][c] for the rows of strip s from `first_row` on and the columns of panel p.
+// out[r][c] for the rows of strip s, from `first_row` on, and the columns of panel p.
 template <class T, class Term>
 MAXMARGIN_INLINE void write_strip(const Formula& f, const PackedSamples<T>& rows, const PackedSamples<T>& columns,
                                   std::int64_t features, std::int64_t s, std::int64_t p, std::int64_t first_row,
@@ -171,7 +128,7 @@ MAXMARGIN_INLINE void write_strip(const Formula& f, const PackedSamples<T>& rows
 template <class T, class Term>
 void dense_block(const Formula& f, const PackedSamples<T>& rows, const PackedSamples<T>& columns, std::int64_t features,
                  std::int64_t first_panel, std::int64_t last_panel, T* const* out) {
-  // So many panels at a time that they stay in the second-level cache; each row is then written from left to right.
+  // As many panels at a time as fit into the second-level cache; each row is then written from left to right.
   const std::int64_t fit = 300000 / (features * static_cast<std::int64_t>(sizeof(T)) * kPanel<T> + 1);
   const std::int64_t panels_at_once = fit > 1 ? fit : 1, strips = (rows.count + kStrip - 1) / kStrip;
   for (std::int64_t begin = first_panel; begin < last_panel; begin += panels_at_once) {
@@ -181,7 +138,7 @@ void dense_block(const Formula& f, const PackedSamples<T>& rows, const PackedSam
   }
 }
 
-// The same where rows and columns are the same samples: out[r][c] with c in panels [first_panel, last_panel) from the
+// The same if rows and columns are the same samples: out[r][c] with c in panels [first_panel, last_panel) from the
 // diagonal downwards, and out[c][r], mirrored while the values are in the first-level cache.
 template <class T, class Term>
 void dense_square(const Formula& f, const PackedSamples<T>& rows, const PackedSamples<T>& columns,
@@ -210,7 +167,7 @@ template <class T> MAXMARGIN_INLINE double sum_of_lanes(Vec<T> v) {
 }
 
 // out[r] = Σ_c k(r, c) weights[c] for the rows of strips [first_strip, last_strip): no value is stored. `weights` is
-// padded with zeros to whole panels. Few terms are added up in T, all in double.
+// padded with zeros to whole panels. A few terms are summed in T, the rest in double.
 template <class T, class Term>
 void dense_combination(const Formula& f, const PackedSamples<T>& rows, const PackedSamples<T>& columns,
                        std::int64_t features, std::int64_t first_strip, std::int64_t last_strip, const T* weights,
@@ -220,11 +177,11 @@ void dense_combination(const Formula& f, const PackedSamples<T>& rows, const Pac
   for (std::int64_t begin = first_strip; begin < last_strip; begin += strips_at_once) {
     const std::int64_t end = begin + strips_at_once < last_strip ? begin + strips_at_once : last_strip;
     double totals[strips_at_once][kStrip] = {};
-    for (std::int64_t few = 0; few < panels; few += panels_at_once) {
-      const std::int64_t stop = few + panels_at_once < panels ? few + panels_at_once : panels;
+    for (std::int64_t some = 0; some < panels; some += panels_at_once) {
+      const std::int64_t stop = some + panels_at_once < panels ? some + panels_at_once : panels;
       for (std::int64_t s = begin; s < end; ++s) {
         Vec<T> parts[kStrip] = {};
-        for (std::int64_t p = few; p < stop; ++p) {
+        for (std::int64_t p = some; p < stop; ++p) {
           const std::int64_t at = p * kPanel<T>;
           const Vec<T> norms_first = load_vector(columns.half_norms + at),
                        norms_second = load_vector(columns.half_norms + at + kWidth<T>);
@@ -248,7 +205,7 @@ void dense_combination(const Formula& f, const PackedSamples<T>& rows, const Pac
 
 // target[c] −= Σ_r factors[r] · rows[r][c] for Rows rows.
 template <int Rows>
-MAXMARGIN_INLINE void subtract_few(double* target, const float* const* rows, const double* factors,
+MAXMARGIN_INLINE void subtract_together(double* target, const float* const* rows, const double* factors,
                                    std::int64_t count) {
   constexpr int width = kWidth<double>;
   std::int64_t c = 0;
@@ -274,11 +231,11 @@ inline void subtract_rows(double* gradient, const float* const* rows, const doub
     std::int64_t k = 0;
     for (; k + together <= count; k += together) {
       for (int r = 0; r < together; ++r) here[r] = rows[k + r] + at;
-      subtract_few<together>(gradient + at, here, change + k, width);
+      subtract_together<together>(gradient + at, here, change + k, width);
     }
     for (; k < count; ++k) {
       here[0] = rows[k] + at;
-      subtract_few<1>(gradient + at, here, change + k, width);
+      subtract_together<1>(gradient + at, here, change + k, width);
     }
   }
 }

@@ -1,11 +1,31 @@
-// The instruction sets that this processor and operating system have.
+// The instruction sets that the loops are compiled for, and those that this processor has.
+//
+// The same sources are compiled for the x86-64 microarchitecture levels v2, v3 and v4 ("plain" elsewhere), each inside
+// a namespace of its own, so that the linker cannot replace code of one level by that of another.
 #pragma once
 
 #include <vector>
 
-#include "loops.hpp"
+#include "kernel_loops.hpp"
+#include "linear_loops.hpp"
+#include "solver_loops.hpp"
+
+#define MAXMARGIN_DECLARE_LEVEL(name) \
+  namespace name {                    \
+  extern const KernelLoops kernels;   \
+  extern const SolverLoops solvers;   \
+  extern const LinearLoops linear;    \
+  }
 
 namespace maxmargin {
+
+#if defined(__x86_64__)
+MAXMARGIN_DECLARE_LEVEL(v2)
+MAXMARGIN_DECLARE_LEVEL(v3)
+MAXMARGIN_DECLARE_LEVEL(v4)
+#else
+MAXMARGIN_DECLARE_LEVEL(plain)
+#endif
 
 struct Level {
   const char* name;
@@ -14,7 +34,7 @@ struct Level {
   const LinearLoops* linear;
 };
 
-// The instruction sets that this processor and operating system have, narrowest first.
+// The levels that this processor and operating system support, narrowest first.
 inline std::vector<Level> usable_levels() {
 #if defined(__x86_64__)
   __builtin_cpu_init();

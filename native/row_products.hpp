@@ -1,10 +1,11 @@
-// Rows of features as they lie in memory, dense or compressed, in their own precision: products in double precision.
+// Products of rows of features, dense or compressed, in single or double precision: computed in double precision from
+// the data as they are in memory.
 #pragma once
 
 #include <cstdint>
 
-#include "loops.hpp"
-#include "vectors.hpp"
+#include "linear_loops.hpp"
+#include "simd.hpp"
 
 namespace maxmargin::MAXMARGIN_LEVEL {
 
@@ -60,8 +61,8 @@ template <class T> MAXMARGIN_INLINE double squared_norm(const DenseRows<T>& rows
   return sum;
 }
 
-// The next row is fetched while this one is worked on: rows come in random order, and processors guess only sequences.
-template <class T> MAXMARGIN_INLINE void fetch(const DenseRows<T>& rows, std::int64_t row, const double*) {
+// The next row is prefetched while this one is processed: hardware does not predict a random order.
+template <class T> MAXMARGIN_INLINE void prefetch(const DenseRows<T>& rows, std::int64_t row, const double*) {
   const char* x = reinterpret_cast<const char*>(rows.values + row * rows.width);
   const std::int64_t bytes = rows.width * static_cast<std::int64_t>(sizeof(T));
   for (std::int64_t at = 0; at < bytes && at < 1024; at += 64) __builtin_prefetch(x + at);
@@ -97,61 +98,62 @@ template <class T, class I> MAXMARGIN_INLINE double squared_norm(const Compresse
 }
 
 template <class T, class I>
-MAXMARGIN_INLINE void fetch(const CompressedRows<T, I>& rows, std::int64_t row, const double* w) {
+MAXMARGIN_INLINE void prefetch(const CompressedRows<T, I>& rows, std::int64_t row, const double* w) {
   const std::int64_t end = rows.starts[row + 1];
   for (std::int64_t k = rows.starts[row]; k < end; ++k) __builtin_prefetch(w + rows.features[k]);
 }
 
-constexpr std::int64_t kNearWeights = 65536;  // so many are in the nearer caches anyway
+constexpr std::int64_t kCachedWeights = 65536;  // so many weights are in the caches without a prefetch
 
-template <class T> MAXMARGIN_INLINE void fetch_weights(const DenseRows<T>&, std::int64_t, const double*) {}
+template <class T> MAXMARGIN_INLINE void prefetch_weights(const DenseRows<T>&, std::int64_t, const double*) {}
 template <class T, class I>
-MAXMARGIN_INLINE void fetch_weights(const CompressedRows<T, I>& rows, std::int64_t row, const double* w) {
-  if (rows.width > kNearWeights) fetch(rows, row, w);
+MAXMARGIN_INLINE void prefetch_weights(const CompressedRows<T, I>& rows, std::int64_t row, const double* w) {
+  if (rows.width > kCachedWeights) prefetch(rows, row, w);
 }
 
 // ---- products over many rows ------------------------------------------------------------------------------------
 
 // out[k] = row k · w
 template <class Rows>
-void decisions(const Rows& rows, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* w,
+void decisions(const Rows& rows, const std::int64_t* indices, std::int64_t begin, std::int64_t end, const double* w,
                double* out) {
   for (std::int64_t k = begin; k < end; ++k) {
-    if (k + 1 < end) fetch_weights(rows, picks ? picks[k + 1] : k + 1, w);
-    out[k] = dot(rows, picks ? picks[k] : k, w);
+    if (k + 1 < end) prefetch_weights(rows, indices ? indices[k + 1] : k + 1, w);
+    out[k] = dot(rows, indices ? indices[k] : k, w);
   }
 }
 
 // w += Σ_k b_k row k
 template <class Rows>
-void combine_rows(const Rows& rows, const std::int64_t* picks, std::int64_t begin, std::int64_t end, const double* b,
+void combine_rows(const Rows& rows, const std::int64_t* indices, std::int64_t begin, std::int64_t end, const double* b,
                   double* w) {
   for (std::int64_t k = begin; k < end; ++k) {
-    if (k + 1 < end && b[k + 1] != 0.0) fetch_weights(rows, picks ? picks[k + 1] : k + 1, w);
-    if (b[k] != 0.0) add(rows, picks ? picks[k] : k, b[k], w);
+    if (k + 1 < end && b[k + 1] != 0.0) prefetch_weights(rows, indices ? indices[k + 1] : k + 1, w);
+    if (b[k] != 0.0) add(rows, indices ? indices[k] : k, b[k], w);
   }
 }
 
 template <class Rows>
-void squared_norms(const Rows& rows, const std::int64_t* picks, std::int64_t begin, std::int64_t end, double* out) {
-  for (std::int64_t k = begin; k < end; ++k) out[k] = squared_norm(rows, picks ? picks[k] : k);
+void squared_norms(const Rows& rows, const std::int64_t* indices, std::int64_t begin, std::int64_t end, double* out) {
+  for (std::int64_t k = begin; k < end; ++k) out[k] = squared_norm(rows, indices ? indices[k] : k);
 }
 
-// square += Σ_k b_k (row k − origin)(row k − origin)ᵀ, the lower triangle of `stride` columns, b ≥ 0; sums += Σ_k b_k
-// (row k − origin). Dense rows are taken kSquareRows at a time into `room`, each scaled by √b; then every 4 × 2 vectors
-// of the square are summed up over them in registers. Compressed rows count from zero.
+// square += Σ_k b_k (row k − origin)(row k − origin)ᵀ, the lower triangle of `stride` columns, b ≥ 0; and
+// sums += Σ_k b_k (row k − origin). Dense rows are copied to `buffer`, kMomentRows at a time and each scaled by √b;
+// then blocks of 4 × 2 vectors of the square are summed up over them in registers. The origin of compressed rows is
+// zero.
 template <class T>
-void add_squares(const DenseRows<T>& rows, const std::int64_t* picks, std::int64_t begin, std::int64_t end,
-                 const double* b, const double* origin, double* room, double* sums, double* square,
+void add_moments(const DenseRows<T>& rows, const std::int64_t* indices, std::int64_t begin, std::int64_t end,
+                 const double* b, const double* origin, double* buffer, double* sums, double* square,
                  std::int64_t stride) {
   constexpr int step = kWidth<double>;
   const std::int64_t d = rows.width, padded = (d + 2 * step - 1) / (2 * step) * (2 * step);
-  for (std::int64_t first = begin; first < end; first += kSquareRows) {
-    const std::int64_t count = end - first < kSquareRows ? end - first : kSquareRows;
+  for (std::int64_t first = begin; first < end; first += kMomentRows) {
+    const std::int64_t count = end - first < kMomentRows ? end - first : kMomentRows;
     for (std::int64_t r = 0; r < count; ++r) {
-      const T* x = rows.values + (picks ? picks[first + r] : first + r) * d;
+      const T* x = rows.values + (indices ? indices[first + r] : first + r) * d;
       const double root = __builtin_sqrt(b[first + r]);
-      double* y = room + r * padded;
+      double* y = buffer + r * padded;
       if (origin)
         for (std::int64_t k = 0; k < d; ++k) y[k] = root * (static_cast<double>(x[k]) - origin[k]);
       else
@@ -163,9 +165,9 @@ void add_squares(const DenseRows<T>& rows, const std::int64_t* picks, std::int64
       for (std::int64_t j = 0; j < d && j <= i + 3; j += 2 * step) {
         Vec<double> sum[4][2] = {};
         for (std::int64_t r = 0; r < count; ++r) {
-          const double* y = room + r * padded;
+          const double* y = buffer + r * padded;
           const Vec<double> left = load_vector(y + j), right = load_vector(y + j + step);
-          for (int q = 0; q < 4; ++q) {  // beyond the last feature there is padding
+          for (int q = 0; q < 4; ++q) {  // padded beyond the last feature
             const Vec<double> factor = repeat(y[i + q]);
             sum[q][0] += factor * left;
             sum[q][1] += factor * right;
@@ -182,10 +184,10 @@ void add_squares(const DenseRows<T>& rows, const std::int64_t* picks, std::int64
 }
 
 template <class T, class I>
-void add_squares(const CompressedRows<T, I>& rows, const std::int64_t* picks, std::int64_t begin, std::int64_t end,
+void add_moments(const CompressedRows<T, I>& rows, const std::int64_t* indices, std::int64_t begin, std::int64_t end,
                  const double* b, const double*, double*, double* sums, double* square, std::int64_t stride) {
   for (std::int64_t k = begin; k < end; ++k) {
-    const std::int64_t row = picks ? picks[k] : k;
+    const std::int64_t row = indices ? indices[k] : k;
     const std::int64_t first = rows.starts[row], last = rows.starts[row + 1];
     for (std::int64_t i = first; i < last; ++i) {
       const double factor = b[k] * static_cast<double>(rows.values[i]);
@@ -194,10 +196,6 @@ void add_squares(const CompressedRows<T, I>& rows, const std::int64_t* picks, st
       for (std::int64_t j = first; j <= i; ++j) line[rows.features[j]] += factor * static_cast<double>(rows.values[j]);
     }
   }
-}
-
-template <class Rows> constexpr RowLoops<Rows> row_loops() {
-  return {decisions<Rows>, combine_rows<Rows>, squared_norms<Rows>, add_squares};
 }
 
 }  // namespace maxmargin::MAXMARGIN_LEVEL

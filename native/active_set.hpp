@@ -1,0 +1,319 @@
+// An active-set method for the KKT system of the free variables within their bounds (Bottou & Lin 1.4.2).
+//
+//   max gᵀd − ½ dᵀHd over the change d of the free variables, each within its bounds, with the sum of each group fixed
+//
+// One variable of each group, its reference, absorbs the changes of the others: d = Zc with the columns z_k = e_k −
+// e_ref, or z_k = e_k for a variable in no group. The reduced KKT system is ZᵀHZ c = Zᵀg. Cholesky with pivoting
+// selects a maximal set of columns with a regular ZᵀHZ, the factored ones; the factor RᵀR = ZᵀHZ is updated as
+// variables enter and leave (Gill, Golub, Murray & Saunders 1974). The remaining columns depend on these up to
+// rounding. In turn,
+//
+//   a dependent variable moves, together with the factored ones, along a direction of zero curvature as far as the
+//   objective rises, until a variable blocks the step. A blocking variable stays at its bound and is dropped from the
+//   free set; the factored variables take the Newton step, or the part of it that the ratio test allows; blocking ones
+//   are dropped.
+//
+// Each step costs a number of multiplications quadratic in the number of factored variables; nothing is factorised
+// anew.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "pairwise.hpp"
+#include "solver_loops.hpp"
+
+namespace maxmargin::MAXMARGIN_LEVEL {
+
+class ActiveSetMethod {
+ public:
+  // The workspace has n² + 3n doubles, and 2n + groups indices.
+  ActiveSetMethod(const FreeVariables& variables, double* doubles, std::int64_t* indices)
+      : v_(variables),
+        n_(variables.count),
+        factor_(doubles),
+        direction_(factor_ + n_ * n_),
+        product_(direction_ + n_),
+        vector_(product_ + n_),
+        factored_(indices),
+        dependent_(factored_ + n_),
+        reference_(dependent_ + n_) {}
+
+  // Returns the number of multiplications.
+  double solve() {
+    if (!factorise()) return work_;
+    for (bool refined = false; work_ < v_.max_work;) {
+      while (dependents_ > 0 && work_ < v_.max_work)
+        if (!move_dependent(dependent_[dependents_ - 1])) return work_;
+      const bool reached = newton_step();
+      if (reached && reconsider_)
+        restore_deferred();
+      else if (reached && refined)
+        break;
+      refined = reached;
+    }
+    return work_;
+  }
+
+ private:
+  bool grouped(std::int64_t k) const { return v_.group[k] >= 0; }
+  std::int64_t reference_of(std::int64_t k) const { return grouped(k) ? reference_[v_.group[k]] : -1; }
+
+  // z_kᵀ values
+  double reduced(const double* values, std::int64_t k) const {
+    const std::int64_t a = reference_of(k);
+    return a < 0 ? values[k] : values[k] - values[a];
+  }
+
+  // out = H z_k
+  void multiply_column(std::int64_t k, double* out) const {
+    const double* row = v_.matrix + k * n_;
+    const std::int64_t a = reference_of(k);
+    if (a < 0) {
+      for (std::int64_t i = 0; i < n_; ++i) out[i] = row[i];
+      return;
+    }
+    const double* reference = v_.matrix + a * n_;
+    for (std::int64_t i = 0; i < n_; ++i) out[i] = row[i] - reference[i];
+  }
+
+  // Factorise the reduced matrix. False if that exceeds the work. The first variable of each group is its reference.
+  // Row r of the factor is computed for all variables, by their index, and then keeps those of the factored ones, by
+  // their position.
+  bool factorise() {
+    for (std::int32_t g = 0; g < v_.groups; ++g) reference_[g] = -1;
+    for (std::int64_t k = n_ - 1; k >= 0; --k)
+      if (grouped(k)) reference_[v_.group[k]] = k;
+    double* pivots = vector_;
+    double largest = 0.0;
+    for (std::int64_t k = 0; k < n_; ++k) {
+      const std::int64_t a = reference_of(k);
+      pivots[k] = 0.0;
+      if (a == k) continue;
+      dependent_[dependents_++] = k;
+      const double* row = v_.matrix + k * n_;
+      pivots[k] = a < 0 ? row[k] : row[k] - 2.0 * row[a] + v_.matrix[a * n_ + a];
+      largest = larger(largest, pivots[k]);
+    }
+    min_pivot_ = v_.accuracy * largest;
+    while (dependents_ > 0) {
+      std::int64_t best = 0;
+      for (std::int64_t o = 1; o < dependents_; ++o)
+        if (pivots[dependent_[o]] > pivots[dependent_[best]]) best = o;
+      const std::int64_t p = dependent_[best];
+      const double pivot = pivots[p];
+      if (!(pivot > min_pivot_)) break;
+      if ((work_ += static_cast<double>(rank_) * n_) > v_.max_work) return false;
+      double* row = factor_ + rank_ * n_;
+      multiply_column(p, product_);
+      for (std::int64_t k = 0; k < n_; ++k) row[k] = reduced(product_, k);
+      for (std::int64_t r = 0; r < rank_; ++r) add_row(row, factor_ + r * n_, -factor_[r * n_ + p], n_);
+      const double scale = 1.0 / std::sqrt(pivot);
+      for (std::int64_t k = 0; k < n_; ++k) row[k] *= scale;
+      for (std::int64_t k = 0; k < n_; ++k) pivots[k] -= row[k] * row[k];
+      factored_[rank_++] = p;
+      dependent_[best] = dependent_[--dependents_];
+    }
+    for (std::int64_t r = 0; r < rank_; ++r) {
+      double* row = factor_ + r * n_;
+      for (std::int64_t c = r; c < rank_; ++c) product_[c] = row[factored_[c]];
+      for (std::int64_t c = r; c < rank_; ++c) row[c] = product_[c];
+    }
+    return true;
+  }
+
+  // x = R⁻ᵀ x, and x = R⁻¹ x
+  void solve_forward(double* x) const {
+    for (std::int64_t r = 0; r < rank_; ++r) {
+      const double* row = factor_ + r * n_;
+      x[r] /= row[r];
+      add_row(x + r + 1, row + r + 1, -x[r], rank_ - r - 1);
+    }
+  }
+  void solve_backward(double* x) const {
+    for (std::int64_t r = rank_ - 1; r >= 0; --r) {
+      const double* row = factor_ + r * n_;
+      x[r] = (x[r] - dot(row + r + 1, x + r + 1, rank_ - r - 1)) / row[r];
+    }
+  }
+
+  // Add the last dependent variable to the factor if it has become independent; else move it along a direction of zero
+  // curvature. False if the objective is unbounded.
+  bool move_dependent(std::int64_t k) {
+    for (;;) {
+      if (grouped(k) && reference_[v_.group[k]] < 0) reference_[v_.group[k]] = k;  // the last free one of its group
+      if (reference_of(k) == k) break;
+      multiply_column(k, product_);
+      double* column = vector_;
+      for (std::int64_t r = 0; r < rank_; ++r) column[r] = reduced(product_, factored_[r]);
+      solve_forward(column);
+      const double pivot = reduced(product_, k) - dot(column, column, rank_);
+      if (pivot > min_pivot_) {
+        for (std::int64_t r = 0; r < rank_; ++r) factor_[r * n_ + rank_] = column[r];
+        factor_[rank_ * n_ + rank_] = std::sqrt(pivot);
+        factored_[rank_++] = k;
+        break;
+      }
+      solve_backward(column);
+      double slope = reduced(v_.gradient, k), magnitude = std::fabs(slope);
+      for (std::int64_t r = 0; r < rank_; ++r) {
+        const double term = column[r] * reduced(v_.gradient, factored_[r]);
+        slope -= term;
+        magnitude += std::fabs(term);
+      }
+      if (std::fabs(slope) <= v_.accuracy * magnitude) return defer(k);
+      const double sign = slope > 0.0 ? 1.0 : -1.0;
+      for (std::int64_t i = 0; i < n_; ++i) direction_[i] = 0.0;
+      for (std::int64_t r = 0; r < rank_; ++r) add_to_direction(factored_[r], -sign * column[r]);
+      add_to_direction(k, sign);
+      multiply_direction();
+      const double curvature = dot(direction_, product_, n_);
+      const double step = take_step(curvature > 0.0 ? std::fabs(slope) / curvature : kInfinity);
+      if (std::isinf(step)) return false;
+      if (!blocked_) return defer(k);
+      const bool blocks = at_bound(k);
+      drop_variables_at_bounds();
+      if (blocks) break;
+    }
+    --dependents_;
+    return true;
+  }
+
+  // Set a dependent variable aside that cannot raise the objective while the factored variables are the same.
+  bool defer(std::int64_t k) {
+    --dependents_;
+    dependent_[n_ - ++deferred_] = k;
+    return true;
+  }
+
+  void restore_deferred() {
+    for (; deferred_ > 0; --deferred_) dependent_[dependents_++] = dependent_[n_ - deferred_];
+    reconsider_ = false;
+  }
+
+  // Solve the reduced KKT system and move towards the solution. True if it is reached.
+  bool newton_step() {
+    if (!rank_) return true;
+    for (std::int64_t r = 0; r < rank_; ++r) vector_[r] = reduced(v_.gradient, factored_[r]);
+    solve_forward(vector_);
+    solve_backward(vector_);
+    for (std::int64_t i = 0; i < n_; ++i) direction_[i] = 0.0;
+    for (std::int64_t r = 0; r < rank_; ++r) add_to_direction(factored_[r], vector_[r]);
+    multiply_direction();
+    take_step(1.0);
+    const bool reached = !blocked_;
+    drop_variables_at_bounds();
+    return reached;
+  }
+
+  // direction += amount · z_k
+  void add_to_direction(std::int64_t k, double amount) const {
+    const std::int64_t a = reference_of(k);
+    direction_[k] += amount;
+    if (a >= 0) direction_[a] -= amount;
+  }
+
+  // product = H direction
+  void multiply_direction() {
+    for (std::int64_t i = 0; i < n_; ++i) product_[i] = 0.0;
+    for (std::int64_t i = 0; i < n_; ++i)
+      if (direction_[i] != 0.0) add_row(product_, v_.matrix + i * n_, direction_[i], n_);
+    work_ += static_cast<double>(rank_ + 1) * (rank_ + n_);
+  }
+
+  bool at_bound(std::int64_t k) const { return v_.dual[k] <= v_.lower[k] || v_.dual[k] >= v_.upper[k]; }
+
+  // The step at which a variable reaches its bound.
+  double step_to_bound(std::int64_t i) const {
+    const double d = direction_[i];
+    return ((d > 0.0 ? v_.upper[i] : v_.lower[i]) - v_.dual[i]) / d;
+  }
+
+  // Ratio test: move along the direction by at most `max_step`, or to the first blocking bound. Variables that reach a
+  // bound are set exactly to it. Returns the step.
+  double take_step(double max_step) {
+    double step = max_step;
+    for (std::int64_t i = 0; i < n_; ++i)
+      if (direction_[i] != 0.0) step = smaller(step, step_to_bound(i));
+    blocked_ = false;
+    if (std::isinf(step)) return step;
+    for (std::int64_t i = 0; i < n_; ++i) {
+      const double d = direction_[i];
+      if (d == 0.0) continue;
+      const bool reaches = step_to_bound(i) <= step;
+      v_.dual[i] = reaches ? (d > 0.0 ? v_.upper[i] : v_.lower[i]) : v_.dual[i] + step * d;
+      blocked_ |= at_bound(i);
+    }
+    add_row(v_.gradient, product_, -step, n_);
+    return step;
+  }
+
+  // Drop the variables at bounds from the free set.
+  void drop_variables_at_bounds() {
+    if (!blocked_) return;
+    reconsider_ = deferred_ > 0;
+    for (std::int64_t r = rank_ - 1; r >= 0; --r)
+      if (at_bound(factored_[r])) delete_column(r);
+    for (std::int32_t g = 0; g < v_.groups; ++g)
+      if (reference_[g] >= 0 && at_bound(reference_[g])) replace_reference(g);
+  }
+
+  // The first factored variable a of the group becomes its reference: z_k becomes z_k − z_a.
+  void replace_reference(std::int32_t g) {
+    std::int64_t first = 0;
+    while (first < rank_ && v_.group[factored_[first]] != g) ++first;
+    if (first == rank_) {
+      reference_[g] = -1;
+      return;
+    }
+    reference_[g] = factored_[first];
+    for (std::int64_t c = first + 1; c < rank_; ++c)
+      if (v_.group[factored_[c]] == g)
+        for (std::int64_t r = 0; r <= first; ++r) factor_[r * n_ + c] -= factor_[r * n_ + first];
+    delete_column(first);
+  }
+
+  // Delete a column of the factor, and restore the triangle with Givens rotations.
+  void delete_column(std::int64_t position) {
+    for (std::int64_t r = 0; r < rank_; ++r) {
+      double* row = factor_ + r * n_;
+      for (std::int64_t c = r > position ? r : position + 1; c < rank_; ++c) row[c - 1] = row[c];
+    }
+    --rank_;
+    for (std::int64_t r = position; r < rank_; ++r) factored_[r] = factored_[r + 1];
+    for (std::int64_t r = position; r < rank_; ++r) {
+      double* upper = factor_ + r * n_;
+      double* lower = upper + n_;
+      const double length = std::sqrt(upper[r] * upper[r] + lower[r] * lower[r]);
+      const double c = upper[r] / length, s = lower[r] / length;
+      for (std::int64_t k = r; k < rank_; ++k) {
+        const double a = upper[k], b = lower[k];
+        upper[k] = c * a + s * b;
+        lower[k] = c * b - s * a;
+      }
+    }
+  }
+
+  // In eight partial sums on every instruction set, so that all compute the same value.
+  static double dot(const double* a, const double* b, std::int64_t count) {
+    double parts[8] = {}, sum = 0.0;
+    std::int64_t k = 0;
+    for (; k + 8 <= count; k += 8)
+      for (int l = 0; l < 8; ++l) parts[l] += a[k + l] * b[k + l];
+    for (; k < count; ++k) sum += a[k] * b[k];
+    for (int l = 0; l < 8; ++l) sum += parts[l];
+    return sum;
+  }
+
+  const FreeVariables& v_;
+  const std::int64_t n_;
+  double *factor_, *direction_, *product_, *vector_;
+  std::int64_t *factored_, *dependent_, *reference_;
+  std::int64_t rank_ = 0, dependents_ = 0;  // the number of factored and of dependent variables
+  std::int64_t deferred_ = 0;               // dependent variables that were set aside, at the end of their list
+  double min_pivot_ = 0.0, work_ = 0.0;
+  bool blocked_ = false;     // whether a variable blocked the last step
+  bool reconsider_ = false;  // whether a variable was dropped since one was deferred
+};
+
+}  // namespace maxmargin::MAXMARGIN_LEVEL

@@ -1,0 +1,80 @@
+// The active-set finish of pair steps: the free variables of a dual state are moved to the solution of their KKT
+// system.
+//
+// The native counterpart of solvers/smo/exact_finish.py for problems of one group or none whose rows are cached.
+#pragma once
+
+#include <cstdint>
+
+#include "active_set.hpp"
+#include "pairwise.hpp"
+#include "solver_loops.hpp"
+
+namespace maxmargin::MAXMARGIN_LEVEL {
+
+constexpr double kMatrixAccuracy = 1e-11;  // relative; equal samples make the matrix singular
+constexpr double kMaxWork = 1e8;           // multiplications of all solutions together
+
+// The workspace for up to `limit` free variables, in 2 limit² + 7 limit doubles and 3 limit + 1 indices.
+struct FreeWorkspace {
+  double *matrix, *dual, *gradient, *lower, *upper, *doubles;
+  std::int64_t *free, *indices;
+
+  FreeWorkspace(double* memory, std::int64_t* index_memory, std::int64_t limit)
+      : matrix(memory),
+        dual(matrix + limit * limit),
+        gradient(dual + limit),
+        lower(gradient + limit),
+        upper(lower + limit),
+        doubles(upper + limit),
+        free(index_memory),
+        indices(free + limit) {}
+};
+
+// List the variables strictly between their bounds; returns their number, or limit + 1 if there are more than `limit`.
+inline std::int64_t find_free(const DualState& s, std::int64_t limit, std::int64_t* free) {
+  std::int64_t count = 0;
+  for (std::int64_t k = 0; k < s.size; ++k)
+    if (can_increase(s, k) && can_decrease(s, k)) {
+      if (count == limit) return limit + 1;
+      free[count++] = k;
+    }
+  return count;
+}
+
+// Solve the KKT system of the listed free variables within their bounds, and add the multiplications to `work`.
+inline void solve_free(DualState& s, const RowCache<double>& rows, const FreeWorkspace& w, std::int64_t count,
+                       double& work) {
+  for (std::int64_t a = 0; a < count; ++a) {
+    const std::int64_t i = w.free[a];
+    const double* row = find(rows, i, s.size);
+    if (!row) return;  // a variable of the start that no step has moved
+    for (std::int64_t b = 0; b < count; ++b) w.matrix[a * count + b] = row[w.free[b]];
+    w.matrix[a * count + a] += s.ridge[i];
+    w.dual[a] = s.dual[i];
+    w.gradient[a] = s.gradient[i];
+    w.lower[a] = s.lower[i];
+    w.upper[a] = s.upper[i];
+  }
+  const FreeVariables variables{
+      w.matrix,        count,          s.group /* the same for all */, s.groups, w.lower, w.upper, w.dual, w.gradient,
+      kMatrixAccuracy, kMaxWork - work};
+  work += ActiveSetMethod(variables, w.doubles, w.indices).solve();
+  double twice_gain = 0.0;
+  for (std::int64_t a = 0; a < count; ++a) {
+    const std::int64_t i = w.free[a];
+    w.dual[a] = snapped_to_bound(s, i, w.dual[a]);
+    twice_gain += (w.dual[a] - s.dual[i]) * (s.gradient[i] + w.gradient[a]);
+  }
+  if (!(twice_gain > 0.0)) return;  // rounding errors can make it negative
+  for (std::int64_t a = 0; a < count; ++a) {
+    const std::int64_t i = w.free[a];
+    const double change = w.dual[a] - s.dual[i];
+    if (change == 0.0) continue;
+    add_row(s.gradient, find(rows, i, s.size), -change, s.size);
+    s.gradient[i] -= s.ridge[i] * change;
+    s.dual[i] = w.dual[a];
+  }
+}
+
+}  // namespace maxmargin::MAXMARGIN_LEVEL

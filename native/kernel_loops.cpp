@@ -1,0 +1,32 @@
+// The kernel loops for the instruction set MAXMARGIN_LEVEL, with fused multiply-add where it exists.
+#include "kernel_loops.hpp"
+
+#include "dense_blocks.hpp"
+#include "sparse_blocks.hpp"
+
+namespace maxmargin::MAXMARGIN_LEVEL {
+
+// One loop for each Term, in its order.
+#define MAXMARGIN_TERMS(loop) \
+  {loop<T, Product>, loop<T, SquaredDifference>, loop<T, AbsoluteDifference>, loop<T, ChiSquaredDifference>}
+
+template <class T> constexpr BlockLoops<T> block_loops() {
+  return {kPanel<T>,
+          kStrip,
+          kSparsePanel<T>,
+          pack<T>,
+          MAXMARGIN_TERMS(dense_block),
+          MAXMARGIN_TERMS(dense_square),
+          MAXMARGIN_TERMS(dense_combination),
+          MAXMARGIN_TERMS(separate_sums),
+          MAXMARGIN_TERMS(sparse_block),
+          MAXMARGIN_TERMS(sparse_transposed),
+          MAXMARGIN_TERMS(sparse_square),
+          MAXMARGIN_TERMS(sparse_combination),
+          mirror<T>};
+}
+
+extern const KernelLoops kernels;
+const KernelLoops kernels = {block_loops<float>(), block_loops<double>(), subtract_rows};
+
+}  // namespace maxmargin::MAXMARGIN_LEVEL

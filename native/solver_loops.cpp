@@ -1,0 +1,31 @@
+// The dual solvers for the instruction set MAXMARGIN_LEVEL, without fused multiply-add.
+#include "solver_loops.hpp"
+
+#include "active_set.hpp"
+#include "fused_pairwise.hpp"
+#include "online_steps.hpp"
+#include "pairwise.hpp"
+#include "small_problem.hpp"
+
+namespace maxmargin::MAXMARGIN_LEVEL {
+
+static Outcome fused_pairwise(DualState& s, RowCache<float>& rows, double* masks, float* diagonal, double tolerance,
+                              std::int64_t max_steps, double max_seconds) {
+  return run_fused_pairwise(s, rows, {masks, masks + s.active, diagonal}, tolerance, max_steps, max_seconds);
+}
+
+static Outcome small_problem(DualState& s, const SmallProblem& problem, const SmallWorkspace& workspace,
+                             double tolerance, std::int64_t max_steps) {
+  return SmallProblemSolver(problem, workspace, s).solve(tolerance, max_steps);
+}
+
+static double solve_free(const FreeVariables& variables, double* doubles, std::int64_t* indices) {
+  return ActiveSetMethod(variables, doubles, indices).solve();
+}
+
+extern const SolverLoops solvers;
+const SolverLoops solvers = {run_pairwise<double>, run_pairwise<float>, fused_pairwise,
+                             small_problem,        find_violations,     find_selectable,
+                             solve_free,           run_online<double>,  run_online<float>};
+
+}  // namespace maxmargin::MAXMARGIN_LEVEL

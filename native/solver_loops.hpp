@@ -1,0 +1,152 @@
+// The loops of dual solvers with a matrix: their arguments and results, and the table of them for one instruction set.
+//
+// The sources of the loops are compiled once per instruction set inside a namespace of its own (instruction_sets.hpp).
+// They use no containers of the standard library, whose functions the linker could take from another instruction set;
+// buffers are passed in. solver_loops.cpp must not fuse multiplication and addition (-ffp-contract=off): for the same
+// matrix, every instruction set takes the same steps to the last bit.
+#pragma once
+
+#include <cstdint>
+
+namespace maxmargin {
+
+// ---- pair steps -------------------------------------------------------------------------------------------------
+
+// The state of a pairwise solver: arrays in working order. The problem is
+//   max linear·b − ½ bᵀMb − ½ Σ ridge_i b_i²,  lower ≤ b ≤ upper,  Σ_{group g} b = total_g.
+// The first `active` positions are the active variables; the others are shrunk.
+struct DualState {
+  double* dual;      // b
+  double* gradient;  // linear − M b − ridge∘b, up to date for active positions
+  const double* lower;
+  const double* upper;
+  const double* diagonal;  // M_ii + ridge_i
+  const double* ridge;
+  const std::int32_t* group;  // 0 … groups−1, or −1 for a variable in no group
+  double* bounded_product;    // M b of the variables at a bound other than 0, or null without shrinking
+  std::int64_t size;
+  std::int64_t active;
+  std::int32_t groups;
+  std::int64_t singles;  // the number of variables in no group
+};
+
+// A least-recently-used cache of matrix rows. The caller fills it; loops read rows and update `last_use`.
+template <class Value> struct RowCache {
+  const Value* storage;  // one row of `stride` values per slot
+  std::int64_t stride;
+  const std::int64_t* slot;   // of the row of each position, or −1
+  const std::int64_t* valid;  // the number of leading values of each slot that are valid
+  std::int64_t* last_use;     // of each slot
+  std::int64_t clock;
+  std::int64_t requests;
+};
+
+enum class Rule : int { most_violating_pair = 0, second_order = 1, maximum_gain = 2 };
+
+// The largest gradient of the variables of a group that can increase, the smallest of those that can decrease, and
+// their positions, −1 for none.
+struct GradientExtremes {
+  double highest, lowest;
+  std::int64_t highest_at, lowest_at;
+};
+
+// What a selection rule keeps between two calls.
+struct SelectionMemory {
+  Rule rule;
+  std::int64_t previous_up, previous_down;  // the last pair that moved
+  std::int64_t pending_up, pending_down;    // the pair that was selected but lacked a row
+  double pending_violation;
+  GradientExtremes* extremes;  // groups + 1
+};
+
+enum class StopReason : int { optimal = 0, needs_row = 1, paused = 2, unbounded = 3, precision = 4 };
+
+struct Outcome {
+  StopReason reason = StopReason::paused;
+  std::int64_t steps = 0;
+  std::int64_t row = -1;  // with needs_row: its position, and how many of its leading values are needed
+  std::int64_t row_length = 0;
+  double violation = 0.0;
+  double gain = 0.0;  // the increase of the dual objective
+};
+
+// ---- free variables and small problems --------------------------------------------------------------------------
+
+struct FreeVariables {
+  const double* matrix;  // count × count, with the ridge
+  std::int64_t count;
+  const std::int32_t* group;  // 0 … groups−1, or −1 for a variable in no group
+  std::int32_t groups;
+  const double *lower, *upper;
+  double *dual, *gradient;  // are updated
+  double accuracy;          // of the matrix: directions of less curvature, relative to the largest, count as flat
+  double max_work;          // the limit of multiplications
+};
+
+// A problem on some rows of a square matrix in memory.
+struct SmallProblem {
+  const double* matrix;  // of `stride` columns
+  std::int64_t stride;
+  const std::int64_t* indices;  // the row of each variable; not read if there are no copies
+  const double* linear;
+  std::int64_t max_free;  // the limit of free variables whose KKT system is solved
+};
+
+struct SmallWorkspace {
+  double* copies;                         // size × size values of the indexed rows, or null for all rows in order
+  std::int64_t *slot, *valid, *last_use;  // size
+  double* dual_before;                    // size
+  double* free_doubles;                   // 2 max_free² + 7 max_free
+  std::int64_t* free_indices;             // 3 max_free + 1
+};
+
+// ---- online learning --------------------------------------------------------------------------------------------
+
+// A model that learns from a stream: arrays over slots, each of which holds a sample.
+struct OnlineArrays {
+  double *dual, *gradient, *lower, *upper;
+  const double *diagonal, *ridge;  // the latter all zeros
+  const std::int32_t* group;       // all 0, or all −1 without a group
+  bool grouped;
+  bool selective;  // whether samples that cannot be part of a violating pair are removed
+};
+
+// The samples to process: their slots, −1 for a REPROCESS step only, and what they add to the problem.
+struct Arrivals {
+  const std::int64_t* slot;
+  const double *linear, *lower, *upper;
+  const double* start;  // the initial value of the dual variable
+  std::int64_t count;
+};
+
+struct OnlineProgress {
+  std::int64_t next;    // the first arrival that is not finished
+  std::int64_t phase;   // of that arrival: 0 insert, 1 PROCESS, 2 REPROCESS
+  std::int64_t length;  // the number of slots with gradients
+};
+
+// ---- the table --------------------------------------------------------------------------------------------------
+
+struct SolverLoops {
+  Outcome (*pairwise)(DualState&, RowCache<double>&, SelectionMemory&, double tolerance, std::int64_t max_steps,
+                      double max_seconds);
+  Outcome (*pairwise_single)(DualState&, RowCache<float>&, SelectionMemory&, double tolerance, std::int64_t max_steps,
+                             double max_seconds);
+  // Second order, one group, nothing shrunk; `masks` has two values per variable, `diagonal` one.
+  Outcome (*fused_pairwise)(DualState&, RowCache<float>&, double* masks, float* diagonal, double tolerance,
+                            std::int64_t max_steps, double max_seconds);
+  // Second order, one group or none; `row` of the outcome is the number of requests for rows.
+  Outcome (*small_problem)(DualState&, const SmallProblem&, const SmallWorkspace&, double tolerance,
+                           std::int64_t max_steps);
+  // Of the active variables; `extremes` has groups + 1 entries.
+  void (*violations)(const DualState&, GradientExtremes* extremes, double* increasing, double* decreasing);
+  void (*selectable)(const DualState&, GradientExtremes* extremes, bool* keep);
+  // Returns the number of multiplications; the workspace has count² + 3 count doubles and 2 count + groups indices.
+  double (*solve_free)(const FreeVariables&, double* doubles, std::int64_t* indices);
+  Outcome (*online)(const OnlineArrays&, RowCache<double>&, const Arrivals&, Rule, OnlineProgress&, double tolerance,
+                    double max_seconds);
+  Outcome (*online_single)(const OnlineArrays&, RowCache<float>&, const Arrivals&, Rule, OnlineProgress&,
+                           double tolerance, double max_seconds);
+};
+
+}  // namespace maxmargin

@@ -1,0 +1,132 @@
+// Tests of the active-set method, and of the small problems that end with it.
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "check.hpp"
+#include "instruction_sets.hpp"
+
+using namespace maxmargin;
+
+namespace {
+
+// Free variables of points on a line, whose matrix is singular up to rounding: all levels end at the same point, to the
+// last bit; the objective has increased, sums are kept, and variables that are still free have the gradient of their
+// group.
+void test_active_set() {
+  for (std::int64_t n : {1, 2, 3, 8, 17, 64, 129})
+    for (int groups : {0, 1, 3})
+      for (double size : {0.1, 10.0, 1e4}) {
+        std::vector<double> first;
+        for (const Level& level : usable_levels()) {
+          std::mt19937 random(7);
+          std::normal_distribution<double> normal;
+          std::vector<double> x(n), block(n * n), lower(n, -size), upper(n, size), dual(n, 0.0), gradient(n), before(n),
+              doubles(n * n + 3 * n);
+          std::vector<std::int32_t> group(n);
+          std::vector<std::int64_t> indices(2 * n + groups);
+          for (std::int64_t i = 0; i < n; ++i) {
+            x[i] = normal(random);
+            gradient[i] = before[i] = i % 2 ? 1.0 : -1.0;
+            group[i] = static_cast<std::int32_t>(i % (groups + 1)) - (groups == 1 ? i % 2 : 1);
+          }
+          for (std::int64_t i = 0; i < n; ++i)
+            for (std::int64_t j = 0; j < n; ++j) block[i * n + j] = std::exp(-0.5 * (x[i] - x[j]) * (x[i] - x[j]));
+          const FreeVariables variables{block.data(), n,           group.data(),    groups, lower.data(),
+                                        upper.data(), dual.data(), gradient.data(), 1e-11,  1e9};
+          level.solvers->solve_free(variables, doubles.data(), indices.data());
+          std::vector<double> sums(groups, 0.0), mean(groups, 0.0), counts(groups, 0.0);
+          double gain = 0.0;
+          for (std::int64_t i = 0; i < n; ++i) {
+            gain += dual[i] * (before[i] + gradient[i]);
+            check(std::fabs(dual[i]) <= size, "free variables stay in the box");
+            if (group[i] < 0) {
+              check(std::fabs(dual[i]) == size || std::fabs(gradient[i]) < 1e-6,
+                    "the KKT system of variables in no group is solved");
+              continue;
+            }
+            sums[group[i]] += dual[i];
+            if (std::fabs(dual[i]) == size) continue;
+            mean[group[i]] += gradient[i];
+            counts[group[i]] += 1.0;
+          }
+          check(n == 1 || gain > 0.0 || (groups && n <= groups + 1), "the objective increases");
+          for (int g = 0; g < groups; ++g) check(std::fabs(sums[g]) < 1e-11 * (1.0 + size), "a group keeps its sum");
+          for (std::int64_t i = 0; i < n; ++i)
+            if (group[i] >= 0 && std::fabs(dual[i]) < size)
+              check(std::fabs(gradient[i] - mean[group[i]] / counts[group[i]]) < 1e-6,
+                    "the KKT system of a group is solved");
+          if (first.empty()) first = dual;
+          check(std::memcmp(first.data(), dual.data(), n * sizeof(double)) == 0, "levels agree on free variables");
+        }
+      }
+}
+
+// Small problems on every third row of a larger matrix or on all rows: all levels end at the same point, to the last
+// bit, and the gradient is that of a direct sum.
+void test_small_problems() {
+  for (std::int64_t n : {2, 3, 8, 17, 64, 129})
+    for (bool indexed : {false, true})
+      for (int groups : {0, 1})
+        for (std::int64_t max_free : {std::int64_t{0}, std::int64_t{5}, n}) {
+          std::vector<double> first;
+          for (const Level& level : usable_levels()) {
+            std::mt19937 random(7);
+            std::normal_distribution<double> normal;
+            const std::int64_t stride = indexed ? 3 * n : n, m = max_free;
+            std::vector<double> x(stride), matrix(stride * stride), linear(n), dual(n, 0.0), gradient(n), lower(n),
+                upper(n);
+            std::vector<double> diagonal(n, 1.0), ridge(n, 0.0), copies(n * n), before(n), doubles(2 * m * m + 7 * m);
+            std::vector<std::int32_t> group(n, groups - 1);
+            std::vector<std::int64_t> indices(n), slot(n), valid(n), last_use(n), free_indices(3 * m + 1);
+            for (std::int64_t i = 0; i < stride; ++i) x[i] = normal(random) + (i % 2 ? 0.5 : -0.5);
+            for (std::int64_t i = 0; i < stride; ++i)
+              for (std::int64_t j = 0; j < stride; ++j)
+                matrix[i * stride + j] = std::exp(-0.5 * (x[i] - x[j]) * (x[i] - x[j]));
+            for (std::int64_t i = 0; i < n; ++i) {
+              indices[i] = indexed ? 3 * i : i;
+              linear[i] = i % 2 ? 1.0 : -1.0;
+              lower[i] = i % 2 ? 0.0 : -10.0;
+              upper[i] = i % 2 ? 10.0 : 0.0;
+            }
+            DualState state{dual.data(),
+                            gradient.data(),
+                            lower.data(),
+                            upper.data(),
+                            diagonal.data(),
+                            ridge.data(),
+                            group.data(),
+                            nullptr,
+                            n,
+                            n,
+                            groups,
+                            groups ? 0 : n};
+            const SmallProblem problem{matrix.data(), stride, indices.data(), linear.data(), m};
+            const SmallWorkspace workspace{indexed ? copies.data() : nullptr,
+                                           slot.data(),
+                                           valid.data(),
+                                           last_use.data(),
+                                           before.data(),
+                                           doubles.data(),
+                                           free_indices.data()};
+            const Outcome out = level.solvers->small_problem(state, problem, workspace, 1e-3, 100000);
+            check(out.reason == StopReason::optimal && out.violation <= 1e-3, "a small problem is solved");
+            for (std::int64_t i = 0; i < n; ++i) {
+              double direct = linear[i];
+              for (std::int64_t j = 0; j < n; ++j) direct -= matrix[indices[i] * stride + indices[j]] * dual[j];
+              check(std::fabs(direct - gradient[i]) < 1e-10, "the gradient of a small problem");
+            }
+            if (first.empty()) first = dual;
+            check(std::memcmp(first.data(), dual.data(), n * sizeof(double)) == 0, "levels agree on a small problem");
+          }
+        }
+}
+
+}  // namespace
+
+void test_free_variables() {
+  test_active_set();
+  test_small_problems();
+}
