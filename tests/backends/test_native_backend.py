@@ -9,7 +9,7 @@ from maxmargin.formulations import c_classification
 from maxmargin.kernels import Gaussian, Points
 from maxmargin.matrices import KernelMatrix
 from maxmargin.problems import certify
-from reference import one_group as reference
+from reference import fused_pairwise as reference
 
 
 def posed(n, cost=1.0, fit_intercept=True):

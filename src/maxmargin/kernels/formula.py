@@ -1,7 +1,7 @@
 """Descriptions of kernels that the native loops evaluate: k(x, z) = function(Σ_k term(x_k, z_k)).
 
 The loops keep the sum in registers until the function has been applied; only the kernel value is written to memory.
-The enumeration values are those of `native/loops.hpp`.
+The enumeration values are those of `native/kernel_loops.hpp`.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from maxmargin.online.memory import OnlineMemory
 from maxmargin.online.sample_constraints import SampleConstraints
 from maxmargin.online.sample_store import SlotData
 
-#: Selection rules of a pair by name; the numbers are those of `native/loops.hpp`.
+#: Selection rules of a pair by name; the numbers are those of `native/solver_loops.hpp`.
 SELECTIONS = {"most_violating_pair": 0, "second_order": 1}
 
 #: Samples whose kernel rows are computed together.

@@ -21,7 +21,7 @@ from maxmargin.problems import Status, certify_sparse
 from maxmargin.solvers import CoordinateDescentSolver, StoppingRule
 from maxmargin.solvers.linear import coordinate_descent
 from maxmargin.solvers.linear.l1_model import minimise_model
-from reference import sparse_weights
+from reference import l1_coordinate_descent
 from reference.sparse_program import solve_sparse_program
 
 
@@ -168,7 +168,7 @@ def test_steps_equal_the_reference():
         for _ in range(5):
             order = random.permutation(10)
             met = _native.coordinate_descent(columns.native, _native.ColumnState(**state), order)
-            assert met == pytest.approx(sparse_weights.take_pass(table, twin, order), rel=1e-9, abs=1e-12)
+            assert met == pytest.approx(l1_coordinate_descent.take_pass(table, twin, order), rel=1e-9, abs=1e-12)
             np.testing.assert_allclose(state["weights"], twin["weights"], rtol=1e-9, atol=1e-12)
             np.testing.assert_allclose(state["slack"], twin["slack"], rtol=1e-9, atol=1e-12)
 
@@ -203,11 +203,11 @@ def test_quadratic_model():
     weights, twin = start.copy(), start.copy()
     kept, twins = slope.copy(), slope.copy()
     met = _native.descend_quadratic_model(square, weights, kept, 1e-3, 7)
-    assert met == pytest.approx(sparse_weights.take_model_passes(square, twin, twins, 1e-3, 7))
+    assert met == pytest.approx(l1_coordinate_descent.take_model_passes(square, twin, twins, 1e-3, 7))
     np.testing.assert_allclose(weights, twin, rtol=1e-9, atol=1e-12)
     best = minimise_model(square, start, slope, 1e-10)
     gradient = slope + square @ (best - start)
-    assert max(map(sparse_weights.violation_at, best, gradient)) <= 1e-9
+    assert max(map(l1_coordinate_descent.violation_at, best, gradient)) <= 1e-9
     assert best[4] == 0
 
 

@@ -14,7 +14,7 @@ from maxmargin.problems import Status, certify
 from maxmargin.solvers import PairwiseSolver, StepSize, StochasticSubgradientSolver, StoppingRule
 from maxmargin.solvers.subgradient.primal_bounds import PrimalBounds
 from maxmargin.solvers.subgradient.stochastic_state import StochasticState
-from reference.stochastic import descend
+from reference.subgradient_steps import descend
 
 
 def dense_rows(problem):

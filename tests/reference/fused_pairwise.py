@@ -1,25 +1,25 @@
-"""Second-order pair steps on single-precision rows, like the pseudo-code: the twin of `native/one_group.hpp`."""
+"""Second-order pair steps on float32 rows as in the pseudo-code: the reference of `native/fused_pairwise.hpp`."""
 
 from __future__ import annotations
 
 import numpy as np
 
-TINY = np.float32(1e-12)
+MIN_CURVATURE = np.float32(1e-12)
 
 
 def steps(matrix, linear, lower, upper, ridge, tolerance, limit):
     """Return the pairs that move, and the dual; `matrix` is float32, all variables are in one group of total 0."""
     dual, gradient, path = np.zeros(len(linear)), linear.copy(), []
-    bend = (matrix.diagonal().astype(np.float64) + ridge).astype(np.float32)
+    diagonal = (matrix.diagonal().astype(np.float64) + ridge).astype(np.float32)
     while len(path) < limit:
-        may_grow, may_fall = dual < upper, dual > lower
-        up = int(np.argmax(np.where(may_grow, gradient, -np.inf)))
-        if gradient[up] - np.where(may_fall, gradient, np.inf).min() <= tolerance:
+        can_increase, can_decrease = dual < upper, dual > lower
+        up = int(np.argmax(np.where(can_increase, gradient, -np.inf)))
+        if gradient[up] - np.where(can_decrease, gradient, np.inf).min() <= tolerance:
             break
-        slope = np.where(may_fall, gradient[up] - gradient, 0.0).astype(np.float32)
+        slope = np.where(can_decrease, gradient[up] - gradient, 0.0).astype(np.float32)
         slope = np.maximum(slope, np.float32(0))
-        total = np.maximum((bend[up] + bend) - np.float32(2) * matrix[up], TINY)
-        down = int(np.argmax(slope * slope / total))
+        curvatures = np.maximum((diagonal[up] + diagonal) - np.float32(2) * matrix[up], MIN_CURVATURE)
+        down = int(np.argmax(slope * slope / curvatures))
         curvature = matrix[up, up] + ridge[up] + matrix[down, down] + ridge[down] - 2.0 * float(matrix[up, down])
         step = min(
             (gradient[up] - gradient[down]) / curvature if curvature > 0 else np.inf,
