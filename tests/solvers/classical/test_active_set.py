@@ -10,8 +10,8 @@ from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.matrices.lazy_row_cache import LazyRowCache
 from maxmargin.problems import DualProblem, Status, certify
 from maxmargin.solvers import ActiveSetSolver, PairwiseSolver, StoppingRule, Trace
-from maxmargin.solvers.classical.active_set import _Run
-from maxmargin.solvers.classical.free_factor import FreeFactor
+from maxmargin.solvers.classical.active_set import _ActiveSetRun
+from maxmargin.solvers.classical.reduced_cholesky import ReducedCholesky
 
 
 class TestActiveSet(SolverContract):
@@ -47,11 +47,11 @@ def factor_of(size, groups, seed):
         group=random.integers(-1, groups, size).astype(np.int32),
         total=np.zeros(groups),
     )
-    return problem, FreeFactor(problem, LazyRowCache(problem.matrix, 10**8))
+    return problem, ReducedCholesky(problem, LazyRowCache(problem.matrix, 10**8))
 
 
 def check_factor(problem, factor):
-    Z = np.array([factor.expand(row) for row in np.eye(len(factor.movers))]).reshape(-1, problem.size).T
+    Z = np.array([factor.expand(row) for row in np.eye(len(factor.independent))]).reshape(-1, problem.size).T
     assert np.abs(problem.group_sums(Z.sum(axis=1))).max(initial=0.0) < 1e-12
     H = problem.matrix.values + np.diag(problem.ridge)
     system = Z.T @ H @ Z
@@ -67,10 +67,10 @@ def test_updates_equal_a_factorisation(seed, groups, calls):
     problem, factor = factor_of(12, groups, seed)
     for variable in calls:
         group = problem.group[variable]
-        if variable in factor.members:
+        if variable in factor.free:
             factor.remove(variable)
-        elif group >= 0 and factor.anchor[group] < 0:
-            factor.anchor[group] = variable
+        elif group >= 0 and factor.eliminated[group] < 0:
+            factor.eliminated[group] = variable
         else:
             assert factor.append(variable) is None
         check_factor(problem, factor)
@@ -78,12 +78,12 @@ def test_updates_equal_a_factorisation(seed, groups, calls):
 
 def test_a_factor_from_scratch_leaves_dependent_variables_out():
     problem = classification(np.repeat(two_clouds(10, 2, 1.0)[0], 3, axis=0), np.tile([1, -1], 15), Gaussian(0.5))
-    factor = FreeFactor(problem, LazyRowCache(problem.matrix, 10**8))
+    factor = ReducedCholesky(problem, LazyRowCache(problem.matrix, 10**8))
     factor.build(np.arange(30))
-    assert len(factor.members) == 10
-    flat = factor.append(int(np.setdiff1d(np.arange(30), factor.members)[0]))
+    assert len(factor.free) == 10
+    flat = factor.append(int(np.setdiff1d(np.arange(30), factor.free)[0]))
     assert flat is not None
-    direction = factor.expand(flat, last=int(np.setdiff1d(np.arange(30), factor.members)[0]))
+    direction = factor.expand(flat, last=int(np.setdiff1d(np.arange(30), factor.free)[0]))
     assert abs(direction.sum()) < 1e-12
     np.testing.assert_allclose(problem.matrix.matvec(direction), 0.0, atol=1e-10)
 
@@ -130,7 +130,8 @@ def test_agrees_with_pair_steps():
 
 def test_a_pair_step_helps_out_where_an_entering_variable_does_not_move(monkeypatch):
     problem = overlapping()
-    monkeypatch.setattr(_Run, "_entering", lambda self: np.zeros(self.problem.size))  # as if rounding had spoilt it
+    # As if rounding had spoilt the direction.
+    monkeypatch.setattr(_ActiveSetRun, "_entering_direction", lambda self: np.zeros(self.problem.size))
     solution = ActiveSetSolver().solve(problem)
     assert solution.status is Status.CONVERGED
     assert certify(problem, solution.dual).violation <= 1e-3
@@ -146,7 +147,7 @@ def test_progress_counts_the_free_variables():
 
 
 def test_ctrl_c_leaves_a_valid_point(monkeypatch):
-    plain, calls = FreeFactor.remove, []
+    plain, calls = ReducedCholesky.remove, []
 
     def interrupted(self, variable):
         calls.append(variable)
@@ -154,7 +155,7 @@ def test_ctrl_c_leaves_a_valid_point(monkeypatch):
             raise KeyboardInterrupt
         return plain(self, variable)
 
-    monkeypatch.setattr(FreeFactor, "remove", interrupted)
+    monkeypatch.setattr(ReducedCholesky, "remove", interrupted)
     problem = hard_to_finish()
     solution = ActiveSetSolver(stopping=StoppingRule(violation=1e-12)).solve(problem)
     assert solution.status is Status.INTERRUPTED

@@ -20,7 +20,7 @@ from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.matrices.lazy_row_cache import LazyRowCache
 from maxmargin.problems import Status, certify
 from maxmargin.solvers import GradientProjectionSolver, PairwiseSolver, StoppingRule, Trace
-from maxmargin.solvers.classical.gradient_projection import _Run
+from maxmargin.solvers.classical.gradient_projection import _GradientProjectionRun
 from maxmargin.solvers.monitor import Monitor
 
 
@@ -83,7 +83,9 @@ def test_hard_margin_of_inseparable_data_is_unbounded(directions):
 
 
 def run_of(problem, conjugate=True):
-    return _Run(problem, None, Monitor(StoppingRule(violation=1e-9)), LazyRowCache(problem.matrix, 10**8), conjugate)
+    return _GradientProjectionRun(
+        problem, None, Monitor(StoppingRule(violation=1e-9)), LazyRowCache(problem.matrix, 10**8), conjugate
+    )
 
 
 def test_projection_and_eviction_as_printed():
@@ -113,7 +115,7 @@ def test_directions_are_conjugate_while_the_working_set_stays():
         return plain(ascent, direction)
 
     run._step = watched
-    assert run.climb() is Status.CONVERGED
+    assert run.iterate() is Status.CONVERGED
     assert len(directions) > 20
     for before, after in pairwise(directions):
         assert abs(before @ H @ after) < 1e-6 * np.sqrt((before @ H @ before) * (after @ H @ after))

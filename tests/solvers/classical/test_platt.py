@@ -20,7 +20,7 @@ from maxmargin.kernels import Gaussian, Linear
 from maxmargin.matrices import CachedMatrix
 from maxmargin.problems import Status, certify
 from maxmargin.solvers import PairwiseSolver, PlattSolver, StoppingRule, Trace
-from maxmargin.solvers.classical.platt import Variable, _Run, clipped_pair, clipped_step
+from maxmargin.solvers.classical.platt import Variable, _PlattRun, clipped_pair, clipped_step
 from maxmargin.solvers.monitor import Monitor
 
 
@@ -131,7 +131,7 @@ def test_without_an_end_a_step_has_no_end():
 
 def run_of(problem, seed=0):
     rows = CachedMatrix(problem.matrix, 10**8)
-    return _Run(problem, None, Monitor(StoppingRule(violation=1e-6)), rows, np.random.default_rng(seed))
+    return _PlattRun(problem, None, Monitor(StoppingRule(violation=1e-6)), rows, np.random.default_rng(seed))
 
 
 def test_the_hierarchy_of_partners():
@@ -152,19 +152,19 @@ def test_the_hierarchy_of_partners():
 
 def test_loops_over_all_and_over_those_between_alternate(monkeypatch):
     loops = []
-    plain = _Run._examine_in_turn
+    plain = _PlattRun._examine_samples
 
-    def watched(self, all_of_them):
-        changed = plain(self, all_of_them)
-        loops.append((all_of_them, changed))
+    def watched(self, examine_all):
+        changed = plain(self, examine_all)
+        loops.append((examine_all, changed))
         return changed
 
-    monkeypatch.setattr(_Run, "_examine_in_turn", watched)
+    monkeypatch.setattr(_PlattRun, "_examine_samples", watched)
     assert PlattSolver(stopping=StoppingRule(violation=1e-6)).solve(overlapping()).status.converged
     assert loops[0][0]
-    assert sum(all_of_them for all_of_them, _ in loops) < len(loops) / 2
-    for (all_of_them, changed), (next_one, _) in pairwise(loops):
-        assert next_one == (not changed and not all_of_them)
+    assert sum(examine_all for examine_all, _ in loops) < len(loops) / 2
+    for (examine_all, changed), (next_one, _) in pairwise(loops):
+        assert next_one == (not changed and not examine_all)
 
 
 def test_the_seed_decides_the_steps():

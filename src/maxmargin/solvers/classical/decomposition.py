@@ -1,12 +1,10 @@
 """Decomposition with working sets of any size and any solver inside (Bottou & Lin 1.6.1, Algorithm 1.2).
 
-Each round solves the problem of a working set by Joachims' rule with all other variables fixed, and brings the gradient
-up to date with the rows of those that have changed: `subproblems` has the loop, `violating_pairs` the
-rule, `restriction` the subproblem.
-
-The Royal Holloway package was made to compare solvers of the subproblem (Saunders et al. 1998), and so is this: pair
-steps, gradient projection or a generic solver of quadratic programs. With two variables it is sequential minimal
-optimisation: the steps are those of `PairwiseSolver("most_violating_pair")` to the last bit.
+Each round solves the subproblem of the most violating variables with all others fixed; `decomposition_run` has the
+loop, the selection and the subproblem. The Royal Holloway package was made to compare solvers of the subproblem
+(Saunders et al. 1998), and so is this: pair steps, gradient projection or a generic solver of quadratic programs. With
+two variables it is sequential minimal optimisation: the steps are those of `PairwiseSolver("most_violating_pair")` to
+the last bit.
 """
 
 from __future__ import annotations
@@ -20,15 +18,19 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.matrices.numerics import check_finite
 from maxmargin.problems import Counters, DualProblem, Solution, feasible_start
-from maxmargin.solvers.classical.restriction import restrict
-from maxmargin.solvers.classical.subproblems import SubproblemRun, SubproblemSolver, check_subproblem_solver
-from maxmargin.solvers.classical.violating_pairs import violating_variables
+from maxmargin.solvers.classical.decomposition_run import (
+    DecompositionRun,
+    SubproblemSolver,
+    check_subproblem_solver,
+    restrict,
+    select_violating,
+)
 from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.smo.pairwise import PairwiseSolver
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
-#: A subproblem is solved until its violation is this part of the violation among all variables.
-INNER = 0.1
+#: A subproblem is solved until its violation is this fraction of the violation among all variables.
+INNER_TOLERANCE = 0.1
 
 
 @dataclass(frozen=True)
@@ -40,13 +42,13 @@ class DecompositionSolver:
     working_set_size : int
         q, the most variables that move in a round. Small ones were found to be the fastest (1.6.2).
     subproblem : solver object
-        Solves the problems of working sets. Its options are kept but for the stopping rule, which is set anew in each
-        round: a tenth of the violation.
+        Solves the subproblems. Its options are kept except for the stopping rule, which is replaced in each round: a
+        tenth of the violation.
     cache_bytes : int
         Memory for rows of the matrix.
     stopping : StoppingRule
-        When to stop; iterations are those of the subproblem solver, and ``counters.rounds`` says how many working sets
-        there were.
+        When to stop; iterations are those of the subproblem solver, and ``counters.rounds`` is the number of working
+        sets.
     """
 
     working_set_size: int = 10
@@ -62,10 +64,11 @@ class DecompositionSolver:
 
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of the problem, from `start` (made feasible) or from the simplest feasible point."""
-        return _Run(problem, feasible_start(problem, start), self, Monitor(self.stopping, callback)).solution()
+        dual = feasible_start(problem, start)
+        return _FixedSizeRun(problem, dual, self, Monitor(self.stopping, callback)).solve()
 
 
-class _Run(SubproblemRun):
+class _FixedSizeRun(DecompositionRun):
     """One run of the solver."""
 
     def __init__(self, problem: DualProblem, dual: Floats, solver: DecompositionSolver, monitor: Monitor) -> None:
@@ -73,17 +76,17 @@ class _Run(SubproblemRun):
         self._size = solver.working_set_size
         self._diagonal = problem.matrix.diagonal()
 
-    def choose(self) -> Indices:
-        return violating_variables(self.problem, self.dual, self.point.gradient, self._size)
+    def select(self) -> Indices:
+        return select_violating(self.problem, self.point.dual, self.point.gradient, self._size)
 
-    def target(self) -> float:
-        return max(0.5 * self.monitor.rule.violation, INNER * self.point.violation)
+    def inner_violation(self) -> float:
+        return max(0.5 * self.monitor.rule.violation, INNER_TOLERANCE * self.point.violation)
 
     def subproblem(self, variables: Indices) -> DualProblem:
         block = self.rows.rows(variables)[:, variables]
         check_finite(block)
         np.fill_diagonal(block, self._diagonal[variables])
-        return restrict(self.problem, variables, self.dual, self.point.gradient, PrecomputedMatrix(block))
+        return restrict(self.problem, variables, self.point.dual, self.point.gradient, PrecomputedMatrix(block))
 
-    def _computed(self, inside: Counters) -> int:
+    def inner_evaluations(self, counters: Counters) -> int:
         return 0  # the values were in the rows

@@ -2,12 +2,13 @@ import numpy as np
 import pytest
 
 from contracts.named_problems import BOXLESS, equations, least_squares, overlapping, two_clouds
+from contracts.solver_contract import OBSERVERS, assert_same_solution, least_gap
 from maxmargin.formulations import least_squares_regression
 from maxmargin.kernels import FunctionKernel, Gaussian, Linear, Points, Sigmoid
 from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
 from maxmargin.problems import Status, certify
-from maxmargin.solvers import BlockSolver, LinearSystemSolver, PairwiseSolver, StoppingRule
-from maxmargin.solvers.linear_system import factors, linear_system_solver
+from maxmargin.solvers import BlockSolver, LinearSystemSolver, PairwiseSolver, StoppingRule, Trace, monitor
+from maxmargin.solvers.linear_system import linear_system_solver, preconditioners
 from reference.quadratic_program import solve_quadratic_program
 
 
@@ -22,11 +23,11 @@ def exact(problem):
 
 @pytest.fixture(params=["whole", "few columns", "no memory"])
 def make(request, monkeypatch):
-    """The solver in each of its ways."""
+    """The solver with each of its preconditioners."""
     if request.param == "few columns":
-        monkeypatch.setattr(linear_system_solver, "AT_ONCE", 0)
+        monkeypatch.setattr(linear_system_solver, "MAX_DIRECT_SIZE", 0)
     if request.param == "no memory":
-        monkeypatch.setattr(linear_system_solver, "FEWEST_COLUMNS", 8)
+        monkeypatch.setattr(linear_system_solver, "MIN_COLUMNS", 8)
     budget = 0 if request.param == "no memory" else 2**30
     return lambda *rule, **limits: LinearSystemSolver(budget, StoppingRule(*rule, **limits))
 
@@ -73,7 +74,7 @@ def test_any_start_reaches_the_same_optimum(make):
 
 
 def test_limits(monkeypatch):
-    monkeypatch.setattr(linear_system_solver, "FEWEST_COLUMNS", 2)
+    monkeypatch.setattr(linear_system_solver, "MIN_COLUMNS", 2)
     problem = equations(*two_clouds(300, 4, 0.5), Gaussian(1.0), 1e4)
     for rule, status in (
         (StoppingRule(1e-9, max_iterations=5), Status.MAX_ITERATIONS),
@@ -110,6 +111,21 @@ def test_interruptions_leave_a_valid_point(make):
     assert certify(problem, solution.dual).infeasibility < 1e-12
 
 
+@pytest.mark.parametrize("observer", OBSERVERS)
+def test_observers_and_limits_that_are_not_reached_change_nothing(make, observer, monkeypatch):
+    problem = equations(*two_clouds(150, 4, 0.5), Gaussian(1.0), 1e4)
+    expected = make(1e-6).solve(problem)
+    changes, callback = OBSERVERS[observer]
+    monkeypatch.setattr(monitor, "REPORT_INTERVAL", 0.0)
+    assert_same_solution(make(1e-6, **changes).solve(problem, callback=callback()), expected)
+
+
+def test_a_gap_that_is_not_reached_changes_nothing(make):
+    problem = equations(*two_clouds(150, 4, 0.5), Gaussian(1.0), 1e4)
+    expected = make(1e-4).solve(problem, callback=Trace())
+    assert_same_solution(make(1e-4, gap=0.5 * least_gap(expected)).solve(problem), expected)
+
+
 def test_is_deterministic(make):
     problem = equations(*two_clouds(300, 4, 0.5), Gaussian(1.0), 1e3)
     first, second = (make(1e-3).solve(problem) for _ in range(2))
@@ -117,7 +133,7 @@ def test_is_deterministic(make):
     assert first.counters.iterations == second.counters.iterations
 
 
-def test_what_double_precision_cannot_tell(make):
+def test_a_tolerance_beyond_double_precision_ends_with_that_status(make):
     problem = equations(*two_clouds(200, 2, 0.5), Linear(), 1e12)
     solution = make(1e-9).solve(problem)
     assert solution.status is Status.PRECISION
@@ -125,7 +141,7 @@ def test_what_double_precision_cannot_tell(make):
 
 
 def test_panels_of_the_whole_factor(monkeypatch):
-    monkeypatch.setattr(factors, "PANEL", 7)
+    monkeypatch.setattr(preconditioners, "WHOLE_PANEL", 7)
     problem = least_squares()
     solution = LinearSystemSolver().solve(problem)
     assert solution.counters.iterations <= 2
@@ -133,7 +149,7 @@ def test_panels_of_the_whole_factor(monkeypatch):
 
 
 def test_hard_problems_get_the_whole_factor(monkeypatch):
-    monkeypatch.setattr(linear_system_solver, "AT_ONCE", 100)
+    monkeypatch.setattr(linear_system_solver, "MAX_DIRECT_SIZE", 100)
     hard = equations(*two_clouds(600, 4, 0.5), Gaussian(2.0), 1e6)
     assert LinearSystemSolver(0).solve(hard).counters.iterations > 100
     solution = LinearSystemSolver().solve(hard)
@@ -149,7 +165,7 @@ def test_columns_of_a_low_rank_matrix_are_few(monkeypatch):
     assert solution.counters.iterations <= 5  # three columns are all there are
 
 
-def test_any_matrix_serves(make):
+def test_precomputed_and_callable_kernels(make):
     X, signs = two_clouds(80, 2, 1.0)
     K = Gaussian(0.7)(X)
     expected = exact(least_squares_regression.pose(PrecomputedMatrix(K), signs, np.full(80, 2.0)))

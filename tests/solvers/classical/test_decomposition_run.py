@@ -5,8 +5,7 @@ from contracts.named_problems import CONVEX
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.problems import certify, feasible_start
 from maxmargin.solvers import PairwiseSolver, StoppingRule
-from maxmargin.solvers.classical.restriction import changed, restrict
-from maxmargin.solvers.classical.violating_pairs import violating_variables
+from maxmargin.solvers.classical.decomposition_run import changed, restrict, select_violating
 from reference.quadratic_program import solve_quadratic_program
 
 
@@ -86,11 +85,11 @@ def test_half_of_a_working_set_comes_from_each_end():
     problem = CONVEX["overlapping"]()
     dual = on_the_way(problem, 25)
     gradient = problem.gradient(dual)
-    chosen = violating_variables(problem, dual, gradient, 6)
+    chosen = select_violating(problem, dual, gradient, 6)
     up = np.flatnonzero(dual < problem.upper)
     down = np.flatnonzero(dual > problem.lower)
     ends = np.concatenate([up[np.argsort(-gradient[up])][:3], down[np.argsort(gradient[down])][:3]])
-    assert set(chosen) <= set(ends) | set(violating_variables(problem, dual, gradient, 8))
+    assert set(chosen) <= set(ends) | set(select_violating(problem, dual, gradient, 8))
     assert {up[np.argmax(gradient[up])], down[np.argmin(gradient[down])]} == set(chosen[:2])
 
 
@@ -99,7 +98,7 @@ def test_the_worst_pair_is_always_in_the_set(problem):
     gradient = problem.gradient(dual)
     violation = certify(problem, dual).violation
     for size in (2, 3, 10, 1000):
-        chosen = violating_variables(problem, dual, gradient, size)
+        chosen = select_violating(problem, dual, gradient, size)
         assert len(chosen) <= size
         assert len(np.unique(chosen)) == len(chosen)
         if violation > 1e-12:
@@ -110,4 +109,4 @@ def test_the_worst_pair_is_always_in_the_set(problem):
 def test_no_violation_no_working_set():
     problem = CONVEX["all_at_bound"]()
     dual = PairwiseSolver().solve(problem).dual
-    assert not len(violating_variables(problem, dual, problem.gradient(dual), 10))
+    assert not len(select_violating(problem, dual, problem.gradient(dual), 10))
