@@ -151,7 +151,7 @@ def test_frames_are_limited_and_include_the_last_step(fit_trace, every, max_fram
 
 def test_errors(fit_trace, tmp_path):
     wide, target = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="the labels are of 3 classes"):
+    with pytest.raises(ValueError, match="the labels have 3 classes"):
         maxmargin.trace(wide, target)
     with pytest.raises(ValueError, match=r"exactly two features, but X has shape \(100, 4\)"):
         animate(maxmargin.trace(wide[:100], target[:100]))
