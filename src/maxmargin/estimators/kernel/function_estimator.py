@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -16,7 +16,7 @@ from maxmargin.estimators.calibration.cross_validation import CrossValidation, s
 from maxmargin.estimators.kernel.kernel_estimator import KernelEstimator
 from maxmargin.estimators.validation.callbacks import reporting
 from maxmargin.estimators.validation.parameters import check_flag
-from maxmargin.estimators.validation.training_data import check_targets
+from maxmargin.estimators.validation.training_data import check_costs, check_sample_weights, check_targets
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.kernels import Kernel
 from maxmargin.kernels.points import rows_of
@@ -34,8 +34,25 @@ AfterTraining = Callable[[list[DualProblem], CrossValidation], Status]
 #: From a matrix, its training rows and the number of the output to the problem.
 PoseOutput = Callable[[SymmetricMatrix, Indices, int], DualProblem]
 
-#: From a matrix, the targets of its samples and their rows to the problem.
-PoseTargets = Callable[[SymmetricMatrix, Floats, Indices], DualProblem]
+
+class Regression(NamedTuple):
+    """A formulation of regression with its parameters fixed.
+
+    Attributes
+    ----------
+    formulation : Formulation
+    cost : float
+        Before sample weights; infinite if errors are forbidden.
+    variables : int
+        The number of dual variables per sample.
+    pose : callable
+        From a matrix, the targets and the costs of its samples to the dual problem.
+    """
+
+    formulation: Formulation
+    cost: float
+    variables: int
+    pose: Callable[[SymmetricMatrix, Floats, Floats], DualProblem]
 
 
 class FunctionEstimator(KernelEstimator):
@@ -88,8 +105,8 @@ class FunctionEstimator(KernelEstimator):
             self._set_fitted(X, kernel, models, outputs)
             if after is not None:
                 ended = after(problems, CrossValidation(solver, cache_bytes, threads, context.session))
-        self._warn_if_unconverged(solver.stopping, "outputs", stacklevel=5)
-        warn_if_unvalidated(self, ended, stacklevel=5)
+        self._warn_if_unconverged(solver.stopping, "outputs", stacklevel=4)
+        warn_if_unvalidated(self, ended, stacklevel=4)
 
     def _starts(self, rows: Indices, shape: tuple[int, ...], outputs: int | None) -> list[Floats] | None:
         """Return the previous solution of each output as a start, None if there is none that fits."""
@@ -141,6 +158,7 @@ class FunctionEstimator(KernelEstimator):
 class KernelRegressor(RegressorMixin, FunctionEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
     """Base of the kernel regressors: one problem per output, on shared kernel values."""
 
+    fit_intercept: Any
     noise: Any = False  # of regressors without this parameter
 
     def __sklearn_tags__(self) -> Any:
@@ -152,33 +170,47 @@ class KernelRegressor(RegressorMixin, FunctionEstimator):  # type: ignore[misc] 
         """Return the value of the function for each sample, a column for each of several outputs."""
         return np.asarray(self._decide(X))
 
-    def _check_targets(self, X: Any, y: Any) -> tuple[Any, Floats]:
-        """Return validated samples and targets: a vector, or a table if there are several outputs."""
-        return check_targets(self._check_training_data, X, y)
+    def _regression(self) -> Regression:
+        """Return the formulation, after validating the parameters."""
+        raise NotImplementedError
 
-    def _fit_targets(
-        self,
-        X: Any,
-        targets: Floats,
-        weights: Floats,
-        pose: PoseTargets,
-        formulation: Formulation,
-        variables: int,
-        bounded: bool = True,
-    ) -> None:
-        """Train on the rows with a positive weight, one problem for each column of the targets."""
-        columns = targets.reshape(len(targets), -1)
-        outputs = None if targets.ndim == 1 else targets.shape[1]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on samples `X` with targets `y`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            With ``kernel="precomputed"``, the symmetric matrix of kernel values; with a function as kernel, samples of
+            any kind.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets. Each column of a table is a problem of its own; kernel values are shared.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors on the cost by sample. 0 or less leaves a row out, 2 counts it twice.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        check_flag("noise", self.noise)
+        check_flag("fit_intercept", self.fit_intercept)
+        regression = self._regression()
+        X, targets = check_targets(self._check_training_data, X, y)
+        weights = check_sample_weights(sample_weight, X)
+        costs, columns = check_costs(regression.cost, weights), targets.reshape(len(targets), -1)
         self._fit_outputs(
             X,
             weights,
-            lambda matrix, rows, output: pose(matrix, columns[rows, output], rows),
-            formulation,
-            variables,
-            outputs,
-            bounded,
-            lambda problems, validation: self._estimate_noise(problems, formulation, columns, weights, validation),
+            lambda matrix, rows, output: regression.pose(matrix, columns[rows, output], costs[rows]),
+            regression.formulation,
+            regression.variables,
+            None if targets.ndim == 1 else targets.shape[1],
+            bool(np.isfinite(regression.cost)),
+            lambda problems, validation: self._estimate_noise(
+                problems, regression.formulation, columns, weights, validation
+            ),
         )
+        return self
 
     def _estimate_noise(
         self,

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.calibration.noise_scale import NoiseIntervals
-from maxmargin.estimators.kernel.function_estimator import KernelRegressor
-from maxmargin.estimators.validation.parameters import check_flag, check_fraction, check_number
-from maxmargin.estimators.validation.training_data import check_costs, check_sample_weights
+from maxmargin.estimators.kernel.function_estimator import KernelRegressor, Regression
+from maxmargin.estimators.validation.parameters import check_fraction, check_number
 from maxmargin.formulations import nu_regression
-from maxmargin.matrices import SymmetricMatrix
-from maxmargin.problems import DualProblem
 
 
 class NuSVR(NoiseIntervals, KernelRegressor):
@@ -144,34 +141,7 @@ class NuSVR(NoiseIntervals, KernelRegressor):
         self.warm_start = warm_start
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NuSVR:
-        """Train on samples `X` with targets `y`.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            With ``kernel="precomputed"``, the symmetric matrix of kernel values; with a function as kernel, samples of
-            any kind.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets. Each column of a table is a problem of its own; kernel values are shared.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors on the cost by sample. 0 or less leaves a row out, 2 counts it twice.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        cost = check_number("C", self.C, above=0)
-        check_flag("noise", self.noise)
-        nu = check_fraction("nu", self.nu)
-        check_flag("fit_intercept", self.fit_intercept)
-        X, targets = self._check_targets(X, y)
-        weights = check_sample_weights(sample_weight, X)
-        costs = check_costs(cost, weights)
-
-        def pose(matrix: SymmetricMatrix, targets: Floats, rows: Indices) -> DualProblem:
-            return nu_regression.pose(matrix, targets, costs[rows], nu, self.fit_intercept)
-
-        self._fit_targets(X, targets, weights, pose, nu_regression, variables=2)
-        return self
+    def _regression(self) -> Regression:
+        cost, nu = check_number("C", self.C, above=0), check_fraction("nu", self.nu)
+        pose = partial(nu_regression.pose, nu=nu, fit_intercept=self.fit_intercept)
+        return Regression(nu_regression, cost, 2, pose)

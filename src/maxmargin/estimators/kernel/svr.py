@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-import numpy as np
-
-from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.calibration.noise_scale import NoiseIntervals
-from maxmargin.estimators.kernel.function_estimator import KernelRegressor
-from maxmargin.estimators.validation.parameters import check_choice, check_flag, check_number
-from maxmargin.estimators.validation.training_data import check_costs, check_sample_weights
+from maxmargin.estimators.kernel.function_estimator import KernelRegressor, Regression
+from maxmargin.estimators.validation.parameters import check_choice, check_number
 from maxmargin.formulations import epsilon_regression, squared_epsilon_regression
-from maxmargin.matrices import SymmetricMatrix
-from maxmargin.problems import DualProblem
 
 LOSSES: dict[str, Any] = {
     "epsilon_insensitive": epsilon_regression,
@@ -154,37 +149,8 @@ class SVR(NoiseIntervals, KernelRegressor):
         self.warm_start = warm_start
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVR:
-        """Train on samples `X` with targets `y`.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            With ``kernel="precomputed"``, the symmetric matrix of kernel values; with a function as kernel, samples of
-            any kind.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets. Each column of a table is a problem of its own; kernel values are shared.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors on the cost by sample. 0 or less leaves a row out, 2 counts it twice.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+    def _regression(self) -> Regression:
         cost = check_number("C", self.C, above=0, infinite=True)
-        check_flag("noise", self.noise)
         epsilon = check_number("epsilon", self.epsilon, least=0)
-        check_flag("fit_intercept", self.fit_intercept)
-        formulation = LOSSES[check_choice("loss", self.loss, tuple(LOSSES))]
-        X, targets = self._check_targets(X, y)
-        weights = check_sample_weights(sample_weight, X)
-        costs = check_costs(cost, weights)
-
-        def pose(matrix: SymmetricMatrix, targets: Floats, rows: Indices) -> DualProblem:
-            problem: DualProblem = formulation.pose(matrix, targets, costs[rows], epsilon, self.fit_intercept)
-            return problem
-
-        finite = bool(np.isfinite(cost))
-        self._fit_targets(X, targets, weights, pose, formulation, variables=2, bounded=finite)
-        return self
+        loss = LOSSES[check_choice("loss", self.loss, tuple(LOSSES))]
+        return Regression(loss, cost, 2, partial(loss.pose, epsilon=epsilon, fit_intercept=self.fit_intercept))
