@@ -141,8 +141,9 @@ class SmallProblemTraining:
     def _continue(self, solved: BatchSolution, p: int) -> TrainedModel:
         """Return the model of an unfinished problem, from where the batch solver left it."""
         samples, problem = self.parts[p].samples, self._problem(p)
-        if solved.interrupted:
-            solution = solved.solution(p, Status.INTERRUPTED)
+        stopped = self.session.callback.stopped.is_set()
+        if solved.interrupted or stopped:
+            solution = solved.solution(p, Status.STOPPED if stopped else Status.INTERRUPTED)
             solution = replace(solution, gradient=problem.gradient(solution.dual))
             return TrainedModel(problem, solution, samples, self.two_class.formulation)
         verifier = KernelVerifier(problem, samples, self.two_class.formulation, self.solver.stopping, False)

@@ -19,7 +19,7 @@ Y = np.array([0, 0, 1, 1])
         ({"C": float("nan")}, "C must be a number above 0, not nan"),
         ({"C": "much"}, "C must be a number above 0, not 'much'"),
         ({"C": True}, "C must be a number"),
-        ({"kernel": "rfb"}, "unknown kernel 'rfb'; the names are 'chi_squared', 'gaussian'"),
+        ({"kernel": "rfb"}, "unknown kernel 'rfb'; use one of the names 'chi_squared', 'gaussian'"),
         ({"kernel": 3}, "kernel must be a name, a Kernel object or a function"),
         ({"cache_size": "big"}, "cache_size must be a number of megabytes above 0, or 'auto', not 'big'"),
         ({"solver": "smo"}, "solver must be one of 'auto', 'pairwise', 'block', .*not 'smo'"),
@@ -48,7 +48,7 @@ Y = np.array([0, 0, 1, 1])
         ({"n_jobs": "2"}, "n_jobs must be a whole number or None"),
         ({"selection": ["x"]}, "unknown selection"),
         ({"solver": type("S", (), {"solve": None})()}, "a solver object must be a dataclass"),
-        ({"C": 1e308, "class_weight": {0: 1e3}}, "too large for a number"),
+        ({"C": 1e308, "class_weight": {0: 1e3}}, "overflows float64"),
     ],
 )
 def test_parameters(options, message):

@@ -110,7 +110,7 @@ class TestForms:
 
     def test_too_many_features_for_the_native_loops_are_an_error(self):
         S = sparse.csr_array((np.ones(4), np.array([0, 5, 2**31, 7]), np.arange(5)), shape=(4, 2**31 + 1))
-        with pytest.raises(ValueError, match="up to 2³¹ features"):
+        with pytest.raises(ValueError, match="at most 2³¹ features"):
             SVC(gamma=1.0).fit(S, [0, 0, 1, 1])
 
     @pytest.mark.parametrize("model", MACHINES, ids=lambda model: type(model).__name__)
