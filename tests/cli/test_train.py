@@ -85,7 +85,7 @@ class TestModels:
         assert re.fullmatch(r"\d+ \(\d+ free, \d+ bounded\)", facts["support vectors"])
         assert "relative gap" in facts["duality gap"]
         assert facts["model"].startswith("board.csv.maxmargin (")
-        assert err == "2 classes: training an svc; --estimator selects another one\n"
+        assert err == "2 classes: using svc; --estimator selects another one\n"
         assert run(capsys, "board.csv", "-q")[2] == ""
 
     def test_notes_describe_the_training_data(self, folder, capsys):

@@ -10,6 +10,7 @@ from rich.console import Console
 from maxmargin.cli import data
 from maxmargin.cli.estimator_options import number_or_word
 from maxmargin.cli.live_table import LiveTable, make_table
+from maxmargin.cli.output import check_folder
 from maxmargin.comparison import Comparison, compare
 from maxmargin.comparison.figure import draw_off_screen, require_matplotlib
 from maxmargin.comparison.report import cells, remarks, title_of
@@ -113,5 +114,4 @@ def _check_target(path: Path | None) -> None:
     if path is None:
         return
     require_matplotlib()
-    if not path.absolute().parent.is_dir():
-        raise ValueError(f"cannot write {path}: there is no folder {path.parent}")
+    check_folder(path)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maxmargin.cli import data
-from maxmargin.cli.output import Output, add_output_options
+from maxmargin.cli.output import Output, add_output_options, check_folder
 from maxmargin.datasets.samples import are_classes
 
 if TYPE_CHECKING:
@@ -164,9 +164,7 @@ def _output_files(options: argparse.Namespace) -> dict[str, Path]:
         if find_spec("matplotlib") is None:
             raise ImportError("the report needs matplotlib: pip install 'maxmargin[plot]', or use --no-report")
         files["report"] = Path(f"{stem}.html")
-    folder = files["model"].absolute().parent
-    if not folder.is_dir():
-        raise ValueError(f"cannot write {files['model']}: there is no folder {folder}")
+    check_folder(files["model"])
     return files
 
 

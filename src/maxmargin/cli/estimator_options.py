@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,9 +87,7 @@ def add_estimator_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--degree", type=int, metavar="N", help="degree of the polynomial kernel [3]")
     group.add_argument("--coef0", type=float, metavar="X", help="constant of the polynomial and sigmoid kernels [0]")
-    group.add_argument(
-        "--nu", type=float, metavar="X", help="upper bound on the fraction of margin errors, in the nu estimators [0.5]"
-    )
+    group.add_argument("--nu", type=float, metavar="X", help="bound on the fraction of margin errors or outliers [0.5]")
     group.add_argument(
         "--epsilon", type=float, metavar="X", help="half-width of the insensitive tube [0.1; linear-svr: 0]"
     )
@@ -123,23 +122,28 @@ def add_estimator_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--seed", type=int, metavar="N", help="random seed [0]")
 
 
-def choose_estimator(options: argparse.Namespace, y: Any) -> tuple[str, str | None]:
-    """Return the name of the estimator, and the reason if it was chosen by the labels."""
-    if options.estimator is not None:
-        return options.estimator, None
+def make_estimator(options: argparse.Namespace, y: Any, remark: Callable[[str], None]) -> Any:
+    """Return an unfitted estimator with the parameters of the command line.
+
+    Without --estimator the labels determine it, and `remark` prints the reason.
+    """
+    name = options.estimator
+    if name is None:
+        name, reason = _default_estimator(y)
+        remark(f"{reason}: using {name}; --estimator selects another one")
+    return estimator_class(name)().set_params(**parameters_of(name, options, y))
+
+
+def _default_estimator(y: Any) -> tuple[str, str]:
+    """Return the name of the default estimator for labels, and the reason."""
     if y is None:
         raise ValueError("there are no labels; --estimator one-class needs none")
-    classes = len(np.unique(y))
-    if are_classes(y):
-        if classes == 1:
-            raise ValueError("all labels are equal; --estimator one-class learns from a single class")
-        return "svc", f"{classes} classes: training an svc; --estimator selects another one"
-    return "svr", f"numeric labels, {classes:,} distinct values: training an svr; --estimator selects another one"
-
-
-def make_estimator(name: str, options: argparse.Namespace, y: Any = None) -> Any:
-    """Return an unfitted estimator with the parameters of the command line."""
-    return estimator_class(name)().set_params(**parameters_of(name, options, y))
+    values = len(np.unique(y))
+    if not are_classes(y):
+        return "svr", f"numeric labels with {values:,} distinct values"
+    if values == 1:
+        raise ValueError("all labels are equal; --estimator one-class learns from a single class")
+    return "svc", f"{values} classes"
 
 
 def parameters_of(name: str, options: argparse.Namespace, y: Any = None) -> dict[str, Any]:

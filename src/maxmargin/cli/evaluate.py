@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from maxmargin.cli import data, metrics, training_progress
-from maxmargin.cli.estimator_options import add_estimator_options, choose_estimator, make_estimator, task_of
+from maxmargin.cli.estimator_options import add_estimator_options, make_estimator, task_of
 from maxmargin.cli.model_data import ModelInput, add_ranges_option
-from maxmargin.cli.output import Output, add_output_options
+from maxmargin.cli.output import Output, add_output_options, check_folder
 
 if TYPE_CHECKING:
     from maxmargin.datasets import Samples
@@ -60,8 +60,8 @@ def run(options: argparse.Namespace) -> int:
     output = Output(options)
     if (options.model is None) == (options.folds is None):
         raise ValueError("give either a MODEL, or --folds K for the cross-validation of an estimator")
-    if options.roc is not None and not options.roc.absolute().parent.is_dir():
-        raise ValueError(f"cannot write {options.roc}: there is no folder {options.roc.parent}")
+    if options.roc is not None:
+        check_folder(options.roc)
     limited = False
     if options.model is not None:
         given = ModelInput(options, output.remark)
@@ -73,10 +73,7 @@ def run(options: argparse.Namespace) -> int:
         if options.ranges is not None:
             raise ValueError("--ranges is for a MODEL; scale data for cross-validation with maxmargin scale")
         samples = data.read_data(options)
-        name, reason = choose_estimator(options, samples.y)
-        if reason is not None:
-            output.remark(reason)
-        model = make_estimator(name, options, samples.y)
+        model = make_estimator(options, samples.y, output.remark)
         predictions, limited = cross_validate(model, samples, options, output)
     values = compute_metrics(task_of(model), samples, predictions)
     report(output, values)

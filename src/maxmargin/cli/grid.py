@@ -7,13 +7,12 @@ name; after Ctrl-C or a limit it is kept, and `--resume` continues the search.
 from __future__ import annotations
 
 import argparse
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.cli import data
-from maxmargin.cli.estimator_options import add_estimator_options, choose_estimator, make_estimator
-from maxmargin.cli.output import Output, add_output_options
+from maxmargin.cli.estimator_options import add_estimator_options, make_estimator
+from maxmargin.cli.output import Output, add_output_options, check_folder, resume_command
 
 if TYPE_CHECKING:
     from maxmargin.search import GridSearchResult
@@ -60,16 +59,14 @@ def run(options: argparse.Namespace) -> int:
     journal = options.journal or Path(default_journal(options.data))
     samples = data.read_data(options, need_labels=True)
     limit, options.max_seconds = options.max_seconds, None  # a limit of the search, not of each fit
-    name, reason = choose_estimator(options, samples.y)
-    if reason is not None:
-        output.remark(reason.replace("training", "searching parameters of"))
+    estimator = make_estimator(options, samples.y, output.remark)
     costs = _axis("--Cs", options.Cs, "-C", options.C)
     gammas = _axis("--gammas", options.gammas, "--gamma", options.gamma)
     with LiveHeatMap(output.errors, not output.quiet) as callback:
         result = grid_search(
             densify(samples.X),
             samples.y,
-            make_estimator(name, options, samples.y),
+            estimator,
             Cs=[options.C] if costs == [] else costs,
             gammas=gammas,
             folds=options.folds,
@@ -104,8 +101,7 @@ def check_plot(target: Path | None) -> None:
     pyplot()
     if target.suffix not in (".png", ".svg", ".pdf"):
         raise ValueError(f"the suffix of a plot must be .png, .svg or .pdf: {target.name}")
-    if not target.absolute().parent.is_dir():
-        raise ValueError(f"cannot write {target}: there is no folder {target.parent}")
+    check_folder(target)
 
 
 def draw(result: GridSearchResult, target: Path) -> None:
@@ -152,8 +148,7 @@ def _report(output: Output, result: GridSearchResult, journal: Path | None, opti
     if result.status != "complete":
         output.remark(f"{result.status}: {len(result.points) - len(result.scores):,} points are not finished")
         if journal is not None:
-            words = [word for word in options.words if word != "--resume"]
-            output.remark(f"to resume:  {shlex.join(['maxmargin', *words, '--resume'])}")
+            output.remark(f"to resume:  {resume_command(options.words)}")
     output.result({**result.record(), "journal": None if journal is None else str(journal)})
 
 

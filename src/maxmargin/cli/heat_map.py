@@ -28,7 +28,7 @@ REFRESH_SECONDS = 0.15
 
 
 def heat_map(result: GridSearchResult, columns: int) -> Group:
-    """Return the map of the grid and of each refinement, for a terminal with so many columns."""
+    """Return the map of the grid and of each refinement, for a terminal with the given number of columns."""
     low, high = colour_range(result.table()[2])
     maps = [_map(result, number, columns, low, high) for number in range(len(result.rounds)) if result.rounds[number]]
     return Group(*(line for lines in maps for line in lines))

@@ -5,6 +5,7 @@ Metrics that the data do not define, such as the area under the ROC curve of a s
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -120,3 +121,56 @@ def ranking_metrics(y: Any, scores: Any, queries: Any) -> dict[str, Any]:
     concordant, pairs = concordance(np.asarray(scores), np.asarray(y, dtype=np.float64), numbers, np.ones(len(y)))
     result = {"samples": len(y), "queries": int(numbers.max()) + 1, "pairs": int(pairs)}
     return {**result, "concordance": concordant / pairs} if pairs else result
+
+
+@dataclass
+class RunningMetrics:
+    """Accuracy and errors, accumulated over blocks of predictions.
+
+    Attributes
+    ----------
+    count, correct : int
+    squared_error : float
+    """
+
+    count: int = 0
+    correct: int = 0
+    squared_error: float = 0.0
+    _sums: tuple[float, ...] = (0.0,) * 5
+
+    def add(self, predicted: Any, targets: Any) -> None:
+        """Add a block of predictions and targets."""
+        self.count += len(targets)
+        self.correct += int(np.sum(predicted == targets))
+        if predicted.dtype.kind not in "biuf":
+            return  # text labels
+        self.squared_error += float(np.sum((predicted - targets) ** 2))
+        more = (predicted.sum(), targets.sum(), predicted @ predicted, targets @ targets, predicted @ targets)
+        self._sums = tuple(float(old + new) for old, new in zip(self._sums, more, strict=True))
+
+    @property
+    def accuracy(self) -> float:
+        """Percentage of correct labels."""
+        return 100.0 * self.correct / self.count if self.count else float("nan")
+
+    @property
+    def mean_squared_error(self) -> float:
+        """Mean squared error."""
+        return self.squared_error / self.count if self.count else float("nan")
+
+    @property
+    def squared_correlation(self) -> float:
+        """Square of Pearson's correlation; NaN if predictions or targets are constant."""
+        p, t, pp, tt, pt = self._sums
+        n = self.count
+        variances = (n * pp - p * p) * (n * tt - t * t)
+        return (n * pt - p * t) ** 2 / variances if variances else float("nan")
+
+    def lines(self, regression: bool, prefix: str = "", suffixes: tuple[str, str] = ("", "")) -> list[str]:
+        """Return the lines that LIBSVM and LIBLINEAR print, with suffixes for classification and regression."""
+        if regression:
+            return [
+                f"{prefix}Mean squared error = {self.mean_squared_error:g}{suffixes[1]}",
+                f"{prefix}Squared correlation coefficient = {self.squared_correlation:g}{suffixes[1]}",
+            ]
+        return [f"{prefix}Accuracy = {self.accuracy:g}%{suffixes[0]}"]

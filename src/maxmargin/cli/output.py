@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,17 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-q", "--quiet", action="store_true", help="print only results and errors, no remarks and no progress"
     )
+
+
+def check_folder(path: Path) -> None:
+    """Raise, before a long computation, if the folder of an output file does not exist."""
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"cannot write {path}: there is no folder {path.parent}")
+
+
+def resume_command(words: Sequence[str]) -> str:
+    """Return the command line that resumes an interrupted command."""
+    return shlex.join(["maxmargin", *(word for word in words if word != "--resume"), "--resume"])
 
 
 class Output:

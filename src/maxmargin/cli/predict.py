@@ -17,6 +17,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from maxmargin.cli import data
+from maxmargin.cli.metrics import RunningMetrics
 from maxmargin.cli.model_data import ModelInput, add_ranges_option
 from maxmargin.cli.output import Output, add_output_options
 from maxmargin.datasets.compression import create_bytes
@@ -48,10 +49,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
+    from sklearn.base import is_regressor
+
     output = Output(options)
     given = ModelInput(options, output.remark)
     began = perf_counter()
-    score = RunningScore(given.model)
+    count, score = 0, RunningMetrics()
+    classes, regression = getattr(given.model, "classes_", None), is_regressor(given.model)
     to_file = options.out != "-"
     as_lines = to_file or not output.as_json
     separator = SEPARATORS.get(format_by_name(options.out) or "")
@@ -60,18 +64,26 @@ def run(options: argparse.Namespace) -> int:
         for number, samples in enumerate(given.blocks()):
             predictor = Predictor(given.model, options.probability, options.decision_values)
             columns = predictor.columns(samples.X)
-            score.add(samples.y, columns[0])
+            count += len(columns[0])
+            if samples.y is not None and (regression or (classes is not None and np.isin(samples.y, classes).any())):
+                score.add(columns[0], samples.y)
             if as_lines:
                 file.write(predictor.heading(separator) if number == 0 else "")
                 file.write(lines(columns, separator or " "))
             else:
                 kept.append([column.tolist() for column in columns])
-    facts = {"samples": f"{score.samples:,}", **score.facts(), "seconds": f"{perf_counter() - began:.2f}"}
+    metrics = score_metrics(score, regression)
+    facts = {"samples": f"{count:,}"}
+    if "accuracy" in metrics:
+        facts["accuracy"] = f"{metrics['accuracy']:.4%} ({score.correct:,} of {score.count:,})"
+    else:
+        facts |= {name.replace("_", " "): f"{value:.6g}" for name, value in metrics.items()}
+    facts["seconds"] = f"{perf_counter() - began:.2f}"
     if to_file:
         output.facts(facts)
     else:
         output.remark(", ".join(f"{name} {value}" for name, value in facts.items()))
-    result: dict[str, Any] = {"samples": score.samples, **score.metrics(), "out": options.out}
+    result: dict[str, Any] = {"samples": count, **metrics, "out": options.out}
     if not as_lines:
         result["columns"] = {
             name: [value for block in kept for value in block[number]] for number, name in enumerate(predictor.names())
@@ -128,51 +140,16 @@ class Predictor:
         return ""
 
 
-class RunningScore:
-    """Accuracy of a classifier or error of a regression, accumulated over blocks of samples."""
-
-    def __init__(self, model: Any) -> None:
-        from sklearn.base import is_regressor
-
-        self.classes = getattr(model, "classes_", None)
-        self.regression = is_regressor(model)
-        self.samples = self.labelled = self.correct = 0
-        self.sums = np.zeros(6)  # of squared errors, y, y², p, p², y p
-
-    def add(self, y: Any, predicted: Any) -> None:
-        """Add a block of labels (None if unknown) and predictions."""
-        self.samples += len(predicted)
-        if y is None:
-            return
-        if self.classes is not None and np.isin(y, self.classes).any():
-            self.labelled += len(y)
-            self.correct += int(np.sum(y == predicted))
-        elif self.regression:
-            self.labelled += len(y)
-            self.sums += [
-                np.sum((y - predicted) ** 2),
-                *(np.sum(v) for v in (y, y * y, predicted, predicted**2, y * predicted)),
-            ]
-
-    def metrics(self) -> dict[str, Any]:
-        """Return the metrics by name; none without labels."""
-        if not self.labelled:
-            return {}
-        if not self.regression:
-            return {"accuracy": self.correct / self.labelled, "correct": self.correct}
-        error, of_y, of_yy, of_p, of_pp, of_yp = self.sums / self.labelled
-        variances = (of_yy - of_y**2) * (of_pp - of_p**2)
-        metrics = {"mean_squared_error": error}
-        if variances > 0:
-            metrics["squared_correlation"] = (of_yp - of_y * of_p) ** 2 / variances
-        return metrics
-
-    def facts(self) -> dict[str, str]:
-        """Return the metrics as text."""
-        metrics = self.metrics()
-        if "accuracy" in metrics:
-            return {"accuracy": f"{metrics['accuracy']:.4%} ({self.correct:,} of {self.labelled:,})"}
-        return {name.replace("_", " "): f"{value:.6g}" for name, value in metrics.items()}
+def score_metrics(score: RunningMetrics, regression: bool) -> dict[str, Any]:
+    """Return the metrics of labelled samples by name; nothing without labels."""
+    if not score.count:
+        return {}
+    if not regression:
+        return {"accuracy": score.correct / score.count, "correct": score.correct}
+    metrics = {"mean_squared_error": score.mean_squared_error}
+    if score.squared_correlation >= 0:  # not NaN
+        metrics["squared_correlation"] = score.squared_correlation
+    return metrics
 
 
 def lines(columns: Sequence[Any], separator: str) -> str:

@@ -7,7 +7,6 @@ Ctrl-C and limits end the training, not the command: the unfinished model is wri
 from __future__ import annotations
 
 import argparse
-import shlex
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -15,14 +14,13 @@ from typing import Any
 from maxmargin.cli import data, training_progress
 from maxmargin.cli.estimator_options import (
     add_estimator_options,
-    choose_estimator,
     make_estimator,
     name_of,
     parameters_of,
 )
 from maxmargin.cli.model_files import format_for, model_format, write_model
 from maxmargin.cli.model_report import describe, to_json, to_text
-from maxmargin.cli.output import Output, add_output_options
+from maxmargin.cli.output import Output, add_output_options, check_folder, resume_command
 from maxmargin.datasets import Samples
 from maxmargin.datasets.samples import checksum
 
@@ -54,8 +52,7 @@ def run(options: argparse.Namespace) -> int:
 
     output = Output(options)
     target = Path(options.model or default_model(options.data))
-    if not target.absolute().parent.is_dir():
-        raise ValueError(f"cannot write {target}: there is no folder {target.parent}")
+    check_folder(target)
     if target.is_dir():
         raise ValueError(f"cannot write {target}: it is a folder")
     if not options.resume and target.exists() and Path(options.data).is_file() and target.samefile(options.data):
@@ -68,10 +65,7 @@ def run(options: argparse.Namespace) -> int:
     if options.resume:
         model, before = _continue(options, target, samples, fingerprint)
     else:
-        name, reason = choose_estimator(options, samples.y)
-        if reason is not None:
-            output.remark(reason)
-        model = make_estimator(name, options, samples.y)
+        model = make_estimator(options, samples.y, output.remark)
     outcome = training_progress.train(model, samples, output, options.max_seconds)
     if "warm_start" in model.get_params():
         model.set_params(warm_start=False)
@@ -96,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
     seconds = {"reading": reading, "training": outcome.seconds, "verifying": perf_counter() - verifying}
     resume = None
     if format == "maxmargin" and "warm_start" in model.get_params() and (outcome.interrupted or outcome.limited):
-        resume = shlex.join(["maxmargin", *(word for word in options.words if word != "--resume"), "--resume"])
+        resume = resume_command(options.words)
     _report(output, outcome, samples, facts, seconds, target, resume, _training_score(model, samples))
     return INTERRUPTED if outcome.interrupted else LIMITED if outcome.limited else 0
 

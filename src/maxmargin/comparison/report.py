@@ -15,14 +15,14 @@ HEADINGS = ("solver", "status", "seconds", "iterations", "kernel evals", "gap", 
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 66rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; width: 100%; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .35rem .6rem; text-align: right; border-bottom: 1px solid #ddd; vertical-align: bottom; }
-td { white-space: nowrap; }
-th:nth-child(-n+2), td:nth-child(-n+2) { text-align: left; }
+td { white-space: nowrap; } th:first-child, td:first-child { text-align: left; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1.5rem; }
 dt { color: #666; } dd { margin: 0; overflow-wrap: anywhere; }
-.wide { overflow-x: auto; } svg { width: 100%; height: auto; } footer { color: #666; font-size: 14px; }
+pre { background: #f4f4f4; padding: .7rem 1rem; overflow-x: auto; } .wide { overflow-x: auto; }
+svg { width: 100%; height: auto; } footer { color: #666; font-size: 14px; margin-top: 2rem; }
 """
 
 
@@ -90,37 +90,48 @@ def html_page(problem: Mapping[str, Any], stopping: StoppingRule, runs: Sequence
     from maxmargin.comparison.figure import draw_off_screen
     from maxmargin.plotting.style import figure_to_svg
 
-    title = escape(f"Comparison of solvers: {title_of(problem)}")
-    heading = "".join(f"<th>{escape(text)}</th>" for text in HEADINGS)
-    rows = "\n".join("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in cells(run)) + "</tr>" for run in runs)
     notes = "".join(f"<li>{escape(remark)}</li>" for remark in remarks(runs))
     description = {key: value for key, value in problem.items() if value not in (None, "")}
     description |= {name: value for name, value in vars(stopping).items() if value is not None}
-    terms = "\n".join(f"<dt>{escape(key)}</dt><dd>{escape(str(value))}</dd>" for key, value in description.items())
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
-<style>{STYLE}</style></head>
-<body>
-<h1>{title}</h1>
+    body = f"""
 <p>Every solver starts at the same feasible point with an empty kernel cache. Seconds are the time of the solver alone.
 Gap and violation in the table are recomputed from the problem and the solution in double precision, independently of
 the solver; those in the figure are reported by the solvers. A dot marks convergence, a cross a run that ended before.
 </p>
-<div class="wide"><table><thead><tr>{heading}</tr></thead>
-<tbody>
-{rows}
-</tbody></table></div>
+{html_table(HEADINGS, [cells(run) for run in runs])}
 <ul>{notes}</ul>
 {figure_to_svg(draw_off_screen(runs, title_of(problem)))}
 <h2>Problem</h2>
-<dl>
-{terms}
-</dl>
+{html_terms(description)}"""
+    return html_document(f"Comparison of solvers: {title_of(problem)}", body)
+
+
+def html_document(title: str, body: str) -> str:
+    """Return a self-contained HTML document with a heading and a footer."""
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>
+<style>{STYLE}</style></head>
+<body>
+<h1>{escape(title)}</h1>
+{body}
 <footer>maxmargin {escape(version("maxmargin"))}</footer>
 </body>
 </html>
 """
+
+
+def html_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table as HTML."""
+    head = "".join(f"<th>{escape(text)}</th>" for text in headings)
+    body = "\n".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'
+
+
+def html_terms(terms: Mapping[str, Any]) -> str:
+    """Return names and values as an HTML description list."""
+    items = (f"<dt>{escape(name)}</dt><dd>{escape(str(value))}</dd>" for name, value in terms.items())
+    return "<dl>\n" + "\n".join(items) + "\n</dl>"
 
 
 def _known(value: Any, text: Callable[[Any], str]) -> str:

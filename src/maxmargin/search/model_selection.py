@@ -138,36 +138,27 @@ def choose_estimator(
     ('SVC', True)
     """
     summary = summarize(X, y, classification)
-    return _ModelSelection(
-        X, y, summary, scoring, folds, max_seconds, train_seconds, seed, n_jobs, callback
-    ).choose()  # fmt: skip
+    common = {"scoring": scoring, "folds": folds, "seed": seed, "n_jobs": n_jobs}
+    return _ModelSelection(X, y, summary, common, max_seconds, train_seconds, callback).choose()
 
 
+@dataclass
 class _ModelSelection:
-    def __init__(
-        self,
-        X: Any,
-        y: Any,
-        summary: DataSummary,
-        scoring: Any,
-        folds: int,
-        max_seconds: float,
-        train_seconds: float,
-        seed: int,
-        n_jobs: int | None,
-        callback: SelectionCallback | None,
-    ) -> None:
-        self.X, self.y, self.summary, self.seed, self.callback = X, y, summary, seed, callback
-        self.common = {"scoring": scoring, "folds": folds, "seed": seed, "n_jobs": n_jobs}
-        self.started, self.max_seconds, self.train_seconds = perf_counter(), max_seconds, train_seconds
-        self.threads = thread_count(n_jobs)
-        self.reasons: list[str] = []
-        self.searches: dict[str, GridSearchResult] = {}
+    X: Any
+    y: Any
+    summary: DataSummary
+    common: dict[str, Any]  # arguments of all searches
+    max_seconds: float
+    train_seconds: float
+    callback: SelectionCallback | None
+    reasons: list[str] = field(default_factory=list)
+    searches: dict[str, GridSearchResult] = field(default_factory=dict)
+    started: float = field(default_factory=perf_counter)
 
     def choose(self) -> ModelChoice:
         """Search, confirm on more samples, and choose."""
         linear, kernel = _candidates(self.summary, self.reasons)
-        rows = self._subset(self._search_samples(kernel), self.seed)
+        rows = self._subset(self._search_samples(kernel), self.common["seed"])
         if len(rows) < self.summary.rows:
             self.reasons.append(f"parameters were searched on {len(rows):,} of {self.summary.rows:,} samples")
         self._search("linear", linear, rows, LINEAR_DEADLINE if kernel is not None else KERNEL_DEADLINE)
@@ -233,7 +224,7 @@ class _ModelSelection:
         """Score the best points, and a smaller C, on more samples; return the best, and the number of samples."""
         best = [score.point for score in result.scores[:CONFIRMED_POINTS]]
         points = dict.fromkeys([*best, *(Point(point.C / 4, point.gamma) for point in best[:1])])
-        rows = self._subset(max(CONFIRMATION_SAMPLES, 4 * searched), self.seed + 1)
+        rows = self._subset(max(CONFIRMATION_SAMPLES, 4 * searched), self.common["seed"] + 1)
         confirmed = score_points(
             self.X[rows], self.y[rows], result.estimator, tuple(points), max_seconds=self._seconds_until(1.0),
             callback=self._callback_of("confirmation"), **self.common,
@@ -250,12 +241,14 @@ class _ModelSelection:
     def _final(self, estimator: Any, seconds: float, samples: int) -> Any:
         """Return the estimator for all data, with landmarks if an exact kernel would take too long.
 
-        `seconds` is the time of a trial among so many samples; it grows about quadratically with their number.
+        `seconds` is the time of a trial on `samples` samples; it grows about quadratically with their number.
         """
         if not isinstance(estimator, SVC):
             return estimator
         folds = self.common["folds"]
-        expected = seconds * (self.summary.rows / (samples * (folds - 1) / folds)) ** 2 / self.threads
+        expected = (
+            seconds * (self.summary.rows / (samples * (folds - 1) / folds)) ** 2 / thread_count(self.common["n_jobs"])
+        )
         if self.summary.rows > MAX_EXACT_SAMPLES:
             cause = f"{self.summary.rows:,} samples are too many for exact training"
         elif expected > self.train_seconds:
@@ -263,7 +256,7 @@ class _ModelSelection:
         else:
             return estimator
         self.reasons.append(f"the kernel is approximated by landmarks: {cause}")
-        return KernelApproximationSVC(C=estimator.C, gamma=estimator.gamma, random_state=self.seed)
+        return KernelApproximationSVC(C=estimator.C, gamma=estimator.gamma, random_state=self.common["seed"])
 
     def _default_choice(self, candidate: _Candidate) -> ModelChoice:
         """Return an estimator with default parameters, because there was no time for a search."""

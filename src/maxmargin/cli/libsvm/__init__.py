@@ -6,6 +6,6 @@
 - `program_data`: training data, blocks of test data, output files.
 - `svm_parameters`, `svm_training`: options of svm-train, training and cross-validation with its output.
 - `liblinear_parameters`, `liblinear_training`: the same for LIBLINEAR's train, with its search for C.
-- `classes`, `folds`, `evaluation`: order of labels, folds of the cross-validation, accuracy and errors.
+- `classes`, `folds`: order of labels, folds of the cross-validation.
 - `grid_order`: the order in which grid.py visits the grid.
 """

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from maxmargin.cli.libsvm.classes import discard
-from maxmargin.cli.libsvm.evaluation import Evaluation
 from maxmargin.cli.libsvm.program_data import open_output, read_blocks
 from maxmargin.cli.libsvm.program_options import ProgramError, read_predict_arguments, run_program
+from maxmargin.cli.metrics import RunningMetrics
 
 USAGE = """\
 Usage: liblinear-predict [options] test_file model_file output_file
@@ -39,7 +39,7 @@ def run(files: tuple[str, str, str], probability: bool, quiet: bool) -> int:
             raise ProgramError(f"can't open model file {model_file}{more}") from error
         if probability:
             raise ProgramError("probability output is only supported for logistic regression")
-        evaluation = Evaluation()
+        evaluation = RunningMetrics()
         for X, y in blocks:
             predicted = np.asarray(model.predict(X), dtype=np.float64)
             output.writelines(f"{value:.17g}\n" for value in predicted.tolist())

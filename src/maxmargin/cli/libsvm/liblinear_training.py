@@ -10,10 +10,10 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.cli.libsvm.classes import Classes, Log, ProgramModel, check_labels
-from maxmargin.cli.libsvm.evaluation import Evaluation
 from maxmargin.cli.libsvm.folds import clip_folds, plain_folds, splits
 from maxmargin.cli.libsvm.liblinear_parameters import ONE_CLASS, PRIMAL, LiblinearParameters
 from maxmargin.cli.libsvm.program_data import read_rows
+from maxmargin.cli.metrics import RunningMetrics
 from maxmargin.training import TrainedLinearModel
 
 #: Largest C of the search, by solver type.
@@ -65,10 +65,10 @@ def lines_of(model: TrainedLinearModel, parameters: LiblinearParameters) -> Iter
         yield f"rho = {-float(model.offset):f}"
 
 
-def cross_validate(X: Any, y: Floats, parameters: LiblinearParameters, log: Log) -> Evaluation:
+def cross_validate(X: Any, y: Floats, parameters: LiblinearParameters, log: Log) -> RunningMetrics:
     """Return the evaluation of predictions by models trained without the fold of a sample."""
     assert parameters.folds is not None
-    evaluation = Evaluation()
+    evaluation = RunningMetrics()
     for train_rows, test_rows in splits(plain_folds(len(y), clip_folds(parameters.folds, len(y)))):
         model = train(X[train_rows], y[train_rows], parameters, log)
         evaluation.add(model.predict(X[test_rows]), y[test_rows])
@@ -112,7 +112,7 @@ def _search_costs(X: Any, y: Floats, parameters: LiblinearParameters, log: Log) 
     best = CostSearchResult(cost, epsilon, np.inf if parameters.regression else 0.0)
     unchanged = 0
     while cost <= MAX_COST[kind] and unchanged < MAX_UNCHANGED_STEPS:
-        evaluation = Evaluation()
+        evaluation = RunningMetrics()
         changes = [fold.evaluate(evaluation, cost) for fold in folds]
         unchanged = 0 if max(changes) > CHANGE_TOLERANCE else unchanged + 1
         score = evaluation.mean_squared_error if parameters.regression else evaluation.accuracy
@@ -146,7 +146,7 @@ class _WarmStartedFold:
             self.estimator = parameters.estimator()
         self.estimator.set_params(warm_start=True)
 
-    def evaluate(self, evaluation: Evaluation, cost: float) -> float:
+    def evaluate(self, evaluation: RunningMetrics, cost: float) -> float:
         """Train with a larger C, evaluate on the test data, and return the relative change of the weights."""
         if self.labels is not None and len(self.labels) == 1:
             evaluation.add(ProgramModel(None, self.labels).predict(self.test_X), self.test_y)

@@ -11,9 +11,9 @@ from scipy import sparse
 
 from maxmargin._typing import Floats
 from maxmargin.cli.libsvm.classes import discard
-from maxmargin.cli.libsvm.evaluation import Evaluation
 from maxmargin.cli.libsvm.program_data import densify, open_output, read_blocks
 from maxmargin.cli.libsvm.program_options import ProgramError, read_predict_arguments, run_program
+from maxmargin.cli.metrics import RunningMetrics
 
 USAGE = """\
 Usage: svm-predict [options] test_file model_file output_file
@@ -51,7 +51,7 @@ def run(files: tuple[str, str, str], probability: bool, quiet: bool) -> int:
             log("Prob. model for test data: target value = predicted value + z,")
             log(f"z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma={model.probA[0]:g}")
         predict = _predict_probabilities if probability and not regression else _predict_labels
-        evaluation = Evaluation()
+        evaluation = RunningMetrics()
         for predicted, y in predict(model, blocks, output):
             evaluation.add(predicted, y)
     correct = f" ({evaluation.correct}/{evaluation.count}) (classification)"

@@ -10,11 +10,11 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.cli.libsvm.classes import Classes, Log, ProgramModel, check_labels
-from maxmargin.cli.libsvm.evaluation import Evaluation
 from maxmargin.cli.libsvm.folds import clip_folds, plain_folds, splits, stratified_folds
 from maxmargin.cli.libsvm.program_data import FeatureRows, KernelRows, read_features, read_kernel_values
 from maxmargin.cli.libsvm.program_options import ProgramError
 from maxmargin.cli.libsvm.svm_parameters import C_SVC, NU_SVC, NU_SVR, ONE_CLASS, SvmParameters
+from maxmargin.cli.metrics import RunningMetrics
 from maxmargin.solvers import Callback
 from maxmargin.training import TrainedModel
 
@@ -111,12 +111,12 @@ def lines_of(model: TrainedModel, parameters: SvmParameters, bound: float | Floa
 
 def cross_validate(
     rows: Rows, y: Floats, parameters: SvmParameters, log: Log, fit_options: FitOptions = DEFAULT_FIT_OPTIONS
-) -> Evaluation:
+) -> RunningMetrics:
     """Return the evaluation of predictions by models trained without the fold of a sample."""
     assert parameters.folds is not None
     folds = clip_folds(parameters.folds, len(y))
     stratified = parameters.classifies and folds < len(y)
-    evaluation = Evaluation()
+    evaluation = RunningMetrics()
     parts = stratified_folds(Classes.of(y).members, folds) if stratified else plain_folds(len(y), folds)
     for train_rows, test_rows in splits(parts):
         trained = train(rows, y, train_rows, parameters, log, fit_options)
