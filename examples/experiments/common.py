@@ -28,7 +28,7 @@ from maxmargin.formulations.c_classification import pose
 from maxmargin.kernels import Gaussian, Points
 from maxmargin.matrices import KernelMatrix
 from maxmargin.problems import DualProblem, Solution
-from maxmargin.problems.certificate import offsets_for
+from maxmargin.problems.certificate import group_offsets
 from maxmargin.solvers import BlockSolver, PairwiseSolver
 
 Solver = PairwiseSolver | BlockSolver
@@ -117,7 +117,7 @@ def support(problem: DualProblem, dual: np.ndarray) -> tuple[int, int]:
 
 def decide(data: Data, problem: DualProblem, solution: Solution, X: np.ndarray) -> np.ndarray:
     """Return the decision values Σ b_i k(x_i, x) + offset of new samples."""
-    offset = offsets_for(problem, solution.dual, solution.gradient)[0]
+    offset = group_offsets(problem, solution.dual, solution.gradient)[0]
     used = np.flatnonzero(solution.dual)
     kernel, points = Gaussian(data.gamma), Points(data.X[used])
     parts = [kernel.evaluate(Points(part), points) @ solution.dual[used] for part in np.array_split(X, 10)]

@@ -3,7 +3,7 @@ import pytest
 
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.problems import DualProblem
-from maxmargin.problems.gradient_extremes import gradient_extremes, offset_between, violation_of
+from maxmargin.problems.gradient_extremes import gradient_extremes, interval_midpoint, violation_of
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -31,4 +31,4 @@ def test_extremes_of_every_group_and_of_variables_in_no_group(groups, ungrouped,
 
 def test_the_offset_is_the_middle_of_its_interval_or_its_finite_end():
     low, high = np.array([1.0, -np.inf, 2.0, -np.inf]), np.array([3.0, 5.0, np.inf, np.inf])
-    np.testing.assert_array_equal(offset_between(low, high), [2.0, 5.0, 2.0, 0.0])
+    np.testing.assert_array_equal(interval_midpoint(low, high), [2.0, 5.0, 2.0, 0.0])

@@ -13,7 +13,7 @@ import numpy as np
 from maxmargin import _native
 from maxmargin._typing import Floats
 from maxmargin.problems import DualProblem
-from maxmargin.problems.certificate import of_samples, offsets_for, residuals
+from maxmargin.problems.certificate import group_offsets, residuals
 from maxmargin.problems.gradient_extremes import gradient_extremes, violation_of
 
 
@@ -58,8 +58,8 @@ def can_be_selected(state: BoxedVariables) -> np.ndarray:
 def known_gap(problem: DualProblem, dual: Floats, gradient: Floats) -> float:
     """Return the duality gap; an infinite gradient means unknown, and its variable contributes nothing."""
     known = np.isfinite(gradient)
-    offset = offsets_for(problem, dual, gradient)
-    slack = np.where(known, gradient, 0.0) + problem.ridge * dual - of_samples(problem, offset)
+    offset = group_offsets(problem, dual, gradient)
+    slack = np.where(known, gradient, 0.0) + problem.ridge * dual - problem.expand_groups(offset)
     return float(residuals(problem, dual, slack)[known].sum())
 
 

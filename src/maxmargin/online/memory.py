@@ -18,7 +18,7 @@ from maxmargin.online.kernel_table import KernelTable
 from maxmargin.online.sample_constraints import NoveltyDetection, StreamSubproblem
 from maxmargin.online.sample_store import SampleStore, SlotData
 from maxmargin.problems import DualProblem
-from maxmargin.problems.gradient_extremes import offset_between
+from maxmargin.problems.gradient_extremes import interval_midpoint
 
 #: Unused slots are removed together when they exceed this fraction of all slots, and this number.
 MAX_UNUSED_FRACTION, MAX_UNUSED_SLOTS = 0.25, 64
@@ -91,7 +91,7 @@ class OnlineMemory:
             return 0.0
         if isinstance(self.subproblems[subproblem], NoveltyDetection):
             low, high = self._gradient_extremes(subproblem)
-            return float(offset_between(np.array([low]), np.array([high]))[0])
+            return float(interval_midpoint(np.array([low]), np.array([high]))[0])
         lower, upper = self.lower[subproblem, : self.count], self.upper[subproblem, : self.count]
         members = np.flatnonzero(lower < upper)
         if not len(members):

@@ -1,10 +1,19 @@
-"""The one problem, its feasible points, and the certificate that judges them."""
+"""The dual problem that every estimator is posed as, feasible points of it, and the certificate of optimality.
+
+dual_problem        `DualProblem`, `InfeasibleProblemError` (public): the quadratic program
+solution            `Solution`, `Status`, `Counters`, `Progress` (public): what solvers return and report
+certificate         `certify`, `Certificate` (public): primal, dual, duality gap and violation of a dual vector
+l1_certificate      `certify_l1` (public): the same for the penalty Σ |w_j|
+feasible_start      `feasible_start` (public): a feasible point close to a given one
+gradient_extremes   extremes of the gradient per group, and the violation and offset intervals that follow
+offsets             the offset of least loss for given weights
+"""
 
 from maxmargin.problems.certificate import Certificate, certify
 from maxmargin.problems.dual_problem import DualProblem, InfeasibleProblemError
 from maxmargin.problems.feasible_start import feasible_start
+from maxmargin.problems.l1_certificate import certify_l1
 from maxmargin.problems.solution import Counters, Progress, Solution, Status
-from maxmargin.problems.sparse_certificate import certify_sparse
 
 __all__ = [
     "Certificate",
@@ -15,6 +24,6 @@ __all__ = [
     "Solution",
     "Status",
     "certify",
-    "certify_sparse",
+    "certify_l1",
     "feasible_start",
 ]

@@ -1,4 +1,4 @@
-"""The proof of optimality: computed in float64 from the problem and a dual vector alone.
+"""The certificate of optimality: computed in float64 from the problem and a dual vector alone.
 
 With the gradient g = linear − M b − ridge∘b, an offset ρ per group (0 for a variable in no group) and the slack
 z = linear − M b − ρ, three scalar functions carry every formulation:
@@ -7,9 +7,8 @@ z = linear − M b − ρ, three scalar functions carry every formulation:
     conjugate(z) = that maximum                                     the primal loss of the sample
     residual     = conjugate(z) + ½ ridge b² − z b ≥ 0              its share of the duality gap
 
-so that primal = ½ bᵀMb + Σ conjugate(z) + Σ_g ρ_g total_g, and primal − dual = Σ residual. Weak duality (Bottou &
-Lin 1.9) makes the gap a bound on the distance to the optimum, whoever found b and however. The solver is not the
-judge: nothing here uses what a solver reports.
+so that primal = ½ bᵀMb + Σ conjugate(z) + Σ_g ρ_g total_g, and primal − dual = Σ residual. By weak duality (Bottou &
+Lin 1.9) the gap bounds the distance of the dual value from the optimum. Nothing here depends on what a solver reports.
 """
 
 from __future__ import annotations
@@ -22,38 +21,37 @@ from maxmargin._typing import Floats
 from maxmargin.matrices.numerics import inner
 from maxmargin.precision import DOUBLE_EPSILON, GAP_CANCELLATION, NEGATIVE_EIGENVALUE, SMALLEST_DOUBLE
 from maxmargin.problems.dual_problem import DualProblem
-from maxmargin.problems.gradient_extremes import gradient_extremes, offset_between, offset_bounds, violation_of
-from maxmargin.problems.offsets import offsets_of_least_loss
+from maxmargin.problems.gradient_extremes import gradient_extremes, interval_midpoint, offset_bounds, violation_of
+from maxmargin.problems.offsets import best_offsets
 
-#: Up to so many groups, offsets are taken as parts of the decision function.
-FEW_GROUPS = 2
+#: Up to so many groups, the offsets are parameters of the decision function: midpoints of their intervals.
+MAX_OFFSET_GROUPS = 2
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is proved about a dual vector.
+    """Bounds and optimality measures of a dual vector.
 
     Attributes
     ----------
     primal, dual : float
-        The primal value that the point allows, and its dual value. The optimum lies between them (for a positive
-        semi-definite matrix).
+        Primal and dual value. The optimum lies between them (for a positive semi-definite matrix).
     gap : float
         primal − dual.
     violation : float
         The largest violation of the optimality criterion (1.11), the number that `tol` bounds.
     infeasibility : float
-        How far the point is from satisfying the box and the sums; rounding only.
+        The largest violation of the box and the sums; rounding only.
     squared_norm : float
-        bᵀMb = ‖w‖², the squared length of the weight vector in feature space.
+        bᵀMb = ‖w‖², the squared norm of the weight vector in feature space.
     offset : float array
         ρ of each group.
     offset_interval : float array of shape (groups, 2)
-        The offsets that are equally good; a single point when there is a free variable.
+        The interval of optimal offsets; a single point if a variable is free.
     slack : float array
         z of each variable, signed.
     residual : float array
-        Each variable's share of the gap: it says which sample is unfinished.
+        Each variable's share of the gap: where it is large, the sample is not optimal yet.
     """
 
     primal: float
@@ -69,14 +67,14 @@ class Certificate:
 
     @property
     def relative_gap(self) -> float:
-        """The gap relative to the size of the optimum."""
+        """The gap relative to the larger of primal and dual value."""
         if not np.isfinite(self.gap):
             return float("inf")
         return self.gap / max(abs(self.primal), abs(self.dual), SMALLEST_DOUBLE)
 
     @property
     def indefinite(self) -> bool:
-        """Whether the matrix has shown a negative eigenvalue: then the point is stationary, not proved the best."""
+        """Whether the matrix has a negative eigenvalue: then the point is stationary, not proved optimal."""
         return self.squared_norm < -NEGATIVE_EIGENVALUE * max(abs(self.primal), abs(self.dual))
 
     def __str__(self) -> str:
@@ -85,52 +83,53 @@ class Certificate:
             return (
                 f"{numbers}, violation {self.violation:.3g}; the kernel is indefinite: stationary, not proved optimal"
             )
-        return f"{numbers} ({self.relative_gap:.2g} of the optimum), violation {self.violation:.3g}"
+        return f"{numbers} (relative {self.relative_gap:.2g}), violation {self.violation:.3g}"
 
 
 def certify(
-    problem: DualProblem, dual: Floats, weights: Floats | None = None, own: Floats | None = None
+    problem: DualProblem, dual: Floats, weights: Floats | None = None, dual_weights: Floats | None = None
 ) -> Certificate:
-    """Judge a dual vector: compute its gradient afresh and everything that follows from it.
+    """Compute the certificate of a dual vector, with its gradient recomputed from the matrix.
 
-    A linear machine may predict with other `weights` than Fᵀ b (`matrices.features`): those of a primal solver. Then
-    the primal value is theirs, with the offset that serves them best, and the gap has one more part, ½‖w − Fᵀ b‖².
-    `own` is Fᵀ b if it was just computed.
+    With the linear kernel the model may have other `weights` than Fᵀ b (`matrices.features`): those of a primal solver.
+    Then the primal value is theirs, with the offset of least loss, and the gap has one more term, ½‖w − Fᵀ b‖².
+    `dual_weights` is Fᵀ b if it is known.
     """
     dual = np.ascontiguousarray(dual, dtype=np.float64)
     rows = None if weights is None else problem.matrix.features()
-    own = rows.weights(dual) if own is None and rows is not None else own
-    product = problem.matrix.matvec(dual) if rows is None or own is None else rows.decisions(own)
+    if dual_weights is None and rows is not None:
+        dual_weights = rows.weights(dual)
+    product = problem.matrix.matvec(dual) if rows is None or dual_weights is None else rows.decisions(dual_weights)
     gradient = problem.linear - product - problem.ridge * dual
     extremes = gradient_extremes(problem, dual, gradient)
     low, high = extremes.offset_bounds
-    length = squared_norm = inner(dual, product)
+    weights_norm = squared_norm = inner(dual, product)
     if weights is None:
-        offset, apart = offsets_for(problem, dual, gradient), 0.0
+        offset, distance = group_offsets(problem, dual, gradient), 0.0
     else:
-        if rows is None or own is None:
+        if rows is None or dual_weights is None:
             raise ValueError("only a matrix that is a product of features has weights")
-        difference = weights - own
-        product = product if weights is own else rows.decisions(weights)
-        offset = offsets_of_least_loss(
-            problem, problem.linear - product, offset_between(low, high), rows.threads_for(problem.size)
+        difference = weights - dual_weights
+        product = product if weights is dual_weights else rows.decisions(weights)
+        offset = best_offsets(
+            problem, problem.linear - product, interval_midpoint(low, high), rows.threads_for(problem.size)
         )
-        length, apart = inner(weights, weights), 0.5 * inner(difference, difference)
-    decision = product + of_samples(problem, offset) if problem.groups else product
+        weights_norm, distance = inner(weights, weights), 0.5 * inner(difference, difference)
+    decision = product + problem.expand_groups(offset) if problem.groups else product
 
     scale = _feasible_scale(problem, decision) if weights is None else 1.0
     slack = problem.linear - (decision if scale == 1.0 else scale * decision)
     loss = conjugate(problem, slack)
     residual = residuals(problem, dual, slack, loss)
     dual_value = inner(problem.linear, dual) - 0.5 * squared_norm - 0.5 * inner(problem.ridge * dual, dual)
-    primal = float(0.5 * scale**2 * length + loss.sum() + scale * offset @ problem.total)
+    primal = float(0.5 * scale**2 * weights_norm + loss.sum() + scale * offset @ problem.total)
     sums = problem.group_sums(dual)
-    # The sum of residuals equals primal − dual, without the cancellation of subtracting them. If the two are far apart,
-    # numbers have become too large for that, or the sums of the groups are wrong.
-    gap = float(residual.sum() + 0.5 * (scale - 1.0) ** 2 * squared_norm) + apart
-    plain = primal - dual_value
-    if not plain <= gap + GAP_CANCELLATION * (abs(primal) + abs(dual_value)):
-        gap = plain if np.isfinite(plain) else np.inf
+    # The sum of residuals equals primal − dual, without the cancellation of subtracting them. If the two differ by more
+    # than that, the residuals have overflowed, or the sums of the groups are wrong.
+    gap = float(residual.sum() + 0.5 * (scale - 1.0) ** 2 * squared_norm) + distance
+    subtracted = primal - dual_value
+    if not subtracted <= gap + GAP_CANCELLATION * (abs(primal) + abs(dual_value)):
+        gap = subtracted if np.isfinite(subtracted) else np.inf
     return Certificate(
         primal=primal,
         dual=dual_value,
@@ -142,7 +141,7 @@ def certify(
             _largest(dual - problem.upper),
             _largest(np.abs(sums - problem.total)),
         ),
-        squared_norm=length,
+        squared_norm=weights_norm,
         offset=offset,
         offset_interval=np.array([np.minimum(low, high), np.maximum(low, high)]).T,
         slack=slack if scale == 1.0 else problem.linear - decision,
@@ -151,31 +150,31 @@ def certify(
 
 
 def response(problem: DualProblem, slack: Floats) -> Floats:
-    """Return the β in [lower, upper] that maximises βz − ½ ridge β²: what the dual variable would like to be."""
+    """Return the β in [lower, upper] that maximises βz − ½ ridge β²: the optimal dual variable for a given slack."""
     if problem.ridged:
         return np.clip(slack / problem.ridge, problem.lower, problem.upper)
     bound = np.where(slack > 0, problem.upper, np.where(slack < 0, problem.lower, 0.0))
     if not problem.ridge.any():
         return np.minimum(np.maximum(bound, problem.lower), problem.upper)
     with np.errstate(divide="ignore", invalid="ignore"):
-        wish = np.where(problem.ridge > 0, slack / problem.ridge, bound)
-    return np.clip(wish, problem.lower, problem.upper)
+        unclipped = np.where(problem.ridge > 0, slack / problem.ridge, bound)
+    return np.clip(unclipped, problem.lower, problem.upper)
 
 
 def conjugate(problem: DualProblem, slack: Floats) -> Floats:
     """Return max over [lower, upper] of βz − ½ ridge β²: the loss of each sample in the primal."""
-    wish = response(problem, slack)
+    beta = response(problem, slack)
     if problem.bounded and not problem.ridge.any():
-        return wish * slack
+        return beta * slack
     if problem.ridged:
-        return wish * (slack - 0.5 * problem.ridge * wish)
+        return beta * (slack - 0.5 * problem.ridge * beta)
     with np.errstate(invalid="ignore"):  # 0 · ∞ where a branch is not taken
-        gain = np.where(slack == 0, 0.0, wish * slack)
-        return gain - np.where(problem.ridge > 0, 0.5 * (problem.ridge * wish) * wish, 0.0)
+        gain = np.where(slack == 0, 0.0, beta * slack)
+        return gain - np.where(problem.ridge > 0, 0.5 * (problem.ridge * beta) * beta, 0.0)
 
 
 def residuals(problem: DualProblem, dual: Floats, slack: Floats, loss: Floats | None = None) -> Floats:
-    """Return each variable's share of the duality gap, at least 0; `loss` is conjugate(slack) if that is known."""
+    """Return each variable's share of the duality gap, at least 0; `loss` is conjugate(slack) if it is known."""
     share = (conjugate(problem, slack) if loss is None else loss) - (slack - 0.5 * problem.ridge * dual) * dual
     return np.maximum(share, 0.0, out=share)
 
@@ -184,24 +183,24 @@ def _largest(values: Floats) -> float:
     return float(values.max()) if len(values) else -np.inf
 
 
-def offsets_for(problem: DualProblem, dual: Floats, gradient: Floats) -> Floats:
-    """Return the offset of each group: in the middle of its interval, or where the primal loss is least.
+def group_offsets(problem: DualProblem, dual: Floats, gradient: Floats) -> Floats:
+    """Return the offset of each group: the midpoint of its interval, or the offset of least loss.
 
-    One or two offsets are part of the machine, and the middle is right for both sides. Those of many small groups are
-    multipliers that nobody reads; any are valid, and the least loss is the loss of the textbook.
+    One or two offsets are parameters of the decision function, and the midpoint treats both sides alike. Those of many
+    small groups are only multipliers; any are valid, and those of least loss give the primal value of the textbook.
     """
-    middle = offset_between(*offset_bounds(problem, dual, gradient))
-    if problem.groups <= FEW_GROUPS or not problem.bounded or problem.ridge.any():
+    middle = interval_midpoint(*offset_bounds(problem, dual, gradient))
+    if problem.groups <= MAX_OFFSET_GROUPS or not problem.bounded or problem.ridge.any():
         return middle
-    best = _offsets_of_least_loss(problem, gradient)
-    return np.where(np.isfinite(best), best, middle)  # a solver may not know all gradients
+    best = _best_offsets_without_ridge(problem, gradient)
+    return np.where(np.isfinite(best), best, middle)  # gradients of shrunk variables are unknown
 
 
-def _offsets_of_least_loss(problem: DualProblem, gradient: Floats) -> Floats:
+def _best_offsets_without_ridge(problem: DualProblem, gradient: Floats) -> Floats:
     """Return, per group, the ρ that minimises Σ conjugate(g − ρ) + ρ total, for finite bounds and no ridge.
 
     Its slope is total − Σ response(g − ρ), where the response is upper above ρ and lower below: from the largest
-    gradient down, so many variables take their upper bounds until the sum is reached.
+    gradient down, variables take their upper bounds until the sum is reached.
     """
     grouped = np.flatnonzero(problem.group >= 0)
     order = grouped[np.lexsort((-gradient[grouped], problem.group[grouped]))]
@@ -217,20 +216,11 @@ def _offsets_of_least_loss(problem: DualProblem, gradient: Floats) -> Floats:
     return offsets
 
 
-def of_samples(problem: DualProblem, per_group: Floats) -> Floats:
-    """Return the value of each variable's group, 0 for a variable in no group."""
-    if problem.ungrouped == 0:
-        return per_group[problem.group]
-    if not len(per_group):
-        return np.zeros(problem.size)
-    return np.where(problem.group >= 0, per_group[problem.group], 0.0)
-
-
 def _feasible_scale(problem: DualProblem, decision: Floats) -> float:
-    """Return by how much w must grow so that no sample has an infinite loss.
+    """Return the factor by which w must be scaled so that no sample has an infinite loss.
 
     With an infinite bound (a hard margin) the loss of a sample short of its margin by a rounding error is
-    infinite. Every multiple of w is a primal point too; the smallest that meets all margins proves the most.
+    infinite. Every multiple of w is a primal point, too; the smallest that satisfies all margins gives the best bound.
     """
     if problem.bounded:
         return 1.0
@@ -244,5 +234,5 @@ def _feasible_scale(problem: DualProblem, decision: Floats) -> float:
     needed, reached = needed[short], reached[short]
     if not ((needed > 0) & (reached > 0)).all():
         return 1.0
-    # One rounding error more than needed, so that the division does not fall short again.
+    # Slightly more than needed, so that the rounding of the division does not violate a margin.
     return float((needed / reached).max() * (1.0 + 4 * DOUBLE_EPSILON))

@@ -1,4 +1,4 @@
-"""The one optimisation problem that every machine is posed as.
+"""The optimisation problem that every estimator is posed as.
 
 In the signed dual variable b (β = yα in the literature), the expansion coefficient of each sample:
 
@@ -6,7 +6,7 @@ In the signed dual variable b (β = yα in the literature), the expansion coeffi
     subject to  lower ≤ b ≤ upper
                 Σ_{i in group g} b_i = total_g      for every group g
 
-Labels, classes and targets only fill these arrays; nothing below a formulation knows of them.
+Labels, classes and targets only fill these arrays; nothing below a formulation depends on them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class DualProblem:
     group : int32 array, optional
         The group of each variable, −1 for none; by default all are in group 0.
     total : float array, optional
-        What each group sums up to; by default one group of total 0.
+        The sum of each group; by default one group of total 0.
     """
 
     matrix: SymmetricMatrix
@@ -73,7 +73,7 @@ class DualProblem:
         if not no_ridge and not (np.isfinite(self.ridge).all() and (self.ridge >= 0).all()):
             raise ValueError("ridge must be finite and at least 0")
         if np.isnan(self.lower).any() or np.isnan(self.upper).any():
-            raise ValueError("a bound is not a number")
+            raise ValueError("a bound in lower or upper is not a number")
         if n and not (self.group.min() >= -1 and self.group.max() < len(self.total)):
             raise ValueError(f"a group must lie between -1 and {len(self.total) - 1}")
         self._check_feasible()
@@ -111,7 +111,7 @@ class DualProblem:
 
     @cached_property
     def zero_is_feasible(self) -> bool:
-        """Whether all variables may be 0, as those of most machines may."""
+        """Whether dual = 0 is feasible, as for most formulations."""
         return not self.total.any() and bool((self.lower <= 0).all() and (self.upper >= 0).all())
 
     @property
@@ -132,13 +132,13 @@ class DualProblem:
         return self.matrix.diagonal() + self.ridge
 
     def with_matrix(self, matrix: SymmetricMatrix) -> DualProblem:
-        """Return the same problem, which needs no validation, with another form of its matrix."""
+        """Return the same problem with another form of its matrix, without validation."""
         other = copy(self)
         object.__setattr__(other, "matrix", matrix)
         return other
 
     def gradient(self, dual: Floats) -> Floats:
-        """Return linear − M b − ridge∘b, computed afresh."""
+        """Return linear − M b − ridge∘b."""
         gradient: Floats = self.linear - self.matrix.matvec(dual) - self.ridge * dual
         return gradient
 
@@ -152,6 +152,14 @@ class DualProblem:
             return _sums(self.group, values, self.groups)
         grouped = self.group >= 0
         return _sums(self.group[grouped], values[grouped], self.groups)
+
+    def expand_groups(self, per_group: Floats) -> Floats:
+        """Return the value of each variable's group, 0 for a variable in no group."""
+        if self.ungrouped == 0:
+            return per_group[self.group]
+        if not len(per_group):
+            return np.zeros(self.size)
+        return np.where(self.group >= 0, per_group[self.group], 0.0)
 
     def _check_feasible(self) -> None:
         if self.zero_is_feasible:

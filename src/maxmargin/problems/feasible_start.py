@@ -1,4 +1,4 @@
-"""A point that satisfies the constraints, as close as is cheap to a point that is wanted."""
+"""A feasible point, close to a given one."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from maxmargin.problems.dual_problem import DualProblem
 
 
 def feasible_start(problem: DualProblem, wanted: Floats | None = None) -> Floats:
-    """Return a feasible dual vector: `wanted` (or 0) put into the box, and each group's sum repaired.
+    """Return a feasible dual vector: `wanted` (or 0) clipped to the box, and each group's sum repaired.
 
-    What a group lacks is shared among the variables that are in use, in proportion to the room they have; then others,
-    spread over the group, are filled up to their bounds, so that few become non-zero and hardly any stays in between. A
-    feasible `wanted` comes back unchanged.
+    The difference of a group's sum from its total is distributed over its non-zero variables, in proportion to their
+    distances from the bounds; then others, chosen at random, are set to their bounds, so that few become non-zero and
+    hardly any becomes free. A feasible `wanted` is returned unchanged.
     """
     n = problem.size
     if wanted is None and problem.zero_is_feasible:
@@ -25,23 +25,23 @@ def feasible_start(problem: DualProblem, wanted: Floats | None = None) -> Floats
     if not np.isfinite(dual).all():
         raise ValueError("a start must be finite")
     dual = np.minimum(np.maximum(dual, problem.lower), problem.upper)
-    lacking = problem.total - problem.group_sums(dual)
+    missing_sums = problem.total - problem.group_sums(dual)
     scale = problem.group_sums(np.abs(dual)) + np.abs(problem.total)
-    for g in np.flatnonzero(np.abs(lacking) > GROUP_SUM_TOLERANCE * scale):
+    for g in np.flatnonzero(np.abs(missing_sums) > GROUP_SUM_TOLERANCE * scale):
         members = np.flatnonzero(problem.group == g)
         used = members[dual[members] != 0]
-        missing = _share(problem, dual, used, float(lacking[g]))
-        _fill_up(problem, dual, members, missing)
+        missing = _distribute(problem, dual, used, float(missing_sums[g]))
+        _move_to_bounds(problem, dual, members, missing)
     return dual
 
 
-def _fill_up(problem: DualProblem, dual: Floats, members: np.ndarray, missing: float) -> None:
+def _move_to_bounds(problem: DualProblem, dual: Floats, members: np.ndarray, missing: float) -> None:
     """Move `members` to their bounds, one after the other, until the sum has changed by `missing`."""
     bounds = problem.upper if missing > 0 else problem.lower
     if np.isinf(bounds[members]).any():
-        _share(problem, dual, members, missing)
+        _distribute(problem, dual, members, missing)
         return
-    order = np.random.default_rng(len(members)).permutation(members)  # spread at random, always the same
+    order = np.random.default_rng(len(members)).permutation(members)  # the same for the same size
     reached = np.cumsum(np.abs(bounds[order] - dual[order]))
     full = int(np.searchsorted(reached, abs(missing), side="right"))
     dual[order[:full]] = bounds[order[:full]]
@@ -52,20 +52,18 @@ def _fill_up(problem: DualProblem, dual: Floats, members: np.ndarray, missing: f
         dual[last] = min(max(moved, problem.lower[last]), problem.upper[last])
 
 
-def _share(problem: DualProblem, dual: Floats, members: np.ndarray, missing: float) -> float:
-    """Move `members` by `missing` in all, within their bounds; return what could not be placed."""
+def _distribute(problem: DualProblem, dual: Floats, members: np.ndarray, missing: float) -> float:
+    """Change the sum of `members` by `missing`, within their bounds; return what the bounds did not allow."""
     bounds = problem.upper if missing > 0 else problem.lower
-    room = np.abs(bounds[members] - dual[members])
-    if not len(members) or missing == 0 or not room.sum() > 0:
+    distance = np.abs(bounds[members] - dual[members])
+    if not len(members) or missing == 0 or not distance.sum() > 0:
         return missing
-    unlimited = np.isinf(room)
-    if unlimited.any():
-        room = unlimited.astype(float)
-        shares = room * (missing / room.sum())
-    elif room.sum() <= abs(missing):
-        shares = np.sign(missing) * room
+    unlimited = np.isinf(distance)
+    if not unlimited.any() and distance.sum() <= abs(missing):
+        change = np.sign(missing) * distance
     else:
-        shares = room * (missing / room.sum())
+        weight = unlimited.astype(float) if unlimited.any() else distance
+        change = weight * (missing / weight.sum())
     before = dual[members].sum()
-    dual[members] = np.clip(dual[members] + shares, problem.lower[members], problem.upper[members])
+    dual[members] = np.clip(dual[members] + change, problem.lower[members], problem.upper[members])
     return float(missing - (dual[members].sum() - before))

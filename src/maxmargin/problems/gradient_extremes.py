@@ -61,7 +61,7 @@ def violation_of(extremes: GradientExtremes, gradient: Floats) -> float:
     return max(0.0, of_groups, float(extremes.largest[-1]), -float(extremes.smallest[-1]))
 
 
-def offset_between(low: Floats, high: Floats) -> Floats:
+def interval_midpoint(low: Floats, high: Floats) -> Floats:
     """Return the middle of each interval, or its finite end, or 0 if it has none."""
     if np.isfinite(low).all() and np.isfinite(high).all():
         return 0.5 * (low + high)

@@ -1,4 +1,4 @@
-"""What a solver returns: a point, how it ended, and what it cost. Whether it is optimal is for `certify` to say."""
+"""The result of a solver: a point, how the solve ended, and its cost. `certify` verifies whether it is optimal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from maxmargin._typing import Floats
 
 
 class Status(Enum):
-    """How a solver ended. The value is the sentence a user reads."""
+    """How a solve ended. The value is the sentence that a user reads."""
 
     CONVERGED = "the stopping tolerance was reached"
     MAX_ITERATIONS = "the limit on iterations was reached; raise max_iter to go on"
@@ -20,17 +20,17 @@ class Status(Enum):
         "the tolerance is finer than double precision can resolve on these data; "
         "scale the features (for example with StandardScaler), lower C, or raise tol"
     )
-    UNBOUNDED = "the dual grows without limit: the problem has no solution"
+    UNBOUNDED = "the dual is unbounded: the problem has no solution"
 
     @property
     def converged(self) -> bool:
-        """Whether the solver claims to have reached its tolerance."""
+        """Whether the solver reports that its tolerance was reached."""
         return self is Status.CONVERGED
 
 
 @dataclass(frozen=True)
 class Counters:
-    """What a solve cost."""
+    """The cost of a solve."""
 
     iterations: int = 0
     kernel_evaluations: int = 0
@@ -52,11 +52,11 @@ class Counters:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a solver stands; what a callback sees.
+    """The progress report of a solver, passed to callbacks.
 
-    While variables are shrunk away, `primal` counts the samples in play and takes the others as settled, unless the
-    callback is a `maxmargin.solvers.Trace`. `point` is the dual vector, if it is one that keeps points. A solve may be
-    one of several `problems`, some of which have `finished`.
+    While variables are shrunk, `primal` covers the active ones and counts the others as optimal, unless the callback is
+    a `maxmargin.solvers.Trace`. `point` is the dual vector, if that keeps points. The solve may be one of several
+    `problems`, of which `finished` have ended.
     """
 
     iteration: int
@@ -79,11 +79,11 @@ class Progress:
 
 @dataclass(frozen=True)
 class Solution:
-    """A dual vector and how it came about.
+    """A dual vector, its gradient, how the solve ended, and its cost.
 
-    `weights` are those of a linear machine, where its solver has better ones than the dual vector stands for; then the
-    gradient of the dual vector may be missing, which nobody needs and takes two passes over the data. `trace` is the
-    way there, if the callback was a `maxmargin.solvers.Trace`.
+    `weights` are those of a solver for the linear kernel, if they are better than those of the dual vector; then the
+    gradient, which would take two passes over the data, may be None. `trace` has the entries of a
+    `maxmargin.solvers.Trace`, if the callback was one.
     """
 
     dual: Floats

@@ -1,4 +1,17 @@
-"""Algorithms: a `DualProblem` in, a `Solution` out. A solver is an object whose fields are its options."""
+"""Solvers of the dual problem: objects whose fields are their options, with `solve`: a `DualProblem` → a `Solution`.
+
+smo/            sequential minimal optimisation
+block/          block decomposition on single-precision rows, the default for larger problems
+linear/         solvers for the linear kernel
+subgradient/    stochastic and batch subgradient methods on the primal of the linear kernel
+linear_system/  least-squares problems
+classical/      the methods of the literature: Platt, gradient projection, active set, decomposition, chunking
+qp/             generic solvers of quadratic programs
+stopping        `StoppingRule`, `Callback` (public); trace: `Trace` (public); monitor: limits and progress reports
+dual_point      a point with its gradient; stall_detector, unbounded_dual: why a solver ends without converging
+
+Public are the solver classes, `SOLVERS` by name, `make_solver`, `StoppingRule`, `Callback`, `SharedCallback`, `Trace`.
+"""
 
 from dataclasses import fields
 from typing import Any
@@ -57,11 +70,11 @@ SOLVERS = {
     "platt": PlattSolver,
     "gradient_projection": GradientProjectionSolver,
     "active_set": ActiveSetSolver,
-    "linear_system": LinearSystemSolver,  # for machines without bounds, such as `LSSVC`
+    "linear_system": LinearSystemSolver,  # for problems without bounds, such as those of `LSSVC`
     "quadratic_program": QuadraticProgramSolver,
     "chunking": ChunkingSolver,
     "decomposition": DecompositionSolver,
-    "linear": LinearSolver,  # the rest is for the linear kernel
+    "linear": LinearSolver,  # from here on for the linear kernel
     "dual_coordinate_ascent": DualCoordinateAscentSolver,
     "semismooth_newton": SemismoothNewtonSolver,
     "subgradient": SubgradientSolver,
@@ -71,7 +84,7 @@ SOLVERS = {
 
 
 def make_solver(name: str, **options: Any) -> Any:
-    """Return a solver by name, with those of the options that it has."""
+    """Return a solver by name, with those of the options that are among its fields."""
     kind: Any = SOLVERS[name]
     known = {field.name for field in fields(kind)}
     return kind(**{key: value for key, value in options.items() if key in known})

@@ -21,7 +21,7 @@ from maxmargin.formulations.formulation import Formulation, KernelExpansion
 from maxmargin.kernels import Kernel, Points
 from maxmargin.matrices import FullKernelMatrix, KernelMatrix, SymmetricMatrix
 from maxmargin.problems import DualProblem, Status
-from maxmargin.problems.gradient_extremes import offset_between
+from maxmargin.problems.gradient_extremes import interval_midpoint
 from maxmargin.solvers.dual_point import progress_snapshot
 from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.smo.small_problem_batch import MAX_STEPS, BatchSolution, SmallProblemBatch
@@ -84,7 +84,7 @@ class SmallProblemTraining:
             callback=self._reporter(self._problem),
         )
         fit_intercept = self.two_class.fit_intercept
-        offsets = offset_between(*solved.offset_bounds()) if fit_intercept else np.zeros(len(self.parts))
+        offsets = interval_midpoint(*solved.offset_bounds()) if fit_intercept else np.zeros(len(self.parts))
         checksum = self.kernel_matrix.points.checksum()
         seconds = (perf_counter() - started) / len(self.parts)
         models = []
@@ -133,7 +133,7 @@ class SmallProblemTraining:
             return None
         values = batch.linear - solved.gradient
         if self.two_class.fit_intercept:
-            values += np.repeat(offset_between(*solved.offset_bounds()), np.diff(batch.edges))
+            values += np.repeat(interval_midpoint(*solved.offset_bounds()), np.diff(batch.edges))
         values = np.where(held, values, 0.0)
         starts = batch.edges[::count]
         return [values[a:b].reshape(count, -1).sum(axis=0) for a, b in pairwise(starts)]

@@ -19,7 +19,7 @@ from maxmargin.formulations.formulation import Formulation, KernelExpansion
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.numerics import inner
 from maxmargin.problems import Certificate, Counters, DualProblem, Solution, Status, certify
-from maxmargin.problems.gradient_extremes import gradient_extremes, offset_between, offset_bounds, violation_of
+from maxmargin.problems.gradient_extremes import gradient_extremes, interval_midpoint, offset_bounds, violation_of
 
 #: Poses a dual problem when it is needed.
 Pose = Callable[[], DualProblem]
@@ -147,7 +147,7 @@ class TrainedModel:
         assert self._formulation is not None
         assert self._gradient is not None
         low, high = offset_bounds(problem, self.dual, self._gradient)
-        return self._formulation.expand(problem, self.dual, offset_between(low, high))
+        return self._formulation.expand(problem, self.dual, interval_midpoint(low, high))
 
     def gradient_for(self, problem: DualProblem) -> Floats:
         """Return the gradient of the solved problem at the solution, recomputed if it is not known."""

@@ -28,7 +28,7 @@ from maxmargin.problems import (
     Solution,
     Status,
     certify,
-    certify_sparse,
+    certify_l1,
     feasible_start,
 )
 from maxmargin.problems.gradient_extremes import gradient_extremes, violation_of
@@ -224,7 +224,7 @@ class SparseVerifier(LinearVerifier):
 
     def _certify(self, solution: Solution) -> tuple[Certificate, Floats]:
         weights = np.zeros(self.rows.dimension) if solution.weights is None else solution.weights
-        certificate = certify_sparse(self.problem, solution.dual, weights)
+        certificate = certify_l1(self.problem, solution.dual, weights)
         if not np.isfinite(certificate.primal):
             raise ValueError(NON_FINITE_MESSAGE)
         return certificate, weights

@@ -17,7 +17,7 @@ from maxmargin.kernels import Linear, Points
 from maxmargin.matrices import BiasAugmentedMatrix, KernelMatrix
 from maxmargin.matrices.feature_columns import FeatureColumns
 from maxmargin.matrices.features import Features
-from maxmargin.problems import Status, certify_sparse
+from maxmargin.problems import Status, certify_l1
 from maxmargin.solvers import CoordinateDescentSolver, StoppingRule
 from maxmargin.solvers.linear import coordinate_descent
 from maxmargin.solvers.linear.l1_model import minimise_model
@@ -105,7 +105,7 @@ def test_certified_optimum_of_a_generic_solver(name, scaling):
     X, signs, costs = problem_by_name(name)
     problem = pose(X, signs, costs, scaling)
     solution = solve(problem)
-    certificate = certify_sparse(problem, solution.dual, solution.weights)
+    certificate = certify_l1(problem, solution.dual, solution.weights)
     assert solution.status is Status.CONVERGED, solution.status
     assert certificate.relative_gap <= 1e-6 * (1 + 1e-6)
     assert certificate.infeasibility <= 1e-12 * (1.0 + np.abs(solution.dual).sum())
@@ -138,11 +138,11 @@ def test_the_gap_is_never_negative(seed):
     if seed % 3 != 2:
         weights[-1] = 0.0
     dual = random.normal(size=20) * 10.0 ** random.uniform(-2, 2)
-    certificate = certify_sparse(problem, dual, weights)
+    certificate = certify_l1(problem, dual, weights)
     assert certificate.gap >= 0
     assert certificate.primal - certificate.dual == pytest.approx(certificate.gap, rel=1e-6, abs=1e-9)
     assert certificate.infeasibility <= 1e-12
-    optimum = certify_sparse(problem, *[getattr(solve(problem), part) for part in ("dual", "weights")])
+    optimum = certify_l1(problem, *[getattr(solve(problem), part) for part in ("dual", "weights")])
     assert certificate.dual <= optimum.primal * (1 + 1e-12)
     assert certificate.primal >= optimum.dual * (1 - 1e-12)
 
@@ -236,10 +236,10 @@ def test_products_of_columns(monkeypatch, most, centred):
 def test_data_formats_and_threads():
     X, signs = few_informative(300, 40)
     X = np.where(np.abs(X) < 0.5, 0.0, X).astype(np.float32).astype(float)
-    expected = certify_sparse(*_solved(pose(X, signs, 0.1)))
+    expected = certify_l1(*_solved(pose(X, signs, 0.1)))
     for threads in (1, 2):
         for form in forms(X):
-            found = certify_sparse(*_solved(pose(form, signs, 0.1, threads=threads)))
+            found = certify_l1(*_solved(pose(form, signs, 0.1, threads=threads)))
             assert found.primal == pytest.approx(expected.primal, rel=1e-6)
 
 
@@ -254,7 +254,7 @@ def test_convergence_without_newton_steps(monkeypatch):
     problem = pose(X, signs, 0.1)
     solution = solve(problem, gap=1e-8)
     assert solution.status is Status.CONVERGED
-    assert certify_sparse(problem, solution.dual, solution.weights).relative_gap <= 1e-8
+    assert certify_l1(problem, solution.dual, solution.weights).relative_gap <= 1e-8
 
 
 def test_more_columns_than_a_working_set():
@@ -263,7 +263,7 @@ def test_more_columns_than_a_working_set():
     signs = np.where(np.asarray(X[:, :300].sum(axis=1)).ravel() > 7.3, 1.0, -1.0)
     problem = pose(X, signs, 1.0)
     solution = solve(problem)
-    assert certify_sparse(problem, solution.dual, solution.weights).relative_gap <= 1e-6
+    assert certify_l1(problem, solution.dual, solution.weights).relative_gap <= 1e-6
     assert 0 < np.count_nonzero(solution.weights) <= 200
 
 
@@ -282,7 +282,7 @@ def test_violation_as_the_only_tolerance():
     problem = pose(X, signs, 0.1)
     solution = CoordinateDescentSolver(StoppingRule(violation=1e-8)).solve(problem)
     assert solution.status is Status.CONVERGED
-    assert certify_sparse(problem, solution.dual, solution.weights).violation <= 1e-8
+    assert certify_l1(problem, solution.dual, solution.weights).violation <= 1e-8
 
 
 def test_limits_and_callbacks():
@@ -291,7 +291,7 @@ def test_limits_and_callbacks():
     limited = solve(problem, max_iterations=2)
     assert limited.status is Status.MAX_ITERATIONS
     assert limited.counters.iterations == 2
-    assert certify_sparse(problem, limited.dual, limited.weights).gap > 0
+    assert certify_l1(problem, limited.dual, limited.weights).gap > 0
     assert solve(problem, max_seconds=0.0).status is Status.MAX_SECONDS
     seen = []
 
@@ -320,4 +320,4 @@ def test_unsupported_problems_raise():
     with pytest.raises(ValueError, match="squared loss"):
         solve(hinge)
     with pytest.raises(ValueError, match="sums of 0"):
-        certify_sparse(replace(pose(X, signs, 1.0), total=np.ones(1)), np.zeros(30), np.zeros(3))
+        certify_l1(replace(pose(X, signs, 1.0), total=np.ones(1)), np.zeros(30), np.zeros(3))

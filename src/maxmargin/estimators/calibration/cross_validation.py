@@ -23,8 +23,7 @@ from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.matrices.float32_matrix import Float32Matrix
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import DualProblem, InfeasibleProblemError, Solution, Status, feasible_start
-from maxmargin.problems.certificate import of_samples
-from maxmargin.problems.gradient_extremes import offset_between, offset_bounds
+from maxmargin.problems.gradient_extremes import interval_midpoint, offset_bounds
 from maxmargin.solvers import BlockSolver, PairwiseSolver
 from maxmargin.solvers.smo.small_problem_batch import SmallProblemBatch
 from maxmargin.training import Session, Solver, TrainedLinearModel, TrainedModel
@@ -299,11 +298,11 @@ class _Fold:
         moved = self.dual[variables] + step
         self.dual[variables] = np.where(step == part.lower, lower, np.where(step == part.upper, upper, moved))
         self.gradient[variables] = gradient
-        self.offset = offset_between(*offset_bounds(part, step, gradient))
+        self.offset = interval_midpoint(*offset_bounds(part, step, gradient))
 
     def violators(self, variables: Indices, tolerance: float) -> np.ndarray:
         """Return which variables other than these violate the optimality conditions."""
-        slack = self.gradient - of_samples(self.problem, self.offset)
+        slack = self.gradient - self.problem.expand_groups(self.offset)
         late: np.ndarray = (slack > tolerance) & (self.dual < self.problem.upper)
         late |= (slack < -tolerance) & (self.dual > self.problem.lower)
         late[variables] = False
@@ -325,7 +324,7 @@ def _nearest(problem: DualProblem, dual: Floats, gradient: Floats) -> Indices:
     count = max(least, int(SUBSET_PER_FREE * np.sum(~at_bound) + SUBSET_PER_SUPPORT_VECTOR * support_vectors))
     if count >= problem.size:
         return np.arange(problem.size)
-    offset = of_samples(problem, offset_between(*offset_bounds(problem, dual, gradient)))
+    offset = problem.expand_groups(interval_midpoint(*offset_bounds(problem, dual, gradient)))
     distance = np.where(at_bound, np.abs(gradient - offset), 0.0)
     return np.sort(np.argpartition(distance, count)[:count])
 

@@ -18,7 +18,7 @@ from maxmargin.estimators.kernel.kernel_classifier import dual_problem_of
 from maxmargin.estimators.kernel.svc import SVC
 from maxmargin.kernels import Kernel, Points
 from maxmargin.problems import Certificate, DualProblem, Progress, Solution, certify
-from maxmargin.problems.gradient_extremes import offset_between, offset_bounds
+from maxmargin.problems.gradient_extremes import interval_midpoint, offset_bounds
 from maxmargin.solvers import PairwiseSolver, Trace
 
 
@@ -66,7 +66,9 @@ class FitTrace:
         if not self.problem.groups:
             return np.zeros(len(self.entries))
         pairs = zip(self.duals, gradients, strict=True)
-        return np.array([offset_between(*offset_bounds(self.problem, dual, gradient))[0] for dual, gradient in pairs])
+        return np.array(
+            [interval_midpoint(*offset_bounds(self.problem, dual, gradient))[0] for dual, gradient in pairs]
+        )
 
     @cached_property
     def working_sets(self) -> list[Indices]:

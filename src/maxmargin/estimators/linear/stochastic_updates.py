@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.validation.training_data import check_costs, check_sample_weights, class_factors
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
-from maxmargin.problems import Certificate, DualProblem, certify, certify_sparse
-from maxmargin.problems.certificate import conjugate, of_samples, response
-from maxmargin.problems.offsets import offsets_of_least_loss
+from maxmargin.problems import Certificate, DualProblem, certify, certify_l1
+from maxmargin.problems.certificate import conjugate, response
+from maxmargin.problems.offsets import best_offsets
 from maxmargin.solvers import StochasticSubgradientSolver
 from maxmargin.solvers.linear.linear_point import repair_sums
 
@@ -65,9 +65,9 @@ class Streaming:
             rows = problem.matrix.features()
             assert rows is not None
             slack = problem.linear - rows.decisions(vector)
-            wanted = response(problem, slack - of_samples(problem, offsets_of_least_loss(problem, slack)))
+            wanted = response(problem, slack - problem.expand_groups(best_offsets(problem, slack)))
             if self.penalty == "l1":
-                proof = certify_sparse(problem, wanted, vector)
+                proof = certify_l1(problem, wanted, vector)
             else:
                 proof = certify(problem, _rescaled(problem, repair_sums(problem, wanted), rows.weights), vector)
             if problem.groups:  # the model has an intercept of its own, which need not be the best

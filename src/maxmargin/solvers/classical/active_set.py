@@ -32,7 +32,6 @@ from maxmargin._typing import Floats
 from maxmargin.matrices.lazy_row_cache import LazyRowCache
 from maxmargin.precision import ZERO_CURVATURE
 from maxmargin.problems import Counters, DualProblem, Solution, Status
-from maxmargin.problems.certificate import of_samples
 from maxmargin.problems.gradient_extremes import offset_bounds
 from maxmargin.solvers.classical.dual_ascent import DualAscentRun
 from maxmargin.solvers.classical.reduced_cholesky import ReducedCholesky
@@ -134,8 +133,8 @@ class _ActiveSetRun(DualAscentRun):
         problem, (dual, gradient), eliminated = self.problem, self.point, self.factor.eliminated
         known = eliminated >= 0
         low, high = (np.where(known, gradient[eliminated], end) for end in offset_bounds(problem, dual, gradient))
-        up = np.where(dual < problem.upper, gradient - of_samples(problem, high), -np.inf)
-        down = np.where(dual > problem.lower, of_samples(problem, low) - gradient, -np.inf)
+        up = np.where(dual < problem.upper, gradient - problem.expand_groups(high), -np.inf)
+        down = np.where(dual > problem.lower, problem.expand_groups(low) - gradient, -np.inf)
         free = self.factor.free
         up[free] = down[free] = -np.inf
         first_up, first_down = int(up.argmax()), int(down.argmax())
@@ -180,7 +179,7 @@ class _ActiveSetRun(DualAscentRun):
         image = self._rows.product(direction) + problem.ridge * direction
         along = direction[moving]
         # The sum of a direction is zero but for rounding, which must not count: gradients relative to the eliminated.
-        offset = of_samples(problem, np.where(eliminated >= 0, gradient[eliminated], 0.0))
+        offset = problem.expand_groups(np.where(eliminated >= 0, gradient[eliminated], 0.0))
         slope, curvature = float(along @ (gradient - offset)[moving]), float(along @ image[moving])
         max_steps = self.box.max_steps(dual, moving, along)
         longest = float(max_steps.min())

@@ -23,7 +23,6 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.lazy_row_cache import LazyRowCache
 from maxmargin.precision import ZERO_CURVATURE
 from maxmargin.problems import Counters, DualProblem, Solution, Status
-from maxmargin.problems.certificate import of_samples
 from maxmargin.problems.gradient_extremes import offset_bounds
 from maxmargin.solvers.classical.dual_ascent import DualAscentRun
 from maxmargin.solvers.monitor import Monitor
@@ -103,7 +102,7 @@ class _GradientProjectionRun(DualAscentRun):
     def _violating(self) -> Indices:
         """Return the variables that form an ascending pair with another of their group, or ascend alone."""
         problem, (dual, gradient) = self.problem, self.point
-        low, high = (of_samples(problem, end) for end in offset_bounds(problem, dual, gradient))
+        low, high = (problem.expand_groups(end) for end in offset_bounds(problem, dual, gradient))
         up = (dual < problem.upper) & (gradient > high)
         down = (dual > problem.lower) & (gradient < low)
         return np.flatnonzero(up | down)

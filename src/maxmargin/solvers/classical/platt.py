@@ -35,8 +35,7 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.matrices import CachedMatrix
 from maxmargin.precision import BOUND_TOLERANCE
 from maxmargin.problems import Counters, DualProblem, Solution, Status
-from maxmargin.problems.certificate import of_samples
-from maxmargin.problems.gradient_extremes import offset_between, offset_bounds
+from maxmargin.problems.gradient_extremes import interval_midpoint, offset_bounds
 from maxmargin.solvers.classical.dual_ascent import DualAscentRun
 from maxmargin.solvers.monitor import Monitor, SolverStoppedError
 from maxmargin.solvers.stopping import Callback, StoppingRule
@@ -143,7 +142,7 @@ class _PlattRun(DualAscentRun):
                 # Nothing moves although the violation is too large: rounding, in the gradient or in the steps.
                 if (status := self.status_of_failed_step()) is not None:
                     return status
-                self.offset = offset_between(*offset_bounds(self.problem, *self.point))
+                self.offset = interval_midpoint(*offset_bounds(self.problem, *self.point))
             examine_all = not changed and not examine_all
 
     def counters(self) -> Counters:
@@ -175,7 +174,7 @@ class _PlattRun(DualAscentRun):
     def _violating(self) -> np.ndarray:
         """Return which variables violate the KKT conditions by more than the tolerance, with the current offset."""
         problem, (dual, gradient) = self.problem, self.point
-        error = of_samples(problem, self.offset) - gradient
+        error = problem.expand_groups(self.offset) - gradient
         violating: np.ndarray = ((error < -self._tolerance) & (dual < problem.upper)) | (
             (error > self._tolerance) & (dual > problem.lower)
         )

@@ -32,9 +32,9 @@ from maxmargin.matrices.feature_columns import FeatureColumns
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.numerics import inner
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
-from maxmargin.problems.certificate import conjugate, of_samples, response
-from maxmargin.problems.offsets import offsets_of_least_loss
-from maxmargin.problems.sparse_certificate import feasible_within, features_of_sparse, violations
+from maxmargin.problems.certificate import conjugate, response
+from maxmargin.problems.l1_certificate import l1_features, l1_violations, scale_to_feasible
+from maxmargin.problems.offsets import best_offsets
 from maxmargin.resources import blas_thread_limit
 from maxmargin.solvers.linear.l1_model import minimise_model
 from maxmargin.solvers.linear.linear_point import LinearPoint
@@ -96,7 +96,7 @@ class CoordinateDescentSolver:
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution with the L1 penalty; `start` are weights, the last that of the constant feature."""
         monitor = Monitor(self.stopping, callback)
-        run = CoordinateDescentRun(problem, features_of_sparse(problem), start, monitor, self.seed)
+        run = CoordinateDescentRun(problem, l1_features(problem), start, monitor, self.seed)
         status = run.solve()
         return run.point.solution(status, run.counters(), monitor)
 
@@ -186,7 +186,7 @@ class CoordinateDescentRun:
     def _first_sigma(self) -> float:
         """Return a σ with which few weights are nonzero: it corresponds to a small multiple of the smallest cost."""
         problem = self.problem
-        slack = problem.linear - of_samples(problem, offsets_of_least_loss(problem, problem.linear))
+        slack = problem.linear - problem.expand_groups(best_offsets(problem, problem.linear))
         largest = float(np.abs(self.columns.products(response(problem, slack))).max())
         return float(problem.ridge.max()) * largest / FIRST_COST_RATIO
 
@@ -199,14 +199,14 @@ class CoordinateDescentRun:
         self._set_offset(self.smoothed.linear - decisions)
         offset, slack = self.offset, self.slack
         if self.sigma > 0:
-            offset = offsets_of_least_loss(problem, problem.linear - decisions, offset)
-            slack = problem.linear - decisions - of_samples(problem, offset)
+            offset = best_offsets(problem, problem.linear - decisions, offset)
+            slack = problem.linear - decisions - problem.expand_groups(offset)
         primal = float(np.abs(vector).sum() + conjugate(problem, slack).sum())
-        dual, products = feasible_within(problem, self.rows, self.response)
+        dual, products = scale_to_feasible(problem, self.rows, self.response)
         if not (np.isfinite(primal) and np.isfinite(products).all()):
             raise ValueError(NON_FINITE_MESSAGE)
         value = inner(problem.linear, dual) - 0.5 * inner(problem.ridge * dual, dual)
-        self._violations = violations(self.weights, self.columns.products(self.response))
+        self._violations = l1_violations(self.weights, self.columns.products(self.response))
         found = LinearPoint(dual, vector, offset, primal, value)
         worst = float(self._violations.max(initial=0.0)) if self.sigma == 0.0 else np.inf
         if worst <= self.rule.violation:
@@ -220,8 +220,8 @@ class CoordinateDescentRun:
         The rounding error of the offset, multiplied by C, would otherwise show in their sum.
         """
         problem, threads = self.smoothed, self.rows.threads_for(self.problem.size)
-        self.offset = offsets_of_least_loss(problem, without_offset, self.offset, threads)
-        self.slack = without_offset - of_samples(problem, self.offset)
+        self.offset = best_offsets(problem, without_offset, self.offset, threads)
+        self.slack = without_offset - problem.expand_groups(self.offset)
         self.response = response(problem, self.slack)
         self._factors = np.where(self.response != 0, self._inverse_ridge, 0.0)
         if problem.groups and self._factors.any():
@@ -247,7 +247,7 @@ class CoordinateDescentRun:
             violation, stop = self._take_pass(working_set, per_column)
             if stop is not None:
                 return stop
-            self._set_offset(self.slack + of_samples(self.problem, self.offset))
+            self._set_offset(self.slack + self.problem.expand_groups(self.offset))
             if violation <= PASS_REDUCTION * worst:
                 break
         if (stop := self._limit()) is not None:
@@ -287,7 +287,7 @@ class CoordinateDescentRun:
         problem, factors = self.smoothed, self._factors
         mean = self.columns.products(factors, chosen) / factors.sum() if problem.groups and factors.any() else None
         before = self.weights[chosen]
-        tolerance = MODEL_REDUCTION * float(violations(before, -slope).max(initial=0.0))
+        tolerance = MODEL_REDUCTION * float(l1_violations(before, -slope).max(initial=0.0))
         after = minimise_model(self.columns.squares(chosen, factors, mean), before, slope, tolerance)
         direction = after - before
         slack_decrease = self.columns.image(chosen, direction)

@@ -27,8 +27,7 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.numerics import inner
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
-from maxmargin.problems.certificate import of_samples
-from maxmargin.problems.offsets import offsets_of_least_loss
+from maxmargin.problems.offsets import best_offsets
 from maxmargin.solvers.linear.linear_point import (
     LinearPoint,
     dual_value,
@@ -244,7 +243,7 @@ class CoordinateAscentRun:
             decisions = self._evaluate_gap(dual)
         gradient = problem.linear - decisions - problem.ridge * self.dual
         if problem.groups:
-            gradient -= of_samples(problem, self.offset)
+            gradient -= problem.expand_groups(self.offset)
         above, below = self._shrink_beyond
         at_upper, at_lower = self.dual >= problem.upper, self.dual <= problem.lower
         self._active = np.flatnonzero(~((at_upper & (gradient > above)) | (at_lower & (gradient < -below))))
@@ -258,9 +257,9 @@ class CoordinateAscentRun:
         decisions = rows.decisions(self.weights)
         slack = without_offset = problem.linear - decisions
         threads = rows.threads_for(problem.size)
-        offset = offsets_of_least_loss(problem, without_offset, self.offset, threads)
+        offset = best_offsets(problem, without_offset, self.offset, threads)
         if problem.groups:
-            slack = without_offset - of_samples(problem, offset)
+            slack = without_offset - problem.expand_groups(offset)
         primal = primal_value(problem, self.weights, offset, slack, threads)
         value = dual_value(problem, dual, dual_weights)
         better_weights, better_dual = primal < self.point.primal, value > self.point.dual_value

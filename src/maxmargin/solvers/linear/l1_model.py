@@ -16,7 +16,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from maxmargin import _native
 from maxmargin._typing import Floats
 from maxmargin.precision import SMALLEST_DOUBLE
-from maxmargin.problems.sparse_certificate import violations
+from maxmargin.problems.l1_certificate import l1_violations
 
 #: Passes of coordinate descent between two Newton steps.
 PASSES_PER_NEWTON_STEP = 10
@@ -36,7 +36,7 @@ def minimise_model(square: Floats, weights: Floats, slope: Floats, tolerance: fl
     for _ in range(min(max(MIN_NEWTON_STEPS, steps), MAX_NEWTON_STEPS)):
         if not sign_changed:
             _native.descend_quadratic_model(square, weights, slope, tolerance, PASSES_PER_NEWTON_STEP)
-            if violations(weights, -slope).max(initial=0.0) <= tolerance:
+            if l1_violations(weights, -slope).max(initial=0.0) <= tolerance:
                 break
         change = _newton_step(square, weights, slope)
         sign_changed = bool(np.any((weights != 0) & (weights + change == 0)))

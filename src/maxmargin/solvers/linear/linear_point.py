@@ -17,9 +17,9 @@ from maxmargin.matrices.features import Features
 from maxmargin.matrices.numerics import inner
 from maxmargin.precision import DOUBLE_EPSILON
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
-from maxmargin.problems.certificate import of_samples, residuals
-from maxmargin.problems.gradient_extremes import gradient_extremes, offset_between, violation_of
-from maxmargin.problems.offsets import offsets_of_least_loss
+from maxmargin.problems.certificate import residuals
+from maxmargin.problems.gradient_extremes import gradient_extremes, interval_midpoint, violation_of
+from maxmargin.problems.offsets import best_offsets
 from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.stopping import StoppingRule
 
@@ -106,8 +106,8 @@ class LinearPoint:
         if not np.isfinite(without_offset).all():
             raise ValueError(NON_FINITE_MESSAGE)
         threads = rows.threads_for(problem.size)
-        offset = offsets_of_least_loss(problem, without_offset, None, threads)
-        slack = without_offset - of_samples(problem, offset) if problem.groups else without_offset
+        offset = best_offsets(problem, without_offset, None, threads)
+        slack = without_offset - problem.expand_groups(offset) if problem.groups else without_offset
         primal = primal_value(problem, weights, offset, slack, threads)
         return cls(dual, weights, offset, primal, dual_value(problem, dual, weights))
 
@@ -120,10 +120,10 @@ class LinearPoint:
         if not np.isfinite(gradient).all():
             raise ValueError(NON_FINITE_MESSAGE)
         extremes = gradient_extremes(problem, dual, gradient)
-        offset = offset_between(*extremes.offset_bounds)
+        offset = interval_midpoint(*extremes.offset_bounds)
         if rule.relative_gap is not None:  # then the primal value is that of the weights with their best offset
-            offset = offsets_of_least_loss(problem, problem.linear - decisions, offset, rows.threads_for(problem.size))
-        slack = problem.linear - decisions - (of_samples(problem, offset) if problem.groups else 0.0)
+            offset = best_offsets(problem, problem.linear - decisions, offset, rows.threads_for(problem.size))
+        slack = problem.linear - decisions - (problem.expand_groups(offset) if problem.groups else 0.0)
         value = dual_value(problem, dual, weights)
         gap = float(residuals(problem, dual, slack).sum())
         violation = violation_of(extremes, gradient)

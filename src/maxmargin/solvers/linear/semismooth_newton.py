@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from maxmargin._typing import Floats
 from maxmargin.matrices.features import Features
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
-from maxmargin.problems.certificate import of_samples
-from maxmargin.problems.offsets import offsets_of_least_loss
+from maxmargin.problems.offsets import best_offsets
 from maxmargin.resources import blas_thread_limit
 from maxmargin.solvers.linear.kink_samples import KinkSamples
 from maxmargin.solvers.linear.linear_point import LinearPoint, dual_value, features_of, primal_value, repair_sums
@@ -204,8 +203,8 @@ class SemismoothNewtonRun:
         if problem.groups:
             without_offset = problem.linear - smoothed.decisions
             threads = self.rows.threads_for(problem.size)
-            offset = offsets_of_least_loss(problem, without_offset, smoothed.offset, threads)
-            slack = without_offset - of_samples(problem, offset)
+            offset = best_offsets(problem, without_offset, smoothed.offset, threads)
+            slack = without_offset - problem.expand_groups(offset)
             primal = primal_value(problem, smoothed.weights, offset, slack, threads)
             if primal < self.point.primal:
                 self.point = LinearPoint(self.point.dual, smoothed.weights, offset, primal, self.point.dual_value)
@@ -255,7 +254,7 @@ class SemismoothNewtonRun:
         if full and not self._use_kink_samples:
             return
         change = smoothed.decisions - decisions
-        slack_decrease = change + of_samples(self.problem, offset_step) if len(offset_step) else change
+        slack_decrease = change + self.problem.expand_groups(offset_step) if len(offset_step) else change
         if full:
             self._moved = np.abs(slack_decrease)
             return

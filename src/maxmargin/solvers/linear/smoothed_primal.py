@@ -21,8 +21,7 @@ from maxmargin.matrices.features import Features
 from maxmargin.matrices.numerics import inner
 from maxmargin.precision import OBJECTIVE_TOLERANCE
 from maxmargin.problems import DualProblem
-from maxmargin.problems.certificate import of_samples
-from maxmargin.problems.offsets import offsets_of_least_loss
+from maxmargin.problems.offsets import best_offsets
 from maxmargin.solvers.linear.linear_point import LinearPoint, dual_value, finite_norms, primal_value, repair_sums
 from maxmargin.solvers.stopping import StoppingRule
 
@@ -83,7 +82,7 @@ class SmoothedPrimal:
         if not bounded.any():  # a ridge leaves a single kink per sample, which Newton steps can handle
             return 0.0 if least > 0 else DEFAULT_RELATIVE_SIGMA * self.row_norm
         self.decisions = self.rows.decisions(self.weights)
-        slack = np.abs(problem.linear - self.decisions - of_samples(problem, self.offset))
+        slack = np.abs(problem.linear - self.decisions - problem.expand_groups(self.offset))
         sigma = 2.0 * float(slack[bounded].mean()) / float(width[bounded].mean())
         negligible = DEFAULT_RELATIVE_SIGMA * sigma <= 2 * least
         return 0.0 if negligible else max(sigma, MIN_RELATIVE_SIGMA * self.row_norm)
@@ -192,8 +191,8 @@ def start_near(
     decisions = rows.decisions(weights)
     without_offset = problem.linear - decisions
     threads = rows.threads_for(problem.size)
-    offset = offsets_of_least_loss(problem, without_offset, offset, threads)
-    slack = without_offset - of_samples(problem, offset)
+    offset = best_offsets(problem, without_offset, offset, threads)
+    slack = without_offset - problem.expand_groups(offset)
     primal = primal_value(problem, weights, offset, slack, threads)
     sigma = 0.0
     if bounded.any() and width[bounded].max() > 0:

@@ -26,7 +26,6 @@ from maxmargin.backends.optimality import known_gap, known_violation
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.precision import NEGATIVE_CURVATURE
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
-from maxmargin.problems.certificate import of_samples
 from maxmargin.solvers.dual_point import progress_snapshot
 from maxmargin.solvers.linear_system.preconditioners import Preconditioner, partial_cholesky, whole_cholesky
 from maxmargin.solvers.monitor import Monitor, SolverStoppedError
@@ -149,7 +148,7 @@ class _LinearSystemRun:
         problem, dual = self.problem, self.point[0]
         members = np.maximum(problem.group_sums(np.ones(problem.size)), 1.0)
         missing = (problem.total - problem.group_sums(dual)) / members
-        dual = dual + of_samples(problem, missing)
+        dual = dual + problem.expand_groups(missing)
         gradient = problem.gradient(dual)
         if not np.isfinite(gradient).all():
             raise ValueError(NON_FINITE_MESSAGE)
@@ -282,7 +281,7 @@ class _Projection:
 
     def residual(self, gradient: Floats) -> Floats:
         """Return the gradient without the mean of each group, which no step can change."""
-        return gradient - of_samples(self._problem, self._problem.group_sums(gradient) / self._counts)
+        return gradient - self._problem.expand_groups(self._problem.group_sums(gradient) / self._counts)
 
     def solve(self, residual: Floats) -> Floats:
         """Return d."""

@@ -21,8 +21,7 @@ from maxmargin.backends.free_equations import solve_free
 from maxmargin.backends.interface import StopReason
 from maxmargin.precision import SMALLEST_DOUBLE
 from maxmargin.problems import Counters, DualProblem, Progress, Status
-from maxmargin.problems.certificate import of_samples
-from maxmargin.problems.gradient_extremes import offset_between, offset_bounds
+from maxmargin.problems.gradient_extremes import interval_midpoint, offset_bounds
 from maxmargin.solvers.dual_point import DualPoint
 from maxmargin.solvers.linear.linear_point import repair_sums
 from maxmargin.solvers.monitor import Monitor, SolverStoppedError
@@ -53,9 +52,9 @@ def identify_bounds(problem: DualProblem, approximate: Floats) -> Floats:
     # The offset is the gradient of the free variables: a mean with weights that grow with the distance from the bounds.
     weight = np.square(distance / max(float(distance.max(initial=0.0)), SMALLEST_DOUBLE))
     total = problem.group_sums(weight)
-    middle = offset_between(*offset_bounds(problem, dual, gradient))
+    middle = interval_midpoint(*offset_bounds(problem, dual, gradient))
     mean = problem.group_sums(weight * gradient) / np.where(total > 0, total, 1.0)
-    slack = gradient - of_samples(problem, np.where(total > 0, mean, middle))
+    slack = gradient - problem.expand_groups(np.where(total > 0, mean, middle))
     with np.errstate(divide="ignore", invalid="ignore"):
         step = np.where(slack == 0, 0.0, slack / np.maximum(problem.curvature, 0.0))
     width = upper - lower

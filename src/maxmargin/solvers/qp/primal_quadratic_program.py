@@ -1,4 +1,4 @@
-"""The primal of a linear machine handed to a generic solver: QP(A, c, P, r) of H.-T. Lin's note, and Lampert's primal.
+"""The primal of the linear kernel, solved by a generic solver of quadratic programs.
 
 For the linear kernel, or any explicit feature map, the weights themselves are variables. The loss of a sample is the
 conjugate of its box and ridge (see `maxmargin.problems.certificate`), and slacks make it quadratic:
@@ -6,10 +6,10 @@ conjugate of its box and ridge (see `maxmargin.problems.certificate`), and slack
     minimise    ½ ‖w‖² + Σ_g ρ_g total_g + Σ_i (upper_i p_i − lower_i m_i + ½ ridge_i s_i²)
     subject to  f_i·w + ρ of the group + p_i − m_i + ridge_i s_i = linear_i,      p, m ≥ 0
 
-A slack that costs nothing turns the equation into an inequality, and one that costs infinitely much is left out. So
-the hinge has one slack for each sample, y_i (f_i·w + ρ) ≥ 1 − p_i, the hard margin has none, and the squared hinge has
-s. The multipliers of the rows are the dual vector. There are d + n variables instead of n, but a sparse matrix of the
-size of the data instead of a dense one of n²: suitable where the features are few (H.-T. Lin).
+A slack of cost 0 turns the equation into an inequality, and one of infinite cost is omitted. So the hinge loss has one
+slack per sample, y_i (f_i·w + ρ) ≥ 1 − p_i, the hard margin has none, and the squared hinge has s. The multipliers of
+the rows are the dual vector. There are d + n variables instead of n, but a sparse matrix of the size of the data
+instead of a dense one of n²: suitable if the features are few (H.-T. Lin).
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from maxmargin.solvers.qp.qp_backends import BackendResult, QuadraticProgram, ge
 from maxmargin.solvers.qp.qp_run import PosedProgram, QpRun
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
-#: Bytes for each stored value of the data, each sample and each square of a feature, with all copies inside a backend.
+#: Bytes per stored value of the data, per sample and per pair of features, with all copies inside a backend.
 BYTES_PER_VALUE, BYTES_PER_SAMPLE, BYTES_PER_SQUARE = 200, 2000, 50
 
 
 @dataclass(frozen=True)
 class PrimalQuadraticProgramSolver:
-    """The weights of a linear machine by a generic solver of quadratic programs, and a crossover to the exact optimum.
+    """The weights of the linear kernel by a generic solver of quadratic programs, and a crossover to the exact optimum.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class PrimalQuadraticProgramSolver:
     cache_bytes : int
         Memory for rows of the matrix of products in the crossover.
     stopping : StoppingRule
-        When to stop. The backend is asked for the best it can do, or for less if a gap is good enough.
+        When to stop, as in `QuadraticProgramSolver`.
     """
 
     backend: str = "clarabel"
@@ -56,9 +56,9 @@ class PrimalQuadraticProgramSolver:
     audited: ClassVar[bool] = False
 
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
-        """Return a solution of the problem. A `start` is returned if it is optimal; backends cannot start anywhere."""
+        """Return a solution of the problem. A `start` is returned if it is optimal; backends have no warm start."""
         backend = get_backend(self.backend)
-        linear = problem.with_matrix(problem.matrix.uncached())  # values that were computed in advance have no features
+        linear = problem.with_matrix(problem.matrix.uncached())  # precomputed values have no features
         rows = features_of(linear, "primal_quadratic_program")
         self._check_memory(rows)
         run = QpRun(linear, start, Monitor(self.stopping, callback))
@@ -71,15 +71,15 @@ class PrimalQuadraticProgramSolver:
             raise MemoryError(
                 f"a quadratic program of {rows.size} samples and {rows.width} features takes about "
                 f"{needed / 2**30:.3g} GiB, and {budget / 2**30:.3g} GiB may be used; the solvers "
-                "'dual_coordinate_ascent' and 'semismooth_newton' work on the data as they are"
+                "'dual_coordinate_ascent' and 'semismooth_newton' work on the data directly"
             )
 
 
 def pose_primal(problem: DualProblem, rows: Features, cache_bytes: int) -> PosedProgram:
     """Return the program of the weights, the offsets and the slacks, in this order.
 
-    As in the dual program, weights are measured in a unit, the width of the box where that is small, and dense features
-    are counted from the mean of each group, which moves the offsets alone.
+    As in the dual program, weights are scaled by the width of the box if that is small, and dense features are centred
+    by groups, which changes the offsets only.
     """
     finite_norms(rows)
     members = (problem.group[:, None] == np.arange(problem.groups)).astype(np.float64)
@@ -88,16 +88,16 @@ def pose_primal(problem: DualProblem, rows: Features, cache_bytes: int) -> Posed
     width = float((upper - lower).max(initial=0.0))
     unit = width if 0 < width < 1 else 1.0
     fixed = lower == upper
-    above = np.isfinite(upper) & (upper != 0)  # slacks p and m: those that cost something, and not too much
+    above = np.isfinite(upper) & (upper != 0)  # slacks p and m of positive and finite cost
     below = np.isfinite(lower) & (lower != 0) & ~fixed
-    bent = ridge > 0
+    curved = ridge > 0
     identity = sparse.eye_array(problem.size, format="csc")
     columns = [
         unit * features,
         sparse.csc_array(members),
         identity[:, above],
         -identity[:, below],
-        (identity * (unit * ridge))[:, bent],
+        (identity * (unit * ridge))[:, curved],
     ]
     sizes = [part.shape[1] for part in columns]
     linear = [-(problem.total @ means), problem.total / unit, upper[above] / unit, -lower[below] / unit]
@@ -105,7 +105,7 @@ def pose_primal(problem: DualProblem, rows: Features, cache_bytes: int) -> Posed
     used = ~((lower == 0) & (upper == 0))
     program = QuadraticProgram(
         quadratic=sparse.diags_array(
-            np.concatenate([np.full(sizes[0], unit), np.zeros(sum(sizes[1:4])), unit * ridge[bent]]), format="csc"
+            np.concatenate([np.full(sizes[0], unit), np.zeros(sum(sizes[1:4])), unit * ridge[curved]]), format="csc"
         ),
         linear=np.concatenate([*linear, np.zeros(sizes[4])]),
         rows=sparse.csr_array(sparse.hstack(columns, format="csr")[used]),
@@ -126,7 +126,7 @@ def pose_primal(problem: DualProblem, rows: Features, cache_bytes: int) -> Posed
 
 
 def _features(rows: Features, members: Floats) -> tuple[sparse.csc_array, Floats]:
-    """Return the rows of features, counted from the means of their groups if they are dense, and these means."""
+    """Return the features, centred by groups if they are dense, and the means."""
     points = rows.points
     data = points.data[points.index]
     none = np.zeros((members.shape[1], rows.width + (rows.constant != 0)))

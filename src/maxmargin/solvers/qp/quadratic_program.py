@@ -1,18 +1,18 @@
-"""The whole dual handed to a generic solver of quadratic programs: how support vector machines began (1.5, H.-T. Lin).
+"""The whole dual solved by a generic solver of quadratic programs: how support vector machines began (1.5).
 
     minimise    ½ bᵀ (M + diag(ridge)) b − linear·b
     subject to  Σ_{i in group g} b_i = total_g,   lower ≤ b ≤ upper
 
-with the sums passed as equations and the box as bounds, which such solvers treat especially. The matrix is dense: 8 n²
-bytes, several times as much inside the backend, and n³ multiplications in each of its iterations. That is why the field
-moved on to methods that look at a few rows at a time.
+with the sums passed as equations and the box as bounds. The matrix is dense: 8 n² bytes, several times as much inside
+the backend, and n³ multiplications in each of its iterations. That is why the field moved on to methods that use a few
+rows at a time.
 
-Two things are done to the program before it leaves, neither of which changes its solution. Since every group has a
-fixed sum, M may be counted from the mean of each group: bᵀ M b = (b − m)ᵀ M (b − m) + 2 (M m)·b − mᵀ M m for any m with
-the sums of b, and only differences within groups are left, which are far better conditioned. Variables are measured in
-the width of the box, where that is small: backends have absolute tolerances.
+The program is transformed in two ways, neither of which changes its solution. Since every group has a fixed sum, M may
+be centred by groups: bᵀ M b = (b − m)ᵀ M (b − m) + 2 (M m)·b − mᵀ M m for any m with the sums of b. Only differences
+within groups remain, which are far better conditioned. Variables are scaled by the width of the box if that is small:
+backends have absolute tolerances.
 
-The result is put on its bounds and finished by a crossover, see `maxmargin.solvers.qp.crossover`.
+The result is moved to its bounds and refined by a crossover, see `maxmargin.solvers.qp.crossover`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from maxmargin.solvers.qp.qp_backends import QuadraticProgram, get_backend
 from maxmargin.solvers.qp.qp_run import PosedProgram, QpRun
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
-#: Bytes for each value of the matrix, with all copies: ours, and what a backend was measured to take.
+#: Bytes per value of the matrix, with all copies: ours, and those of the backend as measured.
 BYTES_PER_VALUE = {"clarabel": 88, "osqp": 64, "highs": 88, "piqp": 64, "proxqp": 128}
 
 
@@ -47,19 +47,18 @@ class QuadraticProgramSolver:
     Parameters
     ----------
     backend : {"clarabel", "osqp", "highs", "piqp", "proxqp"}
-        Who solves it; each is a package of its own, installed by ``pip install 'maxmargin[qp]'``. Clarabel hears the
-        callback, Ctrl-C and limits on the way, OSQP and HiGHS limits alone, PIQP and ProxQP the limit on iterations;
-        else they are heard when it has come back.
+        The package that solves the program, installed by ``pip install 'maxmargin[qp]'``. Clarabel checks callback,
+        Ctrl-C and limits in every iteration, OSQP and HiGHS limits only, PIQP and ProxQP the iteration limit; the
+        others are checked when the backend has returned.
     crossover : int
-        The most rounds of crossover after the backend has resulted, each one solution of the linear equations of the
-        free variables and at most as many pair steps as there are variables. 0 takes the result as it is, on its
-        bounds.
-        ``Solution.counters.rounds`` says how many there were, and ``iterations`` counts pair steps beside the
-        iterations of the backend.
+        Maximum number of crossover rounds after the backend, each one solution of the linear equations of the free
+        variables and at most as many pair steps as there are variables. 0 returns the result as it is, moved to its
+        bounds. ``Solution.counters.rounds`` is the number of rounds, and ``iterations`` counts pair steps in addition
+        to the iterations of the backend.
     memory_bytes : int, optional
-        The most memory; by default all that the process may use. It is an error if the dense matrix takes more.
+        Memory limit; by default all that the process may use. It is an error if the dense matrix takes more.
     stopping : StoppingRule
-        When to stop. The backend is asked for the best it can do, or for less if a gap is good enough.
+        When to stop. The backend runs at its tightest tolerance, with a tolerance on the gap first at rougher ones.
     """
 
     backend: str = "clarabel"
@@ -69,7 +68,7 @@ class QuadraticProgramSolver:
     audited: ClassVar[bool] = False
 
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
-        """Return a solution of the problem. A `start` is returned if it is optimal; backends cannot start anywhere."""
+        """Return a solution of the problem. A `start` is returned if it is optimal; backends have no warm start."""
         backend = get_backend(self.backend)
         self._check_memory(problem.size)
         run = QpRun(problem, start, Monitor(self.stopping, callback))
@@ -87,7 +86,7 @@ class QuadraticProgramSolver:
 
 
 def pose_dual(problem: DualProblem) -> PosedProgram:
-    """Return the program of a problem; it is an error if that is not convex."""
+    """Return the program of a problem; raise if it is not convex."""
     everything = np.arange(problem.size)
     values = np.ascontiguousarray(problem.matrix.block(everything, everything))
     check_finite(values)
@@ -105,7 +104,7 @@ def pose_dual(problem: DualProblem) -> PosedProgram:
 
 
 def pose_program(problem: DualProblem, values: Floats) -> tuple[QuadraticProgram, float, float]:
-    """Return the program for a problem whose matrix has these values, its unit and by what the values were scaled."""
+    """Return the program of a problem with these matrix values, the unit of its variables and its scale."""
     members = (problem.group[:, None] == np.arange(problem.groups)).astype(np.float64)
     means = members / np.maximum(members.sum(axis=0), 1.0)
     images = values @ means  # M m for m = means · total
@@ -133,7 +132,7 @@ def pose_program(problem: DualProblem, values: Floats) -> tuple[QuadraticProgram
 
 
 def check_convex(quadratic: Floats, rounding: float = 0.0) -> None:
-    """Raise if the matrix has an eigenvalue that is negative beyond the errors of its values."""
+    """Raise if the matrix has an eigenvalue that is negative beyond rounding errors."""
     largest = float(np.abs(quadratic).max(initial=0.0))
     shifted = quadratic.copy()
     shifted.ravel()[:: len(quadratic) + 1] += (NEGATIVE_EIGENVALUE * largest or 1.0) + rounding
@@ -142,12 +141,12 @@ def check_convex(quadratic: Floats, rounding: float = 0.0) -> None:
     least = eigvalsh(quadratic, subset_by_index=[0, 0])[0] / largest
     raise ValueError(
         f"the kernel is indefinite (its smallest eigenvalue is {least:.2g} of its largest value), and solvers of "
-        "convex quadratic programs do not take it; 'pairwise' and 'block' end at a stationary point"
+        "convex quadratic programs reject it; 'pairwise' and 'block' end at a stationary point"
     )
 
 
 class _InMemory(PrecomputedMatrix):
-    """All values, which are in memory whatever their number."""
+    """A matrix of values that count as in memory, whatever their number."""
 
     def in_memory(self) -> Floats:
         return np.asarray(self.values)

@@ -25,9 +25,9 @@ import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
-from maxmargin.problems.certificate import of_samples, response
+from maxmargin.problems.certificate import response
 from maxmargin.problems.gradient_extremes import gradient_extremes, violation_of
-from maxmargin.problems.offsets import offsets_of_least_loss
+from maxmargin.problems.offsets import best_offsets
 from maxmargin.solvers.linear.linear_point import dual_value, features_of, finite_norms, primal_value
 from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.stopping import Callback, StoppingRule
@@ -72,8 +72,8 @@ class PrimalBounds:
         without_offset = self.problem.linear - (self.rows.decisions(weights) if decisions is None else decisions)
         if not np.abs(without_offset).max(initial=np.abs(weights).max()) < MAX_MAGNITUDE:
             raise FloatingPointError("the weights diverged")
-        offset = offsets_of_least_loss(self.problem, without_offset, self.offset, self.rows.threads)
-        slack = without_offset - of_samples(self.problem, offset)
+        offset = best_offsets(self.problem, without_offset, self.offset, self.rows.threads)
+        slack = without_offset - self.problem.expand_groups(offset)
         primal = primal_value(self.problem, weights, offset, slack)
         if primal < self.primal:
             self.primal, self.weights, self.offset = primal, weights.copy(), offset
