@@ -20,6 +20,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "cholesky_factor.hpp"
 #include "pairwise.hpp"
 #include "solver_loops.hpp"
 
@@ -31,8 +32,8 @@ class ActiveSetMethod {
   ActiveSetMethod(const FreeVariables& variables, double* doubles, std::int64_t* indices)
       : v_(variables),
         n_(variables.count),
-        factor_(doubles),
-        direction_(factor_ + n_ * n_),
+        factor_(doubles, n_),
+        direction_(doubles + n_ * n_),
         product_(direction_ + n_),
         vector_(product_ + n_),
         factored_(indices),
@@ -103,38 +104,26 @@ class ActiveSetMethod {
       const std::int64_t p = dependent_[best];
       const double pivot = pivots[p];
       if (!(pivot > min_pivot_)) break;
-      if ((work_ += static_cast<double>(rank_) * n_) > v_.max_work) return false;
-      double* row = factor_ + rank_ * n_;
+      if ((work_ += static_cast<double>(factor_.size()) * n_) > v_.max_work) return false;
+      const std::int64_t rank = factor_.size();
+      double* row = factor_.row(rank);
       multiply_column(p, product_);
       for (std::int64_t k = 0; k < n_; ++k) row[k] = reduced(product_, k);
-      for (std::int64_t r = 0; r < rank_; ++r) add_row(row, factor_ + r * n_, -factor_[r * n_ + p], n_);
+      for (std::int64_t r = 0; r < rank; ++r) add_row(row, factor_.row(r), -factor_.row(r)[p], n_);
       const double scale = 1.0 / std::sqrt(pivot);
       for (std::int64_t k = 0; k < n_; ++k) row[k] *= scale;
       for (std::int64_t k = 0; k < n_; ++k) pivots[k] -= row[k] * row[k];
-      factored_[rank_++] = p;
+      factored_[rank] = p;
+      factor_.append_row();
       dependent_[best] = dependent_[--dependents_];
     }
-    for (std::int64_t r = 0; r < rank_; ++r) {
-      double* row = factor_ + r * n_;
-      for (std::int64_t c = r; c < rank_; ++c) product_[c] = row[factored_[c]];
-      for (std::int64_t c = r; c < rank_; ++c) row[c] = product_[c];
+    const std::int64_t rank = factor_.size();
+    for (std::int64_t r = 0; r < rank; ++r) {
+      double* row = factor_.row(r);
+      for (std::int64_t c = r; c < rank; ++c) product_[c] = row[factored_[c]];
+      for (std::int64_t c = r; c < rank; ++c) row[c] = product_[c];
     }
     return true;
-  }
-
-  // x = R⁻ᵀ x, and x = R⁻¹ x
-  void solve_forward(double* x) const {
-    for (std::int64_t r = 0; r < rank_; ++r) {
-      const double* row = factor_ + r * n_;
-      x[r] /= row[r];
-      add_row(x + r + 1, row + r + 1, -x[r], rank_ - r - 1);
-    }
-  }
-  void solve_backward(double* x) const {
-    for (std::int64_t r = rank_ - 1; r >= 0; --r) {
-      const double* row = factor_ + r * n_;
-      x[r] = (x[r] - dot(row + r + 1, x + r + 1, rank_ - r - 1)) / row[r];
-    }
   }
 
   // Add the last dependent variable to the factor if it has become independent; else move it along a direction of zero
@@ -143,20 +132,20 @@ class ActiveSetMethod {
     for (;;) {
       if (grouped(k) && reference_[v_.group[k]] < 0) reference_[v_.group[k]] = k;  // the last free one of its group
       if (reference_of(k) == k) break;
+      const std::int64_t rank = factor_.size();
       multiply_column(k, product_);
       double* column = vector_;
-      for (std::int64_t r = 0; r < rank_; ++r) column[r] = reduced(product_, factored_[r]);
-      solve_forward(column);
-      const double pivot = reduced(product_, k) - dot(column, column, rank_);
+      for (std::int64_t r = 0; r < rank; ++r) column[r] = reduced(product_, factored_[r]);
+      factor_.solve_forward(column);
+      const double pivot = reduced(product_, k) - ordered_dot(column, column, rank);
       if (pivot > min_pivot_) {
-        for (std::int64_t r = 0; r < rank_; ++r) factor_[r * n_ + rank_] = column[r];
-        factor_[rank_ * n_ + rank_] = std::sqrt(pivot);
-        factored_[rank_++] = k;
+        factored_[rank] = k;
+        factor_.append_column(column, pivot);
         break;
       }
-      solve_backward(column);
+      factor_.solve_backward(column);
       double slope = reduced(v_.gradient, k), magnitude = std::fabs(slope);
-      for (std::int64_t r = 0; r < rank_; ++r) {
+      for (std::int64_t r = 0; r < rank; ++r) {
         const double term = column[r] * reduced(v_.gradient, factored_[r]);
         slope -= term;
         magnitude += std::fabs(term);
@@ -164,10 +153,10 @@ class ActiveSetMethod {
       if (std::fabs(slope) <= v_.accuracy * magnitude) return defer(k);
       const double sign = slope > 0.0 ? 1.0 : -1.0;
       for (std::int64_t i = 0; i < n_; ++i) direction_[i] = 0.0;
-      for (std::int64_t r = 0; r < rank_; ++r) add_to_direction(factored_[r], -sign * column[r]);
+      for (std::int64_t r = 0; r < rank; ++r) add_to_direction(factored_[r], -sign * column[r]);
       add_to_direction(k, sign);
       multiply_direction();
-      const double curvature = dot(direction_, product_, n_);
+      const double curvature = ordered_dot(direction_, product_, n_);
       const double step = take_step(curvature > 0.0 ? std::fabs(slope) / curvature : kInfinity);
       if (std::isinf(step)) return false;
       if (!blocked_) return defer(k);
@@ -193,12 +182,13 @@ class ActiveSetMethod {
 
   // Solve the reduced KKT system and move towards the solution. True if it is reached.
   bool newton_step() {
-    if (!rank_) return true;
-    for (std::int64_t r = 0; r < rank_; ++r) vector_[r] = reduced(v_.gradient, factored_[r]);
-    solve_forward(vector_);
-    solve_backward(vector_);
+    const std::int64_t rank = factor_.size();
+    if (!rank) return true;
+    for (std::int64_t r = 0; r < rank; ++r) vector_[r] = reduced(v_.gradient, factored_[r]);
+    factor_.solve_forward(vector_);
+    factor_.solve_backward(vector_);
     for (std::int64_t i = 0; i < n_; ++i) direction_[i] = 0.0;
-    for (std::int64_t r = 0; r < rank_; ++r) add_to_direction(factored_[r], vector_[r]);
+    for (std::int64_t r = 0; r < rank; ++r) add_to_direction(factored_[r], vector_[r]);
     multiply_direction();
     take_step(1.0);
     const bool reached = !blocked_;
@@ -218,7 +208,7 @@ class ActiveSetMethod {
     for (std::int64_t i = 0; i < n_; ++i) product_[i] = 0.0;
     for (std::int64_t i = 0; i < n_; ++i)
       if (direction_[i] != 0.0) add_row(product_, v_.matrix + i * n_, direction_[i], n_);
-    work_ += static_cast<double>(rank_ + 1) * (rank_ + n_);
+    work_ += static_cast<double>(factor_.size() + 1) * (factor_.size() + n_);
   }
 
   bool at_bound(std::int64_t k) const { return v_.dual[k] <= v_.lower[k] || v_.dual[k] >= v_.upper[k]; }
@@ -252,65 +242,39 @@ class ActiveSetMethod {
   void drop_variables_at_bounds() {
     if (!blocked_) return;
     reconsider_ = deferred_ > 0;
-    for (std::int64_t r = rank_ - 1; r >= 0; --r)
-      if (at_bound(factored_[r])) delete_column(r);
+    for (std::int64_t r = factor_.size() - 1; r >= 0; --r)
+      if (at_bound(factored_[r])) drop(r);
     for (std::int32_t g = 0; g < v_.groups; ++g)
       if (reference_[g] >= 0 && at_bound(reference_[g])) replace_reference(g);
   }
 
   // The first factored variable a of the group becomes its reference: z_k becomes z_k − z_a.
   void replace_reference(std::int32_t g) {
+    const std::int64_t rank = factor_.size();
     std::int64_t first = 0;
-    while (first < rank_ && v_.group[factored_[first]] != g) ++first;
-    if (first == rank_) {
+    while (first < rank && v_.group[factored_[first]] != g) ++first;
+    if (first == rank) {
       reference_[g] = -1;
       return;
     }
     reference_[g] = factored_[first];
-    for (std::int64_t c = first + 1; c < rank_; ++c)
-      if (v_.group[factored_[c]] == g)
-        for (std::int64_t r = 0; r <= first; ++r) factor_[r * n_ + c] -= factor_[r * n_ + first];
-    delete_column(first);
+    for (std::int64_t c = first + 1; c < rank; ++c)
+      if (v_.group[factored_[c]] == g) factor_.subtract_column(first, c);
+    drop(first);
   }
 
-  // Delete a column of the factor, and restore the triangle with Givens rotations.
-  void delete_column(std::int64_t position) {
-    for (std::int64_t r = 0; r < rank_; ++r) {
-      double* row = factor_ + r * n_;
-      for (std::int64_t c = r > position ? r : position + 1; c < rank_; ++c) row[c - 1] = row[c];
-    }
-    --rank_;
-    for (std::int64_t r = position; r < rank_; ++r) factored_[r] = factored_[r + 1];
-    for (std::int64_t r = position; r < rank_; ++r) {
-      double* upper = factor_ + r * n_;
-      double* lower = upper + n_;
-      const double length = std::sqrt(upper[r] * upper[r] + lower[r] * lower[r]);
-      const double c = upper[r] / length, s = lower[r] / length;
-      for (std::int64_t k = r; k < rank_; ++k) {
-        const double a = upper[k], b = lower[k];
-        upper[k] = c * a + s * b;
-        lower[k] = c * b - s * a;
-      }
-    }
-  }
-
-  // In eight partial sums on every instruction set, so that all compute the same value.
-  static double dot(const double* a, const double* b, std::int64_t count) {
-    double parts[8] = {}, sum = 0.0;
-    std::int64_t k = 0;
-    for (; k + 8 <= count; k += 8)
-      for (int l = 0; l < 8; ++l) parts[l] += a[k + l] * b[k + l];
-    for (; k < count; ++k) sum += a[k] * b[k];
-    for (int l = 0; l < 8; ++l) sum += parts[l];
-    return sum;
+  void drop(std::int64_t position) {
+    factor_.delete_column(position);
+    for (std::int64_t r = position; r < factor_.size(); ++r) factored_[r] = factored_[r + 1];
   }
 
   const FreeVariables& v_;
   const std::int64_t n_;
-  double *factor_, *direction_, *product_, *vector_;
+  CholeskyFactor factor_;  // of the factored variables, in their order
+  double *direction_, *product_, *vector_;
   std::int64_t *factored_, *dependent_, *reference_;
-  std::int64_t rank_ = 0, dependents_ = 0;  // the number of factored and of dependent variables
-  std::int64_t deferred_ = 0;               // dependent variables that were set aside, at the end of their list
+  std::int64_t dependents_ = 0;  // the number of dependent variables
+  std::int64_t deferred_ = 0;    // dependent variables that were set aside, at the end of their list
   double min_pivot_ = 0.0, work_ = 0.0;
   bool blocked_ = false;     // whether a variable blocked the last step
   bool reconsider_ = false;  // whether a variable was dropped since one was deferred

@@ -129,6 +129,7 @@ void define_kernels(nb::module_& m);
 void define_rows(nb::module_& m);
 void define_solvers(nb::module_& m);
 void define_small_problems(nb::module_& m);
+void define_row_products(nb::module_& m);
 void define_linear(nb::module_& m);
 void define_primal(nb::module_& m);
 void define_online(nb::module_& m);

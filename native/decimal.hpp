@@ -1,9 +1,9 @@
-// Exact conversion between doubles and decimal text: a text is read as the nearest double, and a double is written so that
-// it reads back as the same double.
+// Exact conversion between doubles and decimal text: a text is read as the nearest double, and a double is written so
+// that it reads back as the same double.
 //
 // Short decimals, w·10⁻ᵏ with an integer w ≤ 2⁵³ and k ≤ 22, have a fast path: w and 10ᵏ are exact doubles, so one IEEE
-// division rounds once and is correct (Clinger 1990, How to read floating point numbers accurately). Digits are read eight
-// at a time from one machine word. All other numbers are left to std::from_chars, which is exact.
+// division rounds once and is correct (Clinger 1990, How to read floating point numbers accurately). Digits are read
+// eight at a time from one machine word. All other numbers are left to std::from_chars, which is exact.
 #pragma once
 
 #include <charconv>

@@ -206,7 +206,7 @@ void dense_combination(const Formula& f, const PackedSamples<T>& rows, const Pac
 // target[c] −= Σ_r factors[r] · rows[r][c] for Rows rows.
 template <int Rows>
 MAXMARGIN_INLINE void subtract_together(double* target, const float* const* rows, const double* factors,
-                                   std::int64_t count) {
+                                        std::int64_t count) {
   constexpr int width = kWidth<double>;
   std::int64_t c = 0;
   for (; c + width <= count; c += width) {

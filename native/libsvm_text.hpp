@@ -1,9 +1,10 @@
-// LIBSVM's text format: one line per sample, "label index:value index:value …", optionally with qid:number after the label
-// and a comment after #.
+// LIBSVM's text format: one line per sample, "label index:value index:value …", optionally with qid:number after the
+// label and a comment after #.
 //
-// A text is divided into chunks of whole lines. Threads count the lines and colons of each chunk, which bounds its rows and
-// values, and then read each chunk into its own part of the arrays. Lines without a sample, such as comments, leave gaps that
-// are closed at the end. Reading a chunk stops at the first invalid line; the caller finds the error in that line.
+// A text is divided into chunks of whole lines. Threads count the lines and colons of each chunk, which bounds its rows
+// and values, and then read each chunk into its own part of the arrays. Lines without a sample, such as comments, leave
+// gaps that are closed at the end. Reading a chunk stops at the first invalid line; the caller finds the error in that
+// line.
 #pragma once
 
 #include <cmath>
@@ -103,7 +104,8 @@ inline bool read_query(const char*& p, std::int64_t& query) {
 
 // Read the lines of [begin, end), the last of which is complete. Rows and values are counted from 0.
 template <class Value, class Index>
-ChunkResult read_lines(const char* begin, const char* end, const TextRules& rules, const TextTarget<Value, Index>& target) {
+ChunkResult read_lines(const char* begin, const char* end, const TextRules& rules,
+                       const TextTarget<Value, Index>& target) {
   ChunkResult found;
   std::int64_t at = 0;
   const char* line = begin;
@@ -164,8 +166,8 @@ struct IrregularSearch {
 };
 
 // Write the offsets from `origin` of the irregular lines of [begin, end) to `out`, as far as they fit.
-inline IrregularSearch search_irregular_lines(const char* origin, const char* begin, const char* end, const RegularityRules& rules,
-                                 std::int64_t* out, std::int64_t capacity) {
+inline IrregularSearch search_irregular_lines(const char* origin, const char* begin, const char* end,
+                                              const RegularityRules& rules, std::int64_t* out, std::int64_t capacity) {
   IrregularSearch found{begin};
   std::vector<double> values;
   std::vector<std::int32_t> features;
@@ -176,8 +178,8 @@ inline IrregularSearch search_irregular_lines(const char* origin, const char* be
     bool irregular = false;
     for (const char* p = line; p < stop; ++p) {
       colons += *p == ':';
-      irregular |=
-          static_cast<unsigned char>(*p) >= 0x80 || (*p == '\r' && !rules.accept_returns) || (*p == '#' && !rules.accept_comments);
+      irregular |= static_cast<unsigned char>(*p) >= 0x80 || (*p == '\r' && !rules.accept_returns) ||
+                   (*p == '#' && !rules.accept_comments);
     }
     if (values.size() < colons) values.resize(colons), features.resize(colons);
     double label = 0.0;

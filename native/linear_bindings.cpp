@@ -1,106 +1,8 @@
-// Bindings of loops along rows of features: products and sums, dual coordinate ascent, stochastic subgradient steps.
+// Bindings of steps along rows of features: dual coordinate ascent, stochastic subgradient steps.
 #include "data_rows.hpp"
 
 namespace maxmargin {
 namespace {
-
-// out[k] = row k · weights
-void row_decisions(const DataRows& features, Vector<const double> weights, Vector<double> out, int threads) {
-  require(length(weights) == features.width, "the rows have another width");
-  require(length(out) == features.count(), "the output has the wrong length");
-  Memory().of(features).reads("weights", weights).writes("out", out).require_disjoint();
-  with_rows(features, [&](auto rows, const auto& loops) {
-    nb::gil_scoped_release unlocked;
-    in_parallel(threads, features.count(), kRowsPerChunk, [&](std::int64_t begin, std::int64_t end, int) {
-      loops.decisions(rows, features.at(), begin, end, weights.data(), out.data());
-    });
-  });
-}
-
-// out = Σ_k dual[k] row k
-void combine_rows(const DataRows& features, Vector<const double> dual, Vector<double> out, int threads) {
-  const std::int64_t width = length(out), count = features.count();
-  require(width == features.width, "the rows have another width");
-  require(length(dual) == count, "there must be one factor for every row");
-  Memory().of(features).reads("dual", dual).writes("out", out).require_disjoint();
-  with_rows(features, [&](auto rows, const auto& loops) {
-    const int parts = count < 2 * kRowsPerChunk ? 1 : std::max(1, threads);
-    std::vector<double> others(static_cast<std::size_t>(parts - 1) * width, 0.0);
-    std::fill_n(out.data(), width, 0.0);
-    nb::gil_scoped_release unlocked;
-    in_parts(parts, count, [&](std::int64_t begin, std::int64_t end, int part) {
-      loops.combine(rows, features.at(), begin, end, dual.data(),
-                    part ? others.data() + (part - 1) * width : out.data());
-    });
-    for (int part = 1; part < parts; ++part)
-      for (std::int64_t k = 0; k < width; ++k) out.data()[k] += others[(part - 1) * width + k];
-  });
-}
-
-// out[k] = ‖row k‖²
-void row_squared_norms(const DataRows& features, Vector<double> out, int threads) {
-  require(length(out) == features.count(), "the output has the wrong length");
-  Memory().of(features).writes("out", out).require_disjoint();
-  with_rows(features, [&](auto rows, const auto& loops) {
-    nb::gil_scoped_release unlocked;
-    in_parallel(threads, features.count(), kRowsPerChunk, [&](std::int64_t begin, std::int64_t end, int) {
-      loops.squared_norms(rows, features.at(), begin, end, out.data());
-    });
-  });
-}
-
-// square = Σ_k factors[k] (row k − origin)(row k − origin)ᵀ, the lower triangle only, and
-// sums = Σ_k factors[k] (row k − origin). An empty origin is zero, as it must be for compressed rows.
-void row_moments(const DataRows& features, Vector<const double> factors, Vector<const double> origin,
-                 Vector<double> sums, Table<double> square, int threads) {
-  const std::int64_t width = length(square), area = width * width, count = features.count();
-  require(width == features.width, "the rows have another width");
-  require(length(square, 1) == width && length(sums) == width, "the output must be square, with as many sums");
-  const bool shifted = given(origin);
-  require(!shifted || (features.dense() && length(origin) == width), "the origin has the wrong length");
-  require(length(factors) == count, "there must be one factor for every row");
-  for (std::int64_t k = 0; k < count; ++k) require(factors.data()[k] >= 0.0, "factors must not be negative");
-  Memory()
-      .of(features)
-      .reads("factors", factors)
-      .reads("origin", origin)
-      .writes("sums", sums)
-      .writes("square", square)
-      .require_disjoint();
-  with_rows(features, [&](auto rows, const auto& loops) {
-    const int parts = count < 2 * kRowsPerChunk ? 1 : std::max(1, threads);
-    std::vector<double> others(static_cast<std::size_t>(parts - 1) * (area + width), 0.0);
-    const std::size_t buffer_size = features.dense() ? kMomentRows * (width + kMomentPadding) : 0;
-    std::vector<double> buffers(parts * buffer_size);
-    std::fill_n(square.data(), area, 0.0);
-    std::fill_n(sums.data(), width, 0.0);
-    nb::gil_scoped_release unlocked;
-    in_parts(parts, count, [&](std::int64_t begin, std::int64_t end, int part) {
-      double* own = part ? others.data() + (part - 1) * (area + width) : nullptr;
-      loops.add_moments(rows, features.at(), begin, end, factors.data(), shifted ? origin.data() : nullptr,
-                        buffers.data() + part * buffer_size, part ? own + area : sums.data(),
-                        part ? own : square.data(), width);
-    });
-    for (int part = 1; part < parts; ++part) {
-      const double* own = others.data() + (part - 1) * (area + width);
-      for (std::int64_t k = 0; k < area; ++k) square.data()[k] += own[k];
-      for (std::int64_t k = 0; k < width; ++k) sums.data()[k] += own[area + k];
-    }
-  });
-}
-
-// Shuffle an array (Fisher and Yates) with the generator SplitMix64 (Steele, Lea and Flood 2014).
-void shuffle(Vector<std::int64_t> order, std::uint64_t seed) {
-  nb::gil_scoped_release unlocked;
-  std::int64_t* at = order.data();
-  for (std::uint64_t k = order.shape(0); k > 1; --k) {
-    std::uint64_t x = seed += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    x ^= x >> 31;
-    std::swap(at[k - 1], at[static_cast<std::uint64_t>((static_cast<unsigned __int128>(x) * k) >> 64)]);
-  }
-}
 
 // ---- dual coordinate ascent -------------------------------------------------------------------------------------
 
@@ -317,8 +219,6 @@ std::int64_t subgradient_steps(const DataRows& features, const BoxProblem& probl
 }  // namespace
 
 void define_linear(nb::module_& m) {
-  define_arguments<DataRows, AnyArray, std::int64_t, AnyArray, AnyArray, Vector<const std::int64_t>>(
-      m, "DataRows", exact("values"), nb::arg("width"), optional("starts"), optional("features"), optional("indices"));
   define_arguments<AscentArrays, Vector<double>, Vector<double>, Vector<const double>, Vector<const double>,
                    Vector<double>, Vector<const double>>(m, "AscentState", exact("dual"), exact("weights"),
                                                          exact("squared_norms"), exact("offset"), exact("excess"),
@@ -338,12 +238,6 @@ void define_linear(nb::module_& m) {
       .def_ro("highest", &AscentResult::highest)
       .def_ro("lowest", &AscentResult::lowest)
       .def_ro("gap", &AscentResult::gap);
-  m.def("row_decisions", &row_decisions, nb::arg("rows"), exact("weights"), exact("out"), nb::arg("threads"));
-  m.def("combine_rows", &combine_rows, nb::arg("rows"), exact("dual"), exact("out"), nb::arg("threads"));
-  m.def("row_squared_norms", &row_squared_norms, nb::arg("rows"), exact("out"), nb::arg("threads"));
-  m.def("row_moments", &row_moments, nb::arg("rows"), exact("factors"), exact("origin"), exact("sums"), exact("square"),
-        nb::arg("threads"));
-  m.def("shuffle", &shuffle, exact("order"), nb::arg("seed"));
   m.def("coordinate_ascent", &coordinate_ascent, nb::arg("rows"), nb::arg("problem"), nb::arg("state"),
         nb::arg("options"), exact("order"), nb::arg("threads"));
   m.def("subgradient_steps", &subgradient_steps, nb::arg("rows"), nb::arg("problem"), nb::arg("weights"),

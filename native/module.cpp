@@ -42,6 +42,7 @@ NB_MODULE(_extension, m) {
   define_rows(m);
   define_solvers(m);
   define_small_problems(m);
+  define_row_products(m);
   define_linear(m);
   define_primal(m);
   define_online(m);

@@ -187,8 +187,8 @@ IrregularLines find_irregular_lines(Vector<const std::uint8_t> text, std::int64_
   require(begin >= 0 && begin <= size, "the beginning is out of range");
   Memory().reads("text", text).writes("out", out).require_disjoint();
   nb::gil_scoped_release unlocked;
-  const IrregularSearch found = search_irregular_lines(origin, origin + begin, origin + size,
-                                          {has_queries, accept_returns, accept_comments}, out.data(), length(out));
+  const IrregularSearch found = search_irregular_lines(
+      origin, origin + begin, origin + size, {has_queries, accept_returns, accept_comments}, out.data(), length(out));
   return {found.irregular, std::min<std::int64_t>(size, found.next - origin), found.rows, found.rows_with_zero,
           found.zero_line ? found.zero_line - origin : -1};
 }
@@ -217,8 +217,7 @@ nb::bytes write_text(Vector<const double> labels, Vector<const std::int64_t> sta
   std::int64_t size = 0;
   {
     nb::gil_scoped_release unlocked;
-    for (std::size_t k = 0; k < parts.size();
-         ++k)
+    for (std::size_t k = 0; k < parts.size(); ++k)
       parts[k].text.reset(new char[max_text_size(rows, k * chunk, std::min<std::int64_t>(count, (k + 1) * chunk))]);
     in_parallel(threads, count, chunk, [&](std::int64_t begin, std::int64_t end, int) {
       Part& part = parts[begin / chunk];

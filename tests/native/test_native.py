@@ -1,4 +1,4 @@
-"""The native loops under sanitisers, and the levels against each other through Python."""
+"""The native loops under sanitisers, the checks of their arguments, and the instruction sets against each other."""
 
 import os
 import shutil
@@ -16,8 +16,8 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.native
-def test_loops_are_clean_under_sanitisers(tmp_path):
-    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # the test extra brings both
+def test_sanitisers_report_no_errors(tmp_path):
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # both are in the test extra
     cmake, ninja = (shutil.which(name, path=programs) for name in ("cmake", "ninja"))
     configure = [cmake, "-S", str(ROOT), "-B", str(tmp_path), "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={ninja}"]
     configure.append("-DMAXMARGIN_SANITIZE=ON")
@@ -30,7 +30,7 @@ def test_loops_are_clean_under_sanitisers(tmp_path):
         assert "passed" in result.stdout
 
 
-def test_levels_give_the_same_answer():
+def test_instruction_sets_agree():
     program = (
         "import sys, numpy as np; from maxmargin import SVC, _native; from maxmargin.datasets import chessboard;"
         "X, y = chessboard(3000, noise=0.05); m = SVC(C=10, gamma=1.0).fit(X, y);"
@@ -251,7 +251,7 @@ def test_text_loops_check_their_arguments():
             _native.write_text(*bad)
 
 
-def test_shuffling_is_even_and_depends_on_the_seed_alone():
+def test_shuffling_is_uniform_and_depends_on_the_seed_alone():
     """Every order of three comes up equally often, to within five standard deviations."""
     counts: dict[tuple[int, ...], int] = {}
     for seed in range(6000):
