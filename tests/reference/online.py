@@ -1,12 +1,12 @@
-"""The reference twin of the native online loop: LASVM in plain Python, one step a function.
+"""Reference of the native online loop: LASVM in plain Python.
 
     observe a sample t
-        PROCESS     pair t with a partner of the memory M, and solve the problem of the two
-        remove      from M what supports nothing and cannot come back
+        PROCESS     pair t with a partner in the memory M, and optimise the two variables
+        remove      samples without weight that cannot be part of a violating pair from M
         REPROCESS   the same with a pair within M
         remove      again
 
-The memory keeps the order of arrival. It is slow and obvious; the native loop must take exactly the same steps.
+The memory keeps the order of arrival. The native loop must take exactly the same steps.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SEEDS = 8
 
 
 class OnlineTwin:
-    """One machine on samples whose kernel values are all known."""
+    """One subproblem with a precomputed kernel matrix."""
 
     def __init__(
         self, K, linear, lower, upper, start=None, bias=True, selection="second_order", tolerance=1e-3, selective=True
@@ -29,12 +29,12 @@ class OnlineTwin:
         self.b = np.zeros(len(linear))
         self.g = np.zeros(len(linear))
         self.memory: list[int] = []
-        self.known: list[int] = []  # who has ever been observed: their gradients are kept up to date
+        self.known: list[int] = []  # all observed samples, whose gradients are kept up to date
         self.path: list[tuple[int, int]] = []
 
     def observe(self, t: int) -> None:
-        """Take one sample of the stream."""
-        if self.lower[t] == self.upper[t]:  # it takes no part
+        """Process one sample of the stream."""
+        if self.lower[t] == self.upper[t]:  # excluded
             return
         if t not in self.memory:
             self.process(t)
@@ -71,19 +71,19 @@ class OnlineTwin:
             self.memory.remove(t)
 
     def waits(self, t: int, others: list[int]) -> bool:
-        """Whether nobody could be its partner yet, and few wait."""
+        """Whether the sample is kept because there is no possible partner yet and few samples are in memory."""
         partners = self.decreasing(others) if self.up(t) else self.increasing(others)
         return not partners and len(others) < SEEDS
 
     def reprocess(self) -> float:
         """Take one step within the memory; return the violation before it."""
         if not self.bias:
-            wishes = [(self.alone(k), k) for k in self.memory]
+            violations = [(self.alone(k), k) for k in self.memory]
             if self.selection == "second_order":
-                gains = [(self.g[k] ** 2 / max(self.K[k, k], TINY) if w > 0 else -np.inf, k) for w, k in wishes]
+                gains = [(self.g[k] ** 2 / max(self.K[k, k], TINY) if v > 0 else -np.inf, k) for v, k in violations]
             else:
-                gains = wishes
-            violation = max((w for w, _ in wishes), default=0.0)
+                gains = violations
+            violation = max((v for v, _ in violations), default=0.0)
             if violation > self.tolerance:
                 self.step_alone(max(gains, key=lambda pair: pair[0])[1])
                 self.remove()
@@ -100,34 +100,34 @@ class OnlineTwin:
         return violation
 
     def value(self, i: int, j: int) -> float:
-        """What a rule thinks of the pair: its violation, or the gain of the unclipped step."""
+        """Return the criterion of the selection rule: the violation, or the gain of the unclipped step."""
         slope = self.g[i] - self.g[j]
         if self.selection == "most_violating_pair" or slope <= 0:
             return slope if self.selection == "most_violating_pair" else -np.inf
-        bend = self.K[i, i] + self.K[j, j] - 2.0 * self.K[i, j]
-        return slope * slope / (bend if bend > TINY else TINY)
+        curvature = self.K[i, i] + self.K[j, j] - 2.0 * self.K[i, j]
+        return slope * slope / (curvature if curvature > TINY else TINY)
 
     def step(self, i: int, j: int) -> None:
-        bend = self.K[i, i] + self.K[j, j] - 2.0 * self.K[i, j]
+        curvature = self.K[i, i] + self.K[j, j] - 2.0 * self.K[i, j]
         slope = self.g[i] - self.g[j]
-        room_up, room_down = self.upper[i] - self.b[i], self.b[j] - self.lower[j]
-        t = min(slope / bend if bend > 0 else np.inf, room_up, room_down)
-        self.b[i] = self.upper[i] if t >= room_up else snapped(self.b[i] + t, self.lower[i], self.upper[i])
-        self.b[j] = self.lower[j] if t >= room_down else snapped(self.b[j] - t, self.lower[j], self.upper[j])
+        to_upper, to_lower = self.upper[i] - self.b[i], self.b[j] - self.lower[j]
+        t = min(slope / curvature if curvature > 0 else np.inf, to_upper, to_lower)
+        self.b[i] = self.upper[i] if t >= to_upper else snapped(self.b[i] + t, self.lower[i], self.upper[i])
+        self.b[j] = self.lower[j] if t >= to_lower else snapped(self.b[j] - t, self.lower[j], self.upper[j])
         self.g[self.known] -= t * (self.K[i, self.known] - self.K[j, self.known])
         self.path.append((i, j))
 
     def step_alone(self, k: int) -> None:
         sign = 1.0 if self.g[k] > 0 else -1.0
-        room = self.upper[k] - self.b[k] if sign > 0 else self.b[k] - self.lower[k]
-        t = min(abs(self.g[k]) / self.K[k, k] if self.K[k, k] > 0 else np.inf, room)
+        to_bound = self.upper[k] - self.b[k] if sign > 0 else self.b[k] - self.lower[k]
+        t = min(abs(self.g[k]) / self.K[k, k] if self.K[k, k] > 0 else np.inf, to_bound)
         bound = self.upper[k] if sign > 0 else self.lower[k]
-        self.b[k] = bound if t >= room else snapped(self.b[k] + sign * t, self.lower[k], self.upper[k])
+        self.b[k] = bound if t >= to_bound else snapped(self.b[k] + sign * t, self.lower[k], self.upper[k])
         self.g[self.known] -= sign * t * self.K[k, self.known]
         self.path.append((k, -1))
 
     def remove(self) -> None:
-        """Remove from the memory who supports nothing and violates nothing, unless all are to stay."""
+        """Remove samples without weight that violate no condition from the memory, if removal is enabled."""
         if not self.selective:
             return
         if self.bias:
@@ -142,7 +142,7 @@ class OnlineTwin:
         ]
 
     def alone(self, k: int) -> float:
-        """How much a variable in no group violates optimality."""
+        """Return the violation of a variable in no group."""
         return max(self.g[k] if self.up(k) else 0.0, -self.g[k] if self.down(k) else 0.0)
 
     def up(self, k: int) -> bool:

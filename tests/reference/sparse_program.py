@@ -1,4 +1,4 @@
-"""An independent judge of sparse weights: the primal handed to a generic interior-point solver."""
+"""Independent solution of the L1-penalised primal problem by a generic interior-point solver."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from scipy import sparse
 
 
 def solve_sparse_program(X, signs, costs, scaling=None) -> float:
-    """Return the least Σ |w_j| + Σ C_i max(0, 1 − y_i (w·x_i + b))², where `scaling` makes b a weight as well.
+    """Return the minimum of Σ |w_j| + Σ C_i max(0, 1 − y_i (w·x_i + b))², where `scaling` makes b a weight as well.
 
-    0 as a scaling is no b at all. The variables are w, b, √C ξ and bounds on |w|.
+    With a scaling of 0 there is no b. The variables are w, b, √C ξ and bounds on |w|.
     """
     X = np.asarray(X, dtype=float)
     if scaling:

@@ -78,7 +78,7 @@ def test_weights_improve_accuracy_under_covariate_shift():
         for name, model in models.items():
             plain = model.fit(X, y).score(X_test, y_test)
             gained[name].append(model.fit(X, y, sample_weight=weights).score(X_test, y_test) - plain)
-    for gains in gained.values():  # machines too simple for the whole boundary fit the part that is asked about
+    for gains in gained.values():  # models too simple for the whole boundary fit the part with test samples
         assert min(gains) > 0.03
         assert np.mean(gains) > 0.06
 

@@ -5,10 +5,10 @@ import pytest
 
 from maxmargin import OnlineOneClassSVM, OnlineSVC
 from maxmargin.datasets import chessboard
-from maxmargin.estimators.online import online_estimator
+from maxmargin.solvers import Trace
 
 OBSERVERS = [
-    {"callback": lambda progress: False},
+    {"callback": Trace()},  # is called between any two slices of samples
     {"max_seconds": 1e6},
     {"callback": lambda progress: None, "verbose": True, "max_seconds": 1e6},
 ]
@@ -21,12 +21,6 @@ OPTIONS = [
     {"forget": 150},
     {"epochs": 3},
 ]
-
-
-@pytest.fixture(autouse=True)
-def every_report(monkeypatch):
-    """Report between any two slices of samples, not only ten times a second."""
-    monkeypatch.setattr(online_estimator, "REPORT_INTERVAL", 0.0)
 
 
 def assert_unchanged(make, X, *y):

@@ -7,7 +7,6 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -27,10 +26,8 @@ from maxmargin.online.learner import SELECTIONS
 from maxmargin.problems import Progress, Status
 from maxmargin.resources import default_cache_bytes, thread_count
 from maxmargin.solvers import Callback, StoppingRule
+from maxmargin.solvers.monitor import Monitor
 from maxmargin.training.fit_context import MAX_SINGLE_THREAD_ROWS, SolverOptions
-
-#: Seconds between two calls of the callback.
-REPORT_INTERVAL = 0.1
 
 #: Rows of a permuted table that are copied together.
 CHUNK_ROWS = 4096
@@ -68,44 +65,37 @@ class StreamMonitor:
     """
 
     def __init__(
-        self, learner: OnlineLearner, deadline: float | None, pressed: threading.Event, callback: Callback | None
+        self, learner: OnlineLearner, max_seconds: float | None, pressed: threading.Event, callback: Callback | None
     ) -> None:
-        self.learner, self.deadline, self.pressed, self.callback = learner, deadline, pressed, callback
+        self.learner, self.pressed = learner, pressed
         self.status: Status | None = None
         self.error: BaseException | None = None
-        self.started = perf_counter()
-        self._next_report = 0.0
+        self._monitor = Monitor(StoppingRule(max_seconds=max_seconds), callback)
+        self.deadline = None if max_seconds is None else self._monitor.started + max_seconds
 
     def __call__(self) -> bool:
-        now = perf_counter()
-        if self.pressed.is_set():
-            self.status = Status.INTERRUPTED
-        elif self.deadline is not None and now >= self.deadline:
-            self.status = Status.MAX_SECONDS
-        elif self.callback is not None and now >= self._next_report:
-            self._next_report = now + REPORT_INTERVAL
-            self._report(self.callback)
+        if self.status is None:
+            self.status = Status.INTERRUPTED if self.pressed.is_set() else self._monitor.limit_reached(0)
+        if self.status is None:
+            try:
+                if self._monitor.report(self._progress):
+                    self.status = Status.STOPPED
+            except BaseException as error:
+                self.error, self.status = error, Status.STOPPED
         return self.status is not None
 
-    def _report(self, callback: Callback) -> None:
+    def _progress(self) -> Progress:
         learner = self.learner
-        progress = Progress(
+        return Progress(
             iteration=learner.steps,
             violation=learner.max_violation(),
             primal=learner.primal_value(),
             dual=learner.dual_value(),
             active=learner.count,
-            seconds=perf_counter() - self.started,
+            seconds=self._monitor.seconds,
             kernel_evaluations=learner.table.evaluations,
             support_vectors=int(np.count_nonzero(learner.dual.any(axis=0))),
         )
-        try:
-            answer = callback(progress)
-        except BaseException as error:
-            self.error, self.status = error, Status.STOPPED
-        else:
-            if isinstance(answer, bool | np.bool_) and answer:
-                self.status = Status.STOPPED
 
 
 class OnlineEstimator(KernelEstimator):
@@ -225,12 +215,11 @@ class OnlineEstimator(KernelEstimator):
     @contextmanager
     def _monitoring(self, learner: OnlineLearner) -> Iterator[StreamMonitor]:
         """Yield the monitor of a call, whose time limit starts now; an error of the callback is raised at the end."""
-        started = perf_counter()
         limit = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
         few = self.n_jobs is None and learner.count <= MAX_SINGLE_THREAD_ROWS
         learner.threads = thread_count(1 if few or not learner.kernel.vectorised else self.n_jobs)
         with reporting(self) as report, deferred_interrupt() as pressed:
-            monitor = StreamMonitor(learner, None if limit is None else started + limit, pressed, report)
+            monitor = StreamMonitor(learner, limit, pressed, report)
             yield monitor
             if monitor.error is None and monitor.status is None and pressed.is_set():
                 monitor.status = Status.INTERRUPTED

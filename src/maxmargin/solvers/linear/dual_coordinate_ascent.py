@@ -27,13 +27,12 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.numerics import inner
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
-from maxmargin.problems.offsets import best_offsets
 from maxmargin.solvers.linear.linear_point import (
     LinearPoint,
     dual_value,
     features_of,
     finite_norms,
-    primal_value,
+    minimise_over_offset,
     repair_sums,
 )
 from maxmargin.solvers.monitor import Monitor
@@ -255,12 +254,7 @@ class CoordinateAscentRun:
         match = not problem.groups or np.array_equal(dual, self.dual)
         dual_weights = self.weights if match else rows.weights(dual)
         decisions = rows.decisions(self.weights)
-        slack = without_offset = problem.linear - decisions
-        threads = rows.threads_for(problem.size)
-        offset = best_offsets(problem, without_offset, self.offset, threads)
-        if problem.groups:
-            slack = without_offset - problem.expand_groups(offset)
-        primal = primal_value(problem, self.weights, offset, slack, threads)
+        offset, primal = minimise_over_offset(problem, rows, self.weights, problem.linear - decisions, self.offset)
         value = dual_value(problem, dual, dual_weights)
         better_weights, better_dual = primal < self.point.primal, value > self.point.dual_value
         self.point = LinearPoint(

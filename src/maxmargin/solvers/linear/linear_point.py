@@ -105,10 +105,7 @@ class LinearPoint:
         without_offset = problem.linear - rows.decisions(weights)
         if not np.isfinite(without_offset).all():
             raise ValueError(NON_FINITE_MESSAGE)
-        threads = rows.threads_for(problem.size)
-        offset = best_offsets(problem, without_offset, None, threads)
-        slack = without_offset - problem.expand_groups(offset) if problem.groups else without_offset
-        primal = primal_value(problem, weights, offset, slack, threads)
+        offset, primal = minimise_over_offset(problem, rows, weights, without_offset)
         return cls(dual, weights, offset, primal, dual_value(problem, dual, weights))
 
     @classmethod
@@ -175,6 +172,16 @@ class LinearPoint:
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         return Solution(self.dual, self.gradient, status, counters, weights, trace=monitor.trace)
+
+
+def minimise_over_offset(
+    problem: DualProblem, rows: Features, weights: Floats, without_offset: Floats, near: Floats | None = None
+) -> tuple[Floats, float]:
+    """Return the optimal offsets for weights and the primal objective, given linear − F w and an initial guess."""
+    threads = rows.threads_for(problem.size)
+    offset = best_offsets(problem, without_offset, near, threads)
+    slack = without_offset - problem.expand_groups(offset) if problem.groups else without_offset
+    return offset, primal_value(problem, weights, offset, slack, threads)
 
 
 def dual_value(problem: DualProblem, dual: Floats, dual_weights: Floats) -> float:

@@ -26,7 +26,7 @@ from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.smo.pairwise import PairwiseSolver
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
-#: A subsample has at least this many samples, this many for each feature, and one in so many of all samples.
+#: The size of a subsample: at least this many samples, this many for each feature, and one in this many of all.
 MIN_SUBSAMPLE, SUBSAMPLE_PER_FEATURE, SUBSAMPLE_ONE_IN = 1000, 20, 16
 
 #: A subsample is used if there are at least this many times more samples than its minimum size.
@@ -50,8 +50,8 @@ MIN_NEWTON_PASSES = NEWTON_STEPS * PASSES_PER_STEP
 #: The most passes of coordinate ascent after the Newton method has stalled, and their most multiplications.
 MAX_FALLBACK_PASSES, MAX_FALLBACK_MULTIPLICATIONS = 3000, 3 * 10**8
 
-#: The pairwise solver is the first fallback for at most this many samples: at most so many steps per sample for each of
-#: these tolerances on the violation.
+#: The pairwise solver is the first fallback for at most this many samples, with this limit on the steps per
+#: sample for each of these tolerances on the violation.
 MAX_PAIRWISE_SAMPLES, PAIRWISE_STEPS_PER_SAMPLE, PAIRWISE_VIOLATIONS = 2000, 100, (1e-2, 1e-4, 1e-6, 1e-8)
 
 #: The most passes of coordinate ascent before the Newton method.

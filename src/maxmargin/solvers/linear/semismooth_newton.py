@@ -16,10 +16,15 @@ from numpy.typing import NDArray
 from maxmargin._typing import Floats
 from maxmargin.matrices.features import Features
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
-from maxmargin.problems.offsets import best_offsets
 from maxmargin.resources import blas_thread_limit
 from maxmargin.solvers.linear.kink_samples import KinkSamples
-from maxmargin.solvers.linear.linear_point import LinearPoint, dual_value, features_of, primal_value, repair_sums
+from maxmargin.solvers.linear.linear_point import (
+    LinearPoint,
+    dual_value,
+    features_of,
+    minimise_over_offset,
+    repair_sums,
+)
 from maxmargin.solvers.linear.newton_equations import (
     MAX_FACTORISED,
     NewtonEquations,
@@ -202,10 +207,7 @@ class SemismoothNewtonRun:
         dual, dual_weights = smoothed.response, smoothed.dual_weights
         if problem.groups:
             without_offset = problem.linear - smoothed.decisions
-            threads = self.rows.threads_for(problem.size)
-            offset = best_offsets(problem, without_offset, smoothed.offset, threads)
-            slack = without_offset - problem.expand_groups(offset)
-            primal = primal_value(problem, smoothed.weights, offset, slack, threads)
+            offset, primal = minimise_over_offset(problem, self.rows, smoothed.weights, without_offset, smoothed.offset)
             if primal < self.point.primal:
                 self.point = LinearPoint(self.point.dual, smoothed.weights, offset, primal, self.point.dual_value)
             feasible = repair_sums(problem, dual)

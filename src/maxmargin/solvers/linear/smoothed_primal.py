@@ -21,8 +21,13 @@ from maxmargin.matrices.features import Features
 from maxmargin.matrices.numerics import inner
 from maxmargin.precision import OBJECTIVE_TOLERANCE
 from maxmargin.problems import DualProblem
-from maxmargin.problems.offsets import best_offsets
-from maxmargin.solvers.linear.linear_point import LinearPoint, dual_value, finite_norms, primal_value, repair_sums
+from maxmargin.solvers.linear.linear_point import (
+    LinearPoint,
+    dual_value,
+    finite_norms,
+    minimise_over_offset,
+    repair_sums,
+)
 from maxmargin.solvers.stopping import StoppingRule
 
 #: The smallest σ relative to the mean squared norm of a row: below it rounding errors dominate the Newton system.
@@ -31,7 +36,7 @@ MIN_RELATIVE_SIGMA = 1e-13
 #: The first σ relative to the mean squared norm of a row, where no finite bounds determine it.
 DEFAULT_RELATIVE_SIGMA = 0.02
 
-#: At approximate weights so many samples for each feature, and one in so many of all, are taken to be near a kink.
+#: At approximate weights this many samples for each feature, plus one in this many of all, are taken to be near a kink.
 NEAR_KINK_PER_FEATURE, NEAR_KINK_ONE_IN = 3, 20
 
 #: Rows from which the mean squared norm is estimated.
@@ -190,10 +195,8 @@ def start_near(
         return NewtonStart(LinearPoint(np.zeros(problem.size), weights, offset, np.inf, -np.inf), 0.0)
     decisions = rows.decisions(weights)
     without_offset = problem.linear - decisions
-    threads = rows.threads_for(problem.size)
-    offset = best_offsets(problem, without_offset, offset, threads)
+    offset, primal = minimise_over_offset(problem, rows, weights, without_offset, offset)
     slack = without_offset - problem.expand_groups(offset)
-    primal = primal_value(problem, weights, offset, slack, threads)
     sigma = 0.0
     if bounded.any() and width[bounded].max() > 0:
         distance = np.abs(slack[bounded])
