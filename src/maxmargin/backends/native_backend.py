@@ -19,8 +19,8 @@ from maxmargin.matrices import NON_FINITE_MESSAGE, Float32RowCache, make_row_cac
 from maxmargin.matrices.float32_row_cache import MAX_COST_OF_RECOMPUTING
 from maxmargin.problems import DualProblem
 
-#: A problem of up to so many variables is solved as one subproblem if its matrix takes at most so many multiplications.
-MAX_WHOLE_SIZE, MAX_WHOLE_WORK = 3000, 10**9
+#: A problem of up to so many variables is solved as one subproblem.
+MAX_WHOLE_SIZE = 3000
 
 #: The size of the first working set, beside free variables; the smaller one where kernel values are expensive.
 FIRST_SIZE, FIRST_SIZE_EXPENSIVE = 1024, 512
@@ -59,10 +59,9 @@ class NativeState(HostState):
 
     @property
     def tuning(self) -> BlockTuning:
-        cost, size = self.rows.cost, self.active
         return BlockTuning(
-            first_size=FIRST_SIZE if cost <= MAX_COST_OF_RECOMPUTING else FIRST_SIZE_EXPENSIVE,
-            solve_whole=size <= MAX_WHOLE_SIZE and size**2 * cost <= MAX_WHOLE_WORK,
+            first_size=FIRST_SIZE if self.rows.cost <= MAX_COST_OF_RECOMPUTING else FIRST_SIZE_EXPENSIVE,
+            solve_whole=self.active <= MAX_WHOLE_SIZE,
             stored_rows=self.rows.capacity,
             steps_per_check=STEPS_PER_CHECK,
         )

@@ -45,8 +45,7 @@ from maxmargin.solvers.stall_detector import StallDetector
 from maxmargin.solvers.stopping import Callback, StoppingRule
 from maxmargin.solvers.unbounded_dual import UnboundedDualTest
 
-# No data set is recorded for the thresholds here and in the backends; `benchmarks.regression` counts steps, kernel
-# values and rounds with them, and `benchmarks.peers` times them.
+# How sensitive counts are to the thresholds here and in the backends: docs/thresholds.md.
 
 #: The largest diagonal value of the matrix for which single precision is used.
 MAX_SINGLE_PRECISION_VALUE = 1e30
