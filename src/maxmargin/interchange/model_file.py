@@ -28,17 +28,8 @@ from maxmargin.interchange.value_encoding import MAX_DEPTH, Decoder, Encoder, Un
 #: First bytes of a file; as in PNG, they detect a transfer in text mode.
 MAGIC = b"\x89MXMG\r\n\x1a"
 
-#: Version of the format that is written, and the newest that is read.
+#: Version of the format.
 VERSION = 2
-
-#: Names of attributes, classes and fields in format 1 that have changed.
-FORMAT_1_NAMES = {
-    "_machines_": "_models_",
-    "Machine": "TrainedModel",
-    "LinearMachine": "TrainedLinearModel",
-    "Expansion": "KernelExpansion",
-    "judged": "certified",
-}
 
 #: Version of this package, stored in the file for information.
 WRITER = version("maxmargin")
@@ -139,7 +130,7 @@ def load(file: str | os.PathLike[str] | BinaryIO) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is damaged, not a model file, or of a newer version.
+        If the file is damaged, not a model file, or of another version of the format.
     """
     header, arrays = _read(file)
     return _restore(header, Decoder(arrays))
@@ -180,8 +171,6 @@ def _read(file: str | os.PathLike[str] | BinaryIO) -> tuple[dict[str, Any], list
     if _checksum([start[: PREFIX.size], rest]) != start[PREFIX.size :]:
         raise ModelFileError("the model file is damaged: its checksum does not match; copy it again")
     header = _parse(bytes(rest[:header_bytes]))
-    if PREFIX.unpack_from(start)[1] == 1:
-        header["fitted"] = _upgraded(header["fitted"])
     return header, read_arrays(header["arrays"], rest[header_bytes:])
 
 
@@ -192,10 +181,10 @@ def _check_prefix(start: bytes) -> int:
     if len(start) < PREFIX_BYTES:
         raise ModelFileError("the model file is truncated; copy it again")
     _, found, zero, header_bytes, file_bytes = PREFIX.unpack_from(start)
-    if not 1 <= found <= VERSION:
+    if found != VERSION:
         raise ModelFileError(
-            f"the model file has format {found}, but this version of maxmargin reads formats up to {VERSION}; "
-            "upgrade maxmargin"
+            f"the model file has format {found}, but this version of maxmargin reads format {VERSION}; "
+            "load it with the version that wrote it, or fit again"
         )
     if zero or aligned(header_bytes) != header_bytes or PREFIX_BYTES + header_bytes > file_bytes:
         raise ModelFileError("the model file is damaged: the sizes in its prefix are inconsistent")
@@ -215,13 +204,6 @@ def _parse(text: bytes) -> dict[str, Any]:
     if "notes" in header:
         _checked_notes(header["notes"])
     return header
-
-
-def _upgraded(value: Any) -> Any:
-    """Return a value of format 1 with the names of the current format."""
-    if isinstance(value, dict):
-        return {FORMAT_1_NAMES.get(name, name): _upgraded(part) for name, part in value.items()}
-    return [_upgraded(part) for part in value] if isinstance(value, list) else value
 
 
 def _checked_notes(notes: Any) -> dict[str, Any]:

@@ -196,7 +196,7 @@ def check_costs(cost: float, weights: Floats) -> Floats:
         costs: Floats = np.where(used, cost * weights, 0.0)  # not ∞ · 0
         good = np.isinf(cost) or (np.isfinite(costs.sum()) and np.isfinite(1.0 / costs[used]).all())
     if not good:
-        raise ValueError("the cost times the weights of the samples is too large or too small for a number")
+        raise ValueError("the cost times the sample weights overflows or underflows float64")
     return costs
 
 
