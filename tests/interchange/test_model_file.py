@@ -16,7 +16,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin
-from interchange.mutations import join, split
 from maxmargin import (
     LSSVC,
     LSSVR,
@@ -37,7 +36,7 @@ from maxmargin import (
     kernels,
     solvers,
 )
-from maxmargin.interchange import ModelFileError, fitted_schema, load, model_file, save
+from maxmargin.interchange import ModelFileError, fitted_schema, load, save
 from maxmargin.interchange.class_registry import CLASSES
 from maxmargin.kernels import ChiSquared, FunctionKernel, Gaussian, Laplacian, Linear, Polynomial, Sigmoid
 
@@ -368,21 +367,6 @@ def test_data_changed_before_saving():
     assert_same(loaded.predict(X), model.predict(X))
     with pytest.raises(AttributeError, match=NOT_COMPUTED):
         _ = loaded.certificate_
-
-
-def test_format_1_is_read():
-    X, y = samples()
-    for model in (SVC().fit(X, y), LinearSVC().fit(X, y), SVR().fit(X, y)):
-        assert model.certificate_
-        file = io.BytesIO()
-        save(model, file)
-        text, arrays = split(file.getvalue())
-        for old, new in model_file.FORMAT_1_NAMES.items():
-            text = text.replace(f'"{new}":'.encode(), f'"{old}":'.encode())
-        assert b"_machines_" in text
-        assert_same_model(load(io.BytesIO(join(text.rstrip(), arrays, version=1))), model, X)
-        with pytest.raises(ModelFileError, match="Machine' is unknown"):
-            load(io.BytesIO(join(text.rstrip(), arrays)))
 
 
 def test_warm_start_of_a_loaded_model():
