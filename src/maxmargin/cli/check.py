@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import io
 from pathlib import Path
-from typing import NamedTuple
 
 from maxmargin.cli import data
 from maxmargin.cli.output import Output, add_output_options
@@ -18,12 +17,8 @@ from maxmargin.datasets.compression import Source, open_bytes, source_name
 from maxmargin.datasets.csv_files import find_csv_problems
 from maxmargin.datasets.sample_files import find_format, format_by_content
 
-
-class FileProblem(NamedTuple):
-    """An error in a data file, and its line in a text file."""
-
-    line: int | None
-    message: str
+#: The line of a problem (None in binary files), and its description.
+LineProblem = tuple[int | None, str]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -50,14 +45,14 @@ def run(options: argparse.Namespace) -> int:
         {
             "file": name,
             "format": format,
-            "problems": [problem._asdict() for problem in problems],
+            "problems": [{"line": line, "message": message} for line, message in problems],
             "complete": len(problems) < options.limit,
         }
     )
     return 1 if problems else 0
 
 
-def find_problems(options: argparse.Namespace) -> tuple[str, list[FileProblem]]:
+def find_problems(options: argparse.Namespace) -> tuple[str, list[LineProblem]]:
     """Return the format of the file, and its problems."""
     source: Source = options.data
     name = source_name(source)
@@ -68,14 +63,14 @@ def find_problems(options: argparse.Namespace) -> tuple[str, list[FileProblem]]:
                 source = io.BytesIO(stream.read())
             format = format_by_content(source.getvalue(), name)
     except DataFileError as error:
-        return options.format or "unknown", [FileProblem(error.line, error.message)]
+        return options.format or "unknown", [(error.line, error.message)]
     return format, _problems_of(source, name, format, options)
 
 
-def _problems_of(source: Source, name: str, format: str, options: argparse.Namespace) -> list[FileProblem]:
+def _problems_of(source: Source, name: str, format: str, options: argparse.Namespace) -> list[LineProblem]:
     try:
         if format == "libsvm":
-            return [FileProblem(line, message) for line, message in find_libsvm_problems(source, limit=options.limit)]
+            return [(line, message) for line, message in find_libsvm_problems(source, limit=options.limit)]
         if format in ("csv", "tsv"):
             return _problems_of_table(source, name, format, options)
         read_samples(
@@ -87,11 +82,11 @@ def _problems_of(source: Source, name: str, format: str, options: argparse.Names
             categorical=data.known_categories(options.one_hot),
         )
     except DataFileError as error:
-        return [FileProblem(error.line, error.message)]
+        return [(error.line, error.message)]
     return []
 
 
-def _problems_of_table(source: Source, name: str, format: str, options: argparse.Namespace) -> list[FileProblem]:
+def _problems_of_table(source: Source, name: str, format: str, options: argparse.Namespace) -> list[LineProblem]:
     selection = ColumnSelection(options.label, options.query, options.ignore, data.known_categories(options.one_hot))
     with open_bytes(source) as stream:
         problems = find_csv_problems(
@@ -102,4 +97,4 @@ def _problems_of_table(source: Source, name: str, format: str, options: argparse
             header=data.HEADERS[options.header],
             limit=options.limit,
         )
-    return [FileProblem(problem.line, problem.message) for problem in problems]
+    return [(problem.line, problem.message) for problem in problems]

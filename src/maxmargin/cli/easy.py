@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import argparse
 import math
-import shlex
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from maxmargin.cli import data
+from maxmargin.cli import data, easy_report
 from maxmargin.cli.output import Output, add_output_options, check_folder
 from maxmargin.datasets.samples import are_classes
 
@@ -41,61 +39,6 @@ MAX_UNLIMITED_SAMPLES = 2000
 
 #: Ratio of class sizes from which on classes are called imbalanced.
 MAX_CLASS_RATIO = 10
-
-#: The test metrics that are printed, and their printed names.
-PRINTED_METRICS = {
-    "accuracy": "accuracy",
-    "balanced_accuracy": "balanced accuracy",
-    "macro_f1": "macro F1",
-    "roc_auc": "area under ROC curve",
-    "r2": "R²",
-    "root_mean_squared_error": "root mean squared error",
-    "mean_absolute_error": "mean absolute error",
-    "correlation": "correlation",
-}
-
-
-@dataclass
-class EasyRun:
-    """State and results of the command, for its report.
-
-    Attributes
-    ----------
-    name : str
-        Name of the training data.
-    choice : ModelChoice
-    decisions : list of str
-        Properties of the data and decisions, in sentences.
-    model : estimator
-        Fitted.
-    facts : dict
-        Description of the model and its certificate.
-    metrics : dict
-        Of the test; empty without one.
-    tested_on : str
-    seconds : dict of str to float
-    files : dict of str to Path
-    reading_options : list of str
-        Options that are also needed to read new data.
-    zero_based : bool
-        Whether the feature indices of the training data start at 0.
-    limited : bool
-        Whether the time limit was reached before the tolerance.
-    """
-
-    name: str
-    choice: ModelChoice
-    decisions: list[str]
-    model: Any = None
-    facts: dict[str, Any] = field(default_factory=dict)
-    metrics: dict[str, Any] = field(default_factory=dict)
-    tested_on: str = ""
-    seconds: dict[str, float] = field(default_factory=dict)
-    files: dict[str, Path] = field(default_factory=dict)
-    reading_options: list[str] = field(default_factory=list)
-    zero_based: bool = False
-    limited: bool = False
-    interrupted: bool = False
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -145,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
     if choice.interrupted:
         output.remark(f"interrupted; the best estimator so far: {' '.join(repr(choice.estimator).split())}")
         return INTERRUPTED
-    work = EasyRun(Path(samples.name).name, choice, [*decisions, *choice.reasons])
+    work = easy_report.EasyRun(Path(samples.name).name, choice, [*decisions, *choice.reasons])
     work.reading_options = [] if options.one_hot is None else ["--one-hot", str(options.one_hot)]
     work.zero_based = samples.zero_based
     work.seconds = {"reading": reading, "model selection": perf_counter() - started - reading}
@@ -252,7 +195,9 @@ def _choose(
         )
 
 
-def _train(work: EasyRun, samples: Samples, options: argparse.Namespace, output: Output, started: float) -> None:
+def _train(
+    work: easy_report.EasyRun, samples: Samples, options: argparse.Namespace, output: Output, started: float
+) -> None:
     """Train the chosen estimator on all samples, within the remaining time."""
     from maxmargin.cli import training_progress
 
@@ -268,7 +213,7 @@ def _train(work: EasyRun, samples: Samples, options: argparse.Namespace, output:
     work.seconds["training"] = outcome.seconds
 
 
-def _test(work: EasyRun, test: Samples | None) -> None:
+def _test(work: easy_report.EasyRun, test: Samples | None) -> None:
     """Compute the metrics of the model on the test data."""
     from maxmargin.cli import evaluate
     from maxmargin.cli.estimator_options import task_of
@@ -281,7 +226,7 @@ def _test(work: EasyRun, test: Samples | None) -> None:
     work.seconds["testing"] = perf_counter() - began
 
 
-def _write(work: EasyRun, files: dict[str, Path], scaling: Scaling | None) -> None:
+def _write(work: easy_report.EasyRun, files: dict[str, Path], scaling: Scaling | None) -> None:
     """Write the model, the ranges and the report."""
     from maxmargin.cli.model_report import describe
     from maxmargin.interchange import save
@@ -299,38 +244,18 @@ def _write(work: EasyRun, files: dict[str, Path], scaling: Scaling | None) -> No
     save(work.model, files["model"], notes)
     work.seconds["verifying and writing"] = perf_counter() - began
     if "report" in files:
-        from maxmargin.cli.easy_report import page
-
         work.files["report"] = files["report"]
-        files["report"].write_text(page(work), encoding="utf-8")
+        files["report"].write_text(easy_report.page(work), encoding="utf-8")
 
 
-def usage(work: EasyRun) -> str:
-    """Return the command that predicts new data with the model."""
-    scaled = ["--ranges", str(work.files["ranges"])] if "ranges" in work.files else []
-    return shlex.join(["maxmargin", "predict", "NEW", str(work.files["model"]), *scaled, *work.reading_options])
-
-
-def summary(work: EasyRun) -> dict[str, str]:
-    """Return the estimator and its scores as text."""
-    rows = {"estimator": " ".join(repr(work.model).split())}
-    if work.choice.score is not None:
-        rows["cross-validation"] = _score_text(work)
-    return {
-        **rows,
-        **_metrics_text(work),
-        "seconds": ", ".join(f"{name} {value:.1f}" for name, value in work.seconds.items()),
-    }
-
-
-def _report(work: EasyRun, output: Output) -> None:
+def _report(work: easy_report.EasyRun, output: Output) -> None:
     """Print the results, and how to use the model."""
     from maxmargin.cli.model_report import to_json, to_text
 
     rows = to_text(work.facts)
     kept = {name: text for name, text in rows.items() if name in ("support vectors", "duality gap", "status")}
-    output.facts({**summary(work), **kept, **{name: str(path) for name, path in work.files.items()}})
-    output.remark(f"to use the model:  {usage(work)}")
+    output.facts({**easy_report.summary(work), **kept, **{name: str(path) for name, path in work.files.items()}})
+    output.remark(f"to use the model:  {easy_report.usage(work)}")
     score = work.choice.score
     output.result(
         {
@@ -344,25 +269,3 @@ def _report(work: EasyRun, output: Output) -> None:
             "files": {name: str(path) for name, path in work.files.items()},
         }
     )
-
-
-def _score_text(work: EasyRun) -> str:
-    """Return the cross-validation score as text."""
-    from maxmargin.search.score_colormap import format_score
-
-    score, scoring = work.choice.score, next(iter(work.choice.searches.values())).scoring
-    assert score is not None
-    return f"{scoring} {format_score(score.mean, scoring)} ± {format_score(score.std, scoring)}"
-
-
-def _metrics_text(work: EasyRun) -> dict[str, str]:
-    """Return the test metrics as text; nothing without a test."""
-    percentages = ("accuracy", "balanced_accuracy", "macro_f1")
-    rows = {"tested on": work.tested_on} if work.metrics else {}
-    for name, title in PRINTED_METRICS.items():
-        if name in work.metrics:
-            value = work.metrics[name]
-            rows[title] = f"{value:.2%}" if name in percentages else f"{value:.4g}"
-            if name == "accuracy":
-                rows[title] += f" ({work.metrics['correct']:,} of {work.metrics['samples']:,})"
-    return rows

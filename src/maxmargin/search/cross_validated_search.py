@@ -26,7 +26,7 @@ from maxmargin.estimators import SVC
 from maxmargin.estimators.validation.parameters import check_count, check_number
 from maxmargin.resources import blas_thread_limit, thread_count
 from maxmargin.search import grid
-from maxmargin.search.fold_scoring import CrossValidation
+from maxmargin.search.fold_scoring import FoldScorer
 from maxmargin.search.grid import Point
 from maxmargin.search.grid_search_result import COMPLETE, INTERRUPTED, STOPPED, TIME_LIMIT, GridSearchResult
 from maxmargin.search.journal import Journal, Trial
@@ -106,9 +106,9 @@ def grid_search(
     """
     estimator = SVC() if estimator is None else estimator
     costs, widths = _axes(estimator, Cs, gammas)
-    cross_validation = CrossValidation.of(estimator, X, y, folds, scoring, seed)
+    scorer = FoldScorer.of(estimator, X, y, folds, scoring, seed)
     check_count("refine", refine, 0)
-    with _TrialRunner(cross_validation, n_jobs, max_seconds, journal, resume, callback) as runner:
+    with _TrialRunner(scorer, n_jobs, max_seconds, journal, resume, callback) as runner:
         result = runner.run(runner.initial_result(), grid.grid_points(costs, widths))
         ratios = grid.typical_ratio(costs), grid.typical_ratio([width for width in widths if width is not None])
         for _ in range(refine):
@@ -133,8 +133,8 @@ def score_points(
     callback: SearchCallback | None = None,
 ) -> GridSearchResult:
     """Return the cross-validation scores of the given points; the other parameters are those of `grid_search`."""
-    cross_validation = CrossValidation.of(estimator, X, y, folds, scoring, seed)
-    with _TrialRunner(cross_validation, n_jobs, max_seconds, callback=callback) as runner:
+    scorer = FoldScorer.of(estimator, X, y, folds, scoring, seed)
+    with _TrialRunner(scorer, n_jobs, max_seconds, callback=callback) as runner:
         return runner.run(runner.initial_result(), tuple(points))
 
 
@@ -156,18 +156,18 @@ class _TrialRunner:
 
     def __init__(
         self,
-        cross_validation: CrossValidation,
+        scorer: FoldScorer,
         n_jobs: int | None,
         max_seconds: float | None,
         journal: str | os.PathLike[str] | None = None,
         resume: bool = False,
         callback: SearchCallback | None = None,
     ) -> None:
-        self.cross_validation, self.threads, self.callback = cross_validation, thread_count(n_jobs), callback
+        self.scorer, self.threads, self.callback = scorer, thread_count(n_jobs), callback
         self.started = perf_counter()
         limit = None if max_seconds is None else check_number("max_seconds", max_seconds, least=0)
         self.deadline = None if limit is None else self.started + limit
-        self.journal = None if journal is None else Journal(journal, cross_validation.identity(), resume)
+        self.journal = None if journal is None else Journal(journal, scorer.identity(), resume)
         self._ended = threading.Event()
         #: Messages of the workers: a trial, an error, or None when a job is finished.
         self._messages: SimpleQueue[Trial | Exception | None] = SimpleQueue()
@@ -182,14 +182,14 @@ class _TrialRunner:
     def initial_result(self) -> GridSearchResult:
         """Return a result without rounds that contains the trials of the journal."""
         known = () if self.journal is None else tuple(self.journal.known)
-        data = self.cross_validation
+        data = self.scorer
         return GridSearchResult(data.estimator, data.scoring, data.folds, (), known)
 
     def run(self, result: GridSearchResult, points: tuple[Point, ...]) -> GridSearchResult:
         """Return the result extended by a round of points."""
         result = replace(result, rounds=(*result.rounds, points))
-        jobs = self.cross_validation.jobs(points, {(trial.point, trial.fold) for trial in result.trials})
-        workers = 1 if self.cross_validation.is_small else max(1, min(self.threads, len(jobs)))
+        jobs = self.scorer.jobs(points, {(trial.point, trial.fold) for trial in result.trials})
+        workers = 1 if self.scorer.is_small else max(1, min(self.threads, len(jobs)))
         threads = self.threads // workers
         unfinished, status = len(jobs), COMPLETE
         # Workers take their jobs from a queue. Submitting hundreds of jobs to the pool acquires the interpreter lock
@@ -202,7 +202,7 @@ class _TrialRunner:
             warnings.simplefilter("ignore", ConvergenceWarning)
             try:
                 for _ in range(workers):
-                    pool.submit(self._run_jobs, waiting, threads, self.cross_validation.cache_bytes() // workers)
+                    pool.submit(self._run_jobs, waiting, threads, self.scorer.cache_bytes() // workers)
                 while unfinished and status == COMPLETE:
                     if self.deadline is not None and perf_counter() > self.deadline:
                         status = TIME_LIMIT
@@ -251,14 +251,14 @@ class _TrialRunner:
 
     def _run_job(self, job: list[tuple[Point, int]], threads: int, cache_bytes: int) -> None:
         """Run the trials of one job."""
-        callback = None if self.cross_validation.has_small_problems else lambda _: self._ended.is_set()
+        callback = None if self.scorer.has_small_problems else lambda _: self._ended.is_set()
         try:
-            estimator = self.cross_validation.estimator_for_job(threads, cache_bytes, callback)
+            estimator = self.scorer.estimator_for_job(threads, cache_bytes, callback)
             for point, fold in job:
                 if self._ended.is_set():
                     return
                 begin = perf_counter()
-                score = self.cross_validation.score(estimator, point, fold)
+                score = self.scorer.score(estimator, point, fold)
                 if self._ended.is_set():
                     return  # the fit was stopped, so its score means nothing
                 self._messages.put(Trial(point, fold, score, perf_counter() - begin))

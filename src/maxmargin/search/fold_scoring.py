@@ -80,7 +80,7 @@ SCORERS: dict[str, Callable[[Any, Any, Any], float]] = {"accuracy": _accuracy}
 
 
 @dataclass(frozen=True)
-class CrossValidation:
+class FoldScorer:
     """An estimator, the data, their folds and the score."""
 
     estimator: Any
@@ -94,7 +94,7 @@ class CrossValidation:
     _splits: dict[int, tuple[Any, Any]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, estimator: Any, X: Any, y: Any, folds: int, scoring: Any, seed: int) -> CrossValidation:
+    def of(cls, estimator: Any, X: Any, y: Any, folds: int, scoring: Any, seed: int) -> FoldScorer:
         """Validate the arguments and assign the folds."""
         if not (is_classifier(estimator) or is_regressor(estimator)):
             raise ValueError(f"{type(estimator).__name__} is neither a classifier nor a regressor: it has no score")
