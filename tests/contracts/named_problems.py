@@ -248,15 +248,15 @@ def many_bounded() -> DualProblem:
 
 
 def hard_to_finish() -> DualProblem:
-    """Takes any solver more than a moment."""
+    """Takes any solver a noticeable time."""
     return classification(*two_clouds(400, 2, 0.5), Gaussian(2.0), 1e5)
 
 
-# ---- linear machines ----------------------------------------------------------------------------------------------
+# ---- the linear kernel ----------------------------------------------------------------------------------------------
 
 
 def linear(name: str, cost=1.0, constant: float = 0.0, fit_intercept: bool = True, **data) -> DualProblem:
-    """A linear machine by the name of its formulation, on two clouds."""
+    """A problem with the linear kernel by the name of its formulation, on two clouds."""
     X, signs = two_clouds(**{"n": 60, "features": 3, "distance": 1.0, **data})
     matrix = KernelMatrix(Linear(), Points(X))
     matrix = BiasAugmentedMatrix(matrix, constant) if constant else matrix

@@ -1,4 +1,4 @@
-"""What every solver must do: certify every named problem. Inherit, and provide `make`."""
+"""The contract of solvers: certify every named problem, observers change nothing. Inherit, and provide `make`."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class SolverContract:
         assert solution.status is Status.CONVERGED
         assert certify(problem, solution.dual).violation <= 1e-5
 
-    def test_gradient_is_true(self):
+    def test_gradient_is_correct(self):
         problem = overlapping()
         solution = self.make(StoppingRule()).solve(problem)
         np.testing.assert_allclose(solution.gradient, problem.gradient(solution.dual), atol=self.gradient_accuracy)
@@ -115,11 +115,11 @@ class SolverContract:
     def test_callback_sees_progress_and_can_stop(self):
         seen = []
 
-        def watch(progress):
+        def stop(progress):
             seen.append(progress)
             return True
 
-        solution = self.make(StoppingRule(violation=1e-12)).solve(hard_to_finish(), callback=watch)
+        solution = self.make(StoppingRule(violation=1e-12)).solve(hard_to_finish(), callback=stop)
         assert len(seen) >= 1
         assert solution.status is Status.STOPPED
         assert seen[0].primal >= seen[0].dual

@@ -1,4 +1,4 @@
-"""The judge is judged: its primal by brute force, its gap by weak duality, its offset by a line search."""
+"""The certificate: its primal value against brute force, its gap by weak duality, its offset by a line search."""
 
 import numpy as np
 import pytest
@@ -61,12 +61,12 @@ def test_primal_and_dual_enclose_the_optimum(case):
 
 @given(random_problems(), st.integers(0, 100))
 @settings(max_examples=50, deadline=None)
-def test_conjugate_is_the_maximum_it_claims(case, seed):
+def test_conjugate_is_the_maximum(case, seed):
     problem, _ = case
     slack = np.random.default_rng(seed).normal(size=problem.size)
-    wish = response(problem, slack)
-    assert (wish >= problem.lower).all()
-    assert (wish <= problem.upper).all()
+    best = response(problem, slack)
+    assert (best >= problem.lower).all()
+    assert (best <= problem.upper).all()
     shares = np.linspace(0, 1, 201)[:, None]
     beta = problem.lower + shares * (problem.upper - problem.lower)
     brute = (beta * slack - 0.5 * problem.ridge * beta**2).max(axis=0)
@@ -76,7 +76,7 @@ def test_conjugate_is_the_maximum_it_claims(case, seed):
 
 
 @pytest.mark.parametrize("name", CONVEX)
-def test_start_is_enclosed(name):
+def test_bounds_at_the_start_enclose_the_optimum(name):
     problem = CONVEX[name]()
     certificate = certify(problem, feasible_start(problem))
     value, _ = solve_quadratic_program(problem)
@@ -133,7 +133,7 @@ def test_hard_margin_has_a_finite_certificate_short_of_the_margin():
     assert shorter.gap == pytest.approx(shorter.primal - shorter.dual, rel=1e-6)
 
 
-def test_reads_well():
+def test_str():
     text = str(certify(two_samples(), np.array([-2.0, 2.0])))
     assert text.startswith("primal 2, dual 2, gap 0")
     assert "array" not in repr(certify(two_samples(), np.array([-2.0, 2.0])))

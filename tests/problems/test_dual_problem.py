@@ -59,7 +59,7 @@ def test_feasible_start_repairs_used_variables_first():
     np.testing.assert_allclose(start, [0.5, 0.5, 0.0, 0.0])
 
 
-def test_feasible_start_with_unlimited_room():
+def test_feasible_start_with_infinite_bounds():
     p = problem(upper=np.array([np.inf, 1.0, 1.0, np.inf]), total=np.array([100.0]))
     start = feasible_start(p)
     assert start.sum() == pytest.approx(100.0)

@@ -1,4 +1,4 @@
-"""LIBSVM's text, read word by word: slow, obvious, and the judge of the native loop."""
+"""LIBSVM's text format, read word by word: the slow and obvious reference of the native reader."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The reference twin of the native pair loop: Algorithm 1.3 in plain Python, one rule a function.
+"""The reference of the native pair loop: Algorithm 1.3 in plain Python, one function per selection rule.
 
-Each rule returns (violation, up, down). It is slow and obvious; the native loop must take exactly the same steps.
+Each rule returns (violation, up, down). The native loop must take exactly the same steps.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ def pairwise(problem: DualProblem, selection: str, tolerance: float = 1e-3, max_
             b[i] = snapped(problem, i, b[i] + step)
             path.append((i, -1) if step > 0 else (-1, i))
             continue
-        bend = curvature(problem, M, i) + curvature(problem, M, j) - 2.0 * M[i, j]
-        newton = (g[i] - g[j]) / bend if bend > 0 else np.inf
-        up_room, down_room = problem.upper[i] - b[i], b[j] - problem.lower[j]
-        step = min(newton, up_room, down_room)
+        along = curvature(problem, M, i) + curvature(problem, M, j) - 2.0 * M[i, j]
+        newton = (g[i] - g[j]) / along if along > 0 else np.inf
+        max_up, max_down = problem.upper[i] - b[i], b[j] - problem.lower[j]
+        step = min(newton, max_up, max_down)
         g -= step * (M[i] - M[j])
         g[i] -= problem.ridge[i] * step
         g[j] += problem.ridge[j] * step
-        b[i] = problem.upper[i] if step >= up_room else snapped(problem, i, b[i] + step)
-        b[j] = problem.lower[j] if step >= down_room else snapped(problem, j, b[j] - step)
+        b[i] = problem.upper[i] if step >= max_up else snapped(problem, i, b[i] + step)
+        b[j] = problem.lower[j] if step >= max_down else snapped(problem, j, b[j] - step)
         path.append((i, j))
 
 
 def snapped(problem, k, value):
-    """A value that rounding alone keeps off a bound is on it."""
+    """Return the bound if a value differs from it by rounding only."""
     lower, upper = problem.lower[k], problem.upper[k]
     if np.isfinite(upper) and upper - value <= 1e-14 * abs(upper):
         return upper
@@ -96,8 +96,8 @@ def second_order(problem, M, b, g, previous):
     def pair(i, j):
         best, partner = -np.inf, None
         for k in np.flatnonzero((b > problem.lower) & (g < g[i]) & (problem.group == problem.group[i])):
-            bend = curvature(problem, M, i) + curvature(problem, M, k) - 2.0 * M[i, k]
-            gain = (g[i] - g[k]) * (g[i] - g[k]) / (bend if bend > TINY else TINY)
+            along = curvature(problem, M, i) + curvature(problem, M, k) - 2.0 * M[i, k]
+            gain = (g[i] - g[k]) * (g[i] - g[k]) / (along if along > TINY else TINY)
             if gain > best:
                 best, partner = gain, k
         return i, partner
@@ -106,9 +106,9 @@ def second_order(problem, M, b, g, previous):
 
 
 def maximum_gain(problem, M, b, g, previous):
-    def clipped(slope, bend, room):
-        step = min(slope / bend if bend > 0 else np.inf, room)
-        return np.inf if np.isinf(step) else step * (slope - 0.5 * step * bend)
+    def clipped(slope, along, room):
+        step = min(slope / along if along > 0 else np.inf, room)
+        return np.inf if np.isinf(step) else step * (slope - 0.5 * step * along)
 
     def gain_alone(k, slope, room):
         return clipped(slope, curvature(problem, M, k), room)
@@ -126,8 +126,8 @@ def maximum_gain(problem, M, b, g, previous):
                 room = min(problem.upper[up] - b[up], b[down] - problem.lower[down])
                 if k == p or room <= 0:
                     continue
-                bend = curvature(problem, M, p) + curvature(problem, M, k) - 2.0 * M[p, k]
-                gain = clipped(abs(slope), bend, room)
+                along = curvature(problem, M, p) + curvature(problem, M, k) - 2.0 * M[p, k]
+                gain = clipped(abs(slope), along, room)
                 if gain > best:
                     best, chosen = gain, (up, down)
         return chosen

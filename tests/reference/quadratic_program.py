@@ -1,4 +1,4 @@
-"""An independent judge: the dual handed to a generic interior-point solver."""
+"""An independent reference: the dual solved by a generic interior-point solver."""
 
 from __future__ import annotations
 

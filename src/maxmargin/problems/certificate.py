@@ -83,7 +83,7 @@ class Certificate:
             return (
                 f"{numbers}, violation {self.violation:.3g}; the kernel is indefinite: stationary, not proved optimal"
             )
-        return f"{numbers} (relative {self.relative_gap:.2g}), violation {self.violation:.3g}"
+        return f"{numbers} (relative gap {self.relative_gap:.2g}), violation {self.violation:.3g}"
 
 
 def certify(

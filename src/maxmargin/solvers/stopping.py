@@ -56,3 +56,19 @@ class StoppingRule:
         if self.gap is not None and primal - dual <= self.gap:
             return True
         return self.relative_gap is not None and primal - dual <= self.relative_gap * max(abs(primal), abs(dual))
+
+
+class GapSchedule:
+    """When a solver verifies the gap by a recomputed gradient: after every failure at a longer interval."""
+
+    def __init__(self) -> None:
+        self._next = self._failures = 0
+
+    def is_due(self, step: int) -> bool:
+        """Return whether the gap may be verified after so many steps."""
+        return step >= self._next
+
+    def postpone(self, step: int) -> None:
+        """Record that the gap was verified after so many steps and was too large."""
+        self._failures += 1
+        self._next = step + 2**self._failures

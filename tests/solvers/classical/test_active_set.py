@@ -63,7 +63,7 @@ def check_factor(problem, factor):
 @given(st.integers(0, 2**31), st.integers(0, 3), st.lists(st.integers(0, 11), min_size=1, max_size=30))
 @settings(max_examples=60, deadline=None)
 def test_updates_equal_a_factorisation(seed, groups, calls):
-    """A variable that is out comes in, one that is in goes out: movers, anchors, the last of a group."""
+    """Variables enter and leave: independent ones, eliminated ones, the last of a group."""
     problem, factor = factor_of(12, groups, seed)
     for variable in calls:
         group = problem.group[variable]
@@ -114,7 +114,7 @@ def test_ties_and_dependencies_never_cycle(seed, size, cost, bias):
     assert (np.diff(values) >= -1e-10 * (1.0 + np.abs(values[1:]))).all()
 
 
-def test_the_end_is_exact():
+def test_the_optimum_is_exact():
     problem = overlapping()
     certificate = certify(problem, ActiveSetSolver(stopping=StoppingRule(violation=1e-6)).solve(problem).dual)
     assert certificate.violation < 1e-12
@@ -128,7 +128,7 @@ def test_agrees_with_pair_steps():
     assert certify(problem, mine.dual).dual == pytest.approx(certify(problem, pairs.dual).dual, rel=1e-8)
 
 
-def test_a_pair_step_helps_out_where_an_entering_variable_does_not_move(monkeypatch):
+def test_pair_step_if_an_entering_variable_does_not_move(monkeypatch):
     problem = overlapping()
     # As if rounding had spoilt the direction.
     monkeypatch.setattr(_ActiveSetRun, "_entering_direction", lambda self: np.zeros(self.problem.size))
@@ -163,7 +163,7 @@ def test_ctrl_c_leaves_a_valid_point(monkeypatch):
     np.testing.assert_allclose(solution.gradient, problem.gradient(solution.dual), atol=1e-6)
 
 
-def test_precision_is_an_honest_end():
+def test_exhausted_precision_is_reported():
     X, signs = two_clouds(60, 2, 0.5)
     problem = classification(X * 1e9, signs, Linear(), 1e6)
     solution = ActiveSetSolver(stopping=StoppingRule(violation=1e-9, max_iterations=10_000)).solve(problem)

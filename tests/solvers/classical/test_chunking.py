@@ -42,7 +42,7 @@ class TestQuadraticPrograms(SolverContract):
         return ChunkingSolver(20, QuadraticProgramSolver(), stopping=stopping)
 
     def test_indefinite_matrix_ends_stationary(self):
-        """A convex solver inside says what it cannot do."""
+        """A convex inner solver raises."""
         with pytest.raises(ValueError, match="indefinite"):
             self.make(StoppingRule()).solve(indefinite_sigmoid())
 
@@ -58,7 +58,7 @@ def sparse_solution(n=600):
     return classification(*two_clouds(n, 2, 4.0), Gaussian(0.5), 10.0)
 
 
-def test_most_samples_never_enter():
+def test_most_samples_never_enter_the_working_set():
     problem = sparse_solution()
     solution = ChunkingSolver(20, stopping=StoppingRule(violation=1e-4)).solve(problem, callback=Trace())
     assert solution.status is Status.CONVERGED
@@ -73,7 +73,7 @@ def test_most_samples_never_enter():
     "inner",
     [PairwiseSolver(), BlockSolver(), QuadraticProgramSolver("piqp"), DecompositionSolver(20), ChunkingSolver(10)],
 )
-def test_any_solver_serves_inside(inner):
+def test_inner_solvers(inner):
     problem = sparse_solution(300)
     solution = ChunkingSolver(40, inner, stopping=StoppingRule(violation=1e-4)).solve(problem)
     expected = certify(problem, PairwiseSolver(stopping=StoppingRule(violation=1e-6)).solve(problem).dual).dual
@@ -81,7 +81,7 @@ def test_any_solver_serves_inside(inner):
     assert certify(problem, solution.dual).dual == pytest.approx(expected, rel=1e-6)
 
 
-def test_a_solver_of_linear_models_serves_inside():
+def test_inner_solver_for_the_linear_kernel():
     problem = hinge(200, fit_intercept=False)
     solution = ChunkingSolver(30, DualCoordinateAscentSolver(), stopping=StoppingRule(violation=1e-3)).solve(problem)
     assert solution.status is Status.CONVERGED
@@ -115,7 +115,7 @@ def test_ctrl_c_leaves_a_valid_point():
 
 
 @pytest.mark.parametrize("options", [{"chunk": 1}, {"inner": None}])
-def test_impossible_options_are_errors(options):
+def test_invalid_options_raise(options):
     with pytest.raises(ValueError, match="at least 2 variables|inner must be a solver object"):
         ChunkingSolver(**options)
 

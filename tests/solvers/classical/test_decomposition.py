@@ -42,7 +42,7 @@ class TestQuadraticPrograms(SolverContract):
         return DecompositionSolver(30, QuadraticProgramSolver("piqp"), stopping=stopping)
 
     def test_indefinite_matrix_ends_stationary(self):
-        """A convex solver inside says what it cannot do."""
+        """A convex inner solver raises."""
         with pytest.raises(ValueError, match="indefinite"):
             self.make(StoppingRule()).solve(indefinite_sigmoid())
 
@@ -121,7 +121,7 @@ def test_only_rows_of_the_working_sets_are_computed():
 
 
 class Lazy(PairwiseSolver):
-    """A subproblem solver that is content with what it is given unless pressed."""
+    """A subproblem solver that changes nothing unless its tolerance is small."""
 
     def solve(self, problem, start=None, callback=None):
         if self.stopping.violation > 1e-4:
@@ -182,7 +182,7 @@ def test_ctrl_c_leaves_a_valid_point():
 
 
 @pytest.mark.parametrize("options", [{"working_set_size": 1}, {"subproblem": "pairwise"}])
-def test_impossible_options_are_errors(options):
+def test_invalid_options_raise(options):
     with pytest.raises(ValueError, match="at least 2 variables|subproblem must be a solver object"):
         DecompositionSolver(**options)
 
@@ -196,7 +196,7 @@ def test_models_by_name(machine):
     assert ours.certificate_.dual == pytest.approx(usual.certificate_.dual, rel=1e-4, abs=1e-6)
 
 
-def test_a_model_file_keeps_the_solver_inside():
+def test_model_file_stores_the_inner_solver():
     X, signs = two_clouds(40, 2, 2.0)
     model = SVC(solver=DecompositionSolver(8, QuadraticProgramSolver("piqp", crossover=3))).fit(X, signs)
     file = io.BytesIO()

@@ -37,7 +37,7 @@ def test_gain_gradient_and_constraints_are_those_of_the_whole(problem):
     np.testing.assert_allclose(part.gradient(change), problem.gradient(moved)[variables], atol=1e-9 + 1e-14 * large)
 
 
-def test_all_variables_are_the_whole_problem(problem):
+def test_restriction_to_all_variables_is_the_whole_problem(problem):
     dual = on_the_way(problem)
     part = restrict(problem, np.arange(problem.size), dual, problem.gradient(dual))
     value, _ = solve_quadratic_program(problem)
@@ -45,7 +45,7 @@ def test_all_variables_are_the_whole_problem(problem):
     assert certify(problem, dual).dual + gain == pytest.approx(value, rel=1e-4, abs=1e-6)
 
 
-def test_nothing_changes_by_no_change(problem):
+def test_a_zero_change_leaves_the_values(problem):
     dual = on_the_way(problem)
     variables = np.arange(problem.size)
     part = restrict(problem, variables, dual, problem.gradient(dual))
@@ -63,14 +63,14 @@ def test_variables_that_reach_a_bound_are_exactly_on_it():
     np.testing.assert_array_equal(nearly, problem.upper)
 
 
-def test_given_values_are_used():
+def test_given_matrix_is_used():
     problem = CONVEX["overlapping"]()
     given = PrecomputedMatrix(np.eye(3))
     part = restrict(problem, np.arange(3), np.zeros(80), problem.linear, given)
     assert part.matrix is given
 
 
-def test_groups_of_a_part_are_numbered_anew():
+def test_groups_of_a_restriction_are_renumbered():
     problem = CONVEX["group_of_each_sample"]()
     variables = np.flatnonzero(np.isin(problem.group, [3, 17]))
     part = restrict(problem, variables, np.zeros(problem.size), problem.linear)
@@ -106,7 +106,7 @@ def test_the_worst_pair_is_always_in_the_set(problem):
             assert certify(part, np.zeros(part.size)).violation == pytest.approx(violation)
 
 
-def test_no_violation_no_working_set():
+def test_working_set_is_empty_without_violation():
     problem = CONVEX["all_at_bound"]()
     dual = PairwiseSolver().solve(problem).dual
     assert not len(select_violating(problem, dual, problem.gradient(dual), 10))

@@ -35,7 +35,7 @@ class TestWithoutRoomForRows(SolverContract):
 
 
 class TestGradient(SolverContract):
-    """The printed algorithm. Where the kernel is badly conditioned it creeps; `test_plain_gradients_creep` says so."""
+    """Algorithm 1.1 as printed; it converges slowly if the kernel matrix is ill-conditioned (see below)."""
 
     def make(self, stopping):
         return GradientProjectionSolver("gradient", stopping=stopping)
@@ -46,7 +46,7 @@ class TestGradient(SolverContract):
 
 
 @pytest.mark.parametrize("make", [huge_cost, unscaled_columns])
-def test_plain_gradients_creep(make):
+def test_plain_gradients_converge_slowly(make):
     problem, rule = make(), StoppingRule(violation=1e-6, max_iterations=1000)
     plain = GradientProjectionSolver("gradient", stopping=rule).solve(problem)
     assert plain.status is Status.MAX_ITERATIONS
@@ -65,7 +65,7 @@ def test_other_problems(name):
     assert certify(problem, solution.dual).violation <= 1e-5 + 1e-15 * sums.max()
 
 
-def test_unknown_directions_are_an_error():
+def test_unknown_directions_raise():
     with pytest.raises(ValueError, match="unknown directions 'newton'; choose one of 'conjugate', 'gradient'"):
         GradientProjectionSolver("newton").solve(overlapping())
 
@@ -131,7 +131,7 @@ def test_conjugate_directions_take_fewer_steps():
     assert 2 * steps[0] < steps[1]
 
 
-def test_every_step_climbs_inside_the_box():
+def test_every_step_raises_the_dual_inside_the_box():
     problem, trace = overlapping(), Trace(steps=1)
     solution = GradientProjectionSolver(stopping=StoppingRule(violation=1e-8)).solve(problem, callback=trace)
     values = [entry.dual for entry in solution.trace]
@@ -146,7 +146,7 @@ def test_every_step_climbs_inside_the_box():
     assert not ((near > 0) & (near < 1e-13 * width)).any()
 
 
-def test_the_store_of_rows_changes_the_cost_only():
+def test_row_cache_changes_the_cost_only():
     problem = overlapping()
     rule = StoppingRule(violation=1e-7)
     stored, computed = (GradientProjectionSolver(cache_bytes=b, stopping=rule).solve(problem) for b in (10**8, 1))
@@ -179,7 +179,7 @@ def test_ctrl_c_leaves_a_valid_point(monkeypatch):
     np.testing.assert_allclose(solution.gradient, problem.gradient(solution.dual), atol=1e-6)
 
 
-def test_precision_is_an_honest_end():
+def test_exhausted_precision_is_reported():
     X, signs = two_clouds(60, 2, 0.5)
     problem = classification(X * 1e9, signs, Linear(), 1e6)
     solution = GradientProjectionSolver(stopping=StoppingRule(violation=1e-9, max_iterations=20_000)).solve(problem)

@@ -25,7 +25,7 @@ from maxmargin.solvers.monitor import Monitor
 
 
 class TestPlatt(SolverContract):
-    """All problems but one: with a huge cost, pair steps in the order of the samples creep. A test below says so."""
+    """All problems but one: with a huge cost, pair steps in the order of the samples converge slowly (see below)."""
 
     def make(self, stopping):
         return PlattSolver(stopping=stopping)
@@ -35,7 +35,7 @@ class TestPlatt(SolverContract):
         super().test_certifies(name)
 
 
-def test_a_huge_cost_makes_it_creep_and_it_says_so():
+def test_slow_convergence_at_huge_cost_ends_at_the_iteration_limit():
     problem = huge_cost()
     solution = PlattSolver(stopping=StoppingRule(violation=1e-6, max_iterations=2000)).solve(problem)
     assert solution.status is Status.MAX_ITERATIONS
@@ -45,15 +45,15 @@ def test_a_huge_cost_makes_it_creep_and_it_says_so():
     assert PlattSolver().solve(classification(*two_clouds(60, 2, 1.5), Gaussian(0.5), 100.0)).status.converged
 
 
-# Steps of one variable creep where samples are all alike, as with a large constant in the kernel and no offset.
-CREEPING = {
+# Steps of one variable converge slowly if samples are similar, as with a large constant in the kernel and no offset.
+SLOW = {
     "least_squares_of_duplicates", "least_squares_of_a_singular_kernel", "least_squares_of_unscaled_columns",
     "hinge_at_huge_cost", "squared_hinge_at_huge_cost",
     *(name for name in LINEAR if name.endswith("_without_bias") and name != "hinge_without_bias"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [name for name in (*BOXLESS, *LINEAR) if name not in CREEPING])
+@pytest.mark.parametrize("name", [name for name in (*BOXLESS, *LINEAR) if name not in SLOW])
 def test_other_problems(name):
     problem = {**LINEAR, **BOXLESS}[name]()
     solution = PlattSolver(stopping=StoppingRule(violation=1e-4)).solve(problem)
@@ -93,7 +93,7 @@ numbers = st.floats(-5.0, 5.0)
 
 @given(unit, unit, labels, labels, numbers, numbers, st.floats(1e-3, 1e3), st.sampled_from([1e-3, 1.0, 50.0]), numbers)
 @settings(max_examples=300, deadline=None)
-def test_clipping_is_the_direction_search(part_1, part_2, y_1, y_2, error_1, error_2, eta, cost, offset):
+def test_clipping_equals_the_line_search(part_1, part_2, y_1, y_2, error_1, error_2, eta, cost, offset):
     y, alpha, error = np.array([y_1, y_2]), cost * np.array([part_1, part_2]), np.array([error_1, error_2])
     dual, lower, upper = y * alpha, np.minimum(0.0, y * cost), np.maximum(0.0, y * cost)
     gradient = offset - error  # E = −(g − ρ)
@@ -110,16 +110,16 @@ def test_clipping_is_the_direction_search(part_1, part_2, y_1, y_2, error_1, err
 
 @given(numbers, st.floats(-3.0, 3.0), st.floats(-4.0, 0.0), st.floats(0.0, 4.0))
 @settings(max_examples=200, deadline=None)
-def test_a_clipped_step_gains_most(slope, bend, low, high):
-    """Of any curvature: none of a duplicate, a negative one of an indefinite kernel."""
-    step = clipped_step(slope, bend, low, high)
+def test_clipped_step_has_the_largest_gain(slope, curvature, low, high):
+    """For any curvature: zero for duplicates, negative for indefinite kernels."""
+    step = clipped_step(slope, curvature, low, high)
     others = np.linspace(low, high, 101)
-    gains = slope * others - 0.5 * bend * others**2
+    gains = slope * others - 0.5 * curvature * others**2
     assert low <= step <= high
-    assert slope * step - 0.5 * bend * step**2 >= gains.max() - 1e-9
+    assert slope * step - 0.5 * curvature * step**2 >= gains.max() - 1e-9
 
 
-def test_without_an_end_a_step_has_no_end():
+def test_a_step_without_curvature_and_bound_is_infinite():
     assert clipped_step(1.0, 0.0, -1.0, np.inf) == np.inf
     assert clipped_step(-1.0, 0.0, -np.inf, 1.0) == -np.inf
     assert clipped_step(-1.0, 0.0, -1.0, np.inf) == -1.0
@@ -134,7 +134,7 @@ def run_of(problem, seed=0):
     return _PlattRun(problem, None, Monitor(StoppingRule(violation=1e-6)), rows, np.random.default_rng(seed))
 
 
-def test_the_hierarchy_of_partners():
+def test_order_of_partners():
     problem = overlapping()
     run = run_of(problem)
     assert not run._between_bounds().any()
@@ -150,7 +150,7 @@ def test_the_hierarchy_of_partners():
     assert set(order) > set(inside)
 
 
-def test_loops_over_all_and_over_those_between_alternate(monkeypatch):
+def test_loops_over_all_and_over_free_samples_alternate(monkeypatch):
     loops = []
     plain = _PlattRun._examine_samples
 
@@ -167,7 +167,7 @@ def test_loops_over_all_and_over_those_between_alternate(monkeypatch):
         assert next_one == (not changed and not examine_all)
 
 
-def test_the_seed_decides_the_steps():
+def test_the_seed_determines_the_steps():
     problem = overlapping()
     first, same, other = (PlattSolver(seed).solve(problem) for seed in (0, 0, 1))
     np.testing.assert_array_equal(first.dual, same.dual)
@@ -182,7 +182,7 @@ def test_cache_size_changes_nothing():
     assert small.counters.cache_misses > large.counters.cache_misses
 
 
-def test_every_step_climbs():
+def test_every_step_raises_the_dual():
     problem, trace = overlapping(), Trace(steps=1)
     solution = PlattSolver(stopping=StoppingRule(violation=1e-4)).solve(problem, callback=trace)
     values = np.array([entry.dual for entry in solution.trace])
@@ -207,7 +207,7 @@ def test_hard_margin_of_inseparable_data_is_unbounded():
         assert PlattSolver().solve(problem).status is Status.UNBOUNDED
 
 
-def test_growth_without_limit_in_small_steps_meets_the_limit():
+def test_unbounded_growth_in_small_steps_reaches_the_iteration_limit():
     problem = classification([[1.0], [-1.0]], [1, 1], Linear(), np.inf, fit_intercept=False)
     solution = PlattSolver(stopping=StoppingRule(max_iterations=1000)).solve(problem)
     assert solution.status is Status.MAX_ITERATIONS
@@ -231,7 +231,7 @@ def test_ctrl_c_leaves_a_valid_point(monkeypatch):
     np.testing.assert_allclose(solution.gradient, problem.gradient(solution.dual), atol=1e-6)
 
 
-def test_precision_is_an_honest_end():
+def test_exhausted_precision_is_reported():
     X, signs = two_clouds(60, 2, 0.5)
     problem = classification(X * 1e9, signs, Linear(), 1e6)
     solution = PlattSolver(stopping=StoppingRule(violation=1e-9, max_iterations=5000)).solve(problem)

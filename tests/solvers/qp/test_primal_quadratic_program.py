@@ -83,7 +83,7 @@ def test_hard_margin_of_inseparable_data_is_unbounded():
     assert PrimalQuadraticProgramSolver().solve(problem).status is Status.UNBOUNDED
 
 
-def test_more_memory_than_there_is_gets_one_sentence():
+def test_too_little_memory_raises():
     with pytest.raises(MemoryError, match="40 samples and 3 features takes .*'dual_coordinate_ascent'"):
         PrimalQuadraticProgramSolver(memory_bytes=1000).solve(separable())
 

@@ -33,7 +33,7 @@ class QuadraticProgramContract(SolverContract):
         return QuadraticProgramSolver(self.backend, stopping=stopping)
 
     def test_indefinite_matrix_ends_stationary(self):
-        """Not these: they say so, and who does."""
+        """These raise, and name solvers that do not."""
         with pytest.raises(ValueError, match="indefinite.*'pairwise' and 'block' end at a stationary point"):
             self.make(StoppingRule()).solve(indefinite_sigmoid())
 
@@ -50,7 +50,7 @@ class TestHighs(QuadraticProgramContract):
     backend = "highs"
 
     def test_limit_on_iterations(self):
-        """It looks at its limit after every second iteration."""
+        """HiGHS checks its limit after every second iteration."""
         problem = overlapping()
         solution = self.make(StoppingRule(violation=1e-9, max_iterations=5)).solve(problem)
         assert solution.status is Status.MAX_ITERATIONS
@@ -64,7 +64,7 @@ class TestProxqp(QuadraticProgramContract):
     backend = "proxqp"
 
     def test_limit_on_iterations(self):
-        """Its iterations hold many steps: two do not finish a harder problem."""
+        """An iteration of ProxQP has many steps: two do not solve a harder problem."""
         problem = large_cost()
         solution = self.make(StoppingRule(violation=1e-9, max_iterations=2)).solve(problem)
         assert solution.status is Status.MAX_ITERATIONS
@@ -92,7 +92,7 @@ def test_other_problems(backend, make):
 
 
 @pytest.mark.parametrize("name", CONVEX)
-def test_counting_from_the_means_of_groups_changes_nothing(name):
+def test_centring_by_groups_changes_nothing(name):
     """The program and the problem differ by a constant on every feasible point."""
     problem = CONVEX[name]()
     everything = np.arange(problem.size)
@@ -123,7 +123,7 @@ def test_conditionally_definite_matrices_are_convex_enough():
     assert certify(twice, solution.dual).dual == pytest.approx(expected, rel=1e-9)
 
 
-def test_crossover_is_counted_and_can_be_left_out():
+def test_crossover_rounds_are_counted_and_optional():
     problem = unscaled_columns()
     rule = StoppingRule(violation=1e-6)
     raw = QuadraticProgramSolver(crossover=0, stopping=rule).solve(problem)
@@ -137,7 +137,7 @@ def test_crossover_is_counted_and_can_be_left_out():
     assert certify(problem, crossed.dual).violation <= 1e-6 + 1e-7
 
 
-def test_no_answer_is_not_made_up_for(monkeypatch):
+def test_backend_without_a_result_ends_with_precision(monkeypatch):
     nothing = BackendResult(np.empty(0), np.empty(0), 3, infeasible=False, unbounded=False)
     monkeypatch.setitem(BACKENDS, "clarabel", lambda program, options: nothing)
     solution = QuadraticProgramSolver().solve(overlapping())
@@ -152,7 +152,7 @@ def test_hard_margin_of_inseparable_data_is_unbounded(backend):
     assert QuadraticProgramSolver(backend).solve(problem).status is Status.UNBOUNDED
 
 
-def test_more_memory_than_there_is_gets_one_sentence():
+def test_too_little_memory_raises():
     problem = overlapping()
     needed = BYTES_PER_VALUE["clarabel"] * problem.size**2
     sentence = r"80 variables takes about .* GiB with the backend 'clarabel'.*'block', 'pairwise', 'decomposition'"
@@ -161,7 +161,7 @@ def test_more_memory_than_there_is_gets_one_sentence():
     assert QuadraticProgramSolver(memory_bytes=needed).solve(problem).status is Status.CONVERGED
 
 
-def test_too_large_a_problem_is_refused_before_anything_is_computed():
+def test_too_large_a_problem_raises_before_the_matrix_is_computed():
     class Huge(PrecomputedMatrix):
         size = 10**7
 
@@ -175,7 +175,7 @@ def test_too_large_a_problem_is_refused_before_anything_is_computed():
     ("backend", "package"),
     [("clarabel", "clarabel"), ("osqp", "osqp"), ("highs", "highspy"), ("piqp", "piqp"), ("proxqp", "proxsuite")],
 )
-def test_a_missing_package_is_named(backend, package, monkeypatch):
+def test_missing_package_raises(backend, package, monkeypatch):
     monkeypatch.setattr("maxmargin.solvers.qp.qp_backends.import_module", _refuse)
     with pytest.raises(ImportError, match=rf"'{package}'; install it with: pip install 'maxmargin\[qp\]'"):
         QuadraticProgramSolver(backend).solve(overlapping())
@@ -191,7 +191,7 @@ def test_unknown_backend_lists_the_backends():
 
 
 def test_ctrl_c_inside_the_backend_leaves_a_valid_point():
-    """Clarabel asks after every iteration; Python raises there, which must not go through the backend."""
+    """Clarabel calls back after every iteration; an exception there must not pass through the backend."""
     problem, seen = hard_to_finish(), []
 
     def strike(progress):
@@ -204,7 +204,7 @@ def test_ctrl_c_inside_the_backend_leaves_a_valid_point():
     assert certify(problem, solution.dual).infeasibility < 1e-9
 
 
-def test_callback_stops_the_backend_on_its_way():
+def test_callback_stops_the_backend():
     problem, seen = hard_to_finish(), []
 
     def stop(progress):
@@ -218,17 +218,17 @@ def test_callback_stops_the_backend_on_its_way():
     assert all(entry.primal >= entry.dual for entry in solution.trace)
 
 
-def test_trace_shows_the_answer_and_the_crossover():
+def test_trace_has_the_backend_result_and_the_crossover():
     solution = QuadraticProgramSolver(stopping=StoppingRule(violation=1e-7)).solve(unscaled_columns(), callback=Trace())
     last = solution.trace[-1]
     assert last.violation <= 1e-7
     assert last.kernel_evaluations == 60**2
     assert last.support_vectors == np.count_nonzero(solution.dual)
-    assert any(1e-6 < entry.violation < 1.0 for entry in solution.trace)  # the backend's answer, before the crossover
+    assert any(1e-6 < entry.violation < 1.0 for entry in solution.trace)  # the backend's result, before the crossover
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_svc_has_the_certificate_of_the_usual_one(backend):
+def test_svc_agrees_with_the_default_solver(backend):
     X, signs = two_clouds(150, 3, 1.0)
     usual = SVC(tol=1e-6).fit(X, signs)
     model = SVC(tol=1e-6, solver=QuadraticProgramSolver(backend, stopping=StoppingRule(violation=1e-6))).fit(X, signs)
@@ -246,14 +246,14 @@ def test_models_by_name(machine):
     assert ours.certificate_.dual == pytest.approx(usual.certificate_.dual, rel=1e-4, abs=1e-6)
 
 
-def test_classes_beyond_two():
+def test_three_classes():
     X, _ = two_clouds(90, 3, 1.0)
     y = np.arange(90) % 3
     ours, usual = (SVC(solver=solver, tol=1e-6).fit(X, y) for solver in ("quadratic_program", "pairwise"))
     np.testing.assert_array_equal(ours.predict(X), usual.predict(X))
 
 
-def test_values_that_are_not_finite_are_an_error():
+def test_non_finite_values_raise():
     values = np.eye(4)
     values[1, 2] = values[2, 1] = np.inf
     signs = np.array([1.0, -1.0, 1.0, -1.0])

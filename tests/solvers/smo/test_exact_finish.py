@@ -47,7 +47,7 @@ def test_groups_keep_their_sums(group):
     np.testing.assert_allclose(gradient[np.array(group) < 0], 0.0, atol=1e-12)
 
 
-def test_a_dependent_system_uses_few_unknowns():
+def test_singular_system_changes_few_variables():
     block = random_block(4)
     dual, gradient = solve_free(block, block @ np.random.default_rng(1).normal(size=20), [-1] * 20)
     assert np.count_nonzero(dual) == 4
@@ -64,7 +64,7 @@ def test_a_system_without_a_solution_or_a_box_stays_finite():
 @pytest.mark.parametrize("rank", [1, 4, 19, 30])
 @pytest.mark.parametrize("group", [[-1] * 20, [0] * 20, [0, 1] * 10, [-1] * 5 + [0] * 7 + [1] * 8])
 @pytest.mark.parametrize("size", [1e-3, 0.1, 10.0])
-def test_the_box_leaves_few_free_and_their_equations_solved(rank, group, size):
+def test_bounded_system_leaves_few_free_variables_that_solve_their_equations(rank, group, size):
     block, group = random_block(rank), np.array(group)
     right = np.random.default_rng(rank).normal(size=20)
     dual, gradient = solve_free(block, right, group, -size, size)
@@ -81,7 +81,7 @@ def test_the_box_leaves_few_free_and_their_equations_solved(rank, group, size):
 
 @pytest.mark.parametrize("keep_bounded_part", [True, False])
 @pytest.mark.parametrize("make", [two_groups, lambda: classification(*two_clouds(60, 2, 0.5), Linear(), 10.0)])
-def test_acceleration_keeps_everything_true_and_the_dual_rising(make, keep_bounded_part):
+def test_acceleration_keeps_the_state_consistent_and_raises_the_dual(make, keep_bounded_part):
     problem = make()
     start = PairwiseSolver(stopping=StoppingRule(max_iterations=30), finish_below=0).solve(problem).dual
     state = SmoState(problem, start, 10**7, keep_bounded_part)
@@ -119,14 +119,14 @@ def test_large_costs_take_fewer_steps_with_the_equations():
     np.testing.assert_allclose(certify(problem, helped.dual).dual, certify(problem, plain.dual).dual, rtol=1e-5)
 
 
-def test_few_free_variables_are_the_condition():
+def test_no_acceleration_without_free_variables():
     problem = classification(*two_clouds(60, 2, 0.5), Linear(), 10.0)
     state = SmoState(problem, feasible_start(problem), 10**7, keep_bounded_part=False)
     accelerate(state, 256)  # nothing is free yet
     assert not state.dual.any()
 
 
-def test_nearly_dependent_variables_do_not_trap_the_solution():
+def test_nearly_dependent_variables_do_not_stall():
     # One feature under a quadratic kernel: rank two, up to rounding. Flat directions here have tops short of the box.
     random = np.random.default_rng(707123189)
     X = 2.0 * random.normal(size=(74, 1))

@@ -115,7 +115,7 @@ def test_rules_shrinking_and_cache_agree_on_the_optimum():
     np.testing.assert_allclose(values, values[0], rtol=1e-8)
 
 
-def test_shrinking_leaves_variables_out_and_brings_them_back():
+def test_shrinking_removes_and_restores_variables():
     problem = overlapping_cloud()
     options = {"cache_bytes": 8 * 600 * 40, "finish_below": 0, "stopping": StoppingRule(violation=1e-6)}
     plain = PairwiseSolver(shrinking=False, **options).solve(problem, callback=Trace())
@@ -129,7 +129,7 @@ def test_shrinking_leaves_variables_out_and_brings_them_back():
     assert certify(problem, solution.dual).dual == pytest.approx(certify(problem, plain.dual).dual, rel=1e-9)
 
 
-def test_warm_start_with_shrinking_has_a_true_gradient():
+def test_warm_start_with_shrinking_has_a_correct_gradient():
     problem = overlapping_cloud(600)
     first = PairwiseSolver(stopping=StoppingRule(violation=0.5)).solve(problem)
     second = PairwiseSolver(stopping=StoppingRule(violation=1e-6), finish_below=0).solve(problem, first.dual)
@@ -164,7 +164,7 @@ def test_steps_keep_the_constraints_and_never_lower_the_dual(seed, selection, st
     assert after.dual >= before.dual - 1e-10 * (1 + abs(before.dual))
 
 
-def test_permuting_samples_permutes_the_answer():
+def test_permuting_samples_permutes_the_dual():
     X, signs = two_clouds(60, 3, 1.0)
     order = np.random.default_rng(0).permutation(60)
     stopping = StoppingRule(violation=1e-8)
@@ -173,7 +173,7 @@ def test_permuting_samples_permutes_the_answer():
     np.testing.assert_allclose(permuted, dual[order], atol=1e-8)
 
 
-def test_flipping_labels_flips_the_machine():
+def test_flipping_labels_flips_the_dual():
     X, signs = two_clouds(60, 3, 1.0)
     stopping = StoppingRule(violation=1e-8)
     dual = PairwiseSolver(stopping=stopping).solve(classification(X, signs, Gaussian(0.5), 2.0)).dual
@@ -181,7 +181,7 @@ def test_flipping_labels_flips_the_machine():
     np.testing.assert_allclose(flipped, -dual, atol=1e-8)
 
 
-def test_weight_two_is_the_sample_twice():
+def test_weight_two_equals_a_duplicated_sample():
     X, signs = two_clouds(40, 2, 1.0)
     weights = np.random.default_rng(2).integers(0, 4, 40)
     stopping = StoppingRule(violation=1e-9)
@@ -210,7 +210,7 @@ def test_hard_margin_of_inseparable_data_is_unbounded():
         assert PairwiseSolver().solve(make()).status is Status.UNBOUNDED
 
 
-def test_precision_is_an_honest_end():
+def test_exhausted_precision_is_reported():
     X, signs = two_clouds(60, 2, 0.5)
     problem = classification(X * 1e9, signs, Linear(), 1e6)
     solution = PairwiseSolver(stopping=StoppingRule(violation=1e-9, max_iterations=200_000)).solve(problem)
@@ -225,12 +225,12 @@ def test_unknown_rule_lists_the_rules():
 
 
 @pytest.mark.parametrize("changes", [{"violation": 0.0}, {"gap": -1.0}, {"max_iterations": -1}, {"max_seconds": -1.0}])
-def test_impossible_stopping_rules_are_errors(changes):
+def test_invalid_stopping_rules_raise(changes):
     with pytest.raises(ValueError, match="must be"):
         StoppingRule(**changes)
 
 
-def test_error_in_a_kernel_function_comes_through():
+def test_error_in_a_kernel_function_is_raised():
     def broken(X, Z):
         raise RuntimeError("no kernel today")
 
@@ -240,7 +240,7 @@ def test_error_in_a_kernel_function_comes_through():
         PairwiseSolver().solve(DualProblem(matrix, signs, np.minimum(0, signs), np.maximum(0, signs)))
 
 
-def test_two_threads_give_the_same_as_one_after_the_other():
+def test_concurrent_solves_equal_sequential_ones():
     problems = [overlapping_cloud(500), classification(*two_clouds(500, 3, 0.8, seed=5), Gaussian(0.6), 3.0)]
     expected = [PairwiseSolver().solve(problem).dual for problem in problems]
     found = [None] * 6

@@ -18,6 +18,7 @@ from maxmargin.resources import blas_thread_limit
 from maxmargin.solvers.dual_point import DualPoint, progress_snapshot
 from maxmargin.solvers.monitor import Monitor, SolverStoppedError
 from maxmargin.solvers.stall_detector import StallDetector
+from maxmargin.solvers.stopping import GapSchedule
 from maxmargin.solvers.unbounded_dual import UnboundedDualTest
 
 #: How often a recomputed gradient may find that, since the time before, the violation has not halved and the dual has
@@ -59,7 +60,7 @@ class DualAscentRun:
         self._fresh = True  # whether the gradient was just computed from the matrix
         self._refreshed, self._value = np.inf, self.dual_value  # least violation after a refresh, and D at the last
         self._useless_refreshes = 0
-        self._next_gap_check = self._failed_gap_checks = 0
+        self._gap_schedule = GapSchedule()
         self._refresh_evaluations = problem.size * int(np.count_nonzero(point.dual))
 
     # ---- to be provided by a subclass -----------------------------------------------------------------------------
@@ -162,14 +163,14 @@ class DualAscentRun:
 
         Otherwise nothing changes, and the gradient is recomputed for the gap at ever larger intervals.
         """
-        if self.iterations < self._next_gap_check or not DualPoint(self.problem, *self.point).meets_gap(self.rule):
+        due = self._gap_schedule.is_due(self.iterations)
+        if not due or not DualPoint(self.problem, *self.point).meets_gap(self.rule):
             return False
         point = self._recomputed()
         if point.meets_gap(self.rule):
             self.point, self._fresh = (point.dual, point.gradient), True
             return True
-        self._failed_gap_checks += 1
-        self._next_gap_check = self.iterations + 2**self._failed_gap_checks
+        self._gap_schedule.postpone(self.iterations)
         return False
 
     def _recomputed(self) -> DualPoint:

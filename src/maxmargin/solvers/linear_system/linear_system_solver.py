@@ -30,7 +30,7 @@ from maxmargin.solvers.dual_point import progress_snapshot
 from maxmargin.solvers.linear_system.preconditioners import Preconditioner, partial_cholesky, whole_cholesky
 from maxmargin.solvers.monitor import Monitor, SolverStoppedError
 from maxmargin.solvers.stall_detector import StallDetector
-from maxmargin.solvers.stopping import Callback, StoppingRule
+from maxmargin.solvers.stopping import Callback, GapSchedule, StoppingRule
 
 #: In single precision, the fraction of the violation at which the gradient is recomputed.
 REFRESH_FRACTION = 1e-3
@@ -107,7 +107,7 @@ class _LinearSystemRun:
         self.problem, self.monitor, self.rule, self.cache_bytes = problem, monitor, monitor.rule, cache_bytes
         self.iterations = self.rounds = self.evaluations = 0
         self.point = dual, problem.linear - problem.ridge * dual
-        self._next_gap_check = self._failed_gap_checks = 0
+        self._gap_schedule = GapSchedule()
 
     def solve(self) -> Status:
         """Iterate until the point is optimal, a limit is reached or double precision is exhausted."""
@@ -234,14 +234,13 @@ class _LinearSystemRun:
 
         Otherwise the point stays as it is, and the gradient is recomputed for the gap at ever larger intervals.
         """
-        if self.iterations < self._next_gap_check or not self._meets_gap(self.point):
+        if not (self._gap_schedule.is_due(self.iterations) and self._meets_gap(self.point)):
             return
         point = self._recomputed()
         if self._meets_gap(point):
             self.point = point
             raise SolverStoppedError(Status.CONVERGED)
-        self._failed_gap_checks += 1
-        self._next_gap_check = self.iterations + 2**self._failed_gap_checks
+        self._gap_schedule.postpone(self.iterations)
 
 
 @dataclass(frozen=True)

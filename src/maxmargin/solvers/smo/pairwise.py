@@ -26,7 +26,7 @@ from maxmargin.solvers.monitor import Monitor, SolverStoppedError
 from maxmargin.solvers.smo.exact_finish import accelerate, exact_finish
 from maxmargin.solvers.smo.smo_state import SmoState, selection_code
 from maxmargin.solvers.stall_detector import StallDetector
-from maxmargin.solvers.stopping import Callback, StoppingRule
+from maxmargin.solvers.stopping import Callback, GapSchedule, StoppingRule
 from maxmargin.solvers.unbounded_dual import UnboundedDualTest
 
 #: Steps, and steps for each variable, within which the violation must halve; otherwise rounding undoes the steps.
@@ -110,7 +110,7 @@ class _PairwiseRun:
     def __init__(self, solver: PairwiseSolver, problem: DualProblem, state: SmoState, monitor: Monitor) -> None:
         self.solver, self.problem, self.state, self.monitor = solver, problem, state, monitor
         self._is_unbounded = UnboundedDualTest(problem)
-        self._next_gap_check = self._failed_gap_checks = 0
+        self._gap_schedule = GapSchedule()
 
     def iterate(self, rule: int) -> Status:
         """Take steps until the point is optimal; raise `SolverStoppedError` at a limit."""
@@ -156,12 +156,11 @@ class _PairwiseRun:
         that is repeated at ever larger intervals.
         """
         gap = self.solver.stopping.gap
-        if gap is None or checks < self._next_gap_check or known_gap(self.problem, *self.state.point()) > gap:
+        if gap is None or not self._gap_schedule.is_due(checks) or known_gap(self.problem, *self.state.point()) > gap:
             return False
         if known_gap(self.problem, *self.state.whole_point()) <= gap:
             return True
-        self._failed_gap_checks += 1
-        self._next_gap_check = checks + 2**self._failed_gap_checks
+        self._gap_schedule.postpone(checks)
         return False
 
     def _point_of_used(self) -> tuple[Floats, Floats]:

@@ -1,4 +1,4 @@
-"""What a trace keeps of a solver's way: all solvers, from the first point to the last."""
+"""`Trace` with all solvers, from the first point to the last."""
 
 import time
 from dataclasses import replace
@@ -31,14 +31,14 @@ def least_squares():
 
 
 def solve_one(solver):
-    """Return the first of three problems that is the solver's to solve, and its solution."""
+    """Return the first of three problems that the solver accepts, and its solution."""
     for problem in (overlapping(), linear("hinge"), least_squares()):
         try:
             return problem, solver.solve(problem, callback=Trace(points=True))
         except ValueError as error:
             if "linear" not in str(error):  # for the linear kernel only, or for a linear system
                 raise
-    raise AssertionError("a solver that solves nothing")
+    raise AssertionError("the solver accepts none of the problems")
 
 
 @pytest.fixture(params=sorted(SOLVERS))
@@ -49,7 +49,7 @@ def traced(request):
     return request.param, problem, solver, solution
 
 
-def test_the_first_entry_is_the_start_and_the_last_the_answer(traced):
+def test_first_entry_is_the_start_and_last_the_solution(traced):
     _, problem, _, solution = traced
     first, last = solution.trace[0], solution.trace[-1]
     start = certify(problem, feasible_start(problem))
@@ -57,14 +57,14 @@ def test_the_first_entry_is_the_start_and_the_last_the_answer(traced):
     assert first.primal == pytest.approx(start.primal)
     assert first.dual == pytest.approx(start.dual, abs=1e-12)
     assert first.violation == pytest.approx(start.violation)
-    judged = certify(problem, solution.dual, solution.weights)
+    certified = certify(problem, solution.dual, solution.weights)
     assert last.iteration == solution.counters.iterations
-    assert last.primal == pytest.approx(judged.primal, rel=1e-5)
-    assert last.dual == pytest.approx(judged.dual, rel=1e-5)
+    assert last.primal == pytest.approx(certified.primal, rel=1e-5)
+    assert last.dual == pytest.approx(certified.dual, rel=1e-5)
     assert last.support_vectors == np.count_nonzero(solution.dual)
 
 
-def test_counts_and_time_only_grow_and_no_bound_is_wrong(traced):
+def test_counts_and_time_increase_and_bounds_hold(traced):
     _, problem, _, solution = traced
     optimum = certify(problem, solution.dual, solution.weights)
     assert len(solution.trace) > 1
@@ -82,7 +82,7 @@ def test_counts_and_time_only_grow_and_no_bound_is_wrong(traced):
     assert solution.counters.kernel_evaluations > 0 or problem.matrix.features() is not None
 
 
-def test_points_are_kept_from_the_start_to_the_answer(traced):
+def test_points_are_kept_from_start_to_solution(traced):
     _, problem, _, solution = traced
     points = [entry.point for entry in solution.trace]
     np.testing.assert_array_equal(points[0], feasible_start(problem))
@@ -102,7 +102,7 @@ def test_a_trace_changes_nothing(traced):
 
 
 @pytest.mark.parametrize("make", [PairwiseSolver, BlockSolver])
-def test_every_pair_step_on_request(make):
+def test_entries_of_every_pair_step(make):
     problem = overlapping()
     options = {"finish_below": 0} if make is PairwiseSolver else {}
     solution = make(**options).solve(problem, callback=Trace(steps=1, points=True))
@@ -123,7 +123,7 @@ def test_a_thousand_steps_make_about_a_hundred_entries():
 
 
 @pytest.mark.parametrize("solver", [PairwiseSolver(finish_below=0), BlockSolver(), BlockSolver(working_set=300)])
-def test_shrunk_variables_count(solver):
+def test_entries_cover_shrunk_variables(solver):
     X, y = chessboard(800)
     matrix = KernelMatrix(Linear(), Points(X - 2.0))  # far from separable: variables are shrunk that come back
     problem = c_classification.pose(matrix, np.where(y, 1.0, -1.0), np.full(800, 100.0))
@@ -134,15 +134,15 @@ def test_shrunk_variables_count(solver):
         assert entry.primal >= optimum.dual * (1 - 1e-6)
     if isinstance(solver, PairwiseSolver):
         for entry in solution.trace[:: len(solution.trace) // 10]:
-            judged = certify(problem, entry.point)
-            assert entry.primal == pytest.approx(judged.primal, rel=1e-6)
-            assert entry.violation == pytest.approx(judged.violation, abs=1e-9)
+            certified = certify(problem, entry.point)
+            assert entry.primal == pytest.approx(certified.primal, rel=1e-6)
+            assert entry.violation == pytest.approx(certified.violation, abs=1e-9)
     plain = solver.solve(problem)
     np.testing.assert_array_equal(plain.dual, solution.dual)
     assert replace(plain.counters, seconds=0.0) == replace(solution.counters, seconds=0.0)
 
 
-def test_a_round_keeps_the_bound_of_the_point_before_it():
+def test_bounds_within_a_round_are_those_before_it():
     problem = cloud(1500)
     solver = BlockSolver(working_set=200, stopping=StoppingRule(violation=1e-4))
     solution = solver.solve(problem, callback=Trace())
@@ -160,14 +160,14 @@ def test_a_round_keeps_the_bound_of_the_point_before_it():
     ],
     ids=["block", "linear"],
 )
-def test_smaller_problems_on_the_way_are_told_but_not_kept(solver, problem):
-    told = []
-    solution = solver.solve(problem, callback=Trace(points=True, callback=told.append))
+def test_nested_solves_are_reported_but_not_recorded(solver, problem):
+    received = []
+    solution = solver.solve(problem, callback=Trace(points=True, callback=received.append))
     assert all(len(entry.point) == problem.size for entry in solution.trace)
-    assert len(told) > len(solution.trace)
+    assert len(received) > len(solution.trace)
 
 
-def test_a_second_solver_is_counted_on():
+def test_counts_continue_in_a_second_solve():
     problem, trace = overlapping(), Trace()
     first = PairwiseSolver(stopping=StoppingRule(violation=1e-1)).solve(problem, callback=trace)
     second = PairwiseSolver(stopping=StoppingRule(violation=1e-4)).solve(problem, first.dual, callback=trace)
@@ -177,7 +177,7 @@ def test_a_second_solver_is_counted_on():
     assert trace.entries[-1].kernel_evaluations == sum(s.counters.kernel_evaluations for s in (first, second))
 
 
-def test_the_clock_stands_still_while_a_trace_is_told(monkeypatch):
+def test_clock_is_stopped_for_a_trace(monkeypatch):
     now = [100.0]
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
 
@@ -201,7 +201,7 @@ def test_the_clock_stands_still_while_a_trace_is_told(monkeypatch):
     assert monitor.limit_reached(0) is Status.MAX_SECONDS
 
 
-def test_the_clock_goes_on_for_other_callbacks(monkeypatch):
+def test_clock_runs_for_other_callbacks(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
     monitor = Monitor(StoppingRule(), lambda progress: now.__setitem__(0, now[0] + 7.0), started=0.0)
@@ -209,7 +209,7 @@ def test_the_clock_goes_on_for_other_callbacks(monkeypatch):
     assert monitor.seconds == 7.0
 
 
-def test_an_interval_thins_out_the_entries(monkeypatch):
+def test_interval_limits_the_entries(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
     trace = Trace(interval=1.0)
@@ -220,16 +220,16 @@ def test_an_interval_thins_out_the_entries(monkeypatch):
     assert [entry.iteration for entry in trace.entries] == [0, 4, 8]
 
 
-def test_repetitions_are_left_out_and_the_callback_may_stop():
-    heard = []
-    trace = Trace(callback=lambda progress: heard.append(progress) or len(heard) == 3)
+def test_repeated_entries_are_omitted_and_the_callback_may_stop():
+    received = []
+    trace = Trace(callback=lambda progress: received.append(progress) or len(received) == 3)
     monitor = Monitor(StoppingRule(), SharedCallback(trace))
     same = Progress(0, 1.0, 2.0, 1.0, 10, 0.0)
     assert [monitor.report(lambda: same, now=True) for _ in range(5)] == [False, False, True, True, True]
-    assert len(heard) == 3
+    assert len(received) == 3
     assert len(monitor.trace) == len(trace.entries) == 1
 
 
-def test_no_steps_between_entries_is_a_mistake():
+def test_less_than_one_step_between_entries_raises():
     with pytest.raises(ValueError, match="at least 1 step"):
         Trace(steps=0)
