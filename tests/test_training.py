@@ -1,4 +1,4 @@
-"""The judge: a solver's claim is not believed."""
+"""The training pipeline: a solver's claim is verified."""
 
 from dataclasses import dataclass, field
 
@@ -78,7 +78,7 @@ def test_far_away_data_are_not_called_inseparable():
     assert far.certificate.dual == pytest.approx(near.certificate.dual, rel=1e-2)
 
 
-def test_an_interruption_while_judging_keeps_the_machine(monkeypatch):
+def test_an_interruption_during_verification_keeps_the_model(monkeypatch):
     problem = overlapping()
 
     def interrupted(*_):

@@ -1,6 +1,6 @@
 """Machines that scikit-learn does not have: squared losses, quantiles, data description, ν without intercept.
 
-Their twins judge them.
+They are compared with equivalent models.
 """
 
 import numpy as np

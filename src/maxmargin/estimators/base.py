@@ -19,7 +19,6 @@ class CertifiedEstimator(SklearnCallbacks, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators: what they know about the problems they were trained on."""
 
     # Set by the constructors of the estimators.
-    max_iter: Any = None
     callback: Any
     verbose: Any
 
@@ -92,7 +91,9 @@ class CertifiedEstimator(SklearnCallbacks, BaseEstimator):  # type: ignore[misc]
             text += f"Relative duality gap {certificate.relative_gap:.2g} (tolerance {rule.relative_gap:g})."
             return f"{text} {self._scaling_advice}".strip() if limited else text
         if worst.status is Status.MAX_ITERATIONS:  # the words of scikit-learn
-            text = f"Solver terminated early (max_iter={self.max_iter}).  {self._scaling_advice} {text}"
+            text = (
+                f"Solver terminated early (max_iter={getattr(self, 'max_iter', None)}).  {self._scaling_advice} {text}"
+            )
         return text + (
             f"Violation {certificate.violation:.3g} (tolerance {rule.violation:g}), "
             f"duality gap {certificate.gap:.3g} (relative gap {certificate.relative_gap:.2g})."

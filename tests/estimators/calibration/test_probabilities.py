@@ -39,7 +39,7 @@ def cannot_pass(estimator):
     if isinstance(estimator, OneClassSVM):
         return dict.fromkeys(
             ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
-            "they take whatever has predict_proba for a classifier, and ask how many classes it can tell apart",
+            "the checks take any estimator with predict_proba for a classifier with several classes",
         )
     if not isinstance(estimator, SVC | NuSVC):
         return {}

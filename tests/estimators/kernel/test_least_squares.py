@@ -1,4 +1,4 @@
-"""`LSSVC` and `LSSVR`: numpy's linear equations and scikit-learn's kernel ridge judge them."""
+"""`LSSVC` and `LSSVR`: compared with NumPy's linear equations and scikit-learn's kernel ridge."""
 
 import pickle
 

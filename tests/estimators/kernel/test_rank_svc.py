@@ -1,4 +1,4 @@
-"""`RankSVC`: a generic quadratic program, a classifier of differences and double loops judge it."""
+"""`RankSVC`: compared with a generic quadratic program, a classifier of differences and double loops."""
 
 import pickle
 from itertools import product

@@ -164,7 +164,7 @@ class TestBeyondDoublePrecision:
 
     @pytest.fixture(autouse=True)
     def _impatient(self, monkeypatch):
-        monkeypatch.setattr("maxmargin.solvers.smo.pairwise.PATIENCE", 20_000)
+        monkeypatch.setattr("maxmargin.solvers.smo.pairwise.STALL_STEPS", 20_000)
 
     def test_a_fit_ends_and_says_so(self):
         with pytest.warns(ConvergenceWarning, match="finer than double precision"):

@@ -273,17 +273,17 @@ class TestLimits:
     @pytest.mark.parametrize("model", MACHINES, ids=names)
     def test_a_callback_stops_the_fit(self, model):
         X, y = shifted_wine()
-        heard = []
+        received = []
 
         def stop(progress):
-            heard.append(progress)
+            received.append(progress)
             return True
 
         model = clone(model).set_params(callback=stop, tol=1e-11)
         with pytest.warns(ConvergenceWarning, match="callback asked to stop"):
             model.fit(X, y)
-        assert heard
-        assert heard[0].gap >= 0
+        assert received
+        assert received[0].gap >= 0
         assert decide(model, X).shape[0] == len(X)
 
     def test_the_warning_says_what_scaling_would_do(self):

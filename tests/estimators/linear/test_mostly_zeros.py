@@ -1,4 +1,4 @@
-"""Many dense values that are mostly zeros are compressed at the door of linear machines, and nothing else changes."""
+"""Dense data that are mostly zeros are compressed by linear estimators, and the models stay the same."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Strategies for several classes: one-versus-rest and all-in-one, judged by others and by generic solvers."""
+"""Multi-class strategies: one-vs-rest and all-in-one, compared with other libraries and generic solvers."""
 
 import pickle
 
@@ -304,7 +304,7 @@ class TestLarge:
         for name in NOT_PAIRS:
             asked.clear()
             SVC(multi_class=name, kernel=kernel, solver="pairwise").fit(X, y)
-            assert sum(asked) < 3 * len(X) ** 2  # the matrix once, and a product for each judgement
+            assert sum(asked) < 3 * len(X) ** 2  # the matrix once, and a product for each verification
 
 
 class TestErrors:

@@ -1,4 +1,4 @@
-"""What comes in at the door: numbers in any form without hidden copies, samples of any kind for own kernels."""
+"""Validation of samples: numbers in any format without hidden copies, objects of any kind for user kernels."""
 
 import tracemalloc
 from collections import Counter
@@ -232,7 +232,7 @@ class TestOwnKernels:
         for start in range(0, 500, 32):
             squares[start : start + 32, start : start + 32] = 1
         solved = times - squares
-        solved[:, model.support_] -= 1  # the judge looks at the support vectors again, on his own
+        solved[:, model.support_] -= 1  # verification evaluates the support vectors again
         assert solved.max() <= 1
         assert (solved.max(axis=1) > 0).sum() < 250  # most rows were never asked for
 

@@ -92,25 +92,25 @@ def test_names_pictures_and_counters(model):
 
 
 class Listener:
-    """A callback in scikit-learn's sense that writes down what it hears."""
+    """A callback in scikit-learn's sense that writes down what it receives."""
 
     def __init__(self, stop_after=None):
-        self.heard, self.reports, self.stop_after = [], [], stop_after
+        self.received, self.reports, self.stop_after = [], [], stop_after
 
     def setup(self, estimator, context):
-        self.heard.append("setup")
+        self.received.append("setup")
 
     def on_fit_task_begin(self, estimator, context):
-        self.heard.append(f"begin {context.task_name}")
+        self.received.append(f"begin {context.task_name}")
 
     def on_fit_task_end(self, estimator, context, *, metadata=None):
-        self.heard.append(f"end {context.task_name}")
+        self.received.append(f"end {context.task_name}")
         if context.task_name == "report":
             self.reports.append(metadata["progress"])
         return self.stop_after is not None and len(self.reports) >= self.stop_after
 
     def teardown(self, estimator, context):
-        self.heard.append("teardown")
+        self.received.append("teardown")
 
 
 class TestCallbacks:
@@ -119,9 +119,9 @@ class TestCallbacks:
         X, y = wine()
         listener = Listener()
         fitted = clone(model).set_callbacks(listener).fit(X, y)
-        assert listener.heard[:2] == ["setup", "begin fit"]
-        assert listener.heard[-2:] == ["end fit", "teardown"]
-        assert listener.heard[2:-2] == ["begin report", "end report"] * len(listener.reports)
+        assert listener.received[:2] == ["setup", "begin fit"]
+        assert listener.received[-2:] == ["end fit", "teardown"]
+        assert listener.received[2:-2] == ["begin report", "end report"] * len(listener.reports)
         assert listener.reports
         assert all(isinstance(report, Progress) for report in listener.reports)
         np.testing.assert_allclose(decide(fitted, X), decide(clone(model).set_callbacks().fit(X, y), X), atol=1e-9)
@@ -133,19 +133,19 @@ class TestCallbacks:
             model = SVR(C=100.0, tol=1e-6, callback=lambda progress: None).set_callbacks(listener).fit(X, y)
         assert model.status_ is Status.STOPPED
         assert len(listener.reports) >= 2
-        assert listener.heard[-1] == "teardown"
+        assert listener.received[-1] == "teardown"
 
     def test_are_taken_down_after_an_error(self):
         X, y = iris()
         listener = Listener()
         with pytest.raises(ValueError, match="not finite"):
             SVC(kernel=lambda A, B: np.full((len(A), len(B)), np.nan)).set_callbacks(listener).fit(X, y)
-        assert listener.heard[-1] == "teardown"
+        assert listener.received[-1] == "teardown"
 
     def test_progress_bars_reach_a_machine_in_a_search(self, capsys):
         X, y = iris()
         search = GridSearchCV(make_pipeline(StandardScaler(), SVC()), {"svc__C": [0.1, 1.0]}, cv=2)
-        search.set_callbacks(ProgressBar(max_propagation_depth=None)).fit(X, y)  # a warning, were it not heard
+        search.set_callbacks(ProgressBar(max_propagation_depth=None)).fit(X, y)  # a warning, were it not received
         assert "SVC" in capsys.readouterr().out
 
 

@@ -293,7 +293,7 @@ class TestWhatMachinesShare:
             assert np.isfinite(model.score_samples(X)).all()
             assert set(model.predict(X)) <= {-1, 1}
 
-    def test_a_wish_to_stop_in_a_nested_start_is_heard(self):
+    def test_a_stop_request_in_a_nested_start_is_obeyed(self):
         calls = []
         X = np.random.default_rng(3).normal(size=(6000, 10))
         model = OneClassSVM(callback=lambda progress: calls.append(progress) or len(calls) == 1, solver="block")
