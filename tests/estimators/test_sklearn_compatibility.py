@@ -115,7 +115,7 @@ class Listener:
 
 class TestCallbacks:
     @EVERY
-    def test_hear_of_the_fit_and_its_reports(self, model):
+    def test_callbacks_receive_the_fit_and_its_reports(self, model):
         X, y = wine()
         listener = Listener()
         fitted = clone(model).set_callbacks(listener).fit(X, y)
