@@ -79,7 +79,7 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]  # scik
         Megabytes for kernel values; "auto" is a quarter of the memory available to the process. Only what is needed
         is allocated. Less memory makes the fit slower; the result differs only within the tolerance.
     class_weight : dict or "balanced", default=None
-        Factors on C for each class; "balanced" only in ``fit``.
+        Factors on C by class; "balanced" only in ``fit``.
     random_state : int, RandomState or None, default=None
         Order of the samples in ``fit``.
     max_seconds : float, default=None
