@@ -76,7 +76,7 @@ def test_the_exact_primal_of_many_samples_is_an_estimate(monkeypatch):
     X, y = chessboard(4000, noise=0.05)
     model = KernelApproximationSVC(gamma=2.0, n_components=100, random_state=0)
     whole = clone(model).fit(X, y).exact_primal_
-    monkeypatch.setattr("maxmargin.estimators.linear.kernel_approximation_svc.ESTIMATED", 1000)
+    monkeypatch.setattr("maxmargin.estimators.linear.kernel_approximation_svc.MAX_LOSS_SAMPLES", 1000)
     part = clone(model).fit(X, y).exact_primal_
     assert part != whole
     assert part == pytest.approx(whole, rel=1e-4)

@@ -39,6 +39,9 @@ from maxmargin.models.kernel_blocks import MIN_VALUES_FOR_THREADS
 from maxmargin.problems import Status
 from maxmargin.resources import thread_count, usable_memory
 
+#: Feature columns that are brought back to the order of the samples at a time.
+COLUMNS_REORDERED_AT_ONCE = 64
+
 #: The loss of the exact problem is estimated from at most this many training samples.
 MAX_LOSS_SAMPLES = 10_000
 
@@ -307,10 +310,10 @@ class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, CertifiedEsti
 def _features_until(
     deadline: float | None, features: LandmarkFeatures, X: Any, labels: Labels, random: np.random.RandomState
 ) -> tuple[Any, Indices]:
-    """Return the features of all samples in random order, or of those computed by the deadline; and their rows.
+    """Return the features of all samples, or of those computed by the deadline; and their rows.
 
-    Every class has a sample among the first, so that any prefix can be trained on. The order does not depend on the
-    deadline: a limit that is not reached does not change the fit.
+    They are computed in random order, with a sample of every class among the first, so that any prefix can be trained
+    on. The order does not depend on the deadline: a limit that is not reached does not change the fit.
     """
     points = Points(X)
     first = np.array([members[0] for members in labels.members])
@@ -320,7 +323,13 @@ def _features_until(
     for done in features.fill(points.take(order), out):  # at least one block
         if deadline is not None and done >= len(first) and perf_counter() >= deadline:
             break
-    return out[:done], order[:done]
+    if done < len(points):
+        return out[:done], order[:done]
+    place = np.argsort(order)
+    for first in range(0, features.rank, COLUMNS_REORDERED_AT_ONCE):  # not a copy of all features
+        part = out[:, first : first + COLUMNS_REORDERED_AT_ONCE]
+        part[...] = part[place]
+    return out, np.arange(len(points))
 
 
 def _check_memory(samples: int, factor: Any) -> None:
