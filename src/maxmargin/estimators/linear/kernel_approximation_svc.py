@@ -326,8 +326,8 @@ def _features_until(
     if done < len(points):
         return out[:done], order[:done]
     place = np.argsort(order)
-    for first in range(0, features.rank, COLUMNS_REORDERED_AT_ONCE):  # not a copy of all features
-        part = out[:, first : first + COLUMNS_REORDERED_AT_ONCE]
+    for start in range(0, features.rank, COLUMNS_REORDERED_AT_ONCE):  # not a copy of all features
+        part = out[:, start : start + COLUMNS_REORDERED_AT_ONCE]
         part[...] = part[place]
     return out, np.arange(len(points))
 
