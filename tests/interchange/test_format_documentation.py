@@ -13,10 +13,10 @@ import pytest
 
 from maxmargin import SVC, estimators
 from maxmargin.interchange import liblinear_model, model_file, onnx_export, save, sklearn_models
-from maxmargin.interchange.array_table import DTYPES
 from maxmargin.interchange.class_registry import CLASSES
 from maxmargin.interchange.libsvm import estimators as libsvm_estimators
 from maxmargin.interchange.model_file import MAX_JSON_DEPTH
+from maxmargin.storage.array_table import DTYPES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "model_file.md").read_text(encoding="utf-8")
 

@@ -7,7 +7,8 @@ import pytest
 
 from maxmargin import SVC, load, save
 from maxmargin.interchange import ModelFileError, read_notes
-from maxmargin.interchange.model_file import MAGIC, PREFIX, PREFIX_BYTES, VERSION, _checksum
+from maxmargin.interchange.model_file import FORMAT
+from maxmargin.storage.file_format import PREFIX, PREFIX_BYTES, checksum
 
 MODEL = SVC().fit([[0.0], [1.0]], [0, 1])
 
@@ -41,8 +42,8 @@ def test_crafted_notes_are_rejected(notes):
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 64)
     arrays = whole[PREFIX_BYTES + size :]
-    start = PREFIX.pack(MAGIC, VERSION, 0, len(text), PREFIX_BYTES + len(text) + len(arrays))
-    crafted = start + _checksum([start, text, arrays]) + text + arrays
+    start = PREFIX.pack(FORMAT.magic, FORMAT.version, 0, len(text), PREFIX_BYTES + len(text) + len(arrays))
+    crafted = start + checksum([start, text, arrays]) + text + arrays
     for read in (load, read_notes):
         with pytest.raises(ModelFileError, match="notes"):
             read(io.BytesIO(crafted))

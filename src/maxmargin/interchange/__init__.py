@@ -1,6 +1,6 @@
 """Model files: our own safe format, ONNX, and formats of other programs.
 
-- `model_file`: `save`, `load`, `read_notes`; `array_table`, `value_encoding` and `class_registry` encode arrays, values
+- `model_file`: `save`, `load`, `read_notes`; `value_encoding` and `class_registry` encode arrays, values
   and objects, `fitted_schema` and `attribute_checks` validate fitted attributes
 - `libsvm`, `liblinear_model`, `svmlight_model`: text formats, parsed by `model_text` and `support_vector_lines`
 - `sklearn_models`: conversion from and to scikit-learn

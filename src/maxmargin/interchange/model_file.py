@@ -1,48 +1,43 @@
 """Save and load fitted models in a safe binary format.
 
-Unlike a pickle, a model file contains no code: as in safetensors, a prefix of fixed size is followed by a JSON header
-and the raw bytes of arrays. `docs/model_file.md` specifies the format. Reading allocates at most a small multiple of
-the size of the file.
+Unlike a pickle, a model file contains no code: it is a JSON header and the raw bytes of arrays (`maxmargin.storage`).
+`docs/model_file.md` specifies the format.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import os
-import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any, BinaryIO
 
-import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.interchange.array_table import aligned, read_arrays
 from maxmargin.interchange.atomic_write import write_atomically
 from maxmargin.interchange.errors import ModelFileError
 from maxmargin.interchange.fitted_schema import ESTIMATORS, PARAMETERS, check_fitted, fitted_attributes
 from maxmargin.interchange.value_encoding import MAX_DEPTH, Decoder, Encoder, UnsupportedValueError
-
-#: First bytes of a file; as in PNG, they detect a transfer in text mode.
-MAGIC = b"\x89MXMG\r\n\x1a"
-
-#: Version of the format.
-VERSION = 2
+from maxmargin.storage.file_format import FileFormat
 
 #: Version of this package, stored in the file for information.
 WRITER = version("maxmargin")
 
-#: Magic bytes, version, zero, size of the header, size of the file; then the SHA-256 of everything else.
-PREFIX = struct.Struct("<8sIIQQ")
-PREFIX_BYTES = 64
-
 #: Maximum nesting depth of the JSON text: an object takes two levels.
 MAX_JSON_DEPTH = 2 * MAX_DEPTH + 8
 
-#: Required keys of the header; "notes" is optional.
-HEADER_KEYS = frozenset(["maxmargin", "estimator", "parameters", "fitted", "arrays"])
+#: Prefix, header and arrays of the file.
+FORMAT = FileFormat(
+    "model file",
+    b"\x89MXMG\r\n\x1a",
+    2,
+    ModelFileError,
+    MAX_JSON_DEPTH,
+    advice="copy it again",
+    version_advice="load it with the version that wrote it, or fit again",
+    keys=frozenset(["maxmargin", "estimator", "parameters", "fitted", "arrays"]),
+    optional_keys=frozenset(["notes"]),
+)
 
 #: Advice about parameters that a file cannot store.
 ADVICE = {
@@ -102,12 +97,7 @@ def save(
     check_fitted(model)
     if notes:
         header["notes"] = _checked_notes(dict(notes))
-    header["arrays"] = encoder.arrays.table()
-    text = json.dumps(header, allow_nan=False, separators=(",", ":")).encode("ascii")
-    text += b" " * (aligned(len(text)) - len(text))
-    start = PREFIX.pack(MAGIC, VERSION, 0, len(text), PREFIX_BYTES + len(text) + encoder.arrays.size)
-    checksum = _checksum([start, text, *encoder.arrays.pieces()])
-    write_atomically(file, [start, checksum, text, *encoder.arrays.pieces()])
+    write_atomically(file, FORMAT.pieces(header, encoder.arrays))
 
 
 def load(file: str | os.PathLike[str] | BinaryIO) -> Any:
@@ -158,52 +148,10 @@ def _encode_all(encoder: Encoder, name: str, values: dict[str, Any]) -> dict[str
 
 def _read(file: str | os.PathLike[str] | BinaryIO) -> tuple[dict[str, Any], list[NDArray[Any]]]:
     """Return the header and the arrays of a file."""
-    if isinstance(file, str | os.PathLike):
-        with open(file, "rb") as opened:
-            return _read(opened)
-    start = file.read(PREFIX_BYTES)
-    if not isinstance(start, bytes):
-        raise ModelFileError("a model file must be opened in binary mode, for example open(path, 'rb')")
-    header_bytes = _check_prefix(start)
-    rest = memoryview(file.read())
-    if PREFIX_BYTES + len(rest) != PREFIX.unpack_from(start)[4]:
-        raise ModelFileError("the model file is truncated or has extra bytes; copy it again")
-    if _checksum([start[: PREFIX.size], rest]) != start[PREFIX.size :]:
-        raise ModelFileError("the model file is damaged: its checksum does not match; copy it again")
-    header = _parse(bytes(rest[:header_bytes]))
-    return header, read_arrays(header["arrays"], rest[header_bytes:])
-
-
-def _check_prefix(start: bytes) -> int:
-    """Check the prefix of a model file and return the size of the header."""
-    if start[: len(MAGIC)] != MAGIC:
-        raise ModelFileError("this is not a model file of maxmargin")
-    if len(start) < PREFIX_BYTES:
-        raise ModelFileError("the model file is truncated; copy it again")
-    _, found, zero, header_bytes, file_bytes = PREFIX.unpack_from(start)
-    if found != VERSION:
-        raise ModelFileError(
-            f"the model file has format {found}, but this version of maxmargin reads format {VERSION}; "
-            "load it with the version that wrote it, or fit again"
-        )
-    if zero or aligned(header_bytes) != header_bytes or PREFIX_BYTES + header_bytes > file_bytes:
-        raise ModelFileError("the model file is damaged: the sizes in its prefix are inconsistent")
-    return int(header_bytes)
-
-
-def _parse(text: bytes) -> dict[str, Any]:
-    """Return the header: strict JSON of limited depth, without duplicate keys."""
-    if _depth(text) > MAX_JSON_DEPTH:
-        raise ModelFileError("the header of the model file is nested too deeply")
-    try:
-        header = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_reject_constant)
-    except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"the header of the model file is not valid JSON: {error}") from error
-    if not isinstance(header, dict) or header.keys() - {"notes"} != HEADER_KEYS:
-        raise ModelFileError(f"the header must have the keys {', '.join(sorted(HEADER_KEYS))}")
+    header, arrays = FORMAT.read(file)
     if "notes" in header:
         _checked_notes(header["notes"])
-    return header
+    return header, arrays
 
 
 def _checked_notes(notes: Any) -> dict[str, Any]:
@@ -216,26 +164,6 @@ def _checked_notes(notes: Any) -> dict[str, Any]:
         raise ModelFileError("the notes of a model file must be strings and finite numbers by name")
     found: dict[str, Any] = notes
     return found
-
-
-def _depth(text: bytes) -> int:
-    """Return the nesting depth of brackets outside strings, to be checked before parsing."""
-    marks = np.frombuffer(text.replace(b"\\\\", b"").replace(b'\\"', b""), np.uint8)  # without escaped quotes
-    outside = np.cumsum(marks == ord('"'), dtype=np.uint8) % 2 == 0
-    opening = outside & ((marks == ord("[")) | (marks == ord("{")))
-    closing = outside & ((marks == ord("]")) | (marks == ord("}")))
-    return int(np.cumsum(opening.view(np.int8) - closing.view(np.int8), dtype=np.int32).max(initial=0))
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ModelFileError("the header of the model file has a duplicate key")
-    return found
-
-
-def _reject_constant(word: str) -> None:
-    raise ModelFileError(f"the header of the model file contains {word}, which is not JSON")
 
 
 def _restore(header: dict[str, Any], decoder: Decoder) -> Any:
@@ -253,10 +181,3 @@ def _restore(header: dict[str, Any], decoder: Decoder) -> Any:
     vars(model).update({attribute: decoder.decode(value) for attribute, value in fitted.items()})
     check_fitted(model)
     return model
-
-
-def _checksum(pieces: Iterable[bytes | memoryview]) -> bytes:
-    digest = hashlib.sha256()
-    for piece in pieces:
-        digest.update(piece)
-    return digest.digest()

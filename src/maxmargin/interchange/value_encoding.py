@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from maxmargin.interchange.array_table import ArrayWriter
 from maxmargin.interchange.class_registry import CLASSES, ENUMERATIONS
 from maxmargin.interchange.errors import ModelFileError
+from maxmargin.storage.array_table import ArrayWriter
 
 #: Maximum nesting depth of values, for example of sums of kernels.
 MAX_DEPTH = 64

@@ -1,4 +1,4 @@
-"""The arrays of a model file: a table in the header, followed by their little-endian bytes.
+"""The arrays of a file: a table in the header, followed by their little-endian bytes.
 
     entry   {"dtype": "<f8", "shape": [3, 2], "order": "C", "offset": 128}
     bytes   entry 0, padding to a multiple of 64, entry 1, padding, …, last entry
@@ -17,8 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.interchange.errors import ModelFileError
-
 #: Arrays are aligned to cache lines, counted from the start of the file.
 ALIGNMENT = 64
 
@@ -33,6 +31,10 @@ MAX_DIMENSIONS = 4
 def aligned(size: int) -> int:
     """Round a size up to a multiple of the alignment."""
     return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+class InvalidFileError(ValueError):
+    """A file has no valid contents."""
 
 
 class ArrayWriter:
@@ -89,26 +91,26 @@ def is_allowed(dtype: Any) -> bool:
 def read_arrays(table: Any, data: memoryview) -> list[NDArray[Any]]:
     """Return copies of all arrays; each entry of the table is validated before its bytes are read."""
     if not isinstance(table, list):
-        raise ModelFileError("the table of arrays is not a list")
+        raise InvalidFileError("the table of arrays is not a list")
     arrays, end = [], 0
     for number, entry in enumerate(table):
         if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "order", "offset"}:
-            raise ModelFileError(f"array {number}: its table entry must have dtype, shape, order and offset")
+            raise InvalidFileError(f"array {number}: its table entry must have dtype, shape, order and offset")
         if not is_allowed(entry["dtype"]):
-            raise ModelFileError(f"array {number}: its dtype is not allowed in model files")
+            raise InvalidFileError(f"array {number}: its dtype is not allowed")
         dtype = np.dtype(entry["dtype"])
         shape = _checked_shape(number, entry["shape"], dtype.itemsize)
         if entry["order"] not in ("C", "F"):
-            raise ModelFileError(f"array {number}: its order is neither 'C' nor 'F'")
+            raise InvalidFileError(f"array {number}: its order is neither 'C' nor 'F'")
         start, size = aligned(end), dtype.itemsize * math.prod(shape)
         if type(entry["offset"]) is not int or entry["offset"] != start:
-            raise ModelFileError(f"array {number}: its offset must be {start}")
+            raise InvalidFileError(f"array {number}: its offset must be {start}")
         if size > len(data) - start:
-            raise ModelFileError(f"array {number}: it exceeds the end of the file")
+            raise InvalidFileError(f"array {number}: it exceeds the end of the file")
         arrays.append(_copied(number, dtype, shape, entry["order"], data[start : start + size]))
         end = start + size
     if end != len(data):
-        raise ModelFileError("there are bytes after the last array")
+        raise InvalidFileError("there are bytes after the last array")
     return arrays
 
 
@@ -120,7 +122,7 @@ def _checked_shape(number: int, shape: Any, itemsize: int) -> tuple[int, ...]:
     """Return a valid shape; the sizes are limited for empty arrays, too."""
     valid = isinstance(shape, list) and len(shape) <= MAX_DIMENSIONS and all(type(side) is int for side in shape)
     if not valid or min(shape, default=0) < 0 or itemsize * math.prod(max(1, side) for side in shape) >= 2**62:
-        raise ModelFileError(f"array {number}: its shape must be a list of up to {MAX_DIMENSIONS} sizes")
+        raise InvalidFileError(f"array {number}: its shape must be a list of up to {MAX_DIMENSIONS} sizes")
     return tuple(shape)
 
 
@@ -128,8 +130,8 @@ def _copied(number: int, dtype: np.dtype[Any], shape: tuple[int, ...], order: An
     if not len(data):
         return np.empty(shape, dtype.newbyteorder("="), order)
     if dtype.kind == "b" and np.frombuffer(data, np.uint8).max() > 1:
-        raise ModelFileError(f"array {number}: a boolean is neither 0 nor 1")
+        raise InvalidFileError(f"array {number}: a boolean is neither 0 nor 1")
     if dtype.kind == "U" and np.frombuffer(data, "<u4").max() > 0x10FFFF:
-        raise ModelFileError(f"array {number}: a string has invalid characters")
+        raise InvalidFileError(f"array {number}: a string has invalid characters")
     stored: NDArray[Any] = np.ndarray(shape, dtype, buffer=data, order=order)
     return stored.astype(dtype.newbyteorder("="), order="K")
