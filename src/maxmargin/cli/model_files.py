@@ -31,7 +31,7 @@ def model_format(path: str | os.PathLike[str]) -> str | None:
 
     with open(path, "rb") as opened:
         start = opened.read(FIRST_BYTES)
-    if start.startswith(model_file.MAGIC):
+    if start.startswith(model_file.FORMAT.magic):
         return "maxmargin"
     if start.startswith(svmlight_model.FIRST_WORDS.encode()):
         return "svmlight"
