@@ -1,0 +1,97 @@
+"""The problem and the point behind each certificate: what `certify` was called with.
+
+A fitted model keeps its dual vector, but not always the problem (linear models) and not all of the primal point (the
+weights of a penalised intercept). Inside `recorded_certificates()` the arguments of every certificate are kept.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+import maxmargin.comparison  # all modules that certify must be loaded before they are patched
+import maxmargin.estimators  # noqa: F401
+from maxmargin.problems import Certificate, DualProblem
+from maxmargin.problems.certificate import certify
+from maxmargin.problems.l1_certificate import certify_l1
+
+
+@dataclass(frozen=True)
+class CertifiedPoint:
+    """A dual problem, a point, and the certificate of that point.
+
+    Attributes
+    ----------
+    problem : DualProblem
+    dual : float array
+    weights : float array or None
+        The weights of a primal solver; None where the weights are Σ b_i Φ(x_i).
+    certificate : Certificate
+    l1_penalty : bool
+        Whether the penalty is Σ |w_j| in place of ½‖w‖².
+    """
+
+    problem: DualProblem
+    dual: Any
+    weights: Any
+    certificate: Certificate
+    l1_penalty: bool
+
+
+class Records:
+    """The certificates computed so far, with their points."""
+
+    def __init__(self) -> None:
+        self.points: list[CertifiedPoint] = []
+
+    def of(self, estimator: Any) -> list[CertifiedPoint]:
+        """Return the point of every certificate of a fitted estimator; reading them computes them."""
+        certificates = estimator.certificate_
+        certificates = certificates if isinstance(certificates, list) else [certificates]
+        return [self._of(certificate) for certificate in certificates]
+
+    def _of(self, certificate: Certificate) -> CertifiedPoint:
+        """Return the point of a certificate, or of the one that it was derived from with another primal point."""
+        for point in reversed(self.points):
+            if point.certificate is certificate:
+                return point
+        for point in reversed(self.points):
+            known = point.certificate
+            if (known.dual, known.violation) == (certificate.dual, certificate.violation):
+                # Where targets were centred, the point is that of the centred problem.
+                return point if known.primal == certificate.primal else replace(point, certificate=certificate)
+        raise LookupError("the certificate was not computed by certify while certificates were recorded")
+
+
+@contextmanager
+def recorded_certificates() -> Iterator[Records]:
+    """Record the arguments of every certificate that is computed inside, in all threads."""
+    records = Records()
+
+    def recording(problem: DualProblem, dual: Any, *arguments: Any, **named: Any) -> Certificate:
+        found = certify(problem, dual, *arguments, **named)
+        weights = named.get("weights", arguments[0] if arguments else None)
+        records.points.append(CertifiedPoint(problem, np.array(dual), weights, found, False))
+        return found
+
+    def recording_l1(problem: DualProblem, dual: Any, weights: Any, **named: Any) -> Certificate:
+        found = certify_l1(problem, dual, weights, **named)
+        records.points.append(CertifiedPoint(problem, np.array(dual), weights, found, True))
+        return found
+
+    replaced: list[tuple[Any, str, Any]] = []
+    for module in [module for name, module in sys.modules.items() if name.startswith("maxmargin")]:
+        for name, original, substitute in (("certify", certify, recording), ("certify_l1", certify_l1, recording_l1)):
+            if module.__dict__.get(name) is original:
+                replaced.append((module, name, original))
+                setattr(module, name, substitute)
+    try:
+        yield records
+    finally:
+        for module, name, original in replaced:
+            setattr(module, name, original)
