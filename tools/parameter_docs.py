@@ -360,6 +360,15 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
             "returning True stops the fit with a valid model. It never changes the result otherwise.",
         ),
     },
+    "checkpoint": {
+        "": (
+            "path",
+            "A file in which the state of the fit is stored every ``checkpoint_seconds``. If the process is killed, the "
+            "next fit with the same data and parameters resumes from the file; a file of another fit is an error. A fit "
+            "that ends removes it; one that a limit or an interruption ends keeps it. See docs/fitting.md.",
+        ),
+    },
+    "checkpoint_seconds": {"": ("float", "The time between two writes of the checkpoint: the most that is lost.")},
     "verbose": {"": ("bool", "Show a progress line on the terminal for fits longer than a second.")},
     "warm_start": {
         "": ("bool", "Start from the solution of the previous fit, if the shape of the data is the same."),

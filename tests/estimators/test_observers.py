@@ -1,4 +1,4 @@
-"""Observers never change a fit: callbacks, progress, traces and limits that are not reached keep every bit."""
+"""Observers never change a fit: callbacks, traces, checkpoints and limits that are not reached keep every bit."""
 
 import warnings
 
@@ -28,6 +28,7 @@ from maxmargin import (
 )
 from maxmargin.datasets import chessboard
 from maxmargin.solvers import Trace
+from maxmargin.training import checkpoint
 
 X_TWO, Y_TWO = load_breast_cancer(return_X_y=True)  # unscaled: the last digits depend on every step
 X_THREE, Y_THREE = load_iris(return_X_y=True)
@@ -99,6 +100,7 @@ OBSERVERS = {
     "max_seconds": lambda: {"max_seconds": 1e6},
     "max_iter": lambda: {"max_iter": 10**9},
     "gap_tol": lambda: {"gap_tol": 1e-300},
+    "checkpoint": lambda: {"checkpoint": "fit.checkpoint", "checkpoint_seconds": 0.0},
 }
 
 
@@ -139,13 +141,16 @@ def _clone(model, **parameters):
 
 @pytest.mark.parametrize("observer", OBSERVERS)
 @pytest.mark.parametrize("name", CASES)
-def test_observers_leave_every_bit_alone(name, observer, silent):
+def test_observers_leave_every_bit_alone(name, observer, silent, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # for checkpoints
+    monkeypatch.setattr(checkpoint, "MAX_WRITING_FRACTION", 0.5)  # many writes
     model, X, y = CASES[name]
     parameters = OBSERVERS[observer]()
     if not set(parameters) <= set(model.get_params(deep=False)):
         return  # the estimator has no such parameter, so there is nothing that could change it
     observed = fit(_clone(model, **parameters), X, y)
     assert bits(observed, X) == silent(name)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", ["svc", "svc large", "svr", "linear_svc", "lssvc", "one_class_svm"])

@@ -85,5 +85,5 @@ def progress_snapshot(
         seconds=monitor.seconds,
         kernel_evaluations=evaluations,
         support_vectors=int(np.count_nonzero(dual)),
-        point=monitor.copy_for_trace(dual),
+        point=monitor.copy_point(dual),
     )

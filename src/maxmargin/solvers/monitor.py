@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from maxmargin._typing import Floats
-from maxmargin.problems import Progress, Status
+from maxmargin.problems import Counters, Progress, Status
+from maxmargin.solvers.recorder import RecordedCallback, Recorder
 from maxmargin.solvers.stopping import Callback, StoppingRule, requests_stop
 from maxmargin.solvers.trace import Trace
 
@@ -74,8 +75,12 @@ class Monitor:
     _next_report: float = 0.0
     _next_entry: int = 0
     _stopped: bool = False
+    _recording: bool = False
 
     def __post_init__(self) -> None:
+        self.recorder = Recorder()
+        if isinstance(recorded := self.callback, RecordedCallback):
+            self.callback, self.recorder = recorded.callback, recorded.recorder
         callback = self.callback.callback if isinstance(self.callback, SharedCallback) else self.callback
         self._trace = callback if isinstance(callback, Trace) else None
         if self._trace is not None:
@@ -129,8 +134,13 @@ class Monitor:
         wanted = wanted if left is None else min(wanted, left)
         return wanted if self._trace is None else min(wanted, max(1, self._next_entry - iterations))
 
-    def copy_for_trace(self, dual: Floats) -> Floats | None:
-        """Return a copy of the dual vector if a `Trace` keeps points."""
+    def copy_point(self, dual: Floats, start: Floats | None = None) -> Floats | None:
+        """Return a copy of the dual vector if a `Trace` or the recorder keeps points.
+
+        The recorder keeps `start` if the solver starts from something else than the dual vector of its reports.
+        """
+        if self._recording:
+            return (dual if start is None else start).copy()
         return dual.copy() if self._trace is not None and self._trace.points else None
 
     def report_start(self, progress: Callable[[], Progress]) -> None:
@@ -150,6 +160,8 @@ class Monitor:
 
         With `iterations`, a `Trace` is called when an entry is due after so many steps.
         """
+        if self.recorder.is_due():
+            self._record_point(progress)
         if self.callback is None or self._stopped:
             return self._stopped
         if isinstance(self.callback, SharedCallback) and self.callback.needs_no_report():
@@ -162,6 +174,17 @@ class Monitor:
         if not now and iterations is not None and iterations < self._next_entry:
             return False
         return self._record(self._trace, progress)
+
+    def _record_point(self, progress: Callable[[], Progress]) -> None:
+        """Record the point of a progress report."""
+        self._recording = True
+        try:
+            report = progress()
+        finally:
+            self._recording = False
+        if report.point is not None:
+            cost = Counters(report.iteration, report.kernel_evaluations, seconds=report.seconds)
+            self.recorder.record(report.point, cost)
 
     def _record(self, trace: Trace, progress: Callable[[], Progress]) -> bool:
         """Call a `Trace` with the clock stopped."""

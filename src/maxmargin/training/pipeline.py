@@ -21,6 +21,8 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.problems import Counters, DualProblem, Solution, Status
 from maxmargin.solvers import Callback, SharedCallback, StoppingRule
+from maxmargin.solvers.recorder import ENDED, Recorder
+from maxmargin.training.checkpoint import Checkpoint
 from maxmargin.training.hard_margin_start import hard_margin_start
 from maxmargin.training.trained_model import TrainedModel
 from maxmargin.training.verification import MAX_VERIFICATION_WORK, KernelVerifier, Verifier
@@ -61,16 +63,29 @@ class Session:
         Receives progress, and passes a request to stop on to all problems.
     deadline : float, optional
         A reading of ``time.perf_counter``.
+    checkpoint : Checkpoint, optional
+        Records the points of all problems.
     """
 
     callback: SharedCallback = field(default_factory=lambda: SharedCallback(None))
     deadline: float | None = None
+    checkpoint: Checkpoint | None = None
 
     @classmethod
-    def begin(cls, callback: Callback | None, max_seconds: float | None, started: float | None = None) -> Session:
+    def begin(
+        cls,
+        callback: Callback | None,
+        max_seconds: float | None,
+        started: float | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> Session:
         """Return the session of a fit that started at a reading of ``time.perf_counter``, by default now."""
         started = perf_counter() if started is None else started
-        return cls(SharedCallback(callback), None if max_seconds is None else started + max_seconds)
+        return cls(SharedCallback(callback), None if max_seconds is None else started + max_seconds, checkpoint)
+
+    def recorder(self, problem: DualProblem, samples: Indices) -> Recorder:
+        """Return the recorder of a problem of these training rows, which knows where an earlier fit has left it."""
+        return Recorder() if self.checkpoint is None else self.checkpoint.recorder(problem, samples)
 
     def limit(self, solver: Solver, rule: StoppingRule, iterations: int) -> Solver:
         """Return the solver with a stopping rule whose limits are what is left of time and iterations."""
@@ -168,12 +183,19 @@ def train(
     audited = getattr(solver, "audited", False)
     verifier = KernelVerifier(problem, samples, formulation, solver.stopping, audited, max_work)
     spent = Counters()
-    if start is None and not problem.coercive and problem.groups == 1 and hasattr(formulation, "pose_hulls"):
+    recorder = session.recorder(problem, samples)
+    fresh = start is None and recorder.start is None and recorder.finished is None
+    if fresh and not problem.coercive and problem.groups == 1 and hasattr(formulation, "pose_hulls"):
+        of_hulls = recorder.part("hulls")
 
         def solve(posed: DualProblem, rule: StoppingRule, from_: Floats | None) -> Solution:
             nonlocal spent
-            solution = session.limit(solver, rule, spent.iterations).solve(posed, from_, session.callback)
+            from_ = of_hulls.start if from_ is None else from_
+            callback = of_hulls.observe(session.callback)
+            solution = session.limit(solver, rule, spent.iterations).solve(posed, from_, callback)
             spent = spent + solution.counters
+            if solution.status not in ENDED:
+                of_hulls.close(solution, solution.dual)
             return replace(solution, counters=spent)
 
         try:
@@ -197,9 +219,14 @@ def solve_and_verify(
     """Solve until the verifier accepts; return the accepted solution, or the best one with the status PRECISION."""
     spent = Counters() if spent is None else spent
     rule, best, stalled = solver.stopping, None, 0
+    recorder = session.recorder(problem, verifier.samples)
+    if (restored := _restore(verifier, recorder)) is not None:
+        return restored
+    start = start if recorder.start is None else verifier.checked_start(recorder.start)
+    callback = recorder.observe(session.callback)
     for attempt in range(verifier.max_attempts):
         try:
-            solution = session.limit(solver, rule, spent.iterations).solve(problem, start, session.callback)
+            solution = session.limit(solver, rule, spent.iterations).solve(problem, start, callback)
         except KeyboardInterrupt:  # between two convergence checks of the solver
             solution = verifier.initial(start)
         spent = spent + solution.counters
@@ -221,7 +248,27 @@ def solve_and_verify(
                 solver.stopping, violation=solver.stopping.violation * verifier.tightening ** (attempt + 1), gap=None
             )
     assert best is not None
-    return verifier.finish(best, status, spent)
+    recorder.close(replace(best.solution, status=status, counters=spent), verifier.start_of(best.solution))
+    return verifier.finish(best, status, recorder.earlier + spent)
+
+
+def _restore(verifier: Verifier[Model], recorder: Recorder) -> Model | None:
+    """Return the model of a solve that had ended when its fit was killed; None if there is none that is verified.
+
+    A solution from a checkpoint is verified like that of a solver. An unaccepted one, for example because the tolerance
+    is smaller now, is the start of another solve.
+    """
+    finished = recorder.finished
+    if finished is None:
+        return None
+    try:
+        checked = verifier.verify(finished) if verifier.confirms(finished) else None
+    except KeyboardInterrupt:
+        return verifier.finish(verifier.unverified(finished), Status.INTERRUPTED, recorder.earlier)
+    if checked is not None and checked.accepted:
+        return verifier.finish(checked, Status.CONVERGED, recorder.earlier)
+    recorder.start = verifier.start_of(finished)
+    return None
 
 
 def run_parallel(

@@ -33,11 +33,16 @@ from maxmargin.problems import (
 )
 from maxmargin.problems.gradient_extremes import gradient_extremes, violation_of
 from maxmargin.solvers import StoppingRule
+from maxmargin.training.checkpoint import is_feasible
+from maxmargin.training.checkpoint_file import CheckpointError
 from maxmargin.training.trained_model import TrainedLinearModel, TrainedModel
 
 #: Multiplications above which a solution that its solver has audited in double precision is not verified again. At
 #: 10⁸ the verification takes about 0.1 s; half or twice the value only moves where that is paid.
 MAX_VERIFICATION_WORK = 10**8
+
+#: Variables whose gradient is recomputed to recognise a solution from a checkpoint: evenly spaced.
+CONFIRMED_GRADIENTS = 64
 
 #: An absolute gap is accepted only where the objective values are no larger than the gap: the optimum may be 0.
 MAX_VALUE_PER_GAP = 1.0
@@ -75,6 +80,20 @@ class Verifier(Protocol[Model]):
     max_stalled: int
     #: The factor on the violation tolerance after each unaccepted attempt.
     tightening: float
+    #: The training rows of the problem.
+    samples: Indices
+
+    def start_of(self, solution: Solution) -> Floats:
+        """Return the start of a solve that continues from a solution."""
+        ...
+
+    def checked_start(self, start: Floats) -> Floats:
+        """Return a start from a checkpoint, or raise if its size is wrong."""
+        ...
+
+    def confirms(self, solution: Solution) -> bool:
+        """Return whether a solution from a checkpoint may be one of this problem, so that it can be verified."""
+        ...
 
     def initial(self, start: Floats | None) -> Solution:
         """Return a valid solution for a fit that was interrupted before the solver returned one."""
@@ -111,6 +130,27 @@ class KernelVerifier:
     ) -> None:
         self.problem, self.samples, self.formulation, self.rule = problem, samples, formulation, rule
         self.audited, self.max_work = audited, max_work
+
+    def start_of(self, solution: Solution) -> Floats:
+        """Return the dual vector."""
+        return solution.dual
+
+    def checked_start(self, start: Floats) -> Floats:
+        """Return the dual vector."""
+        return _checked_size(start, self.problem.size)
+
+    def confirms(self, solution: Solution) -> bool:
+        """Return whether the point is feasible, and its gradient correct at some variables, for which it is computed.
+
+        The others are checked by `verify`, unless that would be expensive.
+        """
+        if solution.gradient is None or not is_feasible(self.problem, solution):
+            return False
+        some = np.unique(np.linspace(0, self.problem.size - 1, CONFIRMED_GRADIENTS).astype(np.int64))
+        used = np.flatnonzero(solution.dual)
+        products = self.problem.matrix.block(some, used) @ solution.dual[used]
+        gradient = self.problem.linear[some] - products - self.problem.ridge[some] * solution.dual[some]
+        return bool((np.abs(gradient - solution.gradient[some]) <= self.rule.violation).all())
 
     def initial(self, start: Floats | None) -> Solution:
         """Return the feasible point nearest to the start."""
@@ -180,6 +220,19 @@ class LinearVerifier:
         self.problem, self.samples, self.formulation, self.rule = problem, samples, formulation, rule
         self.rows = _features_of(problem)
 
+    def start_of(self, solution: Solution) -> Floats:
+        """Return the dual vector."""
+        return solution.dual
+
+    def checked_start(self, start: Floats) -> Floats:
+        """Return the dual vector."""
+        return _checked_size(start, self.problem.size)
+
+    def confirms(self, solution: Solution) -> bool:
+        """Return whether the point is feasible and the weights are those of these features; `verify` does the rest."""
+        fits = solution.weights is None or solution.weights.shape == (self.rows.dimension,)
+        return fits and is_feasible(self.problem, solution)
+
     def initial(self, start: Floats | None) -> Solution:
         """Return the feasible point nearest to the start."""
         dual = feasible_start(self.problem, start)
@@ -217,6 +270,14 @@ class SparseVerifier(LinearVerifier):
     """Verification for the penalty Σ |w_j|. A start is a weight vector, which the dual vector does not determine."""
 
     max_attempts = 1
+
+    def start_of(self, solution: Solution) -> Floats:
+        """Return the weights."""
+        return np.zeros(self.rows.dimension) if solution.weights is None else solution.weights
+
+    def checked_start(self, start: Floats) -> Floats:
+        """Return the weights."""
+        return _checked_size(start, self.rows.dimension)
 
     def initial(self, start: Floats | None) -> Solution:
         """Return the starting weights."""
@@ -294,6 +355,15 @@ def meets(rule: StoppingRule, certificate: Certificate) -> bool:
     size = max(abs(certificate.primal), abs(certificate.dual))
     close = rule.gap is not None and certificate.gap <= rule.gap and size <= MAX_VALUE_PER_GAP * rule.gap
     return close or (rule.relative_gap is not None and certificate.relative_gap <= rule.relative_gap)
+
+
+def _checked_size(start: Floats, size: int) -> Floats:
+    if start.shape != (size,):
+        raise CheckpointError(
+            f"the checkpoint has a start of {len(start)} numbers for a problem that needs {size}; delete it to start "
+            "the fit again"
+        )
+    return start
 
 
 def _features_of(problem: DualProblem) -> Features:

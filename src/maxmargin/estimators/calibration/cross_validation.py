@@ -24,9 +24,10 @@ from maxmargin.matrices.float32_matrix import Float32Matrix
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import DualProblem, InfeasibleProblemError, Solution, Status, feasible_start
 from maxmargin.problems.gradient_extremes import interval_midpoint, offset_bounds
-from maxmargin.solvers import BlockSolver, PairwiseSolver
+from maxmargin.solvers import BlockSolver, Callback, PairwiseSolver
 from maxmargin.solvers.smo.small_problem_batch import SmallProblemBatch
 from maxmargin.training import Session, Solver, TrainedLinearModel, TrainedModel
+from maxmargin.training.checkpoint import is_feasible
 from maxmargin.training.pipeline import solve_and_verify
 from maxmargin.training.verification import LINEAR_FORMS, penalty_of
 
@@ -161,7 +162,7 @@ class CrossValidation:
             return Status.INTERRUPTED
         worst = Status.CONVERGED
         for state, part, known in zip(states, parts, at_once, strict=True):
-            solution = self._solve_one(part) if known is None else known
+            solution = self._solve_one(part, variables) if known is None else known
             state.move(variables, part, solution)
             if solution.status is Status.INTERRUPTED:
                 return solution.status
@@ -202,11 +203,22 @@ class CrossValidation:
             PrecomputedMatrix(table.values.astype(np.float64)) if len(variables) <= MAX_DOUBLE_PRECISION_SIZE else table
         )
 
-    def _solve_one(self, problem: DualProblem) -> Solution:
-        """Solve a fold, from 0."""
+    def _solve_one(self, problem: DualProblem, variables: Indices) -> Solution:
+        """Solve a fold, from 0 or from where an earlier fit has left it."""
+        recorder = self.session.recorder(problem, variables)
+        if recorder.finished is not None and is_feasible(problem, recorder.finished):
+            return recorder.finished
+        start = recorder.start
+        if start is None or start.shape != (problem.size,):
+            start = np.zeros(problem.size)
+        solution = self._solve_from(start, problem, recorder.observe(self.session.callback))
+        recorder.close(solution, solution.dual)
+        return solution
+
+    def _solve_from(self, start: Floats, problem: DualProblem, callback: Callback) -> Solution:
+        """Solve a fold."""
         own: Any = self.session.limit(self.solver, replace(self.solver.stopping, violation=self._tolerance), 0)
         rule = own.stopping
-        start = np.zeros(problem.size)
         if isinstance(own, BlockSolver) and isinstance(problem.matrix, Float32Matrix):
             own = replace(own, working_set=max(own.working_set, problem.size))  # all in memory
         elif isinstance(own, BlockSolver) and problem.size <= MAX_DOUBLE_PRECISION_SIZE:
@@ -215,12 +227,12 @@ class CrossValidation:
             # Most folds take few steps, and do not need the equations of the free variables.
             limit, steps = rule.max_iterations, QUICK_STEPS_PER_VARIABLE * problem.size
             few = replace(rule, max_iterations=steps if limit is None else min(steps, limit))
-            solution = replace(own, finish_below=0, stopping=few).solve(problem, start, self.session.callback)
+            solution = replace(own, finish_below=0, stopping=few).solve(problem, start, callback)
             if solution.status is not Status.MAX_ITERATIONS or (limit is not None and limit <= steps):
                 return solution
             own = replace(own, stopping=rule if limit is None else replace(rule, max_iterations=limit - steps))
             start = solution.dual
-        finished: Solution = own.solve(problem, start, self.session.callback)
+        finished: Solution = own.solve(problem, start, callback)
         return finished
 
 

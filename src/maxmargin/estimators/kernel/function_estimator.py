@@ -15,6 +15,7 @@ from maxmargin.estimators.base import warn_if_unvalidated
 from maxmargin.estimators.calibration.cross_validation import CrossValidation, stratified_folds
 from maxmargin.estimators.kernel.kernel_estimator import KernelEstimator
 from maxmargin.estimators.validation.callbacks import reporting
+from maxmargin.estimators.validation.checkpoints import checkpointing
 from maxmargin.estimators.validation.parameters import check_flag
 from maxmargin.estimators.validation.training_data import check_costs, check_sample_weights, check_targets
 from maxmargin.formulations.formulation import Formulation
@@ -76,19 +77,20 @@ class FunctionEstimator(KernelEstimator):
         outputs: int | None = None,
         bounded: bool = True,
         after: AfterTraining | None = None,
+        y: Any = None,
     ) -> None:
         """Train on the rows with a positive weight; `pose` has `variables` variables for each.
 
         `outputs` is None for a single function. `after` gets the problems of all outputs and a cross-validation of
-        them, and returns its status.
+        them, and returns its status. `y` are the targets, for a checkpoint.
         """
         started = perf_counter()
         check_flag("warm_start", self.warm_start)
         rows = np.flatnonzero(weights > 0)
         count = 1 if outputs is None else outputs
         kernel, ended = self._make_kernel(X, weights), Status.CONVERGED
-        with reporting(self) as callback:
-            context = self._fit_context(kernel, callback, started)
+        with reporting(self) as callback, checkpointing(self, X, y, weights) as checkpoint:
+            context = self._fit_context(kernel, callback, started, checkpoint)
             threads = thread_count(self.n_jobs) if context.thread_safe else 1
             workers = 1 if len(rows) <= MAX_SINGLE_THREAD_ROWS else min(threads, count)
             inside = max(1, threads // workers)
@@ -209,6 +211,7 @@ class KernelRegressor(RegressorMixin, FunctionEstimator):  # type: ignore[misc] 
             lambda problems, validation: self._estimate_noise(
                 problems, regression.formulation, columns, weights, validation
             ),
+            targets,
         )
         return self
 

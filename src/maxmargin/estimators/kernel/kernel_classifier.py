@@ -19,6 +19,7 @@ from maxmargin.estimators.multiclass.one_versus_one import OneVersusOneStrategy
 from maxmargin.estimators.multiclass.one_versus_rest import OneVersusRestStrategy
 from maxmargin.estimators.multiclass.strategy import LabelledData, MulticlassStrategy
 from maxmargin.estimators.validation.callbacks import reporting
+from maxmargin.estimators.validation.checkpoints import checkpointing
 from maxmargin.estimators.validation.parameters import check_choice, check_flag
 from maxmargin.estimators.validation.training_data import (
     check_sample_weights,
@@ -95,8 +96,8 @@ class KernelClassifier(PairwiseProbabilities, ClassifierMixin, KernelEstimator):
         kernel, name = self._make_kernel(data.X, weights), self._strategy_name(data.classes)
         strategy, ended = STRATEGIES[name], Status.CONVERGED
         parts = strategy.parts(data)
-        with reporting(self) as callback:
-            context = self._fit_context(kernel, callback, started)
+        with reporting(self) as callback, checkpointing(self, data.X, data.labels, weights) as checkpoint:
+            context = self._fit_context(kernel, callback, started, checkpoint)
             trained = strategy.train(context, self._two_class(), data, parts, self._starts(data, name, parts))
             self._set_fitted(data, kernel, name, trained.models)
             self.class_weight_, self._sigmoids_ = factors, None

@@ -20,6 +20,7 @@ from maxmargin.resources import thread_count
 from maxmargin.solvers import Callback, StoppingRule
 from maxmargin.solvers.smo.smo_state import selection_code
 from maxmargin.training import Session, Solver
+from maxmargin.training.checkpoint import Checkpoint
 from maxmargin.training.fit_context import FitContext, SolverOptions
 
 #: How far a precomputed matrix may be from symmetric, relative to its largest value.
@@ -134,11 +135,15 @@ class KernelEstimator(CertifiedEstimator):
     # The context of a fit.
 
     def _fit_context(
-        self, kernel: Kernel | None, callback: Callback | None, started: float | None = None
+        self,
+        kernel: Kernel | None,
+        callback: Callback | None,
+        started: float | None = None,
+        checkpoint: Checkpoint | None = None,
     ) -> FitContext:
         """Return what training needs besides data and formulation; `started` is when the fit began."""
         options = self._solver_options()
-        session = Session.begin(callback, options.stopping.max_seconds, started)
+        session = Session.begin(callback, options.stopping.max_seconds, started, checkpoint)
         return FitContext(kernel, options, self._cache_budget(), self.n_jobs, session)
 
     def _make_kernel(self, X: Any, sample_weight: Floats) -> Kernel | None:

@@ -76,6 +76,12 @@ class SVR(NoiseIntervals, KernelRegressor):
     n_jobs : int, default=None
         Threads for training and prediction. None: the cores available to the process, or fewer if BLAS is limited
         (``OMP_NUM_THREADS``, threadpoolctl, workers of joblib and Dask). The result does not depend on it.
+    checkpoint : path, default=None
+        A file in which the state of the fit is stored every ``checkpoint_seconds``. If the process is killed, the
+        next fit with the same data and parameters resumes from the file; a file of another fit is an error. A fit
+        that ends removes it; one that a limit or an interruption ends keeps it. See docs/fitting.md.
+    checkpoint_seconds : float, default=60.0
+        The time between two writes of the checkpoint: the most that is lost.
 
     Attributes
     ----------
@@ -126,6 +132,8 @@ class SVR(NoiseIntervals, KernelRegressor):
         callback: Any = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
+        checkpoint: Any = None,
+        checkpoint_seconds: float = 60.0,
     ) -> None:
         self.C = C
         self.epsilon = epsilon
@@ -148,6 +156,8 @@ class SVR(NoiseIntervals, KernelRegressor):
         self.callback = callback
         self.warm_start = warm_start
         self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_seconds = checkpoint_seconds
 
     def _regression(self) -> Regression:
         cost = check_number("C", self.C, above=0, infinite=True)

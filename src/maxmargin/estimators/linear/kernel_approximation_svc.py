@@ -26,6 +26,7 @@ from maxmargin.estimators.base import CertifiedEstimator, warn_if_unvalidated
 from maxmargin.estimators.calibration.probabilities import LinearProbabilities
 from maxmargin.estimators.linear.landmarks import draw, fit_landmarks
 from maxmargin.estimators.linear.linear_svc import LinearSVC
+from maxmargin.estimators.validation.checkpoints import checkpointing
 from maxmargin.estimators.validation.parameters import check_number
 from maxmargin.estimators.validation.training_data import (
     Labels,
@@ -97,6 +98,12 @@ class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, CertifiedEsti
         second; returning True stops the fit with a valid model. It never changes the result otherwise.
     verbose : bool, default=0
         Show a progress line on the terminal for fits longer than a second.
+    checkpoint : path, default=None
+        A file in which the state of the fit is stored every ``checkpoint_seconds``. If the process is killed, the
+        next fit with the same data and parameters resumes from the file; a file of another fit is an error. A fit
+        that ends removes it; one that a limit or an interruption ends keeps it. See docs/fitting.md.
+    checkpoint_seconds : float, default=60.0
+        The time between two writes of the checkpoint: the most that is lost.
 
     Attributes
     ----------
@@ -156,6 +163,8 @@ class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, CertifiedEsti
         random_state: Any = None,
         callback: Any = None,
         verbose: Any = 0,
+        checkpoint: Any = None,
+        checkpoint_seconds: Any = 60.0,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -173,6 +182,8 @@ class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, CertifiedEsti
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+        self.checkpoint = checkpoint
+        self.checkpoint_seconds = checkpoint_seconds
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -206,18 +217,23 @@ class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, CertifiedEsti
         linear = LinearSVC(loss=self.loss, tol=self.tol, C=self.C, class_weight=self.class_weight)
         linear.set_params(callback=self.callback, verbose=self.verbose, n_jobs=self.n_jobs)
         linear.set_params(probability=self.probability, random_state=self.random_state)
-        random = check_random_state(self.random_state)
-        features, self.approximation_error_ = fit_landmarks(self, X, weights, random)
-        _check_memory(X.shape[0], features.factor)
-        half = None if seconds is None else 0.5 * (seconds + started + perf_counter())
-        mapped, rows = _features_until(half, features, X, labels, random)
-        if seconds is not None:
-            linear.set_params(max_seconds=max(0.0, seconds - (perf_counter() - started)))
-        try:
-            ended, rule = linear._fit(mapped, y[rows], weights[rows] * (X.shape[0] / len(rows)))
-        finally:  # an interrupted fit leaves a model, too
-            if hasattr(linear, "coef_"):
-                self._set_fitted(features, linear)
+        with checkpointing(self, X, labels.numbers, weights, ("random_state",)) as checkpoint:
+            seed = self.random_state
+            if seed is None and checkpoint is not None:
+                seed = checkpoint.seed()
+            random = check_random_state(seed)
+            features, self.approximation_error_ = fit_landmarks(self, X, weights, random)
+            _check_memory(X.shape[0], features.factor)
+            half = None if seconds is None else 0.5 * (seconds + started + perf_counter())
+            mapped, rows = _features_until(half, features, X, labels, random)
+            if seconds is not None:
+                linear.set_params(max_seconds=max(0.0, seconds - (perf_counter() - started)))
+            try:
+                own_weights = weights[rows] * (X.shape[0] / len(rows))
+                ended, rule = linear._fit(mapped, y[rows], own_weights, checkpoint)
+            finally:  # an interrupted fit leaves a model, too
+                if hasattr(linear, "coef_"):
+                    self._set_fitted(features, linear)
         if all(model.status is not Status.INTERRUPTED for model in self._models_):
             drawn = draw(len(rows), MAX_LOSS_SAMPLES, random)
             approximate = linear.decision_function(mapped[drawn])

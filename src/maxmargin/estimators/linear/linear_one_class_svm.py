@@ -11,6 +11,7 @@ from sklearn.utils.validation import validate_data
 from maxmargin.estimators.calibration.novelty_detector import NoveltyDetector, rounded
 from maxmargin.estimators.linear.linear_estimator import LINEAR_SOLVERS, LinearEstimator
 from maxmargin.estimators.validation.callbacks import reporting
+from maxmargin.estimators.validation.checkpoints import checkpointing
 from maxmargin.estimators.validation.parameters import check_flag, check_fraction
 from maxmargin.estimators.validation.training_data import check_costs, check_sample_weights
 from maxmargin.formulations import one_class
@@ -58,6 +59,12 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
     n_jobs : int, default=None
         Threads for training and prediction. None: the cores available to the process, or fewer if BLAS is limited
         (``OMP_NUM_THREADS``, threadpoolctl, workers of joblib and Dask). The result does not depend on it.
+    checkpoint : path, default=None
+        A file in which the state of the fit is stored every ``checkpoint_seconds``. If the process is killed, the
+        next fit with the same data and parameters resumes from the file; a file of another fit is an error. A fit
+        that ends removes it; one that a limit or an interruption ends keeps it. See docs/fitting.md.
+    checkpoint_seconds : float, default=60.0
+        The time between two writes of the checkpoint: the most that is lost.
 
     Attributes
     ----------
@@ -95,6 +102,8 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
         callback: Any = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
+        checkpoint: Any = None,
+        checkpoint_seconds: float = 60.0,
     ) -> None:
         self.nu = nu
         self.tol = tol
@@ -106,6 +115,8 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
         self.callback = callback
         self.warm_start = warm_start
         self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_seconds = checkpoint_seconds
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LinearOneClassSVM:
         """Train on samples `X`.
@@ -143,8 +154,8 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
             return MIN_GAP_FRACTION * float(self.tol) * longest
 
         starts = self._starts(rows, 1, len(rows))
-        with reporting(self) as callback:
-            session = Session.begin(callback, solver.stopping.max_seconds, started)
+        with reporting(self) as callback, checkpointing(self, X, None, weights) as checkpoint:
+            session = Session.begin(callback, solver.stopping.max_seconds, started, checkpoint)
             self._set_fitted(self._train(X, rows, pose, 1, one_class, solver, session, starts, min_gap))
         self.offset_ = -self.intercept_
         self.__dict__.pop("density_marks_", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -22,6 +23,7 @@ from maxmargin.estimators.linear.linear_estimator import (
 )
 from maxmargin.estimators.linear.stochastic_updates import StreamingClassifier, factors_of
 from maxmargin.estimators.validation.callbacks import reporting
+from maxmargin.estimators.validation.checkpoints import checkpointing
 from maxmargin.estimators.validation.parameters import check_choice, check_flag
 from maxmargin.estimators.validation.training_data import (
     Labels,
@@ -36,6 +38,7 @@ from maxmargin.matrices import BiasAugmentedMatrix, SymmetricMatrix
 from maxmargin.problems import DualProblem, Status
 from maxmargin.solvers import StoppingRule
 from maxmargin.training import Session, Solver, TrainedLinearModel
+from maxmargin.training.checkpoint import Checkpoint
 from maxmargin.training.pipeline import solve_and_verify
 from maxmargin.training.verification import AllInOneVerifier
 
@@ -95,6 +98,12 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, Linea
     n_jobs : int, default=None
         Threads for training and prediction. None: the cores available to the process, or fewer if BLAS is limited
         (``OMP_NUM_THREADS``, threadpoolctl, workers of joblib and Dask). The result does not depend on it.
+    checkpoint : path, default=None
+        A file in which the state of the fit is stored every ``checkpoint_seconds``. If the process is killed, the
+        next fit with the same data and parameters resumes from the file; a file of another fit is an error. A fit
+        that ends removes it; one that a limit or an interruption ends keeps it. See docs/fitting.md.
+    checkpoint_seconds : float, default=60.0
+        The time between two writes of the checkpoint: the most that is lost.
 
     Attributes
     ----------
@@ -145,6 +154,8 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, Linea
         callback: Any = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
+        checkpoint: Any = None,
+        checkpoint_seconds: float = 60.0,
     ) -> None:
         self.penalty = penalty
         self.loss = loss
@@ -164,6 +175,8 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, Linea
         self.callback = callback
         self.warm_start = warm_start
         self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_seconds = checkpoint_seconds
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
         """Train on samples `X` with labels `y`.
@@ -188,7 +201,9 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, Linea
         warn_if_unvalidated(self, ended, stacklevel=3)
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> tuple[Status, StoppingRule]:
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, checkpoint: Checkpoint | None = None
+    ) -> tuple[Status, StoppingRule]:
         """Train; return the status of the least converged cross-validation, and the stopping rule."""
         started = perf_counter()
         cost = self._check_parameters()
@@ -198,10 +213,16 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, Linea
         labels = number_classes(y, weights, single_class_message)
         rows = labels.taking_part
         factors = class_factors(self.class_weight, labels.classes, labels.numbers[rows], weights[rows])
-        with reporting(self) as callback:
-            session = Session.begin(callback, solver.stopping.max_seconds, started)
+        with reporting(self) as callback, self._checkpointing(X, labels, weights, checkpoint) as checkpoint:
+            session = Session.begin(callback, solver.stopping.max_seconds, started, checkpoint)
             train = self._train_all_in_one if self.multi_class == "crammer_singer" else self._train_classes
             return train(X, labels, cost, factors, weights, solver, session), solver.stopping
+
+    def _checkpointing(
+        self, X: Any, labels: Labels, weights: Floats, given: Checkpoint | None
+    ) -> AbstractContextManager[Checkpoint | None]:
+        """Return the checkpoint of the fit: that of another estimator, of which this one is a part, or its own."""
+        return checkpointing(self, X, labels.numbers, weights) if given is None else nullcontext(given)
 
     def decision_function(self, X: Any) -> Floats:
         """Return a value for each sample, positive for ``classes_[1]``; of more than two classes a column each."""

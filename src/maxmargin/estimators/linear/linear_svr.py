@@ -19,6 +19,7 @@ from maxmargin.estimators.kernel.svr import LOSSES
 from maxmargin.estimators.linear.linear_estimator import LINEAR_SOLVERS, LinearEstimator
 from maxmargin.estimators.linear.stochastic_updates import StreamingRegressor
 from maxmargin.estimators.validation.callbacks import reporting
+from maxmargin.estimators.validation.checkpoints import checkpointing
 from maxmargin.estimators.validation.parameters import check_choice, check_flag, check_number
 from maxmargin.estimators.validation.training_data import check_costs, check_sample_weights, check_targets
 from maxmargin.matrices import SymmetricMatrix
@@ -80,6 +81,12 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, RegressorMixin, LinearEstima
     n_jobs : int, default=None
         Threads for training and prediction. None: the cores available to the process, or fewer if BLAS is limited
         (``OMP_NUM_THREADS``, threadpoolctl, workers of joblib and Dask). The result does not depend on it.
+    checkpoint : path, default=None
+        A file in which the state of the fit is stored every ``checkpoint_seconds``. If the process is killed, the
+        next fit with the same data and parameters resumes from the file; a file of another fit is an error. A fit
+        that ends removes it; one that a limit or an interruption ends keeps it. See docs/fitting.md.
+    checkpoint_seconds : float, default=60.0
+        The time between two writes of the checkpoint: the most that is lost.
 
     Attributes
     ----------
@@ -126,6 +133,8 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, RegressorMixin, LinearEstima
         callback: Any = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
+        checkpoint: Any = None,
+        checkpoint_seconds: float = 60.0,
     ) -> None:
         self.epsilon = epsilon
         self.tol = tol
@@ -143,6 +152,8 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, RegressorMixin, LinearEstima
         self.callback = callback
         self.warm_start = warm_start
         self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_seconds = checkpoint_seconds
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -185,8 +196,8 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, RegressorMixin, LinearEstima
             return problem
 
         starts = self._starts(rows, count, 2 * len(rows))
-        with reporting(self) as callback:
-            session = Session.begin(callback, solver.stopping.max_seconds, started)
+        with reporting(self) as callback, checkpointing(self, X, targets, weights) as checkpoint:
+            session = Session.begin(callback, solver.stopping.max_seconds, started, checkpoint)
             models = self._train(X, rows, pose, count, formulation, solver, session, starts, _min_gap)
             self._set_fitted([_shifted(model, by) for model, by in zip(models, centre, strict=True)])
             self._outputs_ = None if targets.ndim == 1 else count

@@ -168,7 +168,10 @@ class BlockSolver:
                     at = np.searchsorted(larger, sample[support])
                     start, _ = backend.start_at_bounds(posed, at, dual[support])
                 solver = replace(solver, stopping=self._sample_rule(state, posed.size, monitor))
-                solution = solver.solve(posed, start, shared)
+                recorder = monitor.recorder.part(f"sample of {posed.size}")
+                start = start if recorder.start is None else recorder.start
+                solution = recorder.finished or solver.solve(posed, start, recorder.observe(shared))
+                recorder.close(solution, solution.dual)
                 state.add(solution.counters)
                 sample, dual = larger, solution.dual
                 limited = monitor.limit_reached(state.totals.iterations) is not None

@@ -325,5 +325,6 @@ class CoordinateDescentRun:
 
     def _progress(self) -> Progress:
         worst = float(self._violations.max(initial=0.0))
-        progress = self.point.progress(self.iterations, self.monitor, int(np.count_nonzero(self.weights)))
+        nonzero = int(np.count_nonzero(self.weights))
+        progress = self.point.progress(self.iterations, self.monitor, nonzero, self.point.weights)
         return replace(progress, violation=worst)

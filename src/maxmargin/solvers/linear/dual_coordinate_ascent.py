@@ -297,4 +297,4 @@ class CoordinateAscentRun:
         return Status.STOPPED if stopped else None
 
     def _progress(self) -> Progress:
-        return self.point.progress(self.iterations, self.monitor, len(self._active))
+        return self.point.progress(self.iterations, self.monitor, len(self._active), self.dual)

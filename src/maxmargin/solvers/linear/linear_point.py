@@ -151,8 +151,10 @@ class LinearPoint:
         found = self if self.gradient is not None else LinearPoint.of_dual(problem, rows, self.dual, rule)
         return Status.CONVERGED if found.violation <= rule.violation else Status.PRECISION
 
-    def progress(self, iterations: int, monitor: Monitor, active: int | None = None) -> Progress:
-        """Return the point as a progress report for callbacks."""
+    def progress(
+        self, iterations: int, monitor: Monitor, active: int | None = None, start: Floats | None = None
+    ) -> Progress:
+        """Return the point as a progress report for callbacks; `start` is what a later solve would start from."""
         return Progress(
             iteration=iterations,
             violation=self.violation,
@@ -161,7 +163,7 @@ class LinearPoint:
             active=len(self.dual) if active is None else active,
             seconds=monitor.seconds,
             support_vectors=int(np.count_nonzero(self.dual)),
-            point=monitor.copy_for_trace(self.dual),
+            point=monitor.copy_point(self.dual, start),
         )
 
     def solution(self, status: Status, counters: Counters, monitor: Monitor) -> Solution:

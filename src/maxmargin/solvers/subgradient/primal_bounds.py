@@ -121,7 +121,7 @@ class PrimalBounds:
             active=self.problem.size,
             seconds=monitor.seconds,
             support_vectors=int(np.count_nonzero(self.dual)),
-            point=monitor.copy_for_trace(self.dual),
+            point=monitor.copy_point(self.dual),
         )
 
     def solution(self, status: Status, iterations: int, monitor: Monitor) -> Solution:
