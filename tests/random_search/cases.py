@@ -14,7 +14,6 @@ import maxmargin as mm
 from maxmargin import kernels
 
 from . import data_sets
-from .data_sets import EXTREME
 from .draws import Draw
 
 #: Most samples of a case, and of a ranking, which has a loss for each pair.
@@ -50,7 +49,9 @@ class Case:
     @property
     def snippet(self) -> str:
         """Python code that makes the case again."""
-        call = f"random_case({self.seed}, {self.number}, extreme={self.extreme})"
+        call = (
+            f"random_case({self.seed}, {self.number}, extreme={self.extreme}, name={type(self.estimator).__name__!r})"
+        )
         return f"from tests.random_search.cases import random_case; case = {call}; model = case.fit()"
 
     def __str__(self) -> str:
@@ -77,10 +78,11 @@ class Case:
 
 def random_case(seed: int, number: int, extreme: bool = False, name: str | None = None) -> Case:
     """Return the case of a seed and a number; of one estimator, if a name is given."""
-    draw = Draw(seed, number)
-    name = name or draw.one_of(tuple(ESTIMATORS))
+    draw = Draw(seed, number, extreme)
+    drawn = draw.one_of(tuple(ESTIMATORS))
+    name = name or drawn
     kind, options = ESTIMATORS[name]
-    X = data_sets.samples(draw, extreme, MAX_RANKED if name == "RankSVC" else MAX_SAMPLES)
+    X = data_sets.samples(draw, MAX_RANKED if name == "RankSVC" else MAX_SAMPLES)
     y = None
     if kind == "classes":
         y = data_sets.labels(draw, X)
@@ -88,12 +90,12 @@ def random_case(seed: int, number: int, extreme: bool = False, name: str | None 
         y = draw.rng.integers(4, size=len(X)).astype(np.float64)
         y[: min(2, len(X))] = [0.0, 1.0][: len(X)]
     elif kind == "targets":
-        y = data_sets.targets(draw, X, extreme)
-    parameters = options(draw, extreme)
+        y = data_sets.targets(draw, X)
+    parameters = options(draw)
     with np.errstate(all="ignore"):
         X = _for_kernel(draw, X, parameters)
     estimator = getattr(mm, name)(**parameters)
-    weights = data_sets.weights(draw, X.shape[0], extreme) if has_fit_parameter(estimator, "sample_weight") else None
+    weights = data_sets.weights(draw, X.shape[0]) if has_fit_parameter(estimator, "sample_weight") else None
     return Case(seed, number, extreme, estimator, X, y, weights)
 
 
@@ -112,15 +114,11 @@ def _for_kernel(draw: Draw, X: np.ndarray, parameters: dict[str, Any]) -> Any:
 # Options.
 
 
-def _cost(draw: Draw, extreme: bool) -> float:
-    return (
-        draw.one_of((*EXTREME, 1e8))
-        if extreme and draw.chance(0.2)
-        else draw.mostly(1.0, draw.power(-3, 4), probability=0.6)
-    )
+def _cost(draw: Draw) -> float:
+    return draw.factor("costs", draw.mostly(1.0, draw.power(-3, 4), probability=0.6))
 
 
-def _common(draw: Draw, extreme: bool) -> dict[str, Any]:
+def _common(draw: Draw) -> dict[str, Any]:
     """Options of all estimators."""
     options: dict[str, Any] = {"n_jobs": draw.mostly(1, 2)}
     if draw.chance(0.3):
@@ -128,9 +126,9 @@ def _common(draw: Draw, extreme: bool) -> dict[str, Any]:
     return options
 
 
-def _kernel_options(draw: Draw, extreme: bool) -> dict[str, Any]:
+def _kernel_options(draw: Draw) -> dict[str, Any]:
     """Options of all estimators with a kernel."""
-    options = _common(draw, extreme)
+    options = _common(draw)
     gamma = draw.mostly("scale", "auto", draw.power(-3, 2), 10.0, probability=0.5)
     value = gamma if isinstance(gamma, float) else 0.5
     options["kernel"] = draw.pick(
@@ -144,9 +142,9 @@ def _kernel_options(draw: Draw, extreme: bool) -> dict[str, Any]:
     return options
 
 
-def _solver_options(draw: Draw, extreme: bool, solvers: tuple[str, ...]) -> dict[str, Any]:
+def _solver_options(draw: Draw, solvers: tuple[str, ...]) -> dict[str, Any]:
     """Options of the kernel estimators that are solved as a dual problem."""
-    options = _kernel_options(draw, extreme)
+    options = _kernel_options(draw)
     options["solver"] = draw.mostly("auto", *solvers)
     options["cache_size"] = draw.mostly("auto", 0.001, 1, probability=0.15)
     if draw.chance(0.1):
@@ -168,8 +166,8 @@ PAIR_SOLVERS = (
 )
 
 
-def _smo_options(draw: Draw, extreme: bool) -> dict[str, Any]:
-    options = _solver_options(draw, extreme, PAIR_SOLVERS)
+def _smo_options(draw: Draw) -> dict[str, Any]:
+    options = _solver_options(draw, PAIR_SOLVERS)
     return options | {
         "shrinking": draw.mostly(True, False),
         "selection": draw.mostly("second_order", "most_violating_pair", "maximum_gain"),
@@ -181,8 +179,8 @@ def _classes(draw: Draw, probability: bool = True) -> dict[str, Any]:
     return options | ({"probability": True} if probability and draw.chance(0.1) else {})
 
 
-def _svc(draw: Draw, extreme: bool) -> dict[str, Any]:
-    options = _smo_options(draw, extreme) | _classes(draw) | {"C": _cost(draw, extreme)}
+def _svc(draw: Draw) -> dict[str, Any]:
+    options = _smo_options(draw) | _classes(draw) | {"C": _cost(draw)}
     options["loss"] = draw.mostly("hinge", "squared_hinge")
     options["multi_class"] = draw.mostly("ovo", "ovr", "crammer_singer", "weston_watkins", probability=0.4)
     if options["loss"] == "hinge" and options["multi_class"] in ("ovo", "ovr") and draw.chance(0.07):
@@ -194,43 +192,43 @@ def _svc(draw: Draw, extreme: bool) -> dict[str, Any]:
     return options | {"fit_intercept": draw.mostly(True, False)}
 
 
-def _nu_svc(draw: Draw, extreme: bool) -> dict[str, Any]:
-    return _smo_options(draw, extreme) | _classes(draw) | {"nu": draw.pick(0.01, 0.1, 0.3, 0.5)}
+def _nu_svc(draw: Draw) -> dict[str, Any]:
+    return _smo_options(draw) | _classes(draw) | {"nu": draw.pick(0.01, 0.1, 0.3, 0.5)}
 
 
-def _ls_options(draw: Draw, extreme: bool) -> dict[str, Any]:
-    options = _solver_options(draw, extreme, ("linear_system", "pairwise", "block", "active_set"))
+def _ls_options(draw: Draw) -> dict[str, Any]:
+    options = _solver_options(draw, ("linear_system", "pairwise", "block", "active_set"))
     options.pop("max_iter", None)
-    return options | {"C": _cost(draw, extreme), "fit_intercept": draw.mostly(True, False)}
+    return options | {"C": _cost(draw), "fit_intercept": draw.mostly(True, False)}
 
 
-def _svr(draw: Draw, extreme: bool) -> dict[str, Any]:
-    options = _smo_options(draw, extreme) | {"C": _cost(draw, extreme), "epsilon": draw.pick(0.0, 0.1, 0.5)}
+def _svr(draw: Draw) -> dict[str, Any]:
+    options = _smo_options(draw) | {"C": _cost(draw), "epsilon": draw.pick(0.0, 0.1, 0.5)}
     options |= {"noise": draw.mostly(False, True, probability=0.1), "fit_intercept": draw.mostly(True, False)}
     return options | {"loss": draw.mostly("epsilon_insensitive", "squared_epsilon_insensitive")}
 
 
-def _nu_svr(draw: Draw, extreme: bool) -> dict[str, Any]:
-    return _smo_options(draw, extreme) | {"C": _cost(draw, extreme), "nu": draw.pick(0.01, 0.3, 0.5, 0.9, 1.0)}
+def _nu_svr(draw: Draw) -> dict[str, Any]:
+    return _smo_options(draw) | {"C": _cost(draw), "nu": draw.pick(0.01, 0.3, 0.5, 0.9, 1.0)}
 
 
-def _quantile_svr(draw: Draw, extreme: bool) -> dict[str, Any]:
-    return _smo_options(draw, extreme) | {"C": _cost(draw, extreme), "quantile": draw.pick(0.01, 0.5, 0.7, 0.9)}
+def _quantile_svr(draw: Draw) -> dict[str, Any]:
+    return _smo_options(draw) | {"C": _cost(draw), "quantile": draw.pick(0.01, 0.5, 0.7, 0.9)}
 
 
-def _one_class(draw: Draw, extreme: bool) -> dict[str, Any]:
-    return _smo_options(draw, extreme) | {"nu": draw.pick(0.01, 0.1, 0.5, 0.9, 1.0)}
+def _one_class(draw: Draw) -> dict[str, Any]:
+    return _smo_options(draw) | {"nu": draw.pick(0.01, 0.1, 0.5, 0.9, 1.0)}
 
 
-def _rank_svc(draw: Draw, extreme: bool) -> dict[str, Any]:
-    return _kernel_options(draw, extreme) | {"C": _cost(draw, extreme)}
+def _rank_svc(draw: Draw) -> dict[str, Any]:
+    return _kernel_options(draw) | {"C": _cost(draw)}
 
 
 LINEAR_SOLVERS = ("dual_coordinate_ascent", "semismooth_newton", "pairwise")
 
 
-def _linear_svc(draw: Draw, extreme: bool) -> dict[str, Any]:
-    options = _common(draw, extreme) | _classes(draw) | {"C": _cost(draw, extreme)}
+def _linear_svc(draw: Draw) -> dict[str, Any]:
+    options = _common(draw) | _classes(draw) | {"C": _cost(draw)}
     options |= {"fit_intercept": draw.mostly(True, False), "intercept_scaling": draw.mostly(None, 1.0, 10.0)}
     kind = draw.pick("l2", "l2", "hinge", "l1", "crammer_singer")
     if kind == "l1":
@@ -244,47 +242,47 @@ def _linear_svc(draw: Draw, extreme: bool) -> dict[str, Any]:
     }
 
 
-def _linear_svr(draw: Draw, extreme: bool) -> dict[str, Any]:
-    options = _common(draw, extreme) | {"C": _cost(draw, extreme), "epsilon": draw.pick(0.0, 0.1)}
+def _linear_svr(draw: Draw) -> dict[str, Any]:
+    options = _common(draw) | {"C": _cost(draw), "epsilon": draw.pick(0.0, 0.1)}
     options |= {"noise": draw.mostly(False, True, probability=0.1), "fit_intercept": draw.mostly(True, False)}
     options["solver"] = draw.mostly("auto", *LINEAR_SOLVERS)
     return options | {"loss": draw.pick("epsilon_insensitive", "squared_epsilon_insensitive")}
 
 
-def _linear_one_class(draw: Draw, extreme: bool) -> dict[str, Any]:
-    return _common(draw, extreme) | {
+def _linear_one_class(draw: Draw) -> dict[str, Any]:
+    return _common(draw) | {
         "nu": draw.pick(0.01, 0.1, 0.5, 1.0),
         "solver": draw.mostly("auto", *LINEAR_SOLVERS),
     }
 
 
-def _approximation(draw: Draw, extreme: bool) -> dict[str, Any]:
-    options = _kernel_options(draw, extreme) | _classes(draw) | {"C": _cost(draw, extreme), "random_state": 0}
+def _approximation(draw: Draw) -> dict[str, Any]:
+    options = _kernel_options(draw) | _classes(draw) | {"C": _cost(draw), "random_state": 0}
     if options["kernel"] in ("precomputed", "sigmoid") or callable(options["kernel"]):
         options["kernel"] = "rbf"
     return options | {"n_components": draw.pick(5, 20, 1000), "loss": draw.mostly("hinge", "squared_hinge")}
 
 
-def _online(draw: Draw, extreme: bool) -> dict[str, Any]:
-    options = _kernel_options(draw, extreme) | {"random_state": 0, "finishing": draw.chance(0.5)}
+def _online(draw: Draw) -> dict[str, Any]:
+    options = _kernel_options(draw) | {"random_state": 0, "finishing": draw.chance(0.5)}
     if options["kernel"] == "precomputed":
         options["kernel"] = "rbf"
     return options
 
 
-def _online_svc(draw: Draw, extreme: bool) -> dict[str, Any]:
-    return _online(draw, extreme) | {"C": _cost(draw, extreme), "multi_class": draw.pick("ovr", "ovo")}
+def _online_svc(draw: Draw) -> dict[str, Any]:
+    return _online(draw) | {"C": _cost(draw), "multi_class": draw.pick("ovr", "ovo")}
 
 
-def _online_one_class(draw: Draw, extreme: bool) -> dict[str, Any]:
-    return _online(draw, extreme) | {"nu": draw.pick(0.1, 0.5, 0.9)}
+def _online_one_class(draw: Draw) -> dict[str, Any]:
+    return _online(draw) | {"nu": draw.pick(0.1, 0.5, 0.9)}
 
 
 #: What each estimator is fitted on, and its random options.
-ESTIMATORS: dict[str, tuple[str, Callable[[Draw, bool], dict[str, Any]]]] = {
+ESTIMATORS: dict[str, tuple[str, Callable[[Draw], dict[str, Any]]]] = {
     "SVC": ("classes", _svc),
     "NuSVC": ("classes", _nu_svc),
-    "LSSVC": ("classes", lambda draw, extreme: _ls_options(draw, extreme) | _classes(draw, False)),
+    "LSSVC": ("classes", lambda draw: _ls_options(draw) | _classes(draw, False)),
     "SVR": ("targets", _svr),
     "NuSVR": ("targets", _nu_svr),
     "LSSVR": ("targets", _ls_options),

@@ -9,11 +9,8 @@ from scipy import sparse
 
 from .draws import Draw
 
-#: Factors on samples, targets, weights and costs that are far outside what is usual.
-EXTREME = (1e-300, 1e-150, 1e-100, 1e-30, 1e-12, 1e12, 1e30, 1e100, 1e122, 1e150, 1e300)
 
-
-def samples(draw: Draw, extreme: bool, most: int) -> np.ndarray:
+def samples(draw: Draw, most: int) -> np.ndarray:
     """Return a dense float64 table."""
     n, d = draw.count(2 if draw.chance(0.1) else 6, most), draw.count(1, 9)
     rng = draw.rng
@@ -43,11 +40,7 @@ def samples(draw: Draw, extreme: bool, most: int) -> np.ndarray:
         X = X * 10.0 ** rng.integers(-4, 5, size=d)  # columns of different units
     if draw.chance(0.1):
         X = X + draw.pick(2026.0, 1e6, 1e9)  # years, time stamps
-    return X * (
-        draw.one_of(EXTREME)
-        if extreme and draw.chance(0.3)
-        else draw.mostly(1.0, draw.power(-4, 4), 100.0, probability=0.4)
-    )
+    return X * draw.factor("samples", draw.mostly(1.0, draw.power(-4, 4), 100.0, probability=0.4))
 
 
 def presented(draw: Draw, X: np.ndarray, sparse_allowed: bool = True) -> Any:
@@ -82,7 +75,7 @@ def labels(draw: Draw, X: np.ndarray) -> np.ndarray:
     return y if names is None else np.array(names)[y]
 
 
-def targets(draw: Draw, X: np.ndarray, extreme: bool) -> np.ndarray:
+def targets(draw: Draw, X: np.ndarray) -> np.ndarray:
     """Return targets of a regression: linear or not, exact or with noise, constant, of any scale."""
     n, rng = len(X), draw.rng
     with np.errstate(all="ignore"):
@@ -100,12 +93,13 @@ def targets(draw: Draw, X: np.ndarray, extreme: bool) -> np.ndarray:
     elif kind == "heavy":
         t = rng.standard_cauchy(n)
     t = t + draw.mostly(0.0, 1e4, 2026.0)
-    return t * (draw.one_of(EXTREME) if extreme and draw.chance(0.4) else draw.mostly(1.0, draw.power(-4, 4)))
+    return t * draw.factor("targets", draw.mostly(1.0, draw.power(-4, 4)))
 
 
-def weights(draw: Draw, n: int, extreme: bool) -> np.ndarray | None:
+def weights(draw: Draw, n: int) -> np.ndarray | None:
     """Return sample weights, or none."""
-    if draw.chance(0.65):
+    factor = draw.factor("weights", 1.0)
+    if factor == 1.0 and draw.chance(0.65):
         return None
     w = draw.rng.random(n) + 0.01
     kind = draw.pick("random", "integers", "zeros", "wide")
@@ -115,6 +109,6 @@ def weights(draw: Draw, n: int, extreme: bool) -> np.ndarray | None:
         w[draw.rng.permutation(n)[: n // 4]] = 0.0
     elif kind == "wide":
         w = 10.0 ** draw.rng.uniform(-4, 4, size=n)
-    elif extreme:
-        w = np.full(n, 1.0)
-    return w * draw.one_of(EXTREME) if extreme and draw.chance(0.5) else w
+    elif factor != 1.0:
+        w = np.ones(n)
+    return w * factor

@@ -7,12 +7,22 @@ from typing import Any
 
 import numpy as np
 
+#: Factors that are far outside what is usual, and what they apply to.
+EXTREME = (1e-300, 1e-150, 1e-100, 1e-30, 1e-12, 1e8, 1e12, 1e30, 1e100, 1e122, 1e150, 1e300)
+EXTREME_OF = ("samples", "targets", "weights", "costs")
+
 
 class Draw:
     """A random generator with the choices that cases are made of."""
 
-    def __init__(self, seed: int, number: int) -> None:
+    def __init__(self, seed: int, number: int, extreme: bool = False) -> None:
         self.rng = np.random.default_rng([seed, number])
+        drawn = [name for name in EXTREME_OF if self.chance(0.4)]
+        self._extreme = (drawn or [self.one_of(EXTREME_OF)]) if extreme else []
+
+    def factor(self, of: str, usual: float) -> float:
+        """Return the usual factor on samples, targets, weights or costs, or an extreme one if the case has such."""
+        return float(self.one_of(EXTREME)) if of in self._extreme else usual
 
     def chance(self, probability: float) -> bool:
         """Return True with a probability."""
