@@ -58,6 +58,8 @@ def solve_free(state: FreeVariables, free: Indices, max_work: float = MAX_WORK) 
     at_lower = dual <= lower + BOUND_TOLERANCE * np.abs(lower) if state.bounded else dual <= lower
     dual = np.where(at_upper, upper, np.where(at_lower, lower, dual))
     change = dual - before
-    if change @ (state.gradient[free] + gradient) > 0:  # twice the gain; rounding alone may lose
+    with np.errstate(over="ignore", invalid="ignore"):  # not a number, too, is no gain
+        gain = change @ (state.gradient[free] + gradient)
+    if gain > 0:  # twice the gain; rounding alone may lose
         state.move(free, change, dual)
     return work

@@ -102,13 +102,13 @@ def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: 
     """Return the geometry of a solution of the problem that `pose` made of the training rows `samples`."""
     edge = _margin(certificate.offset)
     free, bounded, non_support = support_partition(problem, dual, samples)
-    norm = np.sqrt(max(certificate.squared_norm, 0.0)) / edge
+    norm, square = np.sqrt(max(certificate.squared_norm, 0.0)) / edge, edge * edge
     # With two groups, slack = −w·Φ(x) − ρ with ρ = b − y r, so y · slack = r − y f.
     signs = np.where(problem.group > 0, 1.0, -1.0) if problem.groups == 2 else 1.0
     return NuGeometry(
         margin=float(1.0 / norm) if norm > 0 else float("inf"),
         cost=1.0 / edge,
-        squared_norm=certificate.squared_norm / edge**2,
+        squared_norm=certificate.squared_norm / square if 0 < square < np.inf else float(norm) ** 2,
         offset=mean_offset(certificate.offset) / edge,
         free=free,
         bounded=bounded,

@@ -121,8 +121,7 @@ class DenseColumns:
 
     def combine(self, rows: Points, weights: Floats) -> Floats:
         packed = self._packed(self._to_same_format(rows), _native.strip)
-        padded = np.zeros(-(-self.count // self._width) * self._width, dtype=self.dtype)
-        padded[: self.count] = weights
+        padded = _padded(weights, -(-self.count // self._width) * self._width, self.dtype)
         out = np.empty(len(rows))
         formula = _native_formula(self.formula)
         _native.dense_combination(formula, packed, self._columns, padded, out, self.threads)
@@ -166,8 +165,7 @@ class SparseColumns:
 
     def combine(self, rows: Points, weights: Floats) -> Floats:
         samples, formula = self._samples(self._to_same_format(rows)), _native_formula(self.formula)
-        padded = np.zeros(len(weights) + _native.sparse_panel, dtype=self.dtype)
-        padded[: len(weights)] = weights
+        padded = _padded(weights, len(weights) + _native.sparse_panel, self.dtype)
         out = np.empty(len(rows))
         _native.sparse_combination(formula, samples, self._columns, padded, out, self.threads)
         return out
@@ -208,6 +206,14 @@ class SparseColumns:
 def _native_formula(formula: KernelFormula) -> _native.Formula:
     f = formula
     return _native.Formula(term=f.term, function=f.function, gamma=f.gamma, coef0=f.coef0, degree=f.degree)
+
+
+def _padded(weights: Floats, length: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return weights in the precision of the columns, with zeros up to a length; infinite where they overflow it."""
+    padded = np.zeros(length, dtype=dtype)
+    with np.errstate(over="ignore"):
+        padded[: len(weights)] = weights
+    return padded
 
 
 def _aligned(count: int, dtype: np.dtype[Any]) -> NDArray[Any]:

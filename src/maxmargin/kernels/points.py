@@ -99,10 +99,12 @@ class Points:
         if key not in self.memo:
             if self.data.shape[1] >= 2**31:
                 raise ValueError(f"sparse data may have at most 2³¹ features, not {self.data.shape[1]}")
+            with np.errstate(over="ignore"):  # infinite in float32: reported where kernel values are used
+                values = self.data.data.astype(dtype, copy=False)
             self.memo[key] = (
                 self.data.indptr.astype(np.int64, copy=False),
                 self.data.indices.astype(np.int32, copy=False),
-                self.data.data.astype(dtype, copy=False),
+                values,
             )
         arrays: tuple[Any, Any, Any] = self.memo[key]
         return arrays

@@ -157,7 +157,9 @@ def partial_product(
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
             block = matrix.block(rows[part], columns)
-            with blas_thread_limit(1):  # BLAS threads would spin (see `numerics.inner`); einsum loses digits
+            # BLAS threads would spin (see `numerics.inner`); einsum loses digits. Whether the product has overflowed is
+            # checked where it is used.
+            with blas_thread_limit(1), np.errstate(over="ignore", invalid="ignore"):
                 out[part] = block @ weights
     return out
 
@@ -181,8 +183,9 @@ class CastColumns:
 
     def combine(self, rows: Indices, weights: Floats) -> tuple[Floats, int]:
         out = np.empty(len(rows))
-        for part in self._parts(len(rows)):
-            out[part] = self.matrix.block(rows[part], self.columns) @ weights
+        with np.errstate(over="ignore", invalid="ignore"):  # as in `partial_product`
+            for part in self._parts(len(rows)):
+                out[part] = self.matrix.block(rows[part], self.columns) @ weights
         return out, len(rows) * len(self.columns)
 
     def _parts(self, count: int) -> list[slice]:

@@ -173,7 +173,9 @@ def one_class_probabilities(values: Floats, marks: Floats) -> Floats:
     steps = np.linspace(0.0, 1.0, 2 * DENSITY_BINS + 1)
     # Marks are decision values of training samples, and may coincide: values equal up to rounding must match them.
     nearest = marks[np.abs(values[:, None] - marks).argmin(axis=1)]
-    close = (np.abs(values - nearest) <= MARK_TOLERANCE * np.abs(marks).max()) & (nearest * values > 0)
+    close = (np.abs(values - nearest) <= MARK_TOLERANCE * np.abs(marks).max()) & (
+        np.sign(nearest) * np.sign(values) > 0
+    )
     values = np.where(close, nearest, values)
     below = np.interp(values, marks[: DENSITY_BINS + 1], steps[: DENSITY_BINS + 1])
     above = np.interp(values, marks[DENSITY_BINS:], steps[DENSITY_BINS:])

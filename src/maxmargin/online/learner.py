@@ -34,6 +34,9 @@ CHUNK_SIZE = 256
 #: Samples between two checks of the time limit, Ctrl-C and the callback.
 SLICE_SIZE = 32
 
+#: Steps, altogether and per sample, within which the violation must halve at the end; else rounding undoes the steps.
+STALL_STEPS, STALL_STEPS_PER_SAMPLE = 200_000, 100
+
 #: The fewest multiplications of steps for which subproblems are distributed over threads.
 MIN_MULTIPLICATIONS_FOR_THREADS = 2 * 10**6
 
@@ -110,10 +113,14 @@ class OnlineLearner(OnlineMemory):
     def finish(self, stop: Callable[[], bool]) -> None:
         """Take steps within the memory until the violation is within the tolerance."""
         self.compute_missing_rows()
-        while self.max_violation() > self.tolerance and not stop():
+        least, since = np.inf, self.steps
+        while (violation := self.max_violation()) > self.tolerance and not stop():
             before = self.steps
+            if violation < 0.5 * least:
+                least, since = violation, before
             self._reprocess(SLICE_SIZE)
-            if self.steps == before:
+            stalled = before - since > STALL_STEPS + STALL_STEPS_PER_SAMPLE * self.count
+            if self.steps == before or stalled:
                 break  # the remaining violation is due to rounding errors
         self.remove_unused(self.count)
 

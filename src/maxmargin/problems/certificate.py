@@ -86,6 +86,7 @@ class Certificate:
         return f"{numbers} (relative gap {self.relative_gap:.2g}), violation {self.violation:.3g}"
 
 
+@np.errstate(over="ignore", invalid="ignore")  # values that overflow are infinite in the certificate
 def certify(
     problem: DualProblem, dual: Floats, weights: Floats | None = None, dual_weights: Floats | None = None
 ) -> Certificate:
@@ -149,6 +150,7 @@ def certify(
     )
 
 
+@np.errstate(over="ignore")  # a quotient that overflows is beyond every bound
 def response(problem: DualProblem, slack: Floats) -> Floats:
     """Return the β in [lower, upper] that maximises βz − ½ ridge β²: the optimal dual variable for a given slack."""
     if problem.ridged:
@@ -161,6 +163,7 @@ def response(problem: DualProblem, slack: Floats) -> Floats:
     return np.clip(unclipped, problem.lower, problem.upper)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # infinite losses; 0 · ∞ where a branch is not taken
 def conjugate(problem: DualProblem, slack: Floats) -> Floats:
     """Return max over [lower, upper] of βz − ½ ridge β²: the loss of each sample in the primal."""
     beta = response(problem, slack)
@@ -168,11 +171,11 @@ def conjugate(problem: DualProblem, slack: Floats) -> Floats:
         return beta * slack
     if problem.ridged:
         return beta * (slack - 0.5 * problem.ridge * beta)
-    with np.errstate(invalid="ignore"):  # 0 · ∞ where a branch is not taken
-        gain = np.where(slack == 0, 0.0, beta * slack)
-        return gain - np.where(problem.ridge > 0, 0.5 * (problem.ridge * beta) * beta, 0.0)
+    gain = np.where(slack == 0, 0.0, beta * slack)
+    return gain - np.where(problem.ridge > 0, 0.5 * (problem.ridge * beta) * beta, 0.0)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # infinite, or not a number, where the values overflow
 def residuals(problem: DualProblem, dual: Floats, slack: Floats, loss: Floats | None = None) -> Floats:
     """Return each variable's share of the duality gap, at least 0; `loss` is conjugate(slack) if it is known."""
     share = (conjugate(problem, slack) if loss is None else loss) - (slack - 0.5 * problem.ridge * dual) * dual

@@ -26,6 +26,7 @@ from maxmargin.problems.dual_problem import DualProblem
 from maxmargin.problems.offsets import best_offsets
 
 
+@np.errstate(over="ignore", invalid="ignore")  # values that overflow are infinite in the certificate
 def certify_l1(problem: DualProblem, dual: Floats, weights: Floats) -> Certificate:
     """Compute the certificate of weights with the penalty Σ |w_j| and a dual vector, which is made feasible first.
 

@@ -33,4 +33,8 @@ class StallDetector:
         """Record the violation after so many steps and return whether progress has stalled."""
         if violation < self.factor * self._violation:
             self.restart(violation, step)
-        return step - self._step > self.patience
+        return self.waited(step) > self.patience
+
+    def waited(self, step: int) -> float:
+        """Return the number of steps since the last progress."""
+        return step - self._step

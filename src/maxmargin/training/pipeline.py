@@ -19,13 +19,17 @@ from typing import Any, Protocol, TypeVar
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.formulation import Formulation
-from maxmargin.problems import Counters, DualProblem, Solution, Status
-from maxmargin.solvers import Callback, SharedCallback, StoppingRule
+from maxmargin.problems import Certificate, Counters, DualProblem, Solution, Status
+from maxmargin.solvers import Callback, PairwiseSolver, SharedCallback, StoppingRule
 from maxmargin.solvers.recorder import ENDED, Recorder
 from maxmargin.training.checkpoint import Checkpoint
 from maxmargin.training.hard_margin_start import hard_margin_start
+from maxmargin.training.problem_scale import ProblemScale, check_representable
 from maxmargin.training.trained_model import TrainedModel
-from maxmargin.training.verification import MAX_VERIFICATION_WORK, KernelVerifier, Verifier
+from maxmargin.training.verification import MAX_VERIFICATION_WORK, KernelVerifier, Verifier, penalty_of
+
+#: Steps without progress after which the pairwise solver gives up on a problem of extreme magnitudes.
+SCALED_STALL_STEPS = 100_000
 
 Model = TypeVar("Model", bound="HasStatus")
 Result = TypeVar("Result")
@@ -37,6 +41,11 @@ class HasStatus(Protocol):
     @property
     def status(self) -> Status:
         """How the solver ended."""
+        ...
+
+    @property
+    def certificate(self) -> Certificate:
+        """The certificate of optimality."""
         ...
 
 
@@ -192,7 +201,8 @@ def train(
             nonlocal spent
             from_ = of_hulls.start if from_ is None else from_
             callback = of_hulls.observe(session.callback)
-            solution = session.limit(solver, rule, spent.iterations).solve(posed, from_, callback)
+            limited = session.limit(solver, rule, spent.iterations)
+            solution = solve_in_units(posed, limited, from_, callback, ProblemScale.of(posed))
             spent = spent + solution.counters
             if solution.status not in ENDED:
                 of_hulls.close(solution, solution.dual)
@@ -224,9 +234,11 @@ def solve_and_verify(
         return restored
     start = start if recorder.start is None else verifier.checked_start(recorder.start)
     callback = recorder.observe(session.callback)
+    units = ProblemScale.of(problem, penalty_of(solver) == "l1")
     for attempt in range(verifier.max_attempts):
         try:
-            solution = session.limit(solver, rule, spent.iterations).solve(problem, start, callback)
+            limited = session.limit(solver, rule, spent.iterations)
+            solution = solve_in_units(problem, limited, start, callback, units)
         except KeyboardInterrupt:  # between two convergence checks of the solver
             solution = verifier.initial(start)
         spent = spent + solution.counters
@@ -240,7 +252,7 @@ def solve_and_verify(
         if status in (Status.CONVERGED, Status.PRECISION):
             status = Status.CONVERGED if checked.accepted else Status.PRECISION
         stalled += solution.status is Status.PRECISION
-        if status is not Status.PRECISION or stalled >= verifier.max_stalled:
+        if status is not Status.PRECISION or stalled >= (verifier.max_stalled if units is None else 1):
             break
         start = solution.dual
         if verifier.tightening != 1.0:
@@ -249,7 +261,24 @@ def solve_and_verify(
             )
     assert best is not None
     recorder.close(replace(best.solution, status=status, counters=spent), verifier.start_of(best.solution))
-    return verifier.finish(best, status, recorder.earlier + spent)
+    model = verifier.finish(best, status, recorder.earlier + spent)
+    if units is not None and model.status in ENDED:
+        check_representable(problem, model.certificate)
+    return model
+
+
+def solve_in_units(
+    problem: DualProblem, solver: Solver, start: Floats | None, callback: Callback, units: ProblemScale | None
+) -> Solution:
+    """Call the solver; a problem of extreme magnitudes is solved in `units`."""
+    if units is None:
+        return solver.solve(problem, start, callback)
+    scaled = units.problem(problem)
+    options: dict[str, Any] = {"stopping": units.rule(solver.stopping, scaled)}
+    if isinstance(solver, PairwiseSolver):
+        options["stall_steps"] = SCALED_STALL_STEPS
+    solver = replace(solver, **options)  # type: ignore[type-var]  # solvers are dataclasses
+    return units.solution(solver.solve(scaled, units.start(start), units.observe(callback)), problem)
 
 
 def _restore(verifier: Verifier[Model], recorder: Recorder) -> Model | None:

@@ -26,6 +26,7 @@ from maxmargin.solvers.dual_point import progress_snapshot
 from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.smo.small_problem_batch import MAX_STEPS, BatchSolution, SmallProblemBatch
 from maxmargin.training.pipeline import Session, Solver, solve_and_verify
+from maxmargin.training.problem_scale import ordinary
 from maxmargin.training.trained_model import TrainedModel
 from maxmargin.training.verification import KernelVerifier
 
@@ -70,6 +71,11 @@ class SmallProblemTraining:
     solver: Solver
     threads: int
     session: Session
+
+    @property
+    def ordinary(self) -> bool:
+        """Whether costs and kernel values need no scaling: extreme ones are left to the pipeline."""
+        return ordinary(np.abs(np.diagonal(self.kernel_matrix.values)), self.costs[self.costs > 0])
 
     def train(self) -> list[TrainedModel]:
         """Return the trained model of each part."""

@@ -16,10 +16,10 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.formulation import Formulation, KernelExpansion
-from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.numerics import inner
 from maxmargin.problems import Certificate, Counters, DualProblem, Solution, Status, certify
 from maxmargin.problems.gradient_extremes import gradient_extremes, interval_midpoint, offset_bounds, violation_of
+from maxmargin.training.problem_scale import overflow_message
 
 #: Poses a dual problem when it is needed.
 Pose = Callable[[], DualProblem]
@@ -116,7 +116,7 @@ class TrainedModel:
         assert problem is not None
         self._gradient = problem.gradient(self.dual)
         if not np.isfinite(self._gradient).all():
-            raise ValueError(NON_FINITE_MESSAGE)
+            raise ValueError(overflow_message(problem))
         extremes = gradient_extremes(problem, self.dual, self._gradient)
         self.release_kernel_values()
         return violation_of(extremes, self._gradient) <= tolerance

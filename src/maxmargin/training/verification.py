@@ -19,8 +19,9 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.formulation import Formulation
-from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.features import Features
+from maxmargin.matrices.numerics import inner
+from maxmargin.precision import DOUBLE_EPSILON
 from maxmargin.problems import (
     Certificate,
     Counters,
@@ -35,6 +36,7 @@ from maxmargin.problems.gradient_extremes import gradient_extremes, violation_of
 from maxmargin.solvers import StoppingRule
 from maxmargin.training.checkpoint import is_feasible
 from maxmargin.training.checkpoint_file import CheckpointError
+from maxmargin.training.problem_scale import overflow_message
 from maxmargin.training.trained_model import TrainedLinearModel, TrainedModel
 
 #: Multiplications above which a solution that its solver has audited in double precision is not verified again. At
@@ -43,6 +45,9 @@ MAX_VERIFICATION_WORK = 10**8
 
 #: Variables whose gradient is recomputed to recognise a solution from a checkpoint: evenly spaced.
 CONFIRMED_GRADIENTS = 64
+
+#: Rounding of the gradient, as a fraction of the tolerance, above which the certificate decides about convergence.
+MAX_ROUNDING_FRACTION = 0.01
 
 #: An absolute gap is accepted only where the objective values are no larger than the gap: the optimum may be 0.
 MAX_VALUE_PER_GAP = 1.0
@@ -166,6 +171,9 @@ class KernelVerifier:
             model.release_kernel_values()
             return Checked(solution, True, np.inf, model)
         accepted = model.meets_violation(self.rule.violation)
+        if accepted and self._close_to_rounding(solution.dual):
+            _ = model.expansion
+            accepted = model.certificate.violation <= self.rule.violation
         if not accepted and self.rule.gap is not None:
             _ = model.expansion  # by the gradient, as in a fit without a gap tolerance
             accepted = model.certificate.gap <= self.rule.gap
@@ -179,15 +187,32 @@ class KernelVerifier:
         """Return the model; where rounding made the best point worse than the trivial one, the trivial one."""
         model: TrainedModel = best.evidence
         if status is Status.PRECISION and not best.accepted:
-            trivial = feasible_start(self.problem)
-            reached, given = certify(self.problem, best.solution.dual), certify(self.problem, trivial)
-            if not (reached.dual >= given.dual and reached.primal <= given.primal):
-                model = self._model(Solution(trivial, self.problem.gradient(trivial), status, counters))
-            else:
-                model = self._model(best.solution)
+            model = self._model(best.solution)
+            _ = model.expansion  # by the gradient, as in every fit
             model.release_kernel_values()
+            trivial, reached = feasible_start(self.problem), model.certificate
+            given = certify(self.problem, trivial)
+            if self._accepts(reached):  # by other rounding errors than those of the verification
+                status = Status.CONVERGED
+            elif not (reached.dual >= given.dual and reached.primal <= given.primal):
+                model = self._model(Solution(trivial, self.problem.gradient(trivial), status, counters))
+                model.release_kernel_values()
         model.status, model.counters = status, counters
         return model
+
+    def _accepts(self, certificate: Certificate) -> bool:
+        """Return whether a certificate meets the stopping rule."""
+        within_gap = self.rule.gap is not None and certificate.gap <= self.rule.gap
+        return within_gap or certificate.violation <= self.rule.violation
+
+    def _close_to_rounding(self, dual: Floats) -> bool:
+        """Return whether the gradient computed in another order may differ by a noticeable part of the tolerance.
+
+        Then the certificate decides, which users read.
+        """
+        diagonal = np.sqrt(np.abs(self.problem.matrix.diagonal()))
+        rounding = DOUBLE_EPSILON * inner(np.abs(dual), diagonal) * float(diagonal.max(initial=0.0))
+        return not rounding <= MAX_ROUNDING_FRACTION * self.rule.violation
 
     def _model(self, solution: Solution) -> TrainedModel:
         return TrainedModel(self.problem, solution, self.samples, self.formulation)
@@ -242,7 +267,7 @@ class LinearVerifier:
         """Compute weights and certificate."""
         certificate, weights = self._certify(solution)
         if not np.isfinite(certificate.squared_norm):
-            raise ValueError(NON_FINITE_MESSAGE)
+            raise ValueError(overflow_message(self.problem))
         return Checked(solution, meets(self.rule, certificate), -certificate.gap, (certificate, weights))
 
     def unverified(self, solution: Solution) -> Checked:
@@ -287,7 +312,7 @@ class SparseVerifier(LinearVerifier):
         weights = np.zeros(self.rows.dimension) if solution.weights is None else solution.weights
         certificate = certify_l1(self.problem, solution.dual, weights)
         if not np.isfinite(certificate.primal):
-            raise ValueError(NON_FINITE_MESSAGE)
+            raise ValueError(overflow_message(self.problem))
         return certificate, weights
 
 

@@ -28,7 +28,8 @@ from maxmargin.solvers import BlockSolver, Callback, PairwiseSolver
 from maxmargin.solvers.smo.small_problem_batch import SmallProblemBatch
 from maxmargin.training import Session, Solver, TrainedLinearModel, TrainedModel
 from maxmargin.training.checkpoint import is_feasible
-from maxmargin.training.pipeline import solve_and_verify
+from maxmargin.training.pipeline import solve_and_verify, solve_in_units
+from maxmargin.training.problem_scale import ProblemScale
 from maxmargin.training.verification import LINEAR_FORMS, penalty_of
 
 #: The number of folds.
@@ -108,7 +109,8 @@ class CrossValidation:
             return replace(self, tolerance_factor=1.0).values(problem, model, formulation, folds)
         gradient, of_variables = model.gradient_for(problem), np.resize(folds, problem.size)
         states = [_Fold(problem, model.dual, gradient, of_variables == fold) for fold in np.unique(folds)]
-        rounding = float(np.finfo(np.float32).eps * problem.curvature.max() * np.linalg.norm(model.dual))
+        with np.errstate(over="ignore"):  # infinite is too large, too
+            rounding = float(np.finfo(np.float32).eps * problem.curvature.max() * np.linalg.norm(model.dual))
         cheap = problem.matrix.cost == 1 and problem.size <= MAX_DOUBLE_PRECISION_SIZE
         if cheap or rounding > MAX_ROUNDING_FRACTION * self._tolerance:
             status = self._solve_whole(states)
@@ -172,7 +174,8 @@ class CrossValidation:
     def _solve_at_once(self, parts: list[DualProblem], matrix: SymmetricMatrix) -> list[Solution | None]:
         """Solve folds on a precomputed matrix in one native call; None for those that it leaves unfinished."""
         values = matrix.in_memory() if isinstance(matrix, PrecomputedMatrix) else None
-        if values is None or parts[0].groups > 1 or not parts[0].coercive:
+        few = values is not None and parts[0].groups <= 1 and parts[0].coercive
+        if values is None or not few or any(ProblemScale.of(part) is not None for part in parts):
             return [None] * len(parts)
         linear, lower, upper, ridge = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("linear", "lower", "upper", "ridge")
@@ -218,7 +221,7 @@ class CrossValidation:
     def _solve_from(self, start: Floats, problem: DualProblem, callback: Callback) -> Solution:
         """Solve a fold."""
         own: Any = self.session.limit(self.solver, replace(self.solver.stopping, violation=self._tolerance), 0)
-        rule = own.stopping
+        rule, units = own.stopping, ProblemScale.of(problem)
         if isinstance(own, BlockSolver) and isinstance(problem.matrix, Float32Matrix):
             own = replace(own, working_set=max(own.working_set, problem.size))  # all in memory
         elif isinstance(own, BlockSolver) and problem.size <= MAX_DOUBLE_PRECISION_SIZE:
@@ -227,13 +230,13 @@ class CrossValidation:
             # Most folds take few steps, and do not need the equations of the free variables.
             limit, steps = rule.max_iterations, QUICK_STEPS_PER_VARIABLE * problem.size
             few = replace(rule, max_iterations=steps if limit is None else min(steps, limit))
-            solution = replace(own, finish_below=0, stopping=few).solve(problem, start, callback)
+            quick = replace(own, finish_below=0, stopping=few)
+            solution = solve_in_units(problem, quick, start, callback, units)
             if solution.status is not Status.MAX_ITERATIONS or (limit is not None and limit <= steps):
                 return solution
             own = replace(own, stopping=rule if limit is None else replace(rule, max_iterations=limit - steps))
             start = solution.dual
-        finished: Solution = own.solve(problem, start, callback)
-        return finished
+        return solve_in_units(problem, own, start, callback, units)
 
 
 class _Fold:

@@ -150,8 +150,9 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
         def min_gap(problem: DualProblem) -> float:
             features = problem.matrix.features()
             assert features is not None
-            longest = 0.5 * float(problem.total[0]) ** 2 * float(features.squared_norms().mean())
-            return MIN_GAP_FRACTION * float(self.tol) * longest
+            with np.errstate(over="ignore"):
+                longest = 0.5 * float(np.square(problem.total[0])) * float(features.squared_norms().mean())
+            return MIN_GAP_FRACTION * float(self.tol) * longest if np.isfinite(longest) else 0.0
 
         starts = self._starts(rows, 1, len(rows))
         with reporting(self) as callback, checkpointing(self, X, None, weights) as checkpoint:

@@ -75,7 +75,8 @@ class OneVersusOneStrategy:
             and all(start is None for start in starts)
         ):
             small = SmallProblemTraining(matrices, parts, data.costs, two_class, solver, workers, context.session)
-            return TrainedClasses(small.train(), solver, pose, workers, threads, small.held_out_values)
+            if small.ordinary:
+                return TrainedClasses(small.train(), solver, pose, workers, threads, small.held_out_values)
         subproblems = [
             Subproblem(partial(pose, position), part.samples, start)
             for position, (part, start) in enumerate(zip(parts, starts, strict=True))

@@ -191,10 +191,11 @@ class _LinearSystemRun:
         step = preconditioned = projection.solve(residual)
         slope = float(residual @ preconditioned)
         stall = StallDetector(STALL_STEPS, step=self.iterations)
-        while slope > 0:
-            image = method.product(step) + problem.ridge * step
-            curvature = float(step @ image)
-            if not curvature > 0:
+        while 0 < slope < np.inf:
+            with np.errstate(over="ignore", invalid="ignore"):  # a step that overflows ends the method
+                image = method.product(step) + problem.ridge * step
+                curvature = float(step @ image)
+            if not 0 < curvature < np.inf:
                 if not method.single_precision:
                     _check_definite(problem, step, curvature)
                 return

@@ -20,6 +20,7 @@ import numpy as np
 from maxmargin._typing import Floats
 from maxmargin.backends.interface import StopReason
 from maxmargin.backends.optimality import known_gap
+from maxmargin.precision import DOUBLE_EPSILON
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.solvers.dual_point import progress_snapshot
 from maxmargin.solvers.monitor import Monitor, SolverStoppedError
@@ -31,6 +32,9 @@ from maxmargin.solvers.unbounded_dual import UnboundedDualTest
 
 #: Steps, and steps for each variable, within which the violation must halve; otherwise rounding undoes the steps.
 STALL_STEPS, STALL_STEPS_PER_VARIABLE = 2_000_000, 1000
+
+#: The same where the tolerance is below the rounding of the gradient, so that it may be out of reach.
+ROUNDING_STALL_STEPS, ROUNDING_STALL_STEPS_PER_VARIABLE = 50_000, 50
 
 #: Steps between two checks: as many as there are variables, within these limits. On tiny problems a check costs more
 #: than a step.
@@ -61,6 +65,8 @@ class PairwiseSolver:
     finish_below : int
         With at most this many free variables their linear equations are solved, in slow runs and at the end; with four
         times as many in very slow runs. 0 takes pair steps only.
+    stall_steps : int
+        Steps, besides a thousand per variable, within which the violation must halve; else the solver stops.
     """
 
     selection: str = "second_order"
@@ -68,6 +74,7 @@ class PairwiseSolver:
     cache_bytes: int = 200 * 2**20
     stopping: StoppingRule = field(default_factory=StoppingRule)
     finish_below: int = 256
+    stall_steps: int = STALL_STEPS
     audited: ClassVar[bool] = False
 
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
@@ -119,7 +126,7 @@ class _PairwiseRun:
         period = min(max(state.size, MIN_CHECK_PERIOD), MAX_CHECK_PERIOD)
         # The violation of an unbounded dual does not fall; that is detected in another way.
         bounded = self.problem.coercive
-        stall = StallDetector(STALL_STEPS + STALL_STEPS_PER_VARIABLE * state.size if bounded else np.inf)
+        stall = StallDetector(solver.stall_steps + STALL_STEPS_PER_VARIABLE * state.size if bounded else np.inf)
         next_check, checks, reshrunk = period, 0, False
         while True:
             reason = state.run_until(next_check, rule, tolerance, self.monitor, self.progress)
@@ -135,7 +142,7 @@ class _PairwiseRun:
             checks += 1
             if self._gap_reached(checks):
                 return Status.CONVERGED
-            if stall.stalled(state.violation, state.iterations):
+            if stall.stalled(state.violation, state.iterations) or self._stalled_by_rounding(stall):
                 return Status.PRECISION
             if not bounded and self._is_unbounded(*self._point_of_used()):
                 return Status.UNBOUNDED
@@ -162,6 +169,14 @@ class _PairwiseRun:
             return True
         self._gap_schedule.postpone(checks)
         return False
+
+    def _stalled_by_rounding(self, stall: StallDetector) -> bool:
+        """Return whether steps do not reduce the violation and the tolerance is below the rounding of the gradient."""
+        state = self.state
+        patience = ROUNDING_STALL_STEPS + ROUNDING_STALL_STEPS_PER_VARIABLE * state.size
+        if not self.problem.coercive or stall.waited(state.iterations) <= patience:
+            return False
+        return self.solver.stopping.violation < DOUBLE_EPSILON * float(np.abs(state.dual * state.curvature).max())
 
     def _point_of_used(self) -> tuple[Floats, Floats]:
         """Return dual and gradient, with the gradient of shrunk variables if one of them is not 0."""
