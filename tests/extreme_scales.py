@@ -221,11 +221,8 @@ def check_certificate(case: ExtremeCase, model: Any, certificate: Any, status: A
     numbers = [certificate.primal, certificate.dual, certificate.gap, certificate.violation, certificate.squared_norm]
     assert np.isfinite(numbers).all(), f"certificate not finite: {certificate} ({status})"
     size = max(abs(certificate.primal), abs(certificate.dual))
-    rounding = getattr(certificate, "rounding", 1e-8 * size)
-    definite = case.parameters.get("kernel") != "sigmoid"
-    if definite:
-        assert certificate.dual <= certificate.primal + max(rounding, 1e-8 * size), f"dual above primal: {certificate}"
-        assert not certificate.indefinite, f"called indefinite: {certificate}"
+    if case.parameters.get("kernel") != "sigmoid":  # which is indefinite
+        assert certificate.dual <= certificate.primal + 1e-8 * size, f"dual above primal: {certificate}"
     if status is not None and status.converged:
         tol = case.parameters.get("tol", model.tol)
         relative = case.name in (*WITHOUT_KERNEL, "KernelApproximationSVC")

@@ -56,7 +56,14 @@ def test_classification_with_extreme_weights_ends(estimator: Any, kernel: str, w
     assert_finite(fit(estimator(**nu, **options), X, y, sample_weight=weights).certificate_)
 
 
-@pytest.mark.parametrize("nu", [0.1, 0.5])
+def test_nu_classification_with_large_weights_and_a_fine_tolerance_ends() -> None:
+    X, y, _ = data()
+    model = fit(NuSVC(nu=0.1, kernel="linear", tol=1e-10), X, y, sample_weight=np.full(len(y), 1e30))
+    assert_finite(model.certificate_)
+    assert model.status_.converged == (model.certificate_.violation <= model.tol)
+
+
+@pytest.mark.parametrize("nu", [0.5, 0.8])
 def test_nu_classification_with_large_weights_is_that_with_unit_weights(nu: float) -> None:
     X, y, _ = data()
     X = X + 0.5 * y[:, None]
