@@ -1,6 +1,8 @@
 """Limits of threads and memory, and that they are respected."""
 
 import os
+import subprocess
+import sys
 import threading
 
 import joblib
@@ -9,7 +11,17 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from maxmargin import SVC, resources
-from maxmargin.resources import blas_thread_limit, default_cache_bytes, thread_count, usable_cores, usable_memory
+from maxmargin.resources import (
+    available_memory,
+    blas_thread_limit,
+    check_memory,
+    default_cache_bytes,
+    explained_memory_errors,
+    format_bytes,
+    thread_count,
+    usable_cores,
+    usable_memory,
+)
 
 
 def blas_threads():
@@ -83,6 +95,14 @@ def test_overlapping_blas_limits_are_restored():
     assert blas_threads() == unlimited
 
 
+def test_limits_of_the_environment_do_not_accumulate(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    with blas_thread_limit(1):
+        assert [thread_count(None) for _ in range(3)] == [thread_count(None)] * 3
+    with blas_thread_limit(1):
+        assert max(blas_threads()) == 1
+
+
 def test_a_blas_limit_never_exceeds_an_outer_limit():
     with threadpool_limits(1, user_api="blas"), blas_thread_limit(8):
         assert max(blas_threads()) == 1
@@ -125,7 +145,8 @@ def test_one_thread_in_joblib_processes():
 
 
 @needs_cores
-def test_one_thread_in_joblib_threads():
+def test_one_thread_in_joblib_threads(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     expected = joblib.Parallel(n_jobs=2, backend="threading")(joblib.delayed(thread_count)(None) for _ in range(4))
     assert expected == [1, 1, 1, 1]
     assert thread_count(None) >= 1
@@ -140,3 +161,53 @@ def test_one_thread_in_dask_tasks():
     ):
         expected = client.gather([client.submit(thread_count, None, pure=False) for _ in range(4)])
     assert expected == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("limit_file", "usage_file", "stat", "line"),
+    [
+        ("memory.max", "memory.current", "inactive_file", "0::/outer/own"),
+        ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file", "4:cpu,memory:/outer/own"),
+    ],
+)
+def test_available_memory_of_the_own_control_group(monkeypatch, tmp_path, limit_file, usage_file, stat, line):
+    missing = str(tmp_path / "none" / "memory.max")
+    second = limit_file != "memory.max"
+    root = tmp_path / "cgroup"
+    limits = (missing, str(root / limit_file)) if second else (str(root / limit_file), str(tmp_path / "none" / "limit"))
+    monkeypatch.setattr(resources, "MEMORY_LIMITS", limits)
+    monkeypatch.setattr(resources, "OWN_GROUPS", str(tmp_path / "groups"))
+    (tmp_path / "groups").write_text(f"{line}\n")
+    own = root / "outer" / "own"
+    own.mkdir(parents=True)
+    (root / "outer" / limit_file).write_text(f"{2**31}\n")
+    (root / "outer" / usage_file).write_text(f"{2**21}\n")
+    (own / limit_file).write_text(f"{2**30}\n")
+    (own / usage_file).write_text(f"{2**29 + 2**20}\n")
+    (own / "memory.stat").write_text(f"anon 1\n{stat} {2**20}\n")
+    assert usable_memory() == 2**30
+    assert available_memory() == 2**29
+
+
+def test_available_memory_of_the_system_and_of_the_address_space(monkeypatch, tmp_path):
+    (tmp_path / "meminfo").write_text("MemTotal: 99999999 kB\nMemAvailable: 1024 kB\n")
+    monkeypatch.setattr(resources, "SYSTEM_MEMORY", str(tmp_path / "meminfo"))
+    assert available_memory() == 2**20
+    program = "import resource as r; r.setrlimit(r.RLIMIT_AS, (2**33, 2**33)); " \
+        "from maxmargin.resources import available_memory as a; print(a())"  # fmt: skip
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert 0 < int(printed) < 2**33
+
+
+def test_memory_errors_say_what_needs_how_much(monkeypatch):
+    monkeypatch.setattr(resources, "available_memory", lambda: 2_500_000)
+    check_memory(2_500_000, "a table", "use a smaller one")
+    with pytest.raises(MemoryError, match=r"^a table needs 3.4 GB of memory, but 2.5 MB are available; use a smaller"):
+        check_memory(3_400_000_000, "a table", "use a smaller one")
+    unexplained = pytest.raises(MemoryError, match=r"^it needs more memory than the 2.5 MB that are available; do less")
+    with unexplained, explained_memory_errors("it", "do less"):
+        raise MemoryError("std::bad_alloc")
+    with pytest.raises(MemoryError, match=r"^clear$"), explained_memory_errors("it", "do less"):
+        raise MemoryError("clear")
+    sizes = [format_bytes(count) for count in (999, 1000, 999_600, 10**12, 2**62)]
+    assert sizes == ["999 bytes", "1 kB", "1 MB", "1 TB", "4.61 EB"]

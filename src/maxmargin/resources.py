@@ -11,13 +11,22 @@ from contextlib import contextmanager
 from functools import cache
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import threadpoolctl
 
 #: Files with the limits of a Linux control group (versions 2 and 1).
 CPU_LIMITS = ("/sys/fs/cgroup/cpu.max", "/sys/fs/cgroup/cpu/cpu.cfs_quota_us")
 MEMORY_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+#: The file that names the control groups of the process, and the size and use of memory of the system and the process.
+OWN_GROUPS, SYSTEM_MEMORY, OWN_PAGES = "/proc/self/cgroup", "/proc/meminfo", "/proc/self/statm"
+
+#: Files with the memory in use of a control group, next to those with its limits: in total, and what can be reclaimed.
+MEMORY_USES = (("memory.current", "inactive_file"), ("memory.usage_in_bytes", "total_inactive_file"))
+
+#: Messages of memory errors that explain nothing.
+UNEXPLAINED = ("", "std::bad_alloc")
 
 #: Default fraction of the usable memory for the cache of kernel rows.
 CACHE_FRACTION = 0.25
@@ -105,14 +114,118 @@ def usable_memory() -> int:
         physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):  # not supported on this system: assume 4 GiB
         physical = 2**32
-    limits = [int(text) for text in map(_first_word, MEMORY_LIMITS) if text is not None and text.isdigit()]
-    return min([physical, *limits])
+    return min([physical, *(group.limit for group in _memory_groups())])
+
+
+def available_memory() -> int:
+    """Return the memory that the process can still allocate, in bytes, without swapping.
+
+    The limits are the free memory of the system, of the control groups of the process, and of its address space
+    (``ulimit -v``).
+    """
+    found = [usable_memory(), *(max(0, group.limit - group.used()) for group in _memory_groups())]
+    for line in (_read(SYSTEM_MEMORY) or "").splitlines():
+        if line.startswith("MemAvailable:"):
+            found.append(int(line.split()[1]) * 1024)
+    address_space = _address_space_limit()
+    pages = _first_word(OWN_PAGES)
+    if address_space is not None and pages is not None:
+        found.append(max(0, address_space - int(pages) * os.sysconf("SC_PAGE_SIZE")))
+    return min(found)
+
+
+def check_memory(needed: int, what: str, advice: str) -> None:
+    """Raise a MemoryError with a clear message if more memory is needed than is available.
+
+    Parameters
+    ----------
+    needed : int
+        In bytes.
+    what : str
+        What needs the memory, the subject of the sentence.
+    advice : str
+        What to do about it.
+    """
+    available = available_memory()
+    if needed > available:
+        raise MemoryError(
+            f"{what} needs {format_bytes(needed)} of memory, but {format_bytes(available)} are available; {advice}"
+        )
+
+
+@contextmanager
+def explained_memory_errors(what: str, advice: str) -> Iterator[None]:
+    """Replace memory errors without an explanation by one that says what has failed, and what to do."""
+    try:
+        yield
+    except MemoryError as error:
+        if str(error) not in UNEXPLAINED:
+            raise
+        available = format_bytes(available_memory())
+        raise MemoryError(f"{what} needs more memory than the {available} that are available; {advice}") from error
+
+
+def format_bytes(count: int) -> str:
+    """Return a number of bytes as text, such as 3.4 GB."""
+    if count < 1000:
+        return f"{count} bytes"
+    units = ("kB", "MB", "GB", "TB", "PB", "EB")
+    power = min(len(units), int(math.log(count * 1.0005, 1000)))
+    return f"{count / 1000**power:.3g} {units[power - 1]}"
+
+
+class _MemoryGroup(NamedTuple):
+    """A control group with a limit of memory."""
+
+    folder: Path
+    limit: int
+    usage: str  # file with the memory in use
+    reclaimable: str  # entry of memory.stat with the part of it that can be reclaimed
+
+    def used(self) -> int:
+        """Return the memory in use, without what can be reclaimed."""
+        total = int(_first_word(str(self.folder / self.usage)) or 0)
+        for line in (_read(str(self.folder / "memory.stat")) or "").splitlines():
+            if line.startswith(f"{self.reclaimable} "):
+                total -= int(line.split()[1])
+        return max(0, total)
+
+
+def _memory_groups() -> Iterator[_MemoryGroup]:
+    """Yield the control groups of the process that have a limit of memory."""
+    for file, (usage, reclaimable) in zip(MEMORY_LIMITS, MEMORY_USES, strict=True):
+        root, name = Path(file).parent, Path(file).name
+        for folder in (root, *_own_groups(root, name)):
+            limit = _first_word(str(folder / name)) or ""
+            if limit.isdigit() and int(limit) < 2**62:  # version 1 has a huge number instead of no limit
+                yield _MemoryGroup(folder, int(limit), usage, reclaimable)
+
+
+def _own_groups(root: Path, limit: str) -> list[Path]:
+    """Return the folders of the control group of the process and of those that contain it, below the root."""
+    version_2 = limit == Path(MEMORY_LIMITS[0]).name
+    for line in (_read(OWN_GROUPS) or "").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if (not controllers) if version_2 else ("memory" in controllers.split(",")):
+            own = root / path.strip("/")
+            return [folder for folder in (own, *own.parents) if root in folder.parents]
+    return []
+
+
+def _address_space_limit() -> int | None:
+    """Return the limit of the address space of the process in bytes, None if there is none."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
 
 
 def _environment_limits() -> list[int]:
     """Return the limits on threads set by BLAS settings, the environment, joblib and Dask."""
     with _blas.lock:
-        limits = _blas.unlimited()
+        limits = [*_blas.unlimited()]  # a copy: it is extended below
     text = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
     if text.isdigit() and int(text) > 0:
         limits.append(int(text))

@@ -133,3 +133,56 @@ def test_journal_without_trials_is_overwritten(tmp_path):
     path.write_text("another file of one line\n", encoding="utf-8")
     with pytest.raises(FileExistsError, match="earlier search"):
         Journal(path, {"seed": 1}, resume=False)
+
+
+def test_a_repeated_trial_counts_once(tmp_path):
+    path = tmp_path / "journal"
+    expected = grid_search(X, Y, **GRID)
+    begin(path, 4)
+    first, *trials = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([first, *trials, trials[-1], trials[0], trials[0]]))
+    found = grid_search(X, Y, **GRID, journal=path, resume=True)
+    assert found.status == "complete"
+    assert [score[:3] for score in found.scores] == [score[:3] for score in expected.scores]
+    assert len(found.points) == len(found.scores)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("different score", "lines 2 and 6 have different scores of fold"),
+        ('{"C": 1.0, "gamma": 1.0, "fold": 1.5, "score": 0.5, "seconds": 1}', "line 6: this is not a journal"),
+        ('{"C": 1.0, "gamma": 1.0, "fold": 3, "score": 0.5, "seconds": 1}', "line 6: this is not a journal"),
+        ('{"C": 1.0, "gamma": 1.0, "fold": -1, "score": 0.5, "seconds": 1}', "line 6: this is not a journal"),
+        ('{"C": 1.0, "gamma": 1.0, "fold": 0, "score": NaN, "seconds": 1}', "line 6: this is not a journal"),
+        ('{"C": 1e999, "gamma": 1.0, "fold": 0, "score": 1, "seconds": 1}', "line 6: this is not a journal"),
+        ('{"C": "1", "gamma": 1.0, "fold": 0, "score": 1, "seconds": 1}', "line 6: this is not a journal"),
+        ('{"C": true, "gamma": 1.0, "fold": 0, "score": 1, "seconds": 1}', "line 6: this is not a journal"),
+        ('{"C": 1.0, "gamma": 1.0, "fold": 0}', "line 6: this is not a journal"),
+        ("[" * 100_000, "line 6: this is not a journal"),
+        ("9" * 5000, "line 6: this is not a journal"),
+        ("\0" * 20, "line 6: this is not a journal"),
+        ("", "line 6: this is not a journal"),
+    ],
+)
+def test_a_damaged_journal_is_an_error_and_remains(tmp_path, line, message):
+    path = tmp_path / "journal"
+    begin(path, 4)
+    lines = path.read_text().splitlines()[:5]
+    if line == "different score":
+        line = json.dumps({**json.loads(lines[1]), "score": 0.123})
+    content = "\n".join([*lines, line, ""]).encode()
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        grid_search(X, Y, **GRID, journal=path, resume=True)
+    assert path.read_bytes() == content
+
+
+def test_another_file_without_a_line_end_is_not_overwritten(tmp_path):
+    path = tmp_path / "notes"
+    path.write_text("my notes")
+    with pytest.raises(ValueError, match="line 1: this is not a journal"):
+        grid_search(X, Y, **GRID, journal=path, resume=True)
+    with pytest.raises(FileExistsError, match="or another file"):
+        grid_search(X, Y, **GRID, journal=path)
+    assert path.read_text() == "my notes"

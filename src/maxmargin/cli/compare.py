@@ -16,6 +16,7 @@ from maxmargin.comparison.figure import draw_off_screen, require_matplotlib
 from maxmargin.comparison.report import cells, remarks, title_of
 from maxmargin.kernels import KERNELS
 from maxmargin.solvers import SOLVERS
+from maxmargin.storage.output_files import atomic_path, write_atomically
 
 #: Exit code after Ctrl-C.
 INTERRUPTED = 130
@@ -85,9 +86,10 @@ def run(options: argparse.Namespace) -> int:
         )
     _print(comparison, options.json)
     if options.html is not None:
-        options.html.write_text(comparison.to_html(), encoding="utf-8")
+        write_atomically(options.html, [comparison.to_html().encode()])
     if options.plot is not None:
-        draw_off_screen(comparison.runs, title_of(comparison.problem)).savefig(options.plot, dpi=120)
+        with atomic_path(options.plot) as path:
+            draw_off_screen(comparison.runs, title_of(comparison.problem)).savefig(path, dpi=120)
     return INTERRUPTED if comparison.interrupted else 0
 
 

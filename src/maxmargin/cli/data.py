@@ -20,6 +20,7 @@ import numpy as np
 from maxmargin import datasets
 from maxmargin.datasets import DataFileError, Samples, read_samples
 from maxmargin.datasets.sample_files import FORMATS
+from maxmargin.storage.output_files import write_atomically
 
 #: Values of the options, as `read_samples` takes them.
 HEADERS: dict[str, bool | str] = {"auto": "auto", "yes": True, "no": False}
@@ -116,7 +117,7 @@ def read_data(
     )
     if words == "one-hot":
         text = json.dumps(samples.categories, ensure_ascii=False, indent=1)
-        options.one_hot.write_text(text + "\n", encoding="utf-8")
+        write_atomically(options.one_hot, [f"{text}\n".encode()])
     if need_labels and samples.y is None:
         raise DataFileError(samples.name, "there are no labels")
     return _subset(samples, options.samples, seed)

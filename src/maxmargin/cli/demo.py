@@ -14,6 +14,7 @@ from maxmargin._typing import Floats
 from maxmargin.cli.output import Output, add_output_options
 from maxmargin.datasets import chessboard
 from maxmargin.progress import ProgressLine
+from maxmargin.storage.output_files import atomic_path
 
 if TYPE_CHECKING:
     from maxmargin import SVC
@@ -94,4 +95,5 @@ def _draw(model: SVC, X: Floats, y: np.ndarray, options: argparse.Namespace) -> 
 
     display = DecisionRegionsDisplay.from_estimator(model, X, y)
     display.ax_.set_title(f"Chessboard, Gaussian kernel: C = {options.C:g}, gamma = {options.gamma:g}")
-    display.figure_.savefig(options.output, dpi=120)
+    with atomic_path(options.output) as path:
+        display.figure_.savefig(path, dpi=120)

@@ -19,6 +19,7 @@ import numpy as np
 from maxmargin.cli import data, easy_report
 from maxmargin.cli.output import Output, add_output_options, check_folder
 from maxmargin.datasets.samples import are_classes
+from maxmargin.storage.output_files import write_atomically
 
 if TYPE_CHECKING:
     from maxmargin.datasets import Samples, Scaling
@@ -245,7 +246,7 @@ def _write(work: easy_report.EasyRun, files: dict[str, Path], scaling: Scaling |
     work.seconds["verifying and writing"] = perf_counter() - began
     if "report" in files:
         work.files["report"] = files["report"]
-        files["report"].write_text(easy_report.page(work), encoding="utf-8")
+        write_atomically(files["report"], [easy_report.page(work).encode()])
 
 
 def _report(work: easy_report.EasyRun, output: Output) -> None:

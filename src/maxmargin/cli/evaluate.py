@@ -12,6 +12,7 @@ from maxmargin.cli import data, metrics, training_progress
 from maxmargin.cli.estimator_options import add_estimator_options, make_estimator, task_of
 from maxmargin.cli.model_data import ModelInput, add_ranges_option
 from maxmargin.cli.output import Output, add_output_options, check_folder
+from maxmargin.storage.output_files import atomic_path
 
 if TYPE_CHECKING:
     from maxmargin.datasets import Samples
@@ -232,4 +233,5 @@ def draw_roc(target: Path, y: Any, predictions: Predictions) -> None:
     axes.plot([0, 1], [0, 1], color="0.7", linestyle=":", linewidth=1)
     axes.set(xlabel="false positive rate", ylabel="true positive rate", aspect="equal", xlim=(0, 1), ylim=(0, 1.01))
     axes.legend(loc="lower right", frameon=False, fontsize="small")
-    figure.savefig(target, dpi=120)
+    with atomic_path(target) as path:
+        figure.savefig(path, dpi=120)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from maxmargin.cli import data
 from maxmargin.cli.estimator_options import add_estimator_options, make_estimator
 from maxmargin.cli.output import Output, add_output_options, check_folder, resume_command
+from maxmargin.storage.output_files import atomic_path
 
 if TYPE_CHECKING:
     from maxmargin.search import GridSearchResult
@@ -110,7 +111,8 @@ def draw(result: GridSearchResult, target: Path) -> None:
     from maxmargin.plotting.style import pyplot
 
     figure = ScoreGridDisplay.from_search(result).figure_
-    figure.savefig(target, dpi=120)
+    with atomic_path(target) as path:
+        figure.savefig(path, dpi=120)
     pyplot().close(figure)
 
 

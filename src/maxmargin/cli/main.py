@@ -4,20 +4,25 @@ Only the module of the given command is imported, and modules import scikit-lear
 so that commands which need neither start quickly.
 
 Exit codes: 0 for success, 1 for an error, 2 for an invalid command line, 3 if a limit ended the computation (results so
-far are kept), 130 after Ctrl-C.
+far are kept), 130 after Ctrl-C or SIGTERM (the same), 141 if the reader of a pipe has closed it.
 """
 
 from __future__ import annotations
 
 import argparse
+import errno
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from maxmargin import __version__
+from maxmargin.resources import UNEXPLAINED, available_memory, format_bytes
 
 
 class Command(NamedTuple):
@@ -71,30 +76,71 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if sys.stdout is None:  # >&- in a shell; the next opened file would become standard output
         print("maxmargin: standard output is closed; redirect it to /dev/null instead", file=sys.stderr)
         return 1
-    try:
-        if words and words[0] in DROP_INS:
-            return int(_module(DROP_INS[words[0]]).main(words[1:]))
-        parser = make_parser([word for word in words[:1] if word in COMMANDS])
-        options = parser.parse_args(words, argparse.Namespace(words=words))
-        return int(options.run(options))
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
-    except BrokenPipeError:  # the reader of a pipe has closed it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
-    except (ValueError, OSError, ImportError, MemoryError) as error:
-        if isinstance(error.__cause__, KeyboardInterrupt):  # during the import of a compiled module
+    with _sigterm_as_interrupt():
+        try:
+            code = _run(words)
+            sys.stdout.flush()
+            return code
+        except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
             return 130
-        print(f"maxmargin: {_error_message(error)}", file=sys.stderr)
-        return 1
+        except BrokenPipeError:  # the reader of a pipe has closed it
+            _abandon_output()
+            return 141
+        except (ValueError, OSError, ImportError, MemoryError) as error:
+            if isinstance(error.__cause__, KeyboardInterrupt):  # during the import of a compiled module
+                print("interrupted", file=sys.stderr)
+                return 130
+            print(f"maxmargin: {_error_message(error)}", file=sys.stderr)
+            if _is_write_error(error):
+                _abandon_output()
+            return 1
+
+
+def _run(words: list[str]) -> int:
+    """Run the command of a command line."""
+    if words and words[0] in DROP_INS:
+        return int(_module(DROP_INS[words[0]]).main(words[1:]))
+    parser = make_parser([word for word in words[:1] if word in COMMANDS])
+    options = parser.parse_args(words, argparse.Namespace(words=words))
+    return int(options.run(options))
+
+
+@contextmanager
+def _sigterm_as_interrupt() -> Iterator[None]:
+    """Treat SIGTERM, which batch systems and containers send, as Ctrl-C."""
+    # Handlers can be set in the main thread only; one that the caller has set is left alone.
+    unset = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if not unset or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _is_write_error(error: BaseException) -> bool:
+    """Whether standard output could not be written; errors of other files have their names."""
+    write_errors = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+    return isinstance(error, OSError) and error.filename is None and error.errno in write_errors
+
+
+def _abandon_output() -> None:
+    """Redirect standard output, so that the interpreter does not fail again when it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _error_message(error: Exception) -> str:
     """Return the message of an error, with the file name if it is known."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
+    if _is_write_error(error):
+        return f"standard output: {os.strerror(error.errno)}"  # type: ignore[attr-defined]
+    if isinstance(error, MemoryError) and str(error) in UNEXPLAINED:
+        available = format_bytes(available_memory())
+        return f"this needs more memory than the {available} that are available; use fewer samples or features"
     first, blank, rest = str(error).partition(" ")
     return f"{OPTIONS_OF_PARAMETERS.get(first, first)}{blank}{rest}"
 

@@ -20,8 +20,8 @@ from maxmargin.cli import data
 from maxmargin.cli.metrics import RunningMetrics
 from maxmargin.cli.model_data import ModelInput, add_ranges_option
 from maxmargin.cli.output import Output, add_output_options
-from maxmargin.datasets.compression import create_bytes
-from maxmargin.datasets.sample_files import atomic_target, format_by_name
+from maxmargin.datasets.compression import atomic_target, create_bytes
+from maxmargin.datasets.sample_files import format_by_name
 
 #: Column separators of the output by format; other files have blanks, as those of LIBSVM.
 SEPARATORS = {"csv": ",", "tsv": "\t"}

@@ -15,7 +15,7 @@ import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from queue import Empty, Full, Queue
@@ -23,6 +23,7 @@ from threading import Thread
 from typing import IO, Any, BinaryIO, Protocol, TypeAlias
 
 from maxmargin.datasets.errors import DataFileError
+from maxmargin.storage.output_files import atomic_path
 
 #: A path, "-" for standard input or output, or an open binary file.
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes]
@@ -133,6 +134,16 @@ def create_bytes(target: Source) -> AbstractContextManager[BinaryIO]:
     if not hasattr(target, "write"):
         raise TypeError(f"the target must be a path or a binary file, not {type(target).__name__}")
     return nullcontext(target)  # type: ignore[arg-type]
+
+
+@contextmanager
+def atomic_target(target: Source) -> Iterator[Source]:
+    """Provide a temporary path in the same folder, which replaces the target when the block ends without error."""
+    if not isinstance(target, str | os.PathLike) or target == "-":
+        yield target
+        return
+    with atomic_path(target) as path:
+        yield path
 
 
 class _RawFile:

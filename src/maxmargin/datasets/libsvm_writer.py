@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from maxmargin import _native
-from maxmargin.datasets.compression import Source, create_bytes
+from maxmargin.datasets.compression import Source, atomic_target, create_bytes
 from maxmargin.resources import thread_count
 
 #: Absolute values of query ids are smaller than this.
@@ -78,7 +78,7 @@ def dump_libsvm(
     if sparse.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    with create_bytes(target) as file:
+    with atomic_target(target) as path, create_bytes(path) as file:
         for line in (comment or "").splitlines():
             file.write(f"# {line}\n".encode())
         for begin, end in pairwise(_batch_ends(X)):

@@ -20,8 +20,7 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
@@ -30,7 +29,7 @@ import numpy as np
 from maxmargin.datasets.arrow_files import read_arrow, read_parquet, write_arrow, write_parquet
 from maxmargin.datasets.categorical_columns import Categorical
 from maxmargin.datasets.column_roles import ColumnSelection
-from maxmargin.datasets.compression import WRITERS, Source, create_bytes, open_bytes, source_name
+from maxmargin.datasets.compression import WRITERS, Source, atomic_target, create_bytes, open_bytes, source_name
 from maxmargin.datasets.csv_files import read_csv, write_csv
 from maxmargin.datasets.errors import DataFileError
 from maxmargin.datasets.libsvm_reader import ZeroBased, load_libsvm_with_base
@@ -167,26 +166,6 @@ def write_samples(samples: Samples, target: Source, format: str | None = None) -
             writer = {"npz": write_npz, "npy": write_npy, "parquet": write_parquet, "arrow": write_arrow}[kind]
             writer(samples, stream)
         stream.flush()
-
-
-@contextmanager
-def atomic_target(target: Source) -> Iterator[Source]:
-    """Provide a temporary path in the same folder, which replaces the target when the block ends without error."""
-    if not isinstance(target, str | os.PathLike) or target == "-":
-        yield target
-        return
-    path = Path(os.path.realpath(target))
-    if path.exists() and not path.is_file():  # a pipe, for example
-        yield target
-        return
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"cannot write {os.fspath(target)}: the folder {path.parent} does not exist")
-    temporary = path.with_name(f".{os.getpid()}.{path.name}")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def find_format(source: Source) -> str | None:

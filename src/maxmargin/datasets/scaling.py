@@ -25,8 +25,7 @@ import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 from scipy import sparse
@@ -34,6 +33,7 @@ from scipy import sparse
 from maxmargin._typing import Floats
 from maxmargin.datasets.errors import DataFileError
 from maxmargin.resources import usable_memory
+from maxmargin.storage.output_files import write_atomically
 
 #: Number of values of a dense block when a sparse matrix is scaled and zeros become nonzero.
 BLOCK_VALUES = 1 << 22
@@ -152,7 +152,7 @@ class Scaling:
         """Return the nonconstant columns of X that have no range; `apply` sets them to 0."""
         return np.setdiff1d(Scaling.fit(X).columns, self.columns)
 
-    def write(self, target: str | os.PathLike[str] | IO[bytes]) -> None:
+    def write(self, target: str | os.PathLike[str] | BinaryIO) -> None:
         """Write a range file of LIBSVM, with exact numbers."""
         lines = []
         if self.target is not None:
@@ -162,10 +162,7 @@ class Scaling:
         ranges = zip(self.columns.tolist(), self.minimum.tolist(), self.maximum.tolist(), strict=True)
         lines += [f"{column + 1} {low:.17g} {high:.17g}" for column, low, high in ranges]
         text = "".join(f"{line}\n" for line in lines).encode("ascii")
-        if isinstance(target, str | os.PathLike):
-            Path(target).write_bytes(text)
-        else:
-            target.write(text)
+        write_atomically(target, [text])
 
     @classmethod
     def read(cls, source: str | os.PathLike[str] | IO[bytes]) -> Scaling:

@@ -5,7 +5,7 @@
 - `libsvm`, `liblinear_model`, `svmlight_model`: text formats, parsed by `model_text` and `support_vector_lines`
 - `sklearn_models`: conversion from and to scikit-learn
 - `onnx_export`, `onnx_graph`: export to ONNX
-- `atomic_write`: replace files atomically; `errors`: `ModelFileError`
+- `errors`: `ModelFileError`
 
 Public: the names in ``__init__.pyi``.
 """

@@ -24,11 +24,11 @@ from scipy import sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.estimators import LinearOneClassSVM, LinearSVC, LinearSVR
 from maxmargin.estimators.linear.linear_estimator import LinearEstimator
-from maxmargin.interchange.atomic_write import write_atomically
 from maxmargin.interchange.errors import ModelFileError
 from maxmargin.interchange.fitted_schema import check_fitted
 from maxmargin.interchange.model_text import NUMBER, KeywordHeader, ModelText, format_number, integer_labels
 from maxmargin.models import LinearFunctions
+from maxmargin.storage.output_files import write_atomically
 
 #: LIBLINEAR solver types with a corresponding estimator, and its parameters.
 CLASSIFIERS: dict[str, dict[str, Any]] = {

@@ -14,11 +14,11 @@ from typing import Any, BinaryIO
 
 from numpy.typing import NDArray
 
-from maxmargin.interchange.atomic_write import write_atomically
 from maxmargin.interchange.errors import ModelFileError
 from maxmargin.interchange.fitted_schema import ESTIMATORS, PARAMETERS, check_fitted, fitted_attributes
 from maxmargin.interchange.value_encoding import MAX_DEPTH, Decoder, Encoder, UnsupportedValueError
 from maxmargin.storage.file_format import FileFormat
+from maxmargin.storage.output_files import write_atomically
 
 #: Version of this package, stored in the file for information.
 WRITER = version("maxmargin")

@@ -18,11 +18,11 @@ from maxmargin.estimators import SVDD, LinearSVC, LinearSVR, OneClassSVM, RankSV
 from maxmargin.estimators.kernel.function_estimator import KernelRegressor
 from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier
 from maxmargin.estimators.linear.linear_estimator import LinearEstimator
-from maxmargin.interchange.atomic_write import write_atomically
 from maxmargin.interchange.model_file import WRITER
 from maxmargin.interchange.onnx_graph import Graph, kernel_block, kernel_diagonal, without_factor
 from maxmargin.kernels import Linear
 from maxmargin.precision import DECISION_TOLERANCE
+from maxmargin.storage.output_files import write_atomically
 
 if TYPE_CHECKING:
     from onnx import ModelProto

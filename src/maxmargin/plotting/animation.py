@@ -19,6 +19,7 @@ import numpy as np
 from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.kernel.fit_trace import FitTrace
 from maxmargin.plotting.style import COLOURS, INK, colour, hide_spines, marker, pyplot
+from maxmargin.storage.output_files import atomic_path, write_atomically
 
 if TYPE_CHECKING:
     import PIL.Image
@@ -83,10 +84,11 @@ class FitAnimation:
             first, *others = self._images()
             # The last frame is shown for at least two seconds.
             duration = [self.milliseconds] * len(others) + [max(2000, self.milliseconds)]
-            first.save(path, save_all=True, append_images=others, duration=duration, loop=0, optimize=True)
+            with atomic_path(path) as target:
+                first.save(target, save_all=True, append_images=others, duration=duration, loop=0, optimize=True)
         elif path.suffix == ".html":
             head = '<!DOCTYPE html><html><head><meta charset="utf-8"><title>Animation of a fit</title></head>'
-            path.write_text(f"{head}<body>{self.to_html()}</body></html>\n", encoding="utf-8")
+            write_atomically(path, [f"{head}<body>{self.to_html()}</body></html>\n".encode()])
         else:
             raise ValueError(f"the path of an animation must end with .gif or .html, but it is {path.name!r}")
         return path

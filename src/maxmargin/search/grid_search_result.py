@@ -61,15 +61,15 @@ class GridSearchResult:
     @cached_property
     def scores(self) -> tuple[PointScore, ...]:
         """The points whose folds are all finished, best first; ties are broken by smaller C, then smaller gamma."""
-        by_point: dict[Point, list[Trial]] = {point: [] for point in self.points}
+        by_point: dict[Point, dict[int, Trial]] = {point: {} for point in self.points}
         for trial in self.trials:
             if trial.point in by_point:  # a journal may contain other points
-                by_point[trial.point].append(trial)
+                by_point[trial.point][trial.fold] = trial
         scores = []
         for point, trials in by_point.items():
             if len(trials) == self.folds:
-                values = np.array([trial.score for trial in sorted(trials, key=lambda trial: trial.fold)])
-                seconds = sum(trial.seconds for trial in trials)
+                values = np.array([trials[fold].score for fold in sorted(trials)])
+                seconds = sum(trial.seconds for trial in trials.values())
                 mean = round(float(values.mean()), SCORE_DIGITS)
                 scores.append(PointScore(point, mean, float(values.std(ddof=1)), seconds))
         return tuple(sorted(scores, key=lambda score: (-score.mean, score.point.C, score.point.gamma or 0.0)))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.cli.libsvm.program_options import ProgramError
 from maxmargin.datasets import iterate_libsvm, load_libsvm
 from maxmargin.kernels.points import SPARSE_COST_FACTOR
+from maxmargin.storage.output_files import atomic_path
 
 
 @dataclass(frozen=True)
@@ -131,9 +133,12 @@ def open_output(path: str) -> Iterator[IO[str]]:
     if path == "-":
         yield sys.stdout
         return
-    try:
-        output = open(path, "w", encoding="ascii")  # noqa: SIM115  # errors of later writes are no errors of opening
-    except OSError as error:
-        raise ProgramError(f"can't open output file {path}") from error
-    with output:
-        yield output
+    if not Path(path).absolute().parent.is_dir():
+        raise ProgramError(f"can't open output file {path}")
+    with atomic_path(path) as target:
+        try:
+            output = open(target, "w", encoding="ascii")  # noqa: SIM115  # errors of later writes differ from this one
+        except OSError as error:
+            raise ProgramError(f"can't open output file {path}") from error
+        with output:
+            yield output

@@ -25,6 +25,7 @@ from maxmargin.cli.libsvm.svm_parameters import OPTION_VALUES, SvmParameters, re
 from maxmargin.cli.libsvm.svm_training import MAX_UNOBSERVED_SAMPLES, FitOptions
 from maxmargin.problems import Progress
 from maxmargin.resources import thread_count
+from maxmargin.storage.output_files import atomic_path, naming
 
 USAGE = """\
 Usage: svm-grid [grid_options] [svm_options] dataset
@@ -225,7 +226,7 @@ def _journal(arguments: GridArguments) -> Iterator[IO[str] | None]:
         incomplete = bool(journal.tell()) and not arguments.out.read_bytes().endswith(b"\n")
     except OSError as error:
         raise ProgramError(f"can't open output file {arguments.out}") from error
-    with journal:
+    with naming(arguments.out), journal:
         if incomplete:  # the last line is incomplete
             journal.write("\n")
         yield journal
@@ -248,4 +249,5 @@ def draw(rates: Mapping[Point, float], title: str, path: Path) -> None:
     filled = axes.contourf(costs, gammas, heights, levels=20)
     figure.colorbar(filled, label="rate")
     axes.set(title=title, xlabel="log₂ C", ylabel="log₂ γ")
-    figure.savefig(path, format="png", dpi=120)
+    with atomic_path(path) as target:
+        figure.savefig(target, format="png", dpi=120)

@@ -17,11 +17,11 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from maxmargin.interchange.atomic_write import write_atomically
 from maxmargin.interchange.libsvm.model import CLASSIFIERS, KERNEL_PARAMETERS, SVM_TYPES, LibsvmModel
 from maxmargin.interchange.libsvm.probability import MARKS
 from maxmargin.interchange.model_text import MAX_INT32, KeywordHeader, ModelText, format_number
 from maxmargin.interchange.support_vector_lines import EXACT_DIGITS, SupportVectors, read_vectors, write_vectors
+from maxmargin.storage.output_files import write_atomically
 
 #: First words of a file, unless it was reordered.
 FIRST_WORDS = ("svm_type", "kernel_type")
