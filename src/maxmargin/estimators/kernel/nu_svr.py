@@ -73,7 +73,7 @@ class NuSVR(NoiseIntervals, KernelRegressor):
     checkpoint : path, default=None
         A file in which the state of the fit is stored every ``checkpoint_seconds``. If the process is killed, the
         next fit with the same data and parameters resumes from the file; a file of another fit is an error. A fit
-        that ends removes it; one that a limit or an interruption ends keeps it. See docs/fitting.md.
+        that ends removes it; one that a limit or an interruption ends keeps it. See docs/checkpoints.md.
     checkpoint_seconds : float, default=60.0
         The time between two writes of the checkpoint: the most that is lost.
 
