@@ -7,6 +7,8 @@ Ctrl-C and limits end the training, not the command: the unfinished model is wri
 from __future__ import annotations
 
 import argparse
+import os
+import shlex
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -41,6 +43,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resume", action="store_true", help="continue the training of MODEL, which Ctrl-C or a limit ended"
     )
+    parser.add_argument(
+        "--checkpoint", metavar="FILE", help="store the state of the training, and resume from it if the file exists"
+    )
+    parser.add_argument(
+        "--checkpoint-seconds", type=float, default=60.0, metavar="S", help="time between two checkpoints [60]"
+    )
     add_estimator_options(parser)
     data.add_data_options(parser)
     add_output_options(parser)
@@ -49,6 +57,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from maxmargin.interchange import save
+    from maxmargin.training.checkpoint_file import remove_checkpoint
 
     output = Output(options)
     target = Path(options.model or default_model(options.data))
@@ -57,6 +66,8 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError(f"cannot write {target}: it is a folder")
     if not options.resume and target.exists() and Path(options.data).is_file() and target.samefile(options.data):
         raise ValueError(f"{target} is the data file, which the model would replace; choose another name")
+    if options.checkpoint is not None and os.path.realpath(options.checkpoint) == os.path.realpath(target):
+        raise ValueError(f"{target} cannot be both the model and the checkpoint; choose another name")
     began = perf_counter()
     with training_progress.spinner(output.errors, f"reading {options.data}", not output.quiet):
         samples = data.read_data(options)
@@ -66,7 +77,9 @@ def run(options: argparse.Namespace) -> int:
         model, before = _continue(options, target, samples, fingerprint)
     else:
         model = make_estimator(options, samples.y, output.remark)
+    _use_checkpoint(model, options, output)
     outcome = training_progress.train(model, samples, output, options.max_seconds)
+    _drop_checkpoint(model, options)
     if "warm_start" in model.get_params():
         model.set_params(warm_start=False)
     notes: dict[str, str | int | float] = {
@@ -87,10 +100,15 @@ def run(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         output.remark(f"interrupted a second time: {target} was not written")
         raise
+    if options.checkpoint is not None and not (outcome.interrupted or outcome.limited):
+        remove_checkpoint(Path(os.path.realpath(options.checkpoint)))
     seconds = {"reading": reading, "training": outcome.seconds, "verifying": perf_counter() - verifying}
     resume = None
-    if format == "maxmargin" and "warm_start" in model.get_params() and (outcome.interrupted or outcome.limited):
-        resume = resume_command(options.words)
+    if outcome.interrupted or outcome.limited:
+        if options.checkpoint is not None:
+            resume = shlex.join(["maxmargin", *options.words])
+        elif format == "maxmargin" and "warm_start" in model.get_params():
+            resume = resume_command(options.words)
     _report(output, outcome, samples, facts, seconds, target, resume, _training_score(model, samples))
     return INTERRUPTED if outcome.interrupted else LIMITED if outcome.limited else 0
 
@@ -101,6 +119,26 @@ def default_model(source: str) -> str:
         return "model.maxmargin"
     name = source.partition(":")[0]
     return f"{name if name in data.generators() else Path(source).name}.maxmargin"
+
+
+def _use_checkpoint(model: Any, options: argparse.Namespace, output: Output) -> None:
+    """Set the checkpoint of the training, which is kept until the model is written."""
+    if options.checkpoint is None:
+        return
+    if "checkpoint" not in model.get_params():
+        raise ValueError(f"{type(model).__name__} has no checkpoints; omit --checkpoint")
+    model.set_params(checkpoint=options.checkpoint, checkpoint_seconds=options.checkpoint_seconds)
+    model._keeps_checkpoint = True
+    if Path(options.checkpoint).exists():
+        output.remark(f"resuming from {options.checkpoint}")
+
+
+def _drop_checkpoint(model: Any, options: argparse.Namespace) -> None:
+    """Forget the checkpoint: a model file must not have the name of another file."""
+    if options.checkpoint is not None:
+        fresh = type(model)().get_params()
+        model.set_params(**{name: fresh[name] for name in ("checkpoint", "checkpoint_seconds")})
+        del model._keeps_checkpoint
 
 
 def _continue(options: argparse.Namespace, target: Path, samples: Samples, fingerprint: str) -> tuple[Any, float]:
