@@ -76,6 +76,12 @@ class RankSVC(FunctionEstimator):
     n_jobs : int, default=None
         Threads for training and prediction. None: the cores available to the process, or fewer if BLAS is limited
         (``OMP_NUM_THREADS``, threadpoolctl, workers of joblib and Dask). The result does not depend on it.
+    checkpoint : path, default=None
+        A file in which the state of the fit is stored every ``checkpoint_seconds``. If the process is killed, the
+        next fit with the same data and parameters resumes from the file; a file of another fit is an error. A fit
+        that ends removes it; one that a limit or an interruption ends keeps it. See docs/checkpoints.md.
+    checkpoint_seconds : float, default=60.0
+        The time between two writes of the checkpoint: the most that is lost.
 
     Attributes
     ----------
@@ -125,6 +131,8 @@ class RankSVC(FunctionEstimator):
         callback: Any = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
+        checkpoint: Any = None,
+        checkpoint_seconds: float = 60.0,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -143,6 +151,8 @@ class RankSVC(FunctionEstimator):
         self.callback = callback
         self.warm_start = warm_start
         self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_seconds = checkpoint_seconds
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -185,7 +195,8 @@ class RankSVC(FunctionEstimator):
             return pairwise_ranking.pose(matrix, first, second, costs)
 
         self.n_pairs_ = count
-        self._fit_outputs(X, weights, pose, pairwise_ranking, variables=-(-count // len(rows)))
+        compared = np.column_stack([targets, queries])
+        self._fit_outputs(X, weights, pose, pairwise_ranking, variables=-(-count // len(rows)), y=compared)
         return self
 
     def decision_function(self, X: Any) -> Floats:
