@@ -122,8 +122,15 @@ class HostState(ABC):
         self.totals.rounds += spent.rounds
         self.evaluations += spent.kernel_evaluations
 
-    def set_dual(self, dual: Floats) -> None:
-        """Set all variables without storing any rows: most of them will not move again."""
+    def set_dual(self, dual: Floats, with_gradient: bool = True) -> None:
+        """Set all variables without storing any rows: most of them will not move again.
+
+        Until the gradient is computed, and without `with_gradient`, it is unknown.
+        """
+        self._current = dual, np.where(dual == self.upper, np.inf, -np.inf)
+        self.totals.dual_value = np.nan
+        if not with_gradient:
+            return
         used = np.flatnonzero(dual)
         product = self.product(used, dual[used]) if len(used) else np.zeros(self.active)
         self._set(dual, self.linear - product - self.ridge * dual)

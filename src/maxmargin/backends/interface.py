@@ -133,8 +133,8 @@ class BlockState(Protocol[S]):
         """Add what was spent on other problems: iterations, rounds and kernel values."""
         ...
 
-    def set_dual(self, dual: Floats) -> None:
-        """Set all variables and compute their gradient."""
+    def set_dual(self, dual: Floats, with_gradient: bool = True) -> None:
+        """Set all variables and compute their gradient; without `with_gradient` it stays unknown."""
         ...
 
     def find_violation(self) -> float:

@@ -84,20 +84,17 @@ class CertifiedEstimator(SklearnCallbacks, BaseEstimator):  # type: ignore[misc]
 
     def _describe(self, rule: StoppingRule, worst: Any, which: str) -> str:
         """Return the sentence about a fit that stopped before the tolerance."""
-        certificate, name = worst.certificate, type(self).__name__
+        name = type(self).__name__
         text = f"{name} stopped before the tolerance{which}: {worst.status.value}. "
         if rule.relative_gap is not None:
             limited = worst.status in (Status.MAX_ITERATIONS, Status.MAX_SECONDS)
-            text += f"Relative duality gap {certificate.relative_gap:.2g} (tolerance {rule.relative_gap:g})."
+            text += f"Relative duality gap {worst.certificate.relative_gap:.2g} (tolerance {rule.relative_gap:g})."
             return f"{text} {self._scaling_advice}".strip() if limited else text
         if worst.status is Status.MAX_ITERATIONS:  # the words of scikit-learn
             text = (
                 f"Solver terminated early (max_iter={getattr(self, 'max_iter', None)}).  {self._scaling_advice} {text}"
             )
-        return text + (
-            f"Violation {certificate.violation:.3g} (tolerance {rule.violation:g}), "
-            f"duality gap {certificate.gap:.3g} (relative gap {certificate.relative_gap:.2g})."
-        )
+        return f"{text}{worst.known_progress(rule.violation)}"
 
 
 def warn_if_unvalidated(estimator: Any, status: Status, stacklevel: int) -> None:
@@ -121,5 +118,8 @@ def wants_probabilities(estimator: Any) -> bool:
 
 
 def _distance(rule: StoppingRule, model: Any) -> float:
-    certificate = model.certificate
-    return float(certificate.violation if rule.relative_gap is None else certificate.relative_gap)
+    """Return how far a model is from the tolerance, by what is known of it."""
+    if rule.relative_gap is not None:
+        return float(model.certificate.relative_gap)
+    violation = model.known_violation
+    return float("inf") if violation is None else float(violation)

@@ -9,6 +9,7 @@ float32 are converted to float64 in small pieces while they are packed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,11 +18,16 @@ from scipy import sparse
 
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices
+from maxmargin.deadline import check_deadline
 from maxmargin.kernels.formula import KernelFormula
 from maxmargin.kernels.points import Points, evaluation_cost
 
-#: Approximate number of multiplications of one native call; Ctrl-C is checked between calls.
-MULTIPLICATIONS_PER_CALL = 2 * 10**9
+#: Approximate number of multiplications per thread of one native call, some tens of milliseconds: Ctrl-C and the time
+#: limit are checked between calls.
+MULTIPLICATIONS_PER_CALL = 2 * 10**8
+
+#: The fewest rows of a call with sparse columns, which are expanded once per call.
+MIN_SPARSE_ROWS = 32
 
 #: Maximum memory of the samples that are packed for one native call, in bytes.
 PACKED_BYTES = 2**23
@@ -90,14 +96,20 @@ def batches(points: Points) -> list[slice]:
 
 
 def combine_in_batches(columns: KernelColumns, rows: Points, weights: Floats) -> Floats:
-    """Return the linear combination of the columns for many rows, in batches short enough for Ctrl-C."""
-    step = max(256, MULTIPLICATIONS_PER_CALL // (evaluation_cost(rows) * max(1, len(weights))))
-    parts = [
-        part.take(slice(start, start + step))
-        for part in map(rows.take, batches(rows))
-        for start in range(0, len(part), step)
-    ]
-    return np.concatenate([columns.combine(part, weights) for part in parts]) if parts else np.empty(0)
+    """Return the linear combination of the columns for many rows, packed in batches of bounded memory."""
+    parts = [columns.combine(rows.take(batch), weights) for batch in batches(rows)]
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def slices(rows: int, work: int, least: int, threads: int) -> Iterator[slice]:
+    """Divide rows of so many multiplications each into slices of one native call; check the deadline before each.
+
+    Every value depends on its two samples alone, and every sum of a row on that row, so that slices change no bit.
+    """
+    step = max(least, threads * MULTIPLICATIONS_PER_CALL // max(1, work))
+    for start in range(0, rows, step):
+        check_deadline()
+        yield slice(start, min(rows, start + step))
 
 
 class DenseColumns:
@@ -110,22 +122,41 @@ class DenseColumns:
         self.count, self.features = len(points), points.data.shape[1]
         self._points = points
         self._width = _native.single_panel if dtype == np.float32 else _native.double_panel
-        self._columns = self._packed(points, self._width)
+        self._arrays = self._pack(points, self._width)
+        self._columns = self._first_columns(self.count)
 
     def fill(self, rows: Points, out: NDArray[Any], slots: Indices) -> None:
-        rows = self._to_same_format(rows)
+        rows, formula = self._to_same_format(rows), _native_formula(self.formula)
         same = rows.data is self._points.data and np.array_equal(rows.index, self._points.index)
-        compute = _native.dense_square if same else _native.dense_block
-        packed = self._packed(rows, _native.strip)
-        compute(_native_formula(self.formula), packed, self._columns, out, slots, self.threads)
+        if same and self.count**2 * evaluation_cost(rows) <= 2 * self.threads * MULTIPLICATIONS_PER_CALL:
+            check_deadline()
+            packed = self._packed(rows, _native.strip)
+            _native.dense_square(formula, packed, self._columns, out, slots, self.threads)
+            return
+        mirrored = same and out.shape == (self.count, self.count) and np.array_equal(slots, np.arange(self.count))
+        for part in self._slices(rows):
+            packed, columns = self._packed(rows.take(part), _native.strip), self._columns
+            if mirrored:  # up to the diagonal
+                columns = self._first_columns(part.stop)
+            _native.dense_block(formula, packed, columns, out, slots[part], self.threads)
+            if mirrored:
+                _native.mirror(out, part.start, part.stop, self.threads)
 
     def combine(self, rows: Points, weights: Floats) -> Floats:
-        packed = self._packed(self._to_same_format(rows), _native.strip)
+        rows, formula = self._to_same_format(rows), _native_formula(self.formula)
         padded = _padded(weights, -(-self.count // self._width) * self._width, self.dtype)
         out = np.empty(len(rows))
-        formula = _native_formula(self.formula)
-        _native.dense_combination(formula, packed, self._columns, padded, out, self.threads)
+        for part in self._slices(rows):
+            packed = self._packed(rows.take(part), _native.strip)
+            _native.dense_combination(formula, packed, self._columns, padded, out[part], self.threads)
         return out
+
+    def _slices(self, rows: Points) -> Iterator[slice]:
+        return slices(len(rows), evaluation_cost(rows) * self.count, 2 * _native.strip * self.threads, self.threads)
+
+    def _first_columns(self, count: int) -> _native.PackedSamples:
+        values, norms = self._arrays
+        return _native.PackedSamples(values=values, half_norms=norms, count=count, features=self.features)
 
     def _packed(self, points: Points, width: int) -> _native.PackedSamples:
         values, norms = self._pack(points, width)
@@ -160,15 +191,31 @@ class SparseColumns:
         self._columns = self._samples(self.points)
 
     def fill(self, rows: Points, out: NDArray[Any], slots: Indices) -> None:
-        samples, formula = self._samples(self._to_same_format(rows)), _native_formula(self.formula)
-        _native.sparse_block(formula, samples, self._columns, out, slots, self.threads)
+        rows, formula, count = self._to_same_format(rows), _native_formula(self.formula), len(self.points)
+        same = rows.data is self.points.data and np.array_equal(rows.index, self.points.index)
+        if same and count**2 * evaluation_cost(rows) <= 2 * self.threads * MULTIPLICATIONS_PER_CALL:
+            check_deadline()
+            _native.sparse_block(formula, self._samples(rows), self._columns, out, slots, self.threads)
+            return
+        mirrored = same and out.shape == (count, count) and np.array_equal(slots, np.arange(count))
+        for part in self._slices(rows):
+            columns = self._samples(self.points.take(slice(0, part.stop))) if mirrored else self._columns
+            samples = self._samples(rows.take(part))
+            _native.sparse_block(formula, samples, columns, out, slots[part], self.threads)
+            if mirrored:
+                _native.mirror(out, part.start, part.stop, self.threads)
 
     def combine(self, rows: Points, weights: Floats) -> Floats:
-        samples, formula = self._samples(self._to_same_format(rows)), _native_formula(self.formula)
+        rows, formula = self._to_same_format(rows), _native_formula(self.formula)
         padded = _padded(weights, len(weights) + _native.sparse_panel, self.dtype)
         out = np.empty(len(rows))
-        _native.sparse_combination(formula, samples, self._columns, padded, out, self.threads)
+        for part in self._slices(rows):
+            samples = self._samples(rows.take(part))
+            _native.sparse_combination(formula, samples, self._columns, padded, out[part], self.threads)
         return out
+
+    def _slices(self, rows: Points) -> Iterator[slice]:
+        return slices(len(rows), evaluation_cost(rows) * len(self.points), MIN_SPARSE_ROWS, self.threads)
 
     def _samples(self, points: Points) -> _native.SparseSamples:
         starts, features, values = points.arrays(self.dtype)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.deadline import check_deadline
 from maxmargin.matrices.numerics import check_finite
 from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES, SymmetricMatrix
 
@@ -69,6 +70,7 @@ class LazyRowCache:
         missing = indices[~self._known[indices]]
         step = max(1, BLOCK_BYTES // (8 * self.matrix.size))
         for start in range(0, len(missing), step):
+            check_deadline()
             part = missing[start : start + step]
             self._values[part] = self._compute(part)
             self._known[part] = True

@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from maxmargin._typing import Floats, Indices, Singles
+from maxmargin.deadline import check_deadline
 from maxmargin.matrices.features import Features
 from maxmargin.resources import blas_thread_limit
 
@@ -155,6 +156,7 @@ def partial_product(
         step = max(1, BLOCK_BYTES // (8 * len(columns)))
         step = step if max_rows is None else min(step, max_rows)
         for start in range(0, len(rows), step):
+            check_deadline()
             part = slice(start, start + step)
             block = matrix.block(rows[part], columns)
             # BLAS threads would spin (see `numerics.inner`); einsum loses digits. Whether the product has overflowed is
@@ -178,6 +180,7 @@ class CastColumns:
     def fill(self, rows: Indices, out: Singles, slots: Indices) -> int:
         with np.errstate(over="ignore"):  # overflow of float32 is reported where the values are used
             for part in self._parts(len(rows)):
+                check_deadline()
                 out[slots[part], : len(self.columns)] = self.matrix.block(rows[part], self.columns)
         return len(rows) * len(self.columns)
 
@@ -185,6 +188,7 @@ class CastColumns:
         out = np.empty(len(rows))
         with np.errstate(over="ignore", invalid="ignore"):  # as in `partial_product`
             for part in self._parts(len(rows)):
+                check_deadline()
                 out[part] = self.matrix.block(rows[part], self.columns) @ weights
         return out, len(rows) * len(self.columns)
 

@@ -47,6 +47,16 @@ def gradient_extremes(problem: DualProblem, dual: Floats, gradient: Floats) -> G
     return GradientExtremes(largest, smallest)
 
 
+def known_extremes(problem: DualProblem, dual: Floats, gradient: Floats) -> GradientExtremes:
+    """Return the extremes over the variables whose gradient is known, that is finite."""
+    known = np.isfinite(gradient)
+    if known.all():
+        return gradient_extremes(problem, dual, gradient)
+    largest = gradient_extremes(problem, dual, np.where(known, gradient, -np.inf)).largest
+    smallest = gradient_extremes(problem, dual, np.where(known, gradient, np.inf)).smallest
+    return GradientExtremes(largest, smallest)
+
+
 def offset_bounds(problem: DualProblem, dual: Floats, gradient: Floats) -> tuple[Floats, Floats]:
     """Return, per group, the largest gradient that can increase and the smallest that can decrease."""
     return gradient_extremes(problem, dual, gradient).offset_bounds

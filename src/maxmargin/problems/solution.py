@@ -82,8 +82,9 @@ class Solution:
     """A dual vector, its gradient, how the solve ended, and its cost.
 
     `weights` are those of a solver for the linear kernel, if they are better than those of the dual vector; then the
-    gradient, which would take two passes over the data, may be None. `trace` has the entries of a
-    `maxmargin.solvers.Trace`, if the callback was one.
+    gradient, which would take two passes over the data, may be None. Where a limit ended the solve, entries of the
+    gradient that were not known are infinite, or the whole is None; `value` is the dual value that the solver kept
+    count of, None where it did not. `trace` has the entries of a `maxmargin.solvers.Trace`, if the callback was one.
     """
 
     dual: Floats
@@ -92,3 +93,4 @@ class Solution:
     counters: Counters
     weights: Floats | None = None
     trace: tuple[Progress, ...] = ()
+    value: float | None = None

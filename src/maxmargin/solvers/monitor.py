@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from maxmargin._typing import Floats
+from maxmargin.deadline import TimeLimitReachedError, postpone_deadline
 from maxmargin.problems import Counters, Progress, Status
 from maxmargin.solvers.recorder import RecordedCallback, Recorder
 from maxmargin.solvers.stopping import Callback, StoppingRule, requests_stop
@@ -22,6 +23,15 @@ REPORT_INTERVAL = 0.1
 
 #: Seconds that a native loop may run before it returns to Python, which handles Ctrl-C, limits and reports in between.
 TIME_SLICE = 0.05
+
+
+#: What ends a solver from outside, between any two of its operations.
+Interruption = (KeyboardInterrupt, TimeLimitReachedError)
+
+
+def status_of(interruption: BaseException) -> Status:
+    """Return how a solve ended that was ended by Ctrl-C or the deadline in force."""
+    return Status.MAX_SECONDS if isinstance(interruption, TimeLimitReachedError) else Status.INTERRUPTED
 
 
 class SolverStoppedError(Exception):
@@ -196,5 +206,7 @@ class Monitor:
             self._next_entry = trace.next_entry(entry.iteration)
             self._stopped = requests_stop(self.callback(entry))
         finally:
-            self.started += time.perf_counter() - began
+            spent = time.perf_counter() - began
+            self.started += spent
+            postpone_deadline(spent)
         return self._stopped

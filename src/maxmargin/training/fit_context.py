@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from maxmargin._typing import Indices
+from maxmargin.deadline import TimeLimitReachedError
 from maxmargin.kernels import Kernel, Points
 from maxmargin.matrices import FullKernelMatrix, KernelMatrix, PrecomputedMatrix, SharedCacheMatrix, SymmetricMatrix
 from maxmargin.resources import default_cache_bytes, thread_count
@@ -143,8 +144,12 @@ class FitContext:
             and len(points) <= MAX_FULL_KERNEL_ROWS
             and 8 * len(points) ** 2 <= cache_bytes
         ):
-            _, threads = self.divide_threads(len(points), 1)
-            return FullKernelMatrix.of(kernel, points, order, threads)
+            _, full_threads = self.divide_threads(len(points), 1)
+            try:
+                with self.session.deadline.in_force():
+                    return FullKernelMatrix.of(kernel, points, order, full_threads)
+            except TimeLimitReachedError:
+                pass  # solvers end at once, without these values
         return lambda rows: KernelMatrix(kernel, points.take(rows), threads)
 
     def shared_matrix(

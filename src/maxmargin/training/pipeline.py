@@ -14,13 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
-from time import perf_counter
 from typing import Any, Protocol, TypeVar
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.deadline import Deadline
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.problems import Certificate, Counters, DualProblem, Solution, Status
 from maxmargin.solvers import Callback, PairwiseSolver, SharedCallback, StoppingRule
+from maxmargin.solvers.monitor import Interruption, status_of
 from maxmargin.solvers.recorder import ENDED, Recorder
 from maxmargin.training.checkpoint import Checkpoint
 from maxmargin.training.hard_margin_start import hard_margin_start
@@ -70,14 +71,14 @@ class Session:
     ----------
     callback : SharedCallback
         Receives progress, and passes a request to stop on to all problems.
-    deadline : float, optional
-        A reading of ``time.perf_counter``.
+    deadline : Deadline
+        When the fit ends, from its beginning on.
     checkpoint : Checkpoint, optional
         Records the points of all problems.
     """
 
     callback: SharedCallback = field(default_factory=lambda: SharedCallback(None))
-    deadline: float | None = None
+    deadline: Deadline = field(default_factory=Deadline)
     checkpoint: Checkpoint | None = None
 
     @classmethod
@@ -89,8 +90,7 @@ class Session:
         checkpoint: Checkpoint | None = None,
     ) -> Session:
         """Return the session of a fit that started at a reading of ``time.perf_counter``, by default now."""
-        started = perf_counter() if started is None else started
-        return cls(SharedCallback(callback), None if max_seconds is None else started + max_seconds, checkpoint)
+        return cls(SharedCallback(callback), Deadline.after(max_seconds, started), checkpoint)
 
     def recorder(self, problem: DualProblem, samples: Indices) -> Recorder:
         """Return the recorder of a problem of these training rows, which knows where an earlier fit has left it."""
@@ -100,7 +100,7 @@ class Session:
         """Return the solver with a stopping rule whose limits are what is left of time and iterations."""
         rule = replace(
             rule,
-            max_seconds=None if self.deadline is None else max(0.0, self.deadline - perf_counter()),
+            max_seconds=self.deadline.seconds_left(),
             max_iterations=None if rule.max_iterations is None else max(0, rule.max_iterations - iterations),
         )
         limited: Solver = replace(solver, stopping=rule)  # type: ignore[type-var]  # solvers are dataclasses
@@ -209,9 +209,10 @@ def train(
             return replace(solution, counters=spent)
 
         try:
-            hulls = hard_margin_start(problem, formulation.pose_hulls(problem), solver.stopping, solve)
-        except KeyboardInterrupt:  # between two calls of the solver
-            hulls = verifier.initial(None)
+            with session.deadline.in_force():
+                hulls = hard_margin_start(problem, formulation.pose_hulls(problem), solver.stopping, solve)
+        except Interruption as interruption:  # between two calls of the solver
+            hulls = verifier.initial(None, status_of(interruption))
         if hulls.status not in (Status.CONVERGED, Status.PRECISION):
             return TrainedModel(problem, hulls, samples, formulation)
         start = hulls.dual
@@ -230,23 +231,25 @@ def solve_and_verify(
     spent = Counters() if spent is None else spent
     rule, best, stalled = solver.stopping, None, 0
     recorder = session.recorder(problem, verifier.samples)
-    if (restored := _restore(verifier, recorder)) is not None:
+    if (restored := _restore(verifier, recorder, session)) is not None:
         return restored
     start = start if recorder.start is None else verifier.checked_start(recorder.start)
     callback = recorder.observe(session.callback)
     units = ProblemScale.of(problem, penalty_of(solver) == "l1")
     for attempt in range(verifier.max_attempts):
         try:
-            limited = session.limit(solver, rule, spent.iterations)
-            solution = solve_in_units(problem, limited, start, callback, units)
-        except KeyboardInterrupt:  # between two convergence checks of the solver
-            solution = verifier.initial(start)
+            with session.deadline.in_force():
+                limited = session.limit(solver, rule, spent.iterations)
+                solution = solve_in_units(problem, limited, start, callback, units)
+        except Interruption as interruption:  # between two convergence checks of the solver
+            solution = verifier.initial(start, status_of(interruption))
         spent = spent + solution.counters
         status = solution.status
         try:
-            checked = verifier.verify(solution)
-        except KeyboardInterrupt:
-            checked, status = verifier.unverified(solution), Status.INTERRUPTED
+            with session.deadline.in_force():
+                checked = verifier.verify(solution)
+        except Interruption as interruption:
+            checked, status = verifier.unverified(solution), status_of(interruption)
         if best is None or checked.accepted or checked.merit > best.merit:
             best = checked
         if status in (Status.CONVERGED, Status.PRECISION):
@@ -261,9 +264,14 @@ def solve_and_verify(
             )
     assert best is not None
     recorder.close(replace(best.solution, status=status, counters=spent), verifier.start_of(best.solution))
-    model = verifier.finish(best, status, recorder.earlier + spent)
-    if units is not None and model.status in ENDED:
-        check_representable(problem, model.certificate)
+    spent = recorder.earlier + spent
+    try:
+        with session.deadline.in_force():
+            model = verifier.finish(best, status, spent)
+            if units is not None and model.status in ENDED:
+                check_representable(problem, model.certificate)
+    except Interruption as interruption:
+        return verifier.finish(best, status_of(interruption), spent)
     return model
 
 
@@ -281,7 +289,7 @@ def solve_in_units(
     return units.solution(solver.solve(scaled, units.start(start), units.observe(callback)), problem)
 
 
-def _restore(verifier: Verifier[Model], recorder: Recorder) -> Model | None:
+def _restore(verifier: Verifier[Model], recorder: Recorder, session: Session) -> Model | None:
     """Return the model of a solve that had ended when its fit was killed; None if there is none that is verified.
 
     A solution from a checkpoint is verified like that of a solver. An unaccepted one, for example because the tolerance
@@ -291,9 +299,10 @@ def _restore(verifier: Verifier[Model], recorder: Recorder) -> Model | None:
     if finished is None:
         return None
     try:
-        checked = verifier.verify(finished) if verifier.confirms(finished) else None
-    except KeyboardInterrupt:
-        return verifier.finish(verifier.unverified(finished), Status.INTERRUPTED, recorder.earlier)
+        with session.deadline.in_force():
+            checked = verifier.verify(finished) if verifier.confirms(finished) else None
+    except Interruption as interruption:
+        return verifier.finish(verifier.unverified(finished), status_of(interruption), recorder.earlier)
     if checked is not None and checked.accepted:
         return verifier.finish(checked, Status.CONVERGED, recorder.earlier)
     recorder.start = verifier.start_of(finished)

@@ -123,7 +123,8 @@ class ProblemScale:
         dual = np.clip(scale(solution.dual, self.dual), problem.lower, problem.upper)
         gradient = None if solution.gradient is None else scale(solution.gradient, self.gradient)
         weights = None if solution.weights is None else scale(solution.weights, self.weight)
-        return replace(solution, dual=dual, gradient=gradient, weights=weights)
+        value = None if solution.value is None else float(scale(solution.value, self.value))
+        return replace(solution, dual=dual, gradient=gradient, weights=weights, value=value)
 
     def original_start(self, start: Floats) -> Floats:
         """Return a start of the scaled problem in the units of the original problem."""

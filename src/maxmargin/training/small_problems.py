@@ -86,7 +86,7 @@ class SmallProblemTraining:
             rule.violation,
             self.threads,
             max_steps=MAX_STEPS if rule.max_iterations is None else min(MAX_STEPS, rule.max_iterations),
-            deadline=self.session.deadline,
+            deadline=self.session.deadline.at,
             callback=self._reporter(self._problem),
         )
         fit_intercept = self.two_class.fit_intercept
@@ -131,7 +131,7 @@ class SmallProblemTraining:
             return DualProblem(whole.matrix, whole.linear, *bounds, whole.ridge, whole.group, whole.total)
 
         solved = batch.solve(
-            tolerance, self.threads, max_free=0, deadline=self.session.deadline, callback=self._reporter(fold)
+            tolerance, self.threads, max_free=0, deadline=self.session.deadline.at, callback=self._reporter(fold)
         )
         if solved.interrupted:
             raise KeyboardInterrupt

@@ -18,8 +18,9 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.formulation import Formulation, KernelExpansion
 from maxmargin.matrices.numerics import inner
 from maxmargin.problems import Certificate, Counters, DualProblem, Solution, Status, certify
-from maxmargin.problems.gradient_extremes import gradient_extremes, interval_midpoint, offset_bounds, violation_of
+from maxmargin.problems.gradient_extremes import gradient_extremes, interval_midpoint, known_extremes, violation_of
 from maxmargin.training.problem_scale import overflow_message
+from maxmargin.training.sampled_gradient import gradient_of_sample
 
 #: Poses a dual problem when it is needed.
 Pose = Callable[[], DualProblem]
@@ -79,6 +80,7 @@ class TrainedModel:
         self.counters = solution.counters
         self.samples = samples
         self._gradient: Floats | None = solution.gradient
+        self._value = solution.value
         self._checksum = checksum
         if expansion is not None:
             self.__dict__["expansion"] = expansion
@@ -87,7 +89,7 @@ class TrainedModel:
     def from_stored(cls, stored: StoredModel) -> TrainedModel:
         """Return a model that was stored; without training data it has a certificate only if one was stored."""
         model = cls.__new__(cls)
-        model._problem = model._formulation = model._gradient = model._checksum = None
+        model._problem = model._formulation = model._gradient = model._checksum = model._value = None
         model.dual, model.samples, model.status, model.counters = stored[:4]
         model.__dict__["expansion"] = stored.expansion
         if stored.certified is not None:
@@ -145,9 +147,78 @@ class TrainedModel:
         problem = self._posed()
         assert problem is not None
         assert self._formulation is not None
-        assert self._gradient is not None
-        low, high = offset_bounds(problem, self.dual, self._gradient)
-        return self._formulation.expand(problem, self.dual, interval_midpoint(low, high))
+        return self._formulation.expand(problem, self.dual, self._offset(problem))
+
+    def _offset(self, problem: DualProblem) -> Floats:
+        """Return the offset of each group by the gradient of the solver or, if it had none, that of a sample."""
+        gradient = self._gradient
+        if gradient is None or not np.isfinite(gradient).any():
+            sample, values = gradient_of_sample(problem, self.dual)
+            gradient = np.full(problem.size, np.nan)
+            gradient[sample] = values
+        return interval_midpoint(*known_extremes(problem, self.dual, gradient).offset_bounds)
+
+    def training_values(self, problem: DualProblem, formulation: Formulation, samples: int, parts: int = 1) -> Floats:
+        """Return the decision value of a sample of the training data, for a bounded amount of work; NaN elsewhere.
+
+        Of several variables of a training sample, the first ones of all samples come first. `parts` is the number of
+        problems that share the work.
+        """
+        variables, gradient = gradient_of_sample(problem, self.dual, parts)
+        product, known = np.zeros(problem.size), np.zeros(samples, dtype=bool)
+        of_sample = variables % samples
+        product[of_sample] = problem.linear[variables] - gradient - problem.ridge[variables] * self.dual[variables]
+        known[of_sample] = True
+        expansion = formulation.expand(problem, product, self._offset(problem))  # scales the product like the dual
+        return np.where(known, (expansion.coefficients + expansion.offset)[:samples], np.nan)
+
+    @property
+    def known_violation(self) -> float | None:
+        """The violation among the variables whose gradient the solver knew when it ended; None if it knew none."""
+        problem, gradient = self._posed(), self._gradient
+        if self.certificate_computed or problem is None:
+            return self.certificate.violation
+        if gradient is None or not np.isfinite(gradient).any():
+            return None
+        extremes = known_extremes(problem, self.dual, gradient)
+        return violation_of(extremes, extremes.largest)
+
+    def known_progress(self, tolerance: float) -> str:
+        """Return a sentence about what the solver knew when it ended, without computing more."""
+        if self.certificate_computed:
+            return _certified_progress(self.certificate, tolerance)
+        violation, value = self.known_violation, self.known_value
+        if violation is None:
+            return "It came before the gradient was computed: the model is a feasible point at the start of the solver."
+        whole = self._gradient is not None and bool(np.isfinite(self._gradient).all())
+        least, dual = "" if whole else "at least ", "" if value is None else f", dual value {value:.6g}"
+        return (
+            f"Violation {least}{violation:.3g} (tolerance {tolerance:g}){dual}, by the gradient of the solver; "
+            "certificate_ has the duality gap, computed when it is read."
+        )
+
+    @property
+    def known_value(self) -> float | None:
+        """The dual value that the solver knew when it ended; None if it knew none."""
+        problem, gradient = self._posed(), self._gradient
+        if self.certificate_computed or problem is None:
+            return self.certificate.dual
+        if gradient is not None and np.isfinite(gradient).all():
+            return 0.5 * inner(self.dual, problem.linear + gradient)
+        return self._value if self._value is not None and np.isfinite(self._value) else None
+
+    def known_squared_norm(self) -> float:
+        """Return bᵀMb from the dual value or, where that is not known, an estimate from a sample of its terms."""
+        problem = self._posed()
+        assert problem is not None
+        linear, ridge = inner(problem.linear, self.dual), inner(problem.ridge * self.dual, self.dual)
+        if self.known_value is not None:
+            return 2.0 * (linear - self.known_value) - ridge
+        sample, gradient = gradient_of_sample(problem, self.dual)
+        product = problem.linear[sample] - gradient - problem.ridge[sample] * self.dual[sample]
+        of_sample = float(np.abs(self.dual[sample]).sum())
+        share = float(np.abs(self.dual).sum()) / of_sample if of_sample > 0 else 0.0
+        return share * inner(self.dual[sample], product)
 
     def gradient_for(self, problem: DualProblem) -> Floats:
         """Return the gradient of the solved problem at the solution, recomputed if it is not known."""
@@ -196,6 +267,13 @@ class TrainedModel:
         return posed
 
 
+def _certified_progress(certificate: Certificate, tolerance: float) -> str:
+    return (
+        f"Violation {certificate.violation:.3g} (tolerance {tolerance:g}), "
+        f"duality gap {certificate.gap:.3g} (relative gap {certificate.relative_gap:.2g})."
+    )
+
+
 @dataclass(frozen=True)
 class TrainedLinearModel:
     """The solution of one dual problem in primal form, f(x) = weights · x + offset, with its certificate.
@@ -221,3 +299,12 @@ class TrainedLinearModel:
     certificate: Certificate
     status: Status
     counters: Counters
+
+    @property
+    def known_violation(self) -> float:
+        """The violation, from the certificate."""
+        return self.certificate.violation
+
+    def known_progress(self, tolerance: float) -> str:
+        """Return a sentence about how far the model is from the tolerance."""
+        return _certified_progress(self.certificate, tolerance)

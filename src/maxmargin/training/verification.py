@@ -100,8 +100,8 @@ class Verifier(Protocol[Model]):
         """Return whether a solution from a checkpoint may be one of this problem, so that it can be verified."""
         ...
 
-    def initial(self, start: Floats | None) -> Solution:
-        """Return a valid solution for a fit that was interrupted before the solver returned one."""
+    def initial(self, start: Floats | None, status: Status) -> Solution:
+        """Return a valid solution for a fit that was ended before the solver returned one."""
         ...
 
     def verify(self, solution: Solution) -> Checked:
@@ -157,10 +157,9 @@ class KernelVerifier:
         gradient = self.problem.linear[some] - products - self.problem.ridge[some] * solution.dual[some]
         return bool((np.abs(gradient - solution.gradient[some]) <= self.rule.violation).all())
 
-    def initial(self, start: Floats | None) -> Solution:
-        """Return the feasible point nearest to the start."""
-        dual = feasible_start(self.problem, start)
-        return Solution(dual, self.problem.gradient(dual), Status.INTERRUPTED, Counters())
+    def initial(self, start: Floats | None, status: Status) -> Solution:
+        """Return the feasible point nearest to the start, without its gradient."""
+        return Solution(feasible_start(self.problem, start), None, status, Counters())
 
     def verify(self, solution: Solution) -> Checked:
         """Compare the violation, or the gap if the rule has one, with the tolerance."""
@@ -258,10 +257,9 @@ class LinearVerifier:
         fits = solution.weights is None or solution.weights.shape == (self.rows.dimension,)
         return fits and is_feasible(self.problem, solution)
 
-    def initial(self, start: Floats | None) -> Solution:
-        """Return the feasible point nearest to the start."""
-        dual = feasible_start(self.problem, start)
-        return Solution(dual, self.problem.gradient(dual), Status.INTERRUPTED, Counters())
+    def initial(self, start: Floats | None, status: Status) -> Solution:
+        """Return the feasible point nearest to the start, without its gradient."""
+        return Solution(feasible_start(self.problem, start), None, status, Counters())
 
     def verify(self, solution: Solution) -> Checked:
         """Compute weights and certificate."""
@@ -304,9 +302,9 @@ class SparseVerifier(LinearVerifier):
         """Return the weights."""
         return _checked_size(start, self.rows.dimension)
 
-    def initial(self, start: Floats | None) -> Solution:
+    def initial(self, start: Floats | None, status: Status) -> Solution:
         """Return the starting weights."""
-        return Solution(np.zeros(self.problem.size), None, Status.INTERRUPTED, Counters(), start)
+        return Solution(np.zeros(self.problem.size), None, status, Counters(), start)
 
     def _certify(self, solution: Solution) -> tuple[Certificate, Floats]:
         weights = np.zeros(self.rows.dimension) if solution.weights is None else solution.weights

@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from maxmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from maxmargin.datasets import chessboard
+from maxmargin.deadline import Deadline
 from maxmargin.estimators.calibration import cross_validation, probabilities
 from maxmargin.estimators.calibration.cross_validation import stratified_folds
 from maxmargin.estimators.calibration.probabilities import PairwiseProbabilities
@@ -363,7 +364,7 @@ class TestLimits:
         original = PairwiseProbabilities._fit_sigmoids
 
         def too_late(self, context, trained, data, weights):
-            context = replace(context, session=replace(context.session, deadline=0.0))
+            context = replace(context, session=replace(context.session, deadline=Deadline(0.0)))
             return original(self, context, trained._replace(held_out_values=None), data, weights)
 
         monkeypatch.setattr(PairwiseProbabilities, "_fit_sigmoids", too_late)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.deadline import TimeLimitReachedError, check_deadline
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.matrices.float32_matrix import Float32Matrix
@@ -103,10 +104,22 @@ class CrossValidation:
         """Return the value of each sample by the model of the other folds, and the status of the least converged fold.
 
         `folds` has an entry for each sample. A problem may have several variables for each: all first ones, then all
-        second ones. The values of an interrupted cross-validation are undefined.
+        second ones. The values of an interrupted cross-validation are undefined. Where the deadline passes before all
+        folds are solved, they are those of the model itself for a part of its training samples, and NaN for the others.
         """
+        try:
+            with self.session.deadline.in_force():
+                return self._values(problem, model, formulation, folds)
+        except TimeLimitReachedError:
+            parts = self.session.callback.problems
+            return model.training_values(problem, formulation, len(folds), parts), Status.MAX_SECONDS
+
+    def _values(
+        self, problem: DualProblem, model: TrainedModel, formulation: Formulation, folds: Indices
+    ) -> tuple[Floats, Status]:
         if problem.size <= MAX_DOUBLE_PRECISION_SIZE and self.tolerance_factor > 1.0:
-            return replace(self, tolerance_factor=1.0).values(problem, model, formulation, folds)
+            return replace(self, tolerance_factor=1.0)._values(problem, model, formulation, folds)
+        check_deadline()
         gradient, of_variables = model.gradient_for(problem), np.resize(folds, problem.size)
         states = [_Fold(problem, model.dual, gradient, of_variables == fold) for fold in np.unique(folds)]
         with np.errstate(over="ignore"):  # infinite is too large, too
@@ -168,6 +181,7 @@ class CrossValidation:
             state.move(variables, part, solution)
             if solution.status is Status.INTERRUPTED:
                 return solution.status
+            check_deadline()
             worst = worst if solution.status in (Status.CONVERGED, Status.PRECISION) else solution.status
         return worst
 
@@ -190,7 +204,7 @@ class CrossValidation:
             self.threads,
             start,
             max_free=0,
-            deadline=self.session.deadline,
+            deadline=self.session.deadline.at,
             callback=lambda _, finished: stopped.is_set(),
         )
         if found.interrupted:
@@ -373,7 +387,8 @@ def linear_held_out_values(
 
     `folds` has an entry for each sample. A problem may have several variables for each: all first ones, then all
     second ones. The values of an interrupted cross-validation are undefined. The slacks of the certificate cover all
-    samples, so that the held-out ones need no prediction.
+    samples, so that the held-out ones need no prediction. Folds that the deadline leaves no time for have the values of
+    the model itself.
     """
     of_variables = np.resize(folds, problem.size)
     values, worst = np.full(len(folds), np.nan), Status.CONVERGED
@@ -383,6 +398,10 @@ def linear_held_out_values(
         solver = replace(solver, stopping=rule)  # type: ignore[type-var]  # solvers are dataclasses
     for fold in np.unique(folds):
         held = of_variables == fold
+        if session.deadline.reached:
+            worst, held_out = Status.MAX_SECONDS, held[: len(folds)]
+            values[held_out] = (problem.linear - model.certificate.slack)[: len(folds)][held_out]
+            continue
         part = hold_out(problem, held, largest=np.inf)
         verifier = form.verifier(part, model.samples, formulation, rule)
         trained: TrainedLinearModel = solve_and_verify(

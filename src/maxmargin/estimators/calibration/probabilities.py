@@ -152,7 +152,9 @@ class PairwiseProbabilities(ClassProbabilities):
                 session.callback.stopped.set()
                 return None, status
             first, _ = pairs[position]
-            return fit_sigmoid(toward_first * values, data.labels[samples] == first, weights[samples]), status
+            valued = np.isfinite(values)  # all, or a part if there was no time
+            samples = samples[valued]
+            return fit_sigmoid(toward_first * values[valued], data.labels[samples] == first, weights[samples]), status
 
         return self._keep_sigmoids(*run_parallel(fit_pair, len(pairs), session.callback, trained.workers))
 

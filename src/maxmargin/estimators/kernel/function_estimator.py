@@ -78,13 +78,15 @@ class FunctionEstimator(KernelEstimator):
         bounded: bool = True,
         after: AfterTraining | None = None,
         y: Any = None,
+        started: float | None = None,
     ) -> None:
         """Train on the rows with a positive weight; `pose` has `variables` variables for each.
 
         `outputs` is None for a single function. `after` gets the problems of all outputs and a cross-validation of
-        them, and returns its status. `y` are the targets, for a checkpoint.
+        them, and returns its status. `y` are the targets, for a checkpoint. The time limit counts from `started`, a
+        reading of ``time.perf_counter``, by default now.
         """
-        started = perf_counter()
+        started = perf_counter() if started is None else started
         check_flag("warm_start", self.warm_start)
         rows = np.flatnonzero(weights > 0)
         count = 1 if outputs is None else outputs
@@ -194,6 +196,7 @@ class KernelRegressor(RegressorMixin, FunctionEstimator):  # type: ignore[misc] 
         self
             The fitted estimator.
         """
+        started = perf_counter()
         check_flag("noise", self.noise)
         check_flag("fit_intercept", self.fit_intercept)
         regression = self._regression()
@@ -212,6 +215,7 @@ class KernelRegressor(RegressorMixin, FunctionEstimator):  # type: ignore[misc] 
                 problems, regression.formulation, columns, weights, validation
             ),
             targets,
+            started,
         )
         return self
 
@@ -234,7 +238,8 @@ class KernelRegressor(RegressorMixin, FunctionEstimator):  # type: ignore[misc] 
             values, status = validation.values(problem, model, formulation, folds)
             if status is Status.INTERRUPTED:
                 return status
-            scales.append(noise_scale(targets[rows, output] - values, weights[rows]))
+            valued = np.isfinite(values)  # all, or a part if there was no time
+            scales.append(noise_scale((targets[rows, output] - values)[valued], weights[rows][valued]))
             worst = worst if status.converged else status
         self.noise_scale_ = scales[0] if self._outputs_ is None else np.array(scales)
         return worst

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from maxmargin._typing import Indices
+from maxmargin.deadline import TimeLimitReachedError
 from maxmargin.estimators.calibration.cross_validation import CrossValidation
 from maxmargin.estimators.calibration.novelty_detector import NoveltyDetector, rounded
 from maxmargin.estimators.kernel.function_estimator import FunctionEstimator
@@ -164,6 +168,7 @@ class OneClassSVM(NoveltyDetector, FunctionEstimator):
         self
             The fitted estimator.
         """
+        started = perf_counter()
         nu = check_fraction("nu", self.nu)
         check_flag("probability", self.probability)
         X = self._check_training_data(X)[0]
@@ -175,12 +180,22 @@ class OneClassSVM(NoveltyDetector, FunctionEstimator):
         def after(problems: list[DualProblem], validation: CrossValidation) -> Status:
             self.__dict__.pop("density_marks_", None)
             if self.probability:
-                model = self._models_[0]
-                values = model.expansion.offset - model.gradient_for(problems[0])  # the linear term of the dual is 0
-                self.density_marks_ = density_marks(rounded(values, self.intercept_), weights[model.samples])
+                model, problem, ended = self._models_[0], problems[0], Status.CONVERGED
+                try:
+                    with validation.session.deadline.in_force():
+                        values = model.expansion.offset - model.gradient_for(
+                            problem
+                        )  # the linear term of the dual is 0
+                except TimeLimitReachedError:
+                    values, ended = model.training_values(problem, one_class, problem.size), Status.MAX_SECONDS
+                valued = np.isfinite(values)
+                self.density_marks_ = density_marks(
+                    rounded(values[valued], self.intercept_), weights[model.samples][valued]
+                )
+                return ended
             return Status.CONVERGED
 
-        self._fit_outputs(X, weights, pose, one_class, variables=1, after=after)
+        self._fit_outputs(X, weights, pose, one_class, variables=1, after=after, started=started)
         return self
 
     def _set_fitted(self, X: Any, kernel: Kernel | None, models: list[TrainedModel], outputs: int | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from maxmargin.formulations import data_description
 from maxmargin.kernels import Kernel, Points
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.precision import DECISION_TOLERANCE
-from maxmargin.problems import DualProblem
+from maxmargin.problems import DualProblem, Status
 from maxmargin.training import TrainedModel
 
 
@@ -161,6 +162,7 @@ class SVDD(OutlierMixin, FunctionEstimator):  # type: ignore[misc]  # scikit-lea
         self
             The fitted estimator.
         """
+        started = perf_counter()
         nu = check_fraction("nu", self.nu)
         if self._precomputed:
             raise ValueError(
@@ -172,7 +174,7 @@ class SVDD(OutlierMixin, FunctionEstimator):  # type: ignore[misc]  # scikit-lea
         def pose(matrix: SymmetricMatrix, rows: Indices, output: int) -> DualProblem:
             return data_description.pose(matrix, weights[rows], nu)
 
-        self._fit_outputs(X, weights, pose, data_description, variables=1)
+        self._fit_outputs(X, weights, pose, data_description, variables=1, started=started)
         return self
 
     def decision_function(self, X: Any) -> Floats:
@@ -194,6 +196,9 @@ class SVDD(OutlierMixin, FunctionEstimator):  # type: ignore[misc]  # scikit-lea
 
     def _set_fitted(self, X: Any, kernel: Kernel | None, models: list[TrainedModel], outputs: int | None) -> None:
         super()._set_fitted(X, kernel, models, outputs)
-        coefficients = self.dual_coef_.toarray()[0] if sparse.issparse(self.dual_coef_) else self.dual_coef_[0]
-        centre = 0.25 * float(coefficients @ (self._evaluate(self.support_vectors_) - self.intercept_[0]))  # ‖a‖²
+        if models[0].status is Status.MAX_SECONDS:  # the product below takes as long as a gradient
+            centre = models[0].known_squared_norm()
+        else:
+            coefficients = self.dual_coef_.toarray()[0] if sparse.issparse(self.dual_coef_) else self.dual_coef_[0]
+            centre = 0.25 * float(coefficients @ (self._evaluate(self.support_vectors_) - self.intercept_[0]))  # ‖a‖²
         self.offset_ = -(self.intercept_[0] + centre)  # −R²

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.deadline import Deadline, TimeLimitReachedError
 from maxmargin.estimators.online.online_estimator import OnlineEstimator
 from maxmargin.estimators.online.stream_classes import StreamClasses
 from maxmargin.estimators.validation.callbacks import reporting
 from maxmargin.formulations import c_classification
 from maxmargin.online import OnlineLearner
 from maxmargin.online.sample_store import SlotData
+from maxmargin.problems import Counters, DualProblem, Solution, Status, feasible_start
 from maxmargin.solvers import SharedCallback
 from maxmargin.training import Session, Subproblem, TrainedModel, train_problems
 from maxmargin.training.fit_context import FitContext
@@ -25,9 +27,12 @@ def finish(
     rows: Indices,
     numbers: Indices,
     costs: Floats,
-    deadline: float | None,
+    deadline: Deadline,
 ) -> list[TrainedModel]:
-    """Solve all subproblems on some rows, started at the online solution, and load the support vectors into memory."""
+    """Solve all subproblems on some rows, started at the online solution, and load the support vectors into memory.
+
+    If the deadline passes before the gradient at the solution is known, the online solution stays in memory.
+    """
     learner, size = estimator._learner_, X.shape[0]
     layout = classes.layout(learner)
     constraints = [learner.subproblems[m].constraints(numbers, costs) for m, _ in layout]
@@ -54,12 +59,22 @@ def finish(
             subproblems.append(Subproblem.posed(problem, chosen, start[chosen]))
         trained = train_problems(subproblems, solver, c_classification, session, workers)
     dual, gradient = np.zeros((len(learner.subproblems), size)), np.zeros((len(learner.subproblems), size))
-    for (m, sign), model, problem in zip(layout, trained, problems, strict=True):
-        dual[m, model.samples] = sign * model.dual
-        gradient[m, model.samples] = sign * model.gradient_for(problem)
-        learner.steps += model.counters.iterations
+    try:
+        with deadline.in_force():
+            for (m, sign), model, problem in zip(layout, trained, problems, strict=True):
+                dual[m, model.samples] = sign * model.dual
+                gradient[m, model.samples] = sign * model.gradient_for(problem)
+                learner.steps += model.counters.iterations
+    except TimeLimitReachedError:
+        return [_unfinished(one, problem) for one, problem in zip(subproblems, problems, strict=True)]
     _load(learner, X, numbers, costs, dual, gradient)
     return trained
+
+
+def _unfinished(subproblem: Subproblem, problem: DualProblem) -> TrainedModel:
+    """Return the online solution of a subproblem as a model that a time limit has ended."""
+    start = Solution(feasible_start(problem, subproblem.start), None, Status.MAX_SECONDS, Counters())
+    return TrainedModel(problem, start, subproblem.samples, c_classification)
 
 
 def _load(learner: OnlineLearner, X: Any, numbers: Indices, costs: Floats, dual: Floats, gradient: Floats) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.deadline import Deadline
 from maxmargin.estimators.kernel.kernel_estimator import KernelEstimator
 from maxmargin.estimators.validation.callbacks import reporting
 from maxmargin.estimators.validation.parameters import check_choice, check_count, check_number
@@ -65,13 +66,12 @@ class StreamMonitor:
     """
 
     def __init__(
-        self, learner: OnlineLearner, max_seconds: float | None, pressed: threading.Event, callback: Callback | None
+        self, learner: OnlineLearner, deadline: Deadline, pressed: threading.Event, callback: Callback | None
     ) -> None:
-        self.learner, self.pressed = learner, pressed
+        self.learner, self.deadline, self.pressed = learner, deadline, pressed
         self.status: Status | None = None
         self.error: BaseException | None = None
-        self._monitor = Monitor(StoppingRule(max_seconds=max_seconds), callback)
-        self.deadline = None if max_seconds is None else self._monitor.started + max_seconds
+        self._monitor = Monitor(StoppingRule(max_seconds=deadline.seconds_left()), callback)
 
     def __call__(self) -> bool:
         if self.status is None:
@@ -213,13 +213,13 @@ class OnlineEstimator(KernelEstimator):
         return SolverOptions("auto", StoppingRule(violation=check_number("tol", self.tol, above=0)))
 
     @contextmanager
-    def _monitoring(self, learner: OnlineLearner) -> Iterator[StreamMonitor]:
-        """Yield the monitor of a call, whose time limit starts now; an error of the callback is raised at the end."""
+    def _monitoring(self, learner: OnlineLearner, started: float) -> Iterator[StreamMonitor]:
+        """Yield the monitor of a call that began at `started`; an error of the callback is raised at the end."""
         limit = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
         few = self.n_jobs is None and learner.count <= MAX_SINGLE_THREAD_ROWS
         learner.threads = thread_count(1 if few or not learner.kernel.vectorised else self.n_jobs)
         with reporting(self) as report, deferred_interrupt() as pressed:
-            monitor = StreamMonitor(learner, limit, pressed, report)
+            monitor = StreamMonitor(learner, Deadline.after(limit, started), pressed, report)
             yield monitor
             if monitor.error is None and monitor.status is None and pressed.is_set():
                 monitor.status = Status.INTERRUPTED

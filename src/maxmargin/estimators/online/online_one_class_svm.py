@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -156,11 +157,12 @@ class OnlineOneClassSVM(OutlierMixin, OnlineEstimator):  # type: ignore[misc]  #
         self
             The fitted estimator.
         """
+        started = perf_counter()
         X, weights = self._check_batch(X, sample_weight, first=True)
         rows = np.flatnonzero(weights > 0)
         learner = self._new_learner(X, weights)
         random, labels = check_random_state(self.random_state), np.zeros(X.shape[0], dtype=np.int64)
-        with self._monitoring(learner) as monitor:
+        with self._monitoring(learner, started) as monitor:
             taken = self._observe_epochs(learner, X, labels, weights, rows, random, monitor)
             if self.finishing and monitor.status is None:
                 learner.finish(monitor)
@@ -188,7 +190,7 @@ class OnlineOneClassSVM(OutlierMixin, OnlineEstimator):  # type: ignore[misc]  #
         self
             The estimator.
         """
-        first = "_learner_" not in self.__dict__
+        started, first = perf_counter(), "_learner_" not in self.__dict__
         X, weights = self._check_batch(X, sample_weight, first)
         if first:
             learner = self._new_learner(X, weights)
@@ -196,7 +198,7 @@ class OnlineOneClassSVM(OutlierMixin, OnlineEstimator):  # type: ignore[misc]  #
             learner = self._learner_
             self._check_kernel_of(learner.kernel, X)
         rows, labels = np.flatnonzero(weights > 0), np.zeros(X.shape[0], dtype=np.int64)
-        with self._monitoring(learner) as monitor:
+        with self._monitoring(learner, started) as monitor:
             taken = self._observe_batch(learner, X, labels, weights, rows, monitor)
             if self.finishing and monitor.status is None:
                 learner.finish(monitor)

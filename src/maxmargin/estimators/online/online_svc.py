@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -180,6 +181,7 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]  # scik
         self
             The fitted estimator.
         """
+        started = perf_counter()
         self._check_parameters()
         if self.finishing and (self.budget is not None or self.forget is not None):
             raise ValueError(
@@ -198,7 +200,7 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]  # scik
         factors = class_factors(self.class_weight, labels, numbers[rows], weights[rows])
         costs = self._costs(weights, factors[numbers])
         random = check_random_state(self.random_state)
-        with self._monitoring(learner) as monitor:
+        with self._monitoring(learner, started) as monitor:
             taken = self._observe_epochs(learner, X, numbers, costs, rows, random, monitor)
         self._keep(kernel, classes, learner)
         self._warn_if_stopped(monitor, taken, int(self.epochs) * len(rows), "passes")
@@ -232,6 +234,7 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]  # scik
         self
             The estimator.
         """
+        started = perf_counter()
         self._check_parameters()
         if isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' is not supported by partial_fit; use a dict of weights")
@@ -254,7 +257,7 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]  # scik
         numbers = np.zeros(len(y), dtype=np.int64)
         numbers[rows] = order[np.searchsorted(labels, y[rows], sorter=order)]
         costs = self._costs(weights, factors[numbers])
-        with self._monitoring(learner) as monitor:
+        with self._monitoring(learner, started) as monitor:
             known.add(new, learner)
             taken = self._observe_batch(learner, X, numbers, costs, rows, monitor)
             if check_flag("finishing", self.finishing) and monitor.status is None:

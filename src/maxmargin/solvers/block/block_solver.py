@@ -39,7 +39,7 @@ from maxmargin.solvers.block.nested_start import (
     pose_sample,
 )
 from maxmargin.solvers.dual_point import progress_snapshot
-from maxmargin.solvers.monitor import Monitor, SharedCallback, SolverStoppedError
+from maxmargin.solvers.monitor import Interruption, Monitor, SharedCallback, SolverStoppedError, status_of
 from maxmargin.solvers.smo.pairwise import PairwiseSolver
 from maxmargin.solvers.stall_detector import StallDetector
 from maxmargin.solvers.stopping import Callback, StoppingRule
@@ -138,14 +138,17 @@ class BlockSolver:
             if status is None:
                 status = _BlockRun(self, state, monitor).solve()
             monitor.report(lambda: _progress(state, monitor), now=True)
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
+        except Interruption as interruption:
+            status = status_of(interruption)
         dual, gradient = state.point()
         counters = state.counters(monitor.seconds)
         if status is Status.PRECISION:
             del state  # frees the memory of its rows
-            return self._continue_in_double(problem, dual, counters, monitor, callback)
-        return Solution(dual, gradient, status, counters, trace=monitor.trace)
+            try:
+                return self._continue_in_double(problem, dual, counters, monitor, callback)
+            except Interruption as interruption:
+                return Solution(dual, gradient, status_of(interruption), counters, trace=monitor.trace)
+        return Solution(dual, gradient, status, counters, trace=monitor.trace, value=state.dual_value)
 
     def _start_nested(self, state: BlockState[Any], monitor: Monitor) -> Status | None:
         """Start from the solutions of ever larger samples, if they show that most variables will be at a bound.
@@ -187,8 +190,8 @@ class BlockSolver:
             start, evaluations = backend.start_at_bounds(problem, sample[support], dual[support])
             state.add(Counters(kernel_evaluations=evaluations))
             state.set_dual(start)
-        except KeyboardInterrupt:
-            return self._end_with_sample(state, sample, dual, Status.INTERRUPTED)
+        except Interruption as interruption:
+            return self._end_with_sample(state, sample, dual, status_of(interruption))
         return None
 
     def _sample_rule(self, state: BlockState[Any], size: int, monitor: Monitor) -> StoppingRule:
@@ -197,8 +200,12 @@ class BlockSolver:
         return StoppingRule(SAMPLE_VIOLATION, None, most if left is None else min(left, most), monitor.seconds_left())
 
     def _end_with_sample(self, state: BlockState[Any], sample: Indices, dual: Floats, status: Status) -> Status:
-        """Set the state to the solution of a sample, for the cost of a product, when a limit ends the whole solve."""
-        state.set_dual(extend(state.problem, sample, dual))
+        """Set the state to the solution of a sample when a limit ends the whole solve.
+
+        Its gradient takes a product with the matrix, for which there is no time after the time limit.
+        """
+        if len(sample):
+            state.set_dual(extend(state.problem, sample, dual), with_gradient=status is not Status.MAX_SECONDS)
         return status
 
     def _continue_in_double(

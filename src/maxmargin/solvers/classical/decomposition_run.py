@@ -36,7 +36,7 @@ from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES, SymmetricMatrix
 from maxmargin.precision import BOUND_TOLERANCE
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
 from maxmargin.solvers.dual_point import DualPoint
-from maxmargin.solvers.monitor import Monitor
+from maxmargin.solvers.monitor import Interruption, Monitor, status_of
 from maxmargin.solvers.stall_detector import StallDetector
 from maxmargin.solvers.stopping import Callback, StoppingRule
 from maxmargin.solvers.unbounded_dual import UnboundedDualTest
@@ -204,8 +204,8 @@ class DecompositionRun(ABC):
         try:
             status = self._iterate()
             self.monitor.report(self.progress, now=True)
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
+        except Interruption as interruption:
+            status = status_of(interruption)
         point = self.point
         return Solution(point.dual, point.gradient, status, self.counters, trace=self.monitor.trace)
 

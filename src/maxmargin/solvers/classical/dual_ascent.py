@@ -16,7 +16,7 @@ from maxmargin.precision import BOUND_TOLERANCE
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.resources import blas_thread_limit
 from maxmargin.solvers.dual_point import DualPoint, progress_snapshot
-from maxmargin.solvers.monitor import Monitor, SolverStoppedError
+from maxmargin.solvers.monitor import Interruption, Monitor, SolverStoppedError, status_of
 from maxmargin.solvers.stall_detector import StallDetector
 from maxmargin.solvers.stopping import GapSchedule
 from maxmargin.solvers.unbounded_dual import UnboundedDualTest
@@ -99,8 +99,8 @@ class DualAscentRun:
             except SolverStoppedError as stopped:
                 status = stopped.status
             self.monitor.report(self.progress, now=True)
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
+        except Interruption as interruption:
+            status = status_of(interruption)
         dual, gradient = self.point
         return Solution(dual, gradient, status, self.counters(), trace=self.monitor.trace)
 

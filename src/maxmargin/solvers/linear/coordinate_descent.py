@@ -38,7 +38,7 @@ from maxmargin.problems.offsets import best_offsets
 from maxmargin.resources import blas_thread_limit
 from maxmargin.solvers.linear.l1_model import minimise_model
 from maxmargin.solvers.linear.linear_point import LinearPoint
-from maxmargin.solvers.monitor import Monitor
+from maxmargin.solvers.monitor import Interruption, Monitor, status_of
 from maxmargin.solvers.stall_detector import StallDetector
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
@@ -135,8 +135,8 @@ class CoordinateDescentRun:
             self.monitor.report_start(self._progress)
             with blas_thread_limit(1):  # the matrices are small, and idle BLAS threads would compete with ours
                 return self._solve()
-        except KeyboardInterrupt:
-            return Status.INTERRUPTED
+        except Interruption as interruption:
+            return status_of(interruption)
 
     def _solve(self) -> Status:
         least_sigma, stall = np.inf, StallDetector(MAX_STALLED_ROUNDS, PROGRESS_RATIO)

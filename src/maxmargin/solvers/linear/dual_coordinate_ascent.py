@@ -35,7 +35,7 @@ from maxmargin.solvers.linear.linear_point import (
     minimise_over_offset,
     repair_sums,
 )
-from maxmargin.solvers.monitor import Monitor
+from maxmargin.solvers.monitor import Interruption, Monitor, status_of
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: Multiplications between two checks of the time limit and the callback.
@@ -119,8 +119,8 @@ class CoordinateAscentRun:
         """Take passes until convergence or a limit; return None if `should_continue` returns False after a pass."""
         try:
             return self._solve(should_continue)
-        except KeyboardInterrupt:
-            return Status.INTERRUPTED
+        except Interruption as interruption:
+            return status_of(interruption)
 
     def remaining_passes(self) -> float:
         """Return the estimated number of passes to convergence, extrapolated from the gaps of the last passes.

@@ -20,7 +20,7 @@ from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
 from maxmargin.problems.certificate import residuals
 from maxmargin.problems.gradient_extremes import gradient_extremes, interval_midpoint, violation_of
 from maxmargin.problems.offsets import best_offsets
-from maxmargin.solvers.monitor import Monitor
+from maxmargin.solvers.monitor import Interruption, Monitor, status_of
 from maxmargin.solvers.stopping import StoppingRule
 
 
@@ -171,8 +171,8 @@ class LinearPoint:
         weights = None if self.weights_match_dual or self.gradient is not None else self.weights
         try:
             monitor.report(lambda: self.progress(counters.iterations, monitor), now=True)
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
+        except Interruption as interruption:
+            status = status_of(interruption)
         return Solution(self.dual, self.gradient, status, counters, weights, trace=monitor.trace)
 
 

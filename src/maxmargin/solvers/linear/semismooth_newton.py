@@ -38,7 +38,7 @@ from maxmargin.solvers.linear.smoothed_primal import (
     NewtonStart,
     SmoothedPrimal,
 )
-from maxmargin.solvers.monitor import Monitor
+from maxmargin.solvers.monitor import Interruption, Monitor, status_of
 from maxmargin.solvers.stall_detector import StallDetector
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
@@ -128,8 +128,8 @@ class SemismoothNewtonRun:
         try:
             with blas_thread_limit(1):  # the matrices are small, and idle BLAS threads would compete with ours
                 return self._solve()
-        except KeyboardInterrupt:
-            return Status.INTERRUPTED
+        except Interruption as interruption:
+            return status_of(interruption)
 
     def _solve(self) -> Status:
         self.monitor.report_start(self._progress)

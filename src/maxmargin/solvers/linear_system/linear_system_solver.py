@@ -28,7 +28,7 @@ from maxmargin.precision import NEGATIVE_CURVATURE
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.solvers.dual_point import progress_snapshot
 from maxmargin.solvers.linear_system.preconditioners import Preconditioner, partial_cholesky, whole_cholesky
-from maxmargin.solvers.monitor import Monitor, SolverStoppedError
+from maxmargin.solvers.monitor import Interruption, Monitor, SolverStoppedError, status_of
 from maxmargin.solvers.stall_detector import StallDetector
 from maxmargin.solvers.stopping import Callback, GapSchedule, StoppingRule
 
@@ -85,8 +85,8 @@ class LinearSystemSolver:
         try:
             status = run.solve()
             monitor.report(run.progress, now=True)
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
+        except Interruption as interruption:
+            status = status_of(interruption)
         dual, gradient = run.point
         counters = Counters(run.iterations, run.evaluations, rounds=run.rounds, seconds=monitor.seconds)
         return Solution(dual, gradient, status, counters, trace=monitor.trace)
@@ -106,7 +106,7 @@ class _LinearSystemRun:
     def __init__(self, problem: DualProblem, dual: Floats, monitor: Monitor, cache_bytes: int) -> None:
         self.problem, self.monitor, self.rule, self.cache_bytes = problem, monitor, monitor.rule, cache_bytes
         self.iterations = self.rounds = self.evaluations = 0
-        self.point = dual, problem.linear - problem.ridge * dual
+        self.point = dual, problem.linear if not dual.any() else np.full(problem.size, np.nan)  # not known yet
         self._gap_schedule = GapSchedule()
 
     def solve(self) -> Status:

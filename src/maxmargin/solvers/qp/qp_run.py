@@ -14,7 +14,7 @@ import numpy as np
 from maxmargin._typing import Floats
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.solvers.dual_point import DualPoint
-from maxmargin.solvers.monitor import Monitor
+from maxmargin.solvers.monitor import Interruption, Monitor, status_of
 from maxmargin.solvers.qp.crossover import Crossover, identify_bounds
 from maxmargin.solvers.qp.qp_backends import TIGHTEST, Backend, BackendOptions, BackendResult, QuadraticProgram
 
@@ -90,8 +90,8 @@ class QpRun:
         try:
             status = self._solve(pose, backend, max_rounds)
             self.monitor.report(self.progress, now=True)
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
+        except Interruption as interruption:
+            status = status_of(interruption)
         point = self.point
         return Solution(point.dual, point.gradient, status, self.counters, trace=self.monitor.trace)
 
@@ -132,8 +132,8 @@ class QpRun:
         """Return whether to stop after so many more iterations; the backend calls this."""
         try:
             self._stopped = self._check(iterations)
-        except KeyboardInterrupt:  # an exception must not pass through a backend
-            self._stopped = Status.INTERRUPTED
+        except Interruption as interruption:  # an exception must not pass through a backend
+            self._stopped = status_of(interruption)
         return self._stopped is not None
 
     def _check(self, iterations: int = 0) -> Status | None:

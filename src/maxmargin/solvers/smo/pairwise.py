@@ -23,7 +23,7 @@ from maxmargin.backends.optimality import known_gap
 from maxmargin.precision import DOUBLE_EPSILON
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.solvers.dual_point import progress_snapshot
-from maxmargin.solvers.monitor import Monitor, SolverStoppedError
+from maxmargin.solvers.monitor import Interruption, Monitor, SolverStoppedError, status_of
 from maxmargin.solvers.smo.exact_finish import accelerate, exact_finish
 from maxmargin.solvers.smo.smo_state import SmoState, selection_code
 from maxmargin.solvers.stall_detector import StallDetector
@@ -93,8 +93,8 @@ class PairwiseSolver:
             if status is Status.CONVERGED and state.iterations and state.violation <= self.stopping.violation:
                 exact_finish(state, self.finish_below, monitor)
             monitor.report(run.progress, now=True)
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
+        except Interruption as interruption:
+            status = status_of(interruption)
         dual, gradient = state.point()
         return Solution(
             dual=dual,
@@ -108,6 +108,7 @@ class PairwiseSolver:
                 seconds=monitor.seconds,
             ),
             trace=monitor.trace,
+            value=state.dual_value,
         )
 
 

@@ -29,7 +29,7 @@ from maxmargin.problems.certificate import response
 from maxmargin.problems.gradient_extremes import gradient_extremes, violation_of
 from maxmargin.problems.offsets import best_offsets
 from maxmargin.solvers.linear.linear_point import dual_value, features_of, finite_norms, primal_value
-from maxmargin.solvers.monitor import Monitor
+from maxmargin.solvers.monitor import Interruption, Monitor, status_of
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: Weights and decision values beyond this have diverged; their squares can still be computed.
@@ -193,8 +193,8 @@ def run_subgradient_method(
             status = _iterate(run, monitor)
         iterations = run.iterations if run is not None else 0
         monitor.report(lambda: bounds.progress(iterations, monitor), now=True)
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
+    except Interruption as interruption:
+        status = status_of(interruption)
     return bounds.solution(status, run.iterations if run is not None else 0, monitor)
 
 
