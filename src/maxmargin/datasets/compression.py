@@ -35,6 +35,9 @@ CHUNK_BYTES = 2**20
 #: Number of decompressed chunks in the queue.
 QUEUED_CHUNKS = 8
 
+#: Memory that the header of an xz file may ask for; the highest preset, xz -9, needs 65 MiB to decompress.
+XZ_BYTES = 2**28
+
 
 class _Decompressor(Protocol):
     """Decompressor of one member of a compressed file, which may have several."""
@@ -74,7 +77,7 @@ class _GzipMember:
 KINDS: tuple[tuple[bytes, str, Callable[[], Any]], ...] = (
     (b"\x1f\x8b", "gzip", _GzipMember),
     (b"BZh", "bzip2", bz2.BZ2Decompressor),
-    (b"\xfd7zXZ\x00", "xz", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)),
+    (b"\xfd7zXZ\x00", "xz", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_BYTES)),
 )
 
 #: Function that opens a file for writing, by suffix.

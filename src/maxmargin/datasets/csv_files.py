@@ -229,6 +229,8 @@ class _TableBuilder:
         if not np.isfinite(values).all() or any("_" in "".join(row) for _, row in block):
             for line, row in block:
                 self._check_numbers(line, row)
+            # float does not strip the separators 0x1c to 0x1f, unlike strip
+            values = np.array([float(row[column].strip()) for _, row in block for column in self.numeric])
         return values.reshape(len(block), count)
 
     def _check_numbers(self, line: int, row: Row) -> None:

@@ -20,6 +20,9 @@ from maxmargin.datasets.column_roles import ColumnSelection
 from maxmargin.datasets.errors import DataFileError
 from maxmargin.datasets.samples import INDISTINGUISHABLE, Samples, indistinguishable_pair
 
+#: Members of an archive that are read.
+MEMBERS = frozenset(["X", "y", "query", "feature_names", "format", "shape", "data", "indices", "indptr"])
+
 
 def read_npz(stream: IO[bytes], name: str, selection: ColumnSelection) -> Samples:
     """Read samples from an .npz archive."""
@@ -28,11 +31,16 @@ def read_npz(stream: IO[bytes], name: str, selection: ColumnSelection) -> Sample
             arrays = {key: archive[key] for key in archive}
     except Exception as error:  # damaged files raise many kinds
         raise DataFileError(name, f"not a valid archive of NumPy arrays: {error}") from error
+    for key in MEMBERS.intersection(arrays):
+        if not isinstance(arrays[key], np.ndarray):  # NumPy returns the bytes of other members
+            raise DataFileError(name, f"{key} in the archive is not a NumPy array")
     X = _numeric_matrix(name, arrays["X"], "X") if "X" in arrays else _sparse_matrix(name, arrays)
     _check_features(name, X, selection)
     names = arrays.get("feature_names")
     if names is not None and (names.dtype.kind != "U" or names.shape != (X.shape[1],)):
         raise DataFileError(name, f"feature_names must be {X.shape[1]} strings, one for each column of X")
+    if names is not None:
+        _check_text(name, names, "feature_names")
     with_labels = selection.label is not None and "y" in arrays
     return Samples(
         X,
@@ -92,6 +100,7 @@ def _labels(name: str, values: np.ndarray[Any, Any], count: int, what: str = "y"
     if values.shape != (count,):
         raise DataFileError(name, f"{what} must have shape ({count},), one entry per sample, not {values.shape}")
     if values.dtype.kind == "U":
+        _check_text(name, values, what)
         return values
     if values.dtype.kind not in "biuf":
         raise DataFileError(name, f"{what} must be numbers or strings, not {values.dtype}")
@@ -102,6 +111,14 @@ def _labels(name: str, values: np.ndarray[Any, Any], count: int, what: str = "y"
     if not np.isfinite(numbers).all():
         raise DataFileError(name, f"{what} of sample {int(np.argmin(np.isfinite(numbers))) + 1} is not finite")
     return numbers
+
+
+def _check_text(name: str, values: np.ndarray[Any, Any], what: str) -> None:
+    """Raise unless the strings are valid Unicode: NumPy reads any 32-bit numbers as characters."""
+    codes = np.ascontiguousarray(values.astype(values.dtype.newbyteorder("="))).view(np.uint32)
+    invalid = (codes > 0x10FFFF) | ((codes >= 0xD800) & (codes <= 0xDFFF))
+    if invalid.any():
+        raise DataFileError(name, f"{what} has a character that is not valid Unicode")
 
 
 def _check_features(name: str, X: Any, selection: ColumnSelection) -> None:
@@ -139,6 +156,8 @@ def _sparse_matrix(name: str, arrays: Mapping[str, Any]) -> Any:
             raise ValueError("it must have rows and columns of numbers")
         make = sparse.csr_matrix if layout == "csr" else sparse.csc_matrix
         X = make((arrays["data"].astype(np.float64), arrays["indices"], arrays["indptr"]), shape=(rows, columns))
+        if (np.diff(X.indptr) < 0).any():  # check_format does not notice it if the last entry is 0
+            raise ValueError("indptr must be in ascending order")
         X.check_format(full_check=True)
     except (ValueError, TypeError, OverflowError, IndexError) as error:
         raise DataFileError(name, f"the sparse matrix is invalid: {error}") from error

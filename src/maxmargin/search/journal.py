@@ -88,7 +88,7 @@ class Journal:
                     different = _difference(record, identity)
                 else:
                     trial = _trial(record, identity.get("folds"))
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
                 raise ValueError(
                     f"{self.path}, line {position}: this is not a journal of a grid search, or a damaged one; "
                     "correct it, or choose another file"

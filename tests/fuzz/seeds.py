@@ -1,0 +1,82 @@
+"""Valid files of the binary formats, written by the present version, as seeds besides the files of the corpus."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+
+import numpy as np
+from scipy import sparse
+
+from maxmargin import LSSVR, SVC, SVDD, SVR, LinearOneClassSVM, LinearSVC, OneClassSVM, RankSVC
+from maxmargin.interchange import save
+from maxmargin.kernels import Gaussian, Linear
+
+SEPARATOR = b"\n---\n"
+
+X = np.array([[0.0, 1.0], [1.0, 0.0], [0.2, 0.9], [0.8, 0.3], [0.0, 0.5], [0.7, 0.0]])
+Y = np.array([0, 1, 0, 1, 2, 2])
+
+
+def model_files() -> list[bytes]:
+    """Return model files of several estimators."""
+    rows = sparse.csr_matrix(X)
+    models = [
+        SVC(kernel=0.5 * Gaussian(1.0) + Linear()).fit(X, Y % 2),
+        SVC(probability=True, class_weight={"a": 1.0, "b": 2.0, "c": 1.5}).fit(rows, np.array(list("abc"))[Y]),
+        SVR(kernel="precomputed", noise=True).fit(X @ X.T, Y),
+        OneClassSVM(kernel="linear").fit(rows),
+        SVDD().fit(X.astype(np.float32)),
+        RankSVC().fit(X, Y, [1, 1, 2, 2, 2, 1]),
+        LSSVR().fit(X, np.stack([Y, -Y], axis=1)),
+        LinearSVC().fit(X, Y),
+        LinearOneClassSVM(probability=True).fit(X),
+    ]
+    files = []
+    for model in models:
+        file = io.BytesIO()
+        save(model, file)
+        files.append(file.getvalue())
+    return files
+
+
+def arrays() -> list[bytes]:
+    """Return .npy files."""
+    kinds = (X, X.astype(np.float32), np.asfortranarray(X), X.astype(np.int64), X > 0, np.array([["1", "2"]]))
+    return [_npy(array) for array in kinds]
+
+
+def archives() -> list[bytes]:
+    """Return unsealed .npz archives: dense, sparse, with string labels, queries and names."""
+    rows = sparse.csr_matrix(X)
+    found = [
+        {"X": X, "y": Y},
+        {"X": X, "y": np.array(list("abcabc")), "query": Y, "feature_names": np.array(["a", "b"])},
+    ]
+    for kind, part in (("csr", rows), ("csc", rows.tocsc())):
+        shape, layout = np.array(part.shape), np.array(kind.encode())
+        parts = {"data": part.data, "indices": part.indices, "indptr": part.indptr, "shape": shape, "format": layout}
+        found.append({**parts, "y": Y})
+    return [
+        SEPARATOR.join(name.encode() + b".npy\n" + _npy(array) for name, array in members.items()) for members in found
+    ]
+
+
+def compressed() -> list[bytes]:
+    """Return compressed text, with two members for gzip."""
+    text = b"+1 1:0.5 3:2\n-1 2:1\n"
+    table = b"a,b,label\n1,2,x\n3,4,y\n"
+    return [
+        gzip.compress(text) + gzip.compress(table[:0]),
+        gzip.compress(table),
+        bz2.compress(text),
+        lzma.compress(text),
+    ]
+
+
+def _npy(array: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    np.lib.format.write_array(file, np.asarray(array), allow_pickle=False)
+    return file.getvalue()
