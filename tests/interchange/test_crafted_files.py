@@ -6,12 +6,13 @@ import json
 import random
 import tracemalloc
 import warnings
+from copy import deepcopy
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from interchange.mutations import MUTATIONS, PREFIX_BYTES, edit_header, edit_table, join, split
+from interchange.mutations import MUTATIONS, PREFIX_BYTES, all_paths, edit_header, edit_table, follow, join, split
 from maxmargin import (
     LSSVR,
     SVC,
@@ -74,8 +75,14 @@ def use(model):
     X = sparse.csr_array((3, features))
     if features <= 1000:
         X = np.abs(np.sin(np.arange(3.0 * features))).reshape(3, features)
-    predicted = model.predict(X)
+    try:
+        predicted = model.predict(X)
+    except ValueError as error:
+        if "exceeds the range of float64" not in str(error):
+            raise
+        return
     assert len(predicted) == 3
+    assert predicted.dtype.kind != "f" or not np.isnan(predicted).any()
     if hasattr(model, "certificate_"):
         assert str(model.certificate_)
     if getattr(model, "noise", False) is True and hasattr(model, "noise_scale_"):
@@ -287,3 +294,52 @@ class TestMemory:
         for model in (SVC().fit(X, np.arange(400) % 4), SVR(kernel="linear").fit(sparse.csr_matrix(X), X[:, 0])):
             file = written(model)
             assert self.peak(file) <= 4 * len(file) + CONSTANT_BYTES
+
+
+#: Numbers that no fit writes, and contents of arrays at the ends of float64.
+EXTREME_NUMBERS = (2**1000, -(2**1000), 2**63, 1e308, -1e308, 5e-324)
+EXTREME_CONTENTS = ([1e308], [-1e308], [1e308, -1e308], [5e-324])
+
+
+def check_extreme(file):
+    """Load a crafted file if it is valid; its predictions are finite or a clear error, without warnings."""
+    try:
+        model = load(io.BytesIO(file))
+    except ModelFileError:
+        return
+    X = np.abs(np.sin(np.arange(3.0 * model.n_features_in_))).reshape(3, -1)
+    for name in ("predict", "decision_function", "predict_proba", "predict_interval", "score_samples"):
+        try:
+            values = np.asarray(getattr(model, name)(X))
+        except AttributeError:  # not a method of this estimator
+            continue
+        except ValueError as error:
+            if "exceeds the range of float64" not in str(error):
+                raise
+            continue
+        assert values.dtype.kind != "f" or not np.isnan(values).any()
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("file", FILES, ids=range(len(FILES)))
+def test_extreme_numbers_never_predict_nan(file):
+    text, arrays = split(file)
+    header = json.loads(text)
+    for path in all_paths(header["fitted"]):
+        if type(follow(header["fitted"], path)) in (int, float) and not {"array", "scalar", "csr"} & set(path):
+            for number in EXTREME_NUMBERS:
+                crafted = deepcopy(header)
+                follow(crafted["fitted"], path[:-1])[path[-1]] = number
+                check_extreme(join(crafted, arrays))
+    for entry in header["arrays"]:
+        for content in EXTREME_CONTENTS if entry["dtype"] == "<f8" else ():
+            filled = np.resize(content, entry["shape"]).tobytes()
+            start, end = entry["offset"], entry["offset"] + len(filled)
+            check_extreme(join(header, arrays[:start] + filled + arrays[end:]))
+
+
+def test_offset_beyond_the_range_of_integers():
+    text, arrays = split(written(LinearSVC().fit([[0.0], [1.0]], [0, 1])))
+    header = json.loads(text)
+    header["fitted"]["_models_"][0]["TrainedLinearModel"]["offset"] = 2**1000
+    assert "TrainedLinearModel: the field 'offset' has the wrong type" in error_message(join(header, arrays))

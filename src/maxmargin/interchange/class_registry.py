@@ -83,7 +83,11 @@ def check_of(hint: Any) -> FieldCheck:
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) is float or (isinstance(value, Real) and not isinstance(value, bool | np.bool_))
+    """Return whether a value is a real number; NumPy does not take integers beyond int64 for numbers."""
+    if type(value) is float:
+        return True
+    valid = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    return valid and (not isinstance(value, Integral) or abs(int(value)) < 2**63)
 
 
 class RegisteredClass(NamedTuple):

@@ -27,6 +27,7 @@ import numpy as np
 from scipy.special import expit
 
 from maxmargin._typing import Floats
+from maxmargin.models.overflow import ignored_overflow
 
 #: Pairwise probabilities are clipped to this distance from 0 and 1 before coupling (LIBSVM's value).
 MIN_PAIRWISE_PROBABILITY = 1e-7
@@ -113,7 +114,8 @@ def _newton(features: Floats, fixed: Floats, targets: Floats, weights: Floats, s
 
 def binary_probabilities(values: Floats, sigmoid: PlattSigmoid) -> Floats:
     """Return the probabilities of the first and the second class for each decision value."""
-    exponent = sigmoid.slope * values + sigmoid.shift
+    with ignored_overflow():  # probabilities are 0 and 1 then
+        exponent = sigmoid.slope * values + sigmoid.shift
     return np.column_stack([expit(-exponent), expit(exponent)])
 
 
@@ -143,7 +145,8 @@ def noise_scale(errors: Floats, weights: Floats) -> float:
 
 def interval_half_width(scale: float | Floats, coverage: float) -> Floats:
     """Return the half-width of the interval about 0 with probability `coverage` under a Laplace distribution."""
-    return np.asarray(-scale * np.log1p(-coverage))
+    with ignored_overflow():  # an infinite interval
+        return np.asarray(-scale * np.log1p(-coverage))
 
 
 def density_marks(values: Floats, weights: Floats) -> Floats:
@@ -172,13 +175,14 @@ def one_class_probabilities(values: Floats, marks: Floats) -> Floats:
     """Return the inlier and outlier probabilities: linear between the marks, one half at the boundary."""
     steps = np.linspace(0.0, 1.0, 2 * DENSITY_BINS + 1)
     # Marks are decision values of training samples, and may coincide: values equal up to rounding must match them.
-    nearest = marks[np.abs(values[:, None] - marks).argmin(axis=1)]
-    close = (np.abs(values - nearest) <= MARK_TOLERANCE * np.abs(marks).max()) & (
-        np.sign(nearest) * np.sign(values) > 0
-    )
-    values = np.where(close, nearest, values)
-    below = np.interp(values, marks[: DENSITY_BINS + 1], steps[: DENSITY_BINS + 1])
-    above = np.interp(values, marks[DENSITY_BINS:], steps[DENSITY_BINS:])
+    with ignored_overflow():
+        nearest = marks[np.abs(values[:, None] - marks).argmin(axis=1)]
+        close = (np.abs(values - nearest) <= MARK_TOLERANCE * np.abs(marks).max()) & (
+            np.sign(nearest) * np.sign(values) > 0
+        )
+        values = np.where(close, nearest, values)
+        below = np.interp(values, marks[: DENSITY_BINS + 1], steps[: DENSITY_BINS + 1])
+        above = np.interp(values, marks[DENSITY_BINS:], steps[DENSITY_BINS:])
     inside = np.where(values < 0, np.minimum(below, np.nextafter(0.5, 0.0)), above)
     inside = np.clip(inside, MIN_PROBABILITY, 1.0 - MIN_PROBABILITY)
     return np.column_stack([inside, 1.0 - inside])

@@ -9,6 +9,7 @@ import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.models.kernel_blocks import KernelBlocks, map_blocks
+from maxmargin.models.overflow import check_finite, ignored_overflow
 
 
 @dataclass(frozen=True)
@@ -25,14 +26,20 @@ class KernelExpansions:
     offsets: Floats
 
     def decision_values(self, blocks: KernelBlocks, threads: int) -> Floats:
-        """Return the value of every function for every sample."""
+        """Return the value of every function for every sample, or raise if one is not finite."""
         count, width = self.coefficients.shape
         if not width:
             return np.tile(self.offsets, (len(blocks), 1))
         if count == 1:
-            return blocks.combine(self.coefficients[0], threads)[:, None] + self.offsets
+            with ignored_overflow():
+                return check_finite(blocks.combine(self.coefficients[0], threads)[:, None] + self.offsets)
         columns = np.ascontiguousarray(self.coefficients.T)
-        return map_blocks(blocks, width, lambda block: block @ columns + self.offsets, count, threads)
+
+        def combine(block: Floats) -> Floats:
+            with ignored_overflow():
+                return np.asarray(block @ columns + self.offsets)
+
+        return check_finite(map_blocks(blocks, width, combine, count, threads))
 
     def weights(self, support_vectors: Any) -> Any:
         """Return the weight vector of each function, for a linear kernel."""

@@ -11,6 +11,7 @@ from scipy import sparse
 from maxmargin._typing import Floats
 from maxmargin.kernels.points import Points, float64_batches
 from maxmargin.matrices.features import Features
+from maxmargin.models.overflow import check_finite, ignored_overflow
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,11 @@ class LinearFunctions:
     offsets: Floats
 
     def decision_values(self, X: Any, threads: int) -> Floats:
-        """Return the value of every function for every sample, dense or CSR."""
+        """Return the value of every function for every sample, dense or CSR, or raise if one is not finite."""
+        with ignored_overflow():
+            return check_finite(self._values(X, threads))
+
+    def _values(self, X: Any, threads: int) -> Floats:
         out = np.empty((X.shape[0], len(self.weights)))
         if len(self.weights) > 1 and not sparse.issparse(X):  # one pass over the data for all functions
             columns = np.ascontiguousarray(self.weights.T)

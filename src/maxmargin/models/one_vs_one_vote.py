@@ -14,6 +14,7 @@ import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.models.kernel_blocks import KernelBlocks, map_blocks
+from maxmargin.models.overflow import check_finite, ignored_overflow
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,13 @@ class OneVsOneVote:
         return len(self.counts)
 
     def decision_values(self, blocks: KernelBlocks, threads: int) -> Floats:
-        """Return the decision value of every pair of classes for every sample."""
+        """Return the decision value of every pair of classes for every sample, or raise if one is not finite."""
         pairs = list(combinations(range(self.classes), 2))
         if not self.coefficients.shape[1]:
             return np.tile(self.offsets, (len(blocks), 1))
         if len(pairs) == 1:
-            return blocks.combine(self.coefficients[0], threads)[:, None] + self.offsets
+            with ignored_overflow():
+                return check_finite(blocks.combine(self.coefficients[0], threads)[:, None] + self.offsets)
         edges = np.concatenate([[0], np.cumsum(self.counts)])
         # The pairs that the rows of the coefficients of a class belong to, in order.
         pairs_of = [[p for p, pair in enumerate(pairs) if c in pair] for c in range(self.classes)]
@@ -50,11 +52,12 @@ class OneVsOneVote:
 
         def combine(block: Floats) -> Floats:
             out = np.tile(self.offsets, (len(block), 1))
-            for c in range(self.classes):
-                out[:, pairs_of[c]] += block[:, edges[c] : edges[c + 1]] @ columns[c]
+            with ignored_overflow():
+                for c in range(self.classes):
+                    out[:, pairs_of[c]] += block[:, edges[c] : edges[c + 1]] @ columns[c]
             return out
 
-        return map_blocks(blocks, self.coefficients.shape[1], combine, len(pairs), threads)
+        return check_finite(map_blocks(blocks, self.coefficients.shape[1], combine, len(pairs), threads))
 
     def predicted_class(self, decisions: Floats) -> np.ndarray:
         """Return the index of the class with most votes, the lowest one of equals.
@@ -72,6 +75,9 @@ class OneVsOneVote:
         """Return one score per class: its votes plus its summed decision values, squashed below a third."""
         votes = np.zeros((len(decisions), self.classes))
         confidence = np.zeros((len(decisions), self.classes))
+        # Beyond the limit the squashed value is a third anyway, and the sum over classes must not overflow.
+        limit = np.finfo(np.float64).max / (4.0 * self.classes)
+        decisions = np.clip(decisions, -limit, limit)
         for p, (a, b) in enumerate(combinations(range(self.classes), 2)):
             confidence[:, a] += decisions[:, p]
             confidence[:, b] -= decisions[:, p]

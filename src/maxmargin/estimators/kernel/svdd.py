@@ -16,6 +16,7 @@ from maxmargin.estimators.validation.training_data import check_costs, check_sam
 from maxmargin.formulations import data_description
 from maxmargin.kernels import Kernel, Points
 from maxmargin.matrices import SymmetricMatrix
+from maxmargin.models.overflow import check_finite
 from maxmargin.precision import DECISION_TOLERANCE
 from maxmargin.problems import DualProblem, Status
 from maxmargin.training import TrainedModel
@@ -184,7 +185,7 @@ class SVDD(OutlierMixin, FunctionEstimator):  # type: ignore[misc]  # scikit-lea
         lengths = self._kernel_.diagonal(Points.wrap(self._check_samples(X)))
         decision = linear - lengths
         decision[np.abs(decision) <= DECISION_TOLERANCE * (np.abs(linear) + lengths)] = 0.0
-        return np.asarray(decision)
+        return check_finite(np.asarray(decision))
 
     def score_samples(self, X: Any) -> Floats:
         """Return −‖Φ(x) − a‖²: the closer to the centre, the larger."""
