@@ -46,9 +46,8 @@ struct DataRows {
   }
 };
 
-// Call work(rows, loops) with the rows of their own kind and its loops.
-template <class Work> auto with_rows(const DataRows& a, Work work) {
-  const LinearLoops& loops = *level.linear;
+// Call work(rows, loops) with the rows of their own kind and its loops, from a table with loops for every kind.
+template <class Loops, class Work> auto with_rows(const DataRows& a, const Loops& loops, Work work) {
   const bool single = has_type<float>(a.values.dtype());
   if (a.indices.is_valid()) require_within(a.indices, a.stored_rows());
   if (a.dense()) {
@@ -68,6 +67,8 @@ template <class Work> auto with_rows(const DataRows& a, Work work) {
   if (single) return work(CompressedRows<float, Index>{s, f, as<float>(a.values), a.width}, loops.long_single);
   return work(CompressedRows<double, Index>{s, f, as<double>(a.values), a.width}, loops.long_double);
 }
+
+template <class Work> auto with_rows(const DataRows& a, Work work) { return with_rows(a, *level.linear, work); }
 
 // Check indices of samples in the order of a pass.
 template <class Order> void check_order(const Order& order, std::int64_t count) {

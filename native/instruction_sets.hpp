@@ -6,15 +6,17 @@
 
 #include <vector>
 
+#include "extended_loops.hpp"
 #include "kernel_loops.hpp"
 #include "linear_loops.hpp"
 #include "solver_loops.hpp"
 
-#define MAXMARGIN_DECLARE_LEVEL(name) \
-  namespace name {                    \
-  extern const KernelLoops kernels;   \
-  extern const SolverLoops solvers;   \
-  extern const LinearLoops linear;    \
+#define MAXMARGIN_DECLARE_LEVEL(name)  \
+  namespace name {                     \
+  extern const KernelLoops kernels;    \
+  extern const SolverLoops solvers;    \
+  extern const LinearLoops linear;     \
+  extern const ExtendedLoops extended; \
   }
 
 namespace maxmargin {
@@ -32,21 +34,22 @@ struct Level {
   const KernelLoops* kernels;
   const SolverLoops* solvers;
   const LinearLoops* linear;
+  const ExtendedLoops* extended;
 };
 
 // The levels that this processor and operating system support, narrowest first.
 inline std::vector<Level> usable_levels() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  std::vector<Level> found = {{"v2", &v2::kernels, &v2::solvers, &v2::linear}};
+  std::vector<Level> found = {{"v2", &v2::kernels, &v2::solvers, &v2::linear, &v2::extended}};
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma"))
-    found.push_back({"v3", &v3::kernels, &v3::solvers, &v3::linear});
+    found.push_back({"v3", &v3::kernels, &v3::solvers, &v3::linear, &v3::extended});
   if (found.size() == 2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
-    found.push_back({"v4", &v4::kernels, &v4::solvers, &v4::linear});
+    found.push_back({"v4", &v4::kernels, &v4::solvers, &v4::linear, &v4::extended});
   return found;
 #else
-  return {{"plain", &plain::kernels, &plain::solvers, &plain::linear}};
+  return {{"plain", &plain::kernels, &plain::solvers, &plain::linear, &plain::extended}};
 #endif
 }
 

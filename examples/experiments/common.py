@@ -28,7 +28,7 @@ from maxmargin.formulations.c_classification import pose
 from maxmargin.kernels import Gaussian, Points
 from maxmargin.matrices import KernelMatrix
 from maxmargin.problems import DualProblem, Solution
-from maxmargin.problems.certificate import group_offsets
+from maxmargin.problems.offsets import group_offsets
 from maxmargin.solvers import BlockSolver, PairwiseSolver
 
 Solver = PairwiseSolver | BlockSolver

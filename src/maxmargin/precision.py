@@ -10,6 +10,9 @@ import numpy as np
 #: The distance from 1 to the next double, 2.2e-16.
 DOUBLE_EPSILON = float(np.finfo(np.float64).eps)
 
+#: The largest relative error of one rounding to double, 1.1e-16.
+UNIT_ROUNDOFF = 0.5 * DOUBLE_EPSILON
+
 #: The smallest normal double; a denominator at least this large does not overflow a quotient of ordinary numbers.
 SMALLEST_DOUBLE = float(np.finfo(np.float64).tiny)
 
@@ -22,9 +25,6 @@ GROUP_SUM_TOLERANCE = 1e-12
 
 #: Change of an objective value, relative to it, that cannot be distinguished from rounding.
 OBJECTIVE_TOLERANCE = 1e-14
-
-#: Difference of primal and dual value, relative to them, that their subtraction may lose to cancellation.
-GAP_CANCELLATION = 1e-8
 
 #: Curvature along a direction, relative to the terms that were added up, below which it counts as zero.
 ZERO_CURVATURE = 1e-15

@@ -9,7 +9,7 @@ from scipy.optimize import minimize_scalar
 from contracts.named_problems import CONVEX, hard_margin, overlapping, two_samples
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.problems import DualProblem, certify, feasible_start
-from maxmargin.problems.certificate import conjugate, response
+from maxmargin.problems.losses import conjugate, response
 from maxmargin.solvers import PairwiseSolver
 from reference.quadratic_program import solve_quadratic_program
 

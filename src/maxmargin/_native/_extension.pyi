@@ -250,6 +250,24 @@ def row_moments(
     rows: DataRows, factors: _Floats, origin: _Floats, sums: _Floats, square: _Floats, threads: int
 ) -> None: ...
 def shuffle(order: _Longs, seed: int) -> None: ...
+def extended_block(
+    formula: Formula, rows: PackedSamples, columns: PackedSamples, high: _Floats, low: _Floats, threads: int
+) -> None: ...
+def extended_decisions(
+    rows: DataRows, weights: _Floats, weights_low: _Floats | None, high: _Floats, low: _Floats, threads: int
+) -> None: ...
+def extended_combination(
+    rows: DataRows, dual: _Floats, dual_low: _Floats | None, high: _Floats, low: _Floats
+) -> None: ...
+def extended_table_product(
+    table: _Floats,
+    table_low: _Floats | None,
+    vector: _Floats,
+    vector_low: _Floats | None,
+    high: _Floats,
+    low: _Floats,
+    threads: int,
+) -> None: ...
 def coordinate_ascent(
     rows: DataRows, problem: BoxProblem, state: AscentState, options: AscentOptions, order: _Longs, threads: int
 ) -> AscentResult: ...

@@ -13,8 +13,9 @@ import numpy as np
 from maxmargin import _native
 from maxmargin._typing import Floats
 from maxmargin.problems import DualProblem
-from maxmargin.problems.certificate import group_offsets, residuals
 from maxmargin.problems.gradient_extremes import gradient_extremes, violation_of
+from maxmargin.problems.losses import residuals
+from maxmargin.problems.offsets import group_offsets
 
 
 class BoxedVariables(Protocol):

@@ -28,6 +28,7 @@ def pose(matrix: SymmetricMatrix, weights: Floats, nu: float) -> DualProblem:
         lower=np.zeros(matrix.size),
         upper=weights / (nu * float(weights.sum())),
         total=np.ones(1),
+        linear_error=0.5 * matrix.diagonal_error(),
     )
 
 

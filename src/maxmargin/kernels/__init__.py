@@ -5,6 +5,7 @@
 - `inner_product`: `Linear`, `Polynomial`, `Sigmoid`
 - `function_kernel`: `FunctionKernel`, a callable k(X, Z) given by the user
 - `points`: `Points`, a view of the samples that kernels compare
+- `rounding`: bounds on the rounding errors of kernel values
 - `formula`, `native_kernel`, `kernel_columns`, `float32_kernel`: the interface to the native loops
 
 The names in `__all__` are public. Names for `SVC(kernel=...)` are looked up in `KERNELS`; `Kernel` objects and

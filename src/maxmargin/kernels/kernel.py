@@ -15,7 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from maxmargin._typing import Floats
+from maxmargin.double_double import DoubleDouble
 from maxmargin.kernels.points import Points, as_points
+from maxmargin.precision import UNIT_ROUNDOFF
 
 #: Side of the square blocks from which the diagonal of a kernel matrix is read: one call for several samples.
 DIAGONAL_BLOCK = 32
@@ -44,6 +46,25 @@ class Kernel(ABC):
 
     def check(self, points: Points) -> None:  # noqa: B027  # most kernels accept any numbers
         """Raise ValueError if these samples are outside the kernel's domain."""
+
+    def magnitudes(self, points: Points) -> Floats:
+        """Return numbers m with |k(x_i, x_j)| ≤ m_i m_j: by default √k(x, x), for a positive semi-definite kernel."""
+        return np.sqrt(np.abs(self.diagonal(points)))
+
+    def error_bound(self, rows: Points, columns: Points, weights: Floats) -> Floats:
+        """Return a bound on Σ_j weights_j |rounding error of k(row, column_j)| for every row.
+
+        It is 0 by default: the values of a kernel that a user writes are the kernel.
+        """
+        return np.zeros(len(rows))
+
+    def diagonal_error(self, points: Points) -> Floats:
+        """Return bounds on the rounding errors of the diagonal; 0 by default, as for all values."""
+        return np.zeros(len(points))
+
+    def evaluate_extended(self, left: Points, right: Points, threads: int = 1) -> DoubleDouble:
+        """Return the block k(x, z) in double-double arithmetic."""
+        return DoubleDouble.of(self.evaluate(left, right))
 
     def __add__(self, other: Kernel) -> Kernel:
         if isinstance(other, Kernel):
@@ -84,6 +105,11 @@ class _Combination(Kernel):
         values: Floats = self.combine(self.first.diagonal(points), self.second.diagonal(points))
         return values
 
+    def _error_of_operation(self, rows: Points, columns: Points, weights: Floats) -> Floats:
+        """Return a bound on Σ_j weights_j |error of the one operation|, given exact operands."""
+        left, right = self.magnitudes(rows), self.magnitudes(columns)
+        return np.asarray(2 * UNIT_ROUNDOFF * left * float(right @ weights))
+
 
 @dataclass(frozen=True)
 class Sum(_Combination):
@@ -91,12 +117,48 @@ class Sum(_Combination):
 
     combine = np.add
 
+    def magnitudes(self, points: Points) -> Floats:
+        return np.hypot(self.first.magnitudes(points), self.second.magnitudes(points))
+
+    def diagonal_error(self, points: Points) -> Floats:
+        errors = self.first.diagonal_error(points) + self.second.diagonal_error(points)
+        return np.asarray(errors + 2 * UNIT_ROUNDOFF * self.magnitudes(points) ** 2)
+
+    def error_bound(self, rows: Points, columns: Points, weights: Floats) -> Floats:
+        errors = self.first.error_bound(rows, columns, weights) + self.second.error_bound(rows, columns, weights)
+        return np.asarray(errors + self._error_of_operation(rows, columns, weights))
+
+    def evaluate_extended(self, left: Points, right: Points, threads: int = 1) -> DoubleDouble:
+        first = self.first.evaluate_extended(left, right, threads)
+        return first.plus(self.second.evaluate_extended(left, right, threads))
+
 
 @dataclass(frozen=True)
 class Product(_Combination):
     """k(x, z) = first(x, z) · second(x, z)."""
 
     combine = np.multiply
+
+    def magnitudes(self, points: Points) -> Floats:
+        return self.first.magnitudes(points) * self.second.magnitudes(points)
+
+    def diagonal_error(self, points: Points) -> Floats:
+        errors = 2 * UNIT_ROUNDOFF * self.magnitudes(points) ** 2
+        for one, other in ((self.first, self.second), (self.second, self.first)):
+            errors = errors + 1.01 * other.magnitudes(points) ** 2 * one.diagonal_error(points)
+        return np.asarray(errors)
+
+    def error_bound(self, rows: Points, columns: Points, weights: Floats) -> Floats:
+        errors = self._error_of_operation(rows, columns, weights)
+        for one, other in ((self.first, self.second), (self.second, self.first)):
+            # The product of both errors is covered by the factor 1.01.
+            weighted = weights * other.magnitudes(columns)
+            errors = errors + 1.01 * other.magnitudes(rows) * one.error_bound(rows, columns, weighted)
+        return np.asarray(errors)
+
+    def evaluate_extended(self, left: Points, right: Points, threads: int = 1) -> DoubleDouble:
+        first = self.first.evaluate_extended(left, right, threads)
+        return first.times(self.second.evaluate_extended(left, right, threads))
 
 
 @dataclass(frozen=True)
@@ -122,3 +184,19 @@ class Scaled(Kernel):
 
     def diagonal(self, points: Any) -> Floats:
         return self.factor * self.kernel.diagonal(points)
+
+    def magnitudes(self, points: Points) -> Floats:
+        size: Floats = np.sqrt(self.factor) * self.kernel.magnitudes(points)
+        return size
+
+    def diagonal_error(self, points: Points) -> Floats:
+        errors = self.factor * self.kernel.diagonal_error(points)
+        return np.asarray(errors + 2 * UNIT_ROUNDOFF * self.magnitudes(points) ** 2)
+
+    def error_bound(self, rows: Points, columns: Points, weights: Floats) -> Floats:
+        left, right = self.magnitudes(rows), self.magnitudes(columns)
+        operation = 2 * UNIT_ROUNDOFF * left * float(right @ weights)
+        return np.asarray(self.factor * self.kernel.error_bound(rows, columns, weights) + operation)
+
+    def evaluate_extended(self, left: Points, right: Points, threads: int = 1) -> DoubleDouble:
+        return self.kernel.evaluate_extended(left, right, threads).scaled(self.factor)

@@ -19,6 +19,7 @@ from scipy import sparse
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import check_deadline
+from maxmargin.double_double import DoubleDouble
 from maxmargin.kernels.formula import KernelFormula
 from maxmargin.kernels.points import Points, evaluation_cost
 
@@ -84,6 +85,26 @@ def kernel_product(formula: KernelFormula, rows: Points, columns: Points, weight
         packed = pack_columns(formula, columns.take(batch), np.float64, threads)
         out += combine_in_batches(packed, rows, weights[batch])
     return out
+
+
+def extended_block(formula: KernelFormula, rows: Points, columns: Points, threads: int) -> DoubleDouble:
+    """Return the block of kernel values in double-double arithmetic, of few samples at a time.
+
+    Sparse samples are expanded to the features that occur in them: a feature that two samples lack adds nothing.
+    """
+    if sparse.issparse(rows.data) or sparse.issparse(columns.data):
+        rows, columns = _expand_together(rows, columns)
+    packed = DenseColumns(formula, columns, np.dtype(np.float64), threads, np.empty(0))
+    out = DoubleDouble(np.empty((len(rows), len(columns))), np.empty((len(rows), len(columns))))
+    packed.fill_extended(rows, out)
+    return out
+
+
+def _expand_together(rows: Points, columns: Points) -> tuple[Points, Points]:
+    left, right = (sparse.csr_array(points.values()) for points in (rows, columns))
+    occurring = np.unique(np.concatenate([left.indices, right.indices]))
+    left, right = (part[:, occurring].toarray().astype(np.float64) for part in (left, right))
+    return Points(left), Points(right)
 
 
 def batches(points: Points) -> list[slice]:
@@ -157,6 +178,11 @@ class DenseColumns:
     def _first_columns(self, count: int) -> _native.PackedSamples:
         values, norms = self._arrays
         return _native.PackedSamples(values=values, half_norms=norms, count=count, features=self.features)
+
+    def fill_extended(self, rows: Points, out: DoubleDouble) -> None:
+        """Write all values in double-double arithmetic."""
+        packed = self._packed(self._to_same_format(rows), _native.strip)
+        _native.extended_block(_native_formula(self.formula), packed, self._columns, *out, self.threads)
 
     def _packed(self, points: Points, width: int) -> _native.PackedSamples:
         values, norms = self._pack(points, width)

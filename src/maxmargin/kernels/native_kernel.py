@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from maxmargin._typing import Floats
+from maxmargin.double_double import DoubleDouble
+from maxmargin.kernels import rounding
 from maxmargin.kernels.formula import KernelFormula
 from maxmargin.kernels.kernel import DIAGONAL_BLOCK, Kernel
-from maxmargin.kernels.kernel_columns import kernel_block
+from maxmargin.kernels.kernel_columns import extended_block, kernel_block
 from maxmargin.kernels.points import Points, as_points
 
 
@@ -24,6 +26,18 @@ class NativeKernel(Kernel):
 
     def evaluate(self, left: Points, right: Points, threads: int = 1) -> Floats:
         return kernel_block(self.formula, left, right, threads)
+
+    def magnitudes(self, points: Points) -> Floats:
+        return rounding.magnitudes(self.formula, points)
+
+    def error_bound(self, rows: Points, columns: Points, weights: Floats) -> Floats:
+        return rounding.error_bound(self.formula, rows, columns, weights)
+
+    def diagonal_error(self, points: Points) -> Floats:
+        return rounding.diagonal_error(self.formula, points)
+
+    def evaluate_extended(self, left: Points, right: Points, threads: int = 1) -> DoubleDouble:
+        return extended_block(self.formula, left, right, threads)
 
     def diagonal(self, points: Any) -> Floats:
         samples = as_points(points)

@@ -201,3 +201,16 @@ def evaluation_cost(points: Points) -> int:
     width = points.data.shape[1]
     per_sample = width if stored is None else SPARSE_COST_FACTOR * (stored // max(1, points.data.shape[0]))
     return int(per_sample) + EVALUATION_OVERHEAD
+
+
+def extended_cost(points: Points, together: int) -> int:
+    """Return the number of multiplications of an evaluation in double-double arithmetic.
+
+    Sparse samples are expanded to the features of the `together` samples of a block.
+    """
+    if getattr(points.data, "ndim", 0) != 2:
+        return OBJECT_COST
+    width = int(points.data.shape[1])
+    if sparse.issparse(points.data):
+        width = min(width, together * (points.data.nnz // max(1, points.data.shape[0]) + 1))
+    return width + EVALUATION_OVERHEAD

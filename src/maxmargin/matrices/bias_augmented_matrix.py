@@ -10,8 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxmargin._typing import Floats, Indices, Singles
+from maxmargin.double_double import DoubleDouble, exact_sum
 from maxmargin.matrices.features import Features
+from maxmargin.matrices.rounding import Errors, sum_errors
 from maxmargin.matrices.symmetric_matrix import Float32Columns, SymmetricMatrix, WrappedMatrix
+from maxmargin.precision import UNIT_ROUNDOFF
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,22 @@ class BiasAugmentedMatrix(WrappedMatrix):
 
     def matvec(self, vector: Floats) -> Floats:
         return self.base.matvec(vector) + self.constant * float(np.sum(vector))
+
+    def magnitudes(self) -> Floats:
+        return np.hypot(self.base.magnitudes(), np.sqrt(self.constant))
+
+    def diagonal_error(self) -> Floats:
+        return self.base.diagonal_error() + UNIT_ROUNDOFF * self.magnitudes() ** 2
+
+    def product_error(self, vector: Floats) -> Errors:
+        size = self.magnitudes() * float(self.magnitudes() @ np.abs(vector))
+        return self.base.product_error(vector).plus(sum_errors(len(vector), len(vector) + 4, size))
+
+    def extended_product(self, vector: DoubleDouble) -> DoubleDouble:
+        total = DoubleDouble.of(np.full(self.size, exact_sum(vector)))
+        rest = exact_sum(vector, DoubleDouble.of(-total.high[:1]))
+        bias = DoubleDouble(total.high, np.full(self.size, rest)).scaled(self.constant)
+        return self.base.extended_product(vector).plus(bias)
 
     def uncached(self) -> BiasAugmentedMatrix:
         return BiasAugmentedMatrix(self.base.uncached(), self.constant)

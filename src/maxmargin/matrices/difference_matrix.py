@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._typing import Floats, Indices, Singles
-from maxmargin.matrices.symmetric_matrix import TABLE_BYTES, Float32Columns, SymmetricMatrix, WrappedMatrix
+from maxmargin.double_double import DoubleDouble, extended_sums
+from maxmargin.matrices.rounding import Errors, sum_errors
+from maxmargin.matrices.symmetric_matrix import (
+    TABLE_BYTES,
+    Float32Columns,
+    SymmetricMatrix,
+    WrappedMatrix,
+)
 
 #: Maximum number of values of a matrix that `in_memory` builds.
 MAX_FULL_VALUES = 2**20
@@ -94,6 +101,24 @@ class DifferenceMatrix(WrappedMatrix):
     def sample_coefficients(self, values: Floats) -> Floats:
         """Return Dᵀ values: the coefficient of each sample in Σ values · difference."""
         return _PairSamples(np.arange(self.base.size), self.first, self.second).sum_by_sample(values)
+
+    def magnitudes(self) -> Floats:
+        size = self.base.magnitudes()
+        return np.asarray(size[self.first] + size[self.second])
+
+    def product_error(self, vector: Floats) -> Errors:
+        size, total = self.base.magnitudes(), np.zeros(self.base.size)
+        for pairs in (self.first, self.second):
+            total += np.bincount(pairs, np.abs(vector), self.base.size)
+        most = int(max(np.bincount(pairs).max(initial=0) for pairs in (self.first, self.second)))
+        errors = self.base.product_error(total).plus(sum_errors(most, most + 4, size * float(size @ total)))
+        return errors.take(self.first).plus(errors.take(self.second))
+
+    def extended_product(self, vector: DoubleDouble) -> DoubleDouble:
+        as_first = extended_sums(self.first, vector, self.base.size)
+        coefficients = as_first.minus(extended_sums(self.second, vector, self.base.size))
+        product = self.base.extended_product(coefficients)
+        return product.take(self.first).minus(product.take(self.second))
 
     def uncached(self) -> DifferenceMatrix:
         return DifferenceMatrix(self.base.uncached(), self.first, self.second)

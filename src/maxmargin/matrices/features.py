@@ -16,7 +16,10 @@ from scipy import sparse
 
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices
+from maxmargin.double_double import DoubleDouble, exact_sum
 from maxmargin.kernels.points import Points
+from maxmargin.matrices.numerics import inner
+from maxmargin.matrices.rounding import Errors, sum_errors
 
 #: Minimum number of multiplications per thread: starting a thread takes as long as some ten thousand.
 MULTIPLICATIONS_PER_THREAD = 2 * 10**5
@@ -110,6 +113,56 @@ class Features:
         out[-1] = self.constant * dual.sum() if self.constant else 0.0
         return out
 
+    @cached_property
+    def norms(self) -> Floats:
+        """‖f_i‖ of each row, with the constant feature; computed once for all views of the data."""
+        memo = self.points.memo
+        if "sums of squares" not in memo:
+            memo["sums of squares"] = Features(Points.wrap(self.points.data), threads=self.threads).squared_norms()
+        squares: Floats = memo["sums of squares"]
+        return np.sqrt(squares[self.points.index] + self.constant**2)
+
+    def weights_error(self, dual: Floats) -> Errors:
+        """Return bounds on the norm of the error of ``weights(dual)``, as arrays of one number."""
+        used = int(np.count_nonzero(dual))
+        size = np.array([float(self.norms @ np.abs(dual))])
+        return sum_errors(used, used + self.threads + 8, size)
+
+    def decisions_error(self, weights: Floats) -> Errors:
+        """Return bounds on the errors of ``decisions(weights)``."""
+        most = self.width if not sparse.issparse(self.points.data) else self._most_stored
+        return sum_errors(most, most + 8, self.norms * float(np.sqrt(inner(weights, weights))))
+
+    def product_error(self, dual: Floats) -> Errors:
+        """Return bounds on the errors of ``decisions(weights(dual))``."""
+        of_weights = self.weights_error(dual)
+        most = self.width if not sparse.issparse(self.points.data) else self._most_stored
+        of_sums = sum_errors(most, most + 8, self.norms * float(self.norms @ np.abs(dual)))
+        carried = Errors(self.norms * of_weights.double, self.norms * of_weights.extended)
+        return of_sums.plus(carried)
+
+    def extended_weights(self, dual: DoubleDouble) -> DoubleDouble:
+        """Return Fᵀ b in double-double arithmetic."""
+        out = DoubleDouble(np.zeros(self.dimension), np.zeros(self.dimension))
+        high, low = np.ascontiguousarray(dual.high), np.ascontiguousarray(dual.low)
+        _native.extended_combination(self.native, high, low, out.high[:-1], out.low[:-1])
+        if self.constant:
+            total = exact_sum(dual)
+            rest = exact_sum(dual, DoubleDouble.of(np.array([-total])))
+            last = DoubleDouble(np.array([total]), np.array([rest])).scaled(self.constant)
+            out.high[-1], out.low[-1] = last.high[0], last.low[0]
+        return out
+
+    def extended_decisions(self, weights: DoubleDouble) -> DoubleDouble:
+        """Return F w in double-double arithmetic."""
+        out = DoubleDouble(np.empty(self.size), np.empty(self.size))
+        high, low = (np.ascontiguousarray(part[:-1]) for part in weights)
+        _native.extended_decisions(self.native, high, low, *out, self.threads_for(self.stored))
+        if not self.constant:
+            return out
+        last = weights.take(slice(-1, None)).scaled(self.constant)
+        return out.plus(DoubleDouble(*(np.broadcast_to(part, self.size) for part in last)))
+
     def squared_norms(self) -> Floats:
         """Return ‖f_i‖² of each row, without the constant feature."""
         out = np.empty(self.size)
@@ -156,6 +209,11 @@ class Features:
     def _indices(self) -> Indices | None:
         """The row of the data of each variable; None for all rows in order."""
         return None if self._all else np.ascontiguousarray(self.points.index, dtype=np.int64)
+
+    @cached_property
+    def _most_stored(self) -> int:
+        """The largest number of stored values of a row."""
+        return int(np.diff(self.points.data.indptr).max(initial=0))
 
     @cached_property
     def _all(self) -> bool:

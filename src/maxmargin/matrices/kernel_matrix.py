@@ -8,15 +8,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.double_double import DoubleDouble
 from maxmargin.kernels import Kernel, Linear, NativeKernel, Points
 from maxmargin.kernels.float32_kernel import Float32Kernel, float32_kernel
-from maxmargin.kernels.kernel_columns import KernelColumns, combine_in_batches, kernel_product
-from maxmargin.kernels.points import evaluation_cost
+from maxmargin.kernels.kernel_columns import KernelColumns, batches, combine_in_batches, kernel_product
+from maxmargin.kernels.points import evaluation_cost, extended_cost
 from maxmargin.matrices.features import Features
-from maxmargin.matrices.symmetric_matrix import CastColumns, Float32Columns, product_by_blocks
+from maxmargin.matrices.rounding import Errors, sum_errors
+from maxmargin.matrices.symmetric_matrix import (
+    CastColumns,
+    Float32Columns,
+    extended_product_by_blocks,
+    product_by_blocks,
+)
 
 #: Approximate number of values per request of a vectorised kernel: enough to amortise the call.
 REQUEST_VALUES = 2**16
+
+#: Roundings of a sum besides those of its length: products, lanes of a vector, groups of columns.
+FIXED_ROUNDINGS = 32
+
+#: Error of a kernel value in double-double arithmetic, relative to the bound on that in float64. The error of a sum of
+#: up to 2²⁰ features is 4 (q + 8)² 2⁻¹⁰⁶ in place of q 2⁻⁵³; that of the exponential 2⁻⁹⁰ in place of 2⁻⁵⁰.
+EXTENDED_ERROR_RATIO = 2.0**-28
+
+#: Number of rows per block of kernel values in double-double arithmetic.
+EXTENDED_ROWS = 256
 
 #: Number of rows per call of a user's function: a few amortise the call, more might never be used.
 FUNCTION_ROWS = 8
@@ -84,6 +101,44 @@ class KernelMatrix:
         # A user's function is called on at most a quarter of the samples: never on the full matrix.
         max_rows = self.size if self.kernel.vectorised else max(1, self.size // 4)
         return product_by_blocks(self, vector, max_rows)
+
+    def magnitudes(self) -> Floats:
+        return self.kernel.magnitudes(self.points)
+
+    def diagonal_error(self) -> Floats:
+        return self.kernel.diagonal_error(self.points)
+
+    def product_error(self, vector: Floats) -> Errors:
+        rows = self.features()
+        if rows is not None:
+            return rows.product_error(vector)
+        used = np.flatnonzero(vector)
+        columns, weights = self.points.take(used), np.abs(vector[used])
+        values = self.kernel.error_bound(self.points, columns, weights)
+        size = self.kernel.magnitudes(self.points) * float(self.kernel.magnitudes(columns) @ weights)
+        roundings = len(used) + FIXED_ROUNDINGS
+        if isinstance(self.kernel, NativeKernel):  # the native loops sum up at least eight values side by side
+            roundings = len(used) // 8 + FIXED_ROUNDINGS + len(batches(columns))
+        return sum_errors(len(used), roundings, size).plus(Errors(values, EXTENDED_ERROR_RATIO * values))
+
+    def extended_product(self, vector: DoubleDouble) -> DoubleDouble:
+        rows = self.features()
+        if rows is not None:
+            return rows.extended_decisions(rows.extended_weights(vector))
+        used = np.flatnonzero(vector.high)
+        columns, coefficients = self.points.take(used), vector.take(used)
+
+        def block(rows: Indices) -> DoubleDouble:
+            return self.kernel.evaluate_extended(self.points.take(rows), columns, self.threads)
+
+        max_rows = EXTENDED_ROWS if self.kernel.vectorised else max(1, self.size // 4)
+        return extended_product_by_blocks(block, self.size, coefficients, max_rows, self.threads)
+
+    def extended_work(self, count: int) -> float:
+        rows = self.features()
+        if rows is not None:
+            return 2.0 * rows.stored
+        return float(self.size) * count * extended_cost(self.points, EXTENDED_ROWS + count)
 
     def uncached(self) -> KernelMatrix:
         return KernelMatrix(self.kernel, self.points, self.threads)

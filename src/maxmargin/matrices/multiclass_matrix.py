@@ -13,6 +13,8 @@ from functools import cached_property
 import numpy as np
 
 from maxmargin._typing import Floats, Indices, Singles
+from maxmargin.double_double import DoubleDouble, extended_sums
+from maxmargin.matrices.rounding import Errors, sum_errors
 from maxmargin.matrices.symmetric_matrix import (
     BLOCK_BYTES,
     TABLE_BYTES,
@@ -75,6 +77,41 @@ class MulticlassMatrix(WrappedMatrix):
             part = np.arange(start, min(count, start + step))
             product[part] = self.base.block(part, used) @ weights
         return product[self.sample, self.label]
+
+    def magnitudes(self) -> Floats:
+        return self.base.magnitudes()[self.sample]
+
+    def diagonal_error(self) -> Floats:
+        return self.base.diagonal_error()[self.sample]
+
+    def product_error(self, vector: Floats) -> Errors:
+        weights, size = self.by_sample(np.abs(vector)), self.base.magnitudes()
+        by_class = []
+        for column in weights.T:
+            used = int(np.count_nonzero(column))
+            of_product = sum_errors(used, used + 8, size * float(size @ column))
+            by_class.append(self.base.product_error(column).plus(of_product))
+        place = self.sample, self.label
+        return Errors(
+            np.array([errors.double for errors in by_class]).T[place],
+            np.array([errors.extended for errors in by_class]).T[place],
+        )
+
+    def extended_product(self, vector: DoubleDouble) -> DoubleDouble:
+        sums = extended_sums(self.sample * self.classes + self.label, vector, self.base.size * self.classes)
+        tables = [part.reshape(self.base.size, self.classes).T for part in sums]
+        products = [
+            self.base.extended_product(DoubleDouble(*map(np.ascontiguousarray, column)))
+            for column in zip(*tables, strict=True)
+        ]
+        place = self.sample, self.label
+        return DoubleDouble(
+            np.array([product.high for product in products]).T[place],
+            np.array([product.low for product in products]).T[place],
+        )
+
+    def extended_work(self, count: int) -> float:
+        return self.base.extended_work(count)  # each class has its own variables
 
     def uncached(self) -> MulticlassMatrix:
         return MulticlassMatrix(self.base.uncached(), self.sample, self.label)

@@ -8,8 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.double_double import DoubleDouble
 from maxmargin.kernels.points import checksum_of
-from maxmargin.matrices.symmetric_matrix import CastColumns, Float32Columns, SymmetricMatrix, product_by_blocks
+from maxmargin.matrices.rounding import Errors, sum_errors
+from maxmargin.matrices.symmetric_matrix import (
+    CastColumns,
+    Float32Columns,
+    SymmetricMatrix,
+    extended_product_by_blocks,
+    product_by_blocks,
+)
 
 #: Maximum number of values that are copied per request.
 REQUEST_VALUES = 2**20
@@ -76,6 +84,30 @@ class PrecomputedMatrix:
 
     def matvec(self, vector: Floats) -> Floats:
         return product_by_blocks(self, np.asarray(vector))
+
+    def magnitudes(self) -> Floats:
+        # |M_ij| ≤ √(M_ii M_jj) for a positive semi-definite matrix.
+        return np.sqrt(np.abs(self.diagonal())) if self.origin is None else self.origin.magnitudes()
+
+    def diagonal_error(self) -> Floats:
+        return np.zeros(self.size) if self.origin is None else self.origin.diagonal_error()
+
+    def product_error(self, vector: Floats) -> Errors:
+        """Return bounds on the rounding errors of the product; the values are exact unless they were computed."""
+        used, size = np.flatnonzero(vector), self.magnitudes()
+        errors = sum_errors(len(used), len(used) + 4, size * float(size @ np.abs(vector)))
+        return errors if self.origin is None else errors.plus(self.origin.product_error(vector))
+
+    def extended_product(self, vector: DoubleDouble) -> DoubleDouble:
+        if self.origin is not None:
+            return self.origin.extended_product(vector)
+        used = np.flatnonzero(vector.high)
+        return extended_product_by_blocks(
+            lambda rows: DoubleDouble.of(self.block(rows, used)), self.size, vector.take(used), self.size
+        )
+
+    def extended_work(self, count: int) -> float:
+        return float(self.size) * count if self.origin is None else self.origin.extended_work(count)
 
     def uncached(self) -> SymmetricMatrix:
         return self if self.origin is None else self.origin

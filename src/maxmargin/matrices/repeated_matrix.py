@@ -10,8 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxmargin._typing import Floats, Indices, Singles
+from maxmargin.double_double import DoubleDouble, extended_sums
 from maxmargin.matrices.features import Features
-from maxmargin.matrices.symmetric_matrix import TABLE_BYTES, Float32Columns, SymmetricMatrix, WrappedMatrix
+from maxmargin.matrices.rounding import Errors, sum_errors
+from maxmargin.matrices.symmetric_matrix import (
+    TABLE_BYTES,
+    Float32Columns,
+    SymmetricMatrix,
+    WrappedMatrix,
+)
 
 
 @dataclass(frozen=True)
@@ -40,6 +47,24 @@ class RepeatedMatrix(WrappedMatrix):
 
     def matvec(self, vector: Floats) -> Floats:
         return self.base.matvec(_sum_by_sample(self.sample, vector, self.base.size))[self.sample]
+
+    def magnitudes(self) -> Floats:
+        return self.base.magnitudes()[self.sample]
+
+    def diagonal_error(self) -> Floats:
+        return self.base.diagonal_error()[self.sample]
+
+    def product_error(self, vector: Floats) -> Errors:
+        total = _sum_by_sample(self.sample, np.abs(vector), self.base.size)
+        size = self.base.magnitudes()
+        # The sums by sample are rounded once for each variable of a sample; in double-double arithmetic they are exact.
+        repeats = int(np.bincount(self.sample).max(initial=0))
+        errors = self.base.product_error(total).plus(sum_errors(repeats, repeats, size * float(size @ total)))
+        return errors.take(self.sample)
+
+    def extended_product(self, vector: DoubleDouble) -> DoubleDouble:
+        total = extended_sums(self.sample, vector, self.base.size)
+        return self.base.extended_product(total).take(self.sample)
 
     def uncached(self) -> RepeatedMatrix:
         return RepeatedMatrix(self.base.uncached(), self.sample)

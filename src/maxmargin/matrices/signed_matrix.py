@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxmargin._typing import Floats, Indices, Singles
+from maxmargin.double_double import DoubleDouble
 from maxmargin.matrices.symmetric_matrix import Float32Columns, SymmetricMatrix, WrappedMatrix
 
 
@@ -33,6 +34,10 @@ class SignedMatrix(WrappedMatrix):
 
     def matvec(self, vector: Floats) -> Floats:
         return self.signs * self.base.matvec(self.signs * vector)
+
+    def extended_product(self, vector: DoubleDouble) -> DoubleDouble:
+        product = self.base.extended_product(DoubleDouble(self.signs * vector.high, self.signs * vector.low))
+        return DoubleDouble(self.signs * product.high, self.signs * product.low)
 
     def uncached(self) -> SignedMatrix:
         return SignedMatrix(self.base.uncached(), self.signs)

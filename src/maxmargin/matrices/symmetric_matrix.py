@@ -7,14 +7,18 @@ data, an array, a cache. Matrices wrap one another without knowing the wrapped t
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from maxmargin import _native
 from maxmargin._typing import Floats, Indices, Singles
 from maxmargin.deadline import check_deadline
+from maxmargin.double_double import DoubleDouble
 from maxmargin.matrices.features import Features
+from maxmargin.matrices.rounding import Errors
 from maxmargin.resources import blas_thread_limit
 
 #: Maximum size of the block of values that a matrix-vector product builds at a time, in bytes.
@@ -87,6 +91,26 @@ class SymmetricMatrix(Protocol):
         """Return the product with a vector, without forming the matrix."""
         ...
 
+    def magnitudes(self) -> Floats:
+        """Return numbers m with |M_ij| ≤ m_i m_j."""
+        ...
+
+    def diagonal_error(self) -> Floats:
+        """Return bounds on the rounding errors of the diagonal."""
+        ...
+
+    def product_error(self, vector: Floats) -> Errors:
+        """Return bounds on the rounding errors of ``matvec(vector)``."""
+        ...
+
+    def extended_product(self, vector: DoubleDouble) -> DoubleDouble:
+        """Return the product with a vector in double-double arithmetic."""
+        ...
+
+    def extended_work(self, count: int) -> float:
+        """Return the number of multiplications of `extended_product`, for a vector with `count` non-zeros."""
+        ...
+
     def uncached(self) -> SymmetricMatrix:
         """Return the same matrix without precomputed values."""
         ...
@@ -137,6 +161,21 @@ class WrappedMatrix:
     def block(self, rows: Indices, columns: Indices) -> Floats:
         """Return the submatrix of `rows` and `columns`."""
 
+    def magnitudes(self) -> Floats:
+        return self.base.magnitudes()
+
+    def diagonal_error(self) -> Floats:
+        return self.base.diagonal_error()
+
+    def product_error(self, vector: Floats) -> Errors:
+        return self.base.product_error(vector)
+
+    def extended_product(self, vector: DoubleDouble) -> DoubleDouble:
+        return self.base.extended_product(vector)
+
+    def extended_work(self, count: int) -> float:
+        return self.base.extended_work(count)
+
     def features(self) -> Features | None:
         return None
 
@@ -163,6 +202,21 @@ def partial_product(
             # checked where it is used.
             with blas_thread_limit(1), np.errstate(over="ignore", invalid="ignore"):
                 out[part] = block @ weights
+    return out
+
+
+def extended_product_by_blocks(
+    block: Callable[[Indices], DoubleDouble], size: int, vector: DoubleDouble, max_rows: int, threads: int = 1
+) -> DoubleDouble:
+    """Return the product with a vector; `block` returns some rows, in the columns of the vector."""
+    out = DoubleDouble(np.zeros(size), np.zeros(size))
+    if len(vector.high):
+        step = max(1, min(max_rows, BLOCK_BYTES // (16 * len(vector.high))))
+        for start in range(0, size, step):
+            rows = np.arange(start, min(size, start + step))
+            table = block(rows)
+            part = slice(start, start + len(rows))
+            _native.extended_table_product(*table, *vector, out.high[part], out.low[part], threads)
     return out
 
 

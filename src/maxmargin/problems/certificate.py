@@ -1,14 +1,14 @@
-"""The certificate of optimality: computed in float64 from the problem and a dual vector alone.
+"""The certificate of optimality: computed from the problem and a dual vector alone, with proven bounds.
 
 With the gradient g = linear − M b − ridge∘b, an offset ρ per group (0 for a variable in no group) and the slack
-z = linear − M b − ρ, three scalar functions carry every formulation:
+z = linear − M b − ρ, the loss of each sample (`losses`) gives both objective values of every formulation:
 
-    response(z)  = argmax over [lower, upper] of βz − ½ ridge β²
-    conjugate(z) = that maximum                                     the primal loss of the sample
-    residual     = conjugate(z) + ½ ridge b² − z b ≥ 0              its share of the duality gap
+    primal = ½ bᵀMb + Σ conjugate(z) + Σ_g ρ_g total_g,   primal − dual = Σ residual
 
-so that primal = ½ bᵀMb + Σ conjugate(z) + Σ_g ρ_g total_g, and primal − dual = Σ residual. By weak duality (Bottou &
-Lin 1.9) the gap bounds the distance of the dual value from the optimum. Nothing here depends on what a solver reports.
+By weak duality (Bottou & Lin 1.9) the optimum lies between any dual and any primal value. A proven bound on all
+rounding errors, those of kernel values included, is added to the primal value and subtracted from the dual value
+(`objective_bounds`). Where the bound of float64 exceeds a fraction of the gap, everything is evaluated again in
+double-double arithmetic. Nothing here depends on what a solver reports.
 """
 
 from __future__ import annotations
@@ -18,28 +18,39 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.matrices.numerics import inner
-from maxmargin.precision import DOUBLE_EPSILON, GAP_CANCELLATION, NEGATIVE_EIGENVALUE, SMALLEST_DOUBLE
+from maxmargin.precision import DOUBLE_EPSILON, NEGATIVE_EIGENVALUE, SMALLEST_DOUBLE
 from maxmargin.problems.dual_problem import DualProblem
-from maxmargin.problems.gradient_extremes import gradient_extremes, interval_midpoint, offset_bounds, violation_of
-from maxmargin.problems.offsets import best_offsets
+from maxmargin.problems.gradient_extremes import GradientExtremes, gradient_extremes, interval_midpoint, violation_of
+from maxmargin.problems.losses import residuals
+from maxmargin.problems.objective_bounds import PrimalPoint, bound_objectives
+from maxmargin.problems.offsets import best_offsets, group_offsets
+from maxmargin.problems.products import Products, evaluate_products, evaluate_products_extended
 
-#: Up to so many groups, the offsets are parameters of the decision function: midpoints of their intervals.
-MAX_OFFSET_GROUPS = 2
+#: The certificate is computed in double-double arithmetic if rounding in float64 is more than this share of the gap …
+MAX_ROUNDING_SHARE = 0.2
+
+#: … and more than this fraction of the objective values, below which it does not matter …
+NEGLIGIBLE_ROUNDING = 1e-12
+
+#: … and the evaluation takes at most so many multiplications: about a second.
+MAX_EXTENDED_WORK = 10**9
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """Bounds and optimality measures of a dual vector.
+    """Bounds and optimality measures of a dual vector. All of them hold in exact arithmetic.
 
     Attributes
     ----------
     primal, dual : float
-        Primal and dual value. The optimum lies between them (for a positive semi-definite matrix).
+        The optimum lies between them (for a positive semi-definite matrix): primal and dual value, with the bound on
+        rounding errors added and subtracted.
     gap : float
-        primal − dual.
+        primal − dual, without the cancellation of subtracting them.
+    rounding : float
+        The share of the gap that is due to rounding errors: a proven bound on them.
     violation : float
-        The largest violation of the optimality criterion (1.11), the number that `tol` bounds.
+        The largest violation of the optimality criterion (1.11), the number that `tol` bounds; rounding included.
     infeasibility : float
         The largest violation of the box and the sums; rounding only.
     squared_norm : float
@@ -57,6 +68,7 @@ class Certificate:
     primal: float
     dual: float
     gap: float
+    rounding: float
     violation: float
     infeasibility: float
     squared_norm: float
@@ -75,7 +87,8 @@ class Certificate:
     @property
     def indefinite(self) -> bool:
         """Whether the matrix has a negative eigenvalue: then the point is stationary, not proved optimal."""
-        return self.squared_norm < -NEGATIVE_EIGENVALUE * max(abs(self.primal), abs(self.dual))
+        size = max(abs(self.primal), abs(self.dual))
+        return self.squared_norm < -max(NEGATIVE_EIGENVALUE * size, 2.0 * self.rounding)
 
     def __str__(self) -> str:
         numbers = f"primal {self.primal:.10g}, dual {self.dual:.10g}, gap {self.gap:.3g}"
@@ -83,143 +96,101 @@ class Certificate:
             return (
                 f"{numbers}, violation {self.violation:.3g}; the kernel is indefinite: stationary, not proved optimal"
             )
-        return f"{numbers} (relative gap {self.relative_gap:.2g}), violation {self.violation:.3g}"
+        rounding = f", of which rounding {self.rounding:.2g}" if self.rounding > MAX_ROUNDING_SHARE * self.gap else ""
+        return f"{numbers} (relative gap {self.relative_gap:.2g}{rounding}), violation {self.violation:.3g}"
 
 
-@np.errstate(over="ignore", invalid="ignore")  # values that overflow are infinite in the certificate
 def certify(
-    problem: DualProblem, dual: Floats, weights: Floats | None = None, dual_weights: Floats | None = None
+    problem: DualProblem,
+    dual: Floats,
+    weights: Floats | None = None,
+    dual_weights: Floats | None = None,
+    extended: bool | None = None,
 ) -> Certificate:
     """Compute the certificate of a dual vector, with its gradient recomputed from the matrix.
 
     With the linear kernel the model may have other `weights` than Fᵀ b (`matrices.features`): those of a primal solver.
     Then the primal value is theirs, with the offset of least loss, and the gap has one more term, ½‖w − Fᵀ b‖².
-    `dual_weights` is Fᵀ b if it is known.
+    `dual_weights` is Fᵀ b if it is known. `extended` asks for double-double arithmetic; by default it is used where the
+    rounding errors of float64 matter.
     """
     dual = np.ascontiguousarray(dual, dtype=np.float64)
-    rows = None if weights is None else problem.matrix.features()
-    if dual_weights is None and rows is not None:
-        dual_weights = rows.weights(dual)
-    product = problem.matrix.matvec(dual) if rows is None or dual_weights is None else rows.decisions(dual_weights)
-    gradient = problem.linear - product - problem.ridge * dual
-    extremes = gradient_extremes(problem, dual, gradient)
-    low, high = extremes.offset_bounds
-    weights_norm = squared_norm = inner(dual, product)
-    if weights is None:
-        offset, distance = group_offsets(problem, dual, gradient), 0.0
-    else:
-        if rows is None or dual_weights is None:
-            raise ValueError("only a matrix that is a product of features has weights")
-        difference = weights - dual_weights
-        product = product if weights is dual_weights else rows.decisions(weights)
-        offset = best_offsets(
-            problem, problem.linear - product, interval_midpoint(low, high), rows.threads_for(problem.size)
-        )
-        weights_norm, distance = inner(weights, weights), 0.5 * inner(difference, difference)
-    decision = product + problem.expand_groups(offset) if problem.groups else product
+    if not extended:
+        certificate = certificate_of(problem, dual, evaluate_products(problem, dual, weights, dual_weights))
+        if extended is False or not _inconclusive(certificate) or not extended_is_affordable(problem, dual):
+            return certificate
+    precise = certificate_of(problem, dual, evaluate_products_extended(problem, dual, weights))
+    return precise if extended or precise.rounding < certificate.rounding else certificate
 
-    scale = _feasible_scale(problem, decision) if weights is None else 1.0
-    slack = problem.linear - (decision if scale == 1.0 else scale * decision)
-    loss = conjugate(problem, slack)
-    residual = residuals(problem, dual, slack, loss)
-    dual_value = inner(problem.linear, dual) - 0.5 * squared_norm - 0.5 * inner(problem.ridge * dual, dual)
-    primal = float(0.5 * scale**2 * weights_norm + loss.sum() + scale * offset @ problem.total)
-    sums = problem.group_sums(dual)
-    # The sum of residuals equals primal − dual, without the cancellation of subtracting them. If the two differ by more
-    # than that, the residuals have overflowed, or the sums of the groups are wrong.
-    gap = float(residual.sum() + 0.5 * (scale - 1.0) ** 2 * squared_norm) + distance
-    subtracted = primal - dual_value
-    if not subtracted <= gap + GAP_CANCELLATION * (abs(primal) + abs(dual_value)):
-        gap = subtracted if np.isfinite(subtracted) else np.inf
+
+def extended_is_affordable(problem: DualProblem, dual: Floats) -> bool:
+    """Whether a product with the matrix in double-double arithmetic takes about a second at most."""
+    return problem.matrix.extended_work(int(np.count_nonzero(dual))) <= MAX_EXTENDED_WORK
+
+
+def _inconclusive(certificate: Certificate) -> bool:
+    """Whether rounding errors in float64 are a large part of the gap."""
+    negligible = NEGLIGIBLE_ROUNDING * max(abs(certificate.primal), abs(certificate.dual))
+    return not certificate.rounding <= max(MAX_ROUNDING_SHARE * certificate.gap, negligible)
+
+
+def certificate_of(problem: DualProblem, dual: Floats, products: Products) -> Certificate:
+    """Return the certificate, given the products with the matrix."""
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows makes the bounds infinite
+        gradient, gradient_error = products.gradient(problem, dual)
+        low, high = gradient_extremes(problem, dual, gradient).offset_bounds
+        if products.weights is None:
+            offset = group_offsets(problem, dual, gradient)
+        else:
+            middle, threads = interval_midpoint(low, high), products.threads(problem.size)
+            offset = best_offsets(problem, problem.linear - products.decision.high, middle, threads)
+        point = _primal_point(problem, products, offset)
+        bounds = bound_objectives(problem, dual, products, point, gradient, gradient_error)
+        sums = problem.group_sums(dual)
     return Certificate(
-        primal=primal,
-        dual=dual_value,
-        gap=gap,
-        violation=violation_of(extremes, gradient),
+        primal=bounds.primal,
+        dual=bounds.dual,
+        gap=bounds.gap,
+        rounding=bounds.rounding,
+        violation=rigorous_violation(problem, dual, gradient, gradient_error),
         infeasibility=max(
             0.0,
             _largest(problem.lower - dual),
             _largest(dual - problem.upper),
             _largest(np.abs(sums - problem.total)),
         ),
-        squared_norm=weights_norm,
+        squared_norm=products.weights_norm,
         offset=offset,
         offset_interval=np.array([np.minimum(low, high), np.maximum(low, high)]).T,
-        slack=slack if scale == 1.0 else problem.linear - decision,
-        residual=residual,
+        slack=point.slack if point.scale == 1.0 else _primal_point(problem, products, offset, 1.0).slack,
+        residual=residuals(problem, dual, point.slack),
     )
 
 
-@np.errstate(over="ignore")  # a quotient that overflows is beyond every bound
-def response(problem: DualProblem, slack: Floats) -> Floats:
-    """Return the β in [lower, upper] that maximises βz − ½ ridge β²: the optimal dual variable for a given slack."""
-    if problem.ridged:
-        return np.clip(slack / problem.ridge, problem.lower, problem.upper)
-    bound = np.where(slack > 0, problem.upper, np.where(slack < 0, problem.lower, 0.0))
-    if not problem.ridge.any():
-        return np.minimum(np.maximum(bound, problem.lower), problem.upper)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        unclipped = np.where(problem.ridge > 0, slack / problem.ridge, bound)
-    return np.clip(unclipped, problem.lower, problem.upper)
+def rigorous_violation(problem: DualProblem, dual: Floats, gradient: Floats, error: Floats) -> float:
+    """Return the largest violation that a gradient with these errors may have."""
+    largest = gradient_extremes(problem, dual, gradient + error).largest
+    smallest = gradient_extremes(problem, dual, gradient - error).smallest
+    largest[-1], smallest[-1] = max(largest[-1], 0.0), min(smallest[-1], 0.0)
+    return violation_of(GradientExtremes(largest, smallest), gradient + error)
 
 
-@np.errstate(over="ignore", invalid="ignore")  # infinite losses; 0 · ∞ where a branch is not taken
-def conjugate(problem: DualProblem, slack: Floats) -> Floats:
-    """Return max over [lower, upper] of βz − ½ ridge β²: the loss of each sample in the primal."""
-    beta = response(problem, slack)
-    if problem.bounded and not problem.ridge.any():
-        return beta * slack
-    if problem.ridged:
-        return beta * (slack - 0.5 * problem.ridge * beta)
-    gain = np.where(slack == 0, 0.0, beta * slack)
-    return gain - np.where(problem.ridge > 0, 0.5 * (problem.ridge * beta) * beta, 0.0)
-
-
-@np.errstate(over="ignore", invalid="ignore")  # infinite, or not a number, where the values overflow
-def residuals(problem: DualProblem, dual: Floats, slack: Floats, loss: Floats | None = None) -> Floats:
-    """Return each variable's share of the duality gap, at least 0; `loss` is conjugate(slack) if it is known."""
-    share = (conjugate(problem, slack) if loss is None else loss) - (slack - 0.5 * problem.ridge * dual) * dual
-    return np.maximum(share, 0.0, out=share)
+def _primal_point(problem: DualProblem, products: Products, offset: Floats, scale: float | None = None) -> PrimalPoint:
+    """Return the decision function, multiplied by a factor if a hard margin needs it."""
+    expanded = problem.expand_groups(offset) if problem.groups else np.zeros(problem.size)
+    if scale is None:
+        decision, error = products.decision.high + expanded, products.decision_error
+        error = error + 4 * DOUBLE_EPSILON * (np.abs(products.decision.high) + np.abs(expanded))
+        scale = _feasible_scale(problem, decision, error) if products.weights is None else 1.0
+    slack, slack_low, error = products.slack(problem, expanded, scale)
+    return PrimalPoint(offset, scale, slack, slack_low, error)
 
 
 def _largest(values: Floats) -> float:
     return float(values.max()) if len(values) else -np.inf
 
 
-def group_offsets(problem: DualProblem, dual: Floats, gradient: Floats) -> Floats:
-    """Return the offset of each group: the midpoint of its interval, or the offset of least loss.
-
-    One or two offsets are parameters of the decision function, and the midpoint treats both sides alike. Those of many
-    small groups are only multipliers; any are valid, and those of least loss give the primal value of the textbook.
-    """
-    middle = interval_midpoint(*offset_bounds(problem, dual, gradient))
-    if problem.groups <= MAX_OFFSET_GROUPS or not problem.bounded or problem.ridge.any():
-        return middle
-    best = _best_offsets_without_ridge(problem, gradient)
-    return np.where(np.isfinite(best), best, middle)  # gradients of shrunk variables are unknown
-
-
-def _best_offsets_without_ridge(problem: DualProblem, gradient: Floats) -> Floats:
-    """Return, per group, the ρ that minimises Σ conjugate(g − ρ) + ρ total, for finite bounds and no ridge.
-
-    Its slope is total − Σ response(g − ρ), where the response is upper above ρ and lower below: from the largest
-    gradient down, variables take their upper bounds until the sum is reached.
-    """
-    grouped = np.flatnonzero(problem.group >= 0)
-    order = grouped[np.lexsort((-gradient[grouped], problem.group[grouped]))]
-    group = problem.group[order]
-    first = np.searchsorted(group, np.arange(problem.groups))
-    past = np.searchsorted(group, np.arange(problem.groups), side="right")
-    reached = np.concatenate([[0.0], np.cumsum(problem.upper[order] - problem.lower[order])])
-    wanted = reached[first] + problem.total - problem.group_sums(problem.lower)
-    at = np.clip(np.searchsorted(reached, wanted) - 1, first, np.maximum(past - 1, first))
-    offsets = np.zeros(problem.groups)
-    members = past > first
-    offsets[members] = gradient[order[at[members]]]
-    return offsets
-
-
-def _feasible_scale(problem: DualProblem, decision: Floats) -> float:
+def _feasible_scale(problem: DualProblem, decision: Floats, error: Floats) -> float:
     """Return the factor by which w must be scaled so that no sample has an infinite loss.
 
     With an infinite bound (a hard margin) the loss of a sample short of its margin by a rounding error is
@@ -230,7 +201,7 @@ def _feasible_scale(problem: DualProblem, decision: Floats) -> float:
     hard_up = np.isinf(problem.upper) & (problem.ridge == 0)
     hard_down = np.isinf(problem.lower) & (problem.ridge == 0)
     needed = np.concatenate([problem.linear[hard_up], -problem.linear[hard_down]])
-    reached = np.concatenate([decision[hard_up], -decision[hard_down]])
+    reached = np.concatenate([(decision - error)[hard_up], -(decision + error)[hard_down]])
     short = reached < needed
     if not short.any():
         return 1.0

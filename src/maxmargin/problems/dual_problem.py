@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin import _native
-from maxmargin._typing import Floats
+from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.precision import GROUP_SUM_TOLERANCE
 
@@ -44,6 +44,8 @@ class DualProblem:
         The group of each variable, −1 for none; by default all are in group 0.
     total : float array, optional
         The sum of each group; by default one group of total 0.
+    linear_error : float array, optional
+        Bounds on the rounding errors of `linear`, if it was computed; None for numbers that define the problem.
     """
 
     matrix: SymmetricMatrix
@@ -53,6 +55,7 @@ class DualProblem:
     ridge: Floats = field(default_factory=lambda: np.empty(0))
     group: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=np.int32))
     total: Floats = field(default_factory=lambda: np.zeros(1))
+    linear_error: Floats | None = None
 
     def __post_init__(self) -> None:
         n = self.matrix.size
@@ -152,6 +155,19 @@ class DualProblem:
             return _sums(self.group, values, self.groups)
         grouped = self.group >= 0
         return _sums(self.group[grouped], values[grouped], self.groups)
+
+    def members(self, group: int) -> Indices:
+        """Return the variables of a group."""
+        if self.groups == 1 and not self.ungrouped:
+            return np.arange(self.size)
+        order, starts = self._grouped
+        return order[starts[group] : starts[group + 1]]
+
+    @cached_property
+    def _grouped(self) -> tuple[Indices, Indices]:
+        """The variables ordered by group, and where each group starts."""
+        order = np.argsort(self.group, kind="stable")
+        return order, np.searchsorted(self.group[order], np.arange(self.groups + 1))
 
     def expand_groups(self, per_group: Floats) -> Floats:
         """Return the value of each variable's group, 0 for a variable in no group."""

@@ -20,9 +20,11 @@ import numpy as np
 from maxmargin._typing import Floats
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.numerics import inner
-from maxmargin.precision import GAP_CANCELLATION
-from maxmargin.problems.certificate import Certificate, conjugate, residuals, response
+from maxmargin.precision import UNIT_ROUNDOFF
+from maxmargin.problems.certificate import Certificate
 from maxmargin.problems.dual_problem import DualProblem
+from maxmargin.problems.losses import conjugate, residuals, response
+from maxmargin.problems.objective_bounds import SAFETY, PrimalPoint, feasibility_moves, loss_error
 from maxmargin.problems.offsets import best_offsets
 
 
@@ -35,20 +37,29 @@ def certify_l1(problem: DualProblem, dual: Floats, weights: Floats) -> Certifica
     rows = l1_features(problem)
     decisions = rows.decisions(weights)
     offset = best_offsets(problem, problem.linear - decisions, None, rows.threads_for(problem.size))
-    slack = problem.linear - decisions - problem.expand_groups(offset)
-    loss = conjugate(problem, slack)
-    primal = float(np.abs(weights).sum() + loss.sum())
-    dual, products = scale_to_feasible(problem, rows, dual)
-    value = inner(problem.linear, dual) - 0.5 * inner(problem.ridge * dual, dual)
+    expanded = problem.expand_groups(offset)
+    slack = problem.linear - decisions - expanded
+    loss, magnitude = conjugate(problem, slack), np.abs(weights)
+    dual, products, products_error, infeasibility_cost = scale_to_feasible(problem, rows, dual)
     residual = residuals(problem, dual, slack, loss)
-    weight_terms = np.maximum(np.abs(weights) - weights * products, 0.0)
-    gap, subtracted = float(residual.sum() + weight_terms.sum()), primal - value
-    if not subtracted <= gap + GAP_CANCELLATION * (abs(primal) + abs(value)):
-        gap = subtracted if np.isfinite(subtracted) else np.inf
+    weight_terms = np.maximum(magnitude - weights * products, 0.0)
+    ridge = inner(problem.ridge * dual, dual)
+    slack_error = rows.decisions_error(weights).double
+    slack_error += 4 * UNIT_ROUNDOFF * (np.abs(problem.linear) + np.abs(decisions) + np.abs(expanded))
+    size = float(magnitude.sum()) + float(loss.sum()) + ridge
+    size += inner(np.abs(problem.linear) + np.abs(slack), np.abs(dual))
+    roundings = (problem.size + len(weights) + 16) * UNIT_ROUNDOFF * size
+    primal_error = SAFETY * (loss_error(problem, PrimalPoint(offset, 1.0, slack, slack, slack_error)) + roundings)
+    dual_error = inner(np.abs(dual), slack_error) + products_error * float(magnitude.sum())
+    dual_error = SAFETY * (dual_error + infeasibility_cost + roundings)
+    primal = float(magnitude.sum() + loss.sum()) + primal_error
+    value = inner(problem.linear, dual) - 0.5 * ridge - dual_error
+    gap = float(residual.sum() + weight_terms.sum()) + primal_error + dual_error
     return Certificate(
         primal=primal,
         dual=value,
-        gap=gap,
+        gap=gap if np.isfinite(gap) else np.inf,
+        rounding=primal_error + dual_error,
         violation=float(l1_violations(weights, rows.weights(response(problem, slack))).max(initial=0.0)),
         infeasibility=max(0.0, _max_abs(products) - 1.0, _max_abs(problem.group_sums(dual))),
         squared_norm=inner(weights, weights),
@@ -59,8 +70,11 @@ def certify_l1(problem: DualProblem, dual: Floats, weights: Floats) -> Certifica
     )
 
 
-def scale_to_feasible(problem: DualProblem, rows: Features, dual: Floats) -> tuple[Floats, Floats]:
-    """Return the multiple of a dual vector, its sums repaired, of the highest dual value with |Fᵀ b| ≤ 1; and Fᵀ b."""
+def scale_to_feasible(problem: DualProblem, rows: Features, dual: Floats) -> tuple[Floats, Floats, float, float]:
+    """Return the multiple of a dual vector, its sums repaired, of the highest dual value with |Fᵀ b| ≤ 1.
+
+    Also Fᵀ b, a bound on its error, and a bound on the dual value that the exact repair of the sums would cost.
+    """
     dual = np.clip(dual, problem.lower, problem.upper)
     for g in range(problem.groups):
         members = problem.group == g
@@ -71,9 +85,14 @@ def scale_to_feasible(problem: DualProblem, rows: Features, dual: Floats) -> tup
             dual[larger] *= min(above, below) / max(above, below)
     products = rows.weights(dual)
     largest, curvature = _max_abs(products), inner(problem.ridge * dual, dual)
+    error, moved = float(rows.weights_error(dual).double[0]), feasibility_moves(problem, dual)
+    # Twice the error covers that of the scaled vector as well.
+    margin = 2.0 * (error + inner(moved, rows.norms))
     best = inner(problem.linear, dual) / curvature if curvature > 0 else 0.0
-    scale = max(0.0, best if largest * best <= 1.0 else 1.0 / largest)
-    return dual * scale, products * scale
+    scale = max(0.0, best if (largest + margin) * best <= 1.0 else 1.0 / (largest + margin))
+    dual, moved = dual * scale, moved * scale + UNIT_ROUNDOFF * np.abs(dual * scale)
+    slope = np.abs(problem.linear) + problem.ridge * np.abs(dual)
+    return dual, products * scale, margin * scale, inner(moved, slope) + inner(problem.ridge, moved**2)
 
 
 def l1_violations(weights: Floats, products: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""The offset ρ of least loss for a given weight vector.
+"""The offset ρ of each group, from the gradient or, for a given weight vector, the one of least loss.
 
 For slacks s = linear − F w without an offset, Σ conjugate(s − ρ) + ρ total is convex in ρ. Its derivative,
 total − Σ response(s − ρ), increases with ρ; its root is found by Newton steps within a shrinking bracket.
@@ -12,6 +12,10 @@ from maxmargin import _native
 from maxmargin._typing import Floats
 from maxmargin.precision import DOUBLE_EPSILON
 from maxmargin.problems.dual_problem import DualProblem
+from maxmargin.problems.gradient_extremes import interval_midpoint, offset_bounds
+
+#: Up to so many groups, the offsets are parameters of the decision function: midpoints of their intervals.
+MAX_OFFSET_GROUPS = 2
 
 #: Limit on the steps that extend or shrink the bracket: halving it so often exhausts double precision.
 MAX_STEPS = 120
@@ -78,3 +82,36 @@ def _root(
         # Newton's step if it stays inside; every third step halves the bracket.
         rho = newton if low < newton < high and step % 3 != 2 else 0.5 * (low + high)
     return rho
+
+
+def group_offsets(problem: DualProblem, dual: Floats, gradient: Floats) -> Floats:
+    """Return the offset of each group: the midpoint of its interval, or the offset of least loss.
+
+    One or two offsets are parameters of the decision function, and the midpoint treats both sides alike. Those of many
+    small groups are only multipliers; any are valid, and those of least loss give the primal value of the textbook.
+    """
+    middle = interval_midpoint(*offset_bounds(problem, dual, gradient))
+    if problem.groups <= MAX_OFFSET_GROUPS or not problem.bounded or problem.ridge.any():
+        return middle
+    best = _best_offsets_without_ridge(problem, gradient)
+    return np.where(np.isfinite(best), best, middle)  # gradients of shrunk variables are unknown
+
+
+def _best_offsets_without_ridge(problem: DualProblem, gradient: Floats) -> Floats:
+    """Return, per group, the ρ that minimises Σ conjugate(g − ρ) + ρ total, for finite bounds and no ridge.
+
+    Its slope is total − Σ response(g − ρ), where the response is upper above ρ and lower below: from the largest
+    gradient down, variables take their upper bounds until the sum is reached.
+    """
+    grouped = np.flatnonzero(problem.group >= 0)
+    order = grouped[np.lexsort((-gradient[grouped], problem.group[grouped]))]
+    group = problem.group[order]
+    first = np.searchsorted(group, np.arange(problem.groups))
+    past = np.searchsorted(group, np.arange(problem.groups), side="right")
+    reached = np.concatenate([[0.0], np.cumsum(problem.upper[order] - problem.lower[order])])
+    wanted = reached[first] + problem.total - problem.group_sums(problem.lower)
+    at = np.clip(np.searchsorted(reached, wanted) - 1, first, np.maximum(past - 1, first))
+    offsets = np.zeros(problem.groups)
+    members = past > first
+    offsets[members] = gradient[order[at[members]]]
+    return offsets

@@ -18,7 +18,9 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.formulation import Formulation, KernelExpansion
 from maxmargin.matrices.numerics import inner
 from maxmargin.problems import Certificate, Counters, DualProblem, Solution, Status, certify
+from maxmargin.problems.certificate import extended_is_affordable, rigorous_violation
 from maxmargin.problems.gradient_extremes import gradient_extremes, interval_midpoint, known_extremes, violation_of
+from maxmargin.problems.products import evaluate_gradient
 from maxmargin.training.problem_scale import overflow_message
 from maxmargin.training.sampled_gradient import gradient_of_sample
 
@@ -82,6 +84,7 @@ class TrainedModel:
         self._gradient: Floats | None = solution.gradient
         self._value = solution.value
         self._checksum = checksum
+        self._extended = False  # whether verification needed double-double arithmetic
         if expansion is not None:
             self.__dict__["expansion"] = expansion
 
@@ -91,6 +94,7 @@ class TrainedModel:
         model = cls.__new__(cls)
         model._problem = model._formulation = model._gradient = model._checksum = model._value = None
         model.dual, model.samples, model.status, model.counters = stored[:4]
+        model._extended = False
         model.__dict__["expansion"] = stored.expansion
         if stored.certified is not None:
             model.__dict__["_certified"] = stored.certified
@@ -113,15 +117,24 @@ class TrainedModel:
         return other
 
     def meets_violation(self, tolerance: float) -> bool:
-        """Recompute the gradient in double precision and compare the violation with the tolerance."""
+        """Recompute the gradient and compare the violation, rounding errors included, with the tolerance.
+
+        Where rounding errors of float64 decide, the gradient is computed in double-double arithmetic, if that takes
+        about a second at most.
+        """
         problem = self._posed()
         assert problem is not None
-        self._gradient = problem.gradient(self.dual)
+        self._gradient, error = evaluate_gradient(problem, self.dual)
         if not np.isfinite(self._gradient).all():
             raise ValueError(overflow_message(problem))
-        extremes = gradient_extremes(problem, self.dual, self._gradient)
+        violation = violation_of(gradient_extremes(problem, self.dual, self._gradient), self._gradient)
+        rigorous = rigorous_violation(problem, self.dual, self._gradient, error)
+        if violation <= tolerance < rigorous and extended_is_affordable(problem, self.dual):
+            self._extended = True
+            self._gradient, error = evaluate_gradient(problem, self.dual, extended=True)
+            rigorous = rigorous_violation(problem, self.dual, self._gradient, error)
         self.release_kernel_values()
-        return violation_of(extremes, self._gradient) <= tolerance
+        return rigorous <= tolerance
 
     def release_kernel_values(self) -> None:
         """Drop kernel values that were computed for the fit, and remember a checksum of the training data.
@@ -250,7 +263,7 @@ class TrainedModel:
             raise AttributeError(NOT_COMPUTED)
         if self._checksum is not None and self._checksum != problem.matrix.checksum():
             raise RuntimeError(DATA_CHANGED)
-        certificate = certify(problem, self.dual)
+        certificate = certify(problem, self.dual, extended=self._extended or None)
         certified = certificate, formulation.read(problem, self.dual, certificate, self.samples)
         if "expansion" not in self.__dict__:
             self.__dict__["expansion"] = formulation.expand(problem, self.dual, certificate.offset)

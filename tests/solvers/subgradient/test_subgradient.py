@@ -9,7 +9,7 @@ from contracts.linear_problems import EASY, hinge, matrix_of, novelty, squared, 
 from contracts.named_problems import LINEAR, hard_margin, overlapping, two_clouds
 from maxmargin.formulations import c_classification
 from maxmargin.problems import Status, certify
-from maxmargin.problems.certificate import response
+from maxmargin.problems.losses import response
 from maxmargin.solvers import SOLVERS, PairwiseSolver, StepSize, StoppingRule, SubgradientSolver
 from maxmargin.solvers.subgradient.primal_bounds import PrimalBounds, feasible_responses
 from maxmargin.solvers.subgradient.step_sizes import MAX_TRIAL_SAMPLES, best_step_by_trial, scaled_subsample

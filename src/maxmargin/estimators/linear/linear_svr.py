@@ -25,7 +25,7 @@ from maxmargin.estimators.validation.training_data import check_costs, check_sam
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.models.calibration import noise_scale
 from maxmargin.problems import DualProblem, Status
-from maxmargin.problems.certificate import conjugate
+from maxmargin.problems.losses import conjugate
 from maxmargin.training import Session, Solver, TrainedLinearModel
 
 #: A gap of this fraction of the loss of the zero function is rounding: the optimum is 0 if all targets lie in the tube.

@@ -18,7 +18,7 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.validation.training_data import check_costs, check_sample_weights, class_factors
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem, certify, certify_l1
-from maxmargin.problems.certificate import conjugate, response
+from maxmargin.problems.losses import conjugate, response
 from maxmargin.problems.offsets import best_offsets
 from maxmargin.solvers import StochasticSubgradientSolver
 from maxmargin.solvers.linear.linear_point import repair_sums

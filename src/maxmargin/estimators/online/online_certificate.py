@@ -20,7 +20,7 @@ from maxmargin.matrices import KernelMatrix
 from maxmargin.matrices.numerics import inner
 from maxmargin.online import OnlineLearner
 from maxmargin.problems import Certificate, DualProblem, certify, feasible_start
-from maxmargin.problems.certificate import conjugate, residuals
+from maxmargin.problems.losses import conjugate, residuals
 
 #: Rows that are compared with the memory together.
 CHUNK_ROWS = 4096

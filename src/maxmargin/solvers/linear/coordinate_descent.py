@@ -32,8 +32,8 @@ from maxmargin.matrices.feature_columns import FeatureColumns
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.numerics import inner
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
-from maxmargin.problems.certificate import conjugate, response
 from maxmargin.problems.l1_certificate import l1_features, l1_violations, scale_to_feasible
+from maxmargin.problems.losses import conjugate, response
 from maxmargin.problems.offsets import best_offsets
 from maxmargin.resources import blas_thread_limit
 from maxmargin.solvers.linear.l1_model import minimise_model
@@ -202,7 +202,7 @@ class CoordinateDescentRun:
             offset = best_offsets(problem, problem.linear - decisions, offset)
             slack = problem.linear - decisions - problem.expand_groups(offset)
         primal = float(np.abs(vector).sum() + conjugate(problem, slack).sum())
-        dual, products = scale_to_feasible(problem, self.rows, self.response)
+        dual, products = scale_to_feasible(problem, self.rows, self.response)[:2]
         if not (np.isfinite(primal) and np.isfinite(products).all()):
             raise ValueError(NON_FINITE_MESSAGE)
         value = inner(problem.linear, dual) - 0.5 * inner(problem.ridge * dual, dual)

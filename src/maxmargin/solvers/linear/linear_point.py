@@ -17,8 +17,8 @@ from maxmargin.matrices.features import Features
 from maxmargin.matrices.numerics import inner
 from maxmargin.precision import DOUBLE_EPSILON
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
-from maxmargin.problems.certificate import residuals
 from maxmargin.problems.gradient_extremes import gradient_extremes, interval_midpoint, violation_of
+from maxmargin.problems.losses import residuals
 from maxmargin.problems.offsets import best_offsets
 from maxmargin.solvers.monitor import Interruption, Monitor, status_of
 from maxmargin.solvers.stopping import StoppingRule

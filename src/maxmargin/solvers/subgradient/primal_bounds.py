@@ -25,8 +25,8 @@ import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
-from maxmargin.problems.certificate import response
 from maxmargin.problems.gradient_extremes import gradient_extremes, violation_of
+from maxmargin.problems.losses import response
 from maxmargin.problems.offsets import best_offsets
 from maxmargin.solvers.linear.linear_point import dual_value, features_of, finite_norms, primal_value
 from maxmargin.solvers.monitor import Interruption, Monitor, status_of

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxmargin.problems import DualProblem
-from maxmargin.problems.certificate import response
+from maxmargin.problems.losses import response
 from maxmargin.solvers.linear.linear_point import features_of
 
 #: The ratio of successive trial steps, and the most trials in one direction.

@@ -20,7 +20,7 @@ import numpy as np
 from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.features import Features
 from maxmargin.problems import DualProblem, Solution, feasible_start
-from maxmargin.problems.certificate import conjugate
+from maxmargin.problems.losses import conjugate
 from maxmargin.solvers.stopping import Callback, StoppingRule
 from maxmargin.solvers.subgradient.primal_bounds import PrimalBounds, feasible_responses, run_subgradient_method
 from maxmargin.solvers.subgradient.step_sizes import StepSize, choose_step_size, reduced_step_size, scaled_subsample

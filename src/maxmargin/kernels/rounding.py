@@ -1,0 +1,126 @@
+"""Bounds on the rounding errors of kernel values that the native loops compute in float64.
+
+With u = 2⁻⁵³, a sum of q products is off by at most about q u Σ |terms| in any order (Higham 2002, §4.2). What that
+means for a kernel value depends on the formula:
+
+    dense distances     all terms are positive, so the sum is off by a relative (q + 6) u; as s e^(−γ s) ≤ 1/(e γ), the
+                        value is off by (q + 6) u / e, and by the error of the exponential function
+    sparse distances    computed as Σ a(x) + Σ a(z) + Σ cross(x, z), with cancellation: off by (q + 8) u times
+                        4 (a(x) + a(z)), where a is Σ x², Σ |x| or Σ x; the value is off by γ times that
+    products            off by q u ‖x‖ ‖z‖; for a power or tanh, propagated by the derivative
+
+All bounds are sums of separable terms, so that Σ_j weight_j |error_ij| costs one number for each sample.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from maxmargin import _native
+from maxmargin._typing import Floats
+from maxmargin.kernels.formula import KernelFormula, OuterFunction, Term
+from maxmargin.kernels.points import Points, float64_batches
+from maxmargin.precision import SMALLEST_DOUBLE, UNIT_ROUNDOFF
+
+#: Bound on the relative error of the native exponential function, in units of 2⁻⁵³; measured: below 3.
+EXPONENTIAL_ERROR = 8
+
+#: Additional roundings of a sum: those of a term, of the kernel's parameters and of the function's argument.
+EXTRA_ROUNDINGS = 8
+
+
+def magnitudes(formula: KernelFormula, points: Points) -> Floats:
+    """Return numbers m with |k(x_i, x_j)| ≤ m_i m_j."""
+    if formula.function in (OuterFunction.EXPONENTIAL, OuterFunction.TANGENT):
+        return np.ones(len(points))
+    norms = _separate_sums(points, Term.PRODUCT)
+    return _product_magnitudes(formula, norms) if formula.function is OuterFunction.POWER else np.sqrt(norms)
+
+
+def error_bound(formula: KernelFormula, rows: Points, columns: Points, weights: Floats) -> Floats:
+    """Return Σ_j weights_j |error of k(row, column_j)| for every row, at most; the weights are at least 0."""
+    total = float(weights.sum())
+    terms = max(_terms(rows), _terms(columns)) + EXTRA_ROUNDINGS
+    underflow = (terms * abs(formula.gamma) + 1.0) * SMALLEST_DOUBLE * total
+    if formula.function is OuterFunction.EXPONENTIAL:
+        function = (0.37 * terms + EXPONENTIAL_ERROR) * UNIT_ROUNDOFF * total
+        if not sparse.issparse(rows.data):
+            return np.full(len(rows), function + underflow)
+        left, right = _separate_sums(rows, formula.term), _separate_sums(columns, formula.term)
+        relative = 4 * formula.gamma * terms * UNIT_ROUNDOFF
+        largest = relative * (left.max(initial=0.0) + right.max(initial=0.0))
+        growth = np.expm1(largest) / largest if 0 < largest < 1 else 1.0 if largest == 0 else np.inf
+        return np.asarray(growth * relative * (left * total + float(right @ weights)) + function + underflow)
+    left, right = _separate_sums(rows, Term.PRODUCT), _separate_sums(columns, Term.PRODUCT)
+    if formula.function is OuterFunction.IDENTITY:
+        return np.asarray(np.sqrt(left) * float(np.sqrt(right) @ weights) * terms * UNIT_ROUNDOFF + underflow)
+    if formula.function is OuterFunction.POWER:
+        growth = formula.degree * (terms + 2) * UNIT_ROUNDOFF
+        left, right = _product_magnitudes(formula, left), _product_magnitudes(formula, right)
+        return np.asarray(left * float(right @ weights) * growth + underflow)
+    # tanh has a slope of at most 1.
+    argument = KernelFormula(formula.term, OuterFunction.POWER, formula.gamma, formula.coef0, 1)
+    left, right = _product_magnitudes(argument, left), _product_magnitudes(argument, right)
+    return np.asarray((left * float(right @ weights) * terms + 2 * EXPONENTIAL_ERROR * total) * UNIT_ROUNDOFF)
+
+
+def diagonal_error(formula: KernelFormula, points: Points) -> Floats:
+    """Return bounds on the errors of k(x, x), which is exactly 1 for distances."""
+    if formula.function is OuterFunction.EXPONENTIAL:
+        return np.zeros(len(points))
+    terms = _terms(points) + EXTRA_ROUNDINGS
+    squares = _separate_sums(points, Term.PRODUCT)
+    if formula.function is OuterFunction.TANGENT:
+        argument = formula.gamma * squares + abs(formula.coef0)
+        return np.asarray((argument * terms + 2 * EXPONENTIAL_ERROR) * UNIT_ROUNDOFF)
+    degree = formula.degree if formula.function is OuterFunction.POWER else 1
+    return np.asarray(degree * (terms + 2) * UNIT_ROUNDOFF * magnitudes(formula, points) ** 2)
+
+
+def _product_magnitudes(formula: KernelFormula, squared_norms: Floats) -> Floats:
+    """Return m with (γ |x·z| + |coef0|)^degree ≤ m(x) m(z), by the Cauchy-Schwarz inequality."""
+    with np.errstate(over="ignore"):  # an infinite bound is a valid one
+        return np.asarray((formula.gamma * squared_norms + abs(formula.coef0)) ** (0.5 * formula.degree))
+
+
+def _terms(points: Points) -> int:
+    """Return the largest number of terms of a sum over features."""
+    if not sparse.issparse(points.data):
+        return int(points.data.shape[1])
+    if "most stored" not in points.memo:
+        points.memo["most stored"] = int(np.diff(points.data.indptr).max(initial=0))
+    most: int = points.memo["most stored"]
+    return most
+
+
+def _separate_sums(points: Points, term: Term) -> Floats:
+    """Return Σ x² (for products and squared differences), Σ |x| or Σ x of each sample, once for all views of the data.
+
+    They may be off by a small relative error, which the safety factor of the certificate covers.
+    """
+    squares = term in (Term.PRODUCT, Term.SQUARED)
+    key = "sums of squares" if squares else "sums of magnitudes"
+    if key not in points.memo:
+        points.memo[key] = _sums_of_squares(points.data) if squares else _sums_of_magnitudes(points.data)
+    sums: Floats = points.memo[key]
+    return sums[points.index]
+
+
+def _sums_of_squares(data: Any) -> Floats:
+    out = np.empty(data.shape[0])
+    if sparse.issparse(data):
+        starts = data.indptr.astype(data.indices.dtype, copy=False)
+        rows = _native.DataRows(
+            values=data.data, starts=starts, features=data.indices, width=data.shape[1], indices=None
+        )
+    else:
+        rows = _native.DataRows(values=data, starts=None, features=None, width=data.shape[1], indices=None)
+    _native.row_squared_norms(rows, out, 1)
+    return out
+
+
+def _sums_of_magnitudes(data: Any) -> Floats:
+    return np.concatenate([np.asarray(abs(batch).sum(axis=1)).ravel() for _, batch in float64_batches(data)])
