@@ -52,7 +52,7 @@ def traced(request):
 def test_first_entry_is_the_start_and_last_the_solution(traced):
     _, problem, _, solution = traced
     first, last = solution.trace[0], solution.trace[-1]
-    start = certify(problem, feasible_start(problem))
+    start = certify(problem, feasible_start(problem), extended=True)
     assert first.iteration == 0
     assert first.primal == pytest.approx(start.primal)
     assert first.dual == pytest.approx(start.dual, abs=1e-12)
@@ -134,7 +134,7 @@ def test_entries_cover_shrunk_variables(solver):
         assert entry.primal >= optimum.dual * (1 - 1e-6)
     if isinstance(solver, PairwiseSolver):
         for entry in solution.trace[:: len(solution.trace) // 10]:
-            certified = certify(problem, entry.point)
+            certified = certify(problem, entry.point, extended=True)
             assert entry.primal == pytest.approx(certified.primal, rel=1e-6)
             assert entry.violation == pytest.approx(certified.violation, abs=1e-9)
     plain = solver.solve(problem)

@@ -98,7 +98,7 @@ def test_centring_by_groups_changes_nothing(name):
     everything = np.arange(problem.size)
     program, unit, _ = pose_program(problem, problem.matrix.block(everything, everything))
     duals = [PairwiseSolver(stopping=StoppingRule(max_iterations=steps)).solve(problem).dual for steps in (1, 3, 10**6)]
-    ours = np.array([certify(problem, dual).dual for dual in duals])
+    ours = np.array([certify(problem, dual, extended=True).dual for dual in duals])
     points = [dual / unit for dual in duals]
     theirs = np.array([-(0.5 * x @ program.quadratic @ x + program.linear @ x) for x in points])
     for x in points:
