@@ -12,8 +12,10 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.double_double import DoubleDouble
 from maxmargin.kernels.points import Points
 from maxmargin.matrices.features import Features
+from maxmargin.matrices.rounding import Errors
 from maxmargin.matrices.symmetric_matrix import CastColumns, Float32Columns, SymmetricMatrix, WrappedMatrix
 
 
@@ -40,6 +42,20 @@ class ScaledMatrix(WrappedMatrix):
     def matvec(self, vector: Floats) -> Floats:
         half = self.exponent // 2
         return scale(self.base.matvec(scale(vector, -half)), -half)
+
+    def magnitudes(self) -> Floats:
+        return scale(self.base.magnitudes(), -self.exponent // 2)
+
+    def diagonal_error(self) -> Floats:
+        return self._scaled(self.base.diagonal_error())
+
+    def product_error(self, vector: Floats) -> Errors:
+        errors = self.base.product_error(vector)
+        return Errors(self._scaled(errors.double), self._scaled(errors.extended))
+
+    def extended_product(self, vector: DoubleDouble) -> DoubleDouble:
+        product = self.base.extended_product(vector)
+        return DoubleDouble(self._scaled(product.high), self._scaled(product.low))
 
     def uncached(self) -> ScaledMatrix:
         return ScaledMatrix(self.base.uncached(), self.exponent)
