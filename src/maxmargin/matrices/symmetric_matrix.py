@@ -213,6 +213,7 @@ def extended_product_by_blocks(
     if len(vector.high):
         step = max(1, min(max_rows, BLOCK_BYTES // (16 * len(vector.high))))
         for start in range(0, size, step):
+            check_deadline()
             rows = np.arange(start, min(size, start + step))
             table = block(rows)
             part = slice(start, start + len(rows))

@@ -51,7 +51,7 @@ class ProblemScale:
     @classmethod
     def of(cls, problem: DualProblem, l1: bool = False) -> ProblemScale | None:
         """Return the units for a problem, None if it is ordinary; `l1` if the penalty is Σ |w_j|."""
-        diagonal = largest(problem.matrix.diagonal())
+        diagonal = largest(problem.matrix.magnitudes()) ** 2  # without evaluating the kernel
         linear, total = largest(problem.linear), largest(problem.total)
         bound = max(largest(problem.lower), largest(problem.upper))
         ridge = problem.ridge[problem.ridge > 0]

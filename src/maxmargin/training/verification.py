@@ -209,8 +209,8 @@ class KernelVerifier:
 
         Then the certificate decides, which users read.
         """
-        diagonal = np.sqrt(np.abs(self.problem.matrix.diagonal()))
-        rounding = DOUBLE_EPSILON * inner(np.abs(dual), diagonal) * float(diagonal.max(initial=0.0))
+        magnitudes = self.problem.matrix.magnitudes()
+        rounding = DOUBLE_EPSILON * inner(np.abs(dual), magnitudes) * float(magnitudes.max(initial=0.0))
         return not rounding <= MAX_ROUNDING_FRACTION * self.rule.violation
 
     def _model(self, solution: Solution) -> TrainedModel:

@@ -82,7 +82,8 @@ class TestProofOnRequest:
         calls = []
         original = certificate.certify
         monkeypatch.setattr(
-            "maxmargin.training.trained_model.certify", lambda *args: calls.append(1) or original(*args)
+            "maxmargin.training.trained_model.certify",
+            lambda *args, **options: calls.append(1) or original(*args, **options),
         )
         return SVC().fit(X, y), X, calls
 
