@@ -91,7 +91,7 @@ def save(
     header: dict[str, Any] = {
         "maxmargin": WRITER,
         "estimator": name,
-        "parameters": _encode_all(encoder, name, model.get_params(deep=False)),
+        "parameters": _encode_all(encoder, name, _without_paths(model.get_params(deep=False))),
         "fitted": _encode_all(encoder, name, fitted),
     }
     check_fitted(model)
@@ -130,6 +130,11 @@ def read_notes(file: str | os.PathLike[str] | BinaryIO) -> dict[str, str | int |
     """Return the notes stored by `save`, an empty dict if there are none."""
     notes: dict[str, str | int | float] = _read(file)[0].get("notes", {})
     return notes
+
+
+def _without_paths(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters with the names of files as strings."""
+    return {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in parameters.items()}
 
 
 def _encode_all(encoder: Encoder, name: str, values: dict[str, Any]) -> dict[str, Any]:
