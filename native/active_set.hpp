@@ -40,11 +40,11 @@ class ActiveSetMethod {
         dependent_(factored_ + n_),
         reference_(dependent_ + n_) {}
 
-  // Returns the number of multiplications.
+  // Returns the number of multiplications; infinity, with unfinished values, after the limit of seconds.
   double solve() {
     if (!factorise()) return work_;
-    for (bool refined = false; work_ < v_.max_work;) {
-      while (dependents_ > 0 && work_ < v_.max_work)
+    for (bool refined = false; work_ < v_.max_work && !expired();) {
+      while (dependents_ > 0 && work_ < v_.max_work && !expired())
         if (!move_dependent(dependent_[dependents_ - 1])) return work_;
       const bool reached = newton_step();
       if (reached && reconsider_)
@@ -57,6 +57,11 @@ class ActiveSetMethod {
   }
 
  private:
+  bool expired() {
+    if (seconds_since(start_) > v_.max_seconds) work_ = kInfinity;
+    return std::isinf(work_);
+  }
+
   bool grouped(std::int64_t k) const { return v_.group[k] >= 0; }
   std::int64_t reference_of(std::int64_t k) const { return grouped(k) ? reference_[v_.group[k]] : -1; }
 
@@ -104,7 +109,7 @@ class ActiveSetMethod {
       const std::int64_t p = dependent_[best];
       const double pivot = pivots[p];
       if (!(pivot > min_pivot_)) break;
-      if ((work_ += static_cast<double>(factor_.size()) * n_) > v_.max_work) return false;
+      if ((work_ += static_cast<double>(factor_.size()) * n_) > v_.max_work || expired()) return false;
       const std::int64_t rank = factor_.size();
       double* row = factor_.row(rank);
       multiply_column(p, product_);
@@ -276,6 +281,7 @@ class ActiveSetMethod {
   std::int64_t dependents_ = 0;  // the number of dependent variables
   std::int64_t deferred_ = 0;    // dependent variables that were set aside, at the end of their list
   double min_pivot_ = 0.0, work_ = 0.0;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   bool blocked_ = false;     // whether a variable blocked the last step
   bool reconsider_ = false;  // whether a variable was dropped since one was deferred
 };

@@ -1,4 +1,8 @@
 // Bindings of products and sums of rows of features.
+#include <atomic>
+#include <chrono>
+#include <limits>
+
 #include "data_rows.hpp"
 
 namespace maxmargin {
@@ -50,9 +54,10 @@ void row_squared_norms(const DataRows& features, Vector<double> out, int threads
 }
 
 // square = Σ_k factors[k] (row k − origin)(row k − origin)ᵀ, the lower triangle only, and
-// sums = Σ_k factors[k] (row k − origin). An empty origin is zero, as it must be for compressed rows.
-void row_moments(const DataRows& features, Vector<const double> factors, Vector<const double> origin,
-                 Vector<double> sums, Table<double> square, int threads) {
+// sums = Σ_k factors[k] (row k − origin). An empty origin is zero, as it must be for compressed rows. False, with
+// unfinished sums, after the limit of seconds.
+bool row_moments(const DataRows& features, Vector<const double> factors, Vector<const double> origin,
+                 Vector<double> sums, Table<double> square, int threads, double max_seconds) {
   const std::int64_t width = length(square), area = width * width, count = features.count();
   require(width == features.width, "the rows have another width");
   require(length(square, 1) == width && length(sums) == width, "the output must be square, with as many sums");
@@ -67,6 +72,12 @@ void row_moments(const DataRows& features, Vector<const double> factors, Vector<
       .writes("sums", sums)
       .writes("square", square)
       .require_disjoint();
+  const auto start = std::chrono::steady_clock::now();
+  std::atomic<bool> late{false};
+  const auto expired = [&] {
+    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > max_seconds) late = true;
+    return late.load();
+  };
   with_rows(features, [&](auto rows, const auto& loops) {
     const int parts = count < 2 * kRowsPerChunk ? 1 : std::max(1, threads);
     std::vector<double> others(static_cast<std::size_t>(parts - 1) * (area + width), 0.0);
@@ -77,16 +88,19 @@ void row_moments(const DataRows& features, Vector<const double> factors, Vector<
     nb::gil_scoped_release unlocked;
     in_parts(parts, count, [&](std::int64_t begin, std::int64_t end, int part) {
       double* own = part ? others.data() + (part - 1) * (area + width) : nullptr;
-      loops.add_moments(rows, features.at(), begin, end, factors.data(), shifted ? origin.data() : nullptr,
-                        buffers.data() + part * buffer_size, part ? own + area : sums.data(),
-                        part ? own : square.data(), width);
+      for (std::int64_t first = begin; first < end && !expired(); first += kMomentRows)
+        loops.add_moments(rows, features.at(), first, std::min(end, first + kMomentRows), factors.data(),
+                          shifted ? origin.data() : nullptr, buffers.data() + part * buffer_size,
+                          part ? own + area : sums.data(), part ? own : square.data(), width);
     });
+    if (late) return;
     for (int part = 1; part < parts; ++part) {
       const double* own = others.data() + (part - 1) * (area + width);
       for (std::int64_t k = 0; k < area; ++k) square.data()[k] += own[k];
       for (std::int64_t k = 0; k < width; ++k) sums.data()[k] += own[area + k];
     }
   });
+  return !late;
 }
 
 // Shuffle an array (Fisher and Yates) with the generator SplitMix64 (Steele, Lea and Flood 2014).
@@ -111,7 +125,7 @@ void define_row_products(nb::module_& m) {
   m.def("combine_rows", &combine_rows, nb::arg("rows"), exact("dual"), exact("out"), nb::arg("threads"));
   m.def("row_squared_norms", &row_squared_norms, nb::arg("rows"), exact("out"), nb::arg("threads"));
   m.def("row_moments", &row_moments, nb::arg("rows"), exact("factors"), exact("origin"), exact("sums"), exact("square"),
-        nb::arg("threads"));
+        nb::arg("threads"), nb::arg("max_seconds") = std::numeric_limits<double>::infinity());
   m.def("shuffle", &shuffle, exact("order"), nb::arg("seed"));
 }
 

@@ -1,4 +1,5 @@
 // Bindings of the pair steps, of the optimality criterion and of the free variables.
+#include <limits>
 #include <memory>
 
 #include "bindings.hpp"
@@ -165,7 +166,7 @@ void can_be_selected(const BoxProblem& problem, Vector<const double> dual, Vecto
 // Solve the KKT equations of free variables within their bounds; see active_set.hpp. `block` is the matrix between
 // them with the ridge. Returns the number of multiplications.
 double solve_free_variables(Table<const double> block, const BoxProblem& problem, Vector<double> dual,
-                            Vector<double> gradient, double accuracy, double max_work) {
+                            Vector<double> gradient, double accuracy, double max_work, double max_seconds) {
   const std::int64_t n = length(dual);
   require(length(block) == n && length(block, 1) == n && problem.size() == n && length(gradient) == n,
           "the arrays of the free variables must have one length");
@@ -176,7 +177,7 @@ double solve_free_variables(Table<const double> block, const BoxProblem& problem
   std::vector<std::int64_t> indices(2 * n + problem.groups);
   const FreeVariables variables{
       block.data(),         n,           problem.group.data(), problem.groups, problem.lower.data(),
-      problem.upper.data(), dual.data(), gradient.data(),      accuracy,       max_work};
+      problem.upper.data(), dual.data(), gradient.data(),      accuracy,       max_work, max_seconds};
   return level.solvers->solve_free(variables, doubles.get(), indices.data());
 }
 
@@ -203,7 +204,7 @@ void define_solvers(nb::module_& m) {
         exact("decreasing"));
   m.def("can_be_selected", &can_be_selected, nb::arg("problem"), exact("dual"), exact("gradient"), exact("keep"));
   m.def("solve_free_variables", &solve_free_variables, exact("block"), nb::arg("problem"), exact("dual"),
-        exact("gradient"), nb::arg("accuracy"), nb::arg("max_work"));
+        exact("gradient"), nb::arg("accuracy"), nb::arg("max_work"), nb::arg("max_seconds") = std::numeric_limits<double>::infinity());
 }
 
 }  // namespace maxmargin

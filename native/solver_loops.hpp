@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 namespace maxmargin {
 
@@ -81,6 +82,7 @@ struct FreeVariables {
   double *dual, *gradient;  // are updated
   double accuracy;          // of the matrix: directions of less curvature, relative to the largest, count as flat
   double max_work;          // the limit of multiplications
+  double max_seconds = std::numeric_limits<double>::infinity();
 };
 
 // A problem on some rows of a square matrix in memory.

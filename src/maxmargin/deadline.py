@@ -9,10 +9,18 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from time import perf_counter
+from typing import TypeVar
+
+Argument = TypeVar("Argument")
+Result = TypeVar("Result")
 
 
 class TimeLimitReachedError(Exception):
@@ -78,6 +86,57 @@ def check_deadline() -> None:
     deadline = _in_force.get()
     if deadline is not None and deadline.at is not None and perf_counter() >= deadline.at:
         raise TimeLimitReachedError
+
+
+def seconds_until_deadline() -> float:
+    """Return the seconds until the deadline in force, at least 0; infinity if there is none."""
+    deadline = _in_force.get()
+    left = None if deadline is None else deadline.seconds_left()
+    return math.inf if left is None else left
+
+
+def require_seconds(seconds: float) -> None:
+    """Raise `TimeLimitReachedError` if a deadline is in force and fewer seconds are left."""
+    if seconds_until_deadline() < seconds:
+        raise TimeLimitReachedError
+
+
+def until_deadline(compute: Callable[[], Result]) -> Result:
+    """Return ``compute()``, one long call of NumPy that cannot be divided into slices.
+
+    With a deadline in force it runs in another thread, and is left to end there, unused, if the deadline passes first.
+    It must release the interpreter lock, as products and factorisations of NumPy do and those of SciPy do not.
+    """
+    left = seconds_until_deadline()
+    if left == math.inf:
+        return compute()
+    check_deadline()
+    future: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(compute())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=copy_context().run, args=(run,), daemon=True).start()
+    try:
+        return future.result(left)
+    except FutureTimeoutError:
+        raise TimeLimitReachedError from None
+
+
+def inheriting_deadline(task: Callable[[Argument], Result]) -> Callable[[Argument], Result]:
+    """Return the task for other threads, with the deadline in force in this one."""
+    deadline = _in_force.get()
+    if deadline is None:
+        return task
+
+    def run(argument: Argument) -> Result:
+        with deadline.in_force():
+            return task(argument)
+
+    return run
 
 
 def postpone_deadline(seconds: float) -> None:

@@ -138,7 +138,13 @@ def kkt_violations(
 ) -> None: ...
 def can_be_selected(problem: BoxProblem, dual: _Floats, gradient: _Floats, keep: NDArray[np.bool_]) -> None: ...
 def solve_free_variables(
-    block: _Floats, problem: BoxProblem, dual: _Floats, gradient: _Floats, accuracy: float, max_work: float
+    block: _Floats,
+    problem: BoxProblem,
+    dual: _Floats,
+    gradient: _Floats,
+    accuracy: float,
+    max_work: float,
+    max_seconds: float = ...,
 ) -> float: ...
 def solve_small_problems(
     batch: ProblemBatch,
@@ -247,8 +253,14 @@ def row_decisions(rows: DataRows, weights: _Floats, out: _Floats, threads: int) 
 def combine_rows(rows: DataRows, dual: _Floats, out: _Floats, threads: int) -> None: ...
 def row_squared_norms(rows: DataRows, out: _Floats, threads: int) -> None: ...
 def row_moments(
-    rows: DataRows, factors: _Floats, origin: _Floats, sums: _Floats, square: _Floats, threads: int
-) -> None: ...
+    rows: DataRows,
+    factors: _Floats,
+    origin: _Floats,
+    sums: _Floats,
+    square: _Floats,
+    threads: int,
+    max_seconds: float = ...,
+) -> bool: ...
 def shuffle(order: _Longs, seed: int) -> None: ...
 def extended_block(
     formula: Formula, rows: PackedSamples, columns: PackedSamples, high: _Floats, low: _Floats, threads: int

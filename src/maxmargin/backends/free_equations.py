@@ -12,6 +12,7 @@ import numpy as np
 
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices
+from maxmargin.deadline import TimeLimitReachedError, seconds_until_deadline
 from maxmargin.precision import BOUND_TOLERANCE
 
 #: Multiplications after which variables that keep reaching their bounds are left where they are.
@@ -53,7 +54,10 @@ def solve_free(state: FreeVariables, free: Indices, max_work: float = MAX_WORK) 
     before, dual, gradient = state.dual[free], state.dual[free].copy(), state.gradient[free].copy()
     lower, upper, group = state.lower[free], state.upper[free], state.group[free]
     problem = _native.BoxProblem(lower=lower, upper=upper, group=group, groups=int(group.max(initial=-1)) + 1)
-    work = _native.solve_free_variables(block, problem, dual, gradient, state.accuracy, max_work)
+    seconds = seconds_until_deadline()
+    work = _native.solve_free_variables(block, problem, dual, gradient, state.accuracy, max_work, seconds)
+    if work == np.inf:
+        raise TimeLimitReachedError
     at_upper = dual >= upper - BOUND_TOLERANCE * np.abs(upper) if state.bounded else dual >= upper
     at_lower = dual <= lower + BOUND_TOLERANCE * np.abs(lower) if state.bounded else dual <= lower
     dual = np.where(at_upper, upper, np.where(at_lower, lower, dual))

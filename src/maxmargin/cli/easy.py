@@ -19,6 +19,7 @@ import numpy as np
 from maxmargin.cli import data, easy_report
 from maxmargin.cli.output import Output, add_output_options, check_folder
 from maxmargin.datasets.samples import are_classes
+from maxmargin.deadline import Deadline
 from maxmargin.storage.output_files import write_atomically
 
 if TYPE_CHECKING:
@@ -34,9 +35,6 @@ SEARCH_FRACTION = 0.6
 
 #: Fraction of the remaining time for training; the rest is for the certificate and the test.
 TRAINING_FRACTION = 0.7
-
-#: Up to this many samples training has no time limit, because it takes little time.
-MAX_UNLIMITED_SAMPLES = 2000
 
 #: Ratio of class sizes from which on classes are called imbalanced.
 MAX_CLASS_RATIO = 10
@@ -95,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
     work.seconds = {"reading": reading, "model selection": perf_counter() - started - reading}
     _train(work, samples, options, output, started)
     _test(work, test)
-    _write(work, files, scaling)
+    _write(work, files, scaling, Deadline.after(options.max_seconds, started))
     _report(work, output)
     return INTERRUPTED if work.interrupted else LIMITED if work.limited else 0
 
@@ -203,9 +201,7 @@ def _train(
     from maxmargin.cli import training_progress
 
     left = max(1.0, TRAINING_FRACTION * (options.max_seconds - (perf_counter() - started)))
-    model = work.choice.estimator.set_params(n_jobs=options.threads)
-    if len(samples) > MAX_UNLIMITED_SAMPLES:
-        model.set_params(max_seconds=left)
+    model = work.choice.estimator.set_params(n_jobs=options.threads, max_seconds=left)
     outcome = training_progress.train(model, samples, output, left)
     model.set_params(max_seconds=None)
     for remark in outcome.remarks:
@@ -227,13 +223,13 @@ def _test(work: easy_report.EasyRun, test: Samples | None) -> None:
     work.seconds["testing"] = perf_counter() - began
 
 
-def _write(work: easy_report.EasyRun, files: dict[str, Path], scaling: Scaling | None) -> None:
+def _write(work: easy_report.EasyRun, files: dict[str, Path], scaling: Scaling | None, deadline: Deadline) -> None:
     """Write the model, the ranges and the report."""
     from maxmargin.cli.model_report import describe
     from maxmargin.interchange import save
 
     began = perf_counter()
-    work.facts = describe(work.model)
+    work.facts = describe(work.model, deadline)
     notes: dict[str, str | int | float] = {"data": work.name, "rows": work.choice.summary.rows}
     if work.zero_based:
         notes["first_index"] = 0

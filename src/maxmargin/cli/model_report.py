@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin.cli.data import label_name
+from maxmargin.deadline import Deadline, TimeLimitReachedError
 
 #: Limit on the listed classes.
 MAX_LISTED_CLASSES = 20
@@ -25,8 +26,11 @@ NOT_ROWS = frozenset(
 )  # fmt: skip
 
 
-def describe(model: Any) -> dict[str, Any]:
-    """Return the description of a fitted model as values that JSON can hold."""
+def describe(model: Any, deadline: Deadline | None = None) -> dict[str, Any]:
+    """Return the description of a fitted model as values that JSON can hold.
+
+    The certificate of a kernel model may take as long as its training; if the deadline passes, it is left out.
+    """
     facts: dict[str, Any] = {"estimator": type(model).__name__}
     if hasattr(model, "_kernel_"):
         facts["kernel"] = "precomputed" if model._kernel_ is None else str(model._kernel_)
@@ -41,7 +45,11 @@ def describe(model: Any) -> dict[str, Any]:
     facts["probabilities"] = bool(getattr(model, "_sigmoids_", None)) or hasattr(model, "density_marks_")
     if hasattr(model, "noise_scale_"):
         facts["noise scale"] = np.asarray(model.noise_scale_).tolist()
-    return facts | _certificate(model)
+    try:
+        with (Deadline() if deadline is None else deadline).in_force():
+            return facts | _certificate(model)
+    except TimeLimitReachedError:
+        return facts | _without_certificate(model)
 
 
 def to_text(facts: Mapping[str, Any]) -> dict[str, str]:
@@ -59,6 +67,12 @@ def to_text(facts: Mapping[str, Any]) -> dict[str, str]:
             rows[name] = ", ".join(f"{key} {_text(part)}" for key, part in value.items()) or "defaults"
     if "gap" in facts:
         rows |= _certificate_text(facts)
+    elif "stopping reason" in facts:
+        rows["status"] = facts["stopping reason"]
+        if "dual" in facts:
+            rows["dual objective"] = _number(facts["dual"], 9)
+        if "violation" in facts:
+            rows["KKT violation"] = f"{_number(facts['violation'])}, by the gradient of the solver"
     return rows
 
 
@@ -129,11 +143,28 @@ def _certificate(model: Any) -> dict[str, Any]:
         "relative gap": max(certificate.relative_gap for certificate in certificates),
         "violation": max(certificate.violation for certificate in certificates),
     }
-    unconverged = [status for status in _as_list(getattr(model, "status_", [])) if not status.converged]
-    reason = unconverged[0].value if unconverged else "the stopping tolerance was reached"
-    if unconverged and len(certificates) > 1:
-        reason = f"{reason} ({len(unconverged)} of {len(certificates)} problems)"
-    return _sample_kinds(model) | {name: _plain(value) for name, value in facts.items()} | {"stopping reason": reason}
+    values = {name: _plain(value) for name, value in facts.items()}
+    return _sample_kinds(model) | values | {"stopping reason": _stopping_reason(model)}
+
+
+def _without_certificate(model: Any) -> dict[str, Any]:
+    """Return what is known of the solution from the solver alone."""
+    values = [trained.known_value for trained in model._models_]
+    violations = [trained.known_violation for trained in model._models_]
+    facts: dict[str, Any] = {"certificate": "not computed: there was no time left", "problems": len(values)}
+    if all(value is not None for value in values):
+        facts["dual"] = _plain(sum(values))
+    if all(violation is not None for violation in violations):
+        facts["violation"] = _plain(max(violations))
+    return facts | {"stopping reason": _stopping_reason(model)}
+
+
+def _stopping_reason(model: Any) -> str:
+    statuses = _as_list(getattr(model, "status_", []))
+    unconverged = [status for status in statuses if not status.converged]
+    reason: str = unconverged[0].value if unconverged else "the stopping tolerance was reached"
+    several = unconverged and len(statuses) > 1
+    return f"{reason} ({len(unconverged)} of {len(statuses)} problems)" if several else reason
 
 
 def _sample_kinds(model: Any) -> dict[str, Any]:

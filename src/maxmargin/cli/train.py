@@ -25,6 +25,7 @@ from maxmargin.cli.model_report import describe, to_json, to_text
 from maxmargin.cli.output import Output, add_output_options, check_folder, resume_command
 from maxmargin.datasets import Samples
 from maxmargin.datasets.samples import checksum
+from maxmargin.deadline import Deadline
 
 #: Exit codes if a limit or Ctrl-C ended the training; the unfinished model is written.
 LIMITED, INTERRUPTED = 3, 130
@@ -78,6 +79,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         model = make_estimator(options, samples.y, output.remark)
     _use_checkpoint(model, options, output)
+    deadline = Deadline.after(options.max_seconds)
     outcome = training_progress.train(model, samples, output, options.max_seconds)
     _drop_checkpoint(model, options)
     if "warm_start" in model.get_params():
@@ -91,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
     verifying = perf_counter()
     try:
         with training_progress.spinner(output.errors, "computing the certificate", not output.quiet):
-            facts = describe(model)  # before the model is saved, so that the file contains the certificate
+            facts = describe(model, deadline)  # before the model is saved, so that the file contains the certificate
             format = format_for(model, target)
             if format == "maxmargin":
                 save(model, target, notes)

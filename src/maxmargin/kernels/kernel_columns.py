@@ -27,8 +27,9 @@ from maxmargin.kernels.points import Points, evaluation_cost
 #: limit are checked between calls.
 MULTIPLICATIONS_PER_CALL = 2 * 10**8
 
-#: The fewest rows of a call with sparse columns, which are expanded once per call.
-MIN_SPARSE_ROWS = 32
+#: The fewest rows of a call with sparse columns, which are expanded once per call, and how many times longer than a
+#: multiplication of dense samples one of sparse samples takes.
+MIN_SPARSE_ROWS, SPARSE_SLOWNESS = 16, 4
 
 #: Maximum memory of the samples that are packed for one native call, in bytes.
 PACKED_BYTES = 2**23
@@ -241,7 +242,8 @@ class SparseColumns:
         return out
 
     def _slices(self, rows: Points) -> Iterator[slice]:
-        return slices(len(rows), evaluation_cost(rows) * len(self.points), MIN_SPARSE_ROWS, self.threads)
+        work = SPARSE_SLOWNESS * evaluation_cost(rows) * len(self.points)
+        return slices(len(rows), work, MIN_SPARSE_ROWS, self.threads)
 
     def _samples(self, points: Points) -> _native.SparseSamples:
         starts, features, values = points.arrays(self.dtype)

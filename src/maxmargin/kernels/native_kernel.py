@@ -41,6 +41,15 @@ class NativeKernel(Kernel):
 
     def diagonal(self, points: Any) -> Floats:
         samples = as_points(points)
+        data = Points(samples.data)
+        if 2 * len(samples) < len(data):
+            return self._diagonal(samples)
+        key = ("diagonal", self.formula)
+        if key not in samples.memo:  # of all samples, for all views of them
+            samples.memo[key] = self._diagonal(data)
+        return np.asarray(samples.memo[key][samples.index])
+
+    def _diagonal(self, samples: Points) -> Floats:
         parts = [samples.take(slice(start, start + DIAGONAL_BLOCK)) for start in range(0, len(samples), DIAGONAL_BLOCK)]
         return np.concatenate([np.diag(self.evaluate(part, part)) for part in parts]) if parts else np.empty(0)
 

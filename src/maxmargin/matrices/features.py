@@ -16,6 +16,7 @@ from scipy import sparse
 
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices
+from maxmargin.deadline import TimeLimitReachedError, seconds_until_deadline
 from maxmargin.double_double import DoubleDouble, exact_sum
 from maxmargin.kernels.points import Points
 from maxmargin.matrices.numerics import inner
@@ -183,7 +184,9 @@ class Features:
         per_row = self.stored // max(1, self.size)
         threads = self.threads_for(self.stored * per_row // (16 if dense else 2))
         origin = _NO_FLOATS if origin is None else origin
-        _native.row_moments(self.native, factors, origin, sums, squares, threads)
+        seconds = seconds_until_deadline()
+        if not _native.row_moments(self.native, factors, origin, sums, squares, threads, seconds):
+            raise TimeLimitReachedError
         return Moments(float(factors.sum()), sums, squares)
 
     @property

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.deadline import check_deadline, inheriting_deadline
 from maxmargin.kernels import Kernel, NativeKernel, Points
 from maxmargin.kernels.kernel_columns import KernelColumns, kernel_product, pack_columns
 
@@ -101,13 +102,14 @@ def map_blocks(
         step = max(1, min(step, -(-count // (2 * threads))))
 
     def fill(start: int) -> None:
+        check_deadline()
         rows = slice(start, min(count, start + step))
         out[rows] = combine(blocks.block(rows))
 
     starts = range(0, count, step)
     if threads > 1 and len(starts) > 1:
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(fill, starts))
+            list(pool.map(inheriting_deadline(fill), starts))
     else:
         for start in starts:
             fill(start)

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from maxmargin._typing import Floats
+from maxmargin.deadline import require_seconds
 from maxmargin.kernels.float32_kernel import MAX_FLOAT32_ENTRY, float32_kernel
 from maxmargin.kernels.kernel import Kernel
 from maxmargin.kernels.kernel_columns import KernelColumns, batches
@@ -43,6 +44,10 @@ MIN_FLOAT32_VALUE = 1e-25
 #: Values of radial kernels, and relative values of the factor, below this are set to 0: their products would be
 #: subnormal numbers, which make products a hundred times slower.
 UNDERFLOW_CUTOFF = 1e-18
+
+#: Seconds of a Cholesky factorisation with its inverse and of the eigenvectors, divided by the cube of the size. SciPy
+#: cannot be interrupted in them, so they are not begun if a time limit would pass.
+CHOLESKY_SECONDS, EIGENVECTOR_SECONDS = 3e-11, 4e-10
 
 #: Maximum size of a block of kernel values that are not transformed to features in place, in bytes.
 BLOCK_BYTES = 2**24
@@ -75,9 +80,11 @@ class LandmarkFeatures:
         check_finite(values, NON_FINITE_KERNEL_MESSAGE)
         single = float32_kernel(kernel, landmarks, threads) is not None and np.abs(values).max() > MIN_FLOAT32_VALUE
         precision = np.dtype(np.float32 if single else np.float64)
+        require_seconds(CHOLESKY_SECONDS * len(landmarks) ** 3)
         with blas_thread_limit(threads):
             factor = _inverse_cholesky(values, EIGENVALUE_CUTOFF[precision])
             if factor is None:
+                require_seconds(EIGENVECTOR_SECONDS * len(landmarks) ** 3)
                 factor = _inverse_root(values, EIGENVALUE_CUTOFF[precision])
         factor[np.abs(factor) < UNDERFLOW_CUTOFF * np.abs(factor).max()] = 0.0
         return cls(kernel, landmarks, np.ascontiguousarray(factor, dtype=precision), threads)

@@ -22,6 +22,7 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
+from maxmargin.deadline import Deadline, TimeLimitReachedError
 from maxmargin.estimators import SVC
 from maxmargin.estimators.validation.parameters import check_count, check_number
 from maxmargin.resources import blas_thread_limit, thread_count
@@ -104,11 +105,12 @@ def grid_search(
     >>> result.best_estimator
     SVC(C=100.0, gamma=1.0)
     """
+    started = perf_counter()
     estimator = SVC() if estimator is None else estimator
     costs, widths = _axes(estimator, Cs, gammas)
     scorer = FoldScorer.of(estimator, X, y, folds, scoring, seed)
     check_count("refine", refine, 0)
-    with _TrialRunner(scorer, n_jobs, max_seconds, journal, resume, callback) as runner:
+    with _TrialRunner(scorer, n_jobs, max_seconds, started, journal, resume, callback) as runner:
         result = runner.run(runner.initial_result(), grid.grid_points(costs, widths))
         ratios = grid.typical_ratio(costs), grid.typical_ratio([width for width in widths if width is not None])
         for _ in range(refine):
@@ -133,8 +135,9 @@ def score_points(
     callback: SearchCallback | None = None,
 ) -> GridSearchResult:
     """Return the cross-validation scores of the given points; the other parameters are those of `grid_search`."""
+    started = perf_counter()
     scorer = FoldScorer.of(estimator, X, y, folds, scoring, seed)
-    with _TrialRunner(scorer, n_jobs, max_seconds, callback=callback) as runner:
+    with _TrialRunner(scorer, n_jobs, max_seconds, started, callback=callback) as runner:
         return runner.run(runner.initial_result(), tuple(points))
 
 
@@ -159,14 +162,15 @@ class _TrialRunner:
         scorer: FoldScorer,
         n_jobs: int | None,
         max_seconds: float | None,
+        started: float,
         journal: str | os.PathLike[str] | None = None,
         resume: bool = False,
         callback: SearchCallback | None = None,
     ) -> None:
         self.scorer, self.threads, self.callback = scorer, thread_count(n_jobs), callback
-        self.started = perf_counter()
+        self.started = started
         limit = None if max_seconds is None else check_number("max_seconds", max_seconds, least=0)
-        self.deadline = None if limit is None else self.started + limit
+        self.deadline = Deadline.after(limit, started)
         self.journal = None if journal is None else Journal(journal, scorer.identity(), resume)
         self._ended = threading.Event()
         #: Messages of the workers: a trial, an error, or None when a job is finished.
@@ -204,7 +208,7 @@ class _TrialRunner:
                 for _ in range(workers):
                     pool.submit(self._run_jobs, waiting, threads, self.scorer.cache_bytes() // workers)
                 while unfinished and status == COMPLETE:
-                    if self.deadline is not None and perf_counter() > self.deadline:
+                    if self.deadline.reached:
                         status = TIME_LIMIT
                         break
                     trials, finished = self._collect()
@@ -253,15 +257,18 @@ class _TrialRunner:
         """Run the trials of one job."""
         callback = None if self.scorer.has_small_problems else lambda _: self._ended.is_set()
         try:
-            estimator = self.scorer.estimator_for_job(threads, cache_bytes, callback)
-            for point, fold in job:
-                if self._ended.is_set():
-                    return
-                begin = perf_counter()
-                score = self.scorer.score(estimator, point, fold)
-                if self._ended.is_set():
-                    return  # the fit was stopped, so its score means nothing
-                self._messages.put(Trial(point, fold, score, perf_counter() - begin))
+            with self.deadline.in_force():  # of the fits, and of the predictions
+                estimator = self.scorer.estimator_for_job(threads, cache_bytes, callback)
+                for point, fold in job:
+                    if self._ended.is_set():
+                        return
+                    begin = perf_counter()
+                    score = self.scorer.score(estimator, point, fold)
+                    if self._ended.is_set() or self.deadline.reached:
+                        return  # the fit was stopped, so its score means nothing
+                    self._messages.put(Trial(point, fold, score, perf_counter() - begin))
+        except TimeLimitReachedError:
+            return
         except Exception as error:
             self._messages.put(error)
         self._messages.put(None)

@@ -23,8 +23,8 @@ def gradient_of_sample(problem: DualProblem, dual: Floats, parts: int = 1) -> tu
     """
     support = np.flatnonzero(dual)
     if not len(support):
-        everything = np.arange(problem.size)
-        return everything, problem.linear - problem.ridge * dual
+        sample = _spread(problem, MAX_SAMPLE)
+        return sample, problem.linear[sample]
     affordable = SAMPLE_WORK // (parts * len(support) * max(1, problem.matrix.cost))
     sample = _spread(problem, min(max(affordable, MIN_SAMPLE), MAX_SAMPLE))
     product = partial_product(problem.matrix, sample, support, dual[support])

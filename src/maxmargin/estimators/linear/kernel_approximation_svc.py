@@ -12,6 +12,7 @@ the exact problem at the same w, and only a w outside of the span could be bette
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -22,6 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.deadline import Deadline, TimeLimitReachedError, check_deadline
 from maxmargin.estimators.base import CertifiedEstimator, warn_if_unvalidated
 from maxmargin.estimators.calibration.probabilities import LinearProbabilities
 from maxmargin.estimators.linear.landmarks import draw, fit_landmarks
@@ -222,12 +224,19 @@ class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, CertifiedEsti
             if seed is None and checkpoint is not None:
                 seed = checkpoint.seed()
             random = check_random_state(seed)
-            features, self.approximation_error_ = fit_landmarks(self, X, weights, random)
+            few = False
+            try:
+                with Deadline.after(None if seconds is None else 0.5 * seconds, started).in_force():
+                    features, self.approximation_error_ = fit_landmarks(self, X, weights, random)
+            except TimeLimitReachedError:
+                few, random = True, check_random_state(seed)
+                features, self.approximation_error_ = fit_landmarks(self, X, weights, random, few=True)
             _check_memory(X.shape[0], features.factor)
-            half = None if seconds is None else 0.5 * (seconds + started + perf_counter())
+            deadline = Deadline.after(seconds, started)
+            left = deadline.seconds_left()
+            half = None if left is None else perf_counter() + 0.5 * left
             mapped, rows = _features_until(half, features, X, labels, random)
-            if seconds is not None:
-                linear.set_params(max_seconds=max(0.0, seconds - (perf_counter() - started)))
+            linear.set_params(max_seconds=deadline.seconds_left())
             try:
                 own_weights = weights[rows] * (X.shape[0] / len(rows))
                 ended, rule = linear._fit(mapped, y[rows], own_weights, checkpoint)
@@ -236,10 +245,12 @@ class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, CertifiedEsti
                     self._set_fitted(features, linear)
         if all(model.status is not Status.INTERRUPTED for model in self._models_):
             drawn = draw(len(rows), MAX_LOSS_SAMPLES, random)
-            approximate = linear.decision_function(mapped[drawn])
-            self.exact_primal_ = self._estimate_primal(X, weights, labels, rows[drawn], approximate)
-            if len(rows) < X.shape[0]:
-                self._warn_of_unused_samples(len(rows), X.shape[0])
+            with suppress(TimeLimitReachedError), deadline.in_force():
+                check_deadline()
+                approximate = linear.decision_function(mapped[drawn])
+                self.exact_primal_ = self._estimate_primal(X, weights, labels, rows[drawn], approximate)
+            if few or len(rows) < X.shape[0]:
+                self._warn_of_unused_samples(len(rows), X.shape[0], few)
                 return self
         self._warn_if_unconverged(rule, "classes")
         warn_if_unvalidated(self, ended, stacklevel=3)
@@ -307,13 +318,14 @@ class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, CertifiedEsti
             primal.append(model.certificate.primal + more_norm + float(costs @ more_loss))
         return self._per_model(primal)
 
-    def _warn_of_unused_samples(self, used: int, samples: int) -> None:
+    def _warn_of_unused_samples(self, used: int, samples: int, few: bool) -> None:
         self._models_ = [replace(model, status=Status.MAX_SECONDS) for model in self._models_]
         self.fit_status_ = 1
+        landmarks = f" with {self.landmarks_.shape[0]:,} landmarks, for more of which there was no time," if few else ""
         warnings.warn(
-            f"KernelApproximationSVC computed the features of {used:,} of {samples:,} samples in half of max_seconds, "
-            "and was trained on those; raise max_seconds or lower n_components to use all. Relative duality gap on "
-            f"these {max(model.certificate.relative_gap for model in self._models_):.2g}.",
+            f"KernelApproximationSVC computed the features{landmarks} of {used:,} of {samples:,} samples in half of "
+            "max_seconds, and was trained on those; raise max_seconds or lower n_components to use all. Relative "
+            f"duality gap on these {max(model.certificate.relative_gap for model in self._models_):.2g}.",
             ConvergenceWarning,
             stacklevel=3,
         )

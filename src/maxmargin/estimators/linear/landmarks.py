@@ -10,6 +10,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_random_state
 
 from maxmargin._typing import Floats
+from maxmargin.deadline import until_deadline
 from maxmargin.estimators.validation.parameters import check_count, check_number
 from maxmargin.estimators.validation.training_data import resolve_gamma
 from maxmargin.kernels import Kernel, Points, make_kernel
@@ -22,21 +23,26 @@ ROWS_PER_CENTRE = 50
 #: From this many samples on, k-means uses mini-batches.
 MANY = 10_000
 
+#: The number of landmarks if there is no time for more.
+FEW = 100
+
 #: Training samples on which the approximation error is estimated.
 MEASURED = 1000
 
 
 def fit_landmarks(
-    estimator: Any, X: Any, weights: Floats, random: np.random.RandomState
+    estimator: Any, X: Any, weights: Floats, random: np.random.RandomState, few: bool = False
 ) -> tuple[LandmarkFeatures, float]:
     """Return the features that an estimator asks for, and the mean of what they miss of k(x, x).
 
     Its parameters are kernel, gamma, degree, coef0, n_components, landmarks and n_jobs. The weights of samples count
-    where gamma is "scale".
+    where gamma is "scale". With `few`, there are at most `FEW` landmarks, without k-means: for want of time.
     """
     count = check_count("n_components", estimator.n_components, 1)
     kernel = _make_kernel(estimator, X, weights)
-    landmarks = choose_landmarks("landmarks", estimator.landmarks, X, count, random)
+    chosen = "sample" if few and isinstance(estimator.landmarks, str) else estimator.landmarks
+    landmarks = choose_landmarks("landmarks", chosen, X, min(count, FEW) if few else count, random)
+    landmarks = landmarks[:FEW] if few else landmarks
     features = LandmarkFeatures.of(kernel, Points(landmarks), thread_count(estimator.n_jobs))
     measured = Points(X).take(draw(X.shape[0], MEASURED, random))
     return features, float(features.residual(measured).mean())
@@ -94,4 +100,5 @@ def _centres(rows: Any, count: int, random: np.random.RandomState) -> Any:
 
     check_count("number of centres", count, 1)
     kind = KMeans if rows.shape[0] < MANY else MiniBatchKMeans
-    return kind(count, n_init=1, random_state=random).fit(rows).cluster_centers_
+    clustering = kind(count, n_init=1, random_state=random)
+    return until_deadline(lambda: clustering.fit(rows)).cluster_centers_

@@ -207,9 +207,10 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]  # scik
         if self.finishing:
             models = finish(self, classes, X, rows, numbers, costs, monitor.deadline)
             self._keep(kernel, classes, learner, models)
-            self._warn_if_unconverged(
-                self._solver_options().rule, "classes" if self.multi_class == "ovr" else "pairs of classes"
-            )
+            if monitor.status is None:  # else there was a warning already
+                self._warn_if_unconverged(
+                    self._solver_options().rule, "classes" if self.multi_class == "ovr" else "pairs of classes"
+                )
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> OnlineSVC:

@@ -24,6 +24,7 @@ from scipy import sparse
 from scipy.linalg import lapack
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.deadline import check_deadline
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.features import Features, Moments
 from maxmargin.precision import DOUBLE_EPSILON
@@ -163,6 +164,7 @@ class NewtonEquations:
         for _ in range(MAX_CG_STEPS):
             if square <= target or square == 0:
                 break
+            check_deadline()
             product = self._product(direction)
             length = square / float(direction @ product)
             solution += length * direction

@@ -19,6 +19,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotrs, dpstrf
 
 from maxmargin._typing import Floats
+from maxmargin.deadline import check_deadline, until_deadline
 from maxmargin.matrices.numerics import check_finite
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 
@@ -82,15 +83,17 @@ class PartialCholesky:
 
     def __init__(self, columns: Floats, ridge: Floats) -> None:
         self._root = 1.0 / np.sqrt(ridge)
-        orthogonal, triangle = np.linalg.qr(self._root[:, None] * columns)
-        inner, values, _ = np.linalg.svd(triangle)
-        self._directions = orthogonal @ inner
+        scaled = self._root[:, None] * columns
+        orthogonal, triangle = until_deadline(lambda: np.linalg.qr(scaled))
+        inner, values, _ = until_deadline(lambda: np.linalg.svd(triangle))
+        self._directions = until_deadline(lambda: orthogonal @ inner)
         squares = np.square(np.minimum(values, MAX_SINGULAR_VALUE))
         self._filter = squares / (1.0 + squares)
 
     def solve(self, right: Floats) -> Floats:
         root = self._root if right.ndim == 1 else self._root[:, None]
         scaled = root * right
+        check_deadline()
         projected = self._directions.T @ scaled
         projected = (self._filter if right.ndim == 1 else self._filter[:, None]) * projected
         return np.asarray(root * (scaled - self._directions @ projected))
@@ -114,7 +117,7 @@ def partial_cholesky(matrix: SymmetricMatrix, ridge: Floats, rank: int, check: C
         )
         block = matrix.block(everything, pivots)
         check_finite(block)
-        block = block - columns @ columns[pivots].T
+        block = block - _product(columns, columns[pivots])
         corner = block[pivots]
         triangle, order, count, _ = dpstrf(corner, tol=MIN_RESIDUAL * float(diagonal.max()), lower=1)
         if not count:
@@ -125,3 +128,8 @@ def partial_cholesky(matrix: SymmetricMatrix, ridge: Floats, rank: int, check: C
         residual -= np.square(new).sum(axis=1)
         residual[pivots] = 0.0
     return PartialCholesky(columns, ridge)
+
+
+def _product(columns: Floats, pivots: Floats) -> Floats:
+    """Return columns @ pivotsᵀ."""
+    return until_deadline(lambda: columns @ pivots.T)
