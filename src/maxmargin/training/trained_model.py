@@ -22,7 +22,7 @@ from maxmargin.problems.certificate import extended_is_affordable, rigorous_viol
 from maxmargin.problems.gradient_extremes import gradient_extremes, interval_midpoint, known_extremes, violation_of
 from maxmargin.problems.products import evaluate_gradient
 from maxmargin.training.problem_scale import overflow_message
-from maxmargin.training.sampled_gradient import gradient_of_sample
+from maxmargin.training.sampled_gradient import gradient_of_sample, offset_of_sample
 
 #: Poses a dual problem when it is needed.
 Pose = Callable[[], DualProblem]
@@ -166,9 +166,7 @@ class TrainedModel:
         """Return the offset of each group by the gradient of the solver or, if it had none, that of a sample."""
         gradient = self._gradient
         if gradient is None or not np.isfinite(gradient).any():
-            sample, values = gradient_of_sample(problem, self.dual)
-            gradient = np.full(problem.size, np.nan)
-            gradient[sample] = values
+            return offset_of_sample(problem, self.dual)
         return interval_midpoint(*known_extremes(problem, self.dual, gradient).offset_bounds)
 
     def training_values(self, problem: DualProblem, formulation: Formulation, samples: int, parts: int = 1) -> Floats:
