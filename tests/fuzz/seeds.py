@@ -6,6 +6,10 @@ import bz2
 import gzip
 import io
 import lzma
+import tempfile
+import warnings
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 from scipy import sparse
@@ -13,6 +17,8 @@ from scipy import sparse
 from maxmargin import LSSVR, SVC, SVDD, SVR, LinearOneClassSVM, LinearSVC, OneClassSVM, RankSVC
 from maxmargin.interchange import save
 from maxmargin.kernels import Gaussian, Linear
+from maxmargin.problems import Counters, Solution, Status
+from maxmargin.training.checkpoint_file import ProblemState, read_checkpoint, write_checkpoint
 
 SEPARATOR = b"\n---\n"
 
@@ -39,6 +45,48 @@ def model_files() -> list[bytes]:
         file = io.BytesIO()
         save(model, file)
         files.append(file.getvalue())
+    return files
+
+
+#: Training data of the checkpoints.
+SAMPLES = np.random.default_rng(0).normal(size=(40, 2))
+LABELS = np.where(SAMPLES[:, 0] + SAMPLES[:, 1] ** 2 > 0.5, 1, -1)
+
+
+def resumable(name: str) -> SVC | LinearSVC:
+    """Return the estimator whose fits the checkpoints belong to."""
+    if name == "LinearSVC":
+        return LinearSVC(solver="dual_coordinate_ascent")
+    return SVC(C=100.0, tol=1e-6, solver="pairwise")
+
+
+@cache
+def expected(name: str) -> np.ndarray:
+    """Return the decision values of the fit without a checkpoint."""
+    return resumable(name).fit(SAMPLES, LABELS).decision_function(SAMPLES)
+
+
+def checkpoints() -> list[bytes]:
+    """Return checkpoints of fits that were stopped, and of one whose problem is solved."""
+    files = []
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # not converged
+        path = Path(folder) / "checkpoint"
+        for model in (resumable("SVC").set_params(max_iter=5), resumable("LinearSVC").set_params(max_iter=1)):
+            model.set_params(checkpoint=path, checkpoint_seconds=1e-6).fit(SAMPLES, LABELS)
+            files.append(path.read_bytes())
+            state = read_checkpoint(path)
+            path.unlink()
+            if isinstance(model, SVC):  # its solution as it would be written at the end
+                full = resumable("SVC").fit(SAMPLES, LABELS)
+                dual = np.zeros(len(SAMPLES))
+                dual[full.support_] = full.dual_coef_[0]
+                (key,) = state.problems
+                solution = Solution(dual, None, Status.CONVERGED, Counters(), None)
+                state.problems[key] = ProblemState(None, solution, Counters())
+                write_checkpoint(path, state)
+                files.append(path.read_bytes())
+                path.unlink()
     return files
 
 

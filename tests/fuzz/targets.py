@@ -40,6 +40,7 @@ from maxmargin.interchange import ModelFileError, load, read_svmlight_model, sav
 from maxmargin.interchange.liblinear_model import linear_estimator_of, read_liblinear_text, write_liblinear_text
 from maxmargin.interchange.libsvm import estimator_of, read_text, write_text
 from maxmargin.search.journal import Journal
+from maxmargin.training.checkpoint_file import CheckpointError, read_checkpoint
 
 from . import seeds
 from .words import CSV_WORDS, JOURNAL_WORDS, JSON_WORDS, LIBSVM_WORDS, MODEL_WORDS, NPY_WORDS, RANGE_WORDS
@@ -51,6 +52,9 @@ MAX_FEATURES = 10_000
 
 #: Between the header and the arrays of an unsealed model file, and between the members of an unsealed archive.
 SEPARATOR = seeds.SEPARATOR
+
+#: First bytes of model files and of checkpoints.
+MODEL_MAGIC, CHECKPOINT_MAGIC = b"\x89MXMG\r\n\x1a", b"\x89MXMC\r\n\x1a"
 
 
 @dataclass(frozen=True)
@@ -183,12 +187,26 @@ def read_journal(data: bytes) -> None:
 
 
 def read_model_file(data: bytes) -> None:
-    model = load(io.BytesIO(data if data.startswith(b"\x89MXMG") else seal_model(data)))
+    model = load(io.BytesIO(data if data.startswith(MODEL_MAGIC) else seal_model(data)))
     use_model(model)
     file = io.BytesIO()
     save(model, file)
     file.seek(0)
     load(file)
+
+
+def read_checkpoint_file(data: bytes) -> None:
+    """Resume a fit from a crafted checkpoint: it is refused, or the fit ends with a certificate and the same model."""
+    path = scratch_file()
+    path.write_bytes(data if data.startswith(CHECKPOINT_MAGIC) else seal(data, CHECKPOINT_MAGIC, 1))
+    state = read_checkpoint(path)
+    assert state is not None
+    model = seeds.resumable(state.identity.estimator).set_params(checkpoint=path)
+    model.fit(seeds.SAMPLES, seeds.LABELS)
+    assert model.status_.converged, model.status_
+    assert model.certificate_.relative_gap < 1e-2
+    found, expected = model.decision_function(seeds.SAMPLES), seeds.expected(state.identity.estimator)
+    assert np.abs(found - expected).max() < 0.02 * np.abs(expected).max()
 
 
 def read_libsvm_model_text(data: bytes) -> None:
@@ -241,14 +259,19 @@ def same_numbers(found: object, expected: object) -> None:
 
 def seal_model(data: bytes) -> bytes:
     """Return a model file with the header and the arrays before and after the separator, sizes and checksum."""
+    return seal(data, MODEL_MAGIC, 2)
+
+
+def seal(data: bytes, magic: bytes, version: int) -> bytes:
+    """Return a file of a JSON header and arrays."""
     header, _, arrays = data.partition(SEPARATOR)
     header += b" " * (-len(header) % 64)
-    start = struct.pack("<8sIIQQ", b"\x89MXMG\r\n\x1a", 2, 0, len(header), 64 + len(header) + len(arrays))
+    start = struct.pack("<8sIIQQ", magic, version, 0, len(header), 64 + len(header) + len(arrays))
     return start + hashlib.sha256(start + header + arrays).digest() + header + arrays
 
 
-def unseal_model(file: bytes) -> bytes:
-    """Return what `seal_model` completes to this file."""
+def unseal(file: bytes) -> bytes:
+    """Return what `seal` completes to this file."""
     end = 64 + struct.unpack_from("<Q", file, 16)[0]
     return file[64:end].rstrip() + SEPARATOR + file[end:]
 
@@ -318,12 +341,20 @@ TARGETS = {
             "model",
             read_model_file,
             (ModelFileError,),
-            tuple(
-                INTERCHANGE + name
-                for name in ("model_file", "array_table", "value_encoding", "fitted_schema", "attribute_checks")
+            (
+                *("maxmargin.storage.file_format", "maxmargin.storage.array_table"),
+                *(INTERCHANGE + name for name in ("model_file", "value_encoding", "fitted_schema", "attribute_checks")),
             ),
             JSON_WORDS,
-            lambda: [unseal_model(file) for file in seeds.model_files()],
+            lambda: [unseal(file) for file in seeds.model_files()],
+        ),
+        Target(
+            "checkpoint",
+            read_checkpoint_file,
+            (CheckpointError,),
+            ("maxmargin.training.checkpoint_file", "maxmargin.storage.file_format", "maxmargin.storage.array_table"),
+            (*JSON_WORDS, b'"start":0', b'"dual":0', b'"gradient":1', b'"weights":0', b'"seed":7'),
+            lambda: [unseal(file) for file in seeds.checkpoints()],
         ),
         Target(
             "libsvm_model",

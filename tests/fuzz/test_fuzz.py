@@ -11,7 +11,7 @@ import pytest
 from fuzz import native_fuzzer
 from fuzz.mutation import mutations
 from fuzz.python_fuzzer import mutate
-from fuzz.targets import CORPUS, SEPARATOR, TARGETS, check_sentence, seal_model, unseal_model
+from fuzz.targets import CORPUS, SEPARATOR, TARGETS, check_sentence, seal_model, unseal
 from maxmargin.datasets import DataFileError
 
 ROOT = Path(__file__).parents[2]
@@ -74,7 +74,7 @@ def test_findings_are_reported():
 
 def test_sealed_models_are_complete():
     for data in TARGETS["model"].seeds():
-        assert unseal_model(seal_model(data)) == data
+        assert unseal(seal_model(data)) == data
         assert SEPARATOR in data
 
 
