@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import is_dataclass
+from functools import wraps
 from typing import Any, cast
 
 from sklearn.base import BaseEstimator
@@ -30,6 +32,11 @@ class CertifiedEstimator(SklearnCallbacks, BaseEstimator):  # type: ignore[misc]
 
     #: The trained model of each problem: one, or one per pair of classes, class or output.
     _models_: list[Any]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "fit" in vars(cls):
+            cls.fit = keeping_previous_fit(cls.fit)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, self._fitted_attribute)
@@ -80,7 +87,8 @@ class CertifiedEstimator(SklearnCallbacks, BaseEstimator):  # type: ignore[misc]
             )
         worst = max(unfinished, key=lambda model: _distance(rule, model))
         which = "" if len(models) == 1 else f" in {len(unfinished)} of {len(models)} {each}"
-        warnings.warn(self._describe(rule, worst, which), ConvergenceWarning, stacklevel=stacklevel)
+        # One level more for `keeping_previous_fit`.
+        warnings.warn(self._describe(rule, worst, which), ConvergenceWarning, stacklevel=stacklevel + 1)
 
     def _describe(self, rule: StoppingRule, worst: Any, which: str) -> str:
         """Return the sentence about a fit that stopped before the tolerance."""
@@ -97,6 +105,29 @@ class CertifiedEstimator(SklearnCallbacks, BaseEstimator):  # type: ignore[misc]
         return f"{text}{worst.known_progress(rule.violation)}"
 
 
+def keeping_previous_fit(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method `fit` that leaves the estimator as it was if there is not enough memory, and says so."""
+
+    @wraps(fit)
+    def fit_or_restore(self: Any, *arguments: Any, **named: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return fit(self, *arguments, **named)
+        except MemoryError as error:
+            vars(self).clear()
+            vars(self).update(before)
+            cause = str(error).strip().rstrip(".")
+            if not cause or cause == "std::bad_alloc":  # of Python and of native code
+                cause = "an allocation failed"
+            fitted = "; the previous fit is kept" if self.__sklearn_is_fitted__() else ""
+            raise MemoryError(
+                f"not enough memory to fit {type(self).__name__}: {cause}. Use less data or float32, or lower what it "
+                f"stores (cache_size, n_components, n_jobs){fitted}"
+            ) from error
+
+    return fit_or_restore
+
+
 def warn_if_unvalidated(estimator: Any, status: Status, stacklevel: int) -> None:
     """Warn if cross-validation for probabilities or noise reached a limit, or raise after an interruption."""
     if status is Status.INTERRUPTED:
@@ -108,7 +139,7 @@ def warn_if_unvalidated(estimator: Any, status: Status, stacklevel: int) -> None
             f"{type(estimator).__name__} stopped before the tolerance in cross-validation, so its estimates of "
             f"probabilities or noise are less precise: {status.value}.",
             ConvergenceWarning,
-            stacklevel=stacklevel,
+            stacklevel=stacklevel + 1,  # for `keeping_previous_fit`
         )
 
 

@@ -327,7 +327,7 @@ class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, CertifiedEsti
             "max_seconds, and was trained on those; raise max_seconds or lower n_components to use all. Relative "
             f"duality gap on these {max(model.certificate.relative_gap for model in self._models_):.2g}.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
     def _losses(self, margins: Floats) -> Floats:

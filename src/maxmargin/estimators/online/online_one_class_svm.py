@@ -167,7 +167,7 @@ class OnlineOneClassSVM(OutlierMixin, OnlineEstimator):  # type: ignore[misc]  #
             if self.finishing and monitor.status is None:
                 learner.finish(monitor)
             self._keep(learner)
-        self._warn_if_stopped(monitor, taken, int(self.epochs) * len(rows), "passes")
+        self._warn_if_stopped(monitor, taken, int(self.epochs) * len(rows), "passes", stacklevel=4)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OnlineOneClassSVM:

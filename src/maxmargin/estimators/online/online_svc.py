@@ -203,7 +203,7 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]  # scik
         with self._monitoring(learner, started) as monitor:
             taken = self._observe_epochs(learner, X, numbers, costs, rows, random, monitor)
         self._keep(kernel, classes, learner)
-        self._warn_if_stopped(monitor, taken, int(self.epochs) * len(rows), "passes")
+        self._warn_if_stopped(monitor, taken, int(self.epochs) * len(rows), "passes", stacklevel=4)
         if self.finishing:
             models = finish(self, classes, X, rows, numbers, costs, monitor.deadline)
             self._keep(kernel, classes, learner, models)
