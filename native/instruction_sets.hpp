@@ -1,7 +1,8 @@
 // The instruction sets that the loops are compiled for, and those that this processor has.
 //
 // The same sources are compiled for the x86-64 microarchitecture levels v2, v3 and v4 ("plain" elsewhere), each inside
-// a namespace of its own, so that the linker cannot replace code of one level by that of another.
+// a namespace of its own, so that the linker cannot replace code of one level by that of another. Builds for the thread
+// sanitiser have the narrowest level only (MAXMARGIN_NARROWEST_LEVEL).
 #pragma once
 
 #include <vector>
@@ -42,11 +43,13 @@ inline std::vector<Level> usable_levels() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   std::vector<Level> found = {{"v2", &v2::kernels, &v2::solvers, &v2::linear, &v2::extended}};
+#if !defined(MAXMARGIN_NARROWEST_LEVEL)
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma"))
     found.push_back({"v3", &v3::kernels, &v3::solvers, &v3::linear, &v3::extended});
   if (found.size() == 2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
     found.push_back({"v4", &v4::kernels, &v4::solvers, &v4::linear, &v4::extended});
+#endif
   return found;
 #else
   return {{"plain", &plain::kernels, &plain::solvers, &plain::linear, &plain::extended}};
