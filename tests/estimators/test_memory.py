@@ -67,23 +67,20 @@ def starved(model, function="model.fit", rows=6000, extra=2**23):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit of the address space is set on Linux")
 @pytest.mark.parametrize(
-    "model",
+    ("model", "rows"),
     [
-        "SVC(n_jobs=2, C=100.0)",
-        "SVC(n_jobs=1, solver='pairwise')",
-        "SVC(n_jobs=1, kernel='poly', probability=True)",
-        "SVR(n_jobs=1)",
-        "NuSVC(n_jobs=1, nu=0.3)",
-        "LSSVC(n_jobs=1)",
-        "OneClassSVM(n_jobs=1)",
-        "SVDD(n_jobs=1)",
-        "LinearSVC(n_jobs=1, dual=False)",
-        "KernelApproximationSVC(n_jobs=1, n_components=2000)",
-        "OnlineSVC(n_jobs=1)",
+        ("SVC(n_jobs=2, C=100.0)", 6000),
+        ("SVC(n_jobs=1, solver='pairwise', probability=True)", 6000),
+        ("SVR(n_jobs=1)", 6000),
+        ("LSSVC(n_jobs=1)", 6000),
+        ("OneClassSVM(n_jobs=1)", 6000),
+        ("LinearSVC(n_jobs=1, dual=False)", 300_000),
+        ("KernelApproximationSVC(n_jobs=1, n_components=2000)", 6000),
+        ("OnlineSVC(n_jobs=1, random_state=0)", 6000),
     ],
 )
-def test_a_fit_without_memory_raises_and_keeps_the_old_model(model):
-    lines = starved(model).splitlines()
+def test_a_fit_without_memory_raises_and_keeps_the_old_model(model, rows):
+    lines = starved(model, rows=rows).splitlines()
     assert lines[-1] == "healthy"
     assert lines[0].startswith(f"MemoryError: not enough memory to fit {model.partition('(')[0]}: ")
     assert lines[0].endswith("; the previous fit is kept")

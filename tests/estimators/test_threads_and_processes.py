@@ -80,15 +80,16 @@ def test_nested_joblib_gives_the_same_results(alone, backend):
         np.testing.assert_array_equal(decisions, alone[k])
 
 
+def scores():
+    """Cross-validate in two threads of joblib."""
+    with joblib.parallel_config(backend="threading"):
+        return cross_val_score(SVC(C=10), X, Y, cv=3, n_jobs=2)
+
+
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_cross_validation_inside_joblib(backend):
     alone = cross_val_score(SVC(C=10), X, Y, cv=3)
-
-    def inner():
-        with joblib.parallel_config(backend=backend):
-            return cross_val_score(SVC(C=10), X, Y, cv=3, n_jobs=2)
-
-    for found in joblib.Parallel(n_jobs=2, backend="threading")(joblib.delayed(inner)() for _ in range(2)):
+    for found in joblib.Parallel(n_jobs=2, backend=backend)(joblib.delayed(scores)() for _ in range(2)):
         np.testing.assert_array_equal(found, alone)
 
 

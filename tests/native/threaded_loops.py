@@ -43,7 +43,7 @@ def main() -> None:
         LinearSVC(n_jobs=THREADS, dual=False, max_iter=20),
         LinearSVC(n_jobs=THREADS, penalty="l1", dual=False, max_iter=20),
         LinearSVR(n_jobs=THREADS, max_iter=20),
-        KernelApproximationSVC(n_jobs=THREADS, n_components=50, random_state=0, max_iter=20),
+        KernelApproximationSVC(n_jobs=THREADS, n_components=50, random_state=0),
     ]
     for data in (X, rows, X.astype(np.float32)):
         for model in models:
