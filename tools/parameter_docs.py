@@ -293,11 +293,16 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
     "max_seconds": {
-        "": ("float", "Limit on the time of the whole fit."),
+        "": (
+            "float",
+            "Limit on the time of the whole fit, within a tenth of it or half a second. The model is then valid, and a "
+            "warning says how far it is. See docs/fitting.md.",
+        ),
         "KernelApproximationSVC": (
             "float",
-            "Limit on the time of the whole fit. Half of it is for computing features, of samples in random order: if time "
-            "runs out, the fit uses the samples computed so far and warns. Landmarks are always chosen.",
+            "Limit on the time of the whole fit, within a tenth of it or half a second. Half of it is for landmarks and "
+            "features, of samples in random order: if time runs out, the fit uses what was computed so far, or 100 "
+            "landmarks, and warns. See docs/fitting.md.",
         ),
         "OnlineSVC OnlineOneClassSVM": (
             "float",

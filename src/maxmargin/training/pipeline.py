@@ -96,11 +96,15 @@ class Session:
         """Return the recorder of a problem of these training rows, which knows where an earlier fit has left it."""
         return Recorder() if self.checkpoint is None else self.checkpoint.recorder(problem, samples)
 
-    def limit(self, solver: Solver, rule: StoppingRule, iterations: int) -> Solver:
-        """Return the solver with a stopping rule whose limits are what is left of time and iterations."""
+    def limit(self, solver: Solver, rule: StoppingRule, iterations: int, reserve: float = 0.0) -> Solver:
+        """Return the solver with a stopping rule whose limits are what is left of time and iterations.
+
+        `reserve` are seconds, at most half of those left, that the solver leaves for what comes after it.
+        """
+        left = self.deadline.seconds_left()
         rule = replace(
             rule,
-            max_seconds=self.deadline.seconds_left(),
+            max_seconds=None if left is None else left - min(reserve, 0.5 * left),
             max_iterations=None if rule.max_iterations is None else max(0, rule.max_iterations - iterations),
         )
         limited: Solver = replace(solver, stopping=rule)  # type: ignore[type-var]  # solvers are dataclasses
@@ -239,7 +243,7 @@ def solve_and_verify(
     for attempt in range(verifier.max_attempts):
         try:
             with session.deadline.in_force():
-                limited = session.limit(solver, rule, spent.iterations)
+                limited = session.limit(solver, rule, spent.iterations, verifier.finishing_seconds)
                 solution = solve_in_units(problem, limited, start, callback, units)
         except Interruption as interruption:  # between two convergence checks of the solver
             solution = verifier.initial(start, status_of(interruption))

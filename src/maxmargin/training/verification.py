@@ -49,6 +49,9 @@ CONFIRMED_GRADIENTS = 64
 #: Rounding of the gradient, as a fraction of the tolerance, above which the certificate decides about convergence.
 MAX_ROUNDING_FRACTION = 0.01
 
+#: Stored values of the data per second in the certificate of a linear model, on an ordinary core.
+CERTIFIED_PER_SECOND = 3e8
+
 #: An absolute gap is accepted only where the objective values are no larger than the gap: the optimum may be 0.
 MAX_VALUE_PER_GAP = 1.0
 
@@ -88,6 +91,11 @@ class Verifier(Protocol[Model]):
     #: The training rows of the problem.
     samples: Indices
 
+    @property
+    def finishing_seconds(self) -> float:
+        """About how long the verification takes that even a fit out of time needs: the solver ends earlier by that."""
+        ...
+
     def start_of(self, solution: Solution) -> Floats:
         """Return the start of a solve that continues from a solution."""
         ...
@@ -120,6 +128,7 @@ class Verifier(Protocol[Model]):
 class KernelVerifier:
     """Verification in kernel form: the gradient in double precision, unless the solver has audited it itself."""
 
+    finishing_seconds = 0.0
     max_attempts = 4
     max_stalled = 4
     tightening = 1.0
@@ -243,6 +252,11 @@ class LinearVerifier:
     def __init__(self, problem: DualProblem, samples: Indices, formulation: Formulation, rule: StoppingRule) -> None:
         self.problem, self.samples, self.formulation, self.rule = problem, samples, formulation, rule
         self.rows = _features_of(problem)
+
+    @property
+    def finishing_seconds(self) -> float:
+        """The time of the passes over the data that give weights and certificate."""
+        return self.rows.stored * self.problem.size / (max(1, self.rows.size) * CERTIFIED_PER_SECOND)
 
     def start_of(self, solution: Solution) -> Floats:
         """Return the dual vector."""

@@ -88,8 +88,9 @@ class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, CertifiedEsti
         Whether to fit class probabilities by cross-validation, for ``predict_proba``. ``predict`` then returns the
         most probable class.
     max_seconds : float, default=None
-        Limit on the time of the whole fit. Half of it is for computing features, of samples in random order: if
-        time runs out, the fit uses the samples computed so far and warns. Landmarks are always chosen.
+        Limit on the time of the whole fit, within a tenth of it or half a second. Half of it is for landmarks and
+        features, of samples in random order: if time runs out, the fit uses what was computed so far, or 100
+        landmarks, and warns. See docs/fitting.md.
     n_jobs : int, default=None
         Threads for training and prediction. None: the cores available to the process, or fewer if BLAS is limited
         (``OMP_NUM_THREADS``, threadpoolctl, workers of joblib and Dask). The result does not depend on it.

@@ -24,7 +24,7 @@ ROWS_PER_CENTRE = 50
 MANY = 10_000
 
 #: The number of landmarks if there is no time for more.
-FEW = 100
+LANDMARKS_WITHOUT_TIME = 100
 
 #: Training samples on which the approximation error is estimated.
 MEASURED = 1000
@@ -36,13 +36,13 @@ def fit_landmarks(
     """Return the features that an estimator asks for, and the mean of what they miss of k(x, x).
 
     Its parameters are kernel, gamma, degree, coef0, n_components, landmarks and n_jobs. The weights of samples count
-    where gamma is "scale". With `few`, there are at most `FEW` landmarks, without k-means: for want of time.
+    where gamma is "scale". With `few`, for want of time, there are at most `LANDMARKS_WITHOUT_TIME`, without k-means.
     """
     count = check_count("n_components", estimator.n_components, 1)
     kernel = _make_kernel(estimator, X, weights)
     chosen = "sample" if few and isinstance(estimator.landmarks, str) else estimator.landmarks
-    landmarks = choose_landmarks("landmarks", chosen, X, min(count, FEW) if few else count, random)
-    landmarks = landmarks[:FEW] if few else landmarks
+    landmarks = choose_landmarks("landmarks", chosen, X, min(count, LANDMARKS_WITHOUT_TIME) if few else count, random)
+    landmarks = landmarks[:LANDMARKS_WITHOUT_TIME] if few else landmarks
     features = LandmarkFeatures.of(kernel, Points(landmarks), thread_count(estimator.n_jobs))
     measured = Points(X).take(draw(X.shape[0], MEASURED, random))
     return features, float(features.residual(measured).mean())

@@ -50,7 +50,8 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
     probability : bool, default=False
         Whether to fit probabilities for ``predict_proba``; this takes little time.
     max_seconds : float, default=None
-        Limit on the time of the whole fit.
+        Limit on the time of the whole fit, within a tenth of it or half a second. The model is then valid, and a
+        warning says how far it is. See docs/fitting.md.
     callback : callable, default=None
         Called with the progress (iteration, violation, primal, dual, gap, active, seconds) up to ten times a
         second; returning True stops the fit with a valid model. It never changes the result otherwise.

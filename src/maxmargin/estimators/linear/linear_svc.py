@@ -89,7 +89,8 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, Linea
         Whether to fit class probabilities by cross-validation, for ``predict_proba``. ``predict`` then returns the
         most probable class. Only with ``multi_class="ovr"``.
     max_seconds : float, default=None
-        Limit on the time of the whole fit.
+        Limit on the time of the whole fit, within a tenth of it or half a second. The model is then valid, and a
+        warning says how far it is. See docs/fitting.md.
     callback : callable, default=None
         Called with the progress (iteration, violation, primal, dual, gap, active, seconds) up to ten times a
         second; returning True stops the fit with a valid model. It never changes the result otherwise.

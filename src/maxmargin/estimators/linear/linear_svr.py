@@ -72,7 +72,8 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, RegressorMixin, LinearEstima
         Whether to estimate the noise of the targets by cross-validation, for ``predict_interval``. The fit takes
         about twice as long.
     max_seconds : float, default=None
-        Limit on the time of the whole fit.
+        Limit on the time of the whole fit, within a tenth of it or half a second. The model is then valid, and a
+        warning says how far it is. See docs/fitting.md.
     callback : callable, default=None
         Called with the progress (iteration, violation, primal, dual, gap, active, seconds) up to ten times a
         second; returning True stops the fit with a valid model. It never changes the result otherwise.
