@@ -5,7 +5,9 @@
     python -m benchmarks.time_limits --fraction 0.1        # a tenth of the samples and of the limits
 
 The promise (docs/fitting.md) is an overshoot of at most a tenth of the limit or half a second, whichever is more; the
-exit status is 1 if a case exceeds it.
+exit status is 1 if a case exceeds it. On a computer that is busy with other work a fit waits for processors after its
+limit, too; the last column, the processor time of all threads after the limit, does not count that. A case exceeds the
+promise if both numbers do.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -84,7 +87,7 @@ def ranking(n: int, features: int, limit: float) -> Any:
 def search(n: int, features: int, limit: float) -> Any:
     """Search a grid."""
     X, labels, _ = samples(n, features)
-    return grid_search(X, labels, C=[0.1, 1, 10, 100], gamma=[0.001, 0.01, 0.1, 1], max_seconds=limit)
+    return grid_search(X, labels, Cs=[0.1, 1, 10, 100], gammas=[0.001, 0.01, 0.1, 1], max_seconds=limit)
 
 
 def program(*arguments: str) -> Callable[[int, int, float], Any]:
@@ -96,13 +99,14 @@ def program(*arguments: str) -> Callable[[int, int, float], Any]:
             X, labels, _ = samples(n, features)
             np.savez(data, X=X, y=labels)
             words = [word.replace("DATA", str(data)).replace("MODEL", str(model)) for word in arguments]
-            started[0], cpu[0] = perf_counter(), process_time()
+            started[0] = perf_counter()
             return command([*words, "--max-seconds", str(limit), "--quiet"])
 
     return run
 
 
-started, cpu = [0.0], [0.0]
+#: When the clock of the running case started.
+started = [0.0]
 
 CASES = [
     Case("SVC, little memory", 200_000, 20, 20.0, estimator("SVC", cache_size=50)),
@@ -127,7 +131,7 @@ CASES = [
     Case("LSSVC", 60_000, 50, 6.0, estimator("LSSVC")),
     Case("LSSVR", 60_000, 50, 6.0, estimator("LSSVR", "targets")),
     Case("LSSVC, direct", 8_000, 50, 1.0, estimator("LSSVC", C=1e6)),
-    Case("RankSVC", 2_000, 50, 6.0, ranking),
+    Case("RankSVC", 2_000, 50, 3.0, ranking),
     Case("OnlineSVC", 60_000, 50, 6.0, estimator("OnlineSVC")),
     Case("OnlineSVC, finishing", 10_000, 50, 6.0, estimator("OnlineSVC", finishing=True)),
     Case("OnlineOneClassSVM", 60_000, 50, 6.0, estimator("OnlineOneClassSVM", "none")),
@@ -150,14 +154,28 @@ CASES = [
 
 
 def measure(case: Case, fraction: float) -> tuple[float, float, float]:
-    """Run a case; return its limit, and the seconds and processor seconds that it took."""
+    """Run a case; return its limit, the seconds that it took, and the processor seconds after the limit."""
     n, limit = max(200, int(fraction * case.n)), fraction * case.limit
-    samples(n, case.features)  # generated before the clock starts
+    for classes in (2, 5):
+        samples(n, case.features, classes)  # generated before the clock starts
+    started[0], ended = perf_counter(), threading.Event()
+    at_limit = []
+
+    def watch() -> None:
+        while not ended.wait(max(0.001, started[0] + limit - perf_counter())):
+            if perf_counter() >= started[0] + limit:
+                at_limit.append(process_time())
+                return
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        started[0], cpu[0] = perf_counter(), process_time()
+        watcher = threading.Thread(target=watch)
+        watcher.start()
         case.run(n, case.features, limit)
-    return limit, perf_counter() - started[0], process_time() - cpu[0]
+        seconds, processor = perf_counter() - started[0], process_time()
+    ended.set()
+    watcher.join()
+    return limit, seconds, processor - at_limit[0] if at_limit else 0.0
 
 
 def main() -> int:
@@ -173,12 +191,13 @@ def main() -> int:
             continue
         limit, seconds, processor = measure(case, options.fraction)
         allowed = max(ALLOWED_FRACTION * limit, ALLOWED_SECONDS)
-        exceeded += seconds > limit + allowed
-        size = f"{max(200, int(options.fraction * case.n)):,} × {case.features}"
         over = max(0.0, seconds - limit)
+        exceeds = min(over, processor) > allowed
+        exceeded += exceeds
+        size = f"{max(200, int(options.fraction * case.n)):,} × {case.features}"
         print(
             f"| {case.name:40} | {size:>15} | {limit:5.1f} | {seconds:7.2f} | {over:9.2f} | {allowed:7.2f} | "
-            f"{processor:9.1f} |{' exceeded' if seconds > limit + allowed else ''}",
+            f"{processor:9.2f} |{' exceeded' if exceeds else ''}",
             flush=True,
         )
         samples.cache_clear()

@@ -57,6 +57,7 @@ def pack_columns(
     formula: KernelFormula, points: Points, dtype: Any, threads: int, shift: Floats | None = None
 ) -> KernelColumns:
     """Return packed columns; `shift` is subtracted from dense samples first, for formulas invariant to translation."""
+    check_deadline()
     if sparse.issparse(points.data):
         return SparseColumns(formula, points, np.dtype(dtype), threads)
     return DenseColumns(formula, points, np.dtype(dtype), threads, np.empty(0) if shift is None else shift)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.deadline import Deadline
+from maxmargin.deadline import Deadline, check_deadline
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.problems import Certificate, Counters, DualProblem, Solution, Status
 from maxmargin.solvers import Callback, PairwiseSolver, SharedCallback, StoppingRule
@@ -243,6 +243,7 @@ def solve_and_verify(
     for attempt in range(verifier.max_attempts):
         try:
             with session.deadline.in_force():
+                check_deadline()  # before a solver prepares its data
                 limited = session.limit(solver, rule, spent.iterations, verifier.finishing_seconds)
                 solution = solve_in_units(problem, limited, start, callback, units)
         except Interruption as interruption:  # between two convergence checks of the solver

@@ -167,8 +167,9 @@ class KernelVerifier:
         return bool((np.abs(gradient - solution.gradient[some]) <= self.rule.violation).all())
 
     def initial(self, start: Floats | None, status: Status) -> Solution:
-        """Return the feasible point nearest to the start, without its gradient."""
-        return Solution(feasible_start(self.problem, start), None, status, Counters())
+        """Return the feasible point nearest to the start; its gradient is known only if it is 0."""
+        dual = feasible_start(self.problem, start)
+        return Solution(dual, None if dual.any() else self.problem.linear.copy(), status, Counters())
 
     def verify(self, solution: Solution) -> Checked:
         """Compare the violation, or the gap if the rule has one, with the tolerance."""

@@ -64,7 +64,8 @@ class RankSVC(FunctionEstimator):
     selection : {"second_order", "most_violating_pair", "maximum_gain"}, default="second_order"
         Working-set selection of the pairwise solver.
     max_seconds : float, default=None
-        Limit on the time of the whole fit.
+        Limit on the time of the whole fit, within a tenth of it or half a second. The model is then valid, and a
+        warning says how far it is. See docs/fitting.md.
     gap_tol : float, default=None
         Duality gap at which to stop even if the violation is above ``tol``. Small problems that are solved in a
         batch always reach ``tol``.
