@@ -22,7 +22,7 @@ from maxmargin.problems.dual_problem import InfeasibleProblemError
 from .cases import Case
 from .optimum import check_optimum
 from .recorder import recorded_certificates
-from .referee import claimed_bounds, judge
+from .referee import judge
 
 #: CPU seconds after which a fit with its predictions is stopped. Such problems take milliseconds.
 MAX_CPU_SECONDS = 10.0
@@ -155,13 +155,7 @@ def _check_model(report: Report, model: Any, points: list[Any], results: list[An
     statuses = statuses if isinstance(statuses, list) else [statuses]
     for point, status in zip(points, statuses if len(statuses) == len(points) else [None] * len(points), strict=True):
         certificate = point.certificate
-        numbers = [
-            certificate.primal,
-            certificate.dual,
-            certificate.gap,
-            certificate.violation,
-            *claimed_bounds(certificate),
-        ]
+        numbers = [certificate.primal, certificate.dual, certificate.gap, certificate.violation]
         if np.isnan(numbers).any() or any(np.isnan(v).any() for v in (certificate.slack, certificate.residual)):
             report.add(
                 "not finite", f"not a number in the certificate of a fit with status {getattr(status, 'name', None)}"

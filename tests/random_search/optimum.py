@@ -17,7 +17,7 @@ from reference.quadratic_program import solve_quadratic_program
 
 from .arithmetic import MULTIPLE
 from .recorder import CertifiedPoint
-from .referee import claimed_bounds, evaluate
+from .referee import evaluate
 
 #: The largest problem that is solved a second time.
 MAX_VARIABLES = 80
@@ -32,7 +32,7 @@ def check_optimum(point: CertifiedPoint) -> Iterator[str]:
     if problem.size > MAX_VARIABLES or point.l1_penalty or not _ordinary(problem):
         return
     value, dual = solve_quadratic_program(problem)
-    lower, upper = claimed_bounds(point.certificate)
+    lower, upper = point.certificate.dual, point.certificate.primal
     if not np.isfinite(dual).all() or lower <= value <= upper:
         return
     slack = problem.linear - problem.matrix.matvec(dual)

@@ -60,11 +60,13 @@ class Records:
         for point in reversed(self.points):
             if point.certificate is certificate:
                 return point
-        for point in reversed(self.points):
+        for point in reversed(self.points):  # where targets were centred, the point is that of the centred problem
             known = point.certificate
-            if (known.dual, known.violation) == (certificate.dual, certificate.violation):
-                # Where targets were centred, the point is that of the centred problem.
-                return point if known.primal == certificate.primal else replace(point, certificate=certificate)
+            if (known.primal, known.dual, known.gap) == (certificate.primal, certificate.dual, certificate.gap):
+                return point
+        for point in reversed(self.points):
+            if (point.certificate.dual, point.certificate.violation) == (certificate.dual, certificate.violation):
+                return replace(point, certificate=certificate)
         raise LookupError("the certificate was not computed by certify while certificates were recorded")
 
 

@@ -4,17 +4,17 @@ A certificate claims that the optimum v* of the dual problem
 
     maximise    D(b) = linear·b − ½ bᵀ M b − ½ Σ ridge_i b_i²    for lower ≤ b ≤ upper, Σ_{i in g} b_i = total_g
 
-lies between its bounds, `lower` ≤ v* ≤ `upper`. The problem is the one that was posed: its arrays are float64 numbers
+lies between its bounds, `dual` ≤ v* ≤ `primal`. The problem is the one that was posed: its arrays are float64 numbers
 and taken as exact, and M is the matrix of *exact* kernel values of the samples as the estimator sees them (for SVDD the
 linear term, ½ k(x_i, x_i), is exact as well; for landmark machines the samples are the features that the estimator
 computes, float64 numbers). The claim is checked without solving anything:
 
 * v* ≤ P(w, ρ) for every primal point. P is evaluated at the weights and offsets of the certificate; if the exact value
-  is at most `upper`, the upper bound is proved. (For a hard margin every multiple of the point is one, too, and the
+  is at most `primal`, the upper bound is proved. (For a hard margin every multiple of the point is one, too, and the
   smallest that satisfies all margins is taken.)
 * D(b') ≤ v* for every feasible b'. The dual vector of the fit satisfies box and sums up to rounding only. b' is the
   vector clipped to the box, with the missing part of each sum added to its freest variables, in extended precision; if
-  the exact D(b') is at least `lower`, the lower bound is proved.
+  the exact D(b') is at least `dual`, the lower bound is proved.
 
 Weak duality, P − D ≥ 0, needs a positive semi-definite matrix. For an indefinite kernel the certificate says that the
 point is stationary only; the two values are compared all the same.
@@ -71,7 +71,8 @@ class Verdict:
     primal, dual : float
         The exact values at the point.
     excess : float
-        By how much the claim is wrong: dual value below `lower` or primal value above `upper`; 0 if it is confirmed.
+        By how much the claim is wrong: dual value below `lower`, primal value above `upper`, or their
+        difference above the claimed gap; 0 if it is confirmed.
     width : float
         upper − lower.
     multiple : bool
@@ -99,26 +100,22 @@ class Verdict:
         )
 
 
-def claimed_bounds(certificate: Any) -> tuple[float, float]:
-    """Return the interval that a certificate claims to contain the optimum."""
-    rounding = getattr(certificate, "rounding", 0.0)
-    lower = getattr(certificate, "lower", certificate.dual - rounding)
-    return float(lower), float(getattr(certificate, "upper", certificate.primal + rounding))
-
-
 def judge(point: CertifiedPoint, half_diagonal: bool = False) -> Verdict:
     """Compare a certificate with exact values; `half_diagonal` for SVDD, whose linear term is ½ k(x, x)."""
-    lower, upper = claimed_bounds(point.certificate)
-    multiple = not EXTENDED_IS_WIDER
+    lower, upper = point.certificate.dual, point.certificate.primal
+    gap, multiple = point.certificate.gap, not EXTENDED_IS_WIDER
     if not multiple:
         found = evaluate(point, EXTENDED, half_diagonal)
-        sure = found.dual - found.dual_error >= lower and found.primal + found.primal_error <= upper
+        least, most = found.dual - found.dual_error, found.primal + found.primal_error
+        sure = least >= lower and most <= upper and most - least <= gap
         multiple = not bool(sure)
     if multiple:
         found = evaluate(point, MULTIPLE, half_diagonal)
     below = lower - found.dual if np.isfinite(lower) else 0.0
     above = found.primal - upper if np.isfinite(upper) else 0.0
-    excess = float("inf") if np.isnan(lower) or np.isnan(upper) else max(0.0, float(below), float(above))
+    wider = found.primal - found.dual - gap if np.isfinite(gap) else 0.0
+    excess = max(0.0, float(below), float(above), float(wider))
+    excess = float("inf") if np.isnan([lower, upper, gap]).any() else excess
     return Verdict(lower, upper, float(found.primal), float(found.dual), excess, upper - lower, multiple)
 
 
