@@ -129,6 +129,13 @@ class TestChoice:
         assert train_json(capsys, "values.npz")["estimator"] == "SVR"
         assert "svr" in run(capsys, "values.npz")[2]
 
+    def test_a_time_limit_leaves_no_time_for_the_certificate(self, folder, capsys):
+        facts = train_json(capsys, "chessboard:20000", "m.maxmargin", "-C", 100, "--max-seconds", 0.2, code=3)
+        assert facts["certificate"].startswith("not computed")
+        assert "max_seconds" in facts["stopping_reason"]
+        assert "gap" not in facts
+        assert load("m.maxmargin").predict(np.zeros((2, 2))).shape == (2,)
+
     def test_options_of_the_estimator(self, folder, capsys):
         train_json(
             capsys, "three.npz", "m", "--kernel", "poly", "--degree", 2, "--coef0", 1, "-C", 3, "--gamma", "auto",

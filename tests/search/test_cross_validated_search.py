@@ -1,5 +1,7 @@
 """Scores equal those of scikit-learn on the same folds; limits and Ctrl-C return the result so far."""
 
+from time import process_time
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -158,6 +160,14 @@ class TestLimitsAndErrors:
         found = grid_search(samples, labels, SVC(tol=1e-12), Cs=[1e7], gammas=[1e-3], max_seconds=0.5)
         assert (found.status, found.trials) == ("time limit", ())
         assert found.seconds < 30
+
+    def test_the_time_limit_ends_fits_and_predictions(self):
+        random = np.random.default_rng(0)
+        samples, labels = random.normal(size=(20_000, 50)), random.integers(0, 2, 20_000)
+        began = process_time()
+        found = grid_search(samples, labels, SVC(), Cs=[1], gammas=[0.1], max_seconds=0.3, n_jobs=1)
+        assert process_time() - began < 0.3 + 0.5 + 0.3  # the last: copies of the folds
+        assert (found.status, found.trials) == ("time limit", ())
 
     def test_callback_can_stop_the_search(self):
         seen = []

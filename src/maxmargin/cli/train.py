@@ -111,7 +111,8 @@ def run(options: argparse.Namespace) -> int:
             resume = shlex.join(["maxmargin", *options.words])
         elif format == "maxmargin" and "warm_start" in model.get_params():
             resume = resume_command(options.words)
-    _report(output, outcome, samples, facts, seconds, target, resume, _training_score(model, samples))
+    score = {} if deadline.reached else _training_score(model, samples)
+    _report(output, outcome, samples, facts, seconds, target, resume, score)
     return INTERRUPTED if outcome.interrupted else LIMITED if outcome.limited else 0
 
 
