@@ -12,10 +12,13 @@ import numpy as np
 
 from maxmargin.datasets.categorical_columns import non_numeric_message
 from maxmargin.datasets.column_roles import ColumnSelection
+from maxmargin.datasets.compression import TOO_LARGE
 from maxmargin.datasets.csv_files import table_columns
 from maxmargin.datasets.errors import DataFileError
+from maxmargin.datasets.exact_numbers import INEXACT, inexact_position, to_float64
 from maxmargin.datasets.samples import Samples
 from maxmargin.datasets.table import Table
+from maxmargin.resources import check_memory, format_bytes
 
 
 def read_parquet(stream: IO[bytes], name: str, selection: ColumnSelection) -> Samples:
@@ -23,17 +26,43 @@ def read_parquet(stream: IO[bytes], name: str, selection: ColumnSelection) -> Sa
     _require_pyarrow(name)
     from pyarrow import parquet
 
-    return _samples(name, lambda: parquet.read_table(stream), selection)
+    def read() -> Any:
+        file = parquet.ParquetFile(stream)
+        check_memory(_parquet_bytes(file.metadata), f"{name}: {file.metadata.num_rows:,} samples", TOO_LARGE)
+        return file.read()
+
+    return _samples(name, read, selection)
 
 
 def read_arrow(stream: IO[bytes], name: str, selection: ColumnSelection) -> Samples:
     """Read samples from an Arrow file (Feather) or Arrow stream."""
     _require_pyarrow(name)
+    import pyarrow as pa
     from pyarrow import ipc
 
     data = stream.read()
-    opener = ipc.open_file if data[:6] == b"ARROW1" else ipc.open_stream
-    return _samples(name, lambda: opener(data).read_all(), selection)
+
+    def read() -> Any:
+        if data[:6] == b"ARROW1":
+            file = ipc.open_file(data)
+            schema, batches = file.schema, (file.get_batch(number) for number in range(file.num_record_batches))
+        else:
+            schema, batches = (reader := ipc.open_stream(data)).schema, iter(reader)
+        found, size = [], 0
+        for batch in batches:
+            found.append(batch)
+            size += batch.nbytes
+            check_memory(size, f"{name}, of which {format_bytes(size)} are read,", TOO_LARGE)
+        return pa.Table.from_batches(found, schema)
+
+    return _samples(name, read, selection)
+
+
+def _parquet_bytes(metadata: Any) -> int:
+    """Return the memory for the decompressed columns of a file and for their float64 values."""
+    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+    values = 9 * metadata.num_rows * metadata.num_columns
+    return int(max(values, sum(group.total_byte_size for group in groups)) + values)
 
 
 def write_parquet(samples: Samples, stream: IO[bytes]) -> None:
@@ -60,6 +89,8 @@ def _samples(name: str, read: Any, selection: ColumnSelection) -> Samples:
     try:
         table = read()
         table.validate(full=True)
+    except pa.ArrowMemoryError as error:
+        raise MemoryError from error  # the caller explains it
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise DataFileError(name, f"not a valid file: {str(error).splitlines()[0]}") from error
     if not table.num_rows or not table.num_columns:
@@ -72,8 +103,9 @@ def _samples(name: str, read: Any, selection: ColumnSelection) -> Samples:
     for position in (*roles.features, roles.label, roles.query):
         if position is None:
             continue
-        values = _values(name, roles.names[position], table.column(position))
-        if position not in roles.features or isinstance(values, list) or roles.names[position] in categorical:
+        is_feature = position in roles.features and roles.names[position] not in categorical
+        values = _values(name, roles.names[position], table.column(position), is_feature)
+        if not is_feature or isinstance(values, list):
             strings[position] = values if isinstance(values, list) else _as_strings(table.column(position), values)
         else:
             numeric.append(position)
@@ -86,8 +118,8 @@ def _samples(name: str, read: Any, selection: ColumnSelection) -> Samples:
     return Table(name, roles, numeric, numbers, strings, None).samples(selection)
 
 
-def _values(name: str, column: str, values: Any) -> Any:
-    """Return the values of a column: numbers as an array, strings as a list."""
+def _values(name: str, column: str, values: Any, is_feature: bool) -> Any:
+    """Return the values of a column: numbers as an array, strings as a list; integers of features must be exact."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -97,6 +129,8 @@ def _values(name: str, column: str, values: Any) -> Any:
         raise DataFileError(name, f"sample {row + 1}: the value of column {column!r} is missing; fill it in")
     if pa.types.is_dictionary(kind):
         values, kind = values.cast(kind.value_type), kind.value_type
+        if values.null_count:
+            raise DataFileError(name, f"column {column!r} has a category that is missing; fill it in")
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return [value.strip() for value in values.to_pylist()]
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
@@ -104,7 +138,12 @@ def _values(name: str, column: str, values: Any) -> Any:
         raise DataFileError(
             name, f"column {column!r} has type {kind}, neither numbers nor strings; leave it out (--ignore)"
         )
-    numbers = np.asarray(values.cast(pa.int8() if pa.types.is_boolean(kind) else kind).to_numpy(), dtype=np.float64)
+    given = values.cast(pa.int8() if pa.types.is_boolean(kind) else kind).to_numpy()
+    inexact = inexact_position(given) if is_feature else None
+    if inexact is not None:
+        message = f"sample {inexact[0] + 1}: column {column!r} has {given[inexact]}, {INEXACT}"
+        raise DataFileError(name, message)
+    numbers = to_float64(given)
     if not np.isfinite(numbers).all():
         row = int(np.argmin(np.isfinite(numbers)))
         raise DataFileError(name, f"sample {row + 1}: {numbers[row]} in column {column!r} is not finite")

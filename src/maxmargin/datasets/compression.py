@@ -1,6 +1,8 @@
 """Open plain or compressed files, standard input or file objects for reading and writing bytes.
 
 Compressed files (gzip, bzip2, xz) are recognised by their first bytes when reading, and by their suffix when writing.
+What is kept in memory is bounded: by the memory that is available, and for a compressed file by its size, because a
+few kilobytes can expand to any size.
 A thread decompresses a few chunks ahead of the reader; decompression releases the GIL, so both run in parallel.
 """
 
@@ -23,7 +25,11 @@ from threading import Thread
 from typing import IO, Any, BinaryIO, Protocol, TypeAlias
 
 from maxmargin.datasets.errors import DataFileError
+from maxmargin.resources import check_memory, format_bytes
 from maxmargin.storage.output_files import atomic_path
+
+#: Advice about files that do not fit into memory.
+TOO_LARGE = "use fewer samples or features, or more memory"
 
 #: A path, "-" for standard input or output, or an open binary file.
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes]
@@ -34,6 +40,12 @@ CHUNK_BYTES = 2**20
 
 #: Number of decompressed chunks in the queue.
 QUEUED_CHUNKS = 8
+
+#: A compressed file may expand to this many bytes, or to this multiple of its size.
+EXPANDED_BYTES, MAX_EXPANSION = 2**30, 100
+
+#: Number of bytes between two checks of the available memory.
+CHECKED_BYTES = 2**26
 
 #: Memory that the header of an xz file may ask for; the highest preset, xz -9, needs 65 MiB to decompress.
 XZ_BYTES = 2**28
@@ -96,15 +108,23 @@ def source_name(source: Source) -> str:
     return name if isinstance(name, str) else "the file"
 
 
-def open_bytes(source: Source) -> io.BufferedReader:
+def open_bytes(source: Source, in_blocks: bool = False) -> io.BufferedReader:
     """Return a stream of the decompressed bytes of a path, of standard input ("-") or of an open binary file.
 
     Closing the stream does not close a file object of the caller.
+
+    Parameters
+    ----------
+    source : str, path or binary file
+    in_blocks : bool
+        Whether the reader keeps one block in memory at a time: then a compressed file may expand to any size.
 
     Raises
     ------
     DataFileError
         While reading, if a compressed file is damaged or truncated.
+    MemoryError
+        While reading, if a compressed file expands to much more than its size.
     """
     file = _RawFile(source)
     try:
@@ -114,8 +134,39 @@ def open_bytes(source: Source) -> io.BufferedReader:
         raise
     for magic, kind, member in KINDS:
         if head.startswith(magic):
-            return io.BufferedReader(_DecompressedStream(file, _decompress(file, head, kind, member)))
+            chunks = _decompress(file, head, kind, member)
+            return io.BufferedReader(_DecompressedStream(file, chunks if in_blocks else _bounded(file, chunks)))
     return io.BufferedReader(_PlainStream(file, head))
+
+
+def check_expansion(name: str, size: int, compressed: int) -> None:
+    """Raise a MemoryError if data of a size in bytes are out of proportion to their compressed size."""
+    if size > max(EXPANDED_BYTES, MAX_EXPANSION * compressed):
+        raise MemoryError(
+            f"{name} expands to more than {format_bytes(max(EXPANDED_BYTES, MAX_EXPANSION * compressed))}, over "
+            f"{MAX_EXPANSION} times its compressed size of {format_bytes(compressed)}; if that is intended, decompress "
+            "it first"
+        )
+
+
+def read_all(stream: IO[bytes], name: str) -> io.BytesIO:
+    """Return the rest of a stream, as a file that can seek; raise a MemoryError if it does not fit into memory."""
+    found = io.BytesIO()
+    unchecked = CHECKED_BYTES
+    while chunk := stream.read(CHUNK_BYTES):
+        found.write(chunk)
+        unchecked += len(chunk)
+        if unchecked >= CHECKED_BYTES:
+            unchecked = 0
+            # The arrays that are made from the bytes need at least as much memory again.
+            check_memory(CHECKED_BYTES + found.tell(), f"{name}, longer than {format_bytes(found.tell())},", TOO_LARGE)
+    found.seek(0)
+    return found
+
+
+def with_start(start: bytes, stream: io.BufferedReader) -> io.BufferedReader:
+    """Return a stream of bytes that were read from a stream already, and of its rest."""
+    return io.BufferedReader(_PlainStream(_RawFile(stream), start))
 
 
 def fraction_read(stream: io.BufferedReader) -> float | None:
@@ -247,6 +298,15 @@ def _decompress(file: _RawFile, head: bytes, kind: str, member: Callable[[], _De
         data = current.unused_data or file.read(COMPRESSED_BYTES)
         while data and not data.strip(b"\0"):  # zero padding of the last block
             data = file.read(COMPRESSED_BYTES)
+
+
+def _bounded(file: _RawFile, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield decompressed chunks as long as they are in proportion to the compressed size."""
+    size = 0
+    for chunk in chunks:
+        size += len(chunk)
+        check_expansion(file.name, size, max(file.bytes_read, file.size or 0))
+        yield chunk
 
 
 class _DecompressedStream(io.RawIOBase):

@@ -15,15 +15,16 @@ from itertools import chain, islice
 from typing import IO, Any
 
 import numpy as np
-from scipy import sparse
 
 from maxmargin._typing import Floats
 from maxmargin.datasets.categorical_columns import non_numeric_message
 from maxmargin.datasets.column_roles import ColumnRoles, ColumnSelection
+from maxmargin.datasets.compression import CHECKED_BYTES, TOO_LARGE
 from maxmargin.datasets.csv_lines import CsvLines, Row, csv_rows, fast_rows
 from maxmargin.datasets.errors import DataFileError
 from maxmargin.datasets.samples import Samples
-from maxmargin.datasets.table import MISSING, Table, is_number
+from maxmargin.datasets.table import MISSING, PLAIN, Table, is_number
+from maxmargin.resources import check_memory
 
 #: Number of lines parsed by `csv_rows` first, to determine which columns are numeric.
 FIRST_LINES = 100
@@ -46,11 +47,12 @@ def read_csv(
     if block := list(islice(rows, FIRST_LINES)):
         table.add(block)
         while (unparsed := lines.take_block()) and table.add_fast(unparsed, lines):
-            pass
+            table.check_size()
         if unparsed:
             lines.put_back(unparsed)
             while block := list(islice(rows, BLOCK_LINES)):
                 table.add(block)
+                table.check_size()
     return table.build().samples(selection)
 
 
@@ -132,6 +134,8 @@ class _TableBuilder:
     numbers: list[Floats] = field(default_factory=list)
     strings: dict[int, Row] = field(default_factory=dict)
     lines: list[int] = field(default_factory=list)
+    checked: int = 0  # number of the blocks of numbers that were checked by `check_size`, …
+    size: int = 0  # … and their bytes
 
     def add(self, block: Sequence[tuple[int, Row]]) -> None:
         """Append lines."""
@@ -158,6 +162,15 @@ class _TableBuilder:
         start = source.number - len(lines) + 1
         self.lines += [start + position for position in parsed.positions]
         return True
+
+    def check_size(self) -> None:
+        """Raise a MemoryError if there is no memory for the table, which is assembled from its blocks."""
+        size = sum(block.nbytes for block in self.numbers[self.checked :])
+        if size >= CHECKED_BYTES:
+            self.checked = len(self.numbers)
+            self.size += size
+            samples = f"{self.name}, of which {len(self.lines):,} samples are read,"
+            check_memory(self.size + CHECKED_BYTES, samples, TOO_LARGE)
 
     def problems(self, block: Sequence[tuple[int, Row]]) -> list[DataFileError]:
         """Append the valid lines; return the first problem of each of the others."""
@@ -226,7 +239,7 @@ class _TableBuilder:
             values = np.fromiter(map(float, cells), np.float64, count=len(block) * count)
         except ValueError:
             values = np.array([np.nan])
-        if not np.isfinite(values).all() or any("_" in "".join(row) for _, row in block):
+        if not np.isfinite(values).all() or not all(PLAIN.fullmatch("".join(row)) for _, row in block):
             for line, row in block:
                 self._check_numbers(line, row)
             # float does not strip the separators 0x1c to 0x1f, unlike strip
@@ -235,7 +248,7 @@ class _TableBuilder:
 
     def _check_numbers(self, line: int, row: Row) -> None:
         for column in self.numeric:
-            cell, name = row[column].strip(), self.roles.names[column]
+            cell, name = row[column].strip(" \t\r\n"), self.roles.names[column]
             if cell.lower() in MISSING:
                 raise self._missing(column, line)
             if not is_number(cell):
@@ -267,8 +280,8 @@ def table_columns(samples: Samples) -> Iterator[tuple[str, np.ndarray[Any, Any]]
     """Yield the name and values of each column: query, features, label."""
     if samples.query is not None:
         yield "qid", _as_integers(samples.query)
+    X = samples.dense()
     names = samples.feature_names or [f"x{column + 1}" for column in range(samples.n_features)]
-    X = samples.X.toarray() if sparse.issparse(samples.X) else samples.X
     yield from zip(names, X.T, strict=True)
     if samples.y is not None:
         yield samples.label_name or "label", _as_integers(samples.y)

@@ -17,6 +17,8 @@ import numpy as np
 from maxmargin._typing import Floats
 from maxmargin.datasets.errors import DataFileError
 from maxmargin.datasets.libsvm_reader import load_libsvm
+from maxmargin.datasets.text_blocks import LONG_LINE
+from maxmargin.resources import check_memory
 
 #: Number of bytes read at once.
 BLOCK_BYTES = 1 << 22
@@ -40,8 +42,6 @@ class CsvLines(Iterator[str]):
         self._position = 0
         self._refill()
         start = self._lines[0] if self._lines else b""
-        if b"\0" in start:
-            raise DataFileError(name, "the file is not text in UTF-8; if it is UTF-16, save it as UTF-8", 1)
         self.delimiter = delimiter or max(DELIMITERS, key=lambda letter: start.count(letter.encode()))
 
     def __next__(self) -> str:
@@ -76,9 +76,20 @@ class CsvLines(Iterator[str]):
         while end < 0 and (data := self._stream.read(BLOCK_BYTES)):
             end = data.rfind(b"\n") + 1 or -1
             parts.append(data)
+            if end < 0 and len(parts) % 16 == 0:  # joined, split into lines and decoded below
+                size = 4 * len(parts) * BLOCK_BYTES
+                check_memory(size, f"{self.name}, line {self.number + 1}, longer than {size // 4:,} bytes,", LONG_LINE)
         text = b"".join(parts)
         end = len(text) if end < 0 else len(text) - len(parts[-1]) + end
         self._lines, self._rest, self._position = text[:end].splitlines(keepends=True), text[end:], 0
+        if text.find(b"\0", 0, end) >= 0:
+            raise self._zero_byte(self.number + 1 + next(i for i, line in enumerate(self._lines) if b"\0" in line))
+
+    def _zero_byte(self, line: int) -> DataFileError:
+        """Return the error about a byte that text does not have, and that NumPy's strings drop."""
+        return DataFileError(
+            self.name, "there is a zero byte, so the file is not text in UTF-8; if it is UTF-16, save it as UTF-8", line
+        )
 
 
 def csv_rows(lines: CsvLines) -> Iterator[tuple[int, Row]]:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin import _native
-from maxmargin.datasets.compression import Source, open_bytes
+from maxmargin.datasets.compression import Source, open_bytes, source_name
 from maxmargin.datasets.text_blocks import READ_BYTES, TextBlock, blocks_of_lines
 
 BLANKS = re.compile(rb"[ \t\r]+")
@@ -82,8 +82,9 @@ def find_libsvm_problems(source: Source, limit: int = 100) -> list[FileProblem]:
     """
     if limit < 1:
         raise ValueError(f"limit must be at least 1, not {limit}")
-    with open_bytes(source) as stream:
-        found = islice(_ProblemSearch().problems(blocks_of_lines(stream, READ_BYTES, 1)), limit)
+    with open_bytes(source, in_blocks=True) as stream:
+        blocks = blocks_of_lines(stream, source_name(source), READ_BYTES, 1)
+        found = islice(_ProblemSearch().problems(blocks), limit)
         return sorted(found, key=lambda problem: problem.line)
 
 

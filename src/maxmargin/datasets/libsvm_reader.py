@@ -23,11 +23,11 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from maxmargin import _native
-from maxmargin.datasets.compression import Source, open_bytes, source_name
+from maxmargin.datasets.compression import CHECKED_BYTES, TOO_LARGE, Source, open_bytes, source_name
 from maxmargin.datasets.errors import DataFileError
 from maxmargin.datasets.libsvm_diagnostics import MAX_FEATURES, LineRules, line_problems
 from maxmargin.datasets.text_blocks import READ_BYTES, TextBlock, blocks_of_lines
-from maxmargin.resources import thread_count
+from maxmargin.resources import check_memory, thread_count
 
 ZeroBased: TypeAlias = bool | Literal["auto"]
 
@@ -91,10 +91,10 @@ def load_libsvm(
 
 
 def load_libsvm_with_base(
-    source: Source, n_features: int | None, zero_based: ZeroBased, n_jobs: int | None
+    source: Source, name: str, n_features: int | None, zero_based: ZeroBased, n_jobs: int | None
 ) -> tuple[Any, NDArray[np.float64], NDArray[np.int64] | None, bool]:
-    """Return matrix, labels, query ids or None, and whether the indices start at 0."""
-    reader = _Reader(source_name(source), n_features, zero_based, np.float64, n_jobs)
+    """Return matrix, labels, query ids or None, and whether the indices start at 0; `name` is for messages."""
+    reader = _Reader(name, n_features, zero_based, np.float64, n_jobs)
     X, y, query = _read_all(source, reader, True)
     return X, y, query, reader.found_zero if zero_based == "auto" else bool(zero_based)
 
@@ -102,7 +102,7 @@ def load_libsvm_with_base(
 def _read_all(source: Source, reader: _Reader, with_queries: bool) -> tuple[Any, ...]:
     rows = reader.new_rows(with_queries)
     with open_bytes(source) as stream:
-        for block in blocks_of_lines(stream, READ_BYTES, reader.threads):
+        for block in blocks_of_lines(stream, reader.name, READ_BYTES, reader.threads):
             reader.read(block, rows)
     return reader.matrix(rows)
 
@@ -148,8 +148,8 @@ def iterate_libsvm(
     reader = _Reader(source_name(source), n_features, zero_based, dtype, n_jobs)
 
     def blocks() -> Iterator[tuple[Any, ...]]:
-        with open_bytes(source) as stream:
-            for block in blocks_of_lines(stream, block_bytes, reader.threads):
+        with open_bytes(source, in_blocks=True) as stream:
+            for block in blocks_of_lines(stream, reader.name, block_bytes, reader.threads):
                 rows = reader.new_rows(return_query_id)
                 reader.read(block, rows)
                 if rows.count:
@@ -165,8 +165,9 @@ class _GrowingArray:
     Memory that is never written to is not allocated by the system, so generous capacity costs little.
     """
 
-    def __init__(self, dtype: DTypeLike) -> None:
+    def __init__(self, dtype: DTypeLike, name: str) -> None:
         self.array: NDArray[Any] = np.empty(0, dtype)
+        self._name = name  # of the file, for messages
 
     def reserve(self, used: int, more: int, fraction: float | None = None) -> None:
         """Ensure capacity for `more` entries after the `used` ones, which are this fraction of the expected total."""
@@ -180,6 +181,9 @@ class _GrowingArray:
         self._reallocate(len(self.array), dtype, used)
 
     def _reallocate(self, length: int, dtype: DTypeLike, used: int) -> None:
+        size = np.dtype(dtype).itemsize * (length if not used else min(length, 2 * used))  # as far as it is written to
+        if size >= CHECKED_BYTES:
+            check_memory(size, f"{self._name}: an array of {length:,} values", TOO_LARGE)
         moved = np.empty(length, dtype)
         moved[:used] = self.array[:used]
         self.array = moved
@@ -246,11 +250,12 @@ class _Reader:
 
     def new_rows(self, with_queries: bool) -> _Rows:
         """Return an empty container for samples."""
-        starts = _GrowingArray(np.int64)
+        starts = _GrowingArray(np.int64, self.name)
         starts.reserve(0, 1)
         starts.array[0] = 0
-        queries = _GrowingArray(np.int64) if with_queries else None
-        return _Rows(_GrowingArray(np.float64), starts, queries, _GrowingArray(np.int32), _GrowingArray(self.dtype))
+        queries = _GrowingArray(np.int64, self.name) if with_queries else None
+        labels, features = _GrowingArray(np.float64, self.name), _GrowingArray(np.int32, self.name)
+        return _Rows(labels, starts, queries, features, _GrowingArray(self.dtype, self.name))
 
     def read(self, block: TextBlock, rows: _Rows) -> None:
         """Add the samples of a block."""

@@ -17,7 +17,6 @@ Each may be compressed (.gz, .bz2, .xz). The format of a file with another suffi
 
 from __future__ import annotations
 
-import io
 import os
 import re
 from collections.abc import Sequence
@@ -29,13 +28,24 @@ import numpy as np
 from maxmargin.datasets.arrow_files import read_arrow, read_parquet, write_arrow, write_parquet
 from maxmargin.datasets.categorical_columns import Categorical
 from maxmargin.datasets.column_roles import ColumnSelection
-from maxmargin.datasets.compression import WRITERS, Source, atomic_target, create_bytes, open_bytes, source_name
+from maxmargin.datasets.compression import (
+    TOO_LARGE,
+    WRITERS,
+    Source,
+    atomic_target,
+    create_bytes,
+    open_bytes,
+    read_all,
+    source_name,
+    with_start,
+)
 from maxmargin.datasets.csv_files import read_csv, write_csv
 from maxmargin.datasets.errors import DataFileError
 from maxmargin.datasets.libsvm_reader import ZeroBased, load_libsvm_with_base
 from maxmargin.datasets.libsvm_writer import dump_libsvm
 from maxmargin.datasets.numpy_files import read_npy, read_npz, write_npy, write_npz
 from maxmargin.datasets.samples import Samples
+from maxmargin.resources import explained_memory_errors
 
 #: Format by suffix.
 SUFFIXES = {
@@ -111,6 +121,9 @@ def read_samples(
     ------
     DataFileError
         If the file cannot be read; the message names the line and the problem.
+    MemoryError
+        If the samples do not fit into memory, or if a compressed file expands to more than 1 GiB and 100 times its
+        size.
 
     Examples
     --------
@@ -128,18 +141,18 @@ def read_samples(
     name = source_name(source)
     _check_format(format)
     kind = format or find_format(source)
-    with open_bytes(source) as opened:
+    with open_bytes(source) as opened, explained_memory_errors(f"reading {name}", TOO_LARGE):
         stream: IO[bytes] = opened
         if kind is None:  # a pipe, which cannot be read twice
             start = opened.read(DETECTION_BYTES)
             kind = format_by_content(start, name)
-            stream = io.BytesIO(start + opened.read())
+            stream = with_start(start, opened)
         if kind == "libsvm":
             return _read_libsvm(stream, name, selection, zero_based, n_jobs)
         if kind in ("csv", "tsv"):
             return read_csv(stream, name, selection, delimiter="\t" if kind == "tsv" else None, header=header)
         reader = {"npz": read_npz, "npy": read_npy, "parquet": read_parquet, "arrow": read_arrow}[kind]
-        return reader(io.BytesIO(stream.read()), name, selection)  # these readers seek
+        return reader(read_all(stream, name), name, selection)  # these readers seek
 
 
 def write_samples(samples: Samples, target: Source, format: str | None = None) -> None:
@@ -208,10 +221,7 @@ def format_by_content(start: bytes, name: str) -> str:
 def _read_libsvm(
     stream: IO[bytes], name: str, selection: ColumnSelection, zero_based: ZeroBased, n_jobs: int | None
 ) -> Samples:
-    try:
-        X, y, query, from_zero = load_libsvm_with_base(stream, selection.n_features, zero_based, n_jobs)
-    except DataFileError as error:
-        raise DataFileError(name, error.message, error.line) from error
+    X, y, query, from_zero = load_libsvm_with_base(stream, name, selection.n_features, zero_based, n_jobs)
     if not len(y):
         raise DataFileError(name, "there are no samples in the file")
     for what, finite in (("a value", np.isfinite(X.data)), ("a label", np.isfinite(y))):

@@ -11,11 +11,16 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from maxmargin.resources import check_memory
+
 #: Integer labels are class labels if there are at most this many distinct values, …
 MAX_CLASSES = 10
 
 #: … or at most this many with at least this many samples per class on average and two in each class.
 MAX_CLASSES_WITH_SAMPLES, MIN_SAMPLES_PER_CLASS = 100, 10
+
+#: What to do about integer labels that float64 cannot represent.
+INEXACT_LABEL = "use smaller numbers, or strings"
 
 #: Message about integers that are equal as float64.
 INDISTINGUISHABLE = "which are equal as float64; use smaller numbers, or strings"
@@ -106,6 +111,15 @@ class Samples:
     def is_sparse(self) -> bool:
         """Whether X is a sparse matrix."""
         return bool(sparse.issparse(self.X))
+
+    def dense(self) -> Any:
+        """Return X as an array, or raise a MemoryError if that does not fit into memory."""
+        if not self.is_sparse:
+            return self.X
+        size = f"{len(self):,} samples with {self.n_features:,} features"
+        check_memory(8 * len(self) * self.n_features, f"{self.name}: a dense array of {size}",
+                     "use LIBSVM format or .npz, which keep data sparse")  # fmt: skip
+        return self.X.toarray()
 
     def take(self, rows: slice | np.ndarray) -> Samples:
         """Return the selected rows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,19 +14,23 @@ from maxmargin._typing import Floats
 from maxmargin.datasets.categorical_columns import CategoryError, categories_of, one_hot
 from maxmargin.datasets.column_roles import ColumnRoles, ColumnSelection
 from maxmargin.datasets.errors import DataFileError
-from maxmargin.datasets.samples import INDISTINGUISHABLE, Samples, indistinguishable_pair
+from maxmargin.datasets.samples import INDISTINGUISHABLE, INEXACT_LABEL, Samples, indistinguishable_pair
 
 #: Common representations of missing values.
 MISSING = frozenset({"", "?", "na", "n/a", "#n/a", "nan", "null", "none", "."})
 
 
+#: Cells without characters that Python accepts in numbers, but other programs do not: 1_000, digits of other scripts.
+PLAIN = re.compile(r"[\x00-\x5e\x60-\x7f]*")
+
+
 def is_number(cell: str) -> bool:
-    """Return whether a cell is a number; 1_000 is not, although Python accepts it."""
+    """Return whether a cell is a number in ASCII; 1_000 is not, although Python accepts it."""
     try:
         float(cell)
     except ValueError:
         return False
-    return "_" not in cell
+    return PLAIN.fullmatch(cell) is not None
 
 
 def _is_infinite(cell: str) -> bool:
@@ -120,6 +125,8 @@ class Table:
             self._check_large_integers(column, numbers)
             return numbers
         distinct = set(cells)
+        if any("\0" in cell for cell in distinct):
+            raise self.error(f"a value of column {self.roles.names[column]!r} has a zero character; remove it")
         if any(is_number(cell) for cell in distinct):  # then "nan" and the like are missing values, not labels
             invalid = {cell for cell in distinct if cell.lower() in MISSING or _is_infinite(cell)}
             for sample, cell in enumerate(cells if invalid else ()):
@@ -129,9 +136,16 @@ class Table:
         return np.array(cells)
 
     def _check_large_integers(self, column: int, numbers: Floats) -> None:
-        """Raise if different integers, such as query ids, are equal as float64."""
+        """Raise if different integers, such as query ids, are equal as float64, or if a label would be another one."""
         large = np.flatnonzero(np.abs(numbers) >= 2**53)
         cells = {self.strings[column][sample] for sample in large}
+        if column == self.roles.label:
+            for sample in large:
+                cell = self.strings[column][sample]
+                if cell.lstrip("+-").isdecimal() and int(cell) != int(float(cell)):
+                    raise self.error(
+                        f"the label {cell} is an integer that float64 cannot represent; {INEXACT_LABEL}", int(sample)
+                    )
         same = indistinguishable_pair(int(cell) for cell in cells if cell.lstrip("+-").isdecimal())
         if same is not None:
             raise self.error(f"column {self.roles.names[column]!r} has {same[0]} and {same[1]}, {INDISTINGUISHABLE}")
@@ -143,4 +157,4 @@ def _parse_numbers(cells: list[str]) -> Floats | None:
         numbers = np.fromiter(map(float, cells), np.float64, count=len(cells))
     except ValueError:
         return None
-    return None if "_" in "".join(cells) or not np.isfinite(numbers).all() else numbers
+    return numbers if np.isfinite(numbers).all() and all(map(PLAIN.fullmatch, set(cells))) else None

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from maxmargin import _native
 from maxmargin.datasets.compression import fraction_read
+from maxmargin.resources import check_memory, format_bytes
 
 Bytes: TypeAlias = NDArray[np.uint8]
 
@@ -22,6 +23,9 @@ FIRST_BYTES = 2**16
 
 #: UTF-8 byte order mark, which some Windows programs write; it is replaced by spaces.
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+#: Advice about lines that do not fit into memory.
+LONG_LINE = "check that it is a text file with a sample on each line"
 
 #: Number of chunks per thread, for load balancing.
 CHUNKS_PER_THREAD = 4
@@ -56,7 +60,7 @@ class TextBlock(NamedTuple):
         return bytes(self.text[offset : self.text.index(b"\n", offset)])
 
 
-def blocks_of_lines(stream: io.BufferedReader, size: int, threads: int) -> Iterator[TextBlock]:
+def blocks_of_lines(stream: io.BufferedReader, name: str, size: int, threads: int) -> Iterator[TextBlock]:
     """Yield the text of a stream in blocks of about this size in bytes, more if a line is longer."""
     padding = _native.text_padding
     capacity = min(size, FIRST_BYTES)
@@ -82,6 +86,8 @@ def blocks_of_lines(stream: io.BufferedReader, size: int, threads: int) -> Itera
             return
         larger = min(size, 4 * capacity) if whole else 2 * capacity
         if larger > capacity:
+            if larger > size:
+                check_memory(larger, f"{name}, line {line}, longer than {format_bytes(held)},", LONG_LINE)
             capacity = larger
             text = text[:held] + bytes(capacity + padding - held)
 

@@ -21,6 +21,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.resources import explained_memory_errors
 from maxmargin.storage.array_table import ArrayWriter, InvalidFileError, aligned, read_arrays
 
 #: Magic bytes, version, zero, size of the header, size of the file; then the SHA-256 of everything else.
@@ -77,7 +78,8 @@ class FileFormat:
         if not isinstance(start, bytes):
             raise self.error(f"a {self.name} must be opened in binary mode, for example open(path, 'rb')")
         header_bytes = self._check_prefix(start)
-        rest = memoryview(file.read())
+        with explained_memory_errors(f"the {self.name}", "use a machine with more memory"):
+            rest = memoryview(file.read())
         if PREFIX_BYTES + len(rest) != PREFIX.unpack_from(start)[4]:
             raise self.error(f"the {self.name} is truncated or has extra bytes; {self.advice}")
         if checksum([start[: PREFIX.size], rest]) != start[PREFIX.size :]:
