@@ -4,9 +4,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from contracts.matrix_contract import MatrixContract
-from maxmargin.kernels import FunctionKernel, Gaussian, Points
+from maxmargin.kernels import FunctionKernel, Gaussian, Linear, Points
 from maxmargin.matrices import (
     BiasAugmentedMatrix,
     CachedMatrix,
@@ -23,6 +24,7 @@ from maxmargin.matrices import (
 from maxmargin.matrices.float32_matrix import Float32Matrix
 from maxmargin.matrices.lazy_row_cache import LazyRowCache
 from maxmargin.matrices.numerics import check_finite, inner
+from maxmargin.matrices.scaled_matrix import ScaledMatrix
 from maxmargin.matrices.signed_matrix import SignedMatrix
 
 
@@ -89,6 +91,33 @@ class TestSignedPrecomputed(MatrixContract):
     def make(self):
         K, signs = Gaussian(0.5)(samples(9)), np.where(np.arange(9) % 2, -1.0, 1.0)
         return SignedMatrix(PrecomputedMatrix(K), signs), K * np.outer(signs, signs)
+
+
+class TestScaledMatrix(MatrixContract):
+    def make(self):
+        X = samples()
+        return ScaledMatrix(KernelMatrix(Gaussian(0.5), Points(X)), 4), Gaussian(0.5)(X) / 16.0
+
+
+class TestScaledPrecomputed(MatrixContract):
+    def make(self):
+        K = Gaussian(0.5)(samples())
+        return ScaledMatrix(PrecomputedMatrix(2.0**900 * K), 900), K
+
+
+class TestScaledLinear(MatrixContract):
+    def make(self):
+        X = samples()
+        return ScaledMatrix(KernelMatrix(Linear(), Points(2.0**-500 * X)), -1000), Linear()(X)
+
+    @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+    def test_features_are_scaled_by_the_root(self, form):
+        X = samples()
+        matrix = ScaledMatrix(BiasAugmentedMatrix(KernelMatrix(Linear(), Points(form(X))), 4.0), 6)
+        rows, weights = matrix.features(), np.arange(1.0, X.shape[1] + 2)
+        expected = np.column_stack([X, np.full(len(X), 2.0)]) @ weights / 8
+        np.testing.assert_allclose(rows.decisions(weights), expected, rtol=1e-14)
+        np.testing.assert_array_equal(X, samples())
 
 
 class TestBiasAugmentedMatrix(MatrixContract):

@@ -8,6 +8,7 @@ from dataclasses import is_dataclass
 from functools import wraps
 from typing import Any, cast
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
@@ -141,6 +142,16 @@ def warn_if_unvalidated(estimator: Any, status: Status, stacklevel: int) -> None
             ConvergenceWarning,
             stacklevel=stacklevel + 1,  # for `keeping_previous_fit`
         )
+
+
+def no_solution_message(estimator: Any, hard: str) -> str:
+    """Return the error message about an unbounded dual: of a hard margin, `hard`, else due to an indefinite kernel."""
+    if not np.isfinite(getattr(estimator, "C", np.inf)):
+        return hard
+    return (
+        "the kernel is indefinite, and with these costs the dual problem has no maximum; use a positive semi-definite "
+        "kernel such as 'rbf', or a smaller C"
+    )
 
 
 def wants_probabilities(estimator: Any) -> bool:

@@ -2,6 +2,7 @@
 
     fit_context        kernel, solver options, memory, threads, limits and observers of one fit
     pipeline           solve, verify, resume; several problems on threads, with progress and Ctrl-C
+    problem_scale      units in which problems of extreme magnitudes are ordinary
     verification       verification in double precision, by form of model: kernel, linear, sparse linear, all-in-one
     trained_model      the result: dual vector, decision function, certificate
     small_problems     many small two-class problems in one native call

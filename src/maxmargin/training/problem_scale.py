@@ -79,7 +79,7 @@ class ProblemScale:
     @property
     def matrix(self) -> int:
         """The exponent of the matrix, even."""
-        return 2 * (self.weight - self.dual)
+        return -2 * self.dual if self.l1 else self.gradient - self.dual
 
     def problem(self, problem: DualProblem) -> DualProblem:
         """Return the problem in these units."""

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import RegressorMixin
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.estimators.base import warn_if_unvalidated
+from maxmargin.estimators.base import no_solution_message, warn_if_unvalidated
 from maxmargin.estimators.calibration.cross_validation import CrossValidation, stratified_folds
 from maxmargin.estimators.kernel.kernel_estimator import KernelEstimator
 from maxmargin.estimators.validation.callbacks import reporting
@@ -122,10 +122,11 @@ class FunctionEstimator(KernelEstimator):
     def _set_fitted(self, X: Any, kernel: Kernel | None, models: list[TrainedModel], outputs: int | None) -> None:
         """Set the fitted attributes in scikit-learn's layout, or raise if there is no solution."""
         if any(model.status is Status.UNBOUNDED for model in models):
-            raise ValueError(
+            hard = (
                 "no function of this kernel keeps every target within epsilon, so there is no hard tube (C=inf); use a "
                 "finite C, a larger epsilon, or another kernel"
             )
+            raise ValueError(no_solution_message(self, hard))
         self.shape_fit_ = X.shape
         self._kernel_ = kernel
         self._outputs_ = outputs

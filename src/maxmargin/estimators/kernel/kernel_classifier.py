@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import ClassifierMixin
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.estimators.base import wants_probabilities, warn_if_unvalidated
+from maxmargin.estimators.base import no_solution_message, wants_probabilities, warn_if_unvalidated
 from maxmargin.estimators.calibration.probabilities import PairwiseProbabilities
 from maxmargin.estimators.kernel.kernel_estimator import KernelEstimator
 from maxmargin.estimators.multiclass.all_in_one import AllInOneStrategy
@@ -225,11 +225,12 @@ class KernelClassifier(PairwiseProbabilities, ClassifierMixin, KernelEstimator):
     def _set_fitted(self, data: LabelledData, kernel: Kernel | None, name: str, models: list[TrainedModel]) -> None:
         """Set the fitted attributes in scikit-learn's layout, or raise if there is no solution."""
         if any(model.status is Status.UNBOUNDED for model in models):
-            raise ValueError(
+            hard = (
                 "the classes cannot be separated by this kernel, at least not with a margin above a millionth of the "
                 "extent of the data, so there is no hard margin (C=inf); use a finite C for a soft margin, another "
                 "kernel, or scale the features if they differ much in size"
             )
+            raise ValueError(no_solution_message(self, hard))
         self.classes_ = data.classes
         self.shape_fit_ = data.X.shape
         self._kernel_ = kernel

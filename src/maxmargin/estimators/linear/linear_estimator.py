@@ -238,6 +238,8 @@ class LinearEstimator(CertifiedEstimator):
         rule, given = solver.stopping, self.solver is solver
         if given:
             return solver
+        if gap is not None and not np.isfinite(gap):  # of extreme costs: no gap would be too large
+            gap = None
         if isinstance(solver, PairwiseSolver | BlockSolver) and rule.max_iterations is not None:
             rule = replace(rule, max_iterations=rule.max_iterations * problem.size)
         adapted: Solver = replace(solver, stopping=replace(rule, gap=gap))  # type: ignore[type-var]  # a dataclass

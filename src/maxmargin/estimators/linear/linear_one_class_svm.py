@@ -153,7 +153,7 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
             assert features is not None
             with np.errstate(over="ignore"):
                 longest = 0.5 * float(np.square(problem.total[0])) * float(features.squared_norms().mean())
-            return MIN_GAP_FRACTION * float(self.tol) * longest if np.isfinite(longest) else 0.0
+            return MIN_GAP_FRACTION * float(self.tol) * longest
 
         starts = self._starts(rows, 1, len(rows))
         with reporting(self) as callback, checkpointing(self, X, None, weights) as checkpoint:

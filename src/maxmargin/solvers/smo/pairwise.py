@@ -34,7 +34,7 @@ from maxmargin.solvers.unbounded_dual import UnboundedDualTest
 STALL_STEPS, STALL_STEPS_PER_VARIABLE = 2_000_000, 1000
 
 #: The same where the tolerance is below the rounding of the gradient, so that it may be out of reach.
-ROUNDING_STALL_STEPS, ROUNDING_STALL_STEPS_PER_VARIABLE = 50_000, 50
+ROUNDING_STALL_STEPS, ROUNDING_STALL_STEPS_PER_VARIABLE = 10_000, 50
 
 #: Steps between two checks: as many as there are variables, within these limits. On tiny problems a check costs more
 #: than a step.
