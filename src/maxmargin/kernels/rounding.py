@@ -51,9 +51,10 @@ def error_bound(formula: KernelFormula, rows: Points, columns: Points, weights: 
             return np.full(len(rows), function + underflow)
         left, right = _separate_sums(rows, formula.term), _separate_sums(columns, formula.term)
         relative = 4 * formula.gamma * terms * UNIT_ROUNDOFF
-        largest = relative * (left.max(initial=0.0) + right.max(initial=0.0))
-        growth = np.expm1(largest) / largest if 0 < largest < 1 else 1.0 if largest == 0 else np.inf
-        return np.asarray(growth * relative * (left * total + float(right @ weights)) + function + underflow)
+        # Both exponents are at most 0, where the slope of the exponential function is at most 1, and so is its value.
+        with np.errstate(over="ignore", invalid="ignore"):
+            errors = np.fmin(relative * (left * total + float(right @ weights)), total)
+        return np.asarray(errors + function + underflow)
     left, right = _separate_sums(rows, Term.PRODUCT), _separate_sums(columns, Term.PRODUCT)
     if formula.function is OuterFunction.IDENTITY:
         return np.asarray(np.sqrt(left) * float(np.sqrt(right) @ weights) * terms * UNIT_ROUNDOFF + underflow)

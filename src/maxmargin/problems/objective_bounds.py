@@ -174,7 +174,8 @@ def feasibility_cost(
         return 0.0
     amounts, slope = moved[variables], (np.abs(gradient) + gradient_error)[variables]
     size = problem.matrix.magnitudes()[variables]
-    cost = inner(amounts, slope) + 0.5 * inner(amounts, size) ** 2
+    length = inner(amounts, size)
+    cost = inner(amounts, slope) + 0.5 * length * length  # infinite where it overflows
     return cost + 0.5 * inner(problem.ridge[variables], amounts**2)
 
 

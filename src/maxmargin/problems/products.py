@@ -179,4 +179,4 @@ def _norm_of_expansion(dual: Floats, product: Floats, error: Floats) -> tuple[fl
 
 def _norm_error(squared: float, error: float, relative: float) -> float:
     """Return a bound on the error of a squared norm whose vector is off by `error` in norm."""
-    return 2.0 * float(np.sqrt(squared)) * error + error**2 + relative * squared
+    return 2.0 * float(np.sqrt(squared)) * error + error * error + relative * squared

@@ -78,8 +78,8 @@ def step_by_features(
     `moments` are those of the free rows, weighted by D and relative to the `origin`.
     """
     width = len(moments.sums)
-    if not len(bottom):
-        return _solve(_factorise(_feature_matrix(moments, constant)), right), bottom
+    if not len(bottom) or not moments.total > 0:  # no offset, or its curvature was lost in rounding errors
+        return _solve(_factorise(_feature_matrix(moments, constant)), right), np.zeros(len(bottom))
     mean_from_origin = moments.sums / moments.total
     lower = _feature_matrix(moments, 0.0)
     lower[:width, :width] -= np.outer(moments.sums, mean_from_origin)
