@@ -117,7 +117,7 @@ def certify(
     dual = np.ascontiguousarray(dual, dtype=np.float64)
     if not extended:
         certificate = certificate_of(problem, dual, evaluate_products(problem, dual, weights, dual_weights))
-        if extended is False or not _inconclusive(certificate) or not extended_is_affordable(problem, dual):
+        if extended is False or not inconclusive(certificate) or not extended_is_affordable(problem, dual):
             return certificate
     precise = certificate_of(problem, dual, evaluate_products_extended(problem, dual, weights))
     return precise if extended or precise.rounding < certificate.rounding else certificate
@@ -128,7 +128,7 @@ def extended_is_affordable(problem: DualProblem, dual: Floats) -> bool:
     return problem.matrix.extended_work(int(np.count_nonzero(dual))) <= MAX_EXTENDED_WORK
 
 
-def _inconclusive(certificate: Certificate) -> bool:
+def inconclusive(certificate: Certificate) -> bool:
     """Whether rounding errors in float64 are a large part of the gap."""
     negligible = NEGLIGIBLE_ROUNDING * max(abs(certificate.primal), abs(certificate.dual))
     return not certificate.rounding <= max(MAX_ROUNDING_SHARE * certificate.gap, negligible)

@@ -202,7 +202,7 @@ class CoordinateDescentRun:
             offset = best_offsets(problem, problem.linear - decisions, offset)
             slack = problem.linear - decisions - problem.expand_groups(offset)
         primal = float(np.abs(vector).sum() + conjugate(problem, slack).sum())
-        dual, products = scale_to_feasible(problem, self.rows, self.response)[:2]
+        dual, products = scale_to_feasible(problem, self.rows, self.response)
         if not (np.isfinite(primal) and np.isfinite(products).all()):
             raise ValueError(NON_FINITE_MESSAGE)
         value = inner(problem.linear, dual) - 0.5 * inner(problem.ridge * dual, dual)
