@@ -119,13 +119,7 @@ class KernelMatrix:
         if rows is not None:
             return rows.product_error(vector)
         used = np.flatnonzero(vector)
-        columns, weights = self.points.take(used), np.abs(vector[used])
-        values = self.kernel.error_bound(self.points, columns, weights)
-        size = self.kernel.magnitudes(self.points) * float(self.kernel.magnitudes(columns) @ weights)
-        roundings = len(used) + FIXED_ROUNDINGS
-        if isinstance(self.kernel, NativeKernel):  # the native loops sum up at least eight values side by side
-            roundings = len(used) // 8 + FIXED_ROUNDINGS + len(batches(columns))
-        return sum_errors(len(used), roundings, size).plus(Errors(values, EXTENDED_ERROR_RATIO * values))
+        return expansion_error(self, self.take(used), vector[used], isinstance(self.kernel, NativeKernel))
 
     def extended_product(self, vector: DoubleDouble) -> DoubleDouble:
         rows = self.features()
@@ -180,3 +174,17 @@ class _Float32KernelColumns:
     def combine(self, rows: Indices, weights: Floats) -> tuple[Floats, int]:
         product = combine_in_batches(self.columns, self.kernel.rows(self.index[rows]), weights)
         return product, len(rows) * self.count
+
+
+def expansion_error(matrix: KernelMatrix, columns: KernelMatrix, weights: Floats, in_lanes: bool = False) -> Errors:
+    """Return bounds on the errors of Σ_j weights_j k(x, z_j), x the samples of one matrix and z those of another.
+
+    `in_lanes` if the sums are those of the native loops, of at least eight values side by side.
+    """
+    kernel, magnitude = matrix.kernel, np.abs(weights)
+    values = kernel.error_bound(matrix.points, columns.points, magnitude)
+    size = kernel.magnitudes(matrix.points) * float(kernel.magnitudes(columns.points) @ magnitude)
+    roundings = len(weights) + FIXED_ROUNDINGS
+    if in_lanes:
+        roundings = len(weights) // 8 + FIXED_ROUNDINGS + len(batches(columns.points))
+    return sum_errors(len(weights), roundings, size).plus(Errors(values, EXTENDED_ERROR_RATIO * values))

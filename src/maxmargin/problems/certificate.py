@@ -106,20 +106,21 @@ def certify(
     weights: Floats | None = None,
     dual_weights: Floats | None = None,
     extended: bool | None = None,
+    offset: Floats | None = None,
 ) -> Certificate:
     """Compute the certificate of a dual vector, with its gradient recomputed from the matrix.
 
     With the linear kernel the model may have other `weights` than Fᵀ b (`matrices.features`): those of a primal solver.
     Then the primal value is theirs, with the offset of least loss, and the gap has one more term, ½‖w − Fᵀ b‖².
-    `dual_weights` is Fᵀ b if it is known. `extended` asks for double-double arithmetic; by default it is used where the
-    rounding errors of float64 matter.
+    `dual_weights` is Fᵀ b if it is known. `offset` are the offsets of the decision function, if they are given.
+    `extended` asks for double-double arithmetic; by default it is used where the rounding errors of float64 matter.
     """
     dual = np.ascontiguousarray(dual, dtype=np.float64)
     if not extended:
-        certificate = certificate_of(problem, dual, evaluate_products(problem, dual, weights, dual_weights))
+        certificate = certificate_of(problem, dual, evaluate_products(problem, dual, weights, dual_weights), offset)
         if extended is False or not inconclusive(certificate) or not extended_is_affordable(problem, dual):
             return certificate
-    precise = certificate_of(problem, dual, evaluate_products_extended(problem, dual, weights))
+    precise = certificate_of(problem, dual, evaluate_products_extended(problem, dual, weights), offset)
     return precise if extended or precise.rounding < certificate.rounding else certificate
 
 
@@ -134,14 +135,14 @@ def inconclusive(certificate: Certificate) -> bool:
     return not certificate.rounding <= max(MAX_ROUNDING_SHARE * certificate.gap, negligible)
 
 
-def certificate_of(problem: DualProblem, dual: Floats, products: Products) -> Certificate:
-    """Return the certificate, given the products with the matrix."""
+def certificate_of(problem: DualProblem, dual: Floats, products: Products, offset: Floats | None = None) -> Certificate:
+    """Return the certificate, given the products with the matrix and, perhaps, the offsets."""
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows makes the bounds infinite
         gradient, gradient_error = products.gradient(problem, dual)
         low, high = gradient_extremes(problem, dual, gradient).offset_bounds
-        if products.weights is None:
+        if offset is None and products.weights is None:
             offset = group_offsets(problem, dual, gradient)
-        else:
+        elif offset is None:
             middle, threads = interval_midpoint(low, high), products.threads(problem.size)
             offset = best_offsets(problem, problem.linear - products.decision.high, middle, threads)
         point = _primal_point(problem, products, offset)

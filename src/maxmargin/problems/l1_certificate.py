@@ -32,26 +32,30 @@ from maxmargin.problems.offsets import best_offsets
 
 
 @np.errstate(over="ignore", invalid="ignore")  # values that overflow are infinite in the certificate
-def certify_l1(problem: DualProblem, dual: Floats, weights: Floats) -> Certificate:
+def certify_l1(problem: DualProblem, dual: Floats, weights: Floats, offset: Floats | None = None) -> Certificate:
     """Compute the certificate of weights with the penalty Σ |w_j| and a dual vector, which is made feasible first.
 
-    The violation is the largest distance of a partial derivative of the loss from the subdifferential of −|w_j|.
+    `offset` are the offsets of the decision function, by default those of least loss. The violation is the largest
+    distance of a partial derivative of the loss from the subdifferential of −|w_j|.
     """
     rows = l1_features(problem)
-    certificate = _certify(problem, rows, dual, weights, extended=False)
+    certificate = _certify(problem, rows, dual, weights, offset, extended=False)
     if not inconclusive(certificate) or not extended_is_affordable(problem, dual):
         return certificate
-    precise = _certify(problem, rows, dual, weights, extended=True)
+    precise = _certify(problem, rows, dual, weights, offset, extended=True)
     return precise if precise.gap < certificate.gap else certificate
 
 
-def _certify(problem: DualProblem, rows: Features, dual: Floats, weights: Floats, extended: bool) -> Certificate:
+def _certify(
+    problem: DualProblem, rows: Features, dual: Floats, weights: Floats, offset: Floats | None, extended: bool
+) -> Certificate:
     """Return the certificate; with `extended`, products are computed in double-double arithmetic."""
     decisions, error = rows.decisions(weights), rows.decisions_error(weights)
     decisions_error = error.double
     if extended:
         decisions, decisions_error = rows.extended_decisions(DoubleDouble.of(weights)).high, error.extended
-    offset = best_offsets(problem, problem.linear - decisions, None, rows.threads_for(problem.size))
+    if offset is None:
+        offset = best_offsets(problem, problem.linear - decisions, None, rows.threads_for(problem.size))
     expanded = problem.expand_groups(offset)
     slack = problem.linear - decisions - expanded
     loss, magnitude = conjugate(problem, slack), np.abs(weights)

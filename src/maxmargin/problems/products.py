@@ -97,7 +97,7 @@ def evaluate_products(
     """Return the products in float64."""
     if weights is None:
         product, error = problem.matrix.matvec(dual), problem.matrix.product_error(dual).double
-        norm, norm_error = _norm_of_expansion(dual, product, error)
+        norm, norm_error = norm_of_expansion(dual, product, error)
         values = DoubleDouble(product, np.zeros(0))
         return Products(values, error, values, error, norm, norm_error, norm, norm_error)
     rows = features_of(problem)
@@ -170,7 +170,7 @@ def features_of(problem: DualProblem) -> Features:
     return rows
 
 
-def _norm_of_expansion(dual: Floats, product: Floats, error: Floats) -> tuple[float, float]:
+def norm_of_expansion(dual: Floats, product: Floats, error: Floats) -> tuple[float, float]:
     """Return bᵀ(M b) and a bound on its error."""
     magnitude = np.abs(dual)
     rounding = (len(dual) + 8) * UNIT_ROUNDOFF * inner(magnitude, np.abs(product))

@@ -6,7 +6,6 @@ stream. The weights are a weighted average over the steps, with growing weights.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.validation.training_data import check_costs, check_sample_weights, class_factors
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem, certify, certify_l1
-from maxmargin.problems.losses import conjugate, response
+from maxmargin.problems.losses import response
 from maxmargin.problems.offsets import best_offsets
 from maxmargin.solvers import StochasticSubgradientSolver
 from maxmargin.solvers.linear.linear_point import repair_sums
@@ -66,15 +65,12 @@ class Streaming:
             assert rows is not None
             slack = problem.linear - rows.decisions(vector)
             wanted = response(problem, slack - problem.expand_groups(best_offsets(problem, slack)))
+            offset = np.array([intercept]) if problem.groups else None  # which need not be the best
             if self.penalty == "l1":
-                proof = certify_l1(problem, wanted, vector)
+                found.append(certify_l1(problem, wanted, vector, offset))
             else:
-                proof = certify(problem, _rescaled(problem, repair_sums(problem, wanted), rows.weights), vector)
-            if problem.groups:  # the model has an intercept of its own, which need not be the best
-                more = float(conjugate(problem, slack - intercept).sum() - conjugate(problem, proof.slack).sum())
-                primal = proof.primal + more
-                proof = replace(proof, primal=primal, gap=max(primal - proof.dual, 0.0), offset=np.array([intercept]))
-            found.append(proof)
+                feasible = _rescaled(problem, repair_sums(problem, wanted), rows.weights)
+                found.append(certify(problem, feasible, vector, offset=offset))
         return found[0] if len(found) == 1 else found
 
 

@@ -13,14 +13,18 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.double_double import DoubleDouble
 from maxmargin.formulations import c_classification
 from maxmargin.kernels import Points
 from maxmargin.kernels.points import rows_of
 from maxmargin.matrices import KernelMatrix
+from maxmargin.matrices.kernel_matrix import expansion_error
 from maxmargin.matrices.numerics import inner
 from maxmargin.online import OnlineLearner
+from maxmargin.precision import UNIT_ROUNDOFF
 from maxmargin.problems import Certificate, DualProblem, certify, feasible_start
-from maxmargin.problems.losses import conjugate, residuals
+from maxmargin.problems.certificate import certificate_of
+from maxmargin.problems.products import evaluate_products, norm_of_expansion
 
 #: Rows that are compared with the memory together.
 CHUNK_ROWS = 4096
@@ -61,34 +65,52 @@ def certify_on_data(
         dual[row_of[found]] = sign * learner.dual[m, : learner.count][found]
         matrix = KernelMatrix(learner.kernel, points.take(members), threads)
         problem = c_classification.pose(matrix, sign * constraints.linear[members], costs[members], learner.bias)
-        coefficients = sign * learner.dual[m, support]
-        squared_norm = float(coefficients @ in_memory.matvec(coefficients))
-        slack = problem.linear - decisions[members, k]
-        feasible = feasible_start(problem, dual[members])
-        certificates.append(_certificate(problem, feasible, slack, squared_norm, offsets[k]))
+        function = _Expansion(in_memory, sign * learner.dual[m, support], decisions[members, k], offsets[k])
+        certificates.append(_certify_function(problem, feasible_start(problem, dual[members]), function, matrix))
     return certificates
 
 
 def certify_memory(learner: OnlineLearner, subproblem: int, sign: float = 1.0) -> Certificate:
     """Return the certificate of a subproblem with respect to the samples in memory."""
     problem, dual = learner.dual_problem(subproblem, sign)
-    product, offset = problem.matrix.matvec(dual), sign * learner.offset(subproblem)
-    return _certificate(problem, dual, problem.linear - product - offset, inner(dual, product), offset)
+    offset = np.array([sign * learner.offset(subproblem)]) if problem.groups else None
+    return certify(problem, dual, offset=offset)
 
 
-def _certificate(problem: DualProblem, dual: Floats, slack: Floats, squared_norm: float, offset: float) -> Certificate:
-    """Return the certificate of a dual vector and of a decision function with these slacks."""
-    certificate = certify(problem, dual)
-    primal = 0.5 * squared_norm + float(conjugate(problem, slack).sum()) + offset * float(problem.total.sum())
-    return replace(
-        certificate,
-        primal=primal,
-        gap=max(primal - certificate.dual, 0.0),
-        squared_norm=squared_norm,
-        offset=np.array([offset]) if problem.groups else certificate.offset,
-        slack=slack,
-        residual=residuals(problem, dual, slack),
+class _Expansion(NamedTuple):
+    """A decision function Σ coefficients_j k(x_j, x) + offset, and its values for some samples."""
+
+    matrix: KernelMatrix
+    coefficients: Floats
+    decisions: Floats
+    offset: float
+
+
+def _certify_function(problem: DualProblem, dual: Floats, function: _Expansion, matrix: KernelMatrix) -> Certificate:
+    """Return the certificate of a dual vector and of a decision function with other support vectors.
+
+    With w the weight vector of the function and v that of the dual vector, primal − dual has one more term,
+    ½‖w − v‖² = ½‖w‖² + ½‖v‖² − Σ_i b_i (f(x_i) − offset).
+    """
+    own, size = evaluate_products(problem, dual, None), np.abs(function.decisions) + abs(function.offset)
+    product = function.matrix.matvec(function.coefficients)
+    product_error = function.matrix.product_error(function.coefficients)
+    norm, norm_error = norm_of_expansion(function.coefficients, product, product_error.double)
+    error = expansion_error(matrix, function.matrix, function.coefficients).double + 2 * UNIT_ROUNDOFF * size
+    decision = function.decisions - function.offset
+    distance = 0.5 * (norm + own.dual_norm) - inner(dual, decision)
+    distance_error = 0.5 * (norm_error + own.dual_norm_error) + inner(np.abs(dual), error)
+    rounding = (len(dual) + 8) * UNIT_ROUNDOFF * (inner(np.abs(dual), size) + norm + own.dual_norm)
+    products = replace(
+        own,
+        decision=DoubleDouble(decision, np.zeros(0)),
+        decision_error=error,
+        weights_norm=norm,
+        weights_norm_error=norm_error,
+        distance=max(distance, 0.0),
+        distance_error=distance_error + rounding,
     )
+    return certificate_of(problem, dual, products, np.array([function.offset]) if problem.groups else None)
 
 
 def match_rows(learner: OnlineLearner, X: Any, rows: Indices, numbers: Indices) -> Indices:
