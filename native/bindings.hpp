@@ -134,6 +134,7 @@ void define_linear(nb::module_& m);
 void define_primal(nb::module_& m);
 void define_extended(nb::module_& m);
 void define_online(nb::module_& m);
+void define_ranking(nb::module_& m);
 void define_text(nb::module_& m);
 
 // ---- arguments of several functions -----------------------------------------------------------------------------

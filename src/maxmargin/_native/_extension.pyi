@@ -408,3 +408,27 @@ def write_text(
 # For tests: raises RuntimeError in a worker thread.
 
 def _raise_in_thread(threads: int) -> None: ...
+
+# Sums over the pairs of a ranking
+
+class PairArrays:
+    def __init__(
+        self, *, first: _Longs, second: _Longs, centre: _Floats, upper: _Floats, stiffness: float
+    ) -> None: ...
+
+class OrderArrays:
+    def __init__(self, *, order: _Longs, starts: _Longs, level: _Ints, scores: _Floats) -> None: ...
+
+def pair_responses(pairs: PairArrays, scores: _Floats, responses: _Floats, coefficients: _Floats) -> None: ...
+def pair_slope(pairs: PairArrays, scores: _Floats, direction: _Floats, t: float, threads: int) -> float: ...
+def partner_sums(
+    samples: OrderArrays,
+    values: _Floats,
+    low: float,
+    high: float,
+    as_first: bool,
+    compensated: bool,
+    inner: _Floats | None,
+    window: _Floats,
+) -> None: ...
+def pair_extremes(samples: OrderArrays, values: _Floats, low: float, high: float) -> tuple[float, float]: ...

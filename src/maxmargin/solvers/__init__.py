@@ -5,6 +5,7 @@ block/          block decomposition on single-precision rows, the default for la
 linear/         solvers for the linear kernel
 subgradient/    stochastic and batch subgradient methods on the primal of the linear kernel
 linear_system/  least-squares problems
+ranking/        pairwise ranking
 classical/      the methods of the literature: Platt, gradient projection, active set, decomposition, chunking
 qp/             generic solvers of quadratic programs
 stopping        `StoppingRule`, `Callback` (public); trace: `Trace` (public); monitor: limits and progress reports
@@ -30,6 +31,7 @@ from maxmargin.solvers.linear_system.linear_system_solver import LinearSystemSol
 from maxmargin.solvers.monitor import SharedCallback
 from maxmargin.solvers.qp.primal_quadratic_program import PrimalQuadraticProgramSolver
 from maxmargin.solvers.qp.quadratic_program import QuadraticProgramSolver
+from maxmargin.solvers.ranking.multiplier_newton import MultiplierNewtonSolver
 from maxmargin.solvers.smo.pairwise import PairwiseSolver
 from maxmargin.solvers.stopping import Callback, StoppingRule
 from maxmargin.solvers.subgradient.step_sizes import StepSize
@@ -49,6 +51,7 @@ __all__ = [
     "GradientProjectionSolver",
     "LinearSolver",
     "LinearSystemSolver",
+    "MultiplierNewtonSolver",
     "PairwiseSolver",
     "PlattSolver",
     "PrimalQuadraticProgramSolver",
@@ -71,6 +74,7 @@ SOLVERS = {
     "gradient_projection": GradientProjectionSolver,
     "active_set": ActiveSetSolver,
     "linear_system": LinearSystemSolver,  # for problems without bounds, such as those of `LSSVC`
+    "multiplier_newton": MultiplierNewtonSolver,  # for rankings
     "quadratic_program": QuadraticProgramSolver,
     "chunking": ChunkingSolver,
     "decomposition": DecompositionSolver,
