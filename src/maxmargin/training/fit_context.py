@@ -75,7 +75,7 @@ class SolverOptions:
             return PairwiseSolver(self.selection, self.shrinking, cache_bytes, self.rule)
         if name == "block":
             return BlockSolver(shrinking=self.shrinking, cache_bytes=cache_bytes, stopping=self.rule, threads=threads)
-        return cast(Solver, make_solver(name, cache_bytes=cache_bytes, stopping=self.rule))
+        return cast(Solver, make_solver(name, cache_bytes=cache_bytes, stopping=self.rule, threads=threads))
 
 
 @dataclass(frozen=True)

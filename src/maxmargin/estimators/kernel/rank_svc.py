@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.kernel.function_estimator import FunctionEstimator
+from maxmargin.estimators.kernel.kernel_estimator import KernelEstimator
 from maxmargin.estimators.validation.parameters import check_number
 from maxmargin.estimators.validation.training_data import check_costs, check_sample_weights
 from maxmargin.formulations import pairwise_ranking
@@ -111,6 +112,9 @@ class RankSVC(FunctionEstimator):
     >>> model.score(X, y, qid)
     1.0
     """
+
+    _solvers = ("multiplier_newton", *KernelEstimator._solvers)
+    _auto_solver = "multiplier_newton"
 
     def __init__(
         self,

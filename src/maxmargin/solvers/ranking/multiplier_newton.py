@@ -13,7 +13,8 @@ falls as long as few Newton steps suffice, and rises where they do not. Every α
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from math import sqrt
 from typing import ClassVar
 
@@ -27,9 +28,10 @@ from maxmargin.matrices.difference_matrix import DifferenceMatrix
 from maxmargin.matrices.numerics import inner
 from maxmargin.precision import DOUBLE_EPSILON
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
+from maxmargin.resources import blas_thread_limit
 from maxmargin.solvers.block.block_solver import BlockSolver
 from maxmargin.solvers.dual_point import DualPoint
-from maxmargin.solvers.monitor import Monitor, SolverStoppedError
+from maxmargin.solvers.monitor import Interruption, Monitor, SolverStoppedError, status_of
 from maxmargin.solvers.ranking.line_search import step_length
 from maxmargin.solvers.ranking.newton_equations import equations_for, pair_laplacian
 from maxmargin.solvers.stopping import Callback, StoppingRule
@@ -55,8 +57,15 @@ GROWTH = 2.5
 #: After so many inner iterations in a row that failed, the equations are beyond double precision.
 MAX_FAILURES = 8
 
-#: Below the tolerance, iterations continue up to this relative gap as long as they halve it.
-FINAL_GAP = 1e-9
+#: The equations of so many samples are solved directly; a larger system takes minutes a step.
+MAX_SAMPLES = 8192
+
+#: Up to this many samples a second thread costs more than it saves.
+MAX_SINGLE_THREAD_SAMPLES = 1000
+
+#: Within the tolerance, iterations continue up to this relative gap as long as they halve the violation: for few samples
+#: they are cheap, and the model is then the same for weights and repetitions to seven digits.
+FINAL_GAP, FINAL_GAP_OF_FEW = 1e-6, 1e-9
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,8 @@ class MultiplierNewtonSolver:
     Parameters
     ----------
     cache_bytes : int
-        Memory of the solver that takes over if the kernel is indefinite.
+        Memory for the kernel values of all samples. If they do not fit, or the kernel is indefinite, the block solver
+        takes over.
     stopping : StoppingRule
         When to stop; its iterations are Newton steps.
     threads : int
@@ -80,36 +90,45 @@ class MultiplierNewtonSolver:
 
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of the problem, from `start` (made feasible) or from 0."""
-        if not isinstance(problem.matrix, DifferenceMatrix) or problem.groups or problem.ridge.any():
-            raise ValueError("this solver is for rankings: problems whose variables are pairs of samples")
-        if not (problem.bounded and (problem.linear == 1.0).all() and not problem.lower.any()):
-            raise ValueError("this solver is for rankings with margin 1 and finite costs")
+        if problem.groups or problem.ridge.any() or problem.lower.any() or not problem.bounded:
+            raise ValueError("this solver is for rankings: problems of pairs of samples with finite costs and no groups")
+        if not self._suits(problem):
+            return self._block_solver(self.stopping).solve(problem, start, callback)
         monitor = Monitor(self.stopping, callback)
+        assert isinstance(problem.matrix, DifferenceMatrix)
         run = _MultiplierRun(problem, problem.matrix, feasible_start(problem, start), monitor, self.threads)
+        small = run.matrix.base.size <= MAX_SINGLE_THREAD_SAMPLES
         try:
-            status = run.solve()
+            with blas_thread_limit(1) if small else nullcontext():  # threads that wait would slow small systems down
+                status = run.solve()
             monitor.report(run.progress, now=True)
         except SolverStoppedError as stopped:
             status = stopped.status
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
+        except Interruption as interruption:
+            status = status_of(interruption)
         best = run.best
         counters = Counters(run.steps, run.evaluations, rounds=run.rounds, seconds=monitor.seconds)
         solution = Solution(best.dual, best.gradient, status, counters, trace=monitor.trace)
-        return self._continue(problem, solution, monitor) if status is Status.PRECISION else solution
-
-    def _continue(self, problem: DualProblem, solution: Solution, monitor: Monitor) -> Solution:
-        """Continue by the block solver, for which the kernel may be indefinite."""
-        spent = solution.counters
-        rule = StoppingRule(
-            self.stopping.violation,
-            self.stopping.gap,
-            monitor.iterations_left(spent.iterations),
-            monitor.seconds_left(),
+        if status is not Status.PRECISION:
+            return solution
+        left = StoppingRule(
+            self.stopping.violation, self.stopping.gap, monitor.iterations_left(run.steps), monitor.seconds_left()
         )
-        other = BlockSolver(cache_bytes=self.cache_bytes, stopping=rule, threads=self.threads)
-        found = other.solve(problem, solution.dual, monitor.nested_callback)
-        return Solution(found.dual, found.gradient, found.status, spent + found.counters, trace=solution.trace)
+        found = self._block_solver(left).solve(problem, best.dual, monitor.nested_callback)
+        return replace(found, counters=counters + found.counters, trace=monitor.trace)
+
+    def _suits(self, problem: DualProblem) -> bool:
+        """Whether the kernel values of all samples fit the memory, or there are few features."""
+        matrix = problem.matrix
+        if not isinstance(matrix, DifferenceMatrix) or not (problem.linear == 1.0).all():
+            return False  # scaled because of extreme magnitudes
+        size, features = matrix.base.size, matrix.base.features()
+        few = features is not None and features.width < size
+        return few or matrix.base.in_memory() is not None or (size <= MAX_SAMPLES and 8 * size**2 <= self.cache_bytes)
+
+    def _block_solver(self, rule: StoppingRule) -> BlockSolver:
+        """Return the solver for large kernels, and for indefinite ones, on which Newton steps fail."""
+        return BlockSolver(cache_bytes=self.cache_bytes, stopping=rule, threads=self.threads)
 
 
 class _MultiplierRun:
@@ -160,7 +179,7 @@ class _MultiplierRun:
             if point is None:
                 self.coefficients, self.scores = state
                 failures += 1
-                if failures > MAX_FAILURES:
+                if finishing or failures > MAX_FAILURES:
                     break
                 width, factor = (width / factor, sqrt(factor)) if fell else (width * GROWTH, factor)
                 fell = False
@@ -179,7 +198,8 @@ class _MultiplierRun:
     def _worth_finishing(self, violation: float, previous: float) -> bool:
         """Return whether a point within the tolerance can be improved at little cost."""
         best = self.best
-        if best.gap <= FINAL_GAP * abs(best.value) or not np.isfinite(violation):
+        few = len(self.scores) <= MAX_SINGLE_THREAD_SAMPLES
+        if best.gap <= (FINAL_GAP_OF_FEW if few else FINAL_GAP) * abs(best.value) or not np.isfinite(violation):
             return False
         return violation <= 0.5 * previous or not best.meets(self.monitor.rule)
 
