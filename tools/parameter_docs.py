@@ -266,6 +266,11 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
             'problems that take many steps, and larger data, "block"; up to 500 samples (all-in-one: 2,048 variables) and for '
             f'hard margins "pairwise". {CLASSICAL}',
         ),
+        "RankSVC": (
+            "str or solver object",
+            'The algorithm: "auto" is "multiplier_newton" or, with the linear kernel and more than a million pairs, Newton '
+            f'steps without a list of the pairs. "pairwise" and "block" take steps by pair. {CLASSICAL}',
+        ),
         "LSSVC LSSVR": (
             "str or solver object",
             'The algorithm: "auto" is "linear_system". "pairwise", "block", "quadratic_program", "chunking" and '
@@ -286,6 +291,7 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
     },
     "max_iter": {
         "": ("int", "Limit on the iterations of each problem, −1 for none."),
+        "RankSVC": ("int", "Limit on the Newton steps, −1 for none."),
         "LSSVC LSSVR": ("int", "Limit on the iterations of conjugate gradients of each problem, −1 for none."),
         "LinearSVC LinearSVR LinearOneClassSVM": (
             "int",

@@ -4,7 +4,8 @@
 - all-in-one multi-class: `weston_watkins`, `crammer_singer`, which share `all_in_one`
 - regression: `epsilon_regression`, `squared_epsilon_regression`, `nu_regression`, `quantile_regression`,
   `least_squares_regression`
-- one-class: `one_class`, `data_description`; ranking: `pairwise_ranking`
+- one-class: `one_class`, `data_description`; ranking: `pairwise_ranking`, and `order_ranking` where its
+  pairs are not listed
 - `formulation`: the protocol and shared functions
 
 Every module provides `pose(...)`, which returns the dual problem, `expand(...)`, which returns the coefficients of the

@@ -223,7 +223,9 @@ def _is_consistent(model: TrainedModel, sizes: Sizes) -> bool:
         return False
     columns = sizes.get("columns")  # of an all-in-one model
     factors = (1, 2) if columns is None else (columns,)
-    possible = [sizes["ranked"]] if "ranked" in sizes else [factor * per_sample[0] for factor in factors]
+    possible = [factor * per_sample[0] for factor in factors]
+    if "ranked" in sizes:
+        possible = [sizes["ranked"], per_sample[0]]  # by pair or, where pairs are not listed, by sample
     shape = per_sample if columns is None else (*per_sample, columns)
     valid = len(per_variable) == 1 and per_variable[0] in possible and is_floats(stored.dual)
     valid = valid and is_floats(stored.expansion.coefficients) and stored.expansion.coefficients.shape == shape

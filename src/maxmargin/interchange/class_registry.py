@@ -26,6 +26,7 @@ from maxmargin.formulations.least_squares_classification import ScatterGeometry
 from maxmargin.formulations.least_squares_regression import ErrorGeometry
 from maxmargin.formulations.nu_classification import NuGeometry
 from maxmargin.formulations.one_class import NoveltyGeometry
+from maxmargin.formulations.order_ranking import RankSummary
 from maxmargin.formulations.pairwise_ranking import RankGeometry
 from maxmargin.formulations.quantile_regression import QuantileGeometry
 from maxmargin.interchange.errors import ModelFileError
@@ -48,6 +49,7 @@ GEOMETRIES: tuple[Any, ...] = (
     NoveltyGeometry,
     BallGeometry,
     RankGeometry,
+    RankSummary,
 )
 
 FieldCheck = Callable[[Any], bool]

@@ -6,6 +6,7 @@ certificate         `certify`, `Certificate` (public): primal, dual, duality gap
 l1_certificate      `certify_l1` (public): the same for the penalty Σ |w_j|
 feasible_start      `feasible_start` (public): a feasible point close to a given one
 gradient_extremes   extremes of the gradient per group, and the violation and offset intervals that follow
+order_ranking       `OrderRanking`: a ranking and its certificate without a list of its pairs
 offsets             the offset of least loss for given weights
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -10,16 +11,24 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.kernel.function_estimator import FunctionEstimator
 from maxmargin.estimators.kernel.kernel_estimator import KernelEstimator
-from maxmargin.estimators.validation.parameters import check_number
+from maxmargin.estimators.validation.callbacks import reporting
+from maxmargin.estimators.validation.checkpoints import checkpointing
+from maxmargin.estimators.validation.parameters import check_flag, check_number
 from maxmargin.estimators.validation.training_data import check_costs, check_sample_weights
 from maxmargin.formulations import pairwise_ranking
-from maxmargin.matrices import SymmetricMatrix
+from maxmargin.kernels import Linear, Points
+from maxmargin.matrices import KernelMatrix, SymmetricMatrix
 from maxmargin.models.concordance import concordance
 from maxmargin.problems import DualProblem
-from maxmargin.resources import default_cache_bytes
+from maxmargin.problems.order_ranking import OrderRanking
+from maxmargin.resources import default_cache_bytes, thread_count
+from maxmargin.training.order_ranking import train_by_order
 
 #: The approximate memory of a fit per pair in bytes, without kernel values.
 PAIR_BYTES = 320
+
+#: Above this number of pairs, those of the linear kernel are not listed.
+MAX_LISTED_PAIRS = 10**6
 
 
 class RankSVC(FunctionEstimator):
@@ -29,8 +38,10 @@ class RankSVC(FunctionEstimator):
     (Joachims 2002; SVMlight's ``qid``). Only the order of the targets counts, not their size. scikit-learn has no
     counterpart.
 
-    The number of pairs grows with the square of the size of a query. If they would take more memory than
-    ``cache_size`` allows, ``fit`` says so before it begins.
+    The number of pairs grows with the square of the size of a query, but the fit solves for one score per sample: by
+    Newton steps on the list of pairs, or, with the linear kernel and more than a million pairs, without a list, from
+    the order of the scores (O(n log n) per step; Lee & Lin 2014). If a list would take more memory than ``cache_size``
+    allows, ``fit`` says so before it begins.
 
     Parameters
     ----------
@@ -90,8 +101,9 @@ class RankSVC(FunctionEstimator):
     certificate_ : Certificate
         ``primal``, ``dual``, ``gap`` and ``violation`` of the solution, and each pair's share of the gap.
         Computed when first read; an error if the training data were changed since.
-    geometry_ : RankGeometry
-        The pairs, their slack, which of them decide, ‖w‖².
+    geometry_ : RankGeometry or RankSummary
+        The pairs, their slack, which of them decide, ‖w‖². Where pairs are not listed, a summary: numbers of pairs, and
+        sums by sample; those in ``certificate_`` are by sample, too.
     status_ : Status
         How the solver ended; ``status_.value`` describes it.
     n_pairs_ : int
@@ -185,6 +197,7 @@ class RankSVC(FunctionEstimator):
         self
             The fitted estimator.
         """
+        started = perf_counter()
         cost = check_number("C", self.C, above=0)
         X, targets = self._check_training_data(X, y, y_numeric=True)
         targets = np.asarray(targets, dtype=np.float64)
@@ -192,17 +205,50 @@ class RankSVC(FunctionEstimator):
         weights = check_sample_weights(sample_weight, X)
         rows = np.flatnonzero(weights > 0)
         count = pairwise_ranking.count_pairs(targets[rows], queries[rows])
-        self._check_count(count, X.shape[0])
+        if not count:
+            raise ValueError(
+                "training needs two samples of one query that differ in y and have a weight, but of these "
+                f"n_samples={X.shape[0]} no two do"
+            )
+        compared = np.column_stack([targets, queries])
+        self.n_pairs_ = count
+        if self._lists_no_pairs(count):
+            self._fit_by_order(X, targets, queries, weights, cost, started)
+            return self
+        self._check_count(count)
         first, second = pairwise_ranking.list_pairs(targets[rows], queries[rows])
         costs = check_costs(cost, weights[rows[first]] * weights[rows[second]])
 
         def pose(matrix: SymmetricMatrix, rows: Indices, output: int) -> DualProblem:
             return pairwise_ranking.pose(matrix, first, second, costs)
 
-        self.n_pairs_ = count
-        compared = np.column_stack([targets, queries])
-        self._fit_outputs(X, weights, pose, pairwise_ranking, variables=-(-count // len(rows)), y=compared)
+        per_sample = -(-count // len(rows))
+        self._fit_outputs(X, weights, pose, pairwise_ranking, per_sample, y=compared, started=started)
         return self
+
+    def _lists_no_pairs(self, count: int) -> bool:
+        """Whether there are so many pairs that they are not listed, which takes the linear kernel."""
+        linear = isinstance(self.kernel, Linear) or (isinstance(self.kernel, str) and self.kernel == "linear")
+        return linear and isinstance(self.solver, str) and self.solver == "auto" and count > MAX_LISTED_PAIRS
+
+    def _fit_by_order(
+        self, X: Any, targets: Floats, queries: Indices, weights: Floats, cost: float, started: float
+    ) -> None:
+        """Train without a list of the pairs."""
+        check_flag("warm_start", self.warm_start)
+        rows = np.flatnonzero(weights > 0)
+        check_costs(cost, np.array([weights[rows].min(), weights[rows].max()]) ** 2)
+        kernel = self._make_kernel(X, weights)
+        compared = np.column_stack([targets, queries])
+        with reporting(self) as callback, checkpointing(self, X, compared, weights) as checkpoint:
+            context = self._fit_context(kernel, callback, started, checkpoint)
+            matrix = KernelMatrix(Linear(), Points.wrap(X).take(rows), thread_count(self.n_jobs))
+            problem = OrderRanking(matrix, targets[rows], queries[rows], weights[rows], cost)
+            starts = FunctionEstimator._starts(self, rows, X.shape, None)
+            start = starts[0] if starts is not None and len(starts[0]) == len(rows) else None
+            rule = context.options.stopping
+            self._set_fitted(X, kernel, [train_by_order(problem, rows, rule, start, context.session)], None)
+        self._warn_if_unconverged(rule, "outputs", stacklevel=4)
 
     def decision_function(self, X: Any) -> Floats:
         """Return the score of each sample: the higher, the higher in the order."""
@@ -243,19 +289,14 @@ class RankSVC(FunctionEstimator):
             raise ValueError("there is nothing to score: no two samples of one query differ in y")
         return right / total
 
-    def _check_count(self, count: int, samples: int) -> None:
-        """Raise if there are no pairs, or too many for the memory."""
-        if not count:
-            raise ValueError(
-                "training needs two samples of one query that differ in y and have a weight, but of these "
-                f"n_samples={samples} no two do"
-            )
+    def _check_count(self, count: int) -> None:
+        """Raise if there are too many pairs for the memory."""
         budget = self._cache_budget() or default_cache_bytes()
         if count * PAIR_BYTES > budget:
             raise ValueError(
                 f"{count:,} pairs take about {count * PAIR_BYTES / 2**20:,.0f} MB, more than the "
                 f"{budget / 2**20:,.0f} MB that cache_size={self.cache_size!r} allows; divide the samples into smaller "
-                "queries (qid), use fewer samples or fewer different targets, or set a larger cache_size"
+                "queries (qid), use kernel='linear', fewer samples or fewer targets, or set a larger cache_size"
             )
 
     def _starts(self, rows: Indices, shape: tuple[int, ...], outputs: int | None) -> list[Floats] | None:

@@ -1,7 +1,7 @@
 """The method of multipliers for pairwise ranking, with semismooth Newton steps.
 
-A ranking has a variable for each pair, but its score function is one of n samples. With multipliers a and a width δ, the
-pairs answer scores s by responses, from which the coefficients of the samples follow:
+A ranking has a variable for each pair, but its score function is one of n samples. With multipliers a and a width δ,
+scores s determine responses of the pairs, from which the coefficients of the samples follow:
 
     α_p(s) = C_p clip(a_p/C_p + (1 − (s_i − s_j))/δ, 0, 1)        β(s) = Dᵀ α(s)
 
@@ -22,7 +22,7 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin import _native
-from maxmargin._typing import Floats
+from maxmargin._typing import Floats, Indices
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.difference_matrix import DifferenceMatrix
 from maxmargin.matrices.numerics import inner
@@ -34,6 +34,7 @@ from maxmargin.solvers.dual_point import DualPoint
 from maxmargin.solvers.monitor import Interruption, Monitor, SolverStoppedError, status_of
 from maxmargin.solvers.ranking.line_search import step_length
 from maxmargin.solvers.ranking.newton_equations import equations_for, pair_laplacian
+from maxmargin.solvers.stall_detector import StallDetector
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: Initial width: a pair with equal scores is half-way to its bound.
@@ -57,15 +58,18 @@ GROWTH = 2.5
 #: After so many inner iterations in a row that failed, the equations are beyond double precision.
 MAX_FAILURES = 8
 
+#: Newton steps and inner iterations within which the violation must halve.
+STALL_STEPS = 300
+
 #: The equations of so many samples are solved directly; a larger system takes minutes a step.
 MAX_SAMPLES = 8192
 
 #: Up to this many samples a second thread costs more than it saves.
 MAX_SINGLE_THREAD_SAMPLES = 1000
 
-#: Within the tolerance, iterations continue up to this relative gap as long as they halve the violation: for few samples
-#: they are cheap, and the model is then the same for weights and repetitions to seven digits.
-FINAL_GAP, FINAL_GAP_OF_FEW = 1e-6, 1e-9
+#: Within the tolerance, iterations continue up to this relative gap as long as they halve the violation: for few
+#: samples they are cheap, and the model is then the same for weights and repetitions to seven digits.
+FINAL_GAP, FINAL_GAP_OF_SMALL = 1e-6, 1e-9
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,7 @@ class MultiplierNewtonSolver:
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of the problem, from `start` (made feasible) or from 0."""
         if problem.groups or problem.ridge.any() or problem.lower.any() or not problem.bounded:
-            raise ValueError("this solver is for rankings: problems of pairs of samples with finite costs and no groups")
+            raise ValueError("this solver is for rankings: problems of pairs of samples, finite costs, no groups")
         if not self._suits(problem):
             return self._block_solver(self.stopping).solve(problem, start, callback)
         monitor = Monitor(self.stopping, callback)
@@ -140,6 +144,8 @@ class _MultiplierRun:
         The point of the largest dual value so far.
     steps, rounds, evaluations : int
         Newton steps, inner iterations, kernel values computed.
+    indefinite : bool
+        Whether a direction of negative curvature was met.
     """
 
     def __init__(
@@ -149,6 +155,7 @@ class _MultiplierRun:
         self.first = np.ascontiguousarray(matrix.first, dtype=np.int64)
         self.second = np.ascontiguousarray(matrix.second, dtype=np.int64)
         self.steps = self.rounds = 0
+        self.indefinite = False
         self.best = DualPoint(problem, dual, problem.linear.copy())  # replaced before the first step
         self.equations = equations_for(matrix.base)
         self.evaluations = matrix.base.size**2
@@ -169,6 +176,7 @@ class _MultiplierRun:
         self.monitor.report_start(self.progress)
         width, factor, fell, failures = self._initial_width(), SMALLEST_FACTOR, False, 0
         violation = previous = np.inf
+        stall = StallDetector(STALL_STEPS)
         limit, finishing = MAX_FIRST_STEPS, self.best.meets(self.monitor.rule)
         while not finishing or self._worth_finishing(violation, previous):
             state = self.coefficients, self.scores
@@ -179,13 +187,15 @@ class _MultiplierRun:
             if point is None:
                 self.coefficients, self.scores = state
                 failures += 1
-                if finishing or failures > MAX_FAILURES:
+                if finishing or self.indefinite or failures > MAX_FAILURES:
                     break
                 width, factor = (width / factor, sqrt(factor)) if fell else (width * GROWTH, factor)
                 fell = False
                 continue
             failures = 0
             self.centre, previous, violation = point.dual, violation, point.violation
+            if stall.stalled(violation, self.steps + self.rounds):
+                break
             if point.value >= self.best.value:
                 self.best = point
             finishing = point.meets(self.monitor.rule) or finishing
@@ -199,7 +209,7 @@ class _MultiplierRun:
         """Return whether a point within the tolerance can be improved at little cost."""
         best = self.best
         few = len(self.scores) <= MAX_SINGLE_THREAD_SAMPLES
-        if best.gap <= (FINAL_GAP_OF_FEW if few else FINAL_GAP) * abs(best.value) or not np.isfinite(violation):
+        if best.gap <= (FINAL_GAP_OF_SMALL if few else FINAL_GAP) * abs(best.value) or not np.isfinite(violation):
             return False
         return violation <= 0.5 * previous or not best.meets(self.monitor.rule)
 
@@ -220,7 +230,7 @@ class _MultiplierRun:
             product = self.equations.product(residual)
             error = float(np.abs(product).max())
             rounding = 64 * DOUBLE_EPSILON * float(np.abs(self.scores).max() + np.abs(answer).max())
-            if not np.isfinite(error) or inner(residual, product) < -rounding * np.abs(residual).sum():
+            if not np.isfinite(error):
                 return None, step
             if error <= tolerance or (error <= rounding and error > 0.5 * last):
                 return self._point(responses, self.scores - product), step
@@ -232,20 +242,20 @@ class _MultiplierRun:
             change, direction = self._direction(residual, product, free, width)
             own, square = inner(self.coefficients, direction), inner(change, direction)
             slope = own - inner(answer, direction)
-            if not (np.isfinite(square) and slope < 0.0):
+            self.indefinite = square < -rounding * float(np.abs(change).sum())
+            if self.indefinite or not (np.isfinite(square) and slope < 0.0):
                 return None, step
-            t = step_length(
-                lambda t, d=direction, own=own, square=square: (
-                    own + t * square - _native.pair_slope(pairs, self.scores, d, t, self.threads)
-                ),
-                slope,
-            )
+
+            def slope_at(t: float, along: Floats = direction, own: float = own, square: float = square) -> float:
+                return own + t * square - _native.pair_slope(pairs, self.scores, along, t, self.threads)
+
+            t = step_length(slope_at, slope)
             self.coefficients = self.coefficients + t * change
             self.scores = self.scores + t * direction
             self.steps += 1
         return None, limit
 
-    def _direction(self, residual: Floats, product: Floats, free: Floats, width: float) -> tuple[Floats, Floats]:
+    def _direction(self, residual: Floats, product: Floats, free: Indices, width: float) -> tuple[Floats, Floats]:
         """Return the Newton direction of coefficients and scores."""
         if not len(free):
             return -residual, -product
