@@ -79,8 +79,8 @@ def extended_sums(place: Indices, values: DoubleDouble, count: int) -> DoubleDou
     total = DoubleDouble(np.zeros(count), np.zeros(count))
     order = np.argsort(place, kind="stable")
     rank = np.arange(len(place)) - np.searchsorted(place[order], place[order])
-    for k in range(int(rank.max(initial=-1)) + 1):  # the k-th value of every place
-        chosen = order[rank == k]
+    ends = np.cumsum(np.bincount(rank))
+    for chosen in np.split(order[np.argsort(rank, kind="stable")], ends[:-1]):  # the k-th value of every place
         partial = total.take(place[chosen]).plus(values.take(chosen))
         total.high[place[chosen]], total.low[place[chosen]] = partial
     return total

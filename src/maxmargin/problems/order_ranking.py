@@ -19,9 +19,15 @@ import numpy as np
 
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices
+from maxmargin.double_double import DoubleDouble, exact_sum
 from maxmargin.matrices.numerics import inner
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
+from maxmargin.precision import UNIT_ROUNDOFF
 from maxmargin.problems.certificate import Certificate
+from maxmargin.problems.objective_bounds import SAFETY
+
+#: Roundings of a response: of its slack, the sums it is computed from, and the factors.
+ROUNDINGS = 16
 
 
 @dataclass(frozen=True)
@@ -98,13 +104,14 @@ class PairWindow:
             order=order, starts=self.problem.starts, level=self.problem.levels, scores=self.scores
         )
 
-    def _sums(self, values: Floats, as_first: bool, compensated: bool = True) -> tuple[Floats, Floats]:
+    def _sums(
+        self, values: Floats, as_first: bool, compensated: bool = True, margin: float = 1.0
+    ) -> tuple[Floats, Floats]:
         """Return the sums of the values of the partners of each sample: of pairs beyond the window, and within it."""
         values = np.ascontiguousarray(values)
         inside, window = np.empty_like(values), np.empty_like(values)
-        _native.partner_sums(
-            self._samples, values, 1.0 - self.width, 1.0, as_first, compensated, inside if compensated else None, window
-        )
+        low, within = margin - self.width, inside if compensated else None
+        _native.partner_sums(self._samples, values, low, margin, as_first, compensated, within, window)
         return inside, window
 
     def inner_sums(self, values: Floats) -> Floats:
@@ -152,22 +159,37 @@ class PairWindow:
         return max(0.0, 1.0 - least, most - 1.0)
 
     def certify(self) -> Certificate:
-        """Return the certificate of the dual vector of this window; slack and residual are sums by first sample."""
+        """Return the certificate of the dual vector of this window; slack and residual are sums by first sample.
+
+        The violation is that of the dual variables and the scores of the model, whose coefficients are rounded.
+        Products with the matrix are in double-double arithmetic, and bounds on all rounding errors are added.
+        """
         problem, coefficients = self.problem, self.coefficients
-        scores = problem.matrix.matvec(coefficients)
-        norm, loss = inner(coefficients, scores), problem.loss(scores)
-        primal, dual = 0.5 * norm + float(loss.sum()), self.total - 0.5 * norm
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows makes the bounds infinite
+            product = problem.matrix.extended_product(DoubleDouble.of(coefficients))
+            scores = product.high
+            error = problem.matrix.product_error(coefficients).extended + UNIT_ROUNDOFF * np.abs(scores)
+            terms = product.scaled(coefficients)
+            norm, loss = exact_sum(terms), problem.loss(scores)
+            bounds = _Rounding.of(self, scores, error)
+            norm_error = inner(np.abs(coefficients), error) + 4 * UNIT_ROUNDOFF * float(np.abs(terms.high).sum())
+            primal_error = SAFETY * (0.5 * norm_error + bounds.loss)
+            dual_error = SAFETY * (0.5 * norm_error + bounds.dual)
+            primal = 0.5 * norm + float(loss.sum()) + primal_error
+            dual = self.total - 0.5 * norm - dual_error
+            residual = np.maximum(0.0, loss - self._slack_products(scores))
         return Certificate(
             primal=primal,
             dual=dual,
-            gap=max(0.0, primal - dual),
-            violation=self.violation(scores),
+            gap=max(primal - dual, primal_error + dual_error) if np.isfinite(primal - dual) else np.inf,
+            rounding=primal_error + dual_error,
+            violation=self.violation(scores) + SAFETY * bounds.violation,
             infeasibility=0.0,
             squared_norm=norm,
             offset=np.zeros(0),
             offset_interval=np.zeros((0, 2)),
             slack=loss,
-            residual=np.maximum(0.0, loss - self._slack_products(scores)),
+            residual=residual,
         )
 
     def _slack_products(self, scores: Floats) -> Floats:
@@ -179,3 +201,41 @@ class PairWindow:
         count = beyond[:, 0] + (own * window[:, 0] + window[:, 1]) / self.width if self.width else beyond[:, 0]
         others = beyond[:, 2] + (own * window[:, 2] + window[:, 3]) / self.width if self.width else beyond[:, 2]
         return np.asarray(self.problem.cost * weights * ((1.0 - scores) * count + others))
+
+
+@dataclass(frozen=True)
+class _Rounding:
+    """Bounds on rounding errors: of the loss, of the dual value besides ‖w‖², and of the violation."""
+
+    loss: float
+    dual: float
+    violation: float
+
+    @classmethod
+    def of(cls, window: PairWindow, scores: Floats, error: Floats) -> _Rounding:
+        """Return the bounds for scores K β with errors of at most `error`.
+
+        The dual vector is α of the exact formula. The sums over partners are compensated, so that what they sum up
+        dominates: a slack with an error of a few units of the largest score, divided by the width. The coefficients
+        in use differ from those of α by e, and the dual value by at most Σ e_i |s_i| + ½ (Σ e_i √K_ii)².
+        """
+        problem, width = window.problem, window.width
+        weights, cost = problem.weights, problem.cost
+        size = 1.0 + 2.0 * max(float(np.abs(window.scores).max()), float(np.abs(scores).max()))
+        unit = (ROUNDINGS + problem.size * UNIT_ROUNDOFF * problem.size) * UNIT_ROUNDOFF
+        of_responses, total = np.zeros(problem.size), 0.0
+        for as_first, response in zip((True, False), window._responses, strict=True):
+            within = window._sums(weights[:, None], as_first)[1][:, 0]
+            part = unit * (response + cost * weights * within * size / width)
+            of_responses += part
+            total += float(part.sum()) + problem.size * UNIT_ROUNDOFF * float(response.sum()) if as_first else 0.0
+        norms = np.sqrt(np.maximum(problem.matrix.diagonal(), 0.0))
+        off = inner(of_responses, norms)
+        largest = float(error.max())
+        counted = problem.at(scores, 0.0)._sums(weights[:, None], True, margin=1.0 + 4.0 * largest)[0][:, 0]
+        pairs = cost * inner(weights, counted)
+        return cls(
+            loss=pairs * (2.0 * largest + (unit + problem.size * UNIT_ROUNDOFF) * size),
+            dual=total + inner(of_responses, np.abs(scores) + error) + 0.5 * off**2,
+            violation=2.0 * largest + 8.0 * UNIT_ROUNDOFF * size,
+        )

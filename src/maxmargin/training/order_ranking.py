@@ -30,8 +30,7 @@ def train_by_order(
     elif recorder.start is not None:
         start = recorder.start
     limited = replace(rule, max_seconds=session.deadline.seconds_left())
-    with session.deadline.in_force():
-        solution = OrderNewtonSolver(limited).solve(problem, start, recorder.observe(session.callback))
+    solution = OrderNewtonSolver(limited).solve(problem, start, recorder.observe(session.callback))
     window, certificate = solution.window, solution.certificate
     coefficients = window.coefficients
     recorder.close(Solution(coefficients, None, solution.status, solution.counters), coefficients)

@@ -17,7 +17,6 @@ from maxmargin._typing import Floats
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.numerics import inner
-from maxmargin.precision import DOUBLE_EPSILON
 from maxmargin.problems import Certificate, Counters, Progress, Status
 from maxmargin.problems.order_ranking import OrderRanking, PairWindow
 from maxmargin.solvers.monitor import Interruption, Monitor, SolverStoppedError, status_of
@@ -44,6 +43,9 @@ MAX_STEPS = 100
 
 #: The width is reduced until the relative gap is this small, too.
 FINAL_GAP = 1e-6
+
+#: After so many widths in a row without a smaller gap, rounding errors are larger than what a smaller width gains.
+MAX_FAILURES = 2
 
 #: The residual of conjugate gradients relative to the gradient, and the limit on their steps.
 GRADIENT_FRACTION, MAX_PRODUCTS = 0.05, 400
@@ -140,24 +142,26 @@ class _OrderRun:
     def solve(self) -> Status:
         """Reduce the width until the certificate meets the tolerance."""
         self.monitor.report_start(self.progress)
-        rule = self.monitor.rule
+        rule, failures = self.monitor.rule, 0
         while True:
             window, steps = self._minimise()
             self.rounds += 1
             certificate = window.certify()
             if not np.isfinite(certificate.gap):
                 raise ValueError(NON_FINITE_MESSAGE)
-            if certificate.gap <= self.certificate.gap:
+            better = certificate.gap < self.certificate.gap or self.rounds == 1
+            failures = 0 if better or self.width > INITIAL_WIDTH else failures + 1
+            if better:
                 self.window, self.certificate = window, certificate
             best = self.certificate
             within = best.violation <= rule.violation
-            if within and best.relative_gap <= FINAL_GAP:
+            if within and (best.relative_gap <= FINAL_GAP or not better):
                 return Status.CONVERGED
             if rule.gap is not None and best.gap <= rule.gap:
                 return Status.CONVERGED
             self.width *= WIDTH_FACTOR if steps <= 2 * EASY_STEPS else SLOW_WIDTH_FACTOR
-            if self.width < 2**10 * DOUBLE_EPSILON * max(1.0, float(np.abs(self.scores).max())):
-                return Status.CONVERGED if within else Status.PRECISION
+            if failures > MAX_FAILURES:
+                return Status.PRECISION
 
     def _minimise(self) -> tuple[PairWindow, int]:
         """Minimise the primal with the present width; return the pairs at the minimum, and the steps."""
@@ -181,6 +185,7 @@ class _OrderRun:
                 break
 
             def slope_at(t: float, along: Floats = direction, own: float = own, square: float = square) -> float:
+                self.monitor.check(self.progress, self.steps)
                 there = self.problem.at(self.scores + t * along, self.width)
                 return own + t * square - inner(there.coefficients, along)
 
