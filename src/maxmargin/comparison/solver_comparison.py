@@ -14,12 +14,14 @@ import numpy as np
 from maxmargin.comparison.comparison import Comparison
 from maxmargin.comparison.solver_run import SolverRun
 from maxmargin.comparison.solver_selection import Solvers, select_solvers
+from maxmargin.deadline import Deadline
 from maxmargin.estimators import SVC
 from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier, dual_problem_of
 from maxmargin.estimators.validation.parameters import check_number
 from maxmargin.problems import Counters, DualProblem, Progress, Status, certify
 from maxmargin.resources import blas_thread_limit, default_cache_bytes, thread_count
 from maxmargin.solvers import StoppingRule, Trace
+from maxmargin.solvers.monitor import Interruption, status_of
 from maxmargin.training import Solver
 
 #: The parameters of `SVC` that define the problem; the others control how it is solved.
@@ -175,11 +177,12 @@ def _run(label: str, solver: Solver, make_problem: ProblemFactory, observer: Com
         if observer is not None:
             observer.on_solver_start(label)
         problem = make_problem()
-        solution = solver.solve(problem, callback=trace)
+        with Deadline.after(solver.stopping.max_seconds).in_force():
+            solution = solver.solve(problem, callback=trace)
         certificate = certify(problem, solution.dual, solution.weights)
-    except KeyboardInterrupt:  # before the solver started, or while the certificate was computed
+    except Interruption as interruption:  # before the solver started, or while the certificate was computed
         counters, entries = _last_counters(trace), tuple(trace.entries)
-        return SolverRun(label, solver.stopping, Status.INTERRUPTED, counters=counters, trace=entries)
+        return SolverRun(label, solver.stopping, status_of(interruption), counters=counters, trace=entries)
     except Exception as error:  # any failure of one solver is reported in its run; the others still run
         return SolverRun(label, solver.stopping, failure=_error_message(error), trace=tuple(trace.entries))
     return SolverRun(
