@@ -51,6 +51,7 @@ class Threshold:
 
 #: The largest sensible values of fractions that exceed it when they are doubled or multiplied by ten.
 MAXIMA = {
+    "MAX_WRITING_FRACTION": 1.0,
     "GROWTH_FRACTION": 0.95,
     "TOLERANCE_RESERVE": 0.9,
     "MIN_SUPPORT_FRACTION": 1.0,
@@ -98,6 +99,8 @@ KEPT = {
     "linear_system_solver.REFINEMENT_RATIO": _STALLS,
     "linear_system_solver.STALL_STEPS": _STALLS,
     "fit_context.MAX_SINGLE_THREAD_ROWS": "concerns the number of threads, not the counts",
+    "verification.CONFIRMED_GRADIENTS": "concerns fits that are resumed from a checkpoint",
+    "checkpoint.MAX_WRITING_FRACTION": "concerns fits with checkpoints",
     "verification.MAX_VERIFICATION_WORK": "concerns when the certificate is computed, not the counts of the solver",
     "cross_validation.MIN_SUBSET": "the subsets of the cases are larger",
     "cross_validation.MAX_MIN_FRACTION": "the subsets of the cases are larger",
@@ -193,7 +196,8 @@ _NAMES: dict[str, dict[str, str]] = {
         "training.fit_context": """
             MAX_FULL_KERNEL_ROWS MAX_PAIRWISE_VARIABLES MAX_SINGLE_THREAD_ROWS
         """,
-        "training.verification": "MAX_VERIFICATION_WORK",
+        "training.verification": "MAX_VERIFICATION_WORK CONFIRMED_GRADIENTS",
+        "training.checkpoint": "MAX_WRITING_FRACTION",
     },
     "Cross-validation for calibration": {
         "estimators.calibration.cross_validation": """

@@ -76,6 +76,7 @@ def test_custom_kernels_run():
 
 
 PRINTING = [
+    "checkpoints.md",
     "data_files.md",
     "estimators.md",
     "linear_estimators.md",

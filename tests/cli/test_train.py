@@ -340,3 +340,57 @@ def test_table_on_a_terminal(folder):
     assert terminal.code() == 0
     assert re.search(r"support vectors +\d+ \(\d+ free, \d+ bounded\) *\r\n", written)
     assert "training ━" not in written  # the fit was too short for a progress bar
+
+
+class TestCheckpoints:
+    """``train --checkpoint``; kills are in ``tests/kill_and_resume.py``."""
+
+    WORDS = ("chessboard:3000,noise=0.1", "m.maxmargin", "-C", 100, "-g", 20, "--checkpoint", "fit.checkpoint")
+
+    def test_a_finished_training_leaves_only_the_model(self, folder, capsys):
+        train_json(capsys, *self.WORDS, "--checkpoint-seconds", 0)
+        assert not (folder / "fit.checkpoint").exists()
+        model = load("m.maxmargin")
+        assert model.checkpoint is None
+        assert model.checkpoint_seconds == 60.0
+
+    def test_the_same_command_resumes_after_a_limit(self, folder, capsys):
+        limited = train_json(capsys, *self.WORDS, "--max-iter", 1000, code=3)
+        assert limited["resume"].endswith("--checkpoint fit.checkpoint --max-iter 1000 --json")
+        assert "--resume" not in limited["resume"]
+        code, _, err = run(capsys, *self.WORDS)
+        assert code == 0
+        assert "resuming from fit.checkpoint" in err
+        assert not (folder / "fit.checkpoint").exists()
+        whole = train_json(capsys, *self.WORDS[:-2])
+        assert load("m.maxmargin").certificate_.dual <= whole["primal"]
+
+    def test_the_checkpoint_is_kept_until_the_model_is_written(self, folder, capsys, monkeypatch):
+        def fail(*about):
+            raise OSError("the disk is full")
+
+        with monkeypatch.context() as patched:
+            patched.setattr("maxmargin.interchange.model_file.write_atomically", fail)
+            code, _, err = run(capsys, *self.WORDS)
+        assert code == 1
+        assert "the disk is full" in err
+        assert (folder / "fit.checkpoint").exists()
+        train_json(capsys, *self.WORDS)
+        assert not (folder / "fit.checkpoint").exists()
+
+    def test_a_checkpoint_of_other_parameters_or_data_is_refused(self, folder, capsys):
+        train_json(capsys, *self.WORDS, "--max-iter", 1000, code=3)
+        before = (folder / "fit.checkpoint").read_bytes()
+        code, _, err = run(capsys, *self.WORDS, "-C", 10)
+        assert code == 1
+        assert "fit.checkpoint was written for C=100, this fit has C=10" in " ".join(err.split())
+        code, _, err = run(capsys, "chessboard:2999,noise=0.1", *self.WORDS[1:])
+        assert code == 1
+        assert "was written for other data" in " ".join(err.split())
+        assert (folder / "fit.checkpoint").read_bytes() == before
+
+    @pytest.mark.parametrize(("name", "reason"), [("m.maxmargin", "both the model"), ("a/b", "does not exist")])
+    def test_names(self, name, reason, folder, capsys):
+        code, _, err = run(capsys, *self.WORDS[:-1], name)
+        assert code == 1
+        assert reason in " ".join(err.split())

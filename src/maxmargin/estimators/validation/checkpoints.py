@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin.estimators.validation.parameters import check_number
+from maxmargin.solvers.monitor import Interruption
 from maxmargin.solvers.recorder import ENDED
 from maxmargin.training.checkpoint import Checkpoint
 from maxmargin.training.checkpoint_file import FitIdentity
@@ -48,7 +49,7 @@ def checkpointing(
     checkpoint = Checkpoint.open(path, seconds, identity_of(estimator, X, y, sample_weight, also))
     try:
         yield checkpoint
-    except KeyboardInterrupt:
+    except Interruption:
         checkpoint.save()
         raise
     ended = checkpoint.complete and all(model.status in ENDED for model in estimator._models_)
