@@ -119,3 +119,16 @@ def test_writing_takes_a_limited_part_of_the_time(tmp_path, monkeypatch):
     assert checkpoint.is_due(0.0)
     assert checkpoint.writes == 1
     assert checkpoint.writing_seconds == pytest.approx(6.0)
+
+
+def test_an_end_without_a_step_keeps_what_was_recorded(posed, session):
+    problem, samples = posed
+    recorder = session.recorder(problem, samples)
+    nothing = Solution(np.zeros(problem.size), None, Status.MAX_SECONDS, Counters())
+    recorder.close(nothing, nothing.dual)
+    assert not session.checkpoint.state.problems  # the next solve chooses its own start
+    recorder.record(np.ones(problem.size), Counters(iterations=5))
+    recorder.close(nothing, nothing.dual)
+    [state] = session.checkpoint.state.problems.values()
+    np.testing.assert_array_equal(state.start, np.ones(problem.size))
+    assert not session.checkpoint.complete

@@ -160,7 +160,8 @@ class ProblemRecorder(Recorder):
             known = solution.gradient is not None and np.isfinite(solution.gradient).all()
             gradient = solution.gradient if known else None
             finished = replace(solution, gradient=gradient, trace=(), counters=Counters())
-        self._checkpoint.put(self._key, ProblemState(None if converged else start, finished, counters))
+        if converged or solution.counters.iterations:  # else nothing is known that was not known before
+            self._checkpoint.put(self._key, ProblemState(None if converged else start, finished, counters))
         if not self._is_part and solution.status not in ENDED:
             self._checkpoint.complete = False
         if self.is_due():
