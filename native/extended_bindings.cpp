@@ -61,6 +61,7 @@ void extended_combination(const DataRows& features, Vector<const double> dual, V
     std::fill_n(low.data(), features.width, 0.0);
     nb::gil_scoped_release unlocked;
     loops.combine(rows, features.at(), 0, features.count(), factors, {high.data(), low.data()});
+    level.extended->normalise({high.data(), low.data()}, features.width);
   });
 }
 

@@ -18,6 +18,7 @@ const ExtendedLoops extended = {{extended_block<ExtendedProduct>, extended_block
                                 extended_row_loops<CompressedRows<double, std::int32_t>>(),
                                 extended_row_loops<CompressedRows<float, std::int64_t>>(),
                                 extended_row_loops<CompressedRows<double, std::int64_t>>(),
-                                extended_table_product};
+                                extended_table_product,
+                                normalise};
 
 }  // namespace maxmargin::MAXMARGIN_LEVEL

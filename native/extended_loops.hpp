@@ -41,6 +41,7 @@ struct ExtendedLoops {
   // out[r] = Σ_c table[r][c] vector[c] for r in [begin, end)
   void (*table_product)(ExtendedInput table, std::int64_t begin, std::int64_t end, std::int64_t columns,
                         ExtendedInput vector, ExtendedOutput out);
+  void (*normalise)(ExtendedOutput values, std::int64_t count);
 };
 
 }  // namespace maxmargin

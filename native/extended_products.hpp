@@ -75,7 +75,7 @@ void extended_block(const Formula& f, const PackedSamples<double>& rows, const P
         ExtendedVec sum{};
         for (std::int64_t k = 0; k < features; ++k)
           accumulate(sum, Term::term(repeat(x[k * kStrip]), load_vector(panel + k * kPanel<double>)));
-        const ExtendedVec value = extended_value(f, quick_two_sum<Vec<double>>(sum.high, sum.low));
+        const ExtendedVec value = extended_value(f, two_sum(sum.high, sum.low));
         const std::int64_t place = (s * kStrip + r) * stride + at;
         const std::size_t bytes = (columns.count - at < width ? columns.count - at : width) * sizeof(double);
         std::memcpy(out.high + place, &value.high, bytes);
@@ -86,7 +86,7 @@ void extended_block(const Formula& f, const PackedSamples<double>& rows, const P
 
 MAXMARGIN_INLINE DoubleDouble<double> sum_of_lanes(ExtendedVec v) {
   DoubleDouble<double> sum{};
-  for (int l = 0; l < kWidth<double>; ++l) sum = sum + DoubleDouble<double>{v.high[l], v.low[l]};
+  for (int l = 0; l < kWidth<double>; ++l) sum = sum + two_sum(v.high[l], v.low[l]);
   return sum;
 }
 
@@ -99,7 +99,7 @@ template <class T> DoubleDouble<double> extended_dot(const T* x, ExtendedInput w
     add_product(several, load_double(x + k), load_vector(w.high + k), w.low ? load_vector(w.low + k) : Vec<double>{});
   DoubleDouble<double> sum = sum_of_lanes(several);
   for (; k < count; ++k) add_product(sum, static_cast<double>(x[k]), w.high[k], w.low ? w.low[k] : 0.0);
-  return quick_two_sum(sum.high, sum.low);
+  return two_sum(sum.high, sum.low);
 }
 
 template <class T>
@@ -114,7 +114,7 @@ MAXMARGIN_INLINE DoubleDouble<double> extended_dot(const CompressedRows<T, I>& r
     const std::int64_t j = rows.features[k];
     add_product(sum, static_cast<double>(rows.values[k]), w.high[j], w.low ? w.low[j] : 0.0);
   }
-  return quick_two_sum(sum.high, sum.low);
+  return two_sum(sum.high, sum.low);
 }
 
 template <class Rows>
@@ -164,6 +164,15 @@ void extended_combine(const Rows& rows, const std::int64_t* indices, std::int64_
   for (std::int64_t k = begin; k < end; ++k) {
     const DoubleDouble<double> factor = {factors.high[k], factors.low ? factors.low[k] : 0.0};
     if (factor.high != 0.0) extended_add(rows, indices ? indices[k] : k, factor, out);
+  }
+}
+
+// After cancellation the low part may be the larger one: make the pairs those of a sum.
+inline void normalise(ExtendedOutput values, std::int64_t count) {
+  for (std::int64_t k = 0; k < count; ++k) {
+    const DoubleDouble<double> sum = two_sum(values.high[k], values.low[k]);
+    values.high[k] = sum.high;
+    values.low[k] = sum.low;
   }
 }
 

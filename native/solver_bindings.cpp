@@ -177,7 +177,8 @@ double solve_free_variables(Table<const double> block, const BoxProblem& problem
   std::vector<std::int64_t> indices(2 * n + problem.groups);
   const FreeVariables variables{
       block.data(),         n,           problem.group.data(), problem.groups, problem.lower.data(),
-      problem.upper.data(), dual.data(), gradient.data(),      accuracy,       max_work, max_seconds};
+      problem.upper.data(), dual.data(), gradient.data(),      accuracy,       max_work,
+      max_seconds};
   return level.solvers->solve_free(variables, doubles.get(), indices.data());
 }
 
@@ -204,7 +205,8 @@ void define_solvers(nb::module_& m) {
         exact("decreasing"));
   m.def("can_be_selected", &can_be_selected, nb::arg("problem"), exact("dual"), exact("gradient"), exact("keep"));
   m.def("solve_free_variables", &solve_free_variables, exact("block"), nb::arg("problem"), exact("dual"),
-        exact("gradient"), nb::arg("accuracy"), nb::arg("max_work"), nb::arg("max_seconds") = std::numeric_limits<double>::infinity());
+        exact("gradient"), nb::arg("accuracy"), nb::arg("max_work"),
+        nb::arg("max_seconds") = std::numeric_limits<double>::infinity());
 }
 
 }  // namespace maxmargin

@@ -34,7 +34,9 @@ class DoubleDouble(NamedTuple):
     def plus(self, other: DoubleDouble) -> DoubleDouble:
         """Return the sum."""
         total, error = two_sum(self.high, other.high)
-        return _normalised(total, error + (self.low + other.low))
+        low, rest = two_sum(self.low, other.low)
+        total, error = _normalised(total, error + low)
+        return _normalised(total, rest + error)
 
     def minus(self, other: DoubleDouble) -> DoubleDouble:
         """Return the difference."""
