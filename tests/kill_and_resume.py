@@ -42,6 +42,7 @@ from maxmargin import (
     NuSVR,
     OneClassSVM,
     QuantileSVR,
+    RankSVC,
 )
 from maxmargin.datasets import chessboard
 from maxmargin.training.checkpoint_file import CheckpointError, read_checkpoint, temporary_of
@@ -89,6 +90,7 @@ def cases() -> dict[str, Case]:
         "quantile_svr": Case(QuantileSVR(C=100, gamma=20.0, quantile=0.3), small, targets[:2500]),
         "one_class_svm": Case(OneClassSVM(nu=0.5, gamma=50.0, tol=1e-5), X, None),
         "svdd": Case(SVDD(nu=0.5, gamma=50.0, tol=1e-6), X, None),
+        "rank_svc": Case(RankSVC(gamma=20.0), X[:500], targets[:500]),
         "lssvc": Case(LSSVC(C=1e4, tol=1e-6), small, labels),
         "linear_svc": Case(LinearSVC(C=1.0, tol=1e-6, dual=True), wide[:, :100], signs),
         "linear_svc newton": Case(LinearSVC(loss="hinge", tol=1e-8, dual=False), wide, signs),
