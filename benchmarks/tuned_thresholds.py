@@ -82,6 +82,8 @@ KEPT = {
     "selection.MAX_GROUPS_BY_VARIABLE": "the cases have one group, or one for each sample",
     "pairwise.STALL_STEPS": _STALLS,
     "pairwise.STALL_STEPS_PER_VARIABLE": _STALLS,
+    "pairwise.ROUNDING_STALL_STEPS": _STALLS,
+    "pairwise.ROUNDING_STALL_STEPS_PER_VARIABLE": _STALLS,
     "exact_finish.MAX_ROUNDS": "ends the exact finish where bounds keep changing; in the cases it ends by itself",
     "exact_finish.STEPS_PER_ROUND": "ends a round of the exact finish; in the cases the rounds end by themselves",
     "free_equations.MAX_WORK": "bounds the time of one solution of the equations; the cases have few free variables",
@@ -144,8 +146,8 @@ _NAMES: dict[str, dict[str, str]] = {
     },
     "Pairwise solver": {
         "solvers.smo.pairwise": """
-            PairwiseSolver.finish_below STALL_STEPS STALL_STEPS_PER_VARIABLE MIN_CHECK_PERIOD MAX_CHECK_PERIOD
-            ACCELERATION_PERIOD RESHRINK_VIOLATION
+            PairwiseSolver.finish_below STALL_STEPS STALL_STEPS_PER_VARIABLE ROUNDING_STALL_STEPS
+            ROUNDING_STALL_STEPS_PER_VARIABLE MIN_CHECK_PERIOD MAX_CHECK_PERIOD ACCELERATION_PERIOD RESHRINK_VIOLATION
         """,
         "solvers.smo.exact_finish": "MAX_ROUNDS STEPS_PER_ROUND",
         "backends.free_equations": "MAX_WORK",

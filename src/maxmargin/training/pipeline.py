@@ -29,7 +29,7 @@ from maxmargin.training.problem_scale import ProblemScale, check_representable
 from maxmargin.training.trained_model import TrainedModel
 from maxmargin.training.verification import MAX_VERIFICATION_WORK, KernelVerifier, Verifier, penalty_of
 
-#: Steps without progress after which the pairwise solver gives up on a problem of extreme magnitudes.
+#: Steps without progress after which the pairwise solver stops on a problem of extreme magnitudes.
 SCALED_STALL_STEPS = 100_000
 
 Model = TypeVar("Model", bound="HasStatus")
