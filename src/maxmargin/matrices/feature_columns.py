@@ -14,6 +14,7 @@ from scipy import sparse
 
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices
+from maxmargin.deadline import check_deadline
 from maxmargin.kernels.points import Points
 from maxmargin.matrices.features import Features
 
@@ -99,6 +100,7 @@ class FeatureColumns:
         out = np.zeros((len(picks), len(picks)))
         centre = 0.0 if mean is None else mean[:, None]
         for samples in _batches(self.rows.size, len(picks)):
+            check_deadline()
             if factors[samples].any():
                 block = (data[picks, samples] - centre) * roots[samples]
                 out += block @ block.T

@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from maxmargin._typing import Floats
+from maxmargin.deadline import Deadline
 from maxmargin.estimators.base import wants_probabilities
 from maxmargin.estimators.calibration.cross_validation import (
     FOLD_TOLERANCE_FACTOR,
@@ -34,6 +35,9 @@ from maxmargin.training import Session, Solver, TrainedLinearModel
 from maxmargin.training.fit_context import FitContext
 from maxmargin.training.pipeline import run_parallel
 
+#: The most samples that a sigmoid is fitted to when there is no time left.
+MAX_LATE_SAMPLES = 10_000
+
 #: From the number of a class to its problem and the weights of its samples as counts.
 PoseClass = Callable[[int], tuple[DualProblem, Floats]]
 
@@ -48,6 +52,15 @@ def check_probabilities(estimator: Any) -> bool:
 def seed_of(random_state: Any) -> int:
     """Return the seed of the folds; a fixed one for None."""
     return 0 if random_state is None else int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def samples_in_time(values: Floats, first: np.ndarray, deadline: Deadline) -> np.ndarray:
+    """Return the samples for a sigmoid: those with a value; after the deadline some of them, of both classes."""
+    used = np.flatnonzero(np.isfinite(values))
+    if deadline.reached and len(used) > MAX_LATE_SAMPLES:
+        used = used[np.argsort(first[used], kind="stable")]
+        used = used[np.linspace(0, len(used) - 1, MAX_LATE_SAMPLES).astype(np.int64)]
+    return used
 
 
 class ClassProbabilities:
@@ -152,9 +165,9 @@ class PairwiseProbabilities(ClassProbabilities):
                 session.callback.stopped.set()
                 return None, status
             first, _ = pairs[position]
-            valued = np.isfinite(values)  # all, or a part if there was no time
-            samples = samples[valued]
-            return fit_sigmoid(toward_first * values[valued], data.labels[samples] == first, weights[samples]), status
+            of_first = data.labels[samples] == first
+            used = samples_in_time(values, of_first, session.deadline)
+            return fit_sigmoid(toward_first * values[used], of_first[used], weights[samples][used]), status
 
         return self._keep_sigmoids(*run_parallel(fit_pair, len(pairs), session.callback, trained.workers))
 
@@ -184,7 +197,8 @@ class LinearProbabilities(ClassProbabilities):
             if status is Status.INTERRUPTED:
                 return None, status
             # The only model of two classes has its second class positive, and its sigmoid is that of the first.
-            toward = -1.0 if len(models) == 1 else 1.0
-            return fit_sigmoid(toward * values, labels.numbers[rows] == number, counts), status
+            toward, of_class = -1.0 if len(models) == 1 else 1.0, labels.numbers[rows] == number
+            used = samples_in_time(values, of_class, session.deadline)
+            return fit_sigmoid(toward * values[used], of_class[used], counts[used]), status
 
         return self._keep_sigmoids(*run_parallel(fit_class, len(models), session.callback, workers))
