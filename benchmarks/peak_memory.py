@@ -114,7 +114,7 @@ CASES = {
         Case(_kernel("QuantileSVR"), 20_000, 50),
         Case(_kernel("OneClassSVM"), 20_000, 50),
         Case(_kernel("SVDD"), 20_000, 50),
-        Case(_kernel("RankSVC", ", kernel='linear'"), 5_000, 50),
+        Case(_kernel("RankSVC", ", kernel='linear'"), 1_000, 50),
         Case("OnlineSVC(n_jobs=2, cache_size=100)", 20_000, 50),
         Case("LinearSVC(n_jobs=2, max_seconds=10)", 200_000, 100, cache=0),
         Case("LinearSVC(n_jobs=2, max_seconds=10, penalty='l1', dual=False)", 200_000, 50, cache=0),
