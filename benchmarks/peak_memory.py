@@ -103,6 +103,7 @@ CASES = {
         Case(_kernel("SVC"), 5_000, 2_000),
         Case(_kernel("SVC", ", solver='pairwise'"), 20_000, 50),
         Case(_kernel("SVC"), 20_000, 20, classes=10),
+        Case(_kernel("SVC"), 2_000, 20, classes=500),
         Case(_kernel("SVC", ", multi_class='weston_watkins'"), 5_000, 20, classes=10),
         Case(_kernel("SVC", ", probability=True"), 10_000, 20),
         Case(_kernel("SVC"), 20_000, 100_000, sparse=100),

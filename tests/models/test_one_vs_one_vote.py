@@ -133,3 +133,30 @@ class TestDecisionValues:
             model = some_model(counts)
             expected = textbook_decisions(model, X @ support.T)
             np.testing.assert_allclose(X @ model.weights(support).T + model.offsets, expected, atol=1e-12)
+
+
+def test_many_classes_are_decided_in_parts(monkeypatch):
+    """Votes and scores of slices of the samples are those of all samples at once."""
+    X = np.random.default_rng(0).normal(size=(120, 3))
+    model = SVC().fit(X, np.arange(120) % 12)
+    expected = model.predict(X), model.decision_function(X)
+    ties = model.set_params(break_ties=True).predict(X)
+    monkeypatch.setattr("maxmargin.estimators.kernel.kernel_classifier.MAX_DECISION_VALUES", 7 * 66)
+    assert np.array_equal(model.predict(X), ties)
+    assert np.array_equal(model.set_params(break_ties=False).predict(X), expected[0])
+    np.testing.assert_allclose(model.decision_function(X), expected[1], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("classes", [3, 4, 9])
+def test_scores_are_summed_in_the_order_of_the_pairs(classes):
+    decisions = (
+        np.random.default_rng(classes).normal(size=(20, classes * (classes - 1) // 2)) * 10.0 ** np.arange(20)[:, None]
+    )
+    votes, confidence = np.zeros((20, classes)), np.zeros((20, classes))
+    for p, (a, b) in enumerate(combinations(range(classes), 2)):
+        confidence[:, a] += decisions[:, p]
+        confidence[:, b] -= decisions[:, p]
+        votes[:, a] += decisions[:, p] >= 0
+        votes[:, b] += decisions[:, p] < 0
+    expected = votes + confidence / (3.0 * (np.abs(confidence) + 1.0))
+    np.testing.assert_array_equal(vote(classes).scores(decisions), expected)

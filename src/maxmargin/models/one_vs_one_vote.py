@@ -39,15 +39,15 @@ class OneVsOneVote:
 
     def decision_values(self, blocks: KernelBlocks, threads: int) -> Floats:
         """Return the decision value of every pair of classes for every sample, or raise if one is not finite."""
-        pairs = list(combinations(range(self.classes), 2))
+        pairs = self.classes * (self.classes - 1) // 2
         if not self.coefficients.shape[1]:
             return np.tile(self.offsets, (len(blocks), 1))
-        if len(pairs) == 1:
+        if pairs == 1:
             with ignored_overflow():
                 return check_finite(blocks.combine(self.coefficients[0], threads)[:, None] + self.offsets)
         edges = np.concatenate([[0], np.cumsum(self.counts)])
         # The pairs that the rows of the coefficients of a class belong to, in order.
-        pairs_of = [[p for p, pair in enumerate(pairs) if c in pair] for c in range(self.classes)]
+        pairs_of = [self._pairs_of(c) for c in range(self.classes)]
         columns = [np.ascontiguousarray(self.coefficients[:, edges[c] : edges[c + 1]].T) for c in range(self.classes)]
 
         def combine(block: Floats) -> Floats:
@@ -57,7 +57,7 @@ class OneVsOneVote:
                     out[:, pairs_of[c]] += block[:, edges[c] : edges[c + 1]] @ columns[c]
             return out
 
-        return check_finite(map_blocks(blocks, self.coefficients.shape[1], combine, len(pairs), threads))
+        return check_finite(map_blocks(blocks, self.coefficients.shape[1], combine, pairs, threads))
 
     def predicted_class(self, decisions: Floats) -> np.ndarray:
         """Return the index of the class with most votes, the lowest one of equals.
@@ -65,10 +65,10 @@ class OneVsOneVote:
         As in LIBSVM, a decision value of 0 is a vote for the second class of the pair.
         """
         votes = np.zeros((len(decisions), self.classes), dtype=np.int64)
-        for p, (a, b) in enumerate(combinations(range(self.classes), 2)):
-            first = decisions[:, p] > 0
-            votes[:, a] += first
-            votes[:, b] += ~first
+        for a in range(self.classes - 1):
+            first = decisions[:, self._pairs_before(a)] > 0
+            votes[:, a] += first.sum(axis=1)
+            votes[:, a + 1 :] += ~first
         return np.asarray(np.argmax(votes, axis=1))
 
     def scores(self, decisions: Floats) -> Floats:
@@ -78,13 +78,27 @@ class OneVsOneVote:
         # Beyond the limit the squashed value is a third anyway, and the sum over classes must not overflow.
         limit = np.finfo(np.float64).max / (4.0 * self.classes)
         decisions = np.clip(decisions, -limit, limit)
-        for p, (a, b) in enumerate(combinations(range(self.classes), 2)):
-            confidence[:, a] += decisions[:, p]
-            confidence[:, b] -= decisions[:, p]
-            first = decisions[:, p] >= 0
-            votes[:, a] += first
-            votes[:, b] += ~first
+        for a in range(self.classes - 1):
+            own = decisions[:, self._pairs_before(a)]
+            # Summed one after the other, in the order of the pairs.
+            confidence[:, a] = np.add.accumulate(np.column_stack([confidence[:, a], own]), axis=1)[:, -1]
+            confidence[:, a + 1 :] -= own
+            first = own >= 0
+            votes[:, a] += first.sum(axis=1)
+            votes[:, a + 1 :] += ~first
         return votes + confidence / (3.0 * (np.abs(confidence) + 1.0))
+
+    def _pairs_before(self, a: int) -> slice:
+        """Return the positions of the pairs of a class with all later classes."""
+        start = a * (2 * self.classes - a - 1) // 2
+        return slice(start, start + self.classes - 1 - a)
+
+    def _pairs_of(self, c: int) -> np.ndarray:
+        """Return the positions of all pairs of a class, by the other class."""
+        earlier = np.arange(c)
+        with_earlier = earlier * (2 * self.classes - earlier - 1) // 2 + c - earlier - 1
+        later = self._pairs_before(c)
+        return np.concatenate([with_earlier, np.arange(later.start, later.stop)])
 
     def weights(self, support_vectors: Any) -> Any:
         """Return the weight vector of each pair of classes, for a linear kernel."""

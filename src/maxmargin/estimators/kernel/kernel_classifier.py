@@ -44,6 +44,9 @@ STRATEGIES: dict[str, MulticlassStrategy] = {
     "weston_watkins": AllInOneStrategy(weston_watkins),
 }
 
+#: Decision values in memory at once (64 MB) where votes or scores are asked for: 500 classes have 124,750 pairs.
+MAX_DECISION_VALUES = 2**23
+
 
 class KernelClassifier(PairwiseProbabilities, ClassifierMixin, KernelEstimator):  # type: ignore[misc]  # no type hints
     """Base of the kernel classifiers. A subclass defines the two-class formulation."""
@@ -113,13 +116,14 @@ class KernelClassifier(PairwiseProbabilities, ClassifierMixin, KernelEstimator):
         Two classes: one value per sample, positive for ``classes_[1]``. More: one column per class ("ovr"), or one per
         pair of classes ("ovo", only if pairs were trained), positive for the first of the pair.
         """
-        decisions = self._decide(X)
+        samples = self._check_samples(X)
         if len(self.classes_) == 2:
-            return decisions.ravel()
+            return self._evaluate(samples).ravel()
         if check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo")) == "ovo":
             self._check_shape(self._multi_class_)
-            return decisions
-        return self._model().scores(decisions)
+            return self._evaluate(samples)
+        scores: Floats = self._map_decisions(samples, self._model().scores)
+        return scores
 
     def predict(self, X: Any) -> Any:
         """Return the class of each sample; with ``probability=True`` the most probable one."""
@@ -128,13 +132,13 @@ class KernelClassifier(PairwiseProbabilities, ClassifierMixin, KernelEstimator):
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         if self._knows_probabilities:
             return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
-        decisions = self._decide(X)
+        samples = self._check_samples(X)
         if len(self.classes_) == 2:
-            winners = (decisions.ravel() >= 0).astype(np.intp)
+            winners = (self._evaluate(samples).ravel() >= 0).astype(np.intp)
         elif ties:
-            winners = np.argmax(self._model().scores(decisions), axis=1)
+            winners = np.argmax(self._map_decisions(samples, self._model().scores), axis=1)
         else:
-            winners = self._model().predicted_class(decisions)
+            winners = self._map_decisions(samples, self._model().predicted_class)
         return self.classes_[winners]
 
     # Validation.
@@ -255,6 +259,14 @@ class KernelClassifier(PairwiseProbabilities, ClassifierMixin, KernelEstimator):
 
     def _decide(self, X: Any) -> Floats:
         return self._evaluate(self._check_samples(X))
+
+    def _map_decisions(self, samples: Any, reduce: Callable[[Floats], Any]) -> Any:
+        """Return a function of the decision values of each sample; those of many pairs are never in memory at once."""
+        count, step = samples.shape[0], max(1, MAX_DECISION_VALUES // max(1, len(self.intercept_)))
+        if count <= step:
+            return reduce(self._evaluate(samples))
+        parts = [slice(start, start + step) for start in range(0, count, step)]
+        return np.concatenate([reduce(self._evaluate(samples[part])) for part in parts])
 
 
 def dual_problem_of(
