@@ -217,8 +217,6 @@ def read_libsvm_model_text(data: bytes) -> None:
     again = read_text(text)
     same_numbers(again.coefficients, model.coefficients), same_numbers(again.rho, model.rho)
     same_numbers(again.support_vectors.data, model.support_vectors.data)
-    if model.n_features <= MAX_FEATURES:
-        model.predict(np.ones((2, max(1, model.n_features))))
     use_model(estimator_of(model))
 
 
@@ -246,7 +244,11 @@ def use_model(model: object) -> None:
         X = sparse.csr_array(([1.0, 1.0], ([0, 2], [0, 1])), shape=(3, features))
         if features > 10**6:
             return  # other estimators than those of text files need memory for each feature
-    assert len(model.predict(X)) == 3
+    try:
+        assert len(model.predict(X)) == 3
+    except ValueError as error:  # documented: the numbers of the model are too large for these samples
+        if "exceeds the range of float64" not in str(error):
+            raise
 
 
 def same_numbers(found: object, expected: object) -> None:

@@ -43,6 +43,9 @@ FORMAT = FileFormat(
 #: The arrays of a problem: a start, or the parts of a solution.
 ARRAYS = ("start", "dual", "gradient", "weights")
 
+#: The largest number of an array: the squares of larger ones overflow, so that they have no objective value.
+MAX_VALUE = 1e154
+
 #: The numbers of a problem, of all runs so far.
 NUMBERS = ("iterations", "kernel_evaluations", "seconds")
 
@@ -195,7 +198,7 @@ def _vector(number: Any, arrays: list[NDArray[Any]]) -> Floats:
     if type(number) is not int or not 0 <= number < len(arrays):
         raise CheckpointError("the state of a problem refers to no array; delete it to start the fit again")
     vector: Floats = arrays[number]
-    if vector.dtype != np.float64 or vector.ndim != 1 or not np.isfinite(vector).all():
+    if vector.dtype != np.float64 or vector.ndim != 1 or not (np.abs(vector) <= MAX_VALUE).all():
         raise CheckpointError("the state of a problem is not a vector of numbers; delete it to start the fit again")
     return vector
 
