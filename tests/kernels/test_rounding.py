@@ -1,0 +1,100 @@
+"""Bounds on rounding errors of kernel values against evaluations with 60 digits."""
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import sparse
+
+from maxmargin.kernels import ChiSquared, Gaussian, Laplacian, Linear, Points, Polynomial, Sigmoid
+
+mpmath.mp.dps = 60
+
+KERNELS = {
+    "linear": Linear(),
+    "polynomial": Polynomial(3, 0.7, 1.3),
+    "negative coef0": Polynomial(2, 10.0, -1e3),
+    "sigmoid": Sigmoid(0.01, -0.5),
+    "gaussian": Gaussian(0.3),
+    "narrow gaussian": Gaussian(40.0),
+    "laplacian": Laplacian(0.2),
+    "chi-squared": ChiSquared(0.4),
+    "sum": 0.3 * Gaussian(0.1) + Linear(),
+    "product": Polynomial(2, 1.0, 1.0) * Laplacian(0.1),
+}
+
+
+def exact_value(kernel, x, z):
+    """Return k(x, z) by the formula of the documentation."""
+    name = type(kernel).__name__
+    if name == "Sum":
+        return exact_value(kernel.first, x, z) + exact_value(kernel.second, x, z)
+    if name == "Product":
+        return exact_value(kernel.first, x, z) * exact_value(kernel.second, x, z)
+    if name == "Scaled":
+        return mpmath.mpf(kernel.factor) * exact_value(kernel.kernel, x, z)
+    pairs = [(mpmath.mpf(float(a)), mpmath.mpf(float(b))) for a, b in zip(x, z, strict=True)]
+    product = mpmath.fsum(a * b for a, b in pairs)
+    if name == "Linear":
+        return product
+    gamma = mpmath.mpf(kernel.gamma)
+    if name == "Polynomial":
+        return (gamma * product + mpmath.mpf(kernel.coef0)) ** kernel.degree
+    if name == "Sigmoid":
+        return mpmath.tanh(gamma * product + mpmath.mpf(kernel.coef0))
+    distance = {
+        "Gaussian": lambda a, b: (a - b) ** 2,
+        "Laplacian": lambda a, b: abs(a - b),
+        "ChiSquared": lambda a, b: (a - b) ** 2 / (a + b) if a + b else mpmath.mpf(0),
+    }[name]
+    return mpmath.exp(-gamma * mpmath.fsum(distance(a, b) for a, b in pairs))
+
+
+def samples(scale: float, form: str):
+    random = np.random.default_rng(0)
+    X = np.abs(random.normal(size=(25, 7))) * scale + (1e3 if form == "shifted" else 0.0)
+    X[random.random(X.shape) < 0.3] = 0.0
+    X[3] = X[5]
+    return sparse.csr_array(X) if form == "sparse" else X.astype(np.float32) if form == "float32" else X
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "float32", "shifted"])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e2])
+@pytest.mark.parametrize("name", KERNELS)
+def test_values_are_within_their_bounds(name, scale, form):
+    kernel, X = KERNELS[name], samples(scale, form)
+    dense = X.toarray() if sparse.issparse(X) else X
+    points = Points(X)
+    rows, columns = points.take(np.arange(25)), points.take(np.arange(9))
+    computed, extended = kernel.evaluate(rows, columns), kernel.evaluate_extended(rows, columns)
+    size = np.outer(kernel.magnitudes(rows), kernel.magnitudes(columns))
+    for j in range(9):
+        one = np.zeros(9)
+        one[j] = 1.0
+        bound = kernel.error_bound(rows, columns, one)
+        for i in range(25):
+            value = exact_value(kernel, dense[i], dense[j])
+            assert abs(value) <= size[i, j] * (1 + 1e-12)
+            assert abs(mpmath.mpf(computed[i, j]) - value) <= bound[i]
+            precise = mpmath.mpf(extended.high[i, j]) + mpmath.mpf(extended.low[i, j])
+            assert abs(precise - value) <= bound[i] * 2.0**-28 + 1e-300
+        assert abs(mpmath.mpf(kernel.diagonal(rows)[j]) - exact_value(kernel, dense[j], dense[j])) <= max(
+            kernel.diagonal_error(rows)[j], 0.0
+        )
+
+
+def test_bounds_are_not_too_wide():
+    """A hundred times the errors that occur at most: a certificate of width 1e-10 needs no second evaluation."""
+    X = np.random.default_rng(0).normal(size=(200, 20))
+    weights = np.ones(200)
+    for kernel in (Gaussian(0.05), Laplacian(0.05), Polynomial(2, 0.05, 1.0), Sigmoid(0.05, 0.1)):
+        points = Points(X)
+        bound = kernel.error_bound(points, points, weights)
+        assert (bound <= 200 * 1e-13).all()
+
+
+def test_a_kernel_of_a_user_is_exact_by_definition():
+    from maxmargin.kernels import FunctionKernel
+
+    kernel, points = FunctionKernel(lambda A, B: A @ B.T), Points(np.eye(3))
+    assert not kernel.error_bound(points, points, np.ones(3)).any()
+    assert not kernel.evaluate_extended(points, points).low.any()
