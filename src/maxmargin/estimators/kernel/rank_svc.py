@@ -68,11 +68,13 @@ class RankSVC(FunctionEstimator):
     verbose : bool, default=False
         Show a progress line on the terminal for fits longer than a second.
     max_iter : int, default=-1
-        Limit on the iterations of each problem, −1 for none.
+        Limit on the Newton steps, −1 for none.
     solver : str or solver object, default="auto"
-        The algorithm: "auto" is "pairwise" up to 500 variables, else "block". Classical algorithms for comparison:
-        "quadratic_program", "chunking", "decomposition", "gradient_projection", "active_set", "platt", and with the
-        linear kernel "primal_quadratic_program". A solver object has its own tolerance, cache and limits.
+        The algorithm: "auto" is "multiplier_newton" or, with the linear kernel and more than a million pairs,
+        Newton steps without a list of the pairs. "pairwise" and "block" take steps by pair. Classical algorithms
+        for comparison: "quadratic_program", "chunking", "decomposition", "gradient_projection", "active_set",
+        "platt", and with the linear kernel "primal_quadratic_program". A solver object has its own tolerance, cache
+        and limits.
     selection : {"second_order", "most_violating_pair", "maximum_gain"}, default="second_order"
         Working-set selection of the pairwise solver.
     max_seconds : float, default=None
