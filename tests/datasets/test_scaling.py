@@ -171,12 +171,17 @@ class TestScaling:
         with pytest.raises(ValueError, match="overflows float64"):
             Scaling.fit(np.array([[0.0], [1e-320]])).apply(np.array([[1e300]]))
 
-    def test_memory_limits(self):
+    def test_memory_limits(self, monkeypatch):
         far = Scaling.read(io.BytesIO(b"x\n-1 1\n1 0 1\n2147483647 0 1\n"))
         with pytest.raises(MemoryError, match="exceed the memory"):
             far.apply(np.ones((1000, 2)))
+        scaled = far.apply(sparse.csr_matrix(np.ones((3, 2))))  # takes the memory of the features that have a range
+        assert scaled.shape == (3, 2**31 - 1)
+        assert scaled.nnz == 6
+        monkeypatch.setattr("maxmargin.resources.available_memory", lambda: 100)
         with pytest.raises(MemoryError, match="lower=0"):
             far.apply(sparse.csr_matrix(np.ones((1000, 2))))
+        monkeypatch.undo()
         near = Scaling.read(io.BytesIO(b"x\n0 1\n1 0 2\n2147483647 0 1\n"))
         assert near.apply(sparse.csr_matrix(np.ones((3, 2)))).sum() == 1.5  # zeros stay zero, so the result is sparse
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from maxmargin.cli import data, easy_report
-from maxmargin.cli.output import Output, add_output_options, check_folder
+from maxmargin.cli.output import Output, add_output_options, check_folder, resume_command
 from maxmargin.datasets.samples import are_classes
 from maxmargin.deadline import Deadline
 from maxmargin.storage.output_files import write_atomically
@@ -59,6 +59,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="stem of the output files: NAME.maxmargin, NAME.range, NAME.html [the name of TRAIN]",
     )
+    work.add_argument("--resume", action="store_true", help="continue a model selection that Ctrl-C ended")
     work.add_argument("--no-report", action="store_true", help="do not write NAME.html")
     data.add_data_options(parser)
     add_output_options(parser)
@@ -81,11 +82,14 @@ def run(options: argparse.Namespace) -> int:
     samples, test, scaling, decisions = _prepare(samples, test, classification)
     for sentence in decisions:
         output.remark(sentence)
-    choice = _choose(options, output, samples, classification, SEARCH_FRACTION * options.max_seconds)
+    stem = files["model"].with_suffix("")
+    choice = _choose(options, output, samples, classification, SEARCH_FRACTION * options.max_seconds, stem)
     for sentence in choice.reasons:
         output.remark(sentence)
     if choice.interrupted:
         output.remark(f"interrupted; the best estimator so far: {' '.join(repr(choice.estimator).split())}")
+        output.remark(f"to resume:  {resume_command(options.words)}")
+        output.result({"status": "interrupted", "journals": [str(path) for path in _journals(files) if path.exists()]})
         return INTERRUPTED
     work = easy_report.EasyRun(Path(samples.name).name, choice, [*decisions, *choice.reasons])
     work.reading_options = [] if options.one_hot is None else ["--one-hot", str(options.one_hot)]
@@ -94,6 +98,8 @@ def run(options: argparse.Namespace) -> int:
     _train(work, samples, options, output, started)
     _test(work, test)
     _write(work, files, scaling, Deadline.after(options.max_seconds, started))
+    for journal in _journals(files):
+        journal.unlink(missing_ok=True)
     _report(work, output)
     return INTERRUPTED if work.interrupted else LIMITED if work.limited else 0
 
@@ -107,7 +113,20 @@ def _output_files(options: argparse.Namespace) -> dict[str, Path]:
             raise ImportError("the report needs matplotlib: pip install 'maxmargin[plot]', or use --no-report")
         files["report"] = Path(f"{stem}.html")
     check_folder(files["model"])
+    for journal in () if options.resume else _journals(files):
+        if journal.exists():
+            raise ValueError(
+                f"{journal} is the journal of a model selection that was interrupted: resume it with --resume, delete "
+                "it, or choose another name with --output"
+            )
     return files
+
+
+def _journals(files: dict[str, Path]) -> list[Path]:
+    """Return the journals of the searches, which are kept until the model is written."""
+    from maxmargin.search.model_selection import journals
+
+    return [Path(path) for path in journals(files["model"].with_suffix("")).values()]
 
 
 def _is_classification(options: argparse.Namespace, samples: Samples) -> bool:
@@ -174,7 +193,7 @@ def _describe(summary: DataSummary) -> str:
 
 
 def _choose(
-    options: argparse.Namespace, output: Output, samples: Samples, classification: bool, seconds: float
+    options: argparse.Namespace, output: Output, samples: Samples, classification: bool, seconds: float, stem: Path
 ) -> ModelChoice:
     from maxmargin.cli.heat_map import LiveHeatMap
     from maxmargin.search import choose_estimator
@@ -190,6 +209,8 @@ def _choose(
             train_seconds=TRAINING_FRACTION * (options.max_seconds - seconds),
             seed=options.seed,
             n_jobs=options.threads,
+            journal=stem,
+            resume=options.resume,
             callback=live_map.show,
         )
 

@@ -26,6 +26,9 @@ MAX_RANGE_RATIO = 20.0
 #: Ratio of class sizes from which on classes are called imbalanced.
 MAX_CLASS_RATIO = 10.0
 
+#: The most constant features that are listed by name.
+MAX_LISTED_FEATURES = 100_000
+
 #: Density below which sparse data should stay sparse.
 MAX_SPARSE_DENSITY = 0.3
 
@@ -75,7 +78,8 @@ def describe_data(samples: Samples) -> dict[str, Any]:
     -------
     facts : dict
         name, samples, features, nonzeros, density, megabytes; labels ("none", "classes" or "numbers"), and with them
-        classes (counts by label) or label_range; queries; categories; constant_features (names), minimum and maximum
+        classes (counts by label) or label_range; queries; categories; constant_features (the first 100,000 names) and
+        constant_feature_count, minimum and maximum
         value, smallest_range and largest_range of features, duplicate_samples, conflicting_samples (equal samples
         with different labels) and advice (sentences).
     """
@@ -84,8 +88,6 @@ def describe_data(samples: Samples) -> dict[str, Any]:
     with np.errstate(over="ignore"):  # a range from -1e308 to 1e308 overflows
         ranges = np.minimum(scaling.maximum - scaling.minimum, np.finfo(float).max)
     nonzeros = int(X.nnz if sparse.issparse(X) else np.count_nonzero(X))
-    names = samples.column_names()
-    constant = np.setdiff1d(np.arange(samples.n_features), scaling.columns)
     duplicates, conflicting = _duplicates(samples)
     facts: dict[str, Any] = {
         "name": samples.name,
@@ -97,7 +99,8 @@ def describe_data(samples: Samples) -> dict[str, Any]:
         **_describe_labels(samples),
         "queries": None if samples.query is None else len(np.unique(samples.query)),
         "categories": {column: len(words) for column, words in samples.categories.items()},
-        "constant_features": [names[column] for column in constant],
+        "constant_features": _constant_features(samples, scaling.columns),
+        "constant_feature_count": samples.n_features - len(scaling.columns),
         "minimum": float(X.min()) if min(X.shape) else None,
         "maximum": float(X.max()) if min(X.shape) else None,
         "smallest_range": float(ranges.min()) if len(ranges) else None,
@@ -132,13 +135,21 @@ def data_rows(facts: Mapping[str, Any]) -> dict[str, str]:
     if facts["smallest_range"] is not None:
         rows["ranges of features"] = f"from {facts['smallest_range']:.3g} to {facts['largest_range']:.3g} wide"
     if facts["constant_features"]:
-        rows["constant features"] = f"{len(facts['constant_features']):,}: {data.listed(facts['constant_features'])}"
+        rows["constant features"] = f"{facts['constant_feature_count']:,}: {data.listed(facts['constant_features'])}"
     rows["duplicate samples"] = f"{facts['duplicate_samples']:,}"
     if facts["conflicting_samples"]:
         rows["conflicting samples"] = f"{facts['conflicting_samples']:,} equal samples with different labels"
     for number, sentence in enumerate(facts["advice"], 1):
         rows["advice" if number == 1 else f"advice {number}"] = sentence
     return rows
+
+
+def _constant_features(samples: Samples, varying: np.ndarray) -> list[str]:
+    """Return the names of the constant features, of very many the first ones: data may have billions of features."""
+    first = min(samples.n_features, MAX_LISTED_FEATURES + len(varying))
+    constant = np.setdiff1d(np.arange(first), varying)[:MAX_LISTED_FEATURES]
+    names = samples.feature_names
+    return [str(column + 1) if names is None else names[column] for column in constant]
 
 
 def _describe_labels(samples: Samples) -> dict[str, Any]:

@@ -91,16 +91,19 @@ def run(options: argparse.Namespace) -> int:
     if samples.zero_based:
         notes["first_index"] = 0
     verifying = perf_counter()
+    format = format_for(model, target)
+    if outcome.interrupted and format == "maxmargin":
+        save(model, target, notes)  # at once: a batch system sends SIGKILL soon after SIGTERM
     try:
         with training_progress.spinner(output.errors, "computing the certificate", not output.quiet):
             facts = describe(model, deadline)  # before the model is saved, so that the file contains the certificate
-            format = format_for(model, target)
             if format == "maxmargin":
                 save(model, target, notes)
             else:
                 write_model(model, target, format)
     except KeyboardInterrupt:
-        output.remark(f"interrupted a second time: {target} was not written")
+        kept = outcome.interrupted and format == "maxmargin"
+        output.remark(f"interrupted: {target} was {'written without a certificate' if kept else 'not written'}")
         raise
     if options.checkpoint is not None and not (outcome.interrupted or outcome.limited):
         remove_checkpoint(Path(os.path.realpath(options.checkpoint)))

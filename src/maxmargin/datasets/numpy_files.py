@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import IO, Any
 from zipfile import ZipFile
 
@@ -37,6 +37,8 @@ def read_npz(stream: IO[bytes], name: str, selection: ColumnSelection) -> Sample
     """Read samples from an .npz archive."""
     arrays = _read_archive(stream, name)
     X = _numeric_matrix(name, arrays["X"], "X") if "X" in arrays else _sparse_matrix(name, arrays)
+    if "X" in arrays:
+        _check_exact(name, arrays["X"], range(X.shape[1]))
     _check_features(name, X, selection)
     names = arrays.get("feature_names")
     if names is not None and (names.dtype.kind != "U" or names.shape != (X.shape[1],)):
@@ -65,6 +67,7 @@ def read_npy(stream: IO[bytes], name: str, selection: ColumnSelection) -> Sample
         raise DataFileError(name, f"not a valid NumPy array: {error}") from error
     table = _numeric_matrix(name, given, "the array")
     roles = selection.resolve(name, None, table.shape[1])
+    _check_exact(name, given, roles.features)
     X = np.ascontiguousarray(table[:, roles.features])
     _check_features(name, X, selection)
     return Samples(
@@ -173,6 +176,14 @@ def _check_text(name: str, values: np.ndarray[Any, Any], what: str) -> None:
         raise DataFileError(name, f"{what} has a character that is not valid Unicode")
 
 
+def _check_exact(name: str, table: np.ndarray[Any, Any], columns: Sequence[int]) -> None:
+    """Raise if integers of the features cannot be represented exactly."""
+    inexact = inexact_position(table[:, columns])
+    if inexact is not None:
+        row, column = inexact[0], columns[inexact[1]]
+        raise DataFileError(name, f"sample {row + 1} has {table[row, column]} in column {column + 1}, {INEXACT}")
+
+
 def _check_features(name: str, X: Any, selection: ColumnSelection) -> None:
     if selection.n_features is not None and X.shape[1] != selection.n_features:
         raise DataFileError(name, f"{X.shape[1]} features, but {selection.n_features} are required")
@@ -185,11 +196,6 @@ def _numeric_matrix(name: str, table: np.ndarray[Any, Any], what: str) -> np.nda
     if table.dtype.kind not in "biuf":
         raise DataFileError(name, f"{what} must be numbers, not {table.dtype}")
     numbers = to_float64(table)
-    inexact = inexact_position(table)
-    if inexact is not None:
-        row, column = inexact
-        message = f"sample {row + 1} has {table[inexact]} in column {column + 1}, {INEXACT}"
-        raise DataFileError(name, message)
     finite = np.isfinite(numbers)
     if not finite.all():
         row, column = np.argwhere(~finite)[0]

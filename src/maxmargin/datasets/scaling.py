@@ -32,7 +32,8 @@ from scipy import sparse
 
 from maxmargin._typing import Floats
 from maxmargin.datasets.errors import DataFileError
-from maxmargin.resources import usable_memory
+from maxmargin.kernels.points import restricted
+from maxmargin.resources import check_memory, usable_memory
 from maxmargin.storage.output_files import write_atomically
 
 #: Number of values of a dense block when a sparse matrix is scaled and zeros become nonzero.
@@ -89,15 +90,17 @@ class Scaling:
     @classmethod
     def fit(cls, X: Any, lower: float = -1.0, upper: float = 1.0) -> Scaling:
         """Return the scaling of the range of each feature to the limits."""
-        low, high = (_row(X.min(axis=0)), _row(X.max(axis=0))) if X.shape[0] else (np.zeros(0), np.zeros(0))
-        columns = np.flatnonzero(low != high)
-        return cls(columns, low[columns], high[columns], float(lower), float(upper))
+        occurring, X = _occurring(X)
+        low, high = (_row(X.min(axis=0)), _row(X.max(axis=0))) if min(X.shape) else (np.zeros(0), np.zeros(0))
+        varying = np.flatnonzero(low != high)
+        return cls(occurring[varying], low[varying], high[varying], float(lower), float(upper))
 
     @classmethod
     def standardise(cls, X: Any) -> Scaling:
         """Return the scaling of each feature to mean 0 and standard deviation 1."""
+        occurring, X = _occurring(X)
         columns = cls.fit(X).columns
-        mean = _row(X.mean(axis=0))[columns]
+        mean = _row(X.mean(axis=0))[columns] if len(columns) else np.zeros(0)
         if sparse.issparse(X):
             part = X.tocsc()[:, columns]
             # Σ (x − m)² = Σ over stored values (x − m)² + (number of zeros) m²
@@ -110,7 +113,7 @@ class Scaling:
             deviation = X[:, columns].std(axis=0)
         low, high = mean - deviation, mean + deviation
         nonempty = low < high
-        return cls(columns[nonempty], low[nonempty], high[nonempty])
+        return cls(occurring[columns[nonempty]], low[nonempty], high[nonempty])
 
     def with_target(self, y: Floats, lower: float, upper: float) -> Scaling:
         """Return this scaling extended by the scaling of the range of the targets to the limits."""
@@ -181,34 +184,30 @@ class Scaling:
         return scaled
 
     def _apply_sparse(self, X: Any, width: int) -> Any:
-        scaled_zeros = _scaled(np.zeros(len(self.columns)), self.minimum, self.maximum, self.lower, self.upper)
+        starts, places, values = restricted(X, self.columns, np.float64)
+        count = len(self.columns)
+        scaled_zeros = _scaled(np.zeros(count), self.minimum, self.maximum, self.lower, self.upper)
         if scaled_zeros.any():
-            widened = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
-            return self._apply_blockwise(widened, int(np.count_nonzero(scaled_zeros)))
-        place = np.searchsorted(self.columns, X.indices)
-        place[place == len(self.columns)] = 0
-        kept = self.columns[place] == X.indices if len(self.columns) else np.zeros(len(X.indices), dtype=bool)
-        data = np.zeros(len(X.data))
-        at = place[kept]
-        data[kept] = _scaled(X.data[kept], self.minimum[at], self.maximum[at], self.lower, self.upper)
-        scaled = sparse.csr_matrix((data, X.indices.copy(), X.indptr.copy()), shape=(X.shape[0], width))
+            part = sparse.csr_matrix((values, places, starts), shape=(X.shape[0], count))
+            return self._apply_blockwise(part, width, int(np.count_nonzero(scaled_zeros)))
+        data = _scaled(values, self.minimum[places], self.maximum[places], self.lower, self.upper)
+        scaled = sparse.csr_matrix((data, self.columns[places], starts), shape=(X.shape[0], width))
         scaled.eliminate_zeros()
         return scaled
 
-    def _apply_blockwise(self, X: Any, dense_columns: int) -> Any:
-        """Scale a sparse matrix whose zeros become nonzero, some rows at a time."""
-        needed = 12 * X.shape[0] * dense_columns
-        if needed > usable_memory() or X.shape[1] > BLOCK_VALUES:
-            raise MemoryError(
-                f"scaling turns zeros into nonzeros, and the data would take {needed / 1e9:.1f} GB; with lower=0 "
-                "(--lower 0) nonnegative features stay sparse"
-            )
-        step = max(1, BLOCK_VALUES // X.shape[1])
-        blocks = [
-            sparse.csr_matrix(self._apply_dense(X[start : start + step].toarray(), X.shape[1]))
-            for start in range(0, X.shape[0], step)
-        ]
-        return sparse.vstack(blocks, format="csr") if blocks else X
+    def _apply_blockwise(self, part: Any, width: int, dense_columns: int) -> Any:
+        """Scale the columns of a sparse matrix that have a range, if zeros become nonzero, some rows at a time."""
+        rows, count = part.shape
+        what = f"scaling turns zeros into nonzeros, and the result of {rows:,} samples"
+        check_memory(12 * rows * dense_columns, what, "with lower=0 (--lower 0) nonnegative features stay sparse")
+        step = max(1, BLOCK_VALUES // count)
+        blocks = []
+        for start in range(0, rows, step):
+            dense = part[start : start + step].toarray()
+            block = sparse.csr_matrix(_scaled(dense, self.minimum, self.maximum, self.lower, self.upper))
+            shape = (block.shape[0], width)
+            blocks.append(sparse.csr_matrix((block.data, self.columns[block.indices], block.indptr), shape=shape))
+        return sparse.vstack(blocks, format="csr") if blocks else sparse.csr_matrix((rows, width))
 
 
 class _RangeFile:
@@ -286,6 +285,15 @@ def _scaled(values: Floats, minimum: Any, maximum: Any, lower: float, upper: flo
     scaled = np.where(values == maximum, upper, scaled)
     found: Floats = np.where(values == minimum, lower, scaled)
     return found
+
+
+def _occurring(X: Any) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Any]:
+    """Return the columns that occur, and the data in these columns; a sparse matrix may have billions of others."""
+    if not sparse.issparse(X):
+        return np.arange(X.shape[1]), X
+    X = X.tocsr()
+    occurring, place = np.unique(X.indices, return_inverse=True)
+    return occurring.astype(np.int64), sparse.csr_matrix((X.data, place, X.indptr), (X.shape[0], len(occurring)))
 
 
 def _row(values: Any) -> Floats:

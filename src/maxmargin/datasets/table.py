@@ -139,10 +139,11 @@ class Table:
         """Raise if different integers, such as query ids, are equal as float64, or if a label would be another one."""
         large = np.flatnonzero(np.abs(numbers) >= 2**53)
         cells = {self.strings[column][sample] for sample in large}
-        if column == self.roles.label:
+        all_integers = len(large) and all(cell.lstrip("+-").isdecimal() for cell in set(self.strings[column]))
+        if column == self.roles.label and all_integers:
             for sample in large:
                 cell = self.strings[column][sample]
-                if cell.lstrip("+-").isdecimal() and int(cell) != int(float(cell)):
+                if int(cell) != int(float(cell)):
                     raise self.error(
                         f"the label {cell} is an integer that float64 cannot represent; {INEXACT_LABEL}", int(sample)
                     )

@@ -183,7 +183,7 @@ def _checked_csr(shape: Any, data: NDArray[Any], indices: NDArray[Any], starts: 
         valid and data.dtype.kind in "fiub" and indices.dtype == starts.dtype and indices.dtype in (np.int32, np.int64)
     )
     valid = valid and data.ndim == indices.ndim == starts.ndim == 1 and len(data) == len(indices)
-    valid = valid and shape[0] == len(starts) - 1 and 0 <= shape[1] < 2**31
+    valid = valid and shape[0] == len(starts) - 1 and 0 <= shape[1] < 2**62
     valid = valid and starts[0] == 0 and starts[-1] == len(data) and bool((starts[1:] >= starts[:-1]).all())
     valid = valid and (not len(indices) or bool(indices.min() >= 0 and indices.max() < shape[1]))
     _require(shape, valid, "the arrays of a sparse matrix are inconsistent with its shape")

@@ -21,7 +21,7 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import check_deadline
 from maxmargin.double_double import DoubleDouble
 from maxmargin.kernels.formula import KernelFormula
-from maxmargin.kernels.points import Points, evaluation_cost
+from maxmargin.kernels.points import Points, evaluation_cost, occurring_features, restricted
 
 #: Approximate number of multiplications per thread of one native call, some tens of milliseconds: Ctrl-C and the time
 #: limit are checked between calls.
@@ -103,10 +103,15 @@ def extended_block(formula: KernelFormula, rows: Points, columns: Points, thread
 
 
 def _expand_together(rows: Points, columns: Points) -> tuple[Points, Points]:
-    left, right = (sparse.csr_array(points.values()) for points in (rows, columns))
-    occurring = np.unique(np.concatenate([left.indices, right.indices]))
-    left, right = (part[:, occurring].toarray().astype(np.float64) for part in (left, right))
-    return Points(left), Points(right)
+    parts = [sparse.csr_array(points.values()) for points in (rows, columns)]
+    occurring = np.unique(np.concatenate([part.indices for part in parts]))
+    return tuple(Points(_expanded(part, occurring)) for part in parts)  # type: ignore[return-value]
+
+
+def _expanded(data: Any, occurring: Indices) -> Floats:
+    """Return the columns of a CSR matrix that occur as an array."""
+    starts, features, values = restricted(data, occurring, np.float64)
+    return np.asarray(sparse.csr_array((values, features, starts), shape=(data.shape[0], len(occurring))).toarray())
 
 
 def batches(points: Points) -> list[slice]:
@@ -216,6 +221,8 @@ class SparseColumns:
     def __init__(self, formula: KernelFormula, points: Points, dtype: np.dtype[Any], threads: int) -> None:
         self.formula, self.dtype, self.threads = formula, dtype, threads
         self.points, self.features = points.in_precision(dtype), points.data.shape[1]
+        # The native loops expand samples: of very wide data, to the features that occur in the columns.
+        self._occurring = occurring_features(self.points)
         self._columns = self._samples(self.points)
 
     def fill(self, rows: Points, out: NDArray[Any], slots: Indices) -> None:
@@ -247,16 +254,28 @@ class SparseColumns:
         return slices(len(rows), work, MIN_SPARSE_ROWS, self.threads)
 
     def _samples(self, points: Points) -> _native.SparseSamples:
-        starts, features, values = points.arrays(self.dtype)
+        # Features that occur in one sample only enter by its separate sum, so those of no column can be left out.
+        starts, features, values = self._arrays(points)
         sums = self._separate_sums(points)
         return _native.SparseSamples(
             starts=starts,
             features=features,
             values=values,
             indices=points.index,
-            width=self.features,
+            width=self.features if self._occurring is None else len(self._occurring),
             separate_sums=sums,
         )
+
+    def _arrays(self, points: Points) -> tuple[Any, Any, Any]:
+        """Return indptr, indices and data of samples, with indices among the features that occur in the columns."""
+        if self._occurring is None:
+            return points.arrays(self.dtype)
+        key = ("occurring", self.dtype)
+        known = points.memo.get(key)
+        if known is None or known[0] is not self._occurring:
+            known = points.memo[key] = self._occurring, restricted(points.data, self._occurring, self.dtype)
+        arrays: tuple[Any, Any, Any] = known[1]
+        return arrays
 
     def _to_same_format(self, rows: Points) -> Points:
         _check_features(rows, self.features)
@@ -267,11 +286,16 @@ class SparseColumns:
         """Return Σ_k term(x_k, 0) of each sample, computed once for all views of the data."""
         key = ("separate sums", self.formula.term, self.dtype)
         if key not in points.memo:
-            starts, features, values = points.arrays(self.dtype)
             everything = np.arange(points.data.shape[0])
             out = np.empty(len(everything), self.dtype)
+            width = self.features
+            if self._occurring is None:
+                starts, features, values = points.arrays(self.dtype)
+            else:  # of all features, whose indices do not matter here
+                starts, values = points.data.indptr.astype(np.int64), points.data.data.astype(self.dtype)
+                features, width = np.zeros(len(values), dtype=np.int32), 1
             samples = _native.SparseSamples(
-                starts=starts, features=features, values=values, indices=everything, width=self.features
+                starts=starts, features=features, values=values, indices=everything, width=width
             )
             _native.sparse_separate_sums(self.formula.term, samples, out)
             points.memo[key] = out

@@ -35,6 +35,9 @@ EVALUATION_OVERHEAD = 20
 #: Assumed cost of a kernel evaluation on samples that are not numbers, in multiplications.
 OBJECT_COST = 100
 
+#: Sparse data of at least this many features are handled by the features that occur, if these are few.
+VERY_WIDE = 2**22
+
 #: Number types that are kept; all others are converted to float64.
 PRECISIONS = (np.dtype(np.float64), np.dtype(np.float32))
 
@@ -169,6 +172,26 @@ def float64_batches(data: Any) -> Iterator[tuple[slice, Any]]:
     for start in range(0, data.shape[0], step):
         rows = slice(start, min(data.shape[0], start + step))
         yield rows, data[rows].astype(np.float64, copy=False)
+
+
+def occurring_features(points: Points) -> Indices | None:
+    """Return the features that occur in sparse data, ascending; None if the data are not much wider than that."""
+    data = points.data
+    if data.shape[1] < VERY_WIDE or data.shape[1] < 4 * data.nnz:
+        return None
+    if "occurring" not in points.memo:
+        points.memo["occurring"] = np.unique(data.indices).astype(np.int64)
+    found: Indices = points.memo["occurring"]
+    return found
+
+
+def restricted(data: Any, occurring: Indices, dtype: Any) -> tuple[Any, Any, Any]:
+    """Return indptr, indices and data of a CSR matrix restricted to some of its features, ascending."""
+    place = np.minimum(np.searchsorted(occurring, data.indices), max(0, len(occurring) - 1))
+    kept = occurring[place] == data.indices if len(occurring) else np.zeros(data.nnz, dtype=bool)
+    starts = np.concatenate([[0], np.cumsum(kept)])[data.indptr].astype(np.int64)
+    with np.errstate(over="ignore"):  # infinite in float32: reported where kernel values are used
+        return starts, place[kept].astype(np.int32), data.data[kept].astype(dtype)
 
 
 def compress_rows(data: NDArray[Any], dtype: Any, max_density: float, threads: int) -> tuple[Any, Any, Any] | None:

@@ -54,7 +54,7 @@ class SampleStore:
         self.features = int(like.shape[1])
         self.count = 0
         self._values: NDArray[Any] = np.empty((0,) if self.sparse else (0, self.features), dtype=like.dtype)
-        self._indices: NDArray[np.int32] = np.empty(0, dtype=np.int32)
+        self._indices: NDArray[Any] = np.empty(0, dtype=np.int32 if self.features < 2**31 else np.int64)
         self._starts: Indices = np.zeros(1, dtype=np.int64)
 
     @property

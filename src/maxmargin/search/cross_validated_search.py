@@ -132,12 +132,14 @@ def score_points(
     seed: int = 0,
     max_seconds: float | None = None,
     n_jobs: int | None = None,
+    journal: str | os.PathLike[str] | None = None,
+    resume: bool = False,
     callback: SearchCallback | None = None,
 ) -> GridSearchResult:
     """Return the cross-validation scores of the given points; the other parameters are those of `grid_search`."""
     started = perf_counter()
     scorer = FoldScorer.of(estimator, X, y, folds, scoring, seed)
-    with _TrialRunner(scorer, n_jobs, max_seconds, started, callback=callback) as runner:
+    with _TrialRunner(scorer, n_jobs, max_seconds, started, journal, resume, callback) as runner:
         return runner.run(runner.initial_result(), tuple(points))
 
 

@@ -13,6 +13,7 @@ to decrease.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -55,6 +56,9 @@ CONFIRMED_POINTS = 3
 
 #: Fractions of the time limit by which the linear search and the kernel search must end.
 LINEAR_DEADLINE, KERNEL_DEADLINE = 0.2, 0.7
+
+#: The names of the searches.
+SEARCHES = ("linear", "kernel", "confirmation")
 
 #: Called with the name of a search and its result so far.
 SelectionCallback = Callable[[str, GridSearchResult], object]
@@ -99,6 +103,8 @@ def choose_estimator(
     train_seconds: float = math.inf,
     seed: int = 0,
     n_jobs: int | None = None,
+    journal: str | os.PathLike[str] | None = None,
+    resume: bool = False,
     callback: SelectionCallback | None = None,
 ) -> ModelChoice:
     """Choose an estimator and its parameters for a data set.
@@ -122,6 +128,10 @@ def choose_estimator(
         Seed of folds and subsets.
     n_jobs : int, optional
         Number of threads.
+    journal : path, optional
+        Stem of the files to which finished trials are appended, one for each search: see `journals`.
+    resume : bool, default=False
+        Whether to reuse the trials in these files, of a selection that was interrupted.
     callback : callable, optional
         Called with the name of a search and its result so far, after every trial.
 
@@ -139,7 +149,13 @@ def choose_estimator(
     """
     summary = summarize(X, y, classification)
     common = {"scoring": scoring, "folds": folds, "seed": seed, "n_jobs": n_jobs}
-    return _ModelSelection(X, y, summary, common, max_seconds, train_seconds, callback).choose()
+    paths = {} if journal is None else journals(journal)
+    return _ModelSelection(X, y, summary, common, max_seconds, train_seconds, paths, resume, callback).choose()
+
+
+def journals(stem: str | os.PathLike[str]) -> dict[str, str]:
+    """Return the name of the journal of each search of a model selection."""
+    return {name: f"{os.fspath(stem)}.{name}.jsonl" for name in SEARCHES}
 
 
 @dataclass
@@ -150,6 +166,8 @@ class _ModelSelection:
     common: dict[str, Any]  # arguments of all searches
     max_seconds: float
     train_seconds: float
+    journals: dict[str, str]
+    resume: bool
     callback: SelectionCallback | None
     reasons: list[str] = field(default_factory=list)
     searches: dict[str, GridSearchResult] = field(default_factory=dict)
@@ -205,7 +223,8 @@ class _ModelSelection:
             widths = tuple(typical * width for width in widths)
         self.searches[name] = grid_search(
             self.X[rows], self.y[rows], estimator, Cs=costs, gammas=widths, refine=REFINEMENTS,
-            max_seconds=self._seconds_until(deadline), callback=self._callback_of(name), **self.common,
+            max_seconds=self._seconds_until(deadline), callback=self._callback_of(name),
+            journal=self.journals.get(name), resume=self.resume, **self.common,
         )  # fmt: skip
 
     def _explain(self, results: dict[str, GridSearchResult], chosen: str) -> None:
@@ -227,7 +246,8 @@ class _ModelSelection:
         rows = self._subset(max(CONFIRMATION_SAMPLES, 4 * searched), self.common["seed"] + 1)
         confirmed = score_points(
             self.X[rows], self.y[rows], result.estimator, tuple(points), max_seconds=self._seconds_until(1.0),
-            callback=self._callback_of("confirmation"), **self.common,
+            callback=self._callback_of("confirmation"), journal=self.journals.get("confirmation"),
+            resume=self.resume, **self.common,
         )  # fmt: skip
         self.searches["confirmation"] = confirmed
         if len(confirmed.scores) < 2:

@@ -21,10 +21,11 @@ from maxmargin.estimators.validation.parameters import check_choice, check_count
 from maxmargin.estimators.validation.training_data import without_zeros
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.kernels import Linear, Points
+from maxmargin.kernels.points import VERY_WIDE
 from maxmargin.matrices import BiasAugmentedMatrix, KernelMatrix, SymmetricMatrix
 from maxmargin.models import LinearFunctions
 from maxmargin.problems import DualProblem, Status
-from maxmargin.resources import blas_thread_limit, thread_count
+from maxmargin.resources import blas_thread_limit, check_memory, thread_count
 from maxmargin.solvers import (
     BlockSolver,
     CoordinateDescentSolver,
@@ -171,6 +172,9 @@ class LinearEstimator(CertifiedEstimator):
         """
         threads = self._threads(X)
         workers = min(threads, problems)
+        if X.shape[1] >= VERY_WIDE:  # the weights of each problem, and about three vectors of that size in its solver
+            what = f"coef_ of {X.shape[1]:,} features"
+            check_memory(8 * X.shape[1] * (problems + 3 * workers), what, "leave out features that do not occur")
         points = Points(without_zeros(X, threads))
         taken = points if len(rows) == len(points) else points.take(rows)
         matrix = KernelMatrix(Linear(), taken, max(1, threads // workers))
