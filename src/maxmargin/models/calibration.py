@@ -27,6 +27,7 @@ import numpy as np
 from scipy.special import expit
 
 from maxmargin._typing import Floats
+from maxmargin.deadline import check_deadline
 from maxmargin.models.overflow import ignored_overflow
 
 #: Pairwise probabilities are clipped to this distance from 0 and 1 before coupling (LIBSVM's value).
@@ -89,6 +90,7 @@ def _newton(features: Floats, fixed: Floats, targets: Floats, weights: Floats, s
     x, value = start, loss(start)
     tolerance = GRADIENT_TOLERANCE * float(weights.sum())
     for _ in range(MAX_NEWTON_STEPS):
+        check_deadline()
         probability = expit(-(features @ x + fixed))
         gradient = features.T @ (weights * (targets - probability))
         if np.abs(gradient).max() <= tolerance:

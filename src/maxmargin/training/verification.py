@@ -52,7 +52,7 @@ MAX_ROUNDING_FRACTION = 0.01
 
 #: About how long the certificate of a linear model takes on an ordinary core: seconds for each stored value, for each
 #: variable, and for each variable if there are many groups, which are sorted.
-SECONDS_PER_VALUE, SECONDS_PER_VARIABLE, SECONDS_PER_GROUPED_VARIABLE = 3e-9, 2e-7, 1.5e-6
+SECONDS_PER_VALUE, SECONDS_PER_VARIABLE, SECONDS_PER_GROUPED_VARIABLE = 6e-9, 4e-7, 2e-6
 
 #: An absolute gap is accepted only where the objective values are no larger than the gap: the optimum may be 0.
 MAX_VALUE_PER_GAP = 1.0

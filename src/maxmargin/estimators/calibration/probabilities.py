@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from maxmargin._typing import Floats
-from maxmargin.deadline import Deadline
+from maxmargin.deadline import Deadline, TimeLimitReachedError
 from maxmargin.estimators.base import wants_probabilities
 from maxmargin.estimators.calibration.cross_validation import (
     FOLD_TOLERANCE_FACTOR,
@@ -54,13 +54,18 @@ def seed_of(random_state: Any) -> int:
     return 0 if random_state is None else int(check_random_state(random_state).randint(2**31 - 1))
 
 
-def samples_in_time(values: Floats, first: np.ndarray, deadline: Deadline) -> np.ndarray:
-    """Return the samples for a sigmoid: those with a value; after the deadline some of them, of both classes."""
+def _fit_in_time(
+    values: Floats, first: np.ndarray, weights: Floats, status: Status, deadline: Deadline
+) -> tuple[PlattSigmoid, Status]:
+    """Return the sigmoid of the samples that have a value, and the status; after the deadline, of some of them."""
     used = np.flatnonzero(np.isfinite(values))
-    if deadline.reached and len(used) > MAX_LATE_SAMPLES:
-        used = used[np.argsort(first[used], kind="stable")]
-        used = used[np.linspace(0, len(used) - 1, MAX_LATE_SAMPLES).astype(np.int64)]
-    return used
+    try:
+        with deadline.in_force():
+            return fit_sigmoid(values[used], first[used], weights[used]), status
+    except TimeLimitReachedError:
+        used = used[np.argsort(first[used], kind="stable")]  # some of both classes
+        used = used[np.unique(np.linspace(0, len(used) - 1, MAX_LATE_SAMPLES).astype(np.int64))]
+        return fit_sigmoid(values[used], first[used], weights[used]), Status.MAX_SECONDS
 
 
 class ClassProbabilities:
@@ -166,8 +171,7 @@ class PairwiseProbabilities(ClassProbabilities):
                 return None, status
             first, _ = pairs[position]
             of_first = data.labels[samples] == first
-            used = samples_in_time(values, of_first, session.deadline)
-            return fit_sigmoid(toward_first * values[used], of_first[used], weights[samples][used]), status
+            return _fit_in_time(toward_first * values, of_first, weights[samples], status, session.deadline)
 
         return self._keep_sigmoids(*run_parallel(fit_pair, len(pairs), session.callback, trained.workers))
 
@@ -198,7 +202,6 @@ class LinearProbabilities(ClassProbabilities):
                 return None, status
             # The only model of two classes has its second class positive, and its sigmoid is that of the first.
             toward, of_class = -1.0 if len(models) == 1 else 1.0, labels.numbers[rows] == number
-            used = samples_in_time(values, of_class, session.deadline)
-            return fit_sigmoid(toward * values[used], of_class[used], counts[used]), status
+            return _fit_in_time(toward * values, of_class, counts, status, session.deadline)
 
         return self._keep_sigmoids(*run_parallel(fit_class, len(models), session.callback, workers))
