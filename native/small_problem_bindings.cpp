@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "bindings.hpp"
+#include "one_vs_one.hpp"
 
 namespace maxmargin {
 namespace {
@@ -118,9 +119,43 @@ void solve_small_problems(const ProblemBatch& batch, Vector<double> dual, Vector
   });
 }
 
+// Votes and summed decision values of each class for every row of a block of kernel values.
+bool one_vs_one_votes(Table<const double> block, Table<const double> columns, Vector<const std::int64_t> edges,
+                      Vector<const double> offsets, bool zero_is_first, double limit, Table<double> votes,
+                      Table<double> confidence) {
+  const std::int64_t rows = length(block), classes = length(edges) - 1, vectors = length(block, 1);
+  require(classes >= 2 && length(offsets) == classes * (classes - 1) / 2, "there must be an offset for every pair");
+  require(length(columns) == vectors && length(columns, 1) == classes - 1, "the coefficients have another shape");
+  require(edges.data()[0] == 0 && edges.data()[classes] == vectors, "edges must span the support vectors");
+  for (std::int64_t c = 0; c < classes; ++c) require(edges.data()[c] <= edges.data()[c + 1], "edges must not decrease");
+  require(length(votes) == rows && length(votes, 1) == classes, "votes must have a row for every sample");
+  require(length(confidence) == rows && length(confidence, 1) == classes, "votes must have a row for every sample");
+  Memory()
+      .reads("block", block)
+      .reads("columns", columns)
+      .reads("edges", edges)
+      .reads("offsets", offsets)
+      .writes("votes", votes)
+      .writes("confidence", confidence)
+      .require_disjoint();
+  nb::gil_scoped_release unlocked;
+  const OneVsOneModels models{columns.data(), offsets.data(), edges.data(), classes};
+  std::vector<double> sums(classes - 1), decisions(length(offsets));
+  bool finite = true;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    decide_pairs(models, block.data() + row * vectors, sums.data(), decisions.data());
+    const bool own = count_votes(decisions.data(), classes, zero_is_first, limit, votes.data() + row * classes,
+                                 confidence.data() + row * classes);
+    finite = finite && own;
+  }
+  return finite;
+}
+
 }  // namespace
 
 void define_small_problems(nb::module_& m) {
+  m.def("one_vs_one_votes", &one_vs_one_votes, exact("block"), exact("columns"), exact("edges"), exact("offsets"),
+        nb::arg("zero_is_first"), nb::arg("limit"), exact("votes"), exact("confidence"));
   define_arguments<ProblemBatch, Table<const double>, Vector<const std::int64_t>, Vector<const std::int64_t>,
                    Vector<const double>, Vector<const double>, Vector<const double>, Vector<const double>, bool>(
       m, "ProblemBatch", exact("matrix"), exact("indices"), exact("edges"), exact("linear"), exact("lower"),

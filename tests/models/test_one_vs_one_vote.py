@@ -141,7 +141,7 @@ def test_many_classes_are_decided_in_parts(monkeypatch):
     model = SVC().fit(X, np.arange(120) % 12)
     expected = model.predict(X), model.decision_function(X)
     ties = model.set_params(break_ties=True).predict(X)
-    monkeypatch.setattr("maxmargin.estimators.kernel.kernel_classifier.MAX_DECISION_VALUES", 7 * 66)
+    monkeypatch.setattr("maxmargin.models.kernel_blocks.BLOCK_BYTES", 8 * 120 * 7)
     assert np.array_equal(model.predict(X), ties)
     assert np.array_equal(model.set_params(break_ties=False).predict(X), expected[0])
     np.testing.assert_allclose(model.decision_function(X), expected[1], rtol=0, atol=1e-12)

@@ -146,6 +146,16 @@ def solve_free_variables(
     max_work: float,
     max_seconds: float = ...,
 ) -> float: ...
+def one_vs_one_votes(
+    block: _Floats,
+    columns: _Floats,
+    edges: _Longs,
+    offsets: _Floats,
+    zero_is_first: bool,
+    limit: float,
+    votes: _Floats,
+    confidence: _Floats,
+) -> bool: ...
 def solve_small_problems(
     batch: ProblemBatch,
     dual: _Floats,

@@ -60,3 +60,11 @@ class OneVsRestArgmax(KernelExpansions):
     def scores(self, decisions: Floats) -> Floats:
         """Return one score per class: its decision value."""
         return decisions
+
+    def classes_of(self, blocks: KernelBlocks, threads: int) -> np.ndarray:
+        """Return `predicted_class` of samples."""
+        return self.predicted_class(self.decision_values(blocks, threads))
+
+    def scores_of(self, blocks: KernelBlocks, threads: int) -> Floats:
+        """Return `scores` of samples."""
+        return self.decision_values(blocks, threads)

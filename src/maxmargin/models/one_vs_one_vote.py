@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin import _native
 from maxmargin._typing import Floats
 from maxmargin.models.kernel_blocks import KernelBlocks, map_blocks
 from maxmargin.models.overflow import check_finite, ignored_overflow
@@ -75,9 +76,7 @@ class OneVsOneVote:
         """Return one score per class: its votes plus its summed decision values, squashed below a third."""
         votes = np.zeros((len(decisions), self.classes))
         confidence = np.zeros((len(decisions), self.classes))
-        # Beyond the limit the squashed value is a third anyway, and the sum over classes must not overflow.
-        limit = np.finfo(np.float64).max / (4.0 * self.classes)
-        decisions = np.clip(decisions, -limit, limit)
+        decisions = np.clip(decisions, -self._limit, self._limit)
         for a in range(self.classes - 1):
             own = decisions[:, self._pairs_before(a)]
             # Summed one after the other, in the order of the pairs.
@@ -87,6 +86,38 @@ class OneVsOneVote:
             votes[:, a] += first.sum(axis=1)
             votes[:, a + 1 :] += ~first
         return votes + confidence / (3.0 * (np.abs(confidence) + 1.0))
+
+    @property
+    def _limit(self) -> float:
+        """Beyond it the squashed value is a third anyway, and the sum over classes must not overflow."""
+        return float(np.finfo(np.float64).max / (4.0 * self.classes))
+
+    def classes_of(self, blocks: KernelBlocks, threads: int) -> np.ndarray:
+        """Return `predicted_class` of samples, without keeping the decision values of all pairs."""
+        return np.asarray(np.argmax(self._votes(blocks, threads, zero_is_first=False)[0], axis=1))
+
+    def scores_of(self, blocks: KernelBlocks, threads: int) -> Floats:
+        """Return `scores` of samples, without keeping the decision values of all pairs."""
+        votes, confidence = self._votes(blocks, threads, zero_is_first=True)
+        return votes + confidence / (3.0 * (np.abs(confidence) + 1.0))
+
+    def _votes(self, blocks: KernelBlocks, threads: int, zero_is_first: bool) -> tuple[Floats, Floats]:
+        """Return the votes and the summed decision values of each class; raise if a value is not finite."""
+        edges = np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
+        columns = np.ascontiguousarray(self.coefficients.T)
+
+        def count(block: Floats) -> Floats:
+            votes, confidence = np.empty((len(block), self.classes)), np.empty((len(block), self.classes))
+            if not _native.one_vs_one_votes(
+                np.ascontiguousarray(block), columns, edges, self.offsets, zero_is_first, self._limit, votes, confidence
+            ):
+                votes[:] = np.nan
+            return np.hstack([votes, confidence])
+
+        both = map_blocks(blocks, self.coefficients.shape[1], count, 2 * self.classes, threads)
+        if np.isnan(both[:, : self.classes]).any():
+            self.decision_values(blocks, threads)  # raises and says for which sample
+        return both[:, : self.classes], both[:, self.classes :]
 
     def _pairs_before(self, a: int) -> slice:
         """Return the positions of the pairs of a class with all later classes."""

@@ -20,7 +20,7 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.formulation import Formulation, KernelExpansion
 from maxmargin.kernels import Kernel, Points
 from maxmargin.matrices import FullKernelMatrix, KernelMatrix, SymmetricMatrix
-from maxmargin.problems import DualProblem, Status
+from maxmargin.problems import Counters, DualProblem, Solution, Status
 from maxmargin.problems.gradient_extremes import interval_midpoint
 from maxmargin.solvers.dual_point import progress_snapshot
 from maxmargin.solvers.monitor import Monitor
@@ -93,21 +93,22 @@ class SmallProblemTraining:
         offsets = interval_midpoint(*solved.offset_bounds()) if fit_intercept else np.zeros(len(self.parts))
         checksum = self.kernel_matrix.points.checksum()
         seconds = (perf_counter() - started) / len(self.parts)
+        # There may be a hundred thousand problems of a few samples: as little as possible for each of them.
+        edges, finished, offset = batch.edges.tolist(), solved.all_finished().tolist(), offsets.tolist()
+        counts = np.maximum(solved.outcomes[:, 1:], 0).tolist()
+        pose = partial(_pose, self.kernel_matrix.kernel, self.kernel_matrix.points, self.two_class, self.costs)
         models = []
-        for p, (samples, signs) in enumerate(self.parts):
-            if not solved.finished(p):
+        for p, part in enumerate(self.parts):
+            if not finished[p]:
                 models.append(self._continue(solved, p))
                 continue
-            points, costs = self.kernel_matrix.points.take(samples), self.costs[samples]
-            counters = replace(solved.counters(p), seconds=seconds)
+            at, (steps, requests) = slice(edges[p], edges[p + 1]), counts[p]
+            counters = Counters(steps, (edges[p + 1] - edges[p]) ** 2, requests, seconds=seconds)
+            solution = Solution(solved.dual[at], solved.gradient[at], Status.CONVERGED, counters)
+            expansion = KernelExpansion(solution.dual, offset[p])
             models.append(
                 TrainedModel(
-                    partial(_pose, self.kernel_matrix.kernel, points, self.two_class, signs, costs),
-                    replace(solved.solution(p, Status.CONVERGED), counters=counters),
-                    samples,
-                    self.two_class.formulation,
-                    KernelExpansion(solved.dual[batch.variables(p)], float(offsets[p])),
-                    checksum,
+                    partial(pose, part), solution, part.samples, self.two_class.formulation, expansion, checksum
                 )
             )
         return models
@@ -135,7 +136,7 @@ class SmallProblemTraining:
         )
         if solved.interrupted:
             raise KeyboardInterrupt
-        if not all(solved.finished(p) for p in range(len(batch))):
+        if not solved.all_finished().all():
             return None
         values = batch.linear - solved.gradient
         if self.two_class.fit_intercept:
@@ -199,6 +200,9 @@ class SmallProblemTraining:
         )
 
 
-def _pose(kernel: Kernel, points: Points, two_class: TwoClassFormulation, signs: Floats, costs: Floats) -> DualProblem:
+def _pose(
+    kernel: Kernel, points: Points, two_class: TwoClassFormulation, costs: Floats, part: TwoClassSamples
+) -> DualProblem:
     """Return the problem of one part with kernel values that are computed again: those of the fit are released."""
-    return two_class.pose(KernelMatrix(kernel, points), signs, costs)
+    samples, signs = part
+    return two_class.pose(KernelMatrix(kernel, points.take(samples)), signs, costs[samples])

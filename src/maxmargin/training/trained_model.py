@@ -86,7 +86,7 @@ class TrainedModel:
         self._checksum = checksum
         self._extended = False  # whether verification needed double-double arithmetic
         if expansion is not None:
-            self.__dict__["expansion"] = expansion
+            self.expansion = expansion  # not through __dict__: attributes take half the memory in place
 
     @classmethod
     def from_stored(cls, stored: StoredModel) -> TrainedModel:

@@ -44,9 +44,6 @@ STRATEGIES: dict[str, MulticlassStrategy] = {
     "weston_watkins": AllInOneStrategy(weston_watkins),
 }
 
-#: Decision values in memory at once (64 MB) where votes or scores are asked for: 500 classes have 124,750 pairs.
-MAX_DECISION_VALUES = 2**23
-
 
 class KernelClassifier(PairwiseProbabilities, ClassifierMixin, KernelEstimator):  # type: ignore[misc]  # no type hints
     """Base of the kernel classifiers. A subclass defines the two-class formulation."""
@@ -122,8 +119,7 @@ class KernelClassifier(PairwiseProbabilities, ClassifierMixin, KernelEstimator):
         if check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo")) == "ovo":
             self._check_shape(self._multi_class_)
             return self._evaluate(samples)
-        scores: Floats = self._map_decisions(samples, self._model().scores)
-        return scores
+        return self._scores(samples)
 
     def predict(self, X: Any) -> Any:
         """Return the class of each sample; with ``probability=True`` the most probable one."""
@@ -136,10 +132,15 @@ class KernelClassifier(PairwiseProbabilities, ClassifierMixin, KernelEstimator):
         if len(self.classes_) == 2:
             winners = (self._evaluate(samples).ravel() >= 0).astype(np.intp)
         elif ties:
-            winners = np.argmax(self._map_decisions(samples, self._model().scores), axis=1)
+            winners = np.argmax(self._scores(samples), axis=1)
         else:
-            winners = self._map_decisions(samples, self._model().predicted_class)
+            threads = self._prediction_threads(samples.shape[0])
+            winners = self._model().classes_of(self._kernel_blocks(samples), threads)
         return self.classes_[winners]
+
+    def _scores(self, samples: Any) -> Floats:
+        """Return one score per class for samples that were validated."""
+        return self._model().scores_of(self._kernel_blocks(samples), self._prediction_threads(samples.shape[0]))
 
     # Validation.
 
@@ -259,14 +260,6 @@ class KernelClassifier(PairwiseProbabilities, ClassifierMixin, KernelEstimator):
 
     def _decide(self, X: Any) -> Floats:
         return self._evaluate(self._check_samples(X))
-
-    def _map_decisions(self, samples: Any, reduce: Callable[[Floats], Any]) -> Any:
-        """Return a function of the decision values of each sample; those of many pairs are never in memory at once."""
-        count, step = samples.shape[0], max(1, MAX_DECISION_VALUES // max(1, len(self.intercept_)))
-        if count <= step:
-            return reduce(self._evaluate(samples))
-        parts = [slice(start, start + step) for start in range(0, count, step)]
-        return np.concatenate([reduce(self._evaluate(samples[part])) for part in parts])
 
 
 def dual_problem_of(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import combinations
 from typing import Any
 
@@ -36,10 +36,10 @@ class OneVersusOneStrategy:
         """Return the samples of each pair; of only two classes the second is the positive one, as in scikit-learn."""
         if len(data.classes) == 2:
             return [TwoClassSamples(data.rows, np.where(data.labels[data.rows] == 0, -1.0, 1.0))]
-        parts = []
-        for a, b in combinations(data.members, 2):
-            parts.append(TwoClassSamples(np.concatenate([a, b]), np.repeat([1.0, -1.0], [len(a), len(b)])))
-        return parts
+        signs = lru_cache(None)(lambda first, second: np.repeat([1.0, -1.0], [first, second]))
+        return [
+            TwoClassSamples(np.concatenate([a, b]), signs(len(a), len(b))) for a, b in combinations(data.members, 2)
+        ]
 
     def train(
         self,
@@ -88,9 +88,13 @@ class OneVersusOneStrategy:
         """Return coefficients in scikit-learn's layout: a pair a < b has row b−1 of class a and row a of class b."""
         count = len(data.classes)
         coefficients = np.zeros((count - 1, len(data.labels)))
-        for model, (a, b) in zip(models, combinations(range(count), 2), strict=True):
-            row = np.where(data.labels[model.samples] == a, b - 1, a)
-            coefficients[row, model.samples] = model.expansion.coefficients
+        if models:
+            samples = np.concatenate([model.samples for model in models])
+            first, second = np.triu_indices(count, 1)
+            sizes = [len(model.samples) for model in models]
+            first, second = np.repeat(first, sizes), np.repeat(second, sizes)
+            row = np.where(data.labels[samples] == first, second - 1, first)
+            coefficients[row, samples] = np.concatenate([model.expansion.coefficients for model in models])
         return coefficients, np.array([model.expansion.offset for model in models])
 
     def model(self, coefficients: Floats, offsets: Floats, counts: Any) -> OneVsOneVote:

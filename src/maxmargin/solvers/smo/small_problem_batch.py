@@ -159,6 +159,10 @@ class BatchSolution:
         """Whether a recomputed gradient confirmed the tolerance."""
         return bool(self.outcomes[problem, 0] == StopReason.OPTIMAL)
 
+    def all_finished(self) -> np.ndarray:
+        """Return for each problem whether a recomputed gradient confirmed the tolerance."""
+        return np.asarray(self.outcomes[:, 0] == int(StopReason.OPTIMAL))
+
     def solution(self, problem: int, status: Status) -> Solution:
         """Return the point of one problem."""
         at = self.batch.variables(problem)
