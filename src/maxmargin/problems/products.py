@@ -91,6 +91,7 @@ def evaluate_gradient(problem: DualProblem, dual: Floats, extended: bool = False
         return evaluate(problem, dual, None).gradient(problem, dual)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what overflows makes the bounds infinite
 def evaluate_products(
     problem: DualProblem, dual: Floats, weights: Floats | None, dual_weights: Floats | None = None
 ) -> Products:
@@ -127,6 +128,7 @@ def evaluate_products(
     )
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what overflows makes the bounds infinite
 def evaluate_products_extended(problem: DualProblem, dual: Floats, weights: Floats | None) -> Products:
     """Return the products in double-double arithmetic."""
     vector = DoubleDouble.of(dual)

@@ -37,6 +37,9 @@ MAX_VARIABLE = 2.0**48
 #: No bound or inverse ridge of a scaled problem is larger, also of variables without curvature.
 MAX_BOUND = 2.0**120
 
+#: A ridge of this size makes its variable 0 in all digits of the others; a larger one might overflow.
+MAX_RIDGE = 2.0**900
+
 
 @dataclass(frozen=True)
 class ProblemScale:
@@ -86,6 +89,7 @@ class ProblemScale:
         matrix = ScaledMatrix(problem.matrix, self.matrix)
         diagonal, ridge = matrix.diagonal(), scale(problem.ridge, 2 * self.dual - self.value)
         ridge = np.where(problem.ridge > 0, np.maximum(ridge, np.maximum(diagonal / MAX_VARIABLE, 1 / MAX_BOUND)), 0.0)
+        ridge = np.minimum(ridge, MAX_RIDGE)
         lower, upper = scale(problem.lower, -self.dual), scale(problem.upper, -self.dual)
         if not problem.total.any():
             most = np.full(problem.size, MAX_BOUND)
