@@ -86,6 +86,11 @@ class Points:
     def __len__(self) -> int:
         return len(self.index)
 
+    @property
+    def count(self) -> int:
+        """The number of rows of the data, of which these are some."""
+        return _count(self.data)
+
     def take(self, rows: ArrayLike | slice) -> Points:
         """Return a subset of these samples as a view: no data are copied."""
         return self.pick(self.index[rows if isinstance(rows, slice) else np.asarray(rows)])
