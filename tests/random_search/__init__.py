@@ -2,6 +2,6 @@
 
 - `arithmetic`: extended and multiple precision with one interface
 - `exact_products`: products with the matrix of a dual problem in extended precision, with error bounds
-- `referee`: primal and dual values of a fitted model, and whether they confirm the certificate
+- `exact_values`: primal and dual values of a fitted model, and whether they confirm the certificate
 - `recorder`: the problem and the point that a certificate is about
 """

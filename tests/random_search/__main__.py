@@ -27,7 +27,9 @@ EXTREME_EVERY = 3
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the search."""
-    parser = argparse.ArgumentParser(prog="python -m tests.random_search", description="Random fits against a referee.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.random_search", description="Random fits against exact values."
+    )
     parser.add_argument("--minutes", type=float, default=None, help="how long to search")
     parser.add_argument("--problems", type=int, default=None, help="how many cases to search")
     parser.add_argument("--seed", type=int, default=0)

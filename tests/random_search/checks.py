@@ -20,9 +20,9 @@ import maxmargin as mm
 from maxmargin.problems.dual_problem import InfeasibleProblemError
 
 from .cases import Case
+from .exact_values import verify_certificate
 from .optimum import check_optimum
 from .recorder import recorded_certificates
-from .referee import judge
 
 #: CPU seconds after which a fit with its predictions is stopped. Such problems take milliseconds.
 MAX_CPU_SECONDS = 10.0
@@ -88,7 +88,7 @@ def examine(case: Case, only_enclosure: bool = False, optimum: bool = True) -> R
     if model is not None:
         for point in points:
             with np.errstate(all="ignore"):
-                verdict = judge(point, half_diagonal=isinstance(model, mm.SVDD) and not model._precomputed)
+                verdict = verify_certificate(point, half_diagonal=isinstance(model, mm.SVDD) and not model._precomputed)
             report.certificates += 1
             report.multiple += verdict.multiple
             if not verdict.confirmed:

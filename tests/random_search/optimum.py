@@ -2,7 +2,7 @@
 
 The point b of clarabel is only approximately optimal and feasible. What it proves does not depend on that: D(b), with b
 made feasible, is at most the optimum, and P(Σ b_i Φ(x_i), ρ) is at least the optimum, for any ρ. Both are evaluated
-exactly by the referee. A claimed upper bound below that D, or a claimed lower bound above that P, is wrong.
+exactly by `exact_values`. A claimed upper bound below that D, or a claimed lower bound above that P, is wrong.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from maxmargin.problems import DualProblem
 from reference.quadratic_program import solve_quadratic_program
 
 from .arithmetic import MULTIPLE
+from .exact_values import evaluate
 from .recorder import CertifiedPoint
-from .referee import evaluate
 
 #: The largest problem that is solved a second time.
 MAX_VARIABLES = 80

@@ -13,7 +13,7 @@ computes, float64 numbers). The claim is checked without solving anything:
   is at most `primal`, the upper bound is proved. (For a hard margin every multiple of the point is one, too, and the
   smallest that satisfies all margins is taken.)
 * D(b') ≤ v* for every feasible b'. The dual vector of the fit satisfies box and sums up to rounding only. b' is the
-  vector clipped to the box, with the missing part of each sum added to its freest variables, in extended precision; if
+  vector clipped to the box, with the missing part of each sum added where there is room, in extended precision; if
   the exact D(b') is at least `dual`, the lower bound is proved.
 
 Weak duality, P − D ≥ 0, needs a positive semi-definite matrix. For an indefinite kernel the certificate says that the
@@ -100,7 +100,7 @@ class Verdict:
         )
 
 
-def judge(point: CertifiedPoint, half_diagonal: bool = False) -> Verdict:
+def verify_certificate(point: CertifiedPoint, half_diagonal: bool = False) -> Verdict:
     """Compare a certificate with exact values; `half_diagonal` for SVDD, whose linear term is ½ k(x, x)."""
     lower, upper = point.certificate.dual, point.certificate.primal
     gap, multiple = point.certificate.gap, not EXTENDED_IS_WIDER
@@ -155,14 +155,14 @@ def _evaluate_in_kernel_form(point: CertifiedPoint, arithmetic: Any, half_diagon
             scale * scale * abs(norm) + abs(loss).sum() + abs(offset * arithmetic.array(problem.total)).sum() * scale
         )
         primal_error = scale * scale * norm_error + loss_error.sum() + 2 * (n + 4) * unit * sizes
-    feasible = _repair(problem, dual, arithmetic)
-    change = feasible - dual
-    if (change != 0).any():
-        moved, moved_error = matrix_product(problem.matrix, change, arithmetic)
-        product, product_error = product + moved, product_error + moved_error + unit * abs(product)
-    norm, norm_error = _inner(feasible, product, product_error, arithmetic)
-    value, error = _dual_value(problem, linear, feasible, norm, norm_error, arithmetic)
-    return Evaluation(primal, primal_error, value, error + (linear_error * abs(feasible)).sum())
+    found = []
+    for feasible in _repairs(problem, dual, arithmetic):
+        moved, moved_error = matrix_product(problem.matrix, feasible - dual, arithmetic)
+        moved_error = product_error + moved_error + unit * abs(product)
+        norm, norm_error = _inner(feasible, product + moved, moved_error, arithmetic)
+        value, error = _dual_value(problem, linear, feasible, norm, norm_error, arithmetic)
+        found.append((value, error + (linear_error * abs(feasible)).sum()))
+    return Evaluation(primal, primal_error, *max(found, key=lambda each: each[0] - each[1]))
 
 
 def _evaluate_in_weights(point: CertifiedPoint, arithmetic: Any) -> Evaluation:
@@ -186,17 +186,19 @@ def _evaluate_in_weights(point: CertifiedPoint, arithmetic: Any) -> Evaluation:
     primal = norm + loss.sum() + sums
     sizes = norm + abs(loss).sum() + scale * abs(offset * total).sum()
     primal_error = loss_error.sum() + 2 * (n + width + 4) * unit * sizes
-    dual = _repair(problem, arithmetic.array(point.dual), arithmetic)
-    products = arithmetic.dot(rows.T, dual)
-    products_error = 2 * (n + 1) * unit * arithmetic.dot(abs(rows).T, abs(dual))
+    found, candidates = [], _repairs(problem, arithmetic.array(point.dual), arithmetic)
     if point.l1_penalty:
-        dual = _scale_within_l1_bounds(problem, linear, dual, products, products_error, arithmetic)
-        value, value_error = _dual_value(problem, linear, dual, 0 * norm, 0 * norm, arithmetic)
-        return Evaluation(primal, primal_error, value, value_error)
-    squared = (products * products).sum()
-    squared_error = 2 * (abs(products) * products_error).sum() + (products_error**2).sum() + width * unit * squared
-    value, value_error = _dual_value(problem, linear, dual, squared, squared_error, arithmetic)
-    return Evaluation(primal, primal_error, value, value_error)
+        candidates = [_scaled_within_l1_bounds(problem, rows, linear, dual, arithmetic) for dual in candidates]
+    for dual in candidates:
+        squared, squared_error = 0 * norm, 0 * norm
+        if not point.l1_penalty:
+            products = arithmetic.dot(rows.T, dual)
+            products_error = 2 * (n + 1) * unit * arithmetic.dot(abs(rows).T, abs(dual))
+            squared = (products * products).sum()
+            squared_error = 2 * (abs(products) * products_error).sum() + (products_error**2).sum()
+            squared_error = squared_error + width * unit * squared
+        found.append(_dual_value(problem, linear, dual, squared, squared_error, arithmetic))
+    return Evaluation(primal, primal_error, *max(found, key=lambda each: each[0] - each[1]))
 
 
 def _kernel_matrix(matrix: Any) -> Any:
@@ -276,14 +278,37 @@ def _hard_margin_scale(problem: DualProblem, linear: Any, decision: Any, arithme
     return scale
 
 
-def _repair(problem: DualProblem, dual: Any, arithmetic: Any) -> Any:
-    """Return a vector within the box whose groups have the sums they must have, near the given one."""
+def _repairs(problem: DualProblem, dual: Any, arithmetic: Any) -> list[Any]:
+    """Return vectors within the box whose groups have the sums they must have, near the given one.
+
+    What is missing is added to the variables with the most room on both sides, or in the direction it takes; or, for
+    sums of 0, the variables of the sign with the larger sum are scaled. Each is a proof; the best one counts.
+    """
     lower, upper = arithmetic.array(problem.lower), arithmetic.array(problem.upper)
-    dual = np.minimum(np.maximum(dual, lower), upper)
+    inside = np.minimum(np.maximum(dual, lower), upper)
+    found = [_moved(problem, inside, both, arithmetic) for both in (True, False)]
+    if not problem.total.any():
+        scaled = inside.copy()
+        for g in range(problem.groups):
+            members = problem.group == g
+            above, below = members & (inside > 0), members & (inside < 0)
+            up, down = inside[above].sum(), -inside[below].sum()
+            larger = above if up > down else below
+            if up != down:
+                scaled[larger] = inside[larger] * (min(up, down) / max(up, down))
+        found.append(_moved(problem, scaled, True, arithmetic))
+    return found
+
+
+def _moved(problem: DualProblem, dual: Any, both: bool, arithmetic: Any) -> Any:
+    """Return the vector with what is missing in the sums added to the variables with the most room."""
+    lower, upper = arithmetic.array(problem.lower), arithmetic.array(problem.upper)
+    dual = dual.copy()
     for g in range(problem.groups):
         members = np.flatnonzero(problem.group == g)
         missing = arithmetic.array(problem.total[g]) - dual[members].sum()
-        room = np.minimum(dual[members] - lower[members], upper[members] - dual[members])
+        up, down = upper[members] - dual[members], dual[members] - lower[members]
+        room = np.minimum(up, down) if both else up if missing > 0 else down
         order = members[np.argsort([-float(r) for r in room], kind="stable")]
         for _ in range(2):  # again with what the rounding of the first pass left over
             for i in order:
@@ -298,12 +323,12 @@ def _repair(problem: DualProblem, dual: Any, arithmetic: Any) -> Any:
     return dual
 
 
-def _scale_within_l1_bounds(
-    problem: DualProblem, linear: Any, dual: Any, products: Any, products_error: Any, arithmetic: Any
-) -> Any:
+def _scaled_within_l1_bounds(problem: DualProblem, rows: Any, linear: Any, dual: Any, arithmetic: Any) -> Any:
     """Return the multiple of a dual vector of the highest dual value with |Fᵀ b| ≤ 1."""
     zero = arithmetic.array(0.0)
-    largest = (abs(products) + products_error).max() if len(products) else zero
+    products = abs(arithmetic.dot(rows.T, dual))
+    products_error = 2 * (len(dual) + 1) * arithmetic.unit * arithmetic.dot(abs(rows).T, abs(dual))
+    largest = (products + products_error).max() if len(products) else zero
     curvature = (arithmetic.array(problem.ridge) * dual * dual).sum()
     best = (linear * dual).sum() / curvature if curvature > 0 else zero
     return dual * max(zero, best if largest * best <= 1 else 1 / largest)
