@@ -144,15 +144,12 @@ void sum_partners(const RankedSamples& samples, const double* values, std::int64
     wide.clear(levels);
     // As the first of a pair, samples are visited from the highest score down and partners enter from the top, as the
     // second from the lowest up: either way the difference of a partner's pair only falls, so it never leaves.
-    const auto sample_at = [&](std::int64_t k) {
-      return samples.order[begin + (as_first ? size - 1 - k : k)];
-    };
+    const auto sample_at = [&](std::int64_t k) { return samples.order[begin + (as_first ? size - 1 - k : k)]; };
     const auto rank = [&](std::int64_t sample) {
       return as_first ? samples.level[sample] : levels - 1 - samples.level[sample];
     };
     const auto difference = [&](std::int64_t own, std::int64_t partner) {
-      return as_first ? samples.scores[own] - samples.scores[partner]
-                      : samples.scores[partner] - samples.scores[own];
+      return as_first ? samples.scores[own] - samples.scores[partner] : samples.scores[partner] - samples.scores[own];
     };
     std::int64_t in_narrow = 0, in_wide = 0;
     for (std::int64_t k = 0; k < size; ++k) {

@@ -58,8 +58,8 @@ double pair_slope(const PairArrays& arrays, Vector<const double> scores, Vector<
   nb::gil_scoped_release unlocked;
   in_parallel(threads, parts, 1, [&](std::int64_t part, std::int64_t, int) {
     const std::int64_t begin = part * kPairsPerPart;
-    slopes[part] = slope_of_pairs(pairs, begin, std::min(count, begin + kPairsPerPart), scores.data(),
-                                  direction.data(), t);
+    slopes[part] =
+        slope_of_pairs(pairs, begin, std::min(count, begin + kPairsPerPart), scores.data(), direction.data(), t);
   });
   return std::accumulate(slopes.begin(), slopes.end(), 0.0);
 }
