@@ -20,8 +20,8 @@ import numpy as np
 from maxmargin._typing import Floats
 from maxmargin.precision import DOUBLE_EPSILON, NEGATIVE_EIGENVALUE, SMALLEST_DOUBLE
 from maxmargin.problems.dual_problem import DualProblem
-from maxmargin.problems.gradient_extremes import GradientExtremes, gradient_extremes, interval_midpoint, violation_of
-from maxmargin.problems.losses import residuals
+from maxmargin.problems.gradient_extremes import gradient_extremes, interval_midpoint, violation_of
+from maxmargin.problems.losses import conjugate, residuals
 from maxmargin.problems.objective_bounds import PrimalPoint, bound_objectives
 from maxmargin.problems.offsets import best_offsets, group_offsets
 from maxmargin.problems.products import Products, evaluate_products, evaluate_products_extended
@@ -107,18 +107,20 @@ def certify(
     dual_weights: Floats | None = None,
     extended: bool | None = None,
     offset: Floats | None = None,
+    negligible: float = NEGLIGIBLE_ROUNDING,
 ) -> Certificate:
     """Compute the certificate of a dual vector, with its gradient recomputed from the matrix.
 
     With the linear kernel the model may have other `weights` than Fᵀ b (`matrices.features`): those of a primal solver.
     Then the primal value is theirs, with the offset of least loss, and the gap has one more term, ½‖w − Fᵀ b‖².
     `dual_weights` is Fᵀ b if it is known. `offset` are the offsets of the decision function, if they are given.
-    `extended` asks for double-double arithmetic; by default it is used where the rounding errors of float64 matter.
+    `extended` asks for double-double arithmetic; by default it is used where the rounding errors of float64 matter: not
+    if they are below the fraction `negligible` of the objective values.
     """
     dual = np.ascontiguousarray(dual, dtype=np.float64)
     if not extended:
         certificate = certificate_of(problem, dual, evaluate_products(problem, dual, weights, dual_weights), offset)
-        if extended is False or not inconclusive(certificate) or not extended_is_affordable(problem, dual):
+        if extended is False or not inconclusive(certificate, negligible) or not extended_is_affordable(problem, dual):
             return certificate
     precise = certificate_of(problem, dual, evaluate_products_extended(problem, dual, weights), offset)
     return precise if extended or precise.rounding < certificate.rounding else certificate
@@ -129,10 +131,10 @@ def extended_is_affordable(problem: DualProblem, dual: Floats) -> bool:
     return problem.matrix.extended_work(int(np.count_nonzero(dual))) <= MAX_EXTENDED_WORK
 
 
-def inconclusive(certificate: Certificate) -> bool:
-    """Whether rounding errors in float64 are a large part of the gap."""
-    negligible = NEGLIGIBLE_ROUNDING * max(abs(certificate.primal), abs(certificate.dual))
-    return not certificate.rounding <= max(MAX_ROUNDING_SHARE * certificate.gap, negligible)
+def inconclusive(certificate: Certificate, negligible: float = NEGLIGIBLE_ROUNDING) -> bool:
+    """Whether rounding errors in float64 are a large part of the gap, and more than a fraction of the objectives."""
+    size = max(abs(certificate.primal), abs(certificate.dual))
+    return not certificate.rounding <= max(MAX_ROUNDING_SHARE * certificate.gap, negligible * size)
 
 
 def certificate_of(problem: DualProblem, dual: Floats, products: Products, offset: Floats | None = None) -> Certificate:
@@ -145,7 +147,7 @@ def certificate_of(problem: DualProblem, dual: Floats, products: Products, offse
         elif offset is None:
             middle, threads = interval_midpoint(low, high), products.threads(problem.size)
             offset = best_offsets(problem, problem.linear - products.decision.high, middle, threads)
-        point = _primal_point(problem, products, offset)
+        point = _primal_point(problem, dual, products, offset)
         bounds = bound_objectives(problem, dual, products, point, gradient, gradient_error)
         sums = problem.group_sums(dual)
     return Certificate(
@@ -163,28 +165,31 @@ def certificate_of(problem: DualProblem, dual: Floats, products: Products, offse
         squared_norm=products.weights_norm,
         offset=offset,
         offset_interval=np.array([np.minimum(low, high), np.maximum(low, high)]).T,
-        slack=point.slack if point.scale == 1.0 else _primal_point(problem, products, offset, 1.0).slack,
-        residual=residuals(problem, dual, point.slack),
+        slack=point.slack if point.scale == 1.0 else _primal_point(problem, dual, products, offset, 1.0).slack,
+        residual=point.residual,
     )
 
 
 def rigorous_violation(problem: DualProblem, dual: Floats, gradient: Floats, error: Floats) -> float:
     """Return the largest violation that a gradient with these errors may have."""
-    largest = gradient_extremes(problem, dual, gradient + error).largest
-    smallest = gradient_extremes(problem, dual, gradient - error).smallest
-    largest[-1], smallest[-1] = max(largest[-1], 0.0), min(smallest[-1], 0.0)
-    return violation_of(GradientExtremes(largest, smallest), gradient + error)
+    above = gradient + error
+    return violation_of(gradient_extremes(problem, dual, above, gradient - error), above)
 
 
-def _primal_point(problem: DualProblem, products: Products, offset: Floats, scale: float | None = None) -> PrimalPoint:
+def _primal_point(
+    problem: DualProblem, dual: Floats, products: Products, offset: Floats, scale: float | None = None
+) -> PrimalPoint:
     """Return the decision function, multiplied by a factor if a hard margin needs it."""
     expanded = problem.expand_groups(offset) if problem.groups else np.zeros(problem.size)
     if scale is None:
-        decision, error = products.decision.high + expanded, products.decision_error
-        error = error + 4 * DOUBLE_EPSILON * (np.abs(products.decision.high) + np.abs(expanded))
-        scale = _feasible_scale(problem, decision, error) if products.weights is None else 1.0
+        scale = 1.0
+        if products.weights is None and not problem.bounded:
+            decision, error = products.decision.high + expanded, products.decision_error
+            error = error + 4 * DOUBLE_EPSILON * (np.abs(products.decision.high) + np.abs(expanded))
+            scale = _feasible_scale(problem, decision, error)
     slack, slack_low, error = products.slack(problem, expanded, scale)
-    return PrimalPoint(offset, scale, slack, slack_low, error)
+    loss = conjugate(problem, slack)
+    return PrimalPoint(offset, scale, slack, slack_low, error, loss, residuals(problem, dual, slack, loss))
 
 
 def _largest(values: Floats) -> float:
@@ -197,8 +202,6 @@ def _feasible_scale(problem: DualProblem, decision: Floats, error: Floats) -> fl
     With an infinite bound (a hard margin) the loss of a sample short of its margin by a rounding error is
     infinite. Every multiple of w is a primal point, too; the smallest that satisfies all margins gives the best bound.
     """
-    if problem.bounded:
-        return 1.0
     hard_up = np.isinf(problem.upper) & (problem.ridge == 0)
     hard_down = np.isinf(problem.lower) & (problem.ridge == 0)
     needed = np.concatenate([problem.linear[hard_up], -problem.linear[hard_down]])

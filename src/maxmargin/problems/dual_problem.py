@@ -156,10 +156,10 @@ class DualProblem:
         grouped = self.group >= 0
         return _sums(self.group[grouped], values[grouped], self.groups)
 
-    def members(self, group: int) -> Indices:
-        """Return the variables of a group."""
+    def members(self, group: int) -> Indices | slice:
+        """Return the variables of a group, as an index."""
         if self.groups == 1 and not self.ungrouped:
-            return np.arange(self.size)
+            return slice(None)
         order, starts = self._grouped
         return order[starts[group] : starts[group + 1]]
 

@@ -33,16 +33,22 @@ class GradientExtremes(NamedTuple):
         return self.largest[:-1], self.smallest[:-1]
 
 
-def gradient_extremes(problem: DualProblem, dual: Floats, gradient: Floats) -> GradientExtremes:
-    """Return the extremes of the gradient over the variables that can increase and over those that can decrease."""
+def gradient_extremes(
+    problem: DualProblem, dual: Floats, gradient: Floats, below: Floats | None = None
+) -> GradientExtremes:
+    """Return the extremes of the gradient over the variables that can increase and over those that can decrease.
+
+    If the gradient is known within bounds, `gradient` are the upper and `below` the lower ones.
+    """
+    below = gradient if below is None else below
     can_increase, can_decrease = dual < problem.upper, dual > problem.lower
     largest, smallest = np.full(problem.groups + 1, -np.inf), np.full(problem.groups + 1, np.inf)
     if problem.groups == 1 and problem.ungrouped == 0:  # the common case, several times faster
         largest[0] = np.where(can_increase, gradient, -np.inf).max(initial=-np.inf)
-        smallest[0] = np.where(can_decrease, gradient, np.inf).min(initial=np.inf)
+        smallest[0] = np.where(can_decrease, below, np.inf).min(initial=np.inf)
     else:
         np.maximum.at(largest, problem.group[can_increase], gradient[can_increase])
-        np.minimum.at(smallest, problem.group[can_decrease], gradient[can_decrease])
+        np.minimum.at(smallest, problem.group[can_decrease], below[can_decrease])
     largest[-1], smallest[-1] = max(largest[-1], 0.0), min(smallest[-1], 0.0)
     return GradientExtremes(largest, smallest)
 

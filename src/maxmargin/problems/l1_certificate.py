@@ -67,7 +67,8 @@ def _certify(
     size = float(magnitude.sum()) + float(loss.sum()) + ridge
     size += inner(np.abs(problem.linear) + np.abs(slack), np.abs(dual))
     roundings = (problem.size + len(weights) + 16) * UNIT_ROUNDOFF * size
-    primal_error = SAFETY * (loss_error(problem, PrimalPoint(offset, 1.0, slack, slack, slack_error)) + roundings)
+    point = PrimalPoint(offset, 1.0, slack, slack, slack_error, loss, residual)
+    primal_error = SAFETY * (loss_error(problem, point) + roundings)
     dual_error = SAFETY * (feasible.cost + roundings)
     primal = float(magnitude.sum() + loss.sum()) + primal_error
     value = inner(problem.linear, dual) - 0.5 * ridge - dual_error

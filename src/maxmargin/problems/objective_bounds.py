@@ -15,12 +15,12 @@ from math import fsum
 
 import numpy as np
 
-from maxmargin._typing import Floats, Indices
+from maxmargin._typing import Floats
 from maxmargin.double_double import EXTENDED_EPSILON, DoubleDouble, exact_sum, two_product
 from maxmargin.matrices.numerics import inner
 from maxmargin.precision import UNIT_ROUNDOFF
 from maxmargin.problems.dual_problem import DualProblem
-from maxmargin.problems.losses import conjugate, residuals, response
+from maxmargin.problems.losses import response
 from maxmargin.problems.products import Products
 
 #: Factor on all bounds: covers their own rounding errors and terms of second order.
@@ -29,7 +29,7 @@ SAFETY = 1.02
 
 @dataclass(frozen=True)
 class PrimalPoint:
-    """A decision function: offsets, the factor on weights and offsets, and the slack of each variable.
+    """A decision function: offsets, the factor on weights and offsets, and slack, loss and residual of each variable.
 
     `slack_low` is the low part of the slacks, `slack_error` a bound on their errors.
     """
@@ -39,6 +39,8 @@ class PrimalPoint:
     slack: Floats
     slack_low: Floats
     slack_error: Floats
+    loss: Floats
+    residual: Floats
 
 
 @dataclass(frozen=True)
@@ -95,14 +97,13 @@ def _double_values(
     problem: DualProblem, dual: Floats, products: Products, point: PrimalPoint
 ) -> tuple[float, float, float, float]:
     """Return primal value, dual value, gap, and a bound on the rounding errors of their sums, in float64."""
-    half, loss = 0.5 * point.scale**2, conjugate(problem, point.slack)
-    residual = residuals(problem, dual, point.slack, loss)
+    half, loss = 0.5 * point.scale**2, point.loss
     ridge = inner(problem.ridge * dual, dual)
     offsets = point.scale * point.offset * problem.total
     primal = float(half * products.weights_norm + loss.sum() + offsets.sum())
     dual_value = inner(problem.linear, dual) - 0.5 * products.dual_norm - 0.5 * ridge
     # The sum of residuals equals primal − dual, without the cancellation of subtracting them.
-    gap = float(residual.sum()) + 0.5 * (point.scale - 1.0) ** 2 * products.dual_norm + products.distance
+    gap = float(point.residual.sum()) + 0.5 * (point.scale - 1.0) ** 2 * products.dual_norm + products.distance
     size = half * products.weights_norm + float(np.abs(loss).sum()) + float(np.abs(offsets).sum()) + ridge
     size += inner(np.abs(problem.linear), np.abs(dual)) + 0.5 * products.dual_norm
     size += inner(np.abs(point.slack), np.abs(dual))
@@ -181,35 +182,35 @@ def feasibility_cost(
 
 def feasibility_moves(problem: DualProblem, dual: Floats, exact: bool = False) -> Floats:
     """Return by how much each variable moves, at most, to a point that satisfies all constraints exactly."""
-    excess = np.maximum(np.maximum(problem.lower - dual, dual - problem.upper), 0.0)
-    moved = excess.copy()
-    for members, missing in _missing_sums(problem, dual, excess, exact):
-        moved[members] += _correction(problem, dual, members, missing)
+    up, down = problem.upper - dual, dual - problem.lower
+    moved = np.maximum(-np.minimum(up, down), 0.0)  # into the box
+    for group, missing in _missing_sums(problem, dual, moved.copy() if moved.any() else None, exact):
+        members = problem.members(group)
+        moved[members] += _correction(float(problem.total[group]), dual[members], up[members], down[members], missing)
     return moved
 
 
 def _missing_sums(
-    problem: DualProblem, dual: Floats, excess: Floats, exact: bool
-) -> Iterator[tuple[Indices, float | None]]:
-    """Yield the members of each group whose sum may be wrong, and a bound on its error; None if it is not known."""
+    problem: DualProblem, dual: Floats, excess: Floats | None, exact: bool
+) -> Iterator[tuple[int, float | None]]:
+    """Yield each group whose sum may be wrong and a bound on its error; None if the sum has to be computed exactly."""
     if not problem.groups:
         return
-    size, beyond = problem.group_sums(np.abs(dual)) + np.abs(problem.total), problem.group_sums(excess)
+    size = problem.group_sums(np.abs(dual)) + np.abs(problem.total)
+    beyond = np.zeros(problem.groups) if excess is None else problem.group_sums(excess)
     missing = np.abs(problem.total - problem.group_sums(dual))
+    rounding = (problem.size + 2) * UNIT_ROUNDOFF * size
     for g in np.flatnonzero(size + beyond > 0):
-        members = problem.members(int(g))
-        rounding = (len(members) + 2) * UNIT_ROUNDOFF * size[g]
-        yield members, None if exact and not beyond[g] else float(missing[g] + rounding + beyond[g])
+        yield int(g), None if exact and not beyond[g] else float(missing[g] + rounding[g] + beyond[g])
 
 
-def _correction(problem: DualProblem, dual: Floats, members: Indices, missing: float | None) -> Floats:
-    """Return by how much the members of a group move until its sum is right."""
-    values, out = dual[members], np.zeros(len(members))
-    up, down = problem.upper[members] - values, values - problem.lower[members]
+def _correction(total: float, values: Floats, up: Floats, down: Floats, missing: float | None) -> Floats:
+    """Return by how much the variables of a group move until their sum is right; they have room `up` and `down`."""
+    out = np.zeros(len(values))
     room = np.minimum(up, down)
     best = int(room.argmax())
     if missing is None or room[best] < missing:
-        exactly = fsum([float(problem.total[problem.group[members[0]]]), *(-values).tolist()])
+        exactly = fsum([total, *(-values).tolist()])
         missing, room = abs(exactly), np.maximum(up if exactly > 0 else down, 0.0)
         best = int(room.argmax())
     if room[best] >= missing:

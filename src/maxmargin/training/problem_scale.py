@@ -210,7 +210,8 @@ def overflow_message(problem: DualProblem) -> str:
 
 def largest(values: Floats) -> float:
     """Return the largest magnitude of the finite values, 0 if there is none."""
-    return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
+    most = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    return most if np.isfinite(most) else float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
 
 
 def _ordinary(magnitude: float) -> bool:

@@ -32,6 +32,7 @@ from maxmargin.problems import (
     certify_l1,
     feasible_start,
 )
+from maxmargin.problems.certificate import NEGLIGIBLE_ROUNDING
 from maxmargin.problems.gradient_extremes import gradient_extremes, violation_of
 from maxmargin.problems.offsets import MAX_OFFSET_GROUPS
 from maxmargin.solvers import StoppingRule
@@ -300,7 +301,9 @@ class LinearVerifier:
     def _certify(self, solution: Solution) -> tuple[Certificate, Floats]:
         own = self.rows.weights(solution.dual)
         weights = own if solution.weights is None else solution.weights
-        return certify(self.problem, solution.dual, weights, own), weights
+        # Rounding errors far below the tolerance need no second evaluation.
+        negligible = max(NEGLIGIBLE_ROUNDING, MAX_ROUNDING_FRACTION * (self.rule.relative_gap or 0.0))
+        return certify(self.problem, solution.dual, weights, own, negligible=negligible), weights
 
     def _function(self, dual: Floats, certificate: Certificate, weights: Floats) -> tuple[Floats, Any]:
         """Return weights and offset; the last feature is the constant one of a regularised intercept."""
