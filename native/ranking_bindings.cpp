@@ -82,7 +82,7 @@ struct OrderArrays {
     const std::int64_t* p = starts.data();
     require(p[0] == 0 && p[queries] == n, "starts must begin with 0 and end with the number of samples");
     for (std::int64_t q = 0; q < queries; ++q) {
-      require(p[q] <= p[q + 1], "starts must not decrease");
+      require(p[q] <= p[q + 1] && p[q + 1] <= n, "starts must not decrease");
       for (std::int64_t k = p[q]; k < p[q + 1]; ++k) {
         const std::int32_t own = level.data()[order.data()[k]];
         require(own >= 0 && own < p[q + 1] - p[q], "a level is out of range");

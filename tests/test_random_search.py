@@ -228,23 +228,11 @@ def test_an_infeasible_dual_vector_is_made_feasible_before_it_is_evaluated():
     assert evaluate(shifted, EXTENDED).dual <= evaluate(point, EXTENDED).primal
 
 
-#: Certificates that exact values do not confirm: the lower bound of an L1 problem with features of 1e8, by 1.5e-10.
-UNCONFIRMED = [("LinearSVC", 6)]
-
-
-@pytest.mark.xfail(strict=True, reason="the lower bound of an L1 problem with features of 1e8 is too high by 1.5e-10")
-@pytest.mark.parametrize(("name", "number"), UNCONFIRMED)
-def test_unconfirmed_certificates(name, number):
-    assert examine(random_case(19, number, name=name), only_enclosure=True).findings == []
-
-
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_no_certificate_of_random_problems_is_refuted(name, monkeypatch):
     """`python -m tests.random_search --problems 10000 --enclosure` is the long form."""
     monkeypatch.setattr(checks, "MAX_CPU_SECONDS", 3.0)
     for number in range(20):
-        if (name, number) in UNCONFIRMED:
-            continue
         report = examine(random_case(19, number, name=name), only_enclosure=True)
         assert [finding for finding in report.findings if finding[0] == "enclosure"] == [], report.case.snippet
 

@@ -304,14 +304,14 @@ class TestCtrlC:
         assert found["resume"].endswith("--resume")
         assert load("m").predict(np.zeros((1, 3))).shape == (1,)
 
-    def test_second_ctrl_c_during_the_certificate(self, folder, capsys, monkeypatch):
+    def test_second_ctrl_c_while_the_model_is_written(self, folder, capsys, monkeypatch):
         def save(model, file, notes):
             raise KeyboardInterrupt
 
         monkeypatch.setattr("maxmargin.interchange.save", save)
         code, out, err = run(capsys, "board.csv", "m")
         assert (code, out) == (130, "")
-        assert "interrupted a second time: m was not written" in err
+        assert "interrupted: m was not written" in err
 
     def test_ctrl_c_on_a_terminal(self, folder):
         random = np.random.default_rng(0)

@@ -38,11 +38,18 @@ class FunctionKernel(Kernel):
         return np.ascontiguousarray(values, dtype=np.float64)
 
     def diagonal(self, points: Any) -> Floats:
+        # Computed once for all views of the data, since the function may be expensive. The memo keeps the kernel alive,
+        # whose address is the key.
         samples = as_points(points)
+        _, known = samples.memo.setdefault(("diagonal", id(self)), (self, np.full(samples.count, np.nan)))
+        missing = np.unique(samples.index[np.isnan(known[samples.index])])
         # A call costs more than its values, so small square blocks are evaluated, but never the full matrix.
         side = min(DIAGONAL_BLOCK, max(1, len(samples) // 4))
-        blocks = [samples.take(slice(start, start + side)) for start in range(0, len(samples), side)]
-        return np.concatenate([np.diag(self.evaluate(block, block)) for block in blocks])
+        for start in range(0, len(missing), side):
+            rows = missing[start : start + side]
+            block = samples.pick(rows)
+            known[rows] = np.diag(self.evaluate(block, block))
+        return np.asarray(known[samples.index])
 
 
 def _name(function: Callable[..., Any]) -> str:

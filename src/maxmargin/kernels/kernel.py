@@ -49,13 +49,7 @@ class Kernel(ABC):
 
     def magnitudes(self, points: Points) -> Floats:
         """Return numbers m with |k(x_i, x_j)| ≤ m_i m_j: by default √k(x, x), for a positive semi-definite kernel."""
-        # Computed once for all views of the data, since a user's function may be expensive. The memo keeps the kernel
-        # alive, whose address is the key.
-        _, known = points.memo.setdefault(("magnitudes", id(self)), (self, np.full(points.count, np.nan)))
-        missing = np.unique(points.index[np.isnan(known[points.index])])
-        if len(missing):
-            known[missing] = np.sqrt(np.abs(self.diagonal(points.pick(missing))))
-        return np.asarray(known[points.index])
+        return np.sqrt(np.abs(self.diagonal(points)))
 
     def error_bound(self, rows: Points, columns: Points, weights: Floats) -> Floats:
         """Return a bound on Σ_j weights_j |rounding error of k(row, column_j)| for every row.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,11 +79,6 @@ class KernelMatrix:
         return None
 
     def diagonal(self) -> Floats:
-        return self.kernel.diagonal(self.points) if self.kernel.vectorised else self._known_diagonal.copy()
-
-    @cached_property
-    def _known_diagonal(self) -> Floats:
-        """The diagonal by a user's function, which may be expensive: it is called once."""
         return self.kernel.diagonal(self.points)
 
     def rows(self, indices: Indices) -> Floats:

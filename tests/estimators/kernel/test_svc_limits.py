@@ -176,5 +176,5 @@ class TestBeyondDoublePrecision:
     def test_the_answer_is_not_worse_than_none(self):
         with pytest.warns(ConvergenceWarning, match="finer than double precision"):
             model = SVC(kernel="linear", C=1e6, loss="squared_hinge").fit(self.X, self.y)
-        assert model.certificate_.dual >= 0
+        assert model.certificate_.dual >= -model.certificate_.rounding
         assert model.certificate_.primal <= 1.001 * 30 * 1e6  # that of w = 0

@@ -164,7 +164,9 @@ def test_prediction_holds_no_features():
 
 def test_limits_and_callbacks():
     X, y = chessboard(3000, noise=0.1)
-    with pytest.warns(ConvergenceWarning, match="KernelApproximationSVC stopped before the tolerance") as told:
+    with pytest.warns(
+        ConvergenceWarning, match="KernelApproximationSVC computed the features with [0-9]+ landmarks"
+    ) as told:
         model = KernelApproximationSVC(1e4, gamma=2.0, n_components=200, max_seconds=0, random_state=0).fit(X, y)
     assert told[0].filename == __file__
     assert "Scaler" not in str(told[0].message)
@@ -184,7 +186,7 @@ def test_samples_whose_features_take_too_long_are_left_out(monkeypatch, classes)
     X, y = chessboard(20_000, noise=0.05)
     y = np.where(np.arange(len(y)) == 7, classes - 1, y)  # the only one of a third class
     model = KernelApproximationSVC(gamma=2.0, n_components=100, max_seconds=1e-9, random_state=0)
-    with pytest.warns(ConvergenceWarning, match=r"features of [\d,]+ of 20,000 samples") as told:
+    with pytest.warns(ConvergenceWarning, match=r"features .*of [\d,]+ of 20,000 samples") as told:
         model.fit(X, y)
     assert len(told) == 1
     assert told[0].filename == __file__
