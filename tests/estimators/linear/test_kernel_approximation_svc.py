@@ -164,13 +164,11 @@ def test_prediction_holds_no_features():
 
 def test_limits_and_callbacks():
     X, y = chessboard(3000, noise=0.1)
-    with pytest.warns(
-        ConvergenceWarning, match="KernelApproximationSVC computed the features with [0-9]+ landmarks"
-    ) as told:
+    with pytest.warns(ConvergenceWarning, match=r"KernelApproximationSVC computed .* [0-9]+ landmarks") as told:
         model = KernelApproximationSVC(1e4, gamma=2.0, n_components=200, max_seconds=0, random_state=0).fit(X, y)
     assert told[0].filename == __file__
     assert "Scaler" not in str(told[0].message)
-    assert model.exact_primal_ == pytest.approx(model.certificate_.primal, rel=1e-2)
+    assert not hasattr(model, "exact_primal_")  # there was no time for it
     assert model.predict(X).shape == y.shape
     told = []
     model = KernelApproximationSVC(1e4, gamma=2.0, n_components=200, tol=1e-9)
@@ -194,8 +192,7 @@ def test_samples_whose_features_take_too_long_are_left_out(monkeypatch, classes)
     machines = model._models_
     assert all(machine.status is Status.MAX_SECONDS for machine in machines)
     assert all(len(machine.dual) < 2000 for machine in machines)
-    primal = np.atleast_1d(model.exact_primal_)
-    np.testing.assert_allclose(primal, [machine.certificate.primal for machine in machines], rtol=1e-2)
+    primal = np.array([machine.certificate.primal for machine in machines])
     at_zero = 20_000 * 1.0
     assert (primal[:2] > 0.1 * at_zero).all()  # that of all samples: those that are there count for the others
     whole = KernelApproximationSVC(gamma=2.0, n_components=100, max_seconds=1000, random_state=0).fit(X, y)
