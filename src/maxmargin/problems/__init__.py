@@ -3,6 +3,9 @@
 dual_problem        `DualProblem`, `InfeasibleProblemError` (public): the quadratic program
 solution            `Solution`, `Status`, `Counters`, `Progress` (public): what solvers return and report
 certificate         `certify`, `Certificate` (public): primal, dual, duality gap and violation of a dual vector
+products            the products with the matrix that a certificate needs, with bounds on their errors
+objective_bounds    rigorous bounds on both objective values of a point
+losses              the loss of a sample, its derivative and its share of the gap
 l1_certificate      `certify_l1` (public): the same for the penalty Σ |w_j|
 feasible_start      `feasible_start` (public): a feasible point close to a given one
 gradient_extremes   extremes of the gradient per group, and the violation and offset intervals that follow
