@@ -17,3 +17,4 @@ void test_pairwise();
 void test_free_variables();
 void test_linear_models();
 void test_online();
+void test_extended();

@@ -13,6 +13,7 @@ int main() {
   test_free_variables();
   test_linear_models();
   test_online();
+  test_extended();
   for (const maxmargin::Level& level : maxmargin::usable_levels()) std::printf("level %s passed\n", level.name);
   return 0;
 }
