@@ -15,6 +15,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from maxmargin import _native
 from maxmargin._typing import Floats
+from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.precision import SMALLEST_DOUBLE
 from maxmargin.problems.l1_certificate import l1_violations
 
@@ -72,7 +73,10 @@ def _newton_step(square: Floats, weights: Floats, slope: Floats) -> Floats:
 def _solve(square: Floats, right: Floats) -> Floats | None:
     """Return H⁻¹ right, None if H is numerically singular."""
     scale = np.sqrt(np.maximum(square.diagonal(), SMALLEST_DOUBLE))
-    scaled = square / scale / scale[:, None]
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = square / scale / scale[:, None]
+    if not np.isfinite(scaled).all():
+        raise ValueError(NON_FINITE_MESSAGE)
     for ridge in (RELATIVE_RIDGE, 1e3 * RELATIVE_RIDGE, 1e6 * RELATIVE_RIDGE):
         try:
             factor = cho_factor(scaled + ridge * len(scaled) * np.eye(len(scaled)), lower=True)
