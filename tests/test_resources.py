@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import textwrap
 import threading
 
 import joblib
@@ -75,24 +76,36 @@ def test_threadpoolctl_lowers_the_default():
 
 
 def test_overlapping_blas_limits_are_restored():
-    unlimited = blas_threads()
-    first_in, first_out = threading.Event(), threading.Event()
+    """In a process of its own: the number of BLAS threads is global, and other tests leave threads behind."""
+    code = textwrap.dedent("""
+        import threading
+        import scipy.linalg
+        import threadpoolctl
+        from maxmargin.resources import blas_thread_limit, thread_count
 
-    def first():
-        with blas_thread_limit(1):
-            first_in.set()
-            first_out.wait(10)
+        def blas_threads():
+            return [pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"]
 
-    thread = threading.Thread(target=first)
-    thread.start()
-    first_in.wait(10)
-    assert max(blas_threads()) == 1
-    assert thread_count(None) == thread_count(-1)  # our own limit is not an environment limit
-    with blas_thread_limit(1):
-        first_out.set()
-        thread.join()
+        unlimited = blas_threads()
+        first_in, first_out = threading.Event(), threading.Event()
+
+        def first():
+            with blas_thread_limit(1):
+                first_in.set()
+                first_out.wait(10)
+
+        thread = threading.Thread(target=first)
+        thread.start()
+        first_in.wait(10)
         assert max(blas_threads()) == 1
-    assert blas_threads() == unlimited
+        assert thread_count(None) == thread_count(-1)  # our own limit is not an environment limit
+        with blas_thread_limit(1):
+            first_out.set()
+            thread.join()
+            assert max(blas_threads()) == 1
+        assert blas_threads() == unlimited
+    """)
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_limits_of_the_environment_do_not_accumulate(monkeypatch):
