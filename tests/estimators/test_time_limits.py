@@ -157,8 +157,7 @@ def test_fits_end_in_time(name):
     model, X, messages = fit(name, 20_000, 50, max_seconds=limit, n_jobs=1)
     taken = process_time() - began
     assert taken < limit + 0.5 + 0.3  # the last: generating and validating the samples
-    assert messages
-    assert "max_seconds" in messages[0]
+    assert "max_seconds" in messages[0] if messages else taken < limit
     check_valid(model, X)
 
 
@@ -168,7 +167,8 @@ def test_a_stopped_fit_computes_no_certificate(name, monkeypatch):
         raise AssertionError("the certificate was computed")
 
     monkeypatch.setattr(maxmargin.training.trained_model, "certify", forbidden)
-    model, _, messages = fit(name, 6000, 20, max_seconds=0.05)
+    monkeypatch.setattr(maxmargin.deadline, "perf_counter", CountingClock())  # the limit passes at the tenth check
+    model, _, messages = fit(name, 6000, 20, max_seconds=9_500, n_jobs=1)
     assert "certificate_" in messages[0] or "before the gradient was computed" in messages[0]
     with pytest.raises(AssertionError, match="was computed"):
         _ = model.certificate_
