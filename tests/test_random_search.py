@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -25,13 +29,13 @@ from maxmargin import (
     RankSVC,
 )
 from maxmargin.kernels import Gaussian, Linear
-from random_search import checks
 from random_search.__main__ import main
 from random_search.arithmetic import EXTENDED, MULTIPLE
 from random_search.cases import ESTIMATORS, minimum_kernel, random_case
 from random_search.checks import examine
 from random_search.exact_values import evaluate, verify_certificate
 from random_search.recorder import recorded_certificates
+from random_search.worker import Worker
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(24, 3))
@@ -228,23 +232,32 @@ def test_an_infeasible_dual_vector_is_made_feasible_before_it_is_evaluated():
     assert evaluate(shifted, EXTENDED).dual <= evaluate(point, EXTENDED).primal
 
 
+@pytest.fixture(scope="module")
+def worker():
+    with Worker(max_cpu_seconds=3) as one:
+        yield one
+
+
+def findings_of(report):
+    """Return what was found. Fits that take long are reported by the command: how long depends on the machine."""
+    return [finding for finding in report.findings if finding[0] != "time"]
+
+
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_no_certificate_of_random_problems_is_refuted(name, monkeypatch):
+def test_no_certificate_of_random_problems_is_refuted(name, worker):
     """`python -m tests.random_search --problems 10000 --enclosure` is the long form."""
-    monkeypatch.setattr(checks, "MAX_CPU_SECONDS", 3.0)
     for number in range(20):
-        report = examine(random_case(19, number, name=name), only_enclosure=True)
-        assert [finding for finding in report.findings if finding[0] == "enclosure"] == [], report.case.snippet
+        case = random_case(19, number, name=name)
+        report = worker.examine(case, only_enclosure=True)
+        assert findings_of(report) == [], case.snippet
 
 
 @pytest.mark.parametrize("extreme", [False, True])
-def test_random_fits_have_no_findings(extreme, monkeypatch):
+def test_random_fits_have_no_findings(extreme, worker):
     """`python -m tests.random_search --minutes 10` is the long form."""
-    monkeypatch.setattr(checks, "MAX_CPU_SECONDS", 3.0)
     for number in range(40):
-        report = examine(random_case(19, number, extreme))
-        # Fits that take long are reported by the command: how long depends on the machine.
-        assert [finding for finding in report.findings if finding[0] != "time"] == [], report.case.snippet
+        case = random_case(19, number, extreme)
+        assert findings_of(worker.examine(case)) == [], case.snippet
 
 
 def test_a_search_prints_its_seed_and_its_rate(capsys):
@@ -266,9 +279,6 @@ def broken(**changes):
             super().fit(X, y, sample_weight)
             if "warning" in changes:
                 warnings.warn(changes["warning"], RuntimeWarning, stacklevel=1)
-            if "loop" in changes:
-                while True:
-                    pass
             return self
 
         def decision_function(self, X):
@@ -286,10 +296,53 @@ def broken(**changes):
         ({"error": ValueError("gap must be at least 0, not -inf")}, "error", "unclear"),
         ({"warning": "overflow encountered in multiply"}, "warning", "RuntimeWarning"),
         ({"decision": np.nan}, "not finite", "decision_function"),
-        ({"loop": True}, "time", "did not end"),
     ],
 )
-def test_what_the_search_must_find(changes, kind, words, monkeypatch):
-    monkeypatch.setattr(checks, "MAX_CPU_SECONDS", 0.5)
+def test_what_the_search_must_find(changes, kind, words):
     found = examine(broken(**changes)).findings
     assert any(of == kind and words in sentence for of, sentence in found)
+
+
+class Endless(SVC):
+    """An estimator whose fit never ends, on a thread that no exception in the main thread ends."""
+
+    def fit(self, X, y, sample_weight=None):
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(self._loop).result()
+
+    def _loop(self):
+        while True:
+            pass
+
+
+class Deadlocked(SVC):
+    """An estimator whose fit waits for ever, without CPU time."""
+
+    def fit(self, X, y, sample_weight=None):
+        threading.Event().wait()
+
+
+class Crashing(SVC):
+    """An estimator whose fit ends the process."""
+
+    def fit(self, X, y, sample_weight=None):
+        os.kill(os.getpid(), signal.SIGSEGV)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "limits", "kind", "words"),
+    [
+        (Endless(), {"max_cpu_seconds": 1}, "time", "the fit did not end within 1 s of CPU time"),
+        (Deadlocked(), {"max_seconds": 3}, "time", "did not end within 3 s"),
+        (Crashing(), {}, "crash", "exit status -11"),
+    ],
+    ids=["endless", "deadlocked", "crashing"],
+)
+def test_the_search_goes_on_after_a_fit_that_does_not_end(estimator, limits, kind, words):
+    case = random_case(19, 1, name="SVC")
+    with Worker(**limits) as worker:
+        ((found, sentence),) = worker.examine(replace(case, estimator=estimator)).findings
+        assert found == kind
+        assert words in sentence
+        worker.max_seconds = 600.0
+        assert worker.examine(case).certificates > 0

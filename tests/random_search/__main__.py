@@ -5,7 +5,8 @@
     python -m tests.random_search --seed 3 --number 1234                one case again
 
 The cases are determined by the seed and a number, whatever the machine. A finding is printed with the code that makes
-it again. Exit status: 0 without findings, 1 with.
+it again; a fit that does not end within 10 s of CPU time is one, and the search continues with the next case. Exit
+status: 0 without findings, 1 with.
 """
 
 from __future__ import annotations
@@ -14,15 +15,20 @@ import argparse
 import sys
 import time
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # as pytest does: the references of the tests
 
-from .cases import ESTIMATORS, random_case
-from .checks import Report, examine
+from .cases import ESTIMATORS, Case, random_case
+from .checks import Report
+from .worker import Worker
 
 #: Every third case of a full search has extreme values.
 EXTREME_EVERY = 3
+
+#: Cases between two lines of progress.
+PROGRESS_EVERY = 250
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -51,27 +57,54 @@ def main(arguments: list[str] | None = None) -> int:
 def search(options: argparse.Namespace) -> int:
     """Examine cases until the time or the number of cases is reached; return the number of findings."""
     print(f"seed {options.seed}, from case {options.first}", flush=True)
-    started, number, totals, kinds = time.perf_counter(), options.first, Counter[str](), Counter[str]()
-    slowest: Report | None = None
-    while not _done(options, number - options.first, time.perf_counter() - started):
-        extreme = not options.enclosure and (options.extreme or number % EXTREME_EVERY == 0)
-        report = examine(random_case(options.seed, number, extreme, options.estimator), options.enclosure)
-        slowest = report if slowest is None or report.wall > slowest.wall else slowest
-        totals.update(fits=1, refused=bool(report.refused), certificates=report.certificates, multiple=report.multiple)
-        for kind, sentence in report.findings:
-            kinds[kind] += 1
-            print(f"\n[{kind}] {report.case}\n  {sentence}\n  {report.case.snippet}", flush=True)
-        number += 1
-    seconds = time.perf_counter() - started
-    print(
-        f"\n{totals['fits']} fits in {seconds:.0f} s ({60 * totals['fits'] / max(seconds, 1e-9):.0f} a minute), "
-        f"{totals['refused']} refused with an error, {totals['certificates']} certificates compared with exact values "
-        f"({totals['multiple']} in multiple precision), {sum(kinds.values())} findings"
-        + (f": {', '.join(f'{count} {kind}' for kind, count in kinds.most_common())}" if kinds else "")
-    )
-    if slowest is not None:
-        print(f"slowest, {slowest.wall:.1f} s: {slowest.case}")
-    return sum(kinds.values())
+    started, number, totals = time.perf_counter(), options.first, Totals()
+    with Worker() as worker:
+        while not _done(options, number - options.first, time.perf_counter() - started):
+            extreme = not options.enclosure and (options.extreme or number % EXTREME_EVERY == 0)
+            case = random_case(options.seed, number, extreme, options.estimator)
+            report = worker.examine(case, options.enclosure)
+            totals.add(case, report)
+            for kind, sentence in report.findings:
+                print(f"\n[{kind}] {case}\n  {sentence}\n  {case.snippet}", flush=True)
+            number += 1
+            if totals.fits % PROGRESS_EVERY == 0:
+                print(f"next case {number}: {totals.sentence(time.perf_counter() - started)}", flush=True)
+    print(f"\n{totals.sentence(time.perf_counter() - started)}")
+    if totals.fits:
+        print(f"slowest, {totals.longest:.1f} s: {totals.slowest}")
+    return totals.kinds.total()
+
+
+@dataclass
+class Totals:
+    """What a search has found so far."""
+
+    fits: int = 0
+    refused: int = 0
+    certificates: int = 0
+    multiple: int = 0
+    longest: float = -1.0
+    slowest: str = ""
+    kinds: Counter[str] = field(default_factory=Counter)
+
+    def add(self, case: Case, report: Report) -> None:
+        """Count a case."""
+        self.fits += 1
+        self.refused += bool(report.refused)
+        self.certificates += report.certificates
+        self.multiple += report.multiple
+        self.kinds.update(kind for kind, _ in report.findings)
+        if report.wall > self.longest:
+            self.longest, self.slowest = report.wall, str(case)
+
+    def sentence(self, seconds: float) -> str:
+        """Return the counts."""
+        kinds = ", ".join(f"{count} {kind}" for kind, count in self.kinds.most_common())
+        return (
+            f"{self.fits} fits in {seconds:.0f} s ({60 * self.fits / max(seconds, 1e-9):.0f} a minute), "
+            f"{self.refused} refused with an error, {self.certificates} certificates compared with exact values "
+            f"({self.multiple} in multiple precision), {self.kinds.total()} findings" + (f": {kinds}" if kinds else "")
+        )
 
 
 def _done(options: argparse.Namespace, cases: int, seconds: float) -> bool:

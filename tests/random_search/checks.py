@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import signal
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,18 +23,11 @@ from .exact_values import verify_certificate
 from .optimum import check_optimum
 from .recorder import recorded_certificates
 
-#: CPU seconds after which a fit with its predictions is stopped. Such problems take milliseconds.
-MAX_CPU_SECONDS = 10.0
-
 #: Errors for parameters or data that cannot be used.
 CLEAR_ERRORS = (ValueError, MemoryError, NotFittedError, InfeasibleProblemError)
 
 #: What no message about finite data should say.
 UNCLEAR = re.compile(r"\bnan\b|-inf\b|not inf\b|numerical result|singular matrix|did not converge|^\W*$", re.IGNORECASE)
-
-
-class TooSlow(BaseException):
-    """A fit that did not end in time; not an Exception, so that nothing catches it on the way."""
 
 
 @dataclass
@@ -53,7 +45,6 @@ class Report:
         Seconds.
     """
 
-    case: Case
     findings: list[tuple[str, str]] = field(default_factory=list)
     refused: str = ""
     certificates: int = 0
@@ -65,19 +56,21 @@ class Report:
         self.findings.append((kind, sentence))
 
 
-def examine(case: Case, only_enclosure: bool = False, optimum: bool = True) -> Report:
-    """Fit a case and check everything; with `only_enclosure` only that the certificates are confirmed."""
-    report, started = Report(case), time.perf_counter()
+def examine(
+    case: Case, only_enclosure: bool = False, limit: Callable[[], AbstractContextManager[Any]] = nullcontext
+) -> Report:
+    """Fit a case and check everything; with `only_enclosure` only that the certificates are confirmed.
+
+    The fit with its predictions is inside a context that `limit` returns.
+    """
+    report, started = Report(), time.perf_counter()
     with warnings.catch_warnings(record=True) as caught, recorded_certificates() as records:
         warnings.simplefilter("always")
         try:
-            with cpu_limit(MAX_CPU_SECONDS):
+            with limit():
                 model = case.fit()
                 points = records.of(model)
                 results = list(_predictions(case, model))
-        except TooSlow:
-            model = None
-            report.add("time", f"the fit did not end within {MAX_CPU_SECONDS:g} s of CPU time")
         except Exception as error:
             model, report.refused = None, str(error) or type(error).__name__
             for sentence in _unclear_error(error):
@@ -92,31 +85,14 @@ def examine(case: Case, only_enclosure: bool = False, optimum: bool = True) -> R
             report.certificates += 1
             report.multiple += verdict.multiple
             if not verdict.confirmed:
-                report.add("enclosure", str(verdict))
+                report.add("refuted" if verdict.refuted else "unconfirmed", str(verdict))
         if not only_enclosure:
             _check_model(report, model, points, results, caught)
-            if optimum:
-                for point in points:
-                    for sentence in check_optimum(point):
-                        report.add("optimum", sentence)
+            for point in points:
+                for sentence in check_optimum(point):
+                    report.add("optimum", sentence)
     report.wall = time.perf_counter() - started
     return report
-
-
-@contextmanager
-def cpu_limit(seconds: float) -> Iterator[None]:
-    """Raise TooSlow in the main thread after so many seconds of CPU time of the process."""
-
-    def stop(signum: int, frame: Any) -> None:
-        raise TooSlow
-
-    previous = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, previous)
 
 
 def _predictions(case: Case, model: Any) -> Iterator[tuple[str, Any]]:

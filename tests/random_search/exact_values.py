@@ -92,6 +92,14 @@ class Verdict:
         """Whether the exact values prove the claimed bounds."""
         return self.excess == 0.0
 
+    @property
+    def refuted(self) -> bool:
+        """Whether the exact values prove that the optimum is outside of the claimed bounds.
+
+        Where neither holds, this point, made feasible, does not decide.
+        """
+        return not (self.dual <= self.upper and self.lower <= self.primal)
+
     def __str__(self) -> str:
         widths = self.excess / self.width if self.width > 0 else float("inf")
         return (
