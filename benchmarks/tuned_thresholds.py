@@ -202,7 +202,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "training.checkpoint": "MAX_WRITING_FRACTION",
     },
     "Cross-validation for calibration": {
-        "estimators.calibration.cross_validation": """
+        "machines.calibration.cross_validation": """
             MIN_SUBSET MAX_MIN_FRACTION SUBSET_PER_FREE SUBSET_PER_SUPPORT_VECTOR MAX_DOUBLE_PRECISION_SIZE
             FOLD_TOLERANCE_FACTOR MAX_ROUNDING_FRACTION QUICK_STEPS_PER_VARIABLE
         """

@@ -11,9 +11,11 @@ import pytest
 
 from maxmargin.comparison import solver_comparison
 from maxmargin.datasets import sample_files, scaling
+from maxmargin.estimators import fit_trace, linear_path
 from maxmargin.estimators.active import active_learner, active_query, importance_weights
-from maxmargin.estimators.kernel import (
-    fit_trace,
+from maxmargin.estimators.online import online_one_class_svm, online_svc
+from maxmargin.feature_maps import distance_map, function_map, nystroem_map, polar_coordinates, polynomial_map
+from maxmargin.machines.kernel import (
     lssvc,
     lssvr,
     nu_svc,
@@ -25,15 +27,12 @@ from maxmargin.estimators.kernel import (
     svdd,
     svr,
 )
-from maxmargin.estimators.linear import (
+from maxmargin.machines.linear import (
     kernel_approximation_svc,
     linear_one_class_svm,
-    linear_path,
     linear_svc,
     linear_svr,
 )
-from maxmargin.estimators.online import online_one_class_svm, online_svc
-from maxmargin.feature_maps import distance_map, function_map, nystroem_map, polar_coordinates, polynomial_map
 from maxmargin.plotting import (
     coefficient_path,
     convergence,

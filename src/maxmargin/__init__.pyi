@@ -21,8 +21,8 @@ from .estimators import (
 from .estimators.active.active_learner import ActiveLearner
 from .estimators.active.active_query import query
 from .estimators.active.importance_weights import importance_weights
-from .estimators.kernel.fit_trace import FitTrace, trace
-from .estimators.linear.linear_path import LinearPath, linear_path
+from .estimators.fit_trace import FitTrace, trace
+from .estimators.linear_path import LinearPath, linear_path
 from .interchange import load, save
 from .problems import Certificate, DualProblem, Progress, Solution, Status, certify
 from .search import GridSearchResult, grid_search

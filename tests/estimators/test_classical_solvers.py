@@ -6,7 +6,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification, make_regression
 
 from maxmargin import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, QuantileSVR, RankSVC
-from maxmargin.estimators.kernel.kernel_estimator import CLASSICAL_SOLVERS
+from maxmargin.machines.kernel.kernel_estimator import CLASSICAL_SOLVERS
 from maxmargin.problems import Status
 from maxmargin.solvers import SOLVERS, StoppingRule
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from maxmargin.datasets import chessboard
-from maxmargin.estimators.validation.training_data import resolve_gamma
+from maxmargin.machines.validation.training_data import resolve_gamma
 from maxmargin.search import choose_estimator, model_selection
 from maxmargin.search.data_summary import choose_range, densify, summarize, typical_gamma
 

@@ -16,7 +16,7 @@ from tools.trace_fit import hop_lines, main, summary, trace_call, trace_fit, tre
 @pytest.mark.parametrize("name", ["SVC", "LinearSVC", "SVR", "OneClassSVM"])
 def test_trace_enters_the_estimator_and_returns(name):
     trace = trace_fit(name, rows=60)
-    assert any(file.startswith("estimators/") for file in trace.files)
+    assert any(file.startswith("machines/") for file in trace.files)
     assert any(file.startswith("solvers/") for file in trace.files)
     calls = [hop for hop in trace.hops if not hop.is_return]
     assert trace.hops[0].caller == ""
@@ -63,5 +63,5 @@ def test_an_exception_leaves_a_balanced_trace(tmp_path):
 def test_command_prints_files_and_counts(option, capsys):
     main(["SVC", "--rows", "50", "--set", "kernel=linear", "--set", "C=10", *option])
     printed = capsys.readouterr().out
-    assert "estimators/kernel/" in printed
+    assert "machines/kernel/" in printed
     assert "hops between files" in printed

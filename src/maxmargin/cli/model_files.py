@@ -92,7 +92,7 @@ def format_for(model: Any, path: str | os.PathLike[str]) -> str:
     suffix = Path(path).suffix.lower()
     if suffix != ".model":
         return SUFFIXES.get(suffix, "maxmargin")
-    from maxmargin.estimators.linear.linear_estimator import LinearEstimator
+    from maxmargin.machines.linear.linear_estimator import LinearEstimator
 
     return "liblinear" if isinstance(model, LinearEstimator) else "libsvm"
 

@@ -260,7 +260,7 @@ def train(
     model: Any, samples: Samples, output: Output, max_seconds: float | None = None, title: str = "training"
 ) -> FitOutcome:
     """Fit a model to samples, with a progress bar on a terminal."""
-    from maxmargin.estimators.kernel.kernel_estimator import KernelEstimator
+    from maxmargin.machines.kernel.kernel_estimator import KernelEstimator
 
     # The tolerance of estimators without a kernel matrix is the relative gap.
     estimate = ProgressEstimate(model.tol, not isinstance(model, KernelEstimator), len(samples))

@@ -16,8 +16,8 @@ from maxmargin.comparison.solver_run import SolverRun
 from maxmargin.comparison.solver_selection import Solvers, select_solvers
 from maxmargin.deadline import Deadline
 from maxmargin.estimators import SVC
-from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier, dual_problem_of
-from maxmargin.estimators.validation.parameters import check_number
+from maxmargin.machines.kernel.kernel_classifier import KernelClassifier, dual_problem_of
+from maxmargin.machines.validation.parameters import check_number
 from maxmargin.problems import Counters, DualProblem, Progress, Status, certify
 from maxmargin.resources import blas_thread_limit, default_cache_bytes, thread_count
 from maxmargin.solvers import StoppingRule, Trace

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.estimators.linear.landmarks import choose_landmarks
-from maxmargin.estimators.validation.parameters import check_count, check_number
 from maxmargin.feature_maps.feature_map import FeatureMap, require_finite
+from maxmargin.machines.linear.landmarks import choose_landmarks
+from maxmargin.machines.validation.parameters import check_count, check_number
 
 
 class DistanceMap(FeatureMap):

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from maxmargin.estimators.validation.parameters import check_count
 from maxmargin.feature_maps.feature_map import FeatureMap, require_finite
+from maxmargin.machines.validation.parameters import check_count
 
 
 class FunctionMap(FeatureMap):

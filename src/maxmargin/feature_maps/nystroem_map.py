@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_random_state
 
-from maxmargin.estimators.linear.landmarks import fit_landmarks
 from maxmargin.feature_maps.feature_map import FeatureMap
 from maxmargin.kernels import Points
+from maxmargin.machines.linear.landmarks import fit_landmarks
 from maxmargin.models import LandmarkFeatures
 from maxmargin.resources import thread_count
 

@@ -17,9 +17,9 @@ import numpy as np
 from scipy import sparse, special
 
 from maxmargin._typing import Floats
-from maxmargin.estimators.validation.parameters import check_count, check_number
-from maxmargin.estimators.validation.training_data import resolve_gamma
 from maxmargin.feature_maps.feature_map import FeatureMap, require_finite
+from maxmargin.machines.validation.parameters import check_count, check_number
+from maxmargin.machines.validation.training_data import resolve_gamma
 from maxmargin.resources import usable_memory
 
 

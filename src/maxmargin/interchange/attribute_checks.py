@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from maxmargin.estimators.kernel.kernel_classifier import STRATEGIES
 from maxmargin.interchange.class_registry import GEOMETRIES
 from maxmargin.kernels import Kernel
+from maxmargin.machines.kernel.kernel_classifier import STRATEGIES
 from maxmargin.models.calibration import DENSITY_BINS, PlattSigmoid
 from maxmargin.problems import Certificate
 from maxmargin.training import TrainedLinearModel, TrainedModel

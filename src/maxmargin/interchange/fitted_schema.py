@@ -24,15 +24,15 @@ from maxmargin.estimators import (
     OneClassSVM,
     RankSVC,
 )
-from maxmargin.estimators.calibration.noise_scale import NoiseIntervals
-from maxmargin.estimators.kernel.function_estimator import FunctionEstimator
-from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier
-from maxmargin.estimators.kernel.kernel_estimator import KernelEstimator
-from maxmargin.estimators.linear.linear_estimator import LinearEstimator
 from maxmargin.estimators.online.online_estimator import OnlineEstimator
 from maxmargin.interchange import attribute_checks as check
 from maxmargin.interchange.attribute_checks import Check, Sizes, count, floats, integers, matrix
 from maxmargin.interchange.errors import ModelFileError
+from maxmargin.machines.calibration.noise_scale import NoiseIntervals
+from maxmargin.machines.kernel.function_estimator import FunctionEstimator
+from maxmargin.machines.kernel.kernel_classifier import KernelClassifier
+from maxmargin.machines.kernel.kernel_estimator import KernelEstimator
+from maxmargin.machines.linear.linear_estimator import LinearEstimator
 
 #: Estimators that a file may contain; the state of online estimators requires pickle.
 ESTIMATORS: dict[str, type[Any]] = {

@@ -23,10 +23,10 @@ from scipy import sparse
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.estimators import LinearOneClassSVM, LinearSVC, LinearSVR
-from maxmargin.estimators.linear.linear_estimator import LinearEstimator
 from maxmargin.interchange.errors import ModelFileError
 from maxmargin.interchange.fitted_schema import check_fitted
 from maxmargin.interchange.model_text import NUMBER, KeywordHeader, ModelText, format_number, integer_labels
+from maxmargin.machines.linear.linear_estimator import LinearEstimator
 from maxmargin.models import LinearFunctions
 from maxmargin.storage.output_files import write_atomically
 

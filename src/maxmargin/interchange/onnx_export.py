@@ -15,12 +15,12 @@ from scipy import sparse
 
 from maxmargin._typing import Floats
 from maxmargin.estimators import SVDD, LinearSVC, LinearSVR, OneClassSVM, RankSVC
-from maxmargin.estimators.kernel.function_estimator import KernelRegressor
-from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier
-from maxmargin.estimators.linear.linear_estimator import LinearEstimator
 from maxmargin.interchange.model_file import WRITER
 from maxmargin.interchange.onnx_graph import Graph, kernel_block, kernel_diagonal, without_factor
 from maxmargin.kernels import Linear
+from maxmargin.machines.kernel.function_estimator import KernelRegressor
+from maxmargin.machines.kernel.kernel_classifier import KernelClassifier
+from maxmargin.machines.linear.linear_estimator import LinearEstimator
 from maxmargin.precision import DECISION_TOLERANCE
 from maxmargin.storage.output_files import write_atomically
 

@@ -13,11 +13,11 @@ from scipy import sparse
 
 from maxmargin import estimators
 from maxmargin.estimators import LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
-from maxmargin.estimators.kernel.function_estimator import KernelRegressor
-from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier
 from maxmargin.interchange.fitted_schema import check_fitted
 from maxmargin.interchange.libsvm.estimators import KERNEL_NAMES, check_pairs, kernel_of
 from maxmargin.kernels import make_kernel
+from maxmargin.machines.kernel.function_estimator import KernelRegressor
+from maxmargin.machines.kernel.kernel_classifier import KernelClassifier
 from maxmargin.models.calibration import PlattSigmoid
 
 #: Estimators of scikit-learn that have the same name here.

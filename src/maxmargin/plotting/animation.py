@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.estimators.kernel.fit_trace import FitTrace
+from maxmargin.estimators.fit_trace import FitTrace
 from maxmargin.plotting.style import COLOURS, INK, colour, hide_spines, marker, pyplot
 from maxmargin.storage.output_files import atomic_path, write_atomically
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.estimators.linear.linear_path import LinearPath
+from maxmargin.estimators.linear_path import LinearPath
 from maxmargin.plotting.style import GREY, INK, LINES, Display, axes_for, colour, hide_spines
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from scipy.spatial.distance import squareform
 from sklearn.base import is_classifier
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.estimators.kernel.kernel_estimator import KernelEstimator
 from maxmargin.kernels import Kernel, Points
+from maxmargin.machines.kernel.kernel_estimator import KernelEstimator
 from maxmargin.plotting.margin_positions import class_indices, final_estimator, sample_margins
 from maxmargin.plotting.style import Display, axes_for
 

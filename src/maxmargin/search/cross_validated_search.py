@@ -5,7 +5,7 @@ are independent and the native loops release the interpreter lock, so they run i
 as there are enough trials, several otherwise. The memory for kernel rows is shared among them.
 
 Trials of kernel estimators start from zero: warm starts along C saved nothing on average. Linear estimators visit the
-values of C of a fold in ascending order, each with a warm start, as in `estimators/linear/linear_path.py`.
+values of C of a fold in ascending order, each with a warm start, as in `machines/linear/linear_path.py`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin.deadline import Deadline, TimeLimitReachedError
 from maxmargin.estimators import SVC
-from maxmargin.estimators.validation.parameters import check_count, check_number
+from maxmargin.machines.validation.parameters import check_count, check_number
 from maxmargin.resources import blas_thread_limit, thread_count
 from maxmargin.search import grid
 from maxmargin.search.fold_scoring import FoldScorer

@@ -15,9 +15,9 @@ from sklearn.utils.metaestimators import _safe_split
 
 from maxmargin._typing import Indices
 from maxmargin.datasets.samples import checksum
-from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier
-from maxmargin.estimators.linear.linear_estimator import LinearEstimator
-from maxmargin.estimators.validation.parameters import check_count, check_number
+from maxmargin.machines.kernel.kernel_classifier import KernelClassifier
+from maxmargin.machines.linear.linear_estimator import LinearEstimator
+from maxmargin.machines.validation.parameters import check_count, check_number
 from maxmargin.resources import default_cache_bytes, usable_memory
 from maxmargin.search.grid import Point
 from maxmargin.training.fit_context import MAX_FULL_KERNEL_ROWS

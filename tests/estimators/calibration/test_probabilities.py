@@ -19,10 +19,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from maxmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from maxmargin.datasets import chessboard
 from maxmargin.deadline import Deadline
-from maxmargin.estimators.calibration import cross_validation, probabilities
-from maxmargin.estimators.calibration.cross_validation import stratified_folds
-from maxmargin.estimators.calibration.probabilities import PairwiseProbabilities
 from maxmargin.kernels import Gaussian
+from maxmargin.machines.calibration import cross_validation, probabilities
+from maxmargin.machines.calibration.cross_validation import stratified_folds
+from maxmargin.machines.calibration.probabilities import PairwiseProbabilities
 from reference import libsvm
 from reference.data import iris, waves, wine
 

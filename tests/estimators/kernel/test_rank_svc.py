@@ -119,7 +119,7 @@ class TestManyPairs:
         weights = np.random.default_rng(0).uniform(0.0, 2.0, 150)
         weights[::10] = 0.0
         listed = RankSVC(kernel="linear", C=0.3).fit(X, y, qid, weights)
-        monkeypatch.setattr("maxmargin.estimators.kernel.rank_svc.MAX_LISTED_PAIRS", 10)
+        monkeypatch.setattr("maxmargin.machines.kernel.rank_svc.MAX_LISTED_PAIRS", 10)
         for data in (X, sparse.csr_matrix(X), X.astype(np.float32)):
             model = RankSVC(kernel="linear", C=0.3).fit(data, y, qid, weights)
             assert model.status_ is Status.CONVERGED
@@ -132,7 +132,7 @@ class TestManyPairs:
         assert geometry.slack.sum() == pytest.approx(model.certificate_.primal - 0.5 * geometry.squared_norm)
 
     def test_without_a_list_of_pairs_models_are_stored_and_resumed(self, monkeypatch, tmp_path):
-        monkeypatch.setattr("maxmargin.estimators.kernel.rank_svc.MAX_LISTED_PAIRS", 10)
+        monkeypatch.setattr("maxmargin.machines.kernel.rank_svc.MAX_LISTED_PAIRS", 10)
         X, y = unordered(200)
         model = RankSVC(kernel="linear", warm_start=True).fit(X, y)
         save(model, tmp_path / "model")

@@ -8,9 +8,9 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from maxmargin import LinearSVC
-from maxmargin.estimators.calibration.cross_validation import linear_held_out_values, stratified_folds
 from maxmargin.formulations import c_classification, squared_hinge
 from maxmargin.kernels import Linear, Points
+from maxmargin.machines.calibration.cross_validation import linear_held_out_values, stratified_folds
 from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
 from maxmargin.solvers import StoppingRule
 from maxmargin.solvers.linear.semismooth_newton import SemismoothNewtonSolver

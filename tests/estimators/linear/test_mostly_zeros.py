@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 
 from maxmargin import LinearSVC, LinearSVR
-from maxmargin.estimators.validation import training_data
-from maxmargin.estimators.validation.training_data import without_zeros
+from maxmargin.machines.validation import training_data
+from maxmargin.machines.validation.training_data import without_zeros
 
 
 def mostly_zeros(part, dtype=np.float64, size=(1200, 900)):

@@ -14,7 +14,7 @@ from maxmargin._typing import Indices
 from maxmargin.estimators.active.active_query import candidates_of, class_values, find_strategy, samples_of
 from maxmargin.estimators.active.incremental_learner import IncrementalLearner, count_rows
 from maxmargin.estimators.active.sample_pool import SamplePool
-from maxmargin.estimators.validation.parameters import check_count, check_fraction, check_number
+from maxmargin.machines.validation.parameters import check_count, check_fraction, check_number
 from maxmargin.online.early_stopping import STOPPING_RULES, ActiveStoppingRule, EventWindow, LowErrorRate
 from maxmargin.online.selection import Candidates, LabelingRate, Margin, margins
 

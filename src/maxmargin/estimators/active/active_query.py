@@ -10,9 +10,9 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.active.incremental_learner import count_rows
-from maxmargin.estimators.validation.parameters import check_count
-from maxmargin.estimators.validation.training_data import as_objects, is_table
 from maxmargin.kernels.points import rows_of
+from maxmargin.machines.validation.parameters import check_count
+from maxmargin.machines.validation.training_data import as_objects, is_table
 from maxmargin.online.selection import QUERY_STRATEGIES, Candidates, QueryStrategy
 
 #: Samples whose decision values are computed together, because their rows are copied.

@@ -26,7 +26,7 @@ import numpy as np
 from sklearn.utils.validation import check_array, check_random_state
 
 from maxmargin._typing import Floats
-from maxmargin.estimators.validation.parameters import check_count
+from maxmargin.machines.validation.parameters import check_count
 
 #: Folds of the cross-validation.
 FOLDS = 5

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from maxmargin.estimators.validation.parameters import check_choice
+from maxmargin.machines.validation.parameters import check_choice
 
 
 class IncrementalLearner:

@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_array
 from maxmargin._typing import Indices
 from maxmargin.estimators.active.active_query import samples_of
 from maxmargin.estimators.active.incremental_learner import count_rows
-from maxmargin.estimators.validation.training_data import is_table
 from maxmargin.kernels.points import rows_of
+from maxmargin.machines.validation.training_data import is_table
 
 
 class SamplePool:

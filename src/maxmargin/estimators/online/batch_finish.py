@@ -10,8 +10,8 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import Deadline, TimeLimitReachedError
 from maxmargin.estimators.online.online_estimator import OnlineEstimator
 from maxmargin.estimators.online.stream_classes import StreamClasses
-from maxmargin.estimators.validation.callbacks import reporting
 from maxmargin.formulations import c_classification
+from maxmargin.machines.validation.callbacks import reporting
 from maxmargin.online import OnlineLearner
 from maxmargin.online.sample_store import SlotData
 from maxmargin.problems import Counters, DualProblem, Solution, Status, feasible_start

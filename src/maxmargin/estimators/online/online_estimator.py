@@ -14,12 +14,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import Deadline
-from maxmargin.estimators.kernel.kernel_estimator import KernelEstimator
-from maxmargin.estimators.validation.callbacks import reporting
-from maxmargin.estimators.validation.parameters import check_choice, check_count, check_number
-from maxmargin.estimators.validation.training_data import is_table
 from maxmargin.kernels import Gaussian, Kernel, Points
 from maxmargin.kernels.points import rows_of
+from maxmargin.machines.kernel.kernel_estimator import KernelEstimator
+from maxmargin.machines.validation.callbacks import reporting
+from maxmargin.machines.validation.parameters import check_choice, check_count, check_number
+from maxmargin.machines.validation.training_data import is_table
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.online import OnlineLearner
 from maxmargin.online.budget import BUDGET_STRATEGIES, Budget

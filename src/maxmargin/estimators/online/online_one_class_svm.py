@@ -12,12 +12,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from maxmargin._typing import Floats
-from maxmargin.estimators.calibration.novelty_detector import rounded
 from maxmargin.estimators.online.online_certificate import certify_memory
 from maxmargin.estimators.online.online_estimator import OnlineEstimator
-from maxmargin.estimators.validation.parameters import check_flag, check_fraction
-from maxmargin.estimators.validation.training_data import check_costs, check_sample_weights
 from maxmargin.kernels import Kernel
+from maxmargin.machines.calibration.novelty_detector import rounded
+from maxmargin.machines.validation.parameters import check_flag, check_fraction
+from maxmargin.machines.validation.training_data import check_costs, check_sample_weights
 from maxmargin.models import KernelExpansions
 from maxmargin.online import NoveltyDetection, OnlineLearner
 from maxmargin.problems import Certificate

@@ -17,14 +17,14 @@ from maxmargin.estimators.online.batch_finish import finish
 from maxmargin.estimators.online.online_certificate import LabelledSamples, certify_memory, certify_on_data
 from maxmargin.estimators.online.online_estimator import OnlineEstimator
 from maxmargin.estimators.online.stream_classes import StreamClasses
-from maxmargin.estimators.validation.parameters import check_choice, check_flag, check_number
-from maxmargin.estimators.validation.training_data import (
+from maxmargin.kernels import Kernel, Points
+from maxmargin.machines.validation.parameters import check_choice, check_flag, check_number
+from maxmargin.machines.validation.training_data import (
     check_costs,
     check_sample_weights,
     class_factors,
     single_class_message,
 )
-from maxmargin.kernels import Kernel, Points
 from maxmargin.models import KernelExpansions, OneVsOneVote, OneVsRestArgmax
 from maxmargin.online import OnlineLearner
 from maxmargin.problems import Certificate

@@ -15,10 +15,6 @@ from scipy import sparse
 
 from maxmargin._typing import Floats
 from maxmargin.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
-from maxmargin.estimators.kernel.function_estimator import KernelRegressor
-from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier
-from maxmargin.estimators.kernel.kernel_estimator import KernelEstimator
-from maxmargin.estimators.linear.linear_estimator import LinearEstimator
 from maxmargin.interchange.errors import ModelFileError
 from maxmargin.interchange.fitted_schema import check_fitted
 from maxmargin.interchange.libsvm.model import LibsvmModel
@@ -26,6 +22,10 @@ from maxmargin.interchange.libsvm.probability import marks_of_estimator, marks_o
 from maxmargin.interchange.libsvm.text import read_text, write_text
 from maxmargin.interchange.model_text import integer_labels
 from maxmargin.kernels import Gaussian, Linear, Polynomial, Sigmoid
+from maxmargin.machines.kernel.function_estimator import KernelRegressor
+from maxmargin.machines.kernel.kernel_classifier import KernelClassifier
+from maxmargin.machines.kernel.kernel_estimator import KernelEstimator
+from maxmargin.machines.linear.linear_estimator import LinearEstimator
 from maxmargin.models.calibration import PlattSigmoid
 
 ESTIMATORS: dict[str, type[KernelEstimator]] = {

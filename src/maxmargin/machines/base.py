@@ -1,0 +1,167 @@
+"""The base of all estimators that train dual problems: fitted models, their certificates, and convergence warnings."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import is_dataclass
+from functools import wraps
+from typing import Any, cast
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+
+from maxmargin.machines.validation.callbacks import SklearnCallbacks
+from maxmargin.problems import Status
+from maxmargin.solvers import StoppingRule
+from maxmargin.training import Solver
+
+
+class CertifiedEstimator(SklearnCallbacks, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
+    """Base of the estimators: what they know about the problems they were trained on."""
+
+    # Set by the constructors of the estimators.
+    callback: Any
+    verbose: Any
+
+    #: A fitted attribute, by which a fitted estimator is recognised.
+    _fitted_attribute = "coef_"
+
+    #: Advice for fits that reach their limit.
+    _scaling_advice = ""
+
+    #: The trained model of each problem: one, or one per pair of classes, class or output.
+    _models_: list[Any]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "fit" in vars(cls):
+            cls.fit = keeping_previous_fit(cls.fit)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, self._fitted_attribute)
+
+    @property
+    def certificate_(self) -> Any:
+        """The certificate of optimality: one, or a list with one per problem (pair of classes, class or output)."""
+        return self._per_model([model.certificate for model in self._trained("certificate_")])
+
+    @property
+    def status_(self) -> Any:
+        """How the solver ended: one, or a list with one per problem."""
+        return self._per_model([model.status for model in self._trained("status_")])
+
+    def _trained(self, attribute: str) -> list[Any]:
+        """Return the trained models, or raise if there are none."""
+        name = type(self).__name__
+        if self._fitted_attribute not in self.__dict__:
+            raise AttributeError(f"{name!r} object has no attribute {attribute!r} before fit")
+        if "_models_" not in self.__dict__:
+            certify = "; certify(X, y) computes a certificate on any data" if hasattr(self, "certify") else ""
+            raise AttributeError(
+                f"this {name!r} object has no attribute {attribute!r}: it was not trained by fit (it comes from "
+                "another program, or from partial_fit), and a certificate needs the training data and the dual "
+                f"variables. Call fit with the training data{certify}"
+            )
+        return self._models_
+
+    def _per_model(self, values: list[Any]) -> Any:
+        """Return one value per trained model: a list, or the value itself if there is one problem."""
+        return values[0] if len(values) == 1 else values
+
+    def _check_solver(self, solver: Any) -> Solver:
+        """Return a solver object of the user, or raise."""
+        if not is_dataclass(solver) or not hasattr(solver, "stopping"):
+            raise ValueError("a solver object must be a dataclass with a field `stopping` and a method `solve`")
+        return cast(Solver, solver)
+
+    def _warn_if_unconverged(self, rule: StoppingRule, each: str, stacklevel: int = 3) -> None:
+        """Raise after an interruption, warn if a limit was reached; the fitted attributes are set before."""
+        models = self._models_
+        unfinished = [model for model in models if not model.status.converged]
+        if not unfinished:
+            return
+        if any(model.status is Status.INTERRUPTED for model in unfinished):
+            raise KeyboardInterrupt(
+                "fit was interrupted; the model so far is usable, see certificate_ for how good it is"
+            )
+        worst = max(unfinished, key=lambda model: _distance(rule, model))
+        which = "" if len(models) == 1 else f" in {len(unfinished)} of {len(models)} {each}"
+        # One level more for `keeping_previous_fit`.
+        warnings.warn(self._describe(rule, worst, which), ConvergenceWarning, stacklevel=stacklevel + 1)
+
+    def _describe(self, rule: StoppingRule, worst: Any, which: str) -> str:
+        """Return the sentence about a fit that stopped before the tolerance."""
+        name = type(self).__name__
+        text = f"{name} stopped before the tolerance{which}: {worst.status.value}. "
+        if rule.relative_gap is not None:
+            limited = worst.status in (Status.MAX_ITERATIONS, Status.MAX_SECONDS)
+            text += f"Relative duality gap {worst.certificate.relative_gap:.2g} (tolerance {rule.relative_gap:g})."
+            return f"{text} {self._scaling_advice}".strip() if limited else text
+        if worst.status is Status.MAX_ITERATIONS:  # the words of scikit-learn
+            text = (
+                f"Solver terminated early (max_iter={getattr(self, 'max_iter', None)}).  {self._scaling_advice} {text}"
+            )
+        return f"{text}{worst.known_progress(rule.violation)}"
+
+
+def keeping_previous_fit(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method `fit` that leaves the estimator as it was if there is not enough memory, and says so."""
+
+    @wraps(fit)
+    def fit_or_restore(self: Any, *arguments: Any, **named: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return fit(self, *arguments, **named)
+        except MemoryError as error:
+            vars(self).clear()
+            vars(self).update(before)
+            cause = str(error).strip().rstrip(".")
+            if not cause or cause == "std::bad_alloc":  # of Python and of native code
+                cause = "an allocation failed"
+            fitted = "; the previous fit is kept" if self.__sklearn_is_fitted__() else ""
+            raise MemoryError(
+                f"not enough memory to fit {type(self).__name__}: {cause}. Use less data or float32, or lower what it "
+                f"stores (cache_size, n_components, n_jobs){fitted}"
+            ) from error
+
+    return fit_or_restore
+
+
+def warn_if_unvalidated(estimator: Any, status: Status, stacklevel: int) -> None:
+    """Warn if cross-validation for probabilities or noise reached a limit, or raise after an interruption."""
+    if status is Status.INTERRUPTED:
+        raise KeyboardInterrupt(
+            "fit was interrupted during cross-validation; the model is usable, without probabilities or noise scale"
+        )
+    if not status.converged and not estimator.fit_status_:  # else there was a warning already
+        warnings.warn(
+            f"{type(estimator).__name__} stopped before the tolerance in cross-validation, so its estimates of "
+            f"probabilities or noise are less precise: {status.value}.",
+            ConvergenceWarning,
+            stacklevel=stacklevel + 1,  # for `keeping_previous_fit`
+        )
+
+
+def no_solution_message(estimator: Any, hard: str) -> str:
+    """Return the error message about an unbounded dual: of a hard margin, `hard`, else due to an indefinite kernel."""
+    if not np.isfinite(getattr(estimator, "C", np.inf)):
+        return hard
+    return (
+        "the kernel is indefinite, and with these costs the dual problem has no maximum; use a positive semi-definite "
+        "kernel such as 'rbf', or a smaller C"
+    )
+
+
+def wants_probabilities(estimator: Any) -> bool:
+    """Whether the estimator was asked for probabilities; "deprecated" is scikit-learn's default and means no."""
+    return bool(estimator.probability) and estimator.probability != "deprecated"
+
+
+def _distance(rule: StoppingRule, model: Any) -> float:
+    """Return how far a model is from the tolerance, by what is known of it."""
+    if rule.relative_gap is not None:
+        return float(model.certificate.relative_gap)
+    violation = model.known_violation
+    return float("inf") if violation is None else float(violation)

@@ -1,0 +1,233 @@
+"""The base of the kernel estimators: input validation, kernel, solver options, kernel values for prediction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, validate_data
+
+from maxmargin._typing import Floats
+from maxmargin.kernels import FunctionKernel, Kernel, Linear, Points, make_kernel
+from maxmargin.machines.base import CertifiedEstimator
+from maxmargin.machines.validation.parameters import check_choice, check_count, check_flag, check_number
+from maxmargin.machines.validation.training_data import as_objects, is_table, resolve_gamma
+from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES
+from maxmargin.models import ComputedKernelBlocks, KernelBlocks, PrecomputedKernelBlocks
+from maxmargin.models.kernel_blocks import MIN_VALUES_FOR_THREADS
+from maxmargin.resources import thread_count
+from maxmargin.solvers import Callback, StoppingRule
+from maxmargin.solvers.smo.smo_state import selection_code
+from maxmargin.training import Session, Solver
+from maxmargin.training.checkpoint import Checkpoint
+from maxmargin.training.fit_context import FitContext, SolverOptions
+
+#: How far a precomputed matrix may be from symmetric, relative to its largest value.
+MAX_ASYMMETRY = 1e-6
+
+#: Methods of the literature by name: they train every kernel estimator, for comparison.
+CLASSICAL_SOLVERS = ("quadratic_program", "chunking", "decomposition", "gradient_projection", "active_set", "platt")
+
+
+class KernelEstimator(CertifiedEstimator):
+    """Base of the kernel estimators: from parameters and data to a kernel and a `FitContext`."""
+
+    # Set by the constructors of the estimators.
+    kernel: Any
+    degree: Any
+    gamma: Any
+    coef0: Any
+    tol: Any
+    shrinking: Any = True
+    cache_size: Any
+    solver: Any
+    selection: Any = "second_order"
+    gap_tol: Any
+    max_seconds: Any
+    n_jobs: Any
+
+    #: The names of solvers that can train this estimator, and the one that "auto" stands for.
+    _solvers: tuple[str, ...] = ("pairwise", "block", *CLASSICAL_SOLVERS, "primal_quadratic_program")
+    _auto_solver: str | None = None
+
+    _fitted_attribute = "support_"
+    _scaling_advice = "Consider pre-processing your data with StandardScaler or MinMaxScaler."
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._precomputed
+        tags.input_tags.sparse = not self._precomputed
+        return tags
+
+    @property
+    def geometry_(self) -> Any:
+        """Support vectors, slacks and margin: one, or a list with one per problem."""
+        return self._per_model([model.geometry for model in self._trained("geometry_")])
+
+    @property
+    def coef_(self) -> Any:
+        """The weight vector w of each decision function; only for a linear kernel."""
+        if "support_" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'coef_' before fit")
+        if not isinstance(self._kernel_, Linear):
+            raise AttributeError("coef_ is only available with a linear kernel")
+        weights = self._model().weights(self.support_vectors_)
+        weights.flags.writeable = False
+        return sparse.csr_matrix(weights) if sparse.issparse(self.support_vectors_) else weights
+
+    # Input validation.
+
+    @property
+    def _precomputed(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    @property
+    def _own_function(self) -> bool:
+        """Whether the kernel is a user's function, which accepts samples of any type."""
+        return isinstance(self.kernel, FunctionKernel) or (
+            callable(self.kernel) and not isinstance(self.kernel, Kernel)
+        )
+
+    @property
+    def _table_format(self) -> dict[str, Any]:
+        """The arguments of scikit-learn's validation for a table of numbers."""
+        return {
+            "dtype": (np.float64, np.float32),
+            "order": None if self._precomputed else "C",
+            "accept_sparse": "csr",
+            "accept_large_sparse": True,
+        }
+
+    def _check_training_data(self, X: Any, y: Any = "no_validation", **about_targets: bool) -> tuple[Any, Any]:
+        """Return the validated data."""
+        if self._precomputed and sparse.issparse(X):
+            raise TypeError("Sparse precomputed kernels are not supported: they must be dense; convert with .toarray()")
+        if self._own_function and not is_table(X):
+            if not isinstance(y, str):
+                y = validate_data(self, "no_validation", y, **about_targets)
+                check_consistent_length(X, y)
+            X = self._check_objects(X, reset=True)
+        else:
+            checked = validate_data(self, X, y, **self._table_format, **about_targets)
+            X, y = checked if isinstance(checked, tuple) else (checked, None)
+        if self._precomputed:
+            _check_precomputed(X)
+        return X, y
+
+    def _check_objects(self, X: Any, reset: bool) -> Any:
+        """Return samples that are not a table of numbers, for a user's own kernel function."""
+        X = as_objects(X)
+        if reset:
+            self.__dict__.pop("n_features_in_", None)  # of an earlier fit; strings have none
+        if not _num_samples(X):
+            raise ValueError("there must be at least one sample, but X has 0 samples")
+        return validate_data(self, X, reset=reset, skip_check_array=True)
+
+    def _check_samples(self, X: Any) -> Any:
+        check_is_fitted(self)
+        if self._kernel_ is None and sparse.issparse(X):
+            raise TypeError("precomputed kernel values must be dense; convert them with .toarray()")
+        if self._own_function and not is_table(X):
+            return self._check_objects(X, reset=False)
+        return validate_data(self, X, reset=False, **self._table_format)
+
+    # The context of a fit.
+
+    def _fit_context(
+        self,
+        kernel: Kernel | None,
+        callback: Callback | None,
+        started: float | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> FitContext:
+        """Return what training needs besides data and formulation; `started` is when the fit began."""
+        options = self._solver_options()
+        session = Session.begin(callback, options.stopping.max_seconds, started, checkpoint)
+        return FitContext(kernel, options, self._cache_budget(), self.n_jobs, session)
+
+    def _make_kernel(self, X: Any, sample_weight: Floats) -> Kernel | None:
+        """Return the kernel, None for a precomputed matrix."""
+        degree = check_count("degree", self.degree, 0)
+        coef0 = check_number("coef0", self.coef0)
+        self._gamma = self._resolve_gamma(X, sample_weight)
+        return None if self._precomputed else make_kernel(self.kernel, self._gamma, coef0, degree)
+
+    def _resolve_gamma(self, X: Any, sample_weight: Floats) -> float:
+        if isinstance(self.gamma, str) and (self._precomputed or not isinstance(self.kernel, str)):
+            check_choice("gamma", self.gamma, ("scale", "auto"))
+            return 0.0  # not used by these kernels
+        return resolve_gamma(self.gamma, X, sample_weight)
+
+    def _cache_budget(self) -> int | None:
+        """Return the bytes for kernel values that the user allows, None for "auto"."""
+        if not isinstance(self.cache_size, str):
+            return int(check_number("cache_size", self.cache_size, above=0) * 2**20)
+        if self.cache_size != "auto":
+            raise ValueError(f"cache_size must be a number of megabytes above 0, or 'auto', not {self.cache_size!r}")
+        return None
+
+    def _solver_options(self) -> SolverOptions:
+        selection_code(self.selection)  # raises if unknown, also where it is not used
+        shrinking = check_flag("shrinking", self.shrinking)
+        return SolverOptions(self._solver_name(), self._stopping_rule(), self.selection, shrinking, self._auto_solver)
+
+    def _stopping_rule(self) -> StoppingRule:
+        limit = check_count("max_iter", self.max_iter, -1)
+        seconds = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
+        return StoppingRule(
+            violation=check_number("tol", self.tol, above=0),
+            gap=None if self.gap_tol is None else check_number("gap_tol", self.gap_tol, above=0),
+            max_iterations=None if limit == -1 else limit,
+            max_seconds=seconds,
+        )
+
+    def _solver_name(self) -> str | Solver:
+        """Return the name of a solver, "auto", or the solver object that was given."""
+        if hasattr(self.solver, "solve"):
+            return self._check_solver(self.solver)
+        return check_choice("solver", self.solver, ("auto", *self._solvers))
+
+    # Prediction.
+
+    def _model(self) -> Any:
+        """Return the predictor."""
+        raise NotImplementedError
+
+    def _evaluate(self, X: Any) -> Floats:
+        """Return the value of each decision function for samples that were validated."""
+        values: Floats = self._model().decision_values(self._kernel_blocks(X), self._prediction_threads(X.shape[0]))
+        return values
+
+    def _kernel_blocks(self, X: Any) -> KernelBlocks:
+        """Return the kernel values of samples with the support vectors."""
+        if self._kernel_ is None:
+            return PrecomputedKernelBlocks(X, self.support_)
+        points = Points.wrap(X)
+        self._kernel_.check(points)
+        return ComputedKernelBlocks(self._kernel_, points, Points.wrap(self.support_vectors_))
+
+    def _prediction_threads(self, samples: int) -> int:
+        """Return how many threads predict; a user's function is called by one at a time."""
+        own_function = self._kernel_ is not None and not self._kernel_.vectorised
+        few = samples * len(self.support_) < MIN_VALUES_FOR_THREADS
+        return 1 if own_function or few else thread_count(self.n_jobs)
+
+
+def _check_precomputed(K: Any) -> None:
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            "a precomputed kernel matrix must be square, one row and one column per training sample; "
+            f"this one is {K.shape[0]} x {K.shape[1]}"
+        )
+    largest = difference = 0.0
+    step = max(1, BLOCK_BYTES // (8 * len(K)))
+    for start in range(0, len(K), step):
+        part = slice(start, start + step)
+        largest = max(largest, float(np.abs(K[part]).max()))
+        difference = max(difference, float(np.abs(K[part] - K[:, part].T).max()))
+    if difference > MAX_ASYMMETRY * largest:
+        raise ValueError(
+            "a precomputed kernel matrix must be symmetric, but K[i, j] and K[j, i] differ by up to "
+            f"{difference:.3g}; average it with its transpose if that is rounding"
+        )

@@ -1,0 +1,370 @@
+"""`KernelApproximationSVC`: kernel classification of very many samples, as a linear model of Nyström features.
+
+The problem is that of `SVC`, with w among the combinations of B landmarks alone:
+
+    minimise ½‖w‖² + C Σ ξ_i    over  w = Σ_j a_j Φ(z_j)  and b,   f(x) = Σ_j a_j k(z_j, x) + b.
+
+In the features φ of `models/landmark_features.py`, which are orthonormal coordinates of that span, it is a linear
+problem: n rows of B numbers in place of n² kernel values (LPD-SVM, Glasmachers 2022). So its objective at w is that of
+the exact problem at the same w, and only a w outside of the span could be better.
+"""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import suppress
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+
+from maxmargin._typing import Floats, Indices
+from maxmargin.deadline import Deadline, TimeLimitReachedError, check_deadline
+from maxmargin.kernels import Points
+from maxmargin.machines.base import CertifiedEstimator, warn_if_unvalidated
+from maxmargin.machines.calibration.probabilities import LinearProbabilities
+from maxmargin.machines.linear.landmarks import draw, fit_landmarks
+from maxmargin.machines.linear.linear_svc import LinearSVC
+from maxmargin.machines.validation.checkpoints import checkpointing
+from maxmargin.machines.validation.parameters import check_number
+from maxmargin.machines.validation.training_data import (
+    Labels,
+    check_sample_weights,
+    number_classes,
+    single_class_message,
+)
+from maxmargin.models import ComputedKernelBlocks, KernelExpansions, LandmarkFeatures
+from maxmargin.models.kernel_blocks import MIN_VALUES_FOR_THREADS
+from maxmargin.problems import Status
+from maxmargin.resources import thread_count, usable_memory
+
+#: Feature columns that are brought back to the order of the samples at a time.
+COLUMNS_REORDERED_AT_ONCE = 64
+
+#: The loss of the exact problem is estimated from at most this many training samples.
+MAX_LOSS_SAMPLES = 10_000
+
+#: The arguments of scikit-learn's validation for a table of numbers.
+TABLE = {"dtype": (np.float64, np.float32), "order": "C", "accept_sparse": "csr", "accept_large_sparse": True}
+
+
+class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, CertifiedEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
+    """Classify 10⁵ to 10⁶ samples with a kernel: a linear model of Nyström features.
+
+    Memory is 4 bytes · samples · landmarks, and a pass over the samples takes as long as reading that. More than two
+    classes are trained one-vs-rest.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of slack.
+    kernel : str, Kernel or callable, default="rbf"
+        ``"linear"``, ``"poly"``, ``"rbf"`` (also ``"gaussian"``), ``"sigmoid"``, ``"laplacian"``,
+        ``"chi_squared"``; a kernel object such as ``Gaussian(0.5) + Linear()``; or a function ``k(X, Z)`` that
+        returns the block of values of the rows of X and Z.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of the kernels other than "linear". ``"scale"`` is 1 / (n_features · variance of X, by sample
+        weights), ``"auto"`` is 1 / n_features.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=0.0
+        Constant term of the polynomial and sigmoid kernels.
+    n_components : int, default=1000
+        The number of landmarks: more approximate `SVC` better; at most the number of samples is used.
+    landmarks : {"sample", "kmeans"} or array-like of shape (n_landmarks, n_features), default="sample"
+        Samples drawn at random, k-means centres (a better approximation that takes longer), or given rows.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        Σ C ξ_i or Σ C ξ_i².
+    class_weight : dict or "balanced", default=None
+        Factors on C by class. In the problem of one class against the rest the factor applies to the samples of
+        that class, the rest have a factor of 1, as in LIBLINEAR. "balanced" counts samples by their weight.
+    tol : float, default=1e-3
+        Tolerance on the relative duality gap of the linear problem.
+    probability : bool, default=False
+        Whether to fit class probabilities by cross-validation, for ``predict_proba``. ``predict`` then returns the
+        most probable class.
+    max_seconds : float, default=None
+        Limit on the time of the whole fit, within a tenth of it or half a second. Half of it is for landmarks and
+        features, of samples in random order: if time runs out, the fit uses what was computed so far, or 100
+        landmarks, and warns. See docs/fitting.md.
+    n_jobs : int, default=None
+        Threads for training and prediction. None: the cores available to the process, or fewer if BLAS is limited
+        (``OMP_NUM_THREADS``, threadpoolctl, workers of joblib and Dask). The result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Chooses landmarks, the samples on which errors are estimated, and the folds of the cross-validation.
+    callback : callable, default=None
+        Called with the progress (iteration, violation, primal, dual, gap, active, seconds) up to ten times a
+        second; returning True stops the fit with a valid model. It never changes the result otherwise.
+    verbose : bool, default=0
+        Show a progress line on the terminal for fits longer than a second.
+    checkpoint : path, default=None
+        A file in which the state of the fit is stored every ``checkpoint_seconds``. If the process is killed, the
+        next fit with the same data and parameters resumes from the file; a file of another fit is an error. A fit
+        that ends removes it; one that a limit or an interruption ends keeps it. See docs/checkpoints.md.
+    checkpoint_seconds : float, default=60.0
+        The time between two writes of the checkpoint: the most that is lost.
+
+    Attributes
+    ----------
+    landmarks_ : array or sparse matrix of shape (n_landmarks, n_features)
+    dual_coef_ : array of shape (1, n_landmarks), or (n_classes, n_landmarks)
+        a of each function.
+    intercept_ : array of shape (1,), or (n_classes,)
+        b of each function.
+    certificate_ : Certificate, or a list with one per class
+        The certificate of the linear problem: how near w is to the best one in the span of the landmarks.
+    status_ : Status, or a list with one per class
+        How the solver ended; ``status_.value`` describes it.
+    rank_ : int
+        The number of features.
+    approximation_error_ : float
+        The mean of k(x, x) − ‖φ(x)‖² over up to 1,000 training samples, as in `NystroemMap`: what the span misses.
+    exact_primal_ : float, or a list with one per class
+        The objective of the exact problem, that of `SVC`, at this function, in double precision: the primal
+        of the certificate, plus what ½ aᵀ K_zz a differs from ½‖w‖², plus what the losses of up to 10,000 training
+        samples differ (drawn at random, and scaled up to all). The optimum of the exact problem is at most that; by
+        how much less is not known.
+    probA_, probB_ : arrays with a number for each class, or one if there are two
+        With ``probability=True``: as in `LinearSVC`.
+    classes_, class_weight_, n_iter_, fit_status_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from maxmargin import KernelApproximationSVC
+    >>> from maxmargin.datasets import chessboard
+    >>> X, y = chessboard(5000, noise=0.0)
+    >>> model = KernelApproximationSVC(C=100, gamma=2.0, n_components=200, random_state=0).fit(X, y)
+    >>> model.certificate_.relative_gap < 1e-3
+    True
+    >>> print(f"{model.score(X, y):.2f}")
+    0.99
+    """
+
+    _fitted_attribute = "dual_coef_"
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: Any = 3,
+        coef0: Any = 0.0,
+        n_components: Any = 1000,
+        landmarks: Any = "sample",
+        loss: Any = "hinge",
+        class_weight: Any = None,
+        tol: Any = 1e-3,
+        probability: Any = False,
+        max_seconds: Any = None,
+        n_jobs: Any = None,
+        random_state: Any = None,
+        callback: Any = None,
+        verbose: Any = 0,
+        checkpoint: Any = None,
+        checkpoint_seconds: Any = 60.0,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.loss = loss
+        self.class_weight = class_weight
+        self.tol = tol
+        self.probability = probability
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+        self.checkpoint = checkpoint
+        self.checkpoint_seconds = checkpoint_seconds
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelApproximationSVC:
+        """Train on samples `X` with labels `y`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels of any type.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors on C by sample. 0 or less leaves a row out.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        started = perf_counter()
+        seconds = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
+        X, y = validate_data(self, X, y, **TABLE)
+        weights = check_sample_weights(sample_weight, X)
+        labels = number_classes(y, weights, single_class_message)
+        if len(labels.taking_part) < len(weights):
+            X, y, weights = X[labels.taking_part], y[labels.taking_part], weights[labels.taking_part]
+            labels = number_classes(y, weights, single_class_message)
+        linear = LinearSVC(loss=self.loss, tol=self.tol, C=self.C, class_weight=self.class_weight)
+        linear.set_params(callback=self.callback, verbose=self.verbose, n_jobs=self.n_jobs)
+        linear.set_params(probability=self.probability, random_state=self.random_state)
+        with checkpointing(self, X, labels.numbers, weights, ("random_state",)) as checkpoint:
+            seed = self.random_state
+            if seed is None and checkpoint is not None:
+                seed = checkpoint.seed()
+            random = check_random_state(seed)
+            few = False
+            try:
+                with Deadline.after(None if seconds is None else 0.5 * seconds, started).in_force():
+                    features, self.approximation_error_ = fit_landmarks(self, X, weights, random)
+            except TimeLimitReachedError:
+                few, random = True, check_random_state(seed)
+                features, self.approximation_error_ = fit_landmarks(self, X, weights, random, few=True)
+            _check_memory(X.shape[0], features.factor)
+            deadline = Deadline.after(seconds, started)
+            left = deadline.seconds_left()
+            half = None if left is None else perf_counter() + 0.5 * left
+            mapped, rows = _features_until(half, features, X, labels, random)
+            linear.set_params(max_seconds=deadline.seconds_left())
+            try:
+                own_weights = weights[rows] * (X.shape[0] / len(rows))
+                ended, rule = linear._fit(mapped, y[rows], own_weights, checkpoint)
+            finally:  # an interrupted fit leaves a model, too
+                if hasattr(linear, "coef_"):
+                    self._set_fitted(features, linear)
+        if all(model.status is not Status.INTERRUPTED for model in self._models_):
+            drawn = draw(len(rows), MAX_LOSS_SAMPLES, random)
+            with suppress(TimeLimitReachedError), deadline.in_force():
+                check_deadline()
+                approximate = linear.decision_function(mapped[drawn])
+                self.exact_primal_ = self._estimate_primal(X, weights, labels, rows[drawn], approximate)
+            if few or len(rows) < X.shape[0]:
+                self._warn_of_unused_samples(len(rows), X.shape[0], few)
+                return self
+        self._warn_if_unconverged(rule, "classes")
+        warn_if_unvalidated(self, ended, stacklevel=3)
+        return self
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return a value for each sample, positive for ``classes_[1]``; of more than two classes a column each.
+
+        It is computed from kernel values with the landmarks, a block at a time: there are no features.
+        """
+        decisions = self._decide(X)
+        return decisions.ravel() if decisions.shape[1] == 1 else decisions
+
+    def predict(self, X: Any) -> Any:
+        """Return the class of each sample; with ``probability=True`` the one that is most probable."""
+        if self._knows_probabilities:
+            return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        decisions = self.decision_function(X)
+        winners = (decisions > 0).astype(np.intp) if decisions.ndim == 1 else np.argmax(decisions, axis=1)
+        return self.classes_[winners]
+
+    def _set_fitted(self, features: LandmarkFeatures, linear: LinearSVC) -> None:
+        """Set the fitted attributes."""
+        self.__dict__.pop("exact_primal_", None)  # of an earlier fit
+        self.rank_, self.landmarks_, self._kernel_ = features.rank, features.landmarks.data, features.kernel
+        self.dual_coef_, self.intercept_ = features.expand(linear.coef_), linear.intercept_
+        self.classes_, self.class_weight_ = linear.classes_, linear.class_weight_
+        self.n_iter_, self._models_ = linear.n_iter_, linear._models_
+        self.fit_status_, self._sigmoids_ = linear.fit_status_, linear._sigmoids_
+
+    def _decide(self, X: Any) -> Floats:
+        """Return the value of each function for each sample."""
+        check_is_fitted(self)
+        return self._values(validate_data(self, X, reset=False, **TABLE))
+
+    def _values(self, X: Any) -> Floats:
+        points = Points(X)
+        self._kernel_.check(points)
+        alone = not self._kernel_.vectorised or len(points) * self.dual_coef_.shape[1] < MIN_VALUES_FOR_THREADS
+        blocks = ComputedKernelBlocks(self._kernel_, points, Points(self.landmarks_))
+        threads = 1 if alone else thread_count(self.n_jobs)
+        return KernelExpansions(self.dual_coef_, self.intercept_).decision_values(blocks, threads)
+
+    def _estimate_primal(self, X: Any, weights: Floats, labels: Labels, rows: Indices, approximate: Floats) -> Any:
+        """Return the objective of the exact problem at the function of each model.
+
+        It is that of the linear model plus the difference between kernel values in double precision and the features:
+        in the norm, and in the loss of some rows, whose decision values by features are `approximate`.
+        """
+        exact, numbers = self._values(X[rows]), labels.numbers[rows]
+        approximate = approximate.reshape(exact.shape)
+        landmarks = Points(self.landmarks_)
+        values = self._kernel_.evaluate(landmarks, landmarks)
+        primal = []
+        for number, model in enumerate(self._models_):
+            positive, factors = numbers == 1, self.class_weight_[numbers]
+            if len(self._models_) > 1:  # one class against the rest; the factor is that class's alone
+                positive = numbers == number
+                factors = np.where(positive, self.class_weight_[number], 1.0)
+            signs = np.where(positive, 1.0, -1.0)
+            costs = float(self.C) * factors * weights[rows] * (X.shape[0] / len(rows))
+            more_loss = self._losses(signs * exact[:, number]) - self._losses(signs * approximate[:, number])
+            coefficients = self.dual_coef_[number]
+            more_norm = 0.5 * float(coefficients @ values @ coefficients - model.weights @ model.weights)
+            primal.append(model.certificate.primal + more_norm + float(costs @ more_loss))
+        return self._per_model(primal)
+
+    def _warn_of_unused_samples(self, used: int, samples: int, few: bool) -> None:
+        self._models_ = [replace(model, status=Status.MAX_SECONDS) for model in self._models_]
+        self.fit_status_ = 1
+        landmarks = f" with {self.landmarks_.shape[0]:,} landmarks, for more of which there was no time," if few else ""
+        warnings.warn(
+            f"KernelApproximationSVC computed the features{landmarks} of {used:,} of {samples:,} samples in half of "
+            "max_seconds, and was trained on those; raise max_seconds or lower n_components to use all. Relative "
+            f"duality gap on these {max(model.certificate.relative_gap for model in self._models_):.2g}.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+    def _losses(self, margins: Floats) -> Floats:
+        slack = np.maximum(0.0, 1.0 - margins)
+        return slack if self.loss == "hinge" else slack**2
+
+
+def _features_until(
+    deadline: float | None, features: LandmarkFeatures, X: Any, labels: Labels, random: np.random.RandomState
+) -> tuple[Any, Indices]:
+    """Return the features of all samples, or of those computed by the deadline; and their rows.
+
+    They are computed in random order, with a sample of every class among the first, so that any prefix can be trained
+    on. The order does not depend on the deadline: a limit that is not reached does not change the fit.
+    """
+    points = Points(X)
+    first = np.array([members[0] for members in labels.members])
+    order = np.concatenate([first, random.permutation(np.setdiff1d(np.arange(len(points)), first))])
+    features.kernel.check(points)
+    out, done = np.empty((len(points), features.rank), dtype=features.factor.dtype), 0
+    for done in features.fill(points.take(order), out):  # at least one block
+        if deadline is not None and done >= len(first) and perf_counter() >= deadline:
+            break
+    if done < len(points):
+        return out[:done], order[:done]
+    place = np.argsort(order)
+    for start in range(0, features.rank, COLUMNS_REORDERED_AT_ONCE):  # not a copy of all features
+        part = out[:, start : start + COLUMNS_REORDERED_AT_ONCE]
+        part[...] = part[place]
+    return out, np.arange(len(points))
+
+
+def _check_memory(samples: int, factor: Any) -> None:
+    needed = samples * factor.shape[1] * factor.itemsize
+    if needed > usable_memory():
+        raise ValueError(
+            f"{factor.shape[1]:,} features of {samples:,} samples take {needed / 2**30:,.1f} GiB, and there are "
+            f"{usable_memory() / 2**30:,.1f}; choose a smaller n_components"
+        )

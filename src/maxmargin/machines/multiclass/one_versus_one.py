@@ -1,0 +1,116 @@
+"""One-vs-one: a two-class problem for each pair of classes, on the samples of these two alone.
+
+Two classes are the case of a single pair, whatever the strategy for more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from maxmargin._typing import Floats
+from maxmargin.kernels import Points
+from maxmargin.machines.multiclass.strategy import LabelledData, TrainedClasses
+from maxmargin.matrices import FullKernelMatrix
+from maxmargin.matrices.class_kernel_cache import ClassKernelCache
+from maxmargin.models import OneVsOneVote
+from maxmargin.problems import DualProblem
+from maxmargin.solvers import BlockSolver
+from maxmargin.training import Solver, Subproblem, TrainedModel, train_problems
+from maxmargin.training.fit_context import FitContext
+from maxmargin.training.small_problems import SmallProblemTraining, TwoClassFormulation, TwoClassSamples
+
+
+class OneVersusOneStrategy:
+    """A model for each pair of classes, and a vote among them."""
+
+    each = "pairs of classes"
+    pairwise = True
+
+    def parts(self, data: LabelledData) -> list[TwoClassSamples]:
+        """Return the samples of each pair; of only two classes the second is the positive one, as in scikit-learn."""
+        if len(data.classes) == 2:
+            return [TwoClassSamples(data.rows, np.where(data.labels[data.rows] == 0, -1.0, 1.0))]
+        signs = lru_cache(None)(lambda first, second: np.repeat([1.0, -1.0], [first, second]))
+        return [
+            TwoClassSamples(np.concatenate([a, b]), signs(len(a), len(b))) for a, b in combinations(data.members, 2)
+        ]
+
+    def train(
+        self,
+        context: FitContext,
+        two_class: TwoClassFormulation,
+        data: LabelledData,
+        parts: list[TwoClassSamples],
+        starts: Sequence[Floats | None],
+    ) -> TrainedClasses:
+        """Train all pairs: of two classes on all threads, of more on a thread each."""
+        size, single = data.X.shape[0], len(parts) == 1
+        workers, threads = context.divide_threads(size, len(parts))
+        cache_bytes = context.cache_bytes(size)
+        solver = context.solver(size, data.bounded, cache_bytes // workers, threads)
+        order = data.rows if single else np.concatenate(data.members)
+        matrices = context.kernel_matrices(data.X, order, cache_bytes, threads)
+        whole = isinstance(matrices, FullKernelMatrix)
+        shared = None if single or whole else _share_rows(context, data, solver, cache_bytes, threads)
+        if shared is not None and isinstance(solver, BlockSolver):
+            solver = replace(solver, cache_bytes=(cache_bytes - shared.bytes) // workers)
+        pairs = list(combinations(range(len(data.classes)), 2))
+
+        def pose(position: int) -> DualProblem:
+            samples, signs = parts[position]
+            matrix = matrices(samples) if shared is None else shared.pair(*pairs[position])
+            return two_class.pose(matrix, signs, data.costs[samples])
+
+        if (
+            isinstance(matrices, FullKernelMatrix)
+            and context.options.solves_batches
+            and two_class.box is not None
+            and data.bounded
+            and all(start is None for start in starts)
+        ):
+            small = SmallProblemTraining(matrices, parts, data.costs, two_class, solver, workers, context.session)
+            if small.ordinary:
+                return TrainedClasses(small.train(), solver, pose, workers, threads, small.held_out_values)
+        subproblems = [
+            Subproblem(partial(pose, position), part.samples, start)
+            for position, (part, start) in enumerate(zip(parts, starts, strict=True))
+        ]
+        models = train_problems(subproblems, solver, two_class.formulation, context.session, workers)
+        return TrainedClasses(models, solver, pose, workers, threads)
+
+    def lay_out(self, models: list[TrainedModel], data: LabelledData) -> tuple[Floats, Floats]:
+        """Return coefficients in scikit-learn's layout: a pair a < b has row b−1 of class a and row a of class b."""
+        count = len(data.classes)
+        coefficients = np.zeros((count - 1, len(data.labels)))
+        if models:
+            samples = np.concatenate([model.samples for model in models])
+            first, second = np.triu_indices(count, 1)
+            sizes = [len(model.samples) for model in models]
+            first, second = np.repeat(first, sizes), np.repeat(second, sizes)
+            row = np.where(data.labels[samples] == first, second - 1, first)
+            coefficients[row, samples] = np.concatenate([model.expansion.coefficients for model in models])
+        return coefficients, np.array([model.expansion.offset for model in models])
+
+    def model(self, coefficients: Floats, offsets: Floats, counts: Any) -> OneVsOneVote:
+        """Return the predictor."""
+        return OneVsOneVote(coefficients, offsets, counts)
+
+
+def _share_rows(
+    context: FitContext, data: LabelledData, solver: Solver, cache_bytes: int, threads: int
+) -> ClassKernelCache | None:
+    """Return kernel rows for all pairs of classes, if the solver reads rows and half of the cache holds them."""
+    kernel = context.kernel
+    if kernel is None or not isinstance(solver, BlockSolver):
+        return None
+    points = Points.wrap(data.X)
+    fits = ClassKernelCache.bytes_for(data.members) <= cache_bytes // 2
+    if not fits or not ClassKernelCache.supports(kernel, points, threads):
+        return None
+    return ClassKernelCache(kernel, points, data.members, threads)
