@@ -55,6 +55,7 @@ MAXIMA = {
     "GROWTH_FRACTION": 0.95,
     "TOLERANCE_RESERVE": 0.9,
     "MIN_SUPPORT_FRACTION": 1.0,
+    "MIN_DISTINCT_FRACTION": 1.0,
     "MIN_VIOLATION_FRACTION": 1.0,
     "MAX_FRACTION_AFTER_SHRINKING": 0.9,
     "MIN_STEP_WITHOUT_DAMPING": 1.0,
@@ -80,6 +81,7 @@ KEPT = {
     "block_solver.MAX_UNBOUNDED_STEPS_PER_VARIABLE": "detects unbounded duals; all cases are bounded",
     "nested_start.MIN_SUPPORT_FRACTION": "in the cases the fraction of bounded support vectors decides before it",
     "selection.MAX_GROUPS_BY_VARIABLE": "the cases have one group, or one for each sample",
+    "repeated_matrix.MIN_DISTINCT_FRACTION": "the cases have one variable for each sample",
     "pairwise.STALL_STEPS": _STALLS,
     "pairwise.STALL_STEPS_PER_VARIABLE": _STALLS,
     "pairwise.ROUNDING_STALL_STEPS": _STALLS,
@@ -143,6 +145,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "backends.native_backend": "ROWS_PER_REQUEST MIN_VIOLATION_FRACTION",
         "backends.selection": "MAX_GROUPS_BY_VARIABLE",
         "matrices.float32_row_cache": "REQUESTS_UNTIL_STALE",
+        "matrices.repeated_matrix": "MIN_DISTINCT_FRACTION",
     },
     "Pairwise solver": {
         "solvers.smo.pairwise": """

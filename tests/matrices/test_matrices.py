@@ -74,6 +74,18 @@ class TestRepeatedMatrix(MatrixContract):
         return RepeatedMatrix(KernelMatrix(Gaussian(0.5), Points(X)), of), Gaussian(0.5)(X)[np.ix_(of, of)]
 
 
+@pytest.mark.parametrize("columns", [np.arange(12), np.array([7, 0, 5, 3, 8, 10]), np.array([1, 7, 4])])
+def test_repeated_columns_are_computed_or_copied(columns):
+    """Few repeated columns, many, and all: of a working set, of two sides of one sample, and of all variables."""
+    X, of = samples(6), np.tile(np.arange(6), 2)
+    matrix, expected = RepeatedMatrix(KernelMatrix(Gaussian(0.5), Points(X)), of), Gaussian(0.5)(X)[np.ix_(of, of)]
+    rows, out = np.array([9, 3, 0, 6, 11]), np.full((7, len(columns)), np.nan, dtype=np.float32)
+    part, weights = matrix.float32_columns(columns), np.linspace(-1.0, 2.0, len(columns))
+    part.fill(rows, out, np.array([6, 0, 2, 5, 3]))
+    np.testing.assert_allclose(out[[6, 0, 2, 5, 3]], expected[np.ix_(rows, columns)], rtol=1e-6)
+    np.testing.assert_allclose(part.combine(rows, weights)[0], expected[np.ix_(rows, columns)] @ weights, rtol=1e-5)
+
+
 class TestRepeatedPrecomputed(MatrixContract):
     def make(self):
         K, of = Gaussian(0.5)(samples(6)), np.tile(np.arange(6), 2)

@@ -20,6 +20,10 @@ from maxmargin.matrices.symmetric_matrix import (
     WrappedMatrix,
 )
 
+#: Columns of which at least this fraction belong to different samples are computed as they are: copying all values
+#: takes longer than computing the few repeated ones.
+MIN_DISTINCT_FRACTION = 0.75
+
 
 @dataclass(frozen=True)
 class RepeatedMatrix(WrappedMatrix):
@@ -77,8 +81,32 @@ class RepeatedMatrix(WrappedMatrix):
         return None if rows is None else rows.take(self.sample)
 
     def float32_columns(self, columns: Indices) -> Float32Columns:
-        samples, inverse = np.unique(self.sample[columns], return_inverse=True)
-        return _RepeatedColumns(self.base.float32_columns(samples), self.sample, len(samples), inverse)
+        chosen = self.sample[columns]
+        distinct, inverse = _distinct(chosen, self.base.size)
+        if len(distinct) >= MIN_DISTINCT_FRACTION * len(chosen):
+            return _ColumnsOfSamples(self.base.float32_columns(chosen), self.sample, self.base.size)
+        return _RepeatedColumns(self.base.float32_columns(distinct), self.sample, self.base.size, inverse)
+
+
+@dataclass(frozen=True)
+class _ColumnsOfSamples:
+    """Columns of variables that hardly share a sample, as in a working set: the few repeated ones are computed."""
+
+    columns: Float32Columns
+    sample: Indices
+    size: int
+
+    @property
+    def cost(self) -> int:
+        return self.columns.cost
+
+    def fill(self, rows: Indices, out: Singles, slots: Indices) -> int:
+        return self.columns.fill(self.sample[rows], out, slots)
+
+    def combine(self, rows: Indices, weights: Floats) -> tuple[Floats, int]:
+        samples, place = _distinct(self.sample[rows], self.size)
+        product, computed = self.columns.combine(samples, weights)
+        return product[place], computed
 
 
 @dataclass(frozen=True)
@@ -87,7 +115,7 @@ class _RepeatedColumns:
 
     columns: Float32Columns
     sample: Indices
-    distinct: int
+    size: int
     inverse: Indices
 
     @property
@@ -95,22 +123,31 @@ class _RepeatedColumns:
         return self.columns.cost
 
     def fill(self, rows: Indices, out: Singles, slots: Indices) -> int:
-        samples, place = np.unique(self.sample[rows], return_inverse=True)
+        samples, place = _distinct(self.sample[rows], self.size)
         order = np.argsort(place, kind="stable")
+        starts = np.searchsorted(place[order], np.arange(len(samples) + 1))
         width, computed = len(self.inverse), 0
-        step = max(1, TABLE_BYTES // (4 * max(1, self.distinct)))
-        table = np.empty((min(step, len(samples)), self.distinct), dtype=np.float32)
+        step = max(1, TABLE_BYTES // (4 * max(1, width)))
         for start in range(0, len(samples), step):
             part = samples[start : start + step]
+            table = np.empty((len(part), width), dtype=np.float32)  # at least as wide as the distinct columns
             computed += self.columns.fill(part, table, np.arange(len(part)))
-            for k in order[np.searchsorted(place[order], start) : np.searchsorted(place[order], start + len(part))]:
-                np.take(table[place[k] - start], self.inverse, out=out[slots[k], :width])
+            k = order[starts[start] : starts[start + len(part)]]
+            out[slots[k], :width] = np.take(table, self.inverse, axis=1)[place[k] - start]
         return computed
 
     def combine(self, rows: Indices, weights: Floats) -> tuple[Floats, int]:
-        samples, place = np.unique(self.sample[rows], return_inverse=True)
-        product, computed = self.columns.combine(samples, _sum_by_sample(self.inverse, weights, self.distinct))
+        samples, place = _distinct(self.sample[rows], self.size)
+        distinct = int(self.inverse.max(initial=-1)) + 1
+        product, computed = self.columns.combine(samples, _sum_by_sample(self.inverse, weights, distinct))
         return product[place], computed
+
+
+def _distinct(samples: Indices, count: int) -> tuple[Indices, Indices]:
+    """Return the distinct ones of some samples out of `count`, in order, and the place of each sample among them."""
+    used = np.zeros(count, dtype=bool)
+    used[samples] = True
+    return np.flatnonzero(used), (np.cumsum(used) - 1)[samples]
 
 
 def _sum_by_sample(sample: Indices, values: Floats, count: int) -> Floats:
