@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
-#include <thread>
-#include <vector>
+
+#include "thread_pool.hpp"
 
 namespace maxmargin {
 
@@ -28,17 +28,11 @@ template <class Work> void in_parallel(int threads, std::int64_t count, std::int
       next = count;
     }
   };
-  std::vector<std::thread> others;
-  const std::int64_t useful = (count + chunk - 1) / chunk;
-  for (int t = 1; t < threads && t < useful; ++t) {
-    try {
-      others.emplace_back(take, t);
-    } catch (const std::exception&) {
-      break;  // no more threads or memory: the threads that exist do the work
-    }
-  }
-  take(0);
-  for (std::thread& other : others) other.join();
+  const std::int64_t useful = std::min<std::int64_t>(threads, (count + chunk - 1) / chunk);
+  if (useful > 1)
+    ThreadPool::of_process().share(static_cast<int>(useful) - 1, take);
+  else
+    take(0);
   if (failure) std::rethrow_exception(failure);
 }
 

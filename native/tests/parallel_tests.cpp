@@ -2,6 +2,8 @@
 #include <atomic>
 #include <cstdint>
 #include <stdexcept>
+#include <thread>
+#include <vector>
 
 #include "check.hpp"
 #include "parallel.hpp"
@@ -36,9 +38,39 @@ void test_chunks() {
   check(sum == 100, "all chunks are taken once");
 }
 
+// Callers share the threads of the process; work may be divided again within a chunk.
+void test_concurrent_and_nested_calls() {
+  std::atomic<std::int64_t> sum{0};
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 4; ++caller)
+    callers.emplace_back([&] {
+      for (int call = 0; call < 200; ++call)
+        in_parallel(3, 8, 1, [&](std::int64_t begin, std::int64_t end, int) {
+          in_parallel(2, end - begin, 1, [&](std::int64_t first, std::int64_t last, int) { sum += last - first; });
+        });
+    });
+  for (std::thread& caller : callers) caller.join();
+  check(sum == 4 * 200 * 8, "concurrent and nested calls do all of their work once");
+}
+
+// Each thread of a call has a number of its own, for its workspace.
+void test_thread_numbers() {
+  for (int call = 0; call < 200; ++call) {
+    std::atomic<int> inside[4] = {};
+    std::atomic<bool> alone{true};
+    in_parallel(4, 64, 1, [&](std::int64_t, std::int64_t, int thread) {
+      if (thread < 0 || thread >= 4 || ++inside[thread] != 1) alone = false;
+      if (thread >= 0 && thread < 4) --inside[thread];
+    });
+    check(alone, "no two threads of a call have the same number at the same time");
+  }
+}
+
 }  // namespace
 
 void test_parallel() {
   test_parallel_exceptions();
   test_chunks();
+  test_concurrent_and_nested_calls();
+  test_thread_numbers();
 }
