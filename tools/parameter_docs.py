@@ -425,6 +425,11 @@ def _shown(value: Any) -> str:
     return {1e-3: "1e-3", 1e-4: "1e-4"}.get(value, repr(value)) if isinstance(value, float) else repr(value)
 
 
+def machine_of(estimator: type[Any]) -> type[Any]:
+    """Return the class that has the constructor of an estimator, and its docstring."""
+    return next(kind for kind in estimator.__mro__ if "__init__" in vars(kind))
+
+
 def rewritten(estimator: type[Any], source: str) -> str:
     """Return the source of a module with the Parameters section of one of its classes replaced."""
     start = source.index(f"class {estimator.__name__}(")
@@ -440,7 +445,7 @@ def main(arguments: list[str]) -> int:
     outdated = []
     for name in estimators.__all__:
         estimator = getattr(estimators, name)
-        path = Path(inspect.getfile(estimator))
+        path = Path(inspect.getfile(machine_of(estimator)))
         source = path.read_text(encoding="utf-8")
         new = rewritten(estimator, source)
         if new != source:

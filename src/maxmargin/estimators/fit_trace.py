@@ -14,9 +14,9 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.estimators.kernel import SVC
 from maxmargin.kernels import Kernel, Points
 from maxmargin.machines.kernel.kernel_classifier import dual_problem_of
-from maxmargin.machines.kernel.svc import SVC
 from maxmargin.problems import Certificate, DualProblem, Progress, Solution, certify
 from maxmargin.problems.gradient_extremes import interval_midpoint, offset_bounds
 from maxmargin.solvers import PairwiseSolver, Trace

@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.base import clone
 
 from maxmargin._typing import Floats
+from maxmargin.estimators.linear import LinearSVC
 from maxmargin.machines.linear.linear_estimator import LinearEstimator
-from maxmargin.machines.linear.linear_svc import LinearSVC
 
 
 @dataclass(frozen=True)

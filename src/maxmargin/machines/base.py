@@ -1,29 +1,41 @@
-"""The base of all estimators that train dual problems: fitted models, their certificates, and convergence warnings."""
+"""The base of all machines: parameters, fitted models, their certificates, warnings, and validation of samples.
+
+A machine trains and predicts without scikit-learn. Methods that an estimator replaces by those of scikit-learn are
+together at the end of the class.
+"""
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import is_dataclass
 from functools import wraps
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 
-from maxmargin.machines.validation.callbacks import SklearnCallbacks
+from maxmargin.machines.validation.samples import check_labels, check_samples, check_vector
 from maxmargin.problems import Status
-from maxmargin.solvers import StoppingRule
+from maxmargin.solvers import Callback, StoppingRule
 from maxmargin.training import Solver
 
 
-class CertifiedEstimator(SklearnCallbacks, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
-    """Base of the estimators: what they know about the problems they were trained on."""
+class NotFittedError(ValueError, AttributeError):
+    """A machine is used before it is fitted; estimators raise scikit-learn's class of the same name and bases."""
 
-    # Set by the constructors of the estimators.
+
+class Machine:
+    """Base of the machines: their parameters, and what they know about the problems they were trained on."""
+
+    # Set by the constructors of the machines.
     callback: Any
     verbose: Any
+    max_iter: Any
+
+    # Defined by the machines.
+    fit: Callable[..., Any]
 
     #: A fitted attribute, by which a fitted estimator is recognised.
     _fitted_attribute = "coef_"
@@ -33,6 +45,9 @@ class CertifiedEstimator(SklearnCallbacks, BaseEstimator):  # type: ignore[misc]
 
     #: The trained model of each problem: one, or one per pair of classes, class or output.
     _models_: list[Any]
+
+    #: Whether samples are rows of a kernel matrix.
+    _precomputed: Any = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -89,7 +104,7 @@ class CertifiedEstimator(SklearnCallbacks, BaseEstimator):  # type: ignore[misc]
         worst = max(unfinished, key=lambda model: _distance(rule, model))
         which = "" if len(models) == 1 else f" in {len(unfinished)} of {len(models)} {each}"
         # One level more for `keeping_previous_fit`.
-        warnings.warn(self._describe(rule, worst, which), ConvergenceWarning, stacklevel=stacklevel + 1)
+        warnings.warn(self._describe(rule, worst, which), self._convergence_warning, stacklevel=stacklevel + 1)
 
     def _describe(self, rule: StoppingRule, worst: Any, which: str) -> str:
         """Return the sentence about a fit that stopped before the tolerance."""
@@ -104,6 +119,69 @@ class CertifiedEstimator(SklearnCallbacks, BaseEstimator):  # type: ignore[misc]
                 f"Solver terminated early (max_iter={getattr(self, 'max_iter', None)}).  {self._scaling_advice} {text}"
             )
         return f"{text}{worst.known_progress(rule.violation)}"
+
+    def _check_fitted(self) -> None:
+        """Raise unless the machine is fitted."""
+        if not self.__sklearn_is_fitted__():
+            raise self._not_fitted_error(
+                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before "
+                "using this estimator."
+            )
+
+    # What estimators do as scikit-learn does.
+
+    _not_fitted_error: type[Exception] = NotFittedError
+    _convergence_warning: type[Warning] = UserWarning
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters of the constructor."""
+        return {name: getattr(self, name) for name in parameter_names(type(self))}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters of the constructor."""
+        for name, value in parameters.items():
+            if name not in parameter_names(type(self)):
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}")
+            setattr(self, name, value)
+        return self
+
+    def _validate_samples(self, X: Any, reset: bool) -> Any:
+        """Return a table of samples as an array or CSR, of as many features as those of the fit unless it is one."""
+        X = check_samples(X)
+        if reset:
+            self.n_features_in_ = X.shape[1]
+        elif X.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features "
+                "as input."
+            )
+        return X
+
+    def _validate_pairs(self, X: Any, y: Any, reset: bool = True, **about_targets: bool) -> tuple[Any, Any]:
+        """Return a table of samples, and as many targets or labels."""
+        X = self._validate_samples(X, reset)
+        return X, check_vector(y, X.shape[0])
+
+    def _validate_targets(self, y: Any, **about_targets: bool) -> Any:
+        """Return targets or labels of samples that are no table."""
+        return check_vector(y)
+
+    def _validate_objects(self, X: Any, reset: bool) -> Any:
+        """Return samples that are no table of numbers, for a user's own kernel function."""
+        return X
+
+    def _validate_labels(self, y: Any) -> None:
+        """Raise if numbers are no labels of classes."""
+        check_labels(y)
+
+    def _more_observers(self, stack: ExitStack) -> list[Callback]:
+        """Return further callbacks of a fit, which end with the stack."""
+        return []
+
+
+def parameter_names(kind: type[Machine]) -> tuple[str, ...]:
+    """Return the names of the parameters of a constructor."""
+    return tuple(inspect.signature(kind).parameters)
 
 
 def keeping_previous_fit(fit: Callable[..., Any]) -> Callable[..., Any]:
@@ -139,7 +217,7 @@ def warn_if_unvalidated(estimator: Any, status: Status, stacklevel: int) -> None
         warnings.warn(
             f"{type(estimator).__name__} stopped before the tolerance in cross-validation, so its estimates of "
             f"probabilities or noise are less precise: {status.value}.",
-            ConvergenceWarning,
+            estimator._convergence_warning,
             stacklevel=stacklevel + 1,  # for `keeping_previous_fit`
         )
 

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import Deadline
+from maxmargin.estimators.base import Estimator
 from maxmargin.kernels import Gaussian, Kernel, Points
 from maxmargin.kernels.points import rows_of
 from maxmargin.machines.kernel.kernel_estimator import KernelEstimator
@@ -98,7 +99,7 @@ class StreamMonitor:
         )
 
 
-class OnlineEstimator(KernelEstimator):
+class OnlineEstimator(Estimator, KernelEstimator):
     """Base of the estimators that learn from a stream."""
 
     # Parameters of the estimators.

@@ -9,7 +9,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import OutlierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from maxmargin._typing import Floats
 from maxmargin.estimators.online.online_certificate import certify_memory
@@ -258,7 +257,7 @@ class OnlineOneClassSVM(OutlierMixin, OnlineEstimator):  # type: ignore[misc]  #
         check_flag("finishing", self.finishing)
         self._check_stream_parameters()
         self._check_table(X)
-        X = validate_data(self, X, reset=first, **self._table_format)
+        X = self._validate_samples(X, reset=first)
         return X, check_costs(1.0, check_sample_weights(sample_weight, X))
 
     def _new_learner(self, X: Any, weights: Floats) -> OnlineLearner:

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.online.batch_finish import finish
@@ -356,7 +356,7 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]  # scik
 
     def _check_batch(self, X: Any, y: Any, sample_weight: Any, first: bool) -> tuple[Any, Any, Floats]:
         self._check_table(X)
-        X, y = validate_data(self, X, y, reset=first, **self._table_format)
+        X, y = self._validate_pairs(X, y, reset=first)
         check_classification_targets(y)
         return X, y, check_sample_weights(sample_weight, X)
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.metaestimators import available_if
 
 from maxmargin._typing import Floats
+from maxmargin.machines.validation.availability import available_if
 from maxmargin.machines.validation.parameters import check_number
 from maxmargin.models.calibration import interval_half_width
 
@@ -27,8 +26,9 @@ class NoiseIntervals:
     noise: Any
     noise_scale_: Any
     predict: Any
+    _not_fitted_error: type[Exception]
 
-    @available_if(check_noise)  # type: ignore[untyped-decorator]  # scikit-learn has no type hints
+    @available_if(check_noise)
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
         """Return the interval that holds the target of each sample with probability `coverage`.
 
@@ -47,7 +47,7 @@ class NoiseIntervals:
             raise ValueError(f"coverage must be a number of at least 0 and below 1, not {coverage!r}")
         middle = self.predict(X)
         if "noise_scale_" not in self.__dict__:
-            raise NotFittedError(
+            raise self._not_fitted_error(
                 "predict_interval is not available when fitted with noise=False, or when fit was interrupted"
             )
         half = interval_half_width(self.noise_scale_, coverage)

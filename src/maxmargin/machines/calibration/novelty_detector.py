@@ -5,25 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import OutlierMixin
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.metaestimators import available_if
 
 from maxmargin._typing import Floats
 from maxmargin.machines.calibration.probabilities import check_probabilities
+from maxmargin.machines.validation.availability import available_if
 from maxmargin.models.calibration import one_class_probabilities
 
 #: A decision value that small, relative to the offset, is a rounding error: the sample lies on the boundary.
 BOUNDARY_ROUNDING = 1e-10
 
 
-class NoveltyDetector(OutlierMixin):  # type: ignore[misc]  # scikit-learn has no type hints
+class NoveltyDetector:
     """Mixin of the one-class estimators."""
 
     # Defined by the estimator.
     offset_: Any
     density_marks_: Any
     _decide: Any
+    _not_fitted_error: type[Exception]
 
     def decision_function(self, X: Any) -> Floats:
         """Return the signed distance from the boundary: positive inside, negative outside, 0 on it."""
@@ -37,7 +36,7 @@ class NoveltyDetector(OutlierMixin):  # type: ignore[misc]  # scikit-learn has n
         """Return 1 for samples inside, −1 for those outside."""
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
-    @available_if(check_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn has no type hints
+    @available_if(check_probabilities)
     def predict_proba(self, X: Any) -> Floats:
         """Return the probabilities of each sample to be inside and to be outside, in this order.
 
@@ -47,7 +46,7 @@ class NoveltyDetector(OutlierMixin):  # type: ignore[misc]  # scikit-learn has n
         """
         decision = self.decision_function(X)
         if "density_marks_" not in self.__dict__:
-            raise NotFittedError("predict_proba is not available when fitted with probability=False")
+            raise self._not_fitted_error("predict_proba is not available when fitted with probability=False")
         return one_class_probabilities(decision, self.density_marks_)
 
 

@@ -13,9 +13,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 
 from maxmargin._typing import Floats
 from maxmargin.deadline import Deadline, TimeLimitReachedError
@@ -28,6 +25,8 @@ from maxmargin.machines.calibration.cross_validation import (
     stratified_folds,
 )
 from maxmargin.machines.multiclass.strategy import LabelledData, TrainedClasses
+from maxmargin.machines.validation.availability import available_if
+from maxmargin.machines.validation.samples import check_random_state
 from maxmargin.machines.validation.training_data import Labels
 from maxmargin.models.calibration import PlattSigmoid, binary_probabilities, couple_pairwise, fit_sigmoid
 from maxmargin.problems import DualProblem, Status
@@ -77,17 +76,18 @@ class ClassProbabilities:
     random_state: Any
     _decide: Any
     _two_class: Any
+    _not_fitted_error: type[Exception]
 
     # One for each pair or class; None without probability=True, or if fit was interrupted before they were fitted.
     _sigmoids_: list[PlattSigmoid] | None
 
-    @available_if(check_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn has no type hints
+    @available_if(check_probabilities)
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class for each sample, in the order of ``classes_``."""
         decisions = self._decide(X)
         sigmoids = self._sigmoids_
         if sigmoids is None:
-            raise NotFittedError(
+            raise self._not_fitted_error(
                 "predict_proba is not available when fitted with probability=False, or when fit was interrupted"
             )
         if len(self.classes_) == 2:
@@ -99,7 +99,7 @@ class ClassProbabilities:
         """Return the probabilities of all classes, given those of the sigmoids."""
         raise NotImplementedError
 
-    @available_if(check_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn has no type hints
+    @available_if(check_probabilities)
     def predict_log_proba(self, X: Any) -> Floats:
         """Return the logarithms of the probabilities."""
         return np.asarray(np.log(np.maximum(self.predict_proba(X), np.finfo(float).tiny)))

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import RegressorMixin
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.formulation import Formulation
@@ -160,16 +159,11 @@ class FunctionEstimator(KernelEstimator):
         return KernelExpansions(coefficients, self.intercept_)
 
 
-class KernelRegressor(RegressorMixin, FunctionEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
+class KernelRegressor(FunctionEstimator):
     """Base of the kernel regressors: one problem per output, on shared kernel values."""
 
     fit_intercept: Any
     noise: Any = False  # of regressors without this parameter
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
     def predict(self, X: Any) -> Floats:
         """Return the value of the function for each sample, a column for each of several outputs."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import ClassifierMixin
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.formulations import crammer_singer, weston_watkins
@@ -45,7 +44,7 @@ STRATEGIES: dict[str, MulticlassStrategy] = {
 }
 
 
-class KernelClassifier(PairwiseProbabilities, ClassifierMixin, KernelEstimator):  # type: ignore[misc]  # no type hints
+class KernelClassifier(PairwiseProbabilities, KernelEstimator):
     """Base of the kernel classifiers. A subclass defines the two-class formulation."""
 
     # Set by the constructors of the estimators.
@@ -190,6 +189,7 @@ class KernelClassifier(PairwiseProbabilities, ClassifierMixin, KernelEstimator):
         cost = self._cost()
         X, y = self._check_training_data(X, y)
         weights = check_sample_weights(sample_weight, X)
+        self._validate_labels(y)
         numbered = number_classes(y, weights, self._single_class_message)
         classes, labels, rows = numbered.classes, numbered.numbers, numbered.taking_part
         factors = class_factors(self.class_weight, classes, labels[rows], weights[rows])

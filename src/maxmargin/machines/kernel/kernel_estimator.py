@@ -6,13 +6,18 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, validate_data
 
 from maxmargin._typing import Floats
 from maxmargin.kernels import FunctionKernel, Kernel, Linear, Points, make_kernel
-from maxmargin.machines.base import CertifiedEstimator
+from maxmargin.machines.base import Machine
 from maxmargin.machines.validation.parameters import check_choice, check_count, check_flag, check_number
-from maxmargin.machines.validation.training_data import as_objects, is_table, resolve_gamma
+from maxmargin.machines.validation.training_data import (
+    as_objects,
+    check_lengths,
+    count_samples,
+    is_table,
+    resolve_gamma,
+)
 from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES
 from maxmargin.models import ComputedKernelBlocks, KernelBlocks, PrecomputedKernelBlocks
 from maxmargin.models.kernel_blocks import MIN_VALUES_FOR_THREADS
@@ -30,7 +35,7 @@ MAX_ASYMMETRY = 1e-6
 CLASSICAL_SOLVERS = ("quadratic_program", "chunking", "decomposition", "gradient_projection", "active_set", "platt")
 
 
-class KernelEstimator(CertifiedEstimator):
+class KernelEstimator(Machine):
     """Base of the kernel estimators: from parameters and data to a kernel and a `FitContext`."""
 
     # Set by the constructors of the estimators.
@@ -47,18 +52,20 @@ class KernelEstimator(CertifiedEstimator):
     max_seconds: Any
     n_jobs: Any
 
+    # Set by fit; the classes by classifiers.
+    classes_: Any
+    _kernel_: Any
+    support_: Any
+    support_vectors_: Any
+    dual_coef_: Any
+    intercept_: Any
+
     #: The names of solvers that can train this estimator, and the one that "auto" stands for.
     _solvers: tuple[str, ...] = ("pairwise", "block", *CLASSICAL_SOLVERS, "primal_quadratic_program")
     _auto_solver: str | None = None
 
     _fitted_attribute = "support_"
     _scaling_advice = "Consider pre-processing your data with StandardScaler or MinMaxScaler."
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._precomputed
-        tags.input_tags.sparse = not self._precomputed
-        return tags
 
     @property
     def geometry_(self) -> Any:
@@ -89,28 +96,27 @@ class KernelEstimator(CertifiedEstimator):
             callable(self.kernel) and not isinstance(self.kernel, Kernel)
         )
 
-    @property
-    def _table_format(self) -> dict[str, Any]:
-        """The arguments of scikit-learn's validation for a table of numbers."""
-        return {
-            "dtype": (np.float64, np.float32),
-            "order": None if self._precomputed else "C",
-            "accept_sparse": "csr",
-            "accept_large_sparse": True,
-        }
-
-    def _check_training_data(self, X: Any, y: Any = "no_validation", **about_targets: bool) -> tuple[Any, Any]:
-        """Return the validated data."""
+    def _takes_objects(self, X: Any) -> bool:
+        """Whether samples are no table of numbers, but go to a user's own function."""
         if self._precomputed and sparse.issparse(X):
             raise TypeError("Sparse precomputed kernels are not supported: they must be dense; convert with .toarray()")
-        if self._own_function and not is_table(X):
-            if not isinstance(y, str):
-                y = validate_data(self, "no_validation", y, **about_targets)
-                check_consistent_length(X, y)
+        return self._own_function and not is_table(X)
+
+    def _check_training_samples(self, X: Any) -> Any:
+        """Return validated samples without targets."""
+        X = self._check_objects(X, reset=True) if self._takes_objects(X) else self._validate_samples(X, reset=True)
+        if self._precomputed:
+            _check_precomputed(X)
+        return X
+
+    def _check_training_data(self, X: Any, y: Any, **about_targets: bool) -> tuple[Any, Any]:
+        """Return validated samples and targets."""
+        if self._takes_objects(X):
+            y = self._validate_targets(y, **about_targets)
+            check_lengths(X, y)
             X = self._check_objects(X, reset=True)
         else:
-            checked = validate_data(self, X, y, **self._table_format, **about_targets)
-            X, y = checked if isinstance(checked, tuple) else (checked, None)
+            X, y = self._validate_pairs(X, y, **about_targets)
         if self._precomputed:
             _check_precomputed(X)
         return X, y
@@ -120,17 +126,17 @@ class KernelEstimator(CertifiedEstimator):
         X = as_objects(X)
         if reset:
             self.__dict__.pop("n_features_in_", None)  # of an earlier fit; strings have none
-        if not _num_samples(X):
+        if not count_samples(X):
             raise ValueError("there must be at least one sample, but X has 0 samples")
-        return validate_data(self, X, reset=reset, skip_check_array=True)
+        return self._validate_objects(X, reset)
 
     def _check_samples(self, X: Any) -> Any:
-        check_is_fitted(self)
+        self._check_fitted()
         if self._kernel_ is None and sparse.issparse(X):
             raise TypeError("precomputed kernel values must be dense; convert them with .toarray()")
         if self._own_function and not is_table(X):
             return self._check_objects(X, reset=False)
-        return validate_data(self, X, reset=False, **self._table_format)
+        return self._validate_samples(X, reset=False)
 
     # The context of a fit.
 

@@ -172,7 +172,7 @@ class OneClassSVM(NoveltyDetector, FunctionEstimator):
         started = perf_counter()
         nu = check_fraction("nu", self.nu)
         check_flag("probability", self.probability)
-        X = self._check_training_data(X)[0]
+        X = self._check_training_samples(X)
         weights = check_costs(1.0, check_sample_weights(sample_weight, X))
 
         def pose(matrix: SymmetricMatrix, rows: Indices, output: int) -> DualProblem:

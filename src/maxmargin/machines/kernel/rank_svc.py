@@ -6,7 +6,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.formulations import pairwise_ranking
@@ -16,6 +15,7 @@ from maxmargin.machines.kernel.kernel_estimator import KernelEstimator
 from maxmargin.machines.validation.callbacks import reporting
 from maxmargin.machines.validation.checkpoints import checkpointing
 from maxmargin.machines.validation.parameters import check_flag, check_number
+from maxmargin.machines.validation.samples import check_vector
 from maxmargin.machines.validation.training_data import check_costs, check_sample_weights
 from maxmargin.matrices import KernelMatrix, SymmetricMatrix
 from maxmargin.models.concordance import concordance
@@ -173,11 +173,6 @@ class RankSVC(FunctionEstimator):
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
-
     def fit(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> RankSVC:
         """Train on samples `X` with targets `y`, in queries.
 
@@ -283,8 +278,7 @@ class RankSVC(FunctionEstimator):
             Between 0 and 1.
         """
         scores = self.decision_function(X)
-        targets = np.asarray(column_or_1d(y), dtype=np.float64)
-        check_consistent_length(scores, targets)
+        targets = np.asarray(check_vector(y, len(scores)), dtype=np.float64)
         weights = check_sample_weights(sample_weight, scores[:, None])
         right, total = concordance(scores, targets, check_queries(qid, scores), weights)
         if not total > 0:
@@ -310,8 +304,5 @@ def check_queries(qid: Any, samples: Any) -> Indices:
     """Return the query of each sample as a number, 0 for all by default."""
     if qid is None:
         return np.zeros(samples.shape[0], dtype=np.int64)
-    values = column_or_1d(qid)
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        raise ValueError("qid must name a query for each sample, but some of its entries are not finite numbers")
-    check_consistent_length(samples, values)
+    values = check_vector(qid, samples.shape[0], "qid")
     return np.unique(values, return_inverse=True)[1].astype(np.int64)

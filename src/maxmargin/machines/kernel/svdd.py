@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import OutlierMixin
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.formulations import data_description
@@ -22,7 +21,7 @@ from maxmargin.problems import DualProblem, Status
 from maxmargin.training import TrainedModel
 
 
-class SVDD(OutlierMixin, FunctionEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
+class SVDD(FunctionEstimator):
     """Describe data by the smallest ball in feature space that contains all but a fraction ν of the samples.
 
     Minimise R² + Σ ξ_i / (ν n) subject to ‖Φ(x_i) − a‖² ≤ R² + ξ_i. With kernels of constant k(x, x), such as the
@@ -170,7 +169,7 @@ class SVDD(OutlierMixin, FunctionEstimator):  # type: ignore[misc]  # scikit-lea
             raise ValueError(
                 "SVDD needs k(x, x) of new samples, which a precomputed matrix does not tell; use OneClassSVM"
             )
-        X = self._check_training_data(X)[0]
+        X = self._check_training_samples(X)
         weights = check_costs(1.0, check_sample_weights(sample_weight, X))
 
         def pose(matrix: SymmetricMatrix, rows: Indices, output: int) -> DualProblem:

@@ -18,19 +18,17 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import Deadline, TimeLimitReachedError, check_deadline
 from maxmargin.kernels import Points
-from maxmargin.machines.base import CertifiedEstimator, warn_if_unvalidated
+from maxmargin.machines.base import Machine, warn_if_unvalidated
 from maxmargin.machines.calibration.probabilities import LinearProbabilities
 from maxmargin.machines.linear.landmarks import draw, fit_landmarks
 from maxmargin.machines.linear.linear_svc import LinearSVC
 from maxmargin.machines.validation.checkpoints import checkpointing
 from maxmargin.machines.validation.parameters import check_number
+from maxmargin.machines.validation.samples import check_random_state
 from maxmargin.machines.validation.training_data import (
     Labels,
     check_sample_weights,
@@ -48,11 +46,8 @@ COLUMNS_REORDERED_AT_ONCE = 64
 #: The loss of the exact problem is estimated from at most this many training samples.
 MAX_LOSS_SAMPLES = 10_000
 
-#: The arguments of scikit-learn's validation for a table of numbers.
-TABLE = {"dtype": (np.float64, np.float32), "order": "C", "accept_sparse": "csr", "accept_large_sparse": True}
 
-
-class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, CertifiedEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
+class KernelApproximationSVC(LinearProbabilities, Machine):
     """Classify 10⁵ to 10⁶ samples with a kernel: a linear model of Nyström features.
 
     Memory is 4 bytes · samples · landmarks, and a pass over the samples takes as long as reading that. More than two
@@ -188,11 +183,6 @@ class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, CertifiedEsti
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelApproximationSVC:
         """Train on samples `X` with labels `y`.
 
@@ -211,8 +201,9 @@ class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, CertifiedEsti
         """
         started = perf_counter()
         seconds = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
-        X, y = validate_data(self, X, y, **TABLE)
+        X, y = self._validate_pairs(X, y)
         weights = check_sample_weights(sample_weight, X)
+        self._validate_labels(y)
         labels = number_classes(y, weights, single_class_message)
         if len(labels.taking_part) < len(weights):
             X, y, weights = X[labels.taking_part], y[labels.taking_part], weights[labels.taking_part]
@@ -284,8 +275,8 @@ class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, CertifiedEsti
 
     def _decide(self, X: Any) -> Floats:
         """Return the value of each function for each sample."""
-        check_is_fitted(self)
-        return self._values(validate_data(self, X, reset=False, **TABLE))
+        self._check_fitted()
+        return self._values(self._validate_samples(X, reset=False))
 
     def _values(self, X: Any) -> Floats:
         points = Points(X)
@@ -327,7 +318,7 @@ class KernelApproximationSVC(LinearProbabilities, ClassifierMixin, CertifiedEsti
             f"KernelApproximationSVC computed the features{landmarks} of {used:,} of {samples:,} samples in half of "
             "max_seconds, and was trained on those; raise max_seconds or lower n_components to use all. Relative "
             f"duality gap on these {max(model.certificate.relative_gap for model in self._models_):.2g}.",
-            ConvergenceWarning,
+            self._convergence_warning,
             stacklevel=4,
         )
 

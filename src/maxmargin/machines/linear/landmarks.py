@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_array
-from sklearn.utils.validation import check_random_state
 
 from maxmargin._typing import Floats
 from maxmargin.deadline import until_deadline
 from maxmargin.kernels import Kernel, Points, make_kernel
 from maxmargin.machines.validation.parameters import check_count, check_number
+from maxmargin.machines.validation.samples import check_random_state
 from maxmargin.machines.validation.training_data import resolve_gamma
 from maxmargin.models import LandmarkFeatures
 from maxmargin.resources import thread_count
@@ -86,6 +85,8 @@ def draw(samples: int, count: int, random: np.random.RandomState) -> Any:
 
 
 def _given(name: str, landmarks: Any, X: Any) -> Any:
+    from sklearn.utils import check_array  # they come from a user, who has loaded it
+
     rows = check_array(landmarks, accept_sparse="csr", dtype=X.dtype, order="C", input_name=name)
     if rows.shape[1] != X.shape[1]:
         raise ValueError(f"{name} have {rows.shape[1]} features, but X has {X.shape[1]}")

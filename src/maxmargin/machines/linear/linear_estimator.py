@@ -13,13 +13,12 @@ from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.kernels import Linear, Points
 from maxmargin.kernels.points import VERY_WIDE
-from maxmargin.machines.base import CertifiedEstimator
+from maxmargin.machines.base import Machine
 from maxmargin.machines.validation.parameters import check_choice, check_count, check_flag, check_number
 from maxmargin.machines.validation.training_data import without_zeros
 from maxmargin.matrices import BiasAugmentedMatrix, KernelMatrix, SymmetricMatrix
@@ -75,7 +74,7 @@ MAX_SINGLE_THREAD_VALUES = 2**18
 PoseNumber = Callable[[SymmetricMatrix, int], DualProblem]
 
 
-class LinearEstimator(CertifiedEstimator):
+class LinearEstimator(Machine):
     """Base of the linear estimators: from parameters and data to problems, solvers and weights."""
 
     # Set by the constructors of the estimators.
@@ -90,47 +89,34 @@ class LinearEstimator(CertifiedEstimator):
     fit_intercept: Any = True
     intercept_scaling: Any = None
 
+    # Set by fit.
     coef_: Any
     intercept_: Any
+    _outputs_: int | None
     _models_: list[TrainedLinearModel]
 
     _scaling_advice = (
         "Features of similar scale need far fewer iterations: consider StandardScaler, or MaxAbsScaler for sparse data."
     )
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     def densify(self) -> Any:
         """Make ``coef_`` a dense array, as it is after ``fit``."""
-        check_is_fitted(self)
+        self._check_fitted()
         if sparse.issparse(self.coef_):
             self.coef_ = self.coef_.toarray()
         return self
 
     def sparsify(self) -> Any:
         """Make ``coef_`` a sparse matrix, which is smaller if most weights are 0; predictions stay the same."""
-        check_is_fitted(self)
+        self._check_fitted()
         self.coef_ = sparse.csr_matrix(self.coef_)
         return self
 
     # Input validation.
 
-    @property
-    def _table_format(self) -> dict[str, Any]:
-        """The arguments of scikit-learn's validation for a table of numbers."""
-        return {
-            "dtype": (np.float64, np.float32),
-            "order": "C",
-            "accept_sparse": "csr",
-            "accept_large_sparse": True,
-        }
-
     def _check_samples(self, X: Any) -> Any:
-        check_is_fitted(self)
-        return validate_data(self, X, reset=False, **self._table_format)
+        self._check_fitted()
+        return self._validate_samples(X, reset=False)
 
     def _decide(self, X: Any) -> Floats:
         """Return the value of each function for each sample."""

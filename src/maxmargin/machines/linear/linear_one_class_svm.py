@@ -6,7 +6,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
 from maxmargin.formulations import one_class
 from maxmargin.machines.calibration.novelty_detector import NoveltyDetector, rounded
@@ -141,7 +140,7 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
         nu = check_fraction("nu", self.nu)
         check_flag("probability", self.probability)
         solver = self._make_solver(LINEAR_SOLVERS)
-        X = validate_data(self, X, **self._table_format)
+        X = self._validate_samples(X, reset=True)
         weights = check_costs(1.0, check_sample_weights(sample_weight, X))
         rows = np.flatnonzero(weights > 0)
 

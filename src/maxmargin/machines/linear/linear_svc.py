@@ -8,8 +8,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import validate_data
 
 from maxmargin._typing import Floats
 from maxmargin.formulations import crammer_singer
@@ -43,7 +41,7 @@ from maxmargin.training.pipeline import solve_and_verify
 from maxmargin.training.verification import AllInOneVerifier
 
 
-class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, LinearEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
+class LinearSVC(StreamingClassifier, LinearProbabilities, LinearEstimator):
     """Classify with linear functions: minimise ½‖w‖² + C Σ max(0, 1 − y_i (w·x_i + b))².
 
     A drop-in for ``sklearn.svm.LinearSVC``, with ``certificate_``. Three things differ. The intercept is not
@@ -209,8 +207,9 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, ClassifierMixin, Linea
         started = perf_counter()
         cost = self._check_parameters()
         solver = self._make_solver(self._solvers)
-        X, y = validate_data(self, X, y, **self._table_format)
+        X, y = self._validate_pairs(X, y)
         weights = check_sample_weights(sample_weight, X)
+        self._validate_labels(y)
         labels = number_classes(y, weights, single_class_message)
         rows = labels.taking_part
         factors = class_factors(self.class_weight, labels.classes, labels.numbers[rows], weights[rows])

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
-from sklearn.utils.validation import validate_data
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.machines.base import warn_if_unvalidated
@@ -33,7 +30,7 @@ from maxmargin.training import Session, Solver, TrainedLinearModel
 MIN_GAP_FRACTION, MIN_SQUARED_GAP_FRACTION = 1e-15, 1e-30
 
 
-class LinearSVR(StreamingRegressor, NoiseIntervals, RegressorMixin, LinearEstimator):  # type: ignore[misc]  # scikit-learn has no hints
+class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
     """Fit a linear function with a tube: minimise ½‖w‖² + C Σ max(0, |y_i − w·x_i − b| − ε).
 
     A drop-in for ``sklearn.svm.LinearSVR``, with ``certificate_``. Three things differ. The intercept is not
@@ -156,11 +153,6 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, RegressorMixin, LinearEstima
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
         """Train on samples `X` with targets `y`.
 
@@ -228,7 +220,7 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, RegressorMixin, LinearEstima
 
     def _check_targets(self, X: Any, y: Any, reset: bool = True) -> tuple[Any, Floats]:
         """Return validated samples and targets: a vector, or a table if there are several outputs."""
-        return check_targets(partial(validate_data, self), X, y, reset=reset, **self._table_format)
+        return check_targets(self._validate_pairs, X, y, reset=reset)
 
     def _estimate_noise(
         self,

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.machines.validation.availability import available_if
+from maxmargin.machines.validation.samples import check_vector
 from maxmargin.machines.validation.training_data import check_costs, check_sample_weights, class_factors
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
+from maxmargin.models.calibration import PlattSigmoid
 from maxmargin.problems import Certificate, DualProblem, certify, certify_l1
 from maxmargin.problems.losses import response
 from maxmargin.problems.offsets import best_offsets
@@ -77,7 +78,9 @@ class Streaming:
 class StreamingClassifier(Streaming):
     """Mixin of linear classifiers with `partial_fit` and `certify`."""
 
-    @available_if(_supports_partial_fit)  # type: ignore[untyped-decorator]  # scikit-learn has no type hints
+    _sigmoids_: list[PlattSigmoid] | None  # of the classifier
+
+    @available_if(_supports_partial_fit)
     def partial_fit(self: Any, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         """Update the weights with one step for each sample of a batch.
 
@@ -104,7 +107,7 @@ class StreamingClassifier(Streaming):
             raise ValueError("class_weight='balanced' needs all labels at once; give partial_fit a dict of weights")
         begun = "_streams_" in self.__dict__
         labels = self._labels_of_stream(classes, begun)
-        X, y = validate_data(self, X, y, reset=not begun, **self._table_format)
+        X, y = self._validate_pairs(X, y, reset=not begun)
         weights = check_sample_weights(sample_weight, X)
         self._update(self._problems_of(X, _numbers(y, labels), weights, labels, cost))
         self.classes_, self._sigmoids_ = labels, None
@@ -119,8 +122,8 @@ class StreamingClassifier(Streaming):
         cost = self._check_parameters()
         if self.multi_class != "ovr":
             raise ValueError("certify needs multi_class='ovr'")
-        X, y = self._check_samples(X), column_or_1d(y)
-        check_consistent_length(X, y)
+        X = self._check_samples(X)
+        y = check_vector(y, X.shape[0])
         weights = check_sample_weights(sample_weight, X)
         proofs: Certificate | list[Certificate] = self._certify(
             self._problems_of(X, _numbers(y, self.classes_), weights, self.classes_, cost)
@@ -160,7 +163,7 @@ class StreamingClassifier(Streaming):
 class StreamingRegressor(Streaming):
     """Mixin of linear regressors with `partial_fit` and `certify`."""
 
-    @available_if(_supports_partial_fit)  # type: ignore[untyped-decorator]  # scikit-learn has no type hints
+    @available_if(_supports_partial_fit)
     def partial_fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Update the weights with one step for each sample of a batch.
 
@@ -202,7 +205,7 @@ class StreamingRegressor(Streaming):
         loose, but valid.
         """
         self._check_parameters()
-        check_is_fitted(self)
+        self._check_fitted()
         X, targets = self._check_targets(X, y, reset=False)
         if (None if targets.ndim == 1 else targets.shape[1]) != self._outputs_:
             raise ValueError("y must have as many columns as there are outputs")

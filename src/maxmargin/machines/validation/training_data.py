@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_array
-from sklearn.utils.multiclass import check_classification_targets
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.kernels.points import compress_rows, float64_batches
@@ -50,6 +48,18 @@ def as_objects(X: Any) -> Any:
     for k, item in enumerate(X):
         items[k] = item
     return items
+
+
+def count_samples(X: Any) -> int:
+    """Return the number of samples of any kind."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def check_lengths(X: Any, y: Any) -> None:
+    """Raise unless there are as many targets as samples."""
+    counts = [count_samples(X), len(y)]
+    if counts[0] != counts[1]:
+        raise ValueError(f"Found input variables with inconsistent numbers of samples: {counts}")
 
 
 def check_targets(validate: Callable[..., tuple[Any, Any]], X: Any, y: Any, **options: Any) -> tuple[Any, Floats]:
@@ -138,9 +148,6 @@ class Labels:
 
 def number_classes(y: Any, weights: Floats, lone: Callable[[Any], str]) -> Labels:
     """Return the classes of the rows with a weight, or raise: `lone` says what is wrong with a single one."""
-    whole = y.dtype.kind in "biuUS" or (y.dtype.kind == "f" and np.array_equal(y, np.rint(y)))
-    if not whole:  # fractional numbers are not labels, and objects are inspected
-        check_classification_targets(y)
     taking_part = np.flatnonzero(weights > 0)
     classes, codes = _two_classes(y[taking_part]) or np.unique(y[taking_part], return_inverse=True)
     if len(classes) < 2:
@@ -177,7 +184,9 @@ def check_sample_weights(sample_weight: Any, X: Any) -> Floats:
         return np.ones(X.shape[0])
     if isinstance(sample_weight, Real):
         sample_weight = np.full(X.shape[0], sample_weight)
-    weights: Floats = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    weights: Floats = np.asarray(sample_weight, dtype=np.float64)
+    if not np.isfinite(weights).all():
+        raise ValueError("Input sample_weight contains NaN or infinity; every weight must be a number")
     if weights.shape != X.shape[:1]:
         raise ValueError(f"sample_weight.shape == {weights.shape}, but there must be one weight for each row of X")
     weights = np.maximum(weights, 0.0)

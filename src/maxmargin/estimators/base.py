@@ -1,0 +1,80 @@
+"""The base of all estimators: what scikit-learn's interface adds to a machine.
+
+`Estimator` comes before a machine in the bases of a class, so that its methods replace those of the machine.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from maxmargin.estimators.sklearn_callbacks import SklearnCallbacks
+from maxmargin.machines.validation.samples import are_labels
+
+#: The arguments of scikit-learn's validation for a table of numbers.
+TABLE: dict[str, Any] = {"dtype": (np.float64, np.float32), "accept_sparse": "csr", "accept_large_sparse": True}
+
+
+class Estimator(SklearnCallbacks, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
+    """Parameters, tags, callbacks, errors and validation of scikit-learn for a machine."""
+
+    _not_fitted_error = NotFittedError
+    _convergence_warning = ConvergenceWarning
+
+    # Of the machine.
+    _precomputed: Any
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__doc__ is None:  # that of the machine, whose parameters it describes
+            cls.__doc__ = next(kind.__doc__ for kind in cls.__mro__ if "__init__" in vars(kind))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._precomputed
+        tags.input_tags.sparse = not self._precomputed
+        return tags
+
+    @property
+    def _order(self) -> str | None:
+        """The order of dense values; a matrix of kernel values is not copied for it."""
+        return None if self._precomputed else "C"
+
+    def _validate_samples(self, X: Any, reset: bool) -> Any:
+        return validate_data(self, X, reset=reset, order=self._order, **TABLE)
+
+    def _validate_pairs(self, X: Any, y: Any, reset: bool = True, **about_targets: bool) -> tuple[Any, Any]:
+        checked: tuple[Any, Any] = validate_data(self, X, y, reset=reset, order=self._order, **TABLE, **about_targets)
+        return checked
+
+    def _validate_targets(self, y: Any, **about_targets: bool) -> Any:
+        return validate_data(self, "no_validation", y, **about_targets)
+
+    def _validate_objects(self, X: Any, reset: bool) -> Any:
+        return validate_data(self, X, reset=reset, skip_check_array=True)
+
+    def _validate_labels(self, y: Any) -> None:
+        if not are_labels(y):  # fractional numbers are not labels, and objects are inspected
+            check_classification_targets(y)
+
+
+class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]  # scikit-learn has no type hints
+    """An estimator of classes."""
+
+
+class OutlierDetector(OutlierMixin, Estimator):  # type: ignore[misc]  # scikit-learn has no type hints
+    """An estimator of what is inside and outside."""
+
+
+class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]  # scikit-learn has no type hints
+    """An estimator of one or several targets."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

@@ -1,0 +1,62 @@
+"""The kernel estimators: kernel machines in scikit-learn's interface; the docstrings are those of the machines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from maxmargin.estimators.base import Classifier, Estimator, OutlierDetector, Regressor
+from maxmargin.machines.kernel import (
+    lssvc,
+    lssvr,
+    nu_svc,
+    nu_svr,
+    one_class_svm,
+    quantile_svr,
+    rank_svc,
+    svc,
+    svdd,
+    svr,
+)
+
+
+class SVC(Classifier, svc.SVC):  # noqa: D101
+    pass
+
+
+class NuSVC(Classifier, nu_svc.NuSVC):  # noqa: D101
+    pass
+
+
+class LSSVC(Classifier, lssvc.LSSVC):  # noqa: D101
+    pass
+
+
+class SVR(Regressor, svr.SVR):  # noqa: D101
+    pass
+
+
+class NuSVR(Regressor, nu_svr.NuSVR):  # noqa: D101
+    pass
+
+
+class LSSVR(Regressor, lssvr.LSSVR):  # noqa: D101
+    pass
+
+
+class QuantileSVR(Regressor, quantile_svr.QuantileSVR):  # noqa: D101
+    pass
+
+
+class OneClassSVM(OutlierDetector, one_class_svm.OneClassSVM):  # noqa: D101
+    pass
+
+
+class SVDD(OutlierDetector, svdd.SVDD):  # noqa: D101
+    pass
+
+
+class RankSVC(Estimator, rank_svc.RankSVC):  # noqa: D101
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags

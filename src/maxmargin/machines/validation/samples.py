@@ -1,0 +1,61 @@
+"""Validation of samples, targets and labels without scikit-learn: arrays and CSR, as files and generators give them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+
+def check_samples(X: Any) -> Any:
+    """Return a table of numbers as a C-ordered array or CSR, in float64 or float32, or raise."""
+    X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+    if X.ndim != 2 or not X.shape[0] or not X.shape[1]:
+        raise ValueError(f"samples must be a table of at least one row and one column, not of the shape {X.shape}")
+    X = X if X.dtype in (np.float64, np.float32) else X.astype(np.float64)
+    if not sparse.issparse(X):
+        X = np.ascontiguousarray(X)
+    values = X.data if sparse.issparse(X) else X
+    # A finite sum, which takes no memory, shows that all are finite; an infinite one may have overflowed.
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = np.isfinite(values.sum()) or np.isfinite(values).all()
+    if not finite:
+        raise ValueError("the samples contain NaN or infinity; replace these values, or leave out their rows")
+    return X
+
+
+def check_vector(values: Any, count: int | None = None, name: str = "y") -> Any:
+    """Return one value for each of `count` samples as an array of one dimension."""
+    values = np.asarray(values)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values.ravel()
+    if values.ndim != 1:
+        raise ValueError(f"{name} should be a 1d array, got an array of shape {values.shape} instead.")
+    if count is not None and len(values) != count:
+        raise ValueError(f"Found input variables with inconsistent numbers of samples: {[count, len(values)]}")
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise ValueError(f"{name} contains NaN or infinity; leave out these samples")
+    return values
+
+
+def are_labels(y: Any) -> bool:
+    """Whether values are labels without a closer look: text, or whole numbers."""
+    return y.dtype.kind in "biuUS" or (y.dtype.kind == "f" and np.array_equal(y, np.rint(y)))
+
+
+def check_labels(y: Any) -> None:
+    """Raise if values are not labels of classes."""
+    if not are_labels(y):
+        raise ValueError("Unknown label type: the labels of classes must be text or whole numbers")
+
+
+def check_random_state(seed: Any) -> Any:
+    """Return a random generator: NumPy's own for None, one of a seed, or the one that is given."""
+    if seed is None or seed is np.random:
+        return np.random.mtrand._rand
+    if isinstance(seed, int | np.integer):
+        return np.random.RandomState(seed)
+    if isinstance(seed, np.random.RandomState):
+        return seed
+    raise ValueError(f"random_state must be None, a whole number or a numpy.random.RandomState, not {seed!r}")
