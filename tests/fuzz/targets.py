@@ -37,8 +37,8 @@ from maxmargin.datasets import (
 from maxmargin.datasets.column_roles import ColumnSelection
 from maxmargin.datasets.csv_files import find_csv_problems
 from maxmargin.interchange import ModelFileError, load, read_svmlight_model, save
-from maxmargin.interchange.liblinear_model import linear_estimator_of, read_liblinear_text, write_liblinear_text
-from maxmargin.interchange.libsvm import estimator_of, read_text, write_text
+from maxmargin.interchange.liblinear_model import linear_machine_of, read_liblinear_text, write_liblinear_text
+from maxmargin.interchange.libsvm import machine_of, read_text, write_text
 from maxmargin.search.journal import Journal
 from maxmargin.training.checkpoint_file import CheckpointError, read_checkpoint
 
@@ -217,7 +217,7 @@ def read_libsvm_model_text(data: bytes) -> None:
     again = read_text(text)
     same_numbers(again.coefficients, model.coefficients), same_numbers(again.rho, model.rho)
     same_numbers(again.support_vectors.data, model.support_vectors.data)
-    use_model(estimator_of(model))
+    use_model(machine_of(model))
 
 
 def read_liblinear_model_text(data: bytes) -> None:
@@ -227,7 +227,7 @@ def read_liblinear_model_text(data: bytes) -> None:
     text.seek(0)
     again = read_liblinear_text(text)
     same_numbers(again.weights, model.weights), same_numbers(again.constants, model.constants)
-    use_model(linear_estimator_of(model))
+    use_model(linear_machine_of(model))
 
 
 def read_svmlight_model_text(data: bytes) -> None:

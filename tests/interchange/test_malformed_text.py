@@ -14,8 +14,8 @@ import pytest
 from interchange.text_mutations import MUTATIONS
 from maxmargin import SVC, SVR, LinearOneClassSVM, LinearSVC, OneClassSVM
 from maxmargin.interchange import ModelFileError, read_svmlight_model, write_liblinear_model, write_libsvm_model
-from maxmargin.interchange.liblinear_model import linear_estimator_of, read_liblinear_text
-from maxmargin.interchange.libsvm import estimator_of, read_text
+from maxmargin.interchange.liblinear_model import linear_machine_of, read_liblinear_text
+from maxmargin.interchange.libsvm import machine_of, read_text
 from maxmargin.interchange.model_text import ModelText
 from maxmargin.interchange.support_vector_lines import _read_checked, _read_fast
 
@@ -57,13 +57,13 @@ def read_libsvm(data):
     width = model.n_features if model.kernel == "precomputed" and model.n_features <= MAX_FEATURES else 3
     if model.kernel != "precomputed" or width >= model.n_features:
         model.predict(np.ones((2, max(1, width))))
-    return estimator_of(model)
+    return machine_of(model)
 
 
 def read_liblinear(data):
     model = read_liblinear_text(io.BytesIO(data))
     model.predict(np.ones((2, 3)))
-    return linear_estimator_of(model)
+    return linear_machine_of(model)
 
 
 def read_svmlight(data):
@@ -252,5 +252,5 @@ def test_large_feature_index_takes_little_memory():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     model = read_text(io.BytesIO(text.encode()))
     assert model.predict(np.eye(3)).tolist() == [1, -1, -1]
-    assert estimator_of(model).n_features_in_ == 2**31 - 1
+    assert machine_of(model).n_features_in_ == 2**31 - 1
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000

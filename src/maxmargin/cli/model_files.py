@@ -42,28 +42,30 @@ def model_format(path: str | os.PathLike[str]) -> str | None:
 
 
 def read_model(path: str | os.PathLike[str], n_features: int = 0) -> Any:
-    """Return the model in a file of maxmargin, LIBSVM, LIBLINEAR or SVMlight.
+    """Return the model in a file of maxmargin, LIBSVM, LIBLINEAR or SVMlight, as a machine without scikit-learn.
 
     Files of other programs do not store the number of features: it is at least `n_features`, and large enough for the
     features of the model. Models of SVMlight are read as classifiers.
     """
-    from maxmargin.interchange import ModelFileError, load, read_svmlight_model
-    from maxmargin.interchange.liblinear_model import linear_estimator_of, read_liblinear_text
-    from maxmargin.interchange.libsvm import estimator_of, read_text
+    from maxmargin.interchange import ModelFileError
+    from maxmargin.interchange.liblinear_model import linear_machine_of, read_liblinear_text
+    from maxmargin.interchange.libsvm import machine_of, read_text
+    from maxmargin.interchange.model_file import load_machine
+    from maxmargin.interchange.svmlight_model import read_svmlight_machine
 
     format = model_format(path)
     if format == "maxmargin":
-        return load(path)
+        return load_machine(path)
     if format == "libsvm":
         model = read_text(path)
-        return estimator_of(model, max(n_features, model.n_features))
+        return machine_of(model, max(n_features, model.n_features))
     if format == "liblinear":
         linear = read_liblinear_text(path)
-        return linear_estimator_of(linear, max(n_features, linear.weights.shape[1], 1))
+        return linear_machine_of(linear, max(n_features, linear.weights.shape[1], 1))
     if format == "svmlight":
-        classifier = read_svmlight_model(path)
+        classifier = read_svmlight_machine(path)
         narrow = classifier.n_features_in_ < n_features
-        return read_svmlight_model(path, n_features=n_features) if narrow else classifier
+        return read_svmlight_machine(path, n_features=n_features) if narrow else classifier
     raise ModelFileError(
         f"{os.fspath(path)} is not a model of maxmargin, LIBSVM, LIBLINEAR or SVMlight; pickles and ONNX graphs cannot "
         "be read"

@@ -17,6 +17,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from maxmargin.cli import data
+from maxmargin.cli.estimator_options import task_of
 from maxmargin.cli.metrics import RunningMetrics
 from maxmargin.cli.model_data import ModelInput, add_ranges_option
 from maxmargin.cli.output import Output, add_output_options
@@ -49,13 +50,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from sklearn.base import is_regressor
-
     output = Output(options)
     given = ModelInput(options, output.remark)
     began = perf_counter()
     count, score = 0, RunningMetrics()
-    classes, regression = getattr(given.model, "classes_", None), is_regressor(given.model)
+    classes, regression = getattr(given.model, "classes_", None), task_of(given.model) == "regression"
     to_file = options.out != "-"
     as_lines = to_file or not output.as_json
     separator = SEPARATORS.get(format_by_name(options.out) or "")

@@ -7,6 +7,7 @@
     online               OnlineSVC, OnlineOneClassSVM
     active               active learning, importance weights
     fit_trace            `maxmargin.trace`: the dual vector after every step of a fit
+    from_machine         the estimator of a machine
     linear_path          `maxmargin.linear_path`: models along a path of C
 
 Public are the names in `__all__`, under ``maxmargin``.

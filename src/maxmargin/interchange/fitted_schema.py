@@ -1,4 +1,4 @@
-"""Schema of the fitted attributes of every estimator.
+"""Schema of the fitted attributes of every machine.
 
 The checksum of a file does not guarantee that its contents are consistent, and native code uses the arrays. Therefore
 every fitted attribute is described here by a check of its type and named sizes, and sizes of the same name must agree:
@@ -14,35 +14,38 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin import estimators
-from maxmargin.estimators import (
-    SVDD,
-    KernelApproximationSVC,
-    LinearOneClassSVM,
-    LinearSVC,
-    LinearSVR,
-    OneClassSVM,
-    RankSVC,
-)
-from maxmargin.estimators.online.online_estimator import OnlineEstimator
 from maxmargin.interchange import attribute_checks as check
 from maxmargin.interchange.attribute_checks import Check, Sizes, count, floats, integers, matrix
 from maxmargin.interchange.errors import ModelFileError
+from maxmargin.machines.base import parameter_names
 from maxmargin.machines.calibration.noise_scale import NoiseIntervals
 from maxmargin.machines.kernel.function_estimator import FunctionEstimator
 from maxmargin.machines.kernel.kernel_classifier import KernelClassifier
 from maxmargin.machines.kernel.kernel_estimator import KernelEstimator
+from maxmargin.machines.kernel.lssvc import LSSVC
+from maxmargin.machines.kernel.lssvr import LSSVR
+from maxmargin.machines.kernel.nu_svc import NuSVC
+from maxmargin.machines.kernel.nu_svr import NuSVR
+from maxmargin.machines.kernel.one_class_svm import OneClassSVM
+from maxmargin.machines.kernel.quantile_svr import QuantileSVR
+from maxmargin.machines.kernel.rank_svc import RankSVC
+from maxmargin.machines.kernel.svc import SVC
+from maxmargin.machines.kernel.svdd import SVDD
+from maxmargin.machines.kernel.svr import SVR
+from maxmargin.machines.linear.kernel_approximation_svc import KernelApproximationSVC
 from maxmargin.machines.linear.linear_estimator import LinearEstimator
+from maxmargin.machines.linear.linear_one_class_svm import LinearOneClassSVM
+from maxmargin.machines.linear.linear_svc import LinearSVC
+from maxmargin.machines.linear.linear_svr import LinearSVR
 
-#: Estimators that a file may contain; the state of online estimators requires pickle.
-ESTIMATORS: dict[str, type[Any]] = {
-    name: getattr(estimators, name)
-    for name in estimators.__all__
-    if not issubclass(getattr(estimators, name), OnlineEstimator)
+#: Machines that a file may contain, also as estimators; the state of online estimators requires pickle.
+MACHINES: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (
+        *(SVC, NuSVC, LSSVC, SVR, NuSVR, LSSVR, QuantileSVR, OneClassSVM, SVDD, RankSVC),
+        *(LinearSVC, LinearSVR, LinearOneClassSVM, KernelApproximationSVC),
+    )
 }
-
-#: Constructor parameters of each estimator.
-PARAMETERS: dict[type[Any], frozenset[str]] = {kind: frozenset(kind._get_param_names()) for kind in ESTIMATORS.values()}
 
 #: Attributes that only some fitted models have.
 OPTIONAL = frozenset(["feature_names_in_", "n_pairs_", "noise_scale_", "density_marks_", "exact_primal_"])
@@ -161,7 +164,7 @@ def check_fitted(model: Any) -> None:
 
 def fitted_attributes(model: Any) -> dict[str, Any]:
     """Return the attributes set by `fit`, without the parameters."""
-    parameters = PARAMETERS[type(model)]
+    parameters = parameter_names(type(model))
     return {name: value for name, value in vars(model).items() if name not in parameters}
 
 

@@ -22,11 +22,13 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.estimators import LinearOneClassSVM, LinearSVC, LinearSVR
 from maxmargin.interchange.errors import ModelFileError
 from maxmargin.interchange.fitted_schema import check_fitted
 from maxmargin.interchange.model_text import NUMBER, KeywordHeader, ModelText, format_number, integer_labels
 from maxmargin.machines.linear.linear_estimator import LinearEstimator
+from maxmargin.machines.linear.linear_one_class_svm import LinearOneClassSVM
+from maxmargin.machines.linear.linear_svc import LinearSVC
+from maxmargin.machines.linear.linear_svr import LinearSVR
 from maxmargin.models import LinearFunctions
 from maxmargin.storage.output_files import write_atomically
 
@@ -189,39 +191,41 @@ def read_liblinear_model(file: str | os.PathLike[str] | BinaryIO, n_features: in
     >>> read_liblinear_model(file).predict([[0.9]])
     array([7])
     """
-    return linear_estimator_of(read_liblinear_text(file), n_features)
+    from maxmargin.estimators.from_machine import as_estimator  # loads scikit-learn
+
+    return as_estimator(linear_machine_of(read_liblinear_text(file), n_features))
 
 
-def linear_estimator_of(model: LiblinearModel, n_features: int | None = None) -> Any:
-    """Return the estimator with the predictions of a LIBLINEAR model."""
+def linear_machine_of(model: LiblinearModel, n_features: int | None = None) -> Any:
+    """Return the machine with the predictions of a LIBLINEAR model."""
     weights, offsets = model.weights, model.offsets
     width = max(1, weights.shape[1]) if n_features is None else n_features
     if width < weights.shape[1]:
         raise ValueError(f"the model has {weights.shape[1]} features, but n_features is {n_features}")
     weights = np.hstack([weights, np.zeros((len(weights), width - weights.shape[1]))])
-    estimator: Any
+    machine: Any
     if model.solver_type == ONE_CLASS:
-        estimator = LinearOneClassSVM()
-        estimator.offset_ = -offsets
+        machine = LinearOneClassSVM()
+        machine.offset_ = -offsets
     else:
         intercept = {"intercept_scaling": model.bias} if model.bias > 0 else {"fit_intercept": False}
         if model.labels is None:
-            estimator = LinearSVR(**REGRESSORS[model.solver_type], **intercept)
-            estimator._outputs_, weights = None, weights[0]
+            machine = LinearSVR(**REGRESSORS[model.solver_type], **intercept)
+            machine._outputs_, weights = None, weights[0]
         else:
-            estimator = LinearSVC(**CLASSIFIERS[model.solver_type], **intercept)
-            weights, offsets = _sorted_classes(estimator, model.labels, weights, offsets)
-    estimator.n_features_in_, estimator.coef_, estimator.intercept_ = width, weights, offsets
-    check_fitted(estimator)
-    return estimator
+            machine = LinearSVC(**CLASSIFIERS[model.solver_type], **intercept)
+            weights, offsets = _sorted_classes(machine, model.labels, weights, offsets)
+    machine.n_features_in_, machine.coef_, machine.intercept_ = width, weights, offsets
+    check_fitted(machine)
+    return machine
 
 
-def _sorted_classes(estimator: LinearSVC, labels: Indices, weights: Floats, offsets: Floats) -> tuple[Floats, Floats]:
+def _sorted_classes(machine: LinearSVC, labels: Indices, weights: Floats, offsets: Floats) -> tuple[Floats, Floats]:
     """Set the sorted classes and return their weights and offsets; two classes share one function."""
     if len(labels) < 2:
-        raise ModelFileError(f"the model has a single class, {labels[0]}; an estimator requires at least two")
+        raise ModelFileError(f"the model has a single class, {labels[0]}; a classifier requires at least two")
     order = np.argsort(labels)
-    estimator.classes_, estimator._sigmoids_ = labels[order], None
+    machine.classes_, machine._sigmoids_ = labels[order], None
     if len(labels) > 2:
         return weights[order], offsets[order]
     if len(weights) == 2:  # Crammer & Singer

@@ -15,8 +15,9 @@ from typing import Any, BinaryIO
 from numpy.typing import NDArray
 
 from maxmargin.interchange.errors import ModelFileError
-from maxmargin.interchange.fitted_schema import ESTIMATORS, PARAMETERS, check_fitted, fitted_attributes
+from maxmargin.interchange.fitted_schema import MACHINES, check_fitted, fitted_attributes
 from maxmargin.interchange.value_encoding import MAX_DEPTH, Decoder, Encoder, UnsupportedValueError
+from maxmargin.machines.base import parameter_names
 from maxmargin.storage.file_format import FileFormat
 from maxmargin.storage.output_files import write_atomically
 
@@ -81,8 +82,8 @@ def save(
     array(['high'], dtype='<U4')
     """
     name = type(model).__name__
-    if ESTIMATORS.get(name) is not type(model):
-        known = ", ".join(ESTIMATORS)
+    if MACHINES.get(name) not in (type(model), *type(model).__bases__):  # a machine, or the estimator of one
+        known = ", ".join(MACHINES)
         raise ModelFileError(f"{name} cannot be stored in a model file, only {known}; use pickle for other estimators")
     fitted = fitted_attributes(model)
     if not fitted:
@@ -122,6 +123,13 @@ def load(file: str | os.PathLike[str] | BinaryIO) -> Any:
     ModelFileError
         If the file is damaged, not a model file, or of another version of the format.
     """
+    from maxmargin.estimators.from_machine import as_estimator  # loads scikit-learn
+
+    return as_estimator(load_machine(file))
+
+
+def load_machine(file: str | os.PathLike[str] | BinaryIO) -> Any:
+    """Return the model written by `save` as a machine, which does not need scikit-learn."""
     header, arrays = _read(file)
     return _restore(header, Decoder(arrays))
 
@@ -172,15 +180,15 @@ def _checked_notes(notes: Any) -> dict[str, Any]:
 
 
 def _restore(header: dict[str, Any], decoder: Decoder) -> Any:
-    """Return the estimator described by a header."""
+    """Return the machine described by a header."""
     name, parameters, fitted = header["estimator"], header["parameters"], header["fitted"]
-    if not isinstance(name, str) or name not in ESTIMATORS:
+    if not isinstance(name, str) or name not in MACHINES:
         raise ModelFileError(f"the estimator {str(name)[:40]!r} is unknown to this version of maxmargin")
     if not isinstance(parameters, dict) or not isinstance(fitted, dict):
         raise ModelFileError("the parameters and the fitted attributes of a model file must be JSON objects")
-    kind = ESTIMATORS[name]
+    kind = MACHINES[name]
     for parameter in parameters:
-        if parameter not in PARAMETERS[kind]:
+        if parameter not in parameter_names(kind):
             raise ModelFileError(f"{name} has no parameter {parameter[:40]!r} in this version of maxmargin")
     model = kind(**{parameter: decoder.decode(value) for parameter, value in parameters.items()})
     vars(model).update({attribute: decoder.decode(value) for attribute, value in fitted.items()})

@@ -14,13 +14,17 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin._typing import Floats
-from maxmargin.estimators import SVDD, LinearSVC, LinearSVR, OneClassSVM, RankSVC
 from maxmargin.interchange.model_file import WRITER
 from maxmargin.interchange.onnx_graph import Graph, kernel_block, kernel_diagonal, without_factor
 from maxmargin.kernels import Linear
 from maxmargin.machines.kernel.function_estimator import KernelRegressor
 from maxmargin.machines.kernel.kernel_classifier import KernelClassifier
+from maxmargin.machines.kernel.one_class_svm import OneClassSVM
+from maxmargin.machines.kernel.rank_svc import RankSVC
+from maxmargin.machines.kernel.svdd import SVDD
 from maxmargin.machines.linear.linear_estimator import LinearEstimator
+from maxmargin.machines.linear.linear_svc import LinearSVC
+from maxmargin.machines.linear.linear_svr import LinearSVR
 from maxmargin.precision import DECISION_TOLERANCE
 from maxmargin.storage.output_files import write_atomically
 

@@ -25,7 +25,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from maxmargin.interchange.libsvm.estimators import estimator_of
+from maxmargin.interchange.libsvm.estimators import machine_of
 from maxmargin.interchange.libsvm.model import LibsvmModel
 from maxmargin.interchange.model_text import SHOWN_CHARACTERS, ModelText
 from maxmargin.interchange.support_vector_lines import read_vectors
@@ -68,11 +68,20 @@ def read_svmlight_model(
     ModelFileError
         If the file is malformed; the message names the line and the problem.
     """
+    from maxmargin.estimators.from_machine import as_estimator  # loads scikit-learn
+
+    return as_estimator(read_svmlight_machine(file, task, n_features))
+
+
+def read_svmlight_machine(
+    file: str | os.PathLike[str] | BinaryIO, task: str = "classification", n_features: int | None = None
+) -> Any:
+    """Read an SVMlight model file as a machine, which does not need scikit-learn."""
     if task not in SVM_TYPES:
         raise ValueError(f"task must be 'classification' or 'regression', not {task!r}")
     text = ModelText(file)
     model, highest = _read(text, SVM_TYPES[task])
-    return estimator_of(model, max(highest, model.n_features) if n_features is None else n_features)
+    return machine_of(model, max(highest, model.n_features) if n_features is None else n_features)
 
 
 def _read(text: ModelText, svm_type: str) -> tuple[LibsvmModel, int]:

@@ -61,26 +61,26 @@ class Classes:
 
 @dataclass(frozen=True)
 class ProgramModel:
-    """An estimator trained on class indices, or on targets.
+    """A machine trained on class indices, or on targets.
 
     Attributes
     ----------
-    estimator : estimator, optional
+    machine : machine, optional
         None if there is only one class.
     labels : int array, optional
         Labels of the classes; None without classes.
     """
 
-    estimator: Any
+    machine: Any
     labels: Indices | None
 
     def predict(self, X: Any) -> Floats:
         """Return labels or values of a regression."""
         if self.labels is None:
-            return np.asarray(self.estimator.predict(X), dtype=np.float64)
-        if self.estimator is None:
+            return np.asarray(self.machine.predict(X), dtype=np.float64)
+        if self.machine is None:
             return np.full(X.shape[0], float(self.labels[0]))
-        return np.asarray(self.labels[self.estimator.predict(X)], dtype=np.float64)
+        return np.asarray(self.labels[self.machine.predict(X)], dtype=np.float64)
 
 
 def check_labels(y: Floats, weights: Weights) -> Floats:

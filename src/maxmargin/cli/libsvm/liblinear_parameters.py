@@ -1,4 +1,4 @@
-"""The parameters of LIBLINEAR's train: options, defaults, checks, and the corresponding estimator."""
+"""The parameters of LIBLINEAR's train: options, defaults, checks, and the corresponding machine."""
 
 from __future__ import annotations
 
@@ -114,14 +114,14 @@ class LiblinearParameters:
             if wrong:
                 raise ProgramError(f"ERROR: {text}")
 
-    def estimator(self, factors: dict[int, float] | None = None) -> Any:
-        """Return the estimator; `factors` are class weights by class index."""
-        from maxmargin.estimators import LinearOneClassSVM, LinearSVC, LinearSVR
+    def machine(self, factors: dict[int, float] | None = None) -> Any:
+        """Return the machine; `factors` are class weights by class index."""
+        from maxmargin.machines.linear import linear_one_class_svm, linear_svc, linear_svr
 
         kind = self.solver_type
         tolerance = RELATIVE_GAP * (1.0 if self.tolerance is None else self.tolerance / TOLERANCES[kind])
         if kind == ONE_CLASS:
-            return LinearOneClassSVM(nu=self.nu, tol=tolerance)
+            return linear_one_class_svm.LinearOneClassSVM(nu=self.nu, tol=tolerance)
         common: dict[str, Any] = {
             "C": 1.0 if self.cost is None else self.cost,
             "tol": tolerance,
@@ -130,8 +130,8 @@ class LiblinearParameters:
         }
         if self.regression:
             loss = "epsilon_insensitive" if kind == 13 else "squared_epsilon_insensitive"
-            return LinearSVR(epsilon=0.1 if self.epsilon is None else self.epsilon, loss=loss, **common)
-        return LinearSVC(
+            return linear_svr.LinearSVR(epsilon=0.1 if self.epsilon is None else self.epsilon, loss=loss, **common)
+        return linear_svc.LinearSVC(
             penalty="l1" if kind == 5 else "l2",
             loss="hinge" if kind == 3 else "squared_hinge",
             multi_class="crammer_singer" if kind == CRAMMER_SINGER else "ovr",

@@ -94,11 +94,11 @@ def save(trained: ProgramModel, parameters: LiblinearParameters, features: int, 
     from maxmargin.interchange.liblinear_model import LiblinearModel, liblinear_model_of, write_liblinear_text
 
     bias = parameters.bias if parameters.bias >= 0 else -1.0
-    if trained.estimator is None:
+    if trained.machine is None:
         model = LiblinearModel("", np.zeros((1, features)), bias, np.zeros(1))
     else:
         numbers = None if trained.labels is None else np.arange(len(trained.labels))
-        model = liblinear_model_of(trained.estimator, numbers)
+        model = liblinear_model_of(trained.machine, numbers)
     weights, constants = model.weights, model.constants
     if parameters.solver_type == CRAMMER_SINGER:  # as LIBLINEAR: the mean over classes is 0
         weights, constants = weights - weights.mean(axis=0), constants - constants.mean()

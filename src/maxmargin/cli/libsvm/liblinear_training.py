@@ -36,7 +36,7 @@ def read_problem(path: str, parameters: LiblinearParameters) -> tuple[Any, Float
 def train(X: Any, y: Floats, parameters: LiblinearParameters, log: Log) -> ProgramModel:
     """Train and print the lines of LIBLINEAR."""
     if not parameters.classifies:
-        estimator = parameters.estimator().fit(X, y)
+        machine = parameters.machine().fit(X, y)
         labels = None
     else:
         classes = Classes.of(y)
@@ -44,11 +44,11 @@ def train(X: Any, y: Floats, parameters: LiblinearParameters, log: Log) -> Progr
         if len(labels) == 1:
             log("WARNING: training data in only one class.")
             return ProgramModel(None, labels)
-        estimator = parameters.estimator(classes.factors(parameters.weights)).fit(X, classes.numbers)
-    for model in estimator._models_:
+        machine = parameters.machine(classes.factors(parameters.weights)).fit(X, classes.numbers)
+    for model in machine._models_:
         for line in lines_of(model, parameters):
             log(line)
-    return ProgramModel(estimator, labels)
+    return ProgramModel(machine, labels)
 
 
 def lines_of(model: TrainedLinearModel, parameters: LiblinearParameters) -> Iterator[str]:
@@ -130,7 +130,7 @@ def _search_costs(X: Any, y: Floats, parameters: LiblinearParameters, log: Log) 
 
 
 class _WarmStartedFold:
-    """Training and test data of a fold, and the estimator with its last solution."""
+    """Training and test data of a fold, and the machine with its last solution."""
 
     def __init__(self, X: Any, y: Floats, train: Indices, test: Indices, parameters: LiblinearParameters) -> None:
         self.X: Any = X[train]
@@ -141,10 +141,10 @@ class _WarmStartedFold:
         if parameters.classifies:
             classes = Classes.of(self.y)
             self.labels, self.y = classes.labels, classes.numbers
-            self.estimator = parameters.estimator(classes.factors(parameters.weights))
+            self.machine = parameters.machine(classes.factors(parameters.weights))
         else:
-            self.estimator = parameters.estimator()
-        self.estimator.set_params(warm_start=True)
+            self.machine = parameters.machine()
+        self.machine.set_params(warm_start=True)
 
     def evaluate(self, evaluation: RunningMetrics, cost: float) -> float:
         """Train with a larger C, evaluate on the test data, and return the relative change of the weights."""
@@ -152,8 +152,8 @@ class _WarmStartedFold:
             evaluation.add(ProgramModel(None, self.labels).predict(self.test_X), self.test_y)
             return 0.0
         before = self.weights
-        self.weights = np.atleast_2d(self.estimator.set_params(C=cost).fit(self.X, self.y).coef_)
-        evaluation.add(ProgramModel(self.estimator, self.labels).predict(self.test_X), self.test_y)
+        self.weights = np.atleast_2d(self.machine.set_params(C=cost).fit(self.X, self.y).coef_)
+        evaluation.add(ProgramModel(self.machine, self.labels).predict(self.test_X), self.test_y)
         norm = float(np.linalg.norm(self.weights))
         return float(np.linalg.norm(self.weights - before)) / norm if norm else 0.0
 

@@ -1,4 +1,4 @@
-"""The parameters of svm-train: options, defaults, checks, and the corresponding estimator."""
+"""The parameters of svm-train: options, defaults, checks, and the corresponding machine."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SvmParameters:
     gamma : float
         0 means 1 / the largest index in the data.
     cache : float, optional
-        Megabytes; the default of the estimators if not given.
+        Megabytes; the default of the machines if not given.
     weights : tuple of labels and factors
     folds : int, optional
         Number of folds of a cross-validation.
@@ -91,9 +91,9 @@ class SvmParameters:
         """Return gamma for data with a largest index."""
         return self.gamma or (1.0 / max_index if max_index else 0.0)
 
-    def estimator(self, max_index: int, factors: dict[int, float] | None = None) -> Any:
-        """Return the estimator for data with a largest index; `factors` are class weights by class index."""
-        from maxmargin.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+    def machine(self, max_index: int, factors: dict[int, float] | None = None) -> Any:
+        """Return the machine for data with a largest index; `factors` are class weights by class index."""
+        from maxmargin.machines.kernel import nu_svc, nu_svr, one_class_svm, svc, svr
 
         common: dict[str, Any] = {
             "kernel": KERNELS[self.kernel],
@@ -107,15 +107,15 @@ class SvmParameters:
         probability = bool(self.probability)
         match self.svm_type:
             case 0:
-                return SVC(C=self.cost, class_weight=factors or None, probability=probability, **common)
+                return svc.SVC(C=self.cost, class_weight=factors or None, probability=probability, **common)
             case 1:
-                return NuSVC(nu=self.nu, probability=probability, **common)
+                return nu_svc.NuSVC(nu=self.nu, probability=probability, **common)
             case 2:
-                return OneClassSVM(nu=self.nu, probability=probability, **common)
+                return one_class_svm.OneClassSVM(nu=self.nu, probability=probability, **common)
             case 3:
-                return SVR(C=self.cost, epsilon=self.epsilon, noise=probability, **common)
+                return svr.SVR(C=self.cost, epsilon=self.epsilon, noise=probability, **common)
             case _:
-                return NuSVR(C=self.cost, nu=self.nu, noise=probability, **common)
+                return nu_svr.NuSVR(C=self.cost, nu=self.nu, noise=probability, **common)
 
 
 def read_parameters(options: list[Option]) -> SvmParameters:

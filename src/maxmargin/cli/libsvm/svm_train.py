@@ -96,7 +96,7 @@ def save(trained: ProgramModel, rows: svm_training.Rows, parameters: SvmParamete
     from maxmargin.interchange.libsvm import LibsvmModel, libsvm_model_of, write_text
     from maxmargin.interchange.libsvm.model import KERNEL_PARAMETERS
 
-    if trained.estimator is None:
+    if trained.machine is None:
         model = LibsvmModel(
             svm_type="nu_svc" if parameters.svm_type == NU_SVC else "c_svc",
             kernel=tuple(KERNEL_PARAMETERS)[parameters.kernel],
@@ -110,11 +110,11 @@ def save(trained: ProgramModel, rows: svm_training.Rows, parameters: SvmParamete
             counts=np.zeros(1, dtype=np.int64),
         )
     else:
-        model = libsvm_model_of(trained.estimator)
+        model = libsvm_model_of(trained.machine)
         if trained.labels is not None:  # it was trained on class indices
             model = replace(model, labels=trained.labels)
         if isinstance(rows, KernelRows):
-            serials = rows.serials[trained.estimator.support_] + 1.0
+            serials = rows.serials[trained.machine.support_] + 1.0
             model = replace(model, support_vectors=sparse.csr_matrix(serials[:, None]))
         else:
             model = replace(model, zero_based=rows.zero_based)

@@ -40,7 +40,7 @@ def read_problem(path: str, parameters: SvmParameters) -> tuple[Rows, Floats]:
 
 
 class FitOptions(NamedTuple):
-    """Parameters of estimators that do not change the model: threads (default: all cores) and progress."""
+    """Parameters of machines that do not change the model: threads (default: all cores) and progress."""
 
     n_jobs: int | None = None
     callback: Callback | None = None
@@ -60,29 +60,29 @@ def train(
 ) -> ProgramModel:
     """Train on the given samples and print the lines of svm-train."""
     if not parameters.classifies:
-        estimator = parameters.estimator(rows.max_index).set_params(**fit_options._asdict())
-        estimator.fit(rows.training_input(train_rows), y[train_rows])
+        machine = parameters.machine(rows.max_index).set_params(**fit_options._asdict())
+        machine.fit(rows.training_input(train_rows), y[train_rows])
         if parameters.regression and parameters.probability:
             log("Prob. model for test data: target value = predicted value + z,")
-            log(f"z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma= {estimator.noise_scale_:g}")
-        for line in lines_of(estimator._models_[0], parameters, _bound(parameters)):
+            log(f"z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma= {machine.noise_scale_:g}")
+        for line in lines_of(machine._models_[0], parameters, _bound(parameters)):
             log(line)
-        return ProgramModel(estimator, None)
+        return ProgramModel(machine, None)
     classes = Classes.of(y[train_rows])
     if len(classes.labels) == 1:
         log("WARNING: training data in only one class. See README for details.")
         log("Total nSV = 0")
         return ProgramModel(None, classes.labels)
     factors = classes.factors(parameters.weights) if parameters.svm_type == C_SVC else {}
-    estimator = parameters.estimator(rows.max_index, factors).set_params(**fit_options._asdict())
-    estimator.fit(rows.training_input(train_rows), classes.numbers)
+    machine = parameters.machine(rows.max_index, factors).set_params(**fit_options._asdict())
+    machine.fit(rows.training_input(train_rows), classes.numbers)
     bounds = _bound(parameters) * np.array([factors.get(number, 1.0) for number in range(len(classes.labels))])
     sign = -1.0 if len(classes.labels) == 2 else 1.0  # the second class of the only pair is positive
-    for model in estimator._models_:
+    for model in machine._models_:
         for line in lines_of(model, parameters, bounds[classes.numbers[model.samples]], sign):
             log(line)
-    log(f"Total nSV = {len(estimator.support_)}")
-    return ProgramModel(estimator, classes.labels)
+    log(f"Total nSV = {len(machine.support_)}")
+    return ProgramModel(machine, classes.labels)
 
 
 def _bound(parameters: SvmParameters) -> float:

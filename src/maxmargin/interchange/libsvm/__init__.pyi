@@ -1,6 +1,6 @@
 from .estimators import (
-    estimator_of,
     libsvm_model_of,
+    machine_of,
     read_libsvm_model,
     write_libsvm_model,
 )
@@ -9,8 +9,8 @@ from .text import read_text, write_text
 
 __all__ = [
     "LibsvmModel",
-    "estimator_of",
     "libsvm_model_of",
+    "machine_of",
     "read_libsvm_model",
     "read_text",
     "write_libsvm_model",

@@ -1,4 +1,4 @@
-"""Conversion between LIBSVM models and estimators.
+"""Conversion between LIBSVM models, machines and estimators.
 
 LIBSVM orders classes by their first sample, estimators sort them. For two classes the decision value is positive for
 the first class in LIBSVM, for the second in scikit-learn. ρ is minus the intercept. A file contains only what is needed
@@ -14,7 +14,6 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin._typing import Floats
-from maxmargin.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from maxmargin.interchange.errors import ModelFileError
 from maxmargin.interchange.fitted_schema import check_fitted
 from maxmargin.interchange.libsvm.model import LibsvmModel
@@ -25,10 +24,15 @@ from maxmargin.kernels import Gaussian, Linear, Polynomial, Sigmoid
 from maxmargin.machines.kernel.function_estimator import KernelRegressor
 from maxmargin.machines.kernel.kernel_classifier import KernelClassifier
 from maxmargin.machines.kernel.kernel_estimator import KernelEstimator
+from maxmargin.machines.kernel.nu_svc import NuSVC
+from maxmargin.machines.kernel.nu_svr import NuSVR
+from maxmargin.machines.kernel.one_class_svm import OneClassSVM
+from maxmargin.machines.kernel.svc import SVC
+from maxmargin.machines.kernel.svr import SVR
 from maxmargin.machines.linear.linear_estimator import LinearEstimator
 from maxmargin.models.calibration import PlattSigmoid
 
-ESTIMATORS: dict[str, type[KernelEstimator]] = {
+MACHINES: dict[str, type[KernelEstimator]] = {
     "c_svc": SVC,
     "nu_svc": NuSVC,
     "one_class": OneClassSVM,
@@ -82,7 +86,9 @@ def read_libsvm_model(file: str | os.PathLike[str] | BinaryIO, n_features: int |
     >>> read_libsvm_model(file).predict([[0.9]])
     array([7])
     """
-    return estimator_of(read_text(file), n_features)
+    from maxmargin.estimators.from_machine import as_estimator  # loads scikit-learn
+
+    return as_estimator(machine_of(read_text(file), n_features))
 
 
 def write_libsvm_model(
@@ -190,63 +196,63 @@ def _vectors_of(model: Any) -> dict[str, Any]:
     return {"support_vectors": sparse.csr_matrix(model.support_vectors_, dtype=np.float64)}
 
 
-def estimator_of(model: LibsvmModel, n_features: int | None = None) -> Any:
-    """Return the estimator with the predictions of a LIBSVM model."""
+def machine_of(model: LibsvmModel, n_features: int | None = None) -> Any:
+    """Return the machine with the predictions of a LIBSVM model."""
     if model.labels is not None:
         if len(model.labels) < 2:
             raise ModelFileError(
-                f"the model has a single class, {model.labels[0]}, but an estimator requires at least two; use "
+                f"the model has a single class, {model.labels[0]}, but a classifier requires at least two; use "
                 "maxmargin.interchange.libsvm.read_text"
             )
         model = model.reordered(np.sort(model.labels))
     width = _width(model, n_features)
     kernel = KERNEL_NAMES[model.kernel]
     parameters = {"kernel": kernel, "degree": model.degree, "gamma": model.gamma, "coef0": model.coef0}
-    estimator = ESTIMATORS[model.svm_type](**(parameters if kernel != "precomputed" else {"kernel": kernel}))
-    estimator.n_features_in_ = width
-    estimator._gamma = model.gamma
-    estimator._kernel_ = model.make_kernel()
+    machine = MACHINES[model.svm_type](**(parameters if kernel != "precomputed" else {"kernel": kernel}))
+    machine.n_features_in_ = width
+    machine._gamma = model.gamma
+    machine._kernel_ = model.make_kernel()
     count = model.coefficients.shape[1]
     precomputed = model.kernel == "precomputed"
-    estimator.support_ = (model.sample_indices if precomputed else np.arange(count)).astype(np.int32)
-    estimator.support_vectors_ = np.empty((0, 0)) if precomputed else model.compact_vectors(width)
+    machine.support_ = (model.sample_indices if precomputed else np.arange(count)).astype(np.int32)
+    machine.support_vectors_ = np.empty((0, 0)) if precomputed else model.compact_vectors(width)
     sign = -1.0 if model.labels is not None and len(model.labels) == 2 else 1.0
-    estimator.intercept_ = -sign * model.rho
+    machine.intercept_ = -sign * model.rho
     coefficients = sign * model.coefficients
-    in_rows = sparse.issparse(estimator.support_vectors_)
-    estimator.dual_coef_ = sparse.csr_matrix(coefficients) if in_rows else coefficients
-    _set_outputs(estimator, model)
-    check_fitted(estimator)
-    return estimator
+    in_rows = sparse.issparse(machine.support_vectors_)
+    machine.dual_coef_ = sparse.csr_matrix(coefficients) if in_rows else coefficients
+    _set_outputs(machine, model)
+    check_fitted(machine)
+    return machine
 
 
 def _width(model: LibsvmModel, n_features: int | None) -> int:
-    """Return the number of features of the estimator."""
+    """Return the number of features of the machine."""
     what = "training samples" if model.kernel == "precomputed" else "features"
     if n_features is not None and n_features < model.n_features:
         raise ValueError(f"the support vectors have {model.n_features} {what}, but n_features is {n_features}")
     return max(1, model.n_features if n_features is None else int(n_features))
 
 
-def _set_outputs(estimator: Any, model: LibsvmModel) -> None:
+def _set_outputs(machine: Any, model: LibsvmModel) -> None:
     """Set the attributes that depend on the type of the estimator, and the probabilities."""
-    if isinstance(estimator, KernelClassifier):
+    if isinstance(machine, KernelClassifier):
         assert model.labels is not None
         assert model.counts is not None
-        estimator.classes_ = model.labels
-        estimator.n_support_ = model.counts.astype(np.int32)
-        estimator._multi_class_ = "ovo"
-        estimator._sigmoids_ = _sigmoids(model.probA, model.probB)
-        estimator.probability = model.has_probabilities
+        machine.classes_ = model.labels
+        machine.n_support_ = model.counts.astype(np.int32)
+        machine._multi_class_ = "ovo"
+        machine._sigmoids_ = _sigmoids(model.probA, model.probB)
+        machine.probability = model.has_probabilities
         return
-    estimator._outputs_ = None
-    if isinstance(estimator, OneClassSVM):
-        estimator.offset_ = -estimator.intercept_
-        estimator.probability = model.has_probabilities
+    machine._outputs_ = None
+    if isinstance(machine, OneClassSVM):
+        machine.offset_ = -machine.intercept_
+        machine.probability = model.has_probabilities
         if model.density_marks is not None:
-            estimator.density_marks_ = marks_of_estimator(model.density_marks)
+            machine.density_marks_ = marks_of_estimator(model.density_marks)
     elif model.probA is not None:
-        estimator.noise, estimator.noise_scale_ = True, float(model.probA[0])
+        machine.noise, machine.noise_scale_ = True, float(model.probA[0])
 
 
 def _sigmoids(slopes: Floats | None, shifts: Floats | None) -> list[PlattSigmoid] | None:
