@@ -17,6 +17,7 @@ from maxmargin.cli import model_data
 from maxmargin.cli.main import main
 from maxmargin.datasets import dump_libsvm
 from maxmargin.interchange import write_libsvm_model
+from maxmargin.machines.linear import linear_svc
 
 X, NUMBERS = load_iris(return_X_y=True)
 X, NUMBERS = X[::2], NUMBERS[::2].astype(float)
@@ -214,7 +215,7 @@ def test_output_file_is_replaced_only_when_complete(folder, capsys, monkeypatch)
     def predict(self, X):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(LinearSVC, "predict", predict)
+    monkeypatch.setattr(linear_svc.LinearSVC, "predict", predict)
     save(LinearSVC().fit(X, NUMBERS), "m")
     run(capsys, "iris.txt", "m", "out", code=130)
     assert (folder / "out").read_text(encoding="utf-8") == "before"

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def add_output_options(parser: argparse.ArgumentParser) -> None:
@@ -44,18 +48,39 @@ class Output:
     def __init__(self, options: argparse.Namespace) -> None:
         self.as_json: bool = options.json
         self.quiet: bool = options.quiet
-        # No markup: "[red]" may be a label or a file name.
-        self.console = Console(highlight=False, markup=False)
-        self.errors = Console(stderr=True, highlight=False, markup=False)
+
+    # Without markup: "[red]" may be a label or a file name. Imported when used: rich takes a while to load.
+
+    @cached_property
+    def console(self) -> Console:
+        """Standard output as a terminal."""
+        from rich.console import Console
+
+        return Console(highlight=False, markup=False)
+
+    @cached_property
+    def errors(self) -> Console:
+        """Standard error as a terminal."""
+        from rich.console import Console
+
+        return Console(stderr=True, highlight=False, markup=False)
+
+    @property
+    def _formats(self) -> bool:
+        """Whether results are formatted tables; rich is asked only where there may be a terminal."""
+        possible = sys.stdout.isatty() or "FORCE_COLOR" in os.environ or "TTY_COMPATIBLE" in os.environ
+        return possible and self.console.is_terminal
 
     def facts(self, facts: Mapping[str, Any], title: str | None = None) -> None:
         """Print names and values, one pair per line."""
         if self.as_json:
             return
-        if not self.console.is_terminal:
+        if not self._formats:
             for name, value in facts.items():
                 print(f"{name}\t{value}")
             return
+        from rich.table import Table
+
         table = Table(show_header=False, box=None, padding=(0, 2, 0, 0), title=title, title_justify="left")
         for name, value in facts.items():
             table.add_row(name, str(value))
@@ -65,10 +90,12 @@ class Output:
         """Print columns, the first one left-aligned, the others right-aligned."""
         if self.as_json:
             return
-        if not self.console.is_terminal:
+        if not self._formats:
             for cells in (headings, *rows):
                 print("\t".join(str(cell) for cell in cells))
             return
+        from rich.table import Table
+
         table = Table(title=title, title_justify="left")
         for position, heading in enumerate(headings):
             table.add_column(heading, justify="right" if position else "left")
@@ -79,12 +106,16 @@ class Output:
     def line(self, text: str) -> None:
         """Print a line of the result."""
         if not self.as_json:
-            self.console.print(text, soft_wrap=True)
+            print(text)
 
     def remark(self, text: str) -> None:
         """Print a line on standard error, unless quiet."""
-        if not self.quiet:
+        if self.quiet:
+            return
+        if "errors" in vars(self):  # it may have a progress bar, above which the line belongs
             self.errors.print(text, soft_wrap=True)
+        else:
+            print(text, file=sys.stderr, flush=True)
 
     def result(self, data: Mapping[str, Any]) -> None:
         """Print the result as JSON, if requested."""

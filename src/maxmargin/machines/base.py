@@ -16,7 +16,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from maxmargin.machines.validation.samples import check_labels, check_samples, check_vector
+from maxmargin.machines.validation.samples import check_finite_targets, check_labels, check_samples, check_vector
 from maxmargin.problems import Status
 from maxmargin.solvers import Callback, StoppingRule
 from maxmargin.training import Solver
@@ -160,11 +160,11 @@ class Machine:
     def _validate_pairs(self, X: Any, y: Any, reset: bool = True, **about_targets: bool) -> tuple[Any, Any]:
         """Return a table of samples, and as many targets or labels."""
         X = self._validate_samples(X, reset)
-        return X, check_vector(y, X.shape[0])
+        return X, check_finite_targets(check_vector(y, X.shape[0]))
 
     def _validate_targets(self, y: Any, **about_targets: bool) -> Any:
         """Return targets or labels of samples that are no table."""
-        return check_vector(y)
+        return check_finite_targets(check_vector(y))
 
     def _validate_objects(self, X: Any, reset: bool) -> Any:
         """Return samples that are no table of numbers, for a user's own kernel function."""

@@ -15,6 +15,7 @@ from maxmargin import SVC, KernelApproximationSVC, LinearSVC, load, save
 from maxmargin.datasets import chessboard
 from maxmargin.feature_maps import NystroemMap
 from maxmargin.kernels import Gaussian, Linear
+from maxmargin.machines.linear import linear_svc
 from maxmargin.problems import Status
 from reference.data import iris, wine
 
@@ -219,12 +220,12 @@ def test_probabilities(data):
 
 
 def test_an_interrupted_machine_is_usable(monkeypatch):
-    def interrupted_at_the_end(self, *data, fit=LinearSVC._fit):
+    def interrupted_at_the_end(self, *data, fit=linear_svc.LinearSVC._fit):
         fit(self, *data)
         raise KeyboardInterrupt
 
     X, y = wine()
-    monkeypatch.setattr(LinearSVC, "_fit", interrupted_at_the_end)
+    monkeypatch.setattr(linear_svc.LinearSVC, "_fit", interrupted_at_the_end)
     model = KernelApproximationSVC(n_components=50, random_state=0)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)

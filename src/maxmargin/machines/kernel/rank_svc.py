@@ -305,4 +305,6 @@ def check_queries(qid: Any, samples: Any) -> Indices:
     if qid is None:
         return np.zeros(samples.shape[0], dtype=np.int64)
     values = check_vector(qid, samples.shape[0], "qid")
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise ValueError("qid must name a query for each sample, but some of its entries are not finite numbers")
     return np.unique(values, return_inverse=True)[1].astype(np.int64)

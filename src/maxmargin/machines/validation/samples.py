@@ -34,9 +34,14 @@ def check_vector(values: Any, count: int | None = None, name: str = "y") -> Any:
         raise ValueError(f"{name} should be a 1d array, got an array of shape {values.shape} instead.")
     if count is not None and len(values) != count:
         raise ValueError(f"Found input variables with inconsistent numbers of samples: {[count, len(values)]}")
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        raise ValueError(f"{name} contains NaN or infinity; leave out these samples")
     return values
+
+
+def check_finite_targets(y: Any) -> Any:
+    """Return targets or labels, or raise if some are NaN or infinite."""
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError("y contains NaN or infinity; leave out these samples")
+    return y
 
 
 def are_labels(y: Any) -> bool:
@@ -45,9 +50,9 @@ def are_labels(y: Any) -> bool:
 
 
 def check_labels(y: Any) -> None:
-    """Raise if values are not labels of classes."""
-    if not are_labels(y):
-        raise ValueError("Unknown label type: the labels of classes must be text or whole numbers")
+    """Raise if numbers are not labels of classes."""
+    if y.dtype.kind in "fc" and not are_labels(y):
+        raise ValueError("Unknown label type: numbers that are labels of classes must be whole")
 
 
 def check_random_state(seed: Any) -> Any:
