@@ -2,11 +2,12 @@
 
     python -m benchmarks.peers --data ../shared/data --suite kernel
     python -m benchmarks.peers --data ../shared/data --suite linear
-    python -m benchmarks.peers --quick
+    python -m benchmarks.peers --data ../shared/data --suite machines --quick
 
-`cases` defines the problems and `libraries` the adapters of the libraries. `launch` and `fit_process` run one fit in a
-fresh process, `verification` certifies the coefficients in float64, `limit` measures a lower bound on the time of any
-solver, and `run_case` combines these. `summary`, `report` and `plots` present the results. `linear` contains what
-differs for linear models, which are timed to the same duality gap; `problem_kinds` lists libraries, parameters and
-solutions of both kinds. Run it on an otherwise idle computer.
+`cases`, `machine_cases` and `small_cases` define the problems, partly from `generated` data, and `suites` lists them;
+`libraries` are the adapters of the libraries. `launch` and `fit_process` run the first fit and warm fits in a fresh
+process, `verification` and `weights_verification` certify the solutions in float64, `limit` measures a lower bound on
+the time of any solver, and `run_case` combines these. `summary`, `report` and `plots` present the results. `linear`
+contains what differs for linear models that are timed to the same duality gap; `problem_kinds` lists libraries,
+parameters and solutions of both kinds. Run it on an otherwise idle computer.
 """

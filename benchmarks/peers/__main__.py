@@ -3,6 +3,8 @@
 python -m benchmarks.peers --data ../shared/data --suite kernel
 python -m benchmarks.peers --data ../shared/data --suite kernel --cases a9a,usps --peers scikit-learn,sklearnex
 python -m benchmarks.peers --data ../shared/data --suite linear --cases a9a,covtype_C100
+python -m benchmarks.peers --data ../shared/data --suite machines
+python -m benchmarks.peers --data ../shared/data --suite machines --quick --baseline ../other/src
 python -m benchmarks.peers --data ../shared/data --growth
 python -m benchmarks.peers --data ../shared/data --curves covtype_20k
 python -m benchmarks.peers --quick
@@ -18,12 +20,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.peers.cases import SUITES, Case
+from benchmarks.peers.cases import Case
 from benchmarks.peers.curves import run_curves
 from benchmarks.peers.environment import command, describe_environment
 from benchmarks.peers.growth import still_running
 from benchmarks.peers.launch import restrict
-from benchmarks.peers.libraries import OURS
+from benchmarks.peers.libraries import BASELINE, OURS, peers_among
 from benchmarks.peers.linear.cases import LINEAR_SUITES, LinearCase
 from benchmarks.peers.linear.report import write_linear_report
 from benchmarks.peers.linear.run_case import TARGETS, run_linear_case
@@ -32,15 +34,23 @@ from benchmarks.peers.problem_kinds import PROBLEM_KINDS
 from benchmarks.peers.progress_display import ProgressDisplay
 from benchmarks.peers.report import write_report
 from benchmarks.peers.run_case import Settings, run_case
+from benchmarks.peers.suites import EVERY_SUITE, SUITES
 
 #: The peers of suites that do not run all: fits of milliseconds exclude libraries that start slowly.
-PEERS = {"small": ["scikit-learn", "sklearnex", "libsvm"], "quick": ["scikit-learn"]}
+PEERS = {
+    "small": ["scikit-learn", "sklearnex", "libsvm"],
+    "small-quick": ["scikit-learn"],
+    "machines": ["scikit-learn", "sklearnex", "libsvm"],
+    "machines-quick": ["scikit-learn", "sklearnex"],
+    "quick": ["scikit-learn"],
+}
 
 #: Seconds after which a fit is killed, and above which it is not repeated, by kind of problem.
 MAX_SECONDS = {"kernel": 600.0, "linear": 40.0}
-ONCE_ABOVE = {"kernel": float("inf"), "linear": 10.0}
+ONCE_ABOVE = {"kernel": 10.0, "linear": 10.0}
 
-EVERY_SUITE = {**SUITES, **LINEAR_SUITES}
+#: Runs by default; the quick suites check a change and run once.
+RUNS, QUICK_RUNS = 3, 1
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -48,8 +58,11 @@ def main(arguments: list[str] | None = None) -> None:
     suite = suite_of(args)
     kind = PROBLEM_KINDS["linear" if suite in LINEAR_SUITES else "kernel"]
     settings = settings_of(args, kind.name)
-    all_peers = [name for name in kind.libraries if name != OURS]
-    libraries = [OURS, *(args.peers or PEERS.get(suite, all_peers))]
+    all_peers = peers_among(kind.libraries)
+    libraries = [OURS, *(PEERS.get(suite, all_peers) if args.peers is None else args.peers)]
+    if args.baseline:
+        libraries.insert(1, BASELINE)
+        kind.libraries[BASELINE].environment = {"PYTHONPATH": str(args.baseline.resolve())}
     unknown = [name for name in libraries if name not in kind.libraries]
     if unknown:
         raise SystemExit(f"unknown peers: {', '.join(unknown)}; choose from {', '.join(all_peers)}")
@@ -63,7 +76,7 @@ def main(arguments: list[str] | None = None) -> None:
         "cases": [],
     }
     if args.curves:
-        every = [case for name in ("kernel", "large", "quick") for case in SUITES[name](args.data)]
+        every = [case for name in ("kernel", "machines", "large", "quick") for case in SUITES[name](args.data)]
         run_curves(pick(every, [args.curves])[0], libraries, settings, benchmark, args.output)
         return
     run_benchmark(benchmark, chosen, libraries, settings, args.output, stem_of(args, suite), args.resume)
@@ -126,18 +139,28 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     add = parser.add_argument
     add("--data", type=Path, default=Path("../shared/data"), help="folder with the data files")
     add("--suite", choices=[name for name in EVERY_SUITE if name != "growth" and "quick" not in name], default="kernel")
-    add("--quick", action="store_true", help="tiny generated cases of the suite's kind, as a smoke test")
+    add(
+        "--quick",
+        action="store_true",
+        help="a part of `small` or `machines` to check a change in minutes; of other suites tiny cases as a smoke test",
+    )
+    add(
+        "--baseline",
+        type=Path,
+        metavar="FOLDER",
+        help="also time another version of maxmargin: the folder that contains its package, with its extension",
+    )
     add("--growth", action="store_true", help="time against the number of rows of covtype instead of a suite")
     add("--curves", metavar="CASE", help="time against duality gap on one two-class case instead of a suite")
     add("--cases", type=_names,
         help="only these cases, separated by commas; `a9a` selects a9a_C0.01, a9a_C1, …")  # fmt: skip
-    add("--peers", type=_names, help="only these peers, separated by commas")
-    add("--runs", type=int, default=3, help="number of fits of each library and case, each in its own process")
+    add("--peers", type=_names, help="only these peers, separated by commas; an empty text for none")
+    add("--runs", type=int, help="number of processes of each library and case; default 3, with --quick 1")
     add("--threads", type=int, help="number of cores; by default all that this process may use")
     add("--max-seconds", nargs="+", default=[], metavar="SECONDS or CASE=SECONDS",
         help="time limit of a fit; default 600, for linear suites 40")  # fmt: skip
     add("--once-above", type=float, metavar="SECONDS",
-        help="do not repeat a fit that took longer; default 10 for linear suites")  # fmt: skip
+        help="do not repeat a fit that took longer; default 10")  # fmt: skip
     add("--output", type=Path, default=Path(__file__).parent / "results", help="folder for reports and plots")
     add("--resume", action="store_true", help="keep the cases that the report of the suite already contains")
     return parser.parse_args(arguments)
@@ -146,6 +169,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 def suite_of(args: argparse.Namespace) -> str:
     """Return the suite that the command line selects."""
     if args.quick:
+        if f"{args.suite}-quick" in SUITES:
+            return f"{args.suite}-quick"
         return "linear-quick" if args.suite in LINEAR_SUITES else "quick"
     return "growth" if args.growth else str(args.suite)
 
@@ -154,7 +179,7 @@ def settings_of(args: argparse.Namespace, kind: str) -> Settings:
     """Return the settings of the command line, and restrict this process to the requested cores."""
     limits = [text.rpartition("=") for text in args.max_seconds]
     return Settings(
-        runs=args.runs,
+        runs=args.runs or (QUICK_RUNS if args.quick else RUNS),
         threads=restrict(args.threads),
         max_seconds=next((float(seconds) for case, _, seconds in limits if not case), MAX_SECONDS[kind]),
         case_seconds={case: float(seconds) for case, _, seconds in limits if case},

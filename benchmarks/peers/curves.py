@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.peers.cases import Case, width
+from benchmarks.peers.cases import Case
 from benchmarks.peers.fit_process import write_data
 from benchmarks.peers.launch import launch
 from benchmarks.peers.libraries import OURS
@@ -34,7 +34,7 @@ def run_curves(case: Case, libraries: list[str], settings: Settings, benchmark: 
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) != 2:
         raise SystemExit(f"{case.name} has {len(classes)} classes; a curve needs a case with two")
-    gamma, max_seconds = width(case.gamma, X), settings.seconds_for(case)
+    max_seconds = settings.seconds_for(case)
     curves: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="benchmark-data-") as name:
         folder = Path(name)
@@ -42,13 +42,16 @@ def run_curves(case: Case, libraries: list[str], settings: Settings, benchmark: 
         for library in libraries:
             points, reason = [], ""
             for tolerance in TOLERANCES:
-                parameters = settings.parameters(case, gamma, tolerance)
-                outcomes = [launch(library, parameters, folder, max_seconds) for _ in range(settings.runs)]
+                parameters = settings.parameters(case, X, tolerance)
+                outcomes = [
+                    launch(library, parameters, folder, max_seconds, once_above=settings.once_above)
+                    for _ in range(settings.runs)
+                ]
                 last = outcomes[-1]
                 if last.coefficients is None:
                     reason = last.reason
                     break
-                result = verify(X, codes, case.C, gamma, last.coefficients, tolerance, settings.threads)
+                result = verify(X, codes, parameters, last.coefficients)
                 seconds = median(o.measured["seconds"] for o in outcomes if o.coefficients is not None)
                 points.append(
                     {
@@ -62,13 +65,14 @@ def run_curves(case: Case, libraries: list[str], settings: Settings, benchmark: 
                 )
             curves[library] = {"points": points, "reason": reason}
         if OURS in curves and curves[OURS]["points"]:
-            parameters = settings.parameters(case, gamma, TOLERANCES[-1])
+            parameters = settings.parameters(case, X, TOLERANCES[-1])
             traced = launch(OURS, parameters, folder, max_seconds, trace=True)
             if traced.coefficients is not None:
-                result = verify(X, codes, case.C, gamma, traced.coefficients, TOLERANCES[-1], settings.threads)
+                result = verify(X, codes, parameters, traced.coefficients)
                 trace = [(seconds, gap / result.primal) for seconds, gap in traced.measured["trace"]]
                 end = (traced.measured["seconds"], result.relative_gap)
                 curves[OURS]["trace"] = [*of_all_samples(trace), end]
+    gamma = settings.parameters(case, X).gamma
     benchmark |= {"case": case.name, "C": case.C, "gamma": gamma, "rows": X.shape[0], "features": X.shape[1]}
     benchmark |= {"curves": curves}
     stem = f"curves-{case.name}"

@@ -63,8 +63,9 @@ def launch(
     max_seconds: float,
     repeats: int = 1,
     trace: bool = False,
+    once_above: float = float("inf"),
 ) -> Outcome:
-    """Run one fit in a fresh process and return its outcome."""
+    """Fit in a fresh process, then `repeats` times again unless the first fit took too long; return the outcome."""
     kind = kind_of(parameters)
     job = {
         "kind": kind.name,
@@ -73,6 +74,7 @@ def launch(
         "data": str(data),
         "max_seconds": max_seconds,
         "repeats": repeats,
+        "once_above": once_above,
         "trace": trace,
     }
     environment = kind.libraries[library].environment

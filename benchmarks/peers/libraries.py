@@ -1,4 +1,4 @@
-"""Adapters of maxmargin and its peers to one interface.
+"""Adapters of maxmargin and its peers to one interface, for all machines.
 
 An adapter imports its library when it is constructed, so that a missing library does not affect the others. `take`
 converts the data to the preferred format of the library and is not timed; `fit` is.
@@ -9,12 +9,30 @@ from __future__ import annotations
 import logging
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
+
+#: The parameters of each machine besides those of the kernel.
+MACHINE_PARAMETERS = {
+    "SVC": ("C",),
+    "NuSVC": ("nu",),
+    "OneClassSVM": ("nu",),
+    "SVR": ("C", "epsilon"),
+    "NuSVR": ("C", "nu"),
+    "LinearSVC": ("C",),
+    "LinearSVR": ("C", "epsilon"),
+}
+CLASSIFIERS = ("SVC", "NuSVC", "LinearSVC")
+LINEAR_MACHINES = ("LinearSVC", "LinearSVR")
+KERNEL_MACHINES = tuple(name for name in MACHINE_PARAMETERS if name not in LINEAR_MACHINES)
+
+#: The tolerance of linear machines, the default of all libraries.
+LINEAR_TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -26,6 +44,20 @@ class Parameters:
     tolerance: float
     threads: int
     cache_mb: int
+    machine: str = "SVC"
+    kernel: str = "rbf"
+    degree: int = 3
+    coef0: float = 0.0
+    nu: float = 0.5
+    epsilon: float = 0.1
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of an estimator with scikit-learn's names."""
+        own = {name: getattr(self, name) for name in MACHINE_PARAMETERS[self.machine]}
+        if self.machine in LINEAR_MACHINES:
+            return {**own, "tol": LINEAR_TOLERANCE}
+        of_kernel = {name: getattr(self, name) for name in ("kernel", "gamma", "degree", "coef0")}
+        return {**own, **of_kernel, "tol": self.tolerance}
 
 
 @dataclass(frozen=True)
@@ -35,12 +67,13 @@ class Coefficients:
     Attributes
     ----------
     support : int array
-        The training row of each column of `values`.
+        The training row of each column of `values`; empty for a linear machine.
     values : float array of shape (classes − 1, support vectors)
         For the pair of the classes p < q (by their position in `order`): row q − 1 for the columns of class p,
-        row p for those of class q.
+        row p for those of class q. One row for regression and the one-class SVM. For a linear machine the weights
+        with the intercept in the last column, a row for each binary model.
     order : int array
-        Class codes by position.
+        Class codes by position; empty without classes.
     first_sign : float
         The sign of the first class of a pair in the expansion.
     """
@@ -58,6 +91,8 @@ class Library(ABC):
     package: str
     #: Environment variables for the best performance.
     environment: ClassVar[dict[str, str]] = {}
+    #: The machines that the library has.
+    machines: ClassVar[tuple[str, ...]] = tuple(MACHINE_PARAMETERS)
 
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
@@ -88,7 +123,7 @@ class Library(ABC):
         return None
 
     def trace(self) -> list[tuple[float, float]] | None:
-        """Record seconds and duality gap during `fit`; None if the library does not report them."""
+        """Record seconds and duality gap during the last `fit`; None if the library does not report them."""
         return None
 
 
@@ -104,8 +139,13 @@ class _LikeScikitLearn(Library):
         self.remarks += [str(warning.message).splitlines()[0] for warning in caught]
 
     def coefficients(self) -> Coefficients:
+        if self.parameters.machine in LINEAR_MACHINES:
+            weights = np.column_stack([np.atleast_2d(self.model.coef_), np.ravel(self.model.intercept_)])
+            return Coefficients(np.empty(0, dtype=np.int64), weights, np.empty(0), 1.0)
         values = self.model.dual_coef_
-        values = values.toarray() if sparse.issparse(values) else np.asarray(values)
+        values = np.atleast_2d(values.toarray() if sparse.issparse(values) else np.asarray(values))
+        if self.parameters.machine not in CLASSIFIERS:
+            return Coefficients(np.asarray(self.model.support_), values, np.empty(0), 1.0)
         classes = np.asarray(self.model.classes_)
         # With two classes the second is positive; with more, the first of each pair.
         return Coefficients(np.asarray(self.model.support_), values, classes, -1.0 if len(classes) == 2 else 1.0)
@@ -118,48 +158,57 @@ class MaxMargin(_LikeScikitLearn):
 
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)
-        from maxmargin import SVC
+        import maxmargin
 
-        p = parameters
-        self.model = SVC(C=p.C, gamma=p.gamma, tol=p.tolerance, n_jobs=None)
+        self.points: list[tuple[float, float]] = []
+        # Peers regularise the intercept of linear machines.
+        scaling = {"intercept_scaling": 1} if parameters.machine in LINEAR_MACHINES else {}
+        self.model = getattr(maxmargin, parameters.machine)(**parameters.options(), **scaling)
 
     def evaluations(self) -> int | None:
+        if self.parameters.machine in LINEAR_MACHINES:
+            return None
         return int(sum(machine.counters.kernel_evaluations for machine in self.model._models_))
 
     def trace(self) -> list[tuple[float, float]] | None:
-        points: list[tuple[float, float]] = []
+        points = self.points
         self.model.set_params(callback=lambda progress: points.append((perf_counter() - self.began, progress.gap)))
         return points
 
     def fit(self) -> None:
+        self.points.clear()
         self.began = perf_counter()
         super().fit()
 
 
+class Baseline(MaxMargin):
+    """Another version of this repository's library, found through PYTHONPATH in `environment`."""
+
+
 class ScikitLearn(_LikeScikitLearn):
-    """scikit-learn's SVC: LIBSVM on dense rows, one core."""
+    """scikit-learn: LIBSVM on dense rows or LIBLINEAR, one core."""
 
     package = "scikit-learn"
 
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)
-        from sklearn.svm import SVC
+        from sklearn import svm
 
-        p = parameters
-        self.model = SVC(C=p.C, gamma=p.gamma, tol=p.tolerance, cache_size=p.cache_mb)
+        cache = {} if parameters.machine in LINEAR_MACHINES else {"cache_size": parameters.cache_mb}
+        self.model = getattr(svm, parameters.machine)(**parameters.options(), **cache)
 
 
 class Sklearnex(_LikeScikitLearn):
     """Intel's extension for scikit-learn (oneDAL), all cores. A fallback to scikit-learn is reported."""
 
     package = "scikit-learn-intelex"
+    machines: ClassVar[tuple[str, ...]] = ("SVC", "NuSVC", "SVR", "NuSVR")
 
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)
-        from sklearnex.svm import SVC
+        from sklearnex import svm
 
-        p = parameters
-        self.model = SVC(C=p.C, gamma=p.gamma, tol=p.tolerance, cache_size=p.cache_mb)
+        self.model = getattr(svm, parameters.machine)(**parameters.options(), cache_size=parameters.cache_mb)
 
     def fit(self) -> None:
         messages: list[str] = []
@@ -184,6 +233,10 @@ class Libsvm(Library):
 
     package = "libsvm-official"
     environment: ClassVar[dict[str, str]] = {"OMP_WAIT_POLICY": "passive"}
+    machines: ClassVar[tuple[str, ...]] = KERNEL_MACHINES
+    #: Machines and kernels by their number in LIBSVM's options.
+    codes: ClassVar[tuple[str, ...]] = ("SVC", "NuSVC", "OneClassSVM", "SVR", "NuSVR")
+    kernels: ClassVar[tuple[str, ...]] = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)
@@ -193,9 +246,13 @@ class Libsvm(Library):
 
     def take(self, X: Any, y: np.ndarray) -> None:
         p = self.parameters
-        self.problem = self.library.svm_problem(y.astype(np.float64), sparse.csr_matrix(X))
-        options = f"-t 2 -c {p.C!r} -g {p.gamma!r} -e {p.tolerance!r} -m {p.cache_mb} -q"
-        self.options = self.library.svm_parameter(options)
+        computed = p.kernel == "precomputed"
+        if computed:  # a row starts with its number
+            X = np.column_stack([np.arange(1.0, len(X) + 1), X])
+        self.problem = self.library.svm_problem(y.astype(np.float64), sparse.csr_matrix(X), computed)
+        options = f"-s {self.codes.index(p.machine)} -t {self.kernels.index(p.kernel)} -c {p.C!r} -n {p.nu!r} "
+        options += f"-p {p.epsilon!r} -g {p.gamma!r} -d {p.degree} -r {p.coef0!r} "
+        self.options = self.library.svm_parameter(f"{options} -e {p.tolerance!r} -m {p.cache_mb} -q")
 
     def fit(self) -> None:
         self.model = self.library.svm_train(self.problem, self.options)
@@ -203,20 +260,22 @@ class Libsvm(Library):
     def coefficients(self) -> Coefficients:
         model = self.model
         values = np.array([model.sv_coef[row][: model.l] for row in range(model.nr_class - 1)])
-        return Coefficients(np.array(model.sv_indices[: model.l]) - 1, values, np.array(model.get_labels()), 1.0)
+        order = np.array(model.get_labels()) if self.parameters.machine in CLASSIFIERS else np.empty(0)
+        return Coefficients(np.array(model.sv_indices[: model.l]) - 1, values, order, 1.0)
 
 
 class ThunderSVM(Library):
     """ThunderSVM's wheel, on the CPU if it was built for it. It numbers classes in order of appearance."""
 
     package = "thundersvm"
+    machines: ClassVar[tuple[str, ...]] = ("SVC",)
 
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)
         from thundersvm import SVC
 
         p = parameters
-        self.model = SVC(kernel="rbf", C=p.C, gamma=p.gamma, tol=p.tolerance, n_jobs=p.threads)
+        self.model = SVC(**p.options(), n_jobs=p.threads)
 
     def fit(self) -> None:
         self.model.fit(self.X, self.y)
@@ -232,9 +291,15 @@ class ThunderSVM(Library):
 #: maxmargin first; the others in the order of the tables.
 LIBRARIES: dict[str, type[Library]] = {
     "maxmargin": MaxMargin,
+    "baseline": Baseline,
     "scikit-learn": ScikitLearn,
     "sklearnex": Sklearnex,
     "libsvm": Libsvm,
     "thundersvm": ThunderSVM,
 }
-OURS = "maxmargin"
+OURS, BASELINE = "maxmargin", "baseline"
+
+
+def peers_among(names: Iterable[str]) -> list[str]:
+    """Return the names of other libraries, each once."""
+    return [name for name in dict.fromkeys(names) if name not in (OURS, BASELINE)]

@@ -17,8 +17,8 @@ import numpy as np
 from scipy import linalg, sparse
 from threadpoolctl import threadpool_limits
 
-from maxmargin.kernels import Gaussian, Points
-from maxmargin.matrices import KernelMatrix
+from benchmarks.peers.libraries import Parameters
+from benchmarks.peers.verification import matrix_of
 
 #: Minimum seconds of a measurement, and seconds after which a single pass is cut off.
 MIN_SECONDS, MAX_SECONDS = 0.2, 2.0
@@ -59,13 +59,13 @@ class Limit:
         return self.kernel_seconds + self.cholesky_seconds + self.reading_seconds
 
 
-def measure_limit(
-    X: Any, gamma: float, support: np.ndarray, values: int, free_by_pair: list[int], threads: int
-) -> Limit:
+def measure_limit(X: Any, parameters: Parameters, support: np.ndarray, values: int, free_by_pair: list[int]) -> Limit:
     """Measure the lower bound of a problem whose solution has these support vectors."""
+    threads = parameters.threads
     with threadpool_limits(threads):
-        rates = {"fused rows": fused_rate(X, gamma, support, threads)}
-        rates["matrix product and exp"] = product_rate(X, gamma, support, threads)
+        rates = {"fused rows": fused_rate(X, parameters, support)}
+        if parameters.kernel != "precomputed":
+            rates["matrix product and function"] = product_rate(X, parameters, support)
         way = max(rates, key=lambda name: rates[name])
         return Limit(
             kernel_seconds=values / rates[way],
@@ -77,9 +77,9 @@ def measure_limit(
         )
 
 
-def fused_rate(X: Any, gamma: float, support: np.ndarray, threads: int) -> float:
-    """Return the kernel values per second of maxmargin's compiled kernel rows."""
-    matrix = KernelMatrix(Gaussian(gamma), Points(X), threads)
+def fused_rate(X: Any, parameters: Parameters, support: np.ndarray) -> float:
+    """Return the kernel values per second of maxmargin's compiled kernel rows; precomputed ones are copied."""
+    matrix = matrix_of(X, parameters)
     columns = matrix.float32_columns(np.asarray(support, dtype=np.int64))
     out = np.empty((min(BLOCK, matrix.size), len(support)), dtype=np.float32)
     slots = np.arange(len(out))
@@ -92,12 +92,9 @@ def fused_rate(X: Any, gamma: float, support: np.ndarray, threads: int) -> float
     return best_rate(block, range(0, matrix.size, BLOCK))
 
 
-def product_rate(X: Any, gamma: float, support: np.ndarray, threads: int) -> float:
-    """Return the kernel values per second of products with blocks of support vectors followed by exp, in NumPy.
-
-    Two additional features hold the squared norms, so that the product is the exponent.
-    """
-    left, right = _exponent_factors(X, gamma, support)
+def product_rate(X: Any, parameters: Parameters, support: np.ndarray) -> float:
+    """Return the kernel values per second of products with blocks of support vectors and a function, in NumPy."""
+    left, right = _factors(X, parameters, support)
     panels = [np.ascontiguousarray(right[start : start + BLOCK].T) for start in range(0, len(right), BLOCK)]
     rows_per_request = 2048
     work = [(panel, start) for panel in panels for start in range(0, left.shape[0], rows_per_request)]
@@ -105,9 +102,10 @@ def product_rate(X: Any, gamma: float, support: np.ndarray, threads: int) -> flo
     def block(position: int) -> int:
         panel, start = work[position]
         values = left[start : start + rows_per_request] @ panel
-        np.exp(values, out=values)
+        _apply(values, parameters)
         return int(values.size)
 
+    threads = parameters.threads
     if threads == 1:
         return best_rate(block, range(len(work)))
     with ThreadPoolExecutor(threads) as pool, threadpool_limits(1):
@@ -117,18 +115,40 @@ def product_rate(X: Any, gamma: float, support: np.ndarray, threads: int) -> flo
         )  # fmt: skip
 
 
-def _exponent_factors(X: Any, gamma: float, support: np.ndarray) -> tuple[Any, np.ndarray]:
-    """Return float32 factors L and R with L Rᵀ = −γ‖x − z‖²; L stays sparse where the data are."""
+def _apply(values: np.ndarray, parameters: Parameters) -> None:
+    """Compute kernel values from the products of `_factors`, in place."""
+    if parameters.kernel == "rbf":
+        np.exp(values, out=values)
+    elif parameters.kernel == "poly":
+        powers = values.copy() if parameters.degree > 1 else None
+        for _ in range(parameters.degree - 1):
+            values *= powers
+    elif parameters.kernel == "sigmoid":
+        np.tanh(values, out=values)
+
+
+def _factors(X: Any, parameters: Parameters, support: np.ndarray) -> tuple[Any, np.ndarray]:
+    """Return float32 factors L and R; L Rᵀ is −γ‖x − z‖² for the RBF kernel, else γ x·z + coef0 (linear: x·z).
+
+    Two additional features hold the squared norms or the constant. L stays sparse where the data are.
+    """
+    gamma = 1.0 if parameters.kernel == "linear" else parameters.gamma
     if sparse.issparse(X):
-        norms = np.asarray(X.multiply(X).sum(axis=1)).ravel()
-        extra = sparse.csr_matrix(np.column_stack([-gamma * norms, np.ones(len(norms))]))
-        left = sparse.hstack([X, extra], format="csr", dtype=np.float32)
-        chosen = X[support].toarray()
+        norms, chosen = np.asarray(X.multiply(X).sum(axis=1)).ravel(), X[support].toarray()
     else:
-        norms = np.einsum("ij,ij->i", X, X)
-        left = np.column_stack([X, -gamma * norms, np.ones(len(norms))]).astype(np.float32)
-        chosen = X[support]
-    right = np.column_stack([2 * gamma * chosen, np.ones(len(support)), -gamma * norms[support]])
+        norms, chosen = np.einsum("ij,ij->i", X, X), X[support]
+    ones, of_support = np.ones(len(norms)), np.ones(len(support))
+    if parameters.kernel == "rbf":
+        extra = np.column_stack([-gamma * norms, ones])
+        right = np.column_stack([2 * gamma * chosen, of_support, -gamma * norms[support]])
+    else:
+        constant = 0.0 if parameters.kernel == "linear" else parameters.coef0
+        extra = np.column_stack([constant * ones, 0.0 * ones])
+        right = np.column_stack([gamma * chosen, of_support, of_support])
+    if sparse.issparse(X):
+        left = sparse.hstack([X, sparse.csr_matrix(extra)], format="csr", dtype=np.float32)
+    else:
+        left = np.column_stack([X, extra]).astype(np.float32)
     return left, right.astype(np.float32)
 
 

@@ -22,13 +22,14 @@ from matplotlib.axis import Axis
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from benchmarks.peers.libraries import OURS
+from benchmarks.peers.libraries import BASELINE, OURS
 from benchmarks.peers.report import peers_of
 from benchmarks.peers.summary import FINISHED, at_least
 
 #: The colour-blind safe palette of Okabe and Ito.
 COLOURS = {
     OURS: "#0072B2",
+    BASELINE: "#999999",
     "scikit-learn": "#E69F00",
     "sklearnex": "#009E73",
     "libsvm": "#CC79A7",
@@ -38,7 +39,7 @@ COLOURS = {
     "skglm": "#56B4E9",
     "snapml": "#D55E00",
 }
-MARKERS = {OURS: "o", "scikit-learn": "s", "sklearnex": "^", "libsvm": "D", "thundersvm": "v"}
+MARKERS = {OURS: "o", BASELINE: "x", "scikit-learn": "s", "sklearnex": "^", "libsvm": "D", "thundersvm": "v"}
 LIMIT_COLOUR = "#444444"
 
 STYLE = {

@@ -287,7 +287,7 @@ def test_wrong_bound_is_detected(monkeypatch):
     def bound(claimed, dual, status="finished"):
         weights = Weights(model.coef_, model.intercept_, claimed, dual) if status == "finished" else None
         outcome = Outcome(status, "no", {"seconds": 1.0}, weights)
-        monkeypatch.setattr(run_case, "launch", lambda *arguments: outcome)
+        monkeypatch.setattr(run_case, "launch", lambda *arguments, **options: outcome)
         return run_case.bound_from_below(data, parameters, 1.0)
 
     assert bound(value, 0.9 * value)["relative_gap"] == pytest.approx(0.1)

@@ -99,13 +99,13 @@ def binary_solution():
 
 def test_verification_accepts_a_good_solution_and_marks_a_bad_one():
     X, y, found = binary_solution()
-    good = verify(X, y, 1.0, 0.1, found, 1e-3, 1)
+    good = verify(X, y, PARAMETERS, found)
     assert not good.stopped_short(1e-3)
     assert not good.projected
     assert good.support == len(found.support)
     assert good.values == len(X) * good.support
     bad = Coefficients(found.support, found.values * 0.5, found.order, found.first_sign)
-    verdict = verify(X, y, 1.0, 0.1, bad, 1e-3, 1)
+    verdict = verify(X, y, PARAMETERS, bad)
     assert verdict.stopped_short(1e-3)
     assert verdict.violation > 0.1
     assert verdict.primal >= good.dual
@@ -113,10 +113,10 @@ def test_verification_accepts_a_good_solution_and_marks_a_bad_one():
 
 def test_verification_projects_infeasible_coefficients():
     X, y, found = binary_solution()
-    verdict = verify(X, y, 1.0, 0.1, Coefficients(found.support, found.values * 1.3, found.order, -1.0), 1e-3, 1)
+    verdict = verify(X, y, PARAMETERS, Coefficients(found.support, found.values * 1.3, found.order, -1.0))
     assert verdict.projected
     assert np.isfinite(verdict.gap)
-    turned = verify(X, y, 1.0, 0.1, Coefficients(found.support, found.values, found.order, 1.0), 1e-3, 1)
+    turned = verify(X, y, PARAMETERS, Coefficients(found.support, found.values, found.order, 1.0))
     assert turned.projected
     assert turned.stopped_short(1e-3)
 
@@ -128,19 +128,19 @@ def test_multi_class_layout_of_scikit_learn_and_libsvm():
     theirs = LIBRARIES["scikit-learn"](PARAMETERS)
     theirs.take(X, y)
     theirs.fit()
-    verified = verify(X, y, 1.0, 0.1, theirs.coefficients(), 1e-3, 1)
+    verified = verify(X, y, PARAMETERS, theirs.coefficients())
     assert verified.violation < 1e-2
     assert len(verified.free_by_pair) == 3
     pytest.importorskip("libsvm")
     other = Libsvm(PARAMETERS)  # numbers classes in order of appearance
     other.take(X, y)
     other.fit()
-    assert verify(X, y, 1.0, 0.1, other.coefficients(), 1e-3, 1).primal == pytest.approx(verified.primal, rel=1e-3)
+    assert verify(X, y, PARAMETERS, other.coefficients()).primal == pytest.approx(verified.primal, rel=1e-3)
 
 
 def test_parts_of_the_limit():
     X, _y, found = binary_solution()
-    limit = measure_limit(X, 0.1, found.support, values=10**6, free_by_pair=[10], threads=1)
+    limit = measure_limit(X, PARAMETERS, found.support, values=10**6, free_by_pair=[10])
     assert limit.kernel_seconds == pytest.approx(10**6 / max(limit.rates.values()))
     assert limit.seconds > limit.kernel_seconds
     assert cholesky_seconds([0], threads=1) == 0

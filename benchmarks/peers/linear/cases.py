@@ -30,7 +30,7 @@ class LinearCase:
     load : function without arguments
         Returns samples and labels.
     repeats : int
-        Fits in each process after a warm-up on the same data, for fits of milliseconds; their median counts.
+        Warm fits in each process, after the first fit; their median counts.
     max_seconds : float, optional
         A smaller time limit than that of the benchmark.
     """

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from benchmarks.peers.libraries import OURS, Library
+from benchmarks.peers.libraries import BASELINE, OURS, Library
 
 #: Tolerances to try, in half decades from 10 to 1e-8.
 TOLERANCES = tuple(10.0 ** (1 - step / 2) for step in range(19))
@@ -128,6 +128,10 @@ class MaxMargin(_Estimator):
         """Return the passes of coordinate ascent and the gap evaluations between them, of all binary models."""
         counters = [machine.counters for machine in self.model._models_]
         return float(sum(c.iterations + c.rounds for c in counters))
+
+
+class Baseline(MaxMargin):
+    """Another version of this repository's library, found through PYTHONPATH in `environment`."""
 
 
 class ScikitLearn(_Estimator):
@@ -285,6 +289,7 @@ def with_ones(X: Any) -> Any:
 #: maxmargin first; the others in the order of the tables.
 LIBRARIES: dict[str, type[LinearLibrary]] = {
     OURS: MaxMargin,
+    BASELINE: Baseline,
     "scikit-learn": ScikitLearn,
     "liblinear": Liblinear,
     "sgd": StochasticGradient,

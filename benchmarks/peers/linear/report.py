@@ -5,10 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from benchmarks.peers.libraries import OURS
+from benchmarks.peers.libraries import BASELINE, OURS, peers_among
 from benchmarks.peers.linear.libraries import LIBRARIES
-from benchmarks.peers.report import absent, peers_of, ratio_text, seconds_text, where_and_when, write_json
-from benchmarks.peers.summary import FINISHED, Ratio, at_least, mean, ratio, times_text
+from benchmarks.peers.report import (
+    absent,
+    first_fits,
+    peers_of,
+    ratio_text,
+    seconds_text,
+    where_and_when,
+    write_json,
+)
+from benchmarks.peers.summary import FINISHED, Ratio, at_least, mean, mean_ratio, ratio, times_text
 from benchmarks.peers.verification import TOLERANCE_FACTOR
 
 #: The interfaces of LIBLINEAR, of which the faster counts.
@@ -39,14 +47,20 @@ def pass_over_limit(entry: dict[str, Any]) -> float | None:
 
 def summarise_gap(entries: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the means of the ratios for one gap: to LIBLINEAR in total and by C, and to each peer alone."""
-    names = [name for name in dict.fromkeys(n for e in entries for n in e["libraries"]) if name != OURS]
-    alone = {name: mean({e["name"]: ratio(e, True, [name]) for e in entries}) for name in names}
+    names = peers_among(name for entry in entries for name in entry["libraries"])
+    alone = {name: mean_ratio(entries, True, [name]) for name in names}
+    groups = dict.fromkeys(entry.get("group", "") for entry in entries)
     return {
         "liblinear": mean({e["name"]: over_liblinear(e) for e in entries}),
         "liblinear_by_C": {
             f"{C:g}": mean({e["name"]: over_liblinear(e) for e in entries if e["C"] == C})
             for C in sorted({e["C"] for e in entries})
         },
+        "groups": {
+            group: mean_ratio([e for e in entries if e.get("group", "") == group], True, LIBLINEAR) for group in groups
+        },
+        "first_fit": mean_ratio(entries, True, LIBLINEAR, "first_seconds"),
+        "baseline": {which: mean_ratio(entries, True, [BASELINE], which) for which in ("seconds", "cpu_seconds")},
         "without_ratio": [e["name"] for e in entries if over_liblinear(e) is None],
         "peers": {name: found for name, found in alone.items() if found is not None},
         "ours_not_certified": [
@@ -63,6 +77,7 @@ def markdown(benchmark: dict[str, Any]) -> str:
     for gap, entries in by_gap(benchmark["cases"]).items():
         lines += [f"## Seconds to a relative gap of {gap:g}", "", *_table(entries, peers), ""]
         lines += [*_means(benchmark["summary"][f"{gap:g}"]), ""]
+    lines += ["## First fit in a fresh process", "", *first_fits(benchmark["cases"], peers), ""]
     lines += ["## One pass over the data", "", *_passes(benchmark["cases"]), ""]
     remarks = [*absent(benchmark["cases"]), *_remarks(benchmark["cases"], peers)]
     return "\n".join([*lines, *(f"- {remark}" for remark in remarks)]).rstrip() + "\n"
@@ -72,16 +87,16 @@ def _introduction(benchmark: dict[str, Any]) -> str:
     often = sorted(
         {(e["name"].split("_C")[0], e["fits_per_process"]) for e in benchmark["cases"] if e["fits_per_process"] > 1}
     )
-    many = f" (of {', '.join(name for name, _ in often)}: the median of {often[0][1]} after a warm-up)" if often else ""
+    many = f" (of {', '.join(name for name, _ in often)}: the median of {often[0][1]})" if often else ""
     worst = max((e["reference"]["relative_gap"] for e in benchmark["cases"] if e["reference"]), default=0.0)
     return (
         "Linear models with a regularised intercept, the same problem for all; several classes are one-vs-"
         f"rest. Medians of {benchmark['settings']['runs']} runs, every run in a fresh process; seconds of `fit` "
-        f"alone{many}. Relative gap = (P(w, b) − D*) / P(w, b): P is the primal value of a library's weights, "
-        "computed in float64, D* the dual value of maxmargin's certificate in a fit to a smaller tolerance, so "
-        f"that the gap bounds the distance to the optimum (the gap of that fit is at most {worst:.1g}); with "
-        "several classes both are sums over the binary models. A peer's tolerance is not a gap: each is run with the "
-        "loosest of its own tolerances (half decades; sgd: epochs) that reaches the gap, and with the faster of "
+        f"alone, after a first fit{many}. Relative gap = (P(w, b) − D*) / P(w, b): P is the primal value of a "
+        "library's weights, computed in float64, D* the dual value of maxmargin's certificate in a fit to a smaller "
+        f"tolerance, so that the gap bounds the distance to the optimum (the gap of that fit is at most {worst:.1g}); "
+        "with several classes both are sums over the binary models. A peer's tolerance is not a gap: each is run with "
+        "the loosest of its own tolerances (half decades; sgd: epochs) that reaches the gap, and with the faster of "
         "its variants: scikit-learn with `dual=True` or `False`, LIBLINEAR's own interface with `-s 1` or `-s 2` "
         "(hinge: `-s 3`), whose nodes are created before the timed part, sgd with two step size rules. "
         f"maxmargin is given the gap. `!` marks a gap above {TOLERANCE_FACTOR:g} times the target, `>` the seconds "
@@ -95,8 +110,8 @@ def _introduction(benchmark: dict[str, Any]) -> str:
 
 
 def _table(entries: list[dict[str, Any]], peers: list[str]) -> list[str]:
-    head = ["case", "n x d", "classes", "C", OURS, *peers, "ratio", "memory, MB"]
-    lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
+    head = ["case", "group", "n x d", "classes", "C", OURS, *peers, "ratio", "memory, MB"]
+    lines = ["| " + " | ".join(head) + " |", "|---|---|" + "---:|" * (len(head) - 2)]
     return lines + ["| " + " | ".join(_row(entry, peers)) + " |" for entry in entries]
 
 
@@ -105,6 +120,7 @@ def _row(entry: dict[str, Any], peers: list[str]) -> list[str]:
     memory = f"{ours['peak_mb'] - ours['before_mb']:,.0f}" if "peak_mb" in ours else "–"
     return [
         entry["name"].rpartition("_C")[0],
+        entry.get("group", "–"),
         _size(entry),
         str(entry["classes"]),
         f"{entry['C']:g}",
@@ -146,6 +162,14 @@ def _means(summary: dict[str, Any]) -> list[str]:
     for C, found in summary["liblinear_by_C"].items():
         if found:
             lines.append(f"At C = {C}: {_mean_text(found)}.  ")
+    for group, found in summary["groups"].items():
+        if found and len(summary["groups"]) > 1:
+            lines.append(f"Cases {group}: {_mean_text(found)}.  ")
+    if summary["first_fit"]:
+        lines.append(f"First fits: {_mean_text(summary['first_fit'])}.  ")
+    for which, found in summary["baseline"].items():
+        if found:
+            lines.append(f"Against {BASELINE}, another version of maxmargin, {which}: {_mean_text(found)}.  ")
     alone = [f"{name} {_mean_text(found)}" for name, found in summary["peers"].items()]
     if alone:
         lines.append(f"Against each peer alone: {'; '.join(alone)}.  ")

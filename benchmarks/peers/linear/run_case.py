@@ -18,13 +18,14 @@ from scipy import sparse
 
 from benchmarks.peers.fit_process import write_data
 from benchmarks.peers.launch import Outcome, launch
-from benchmarks.peers.libraries import OURS
+from benchmarks.peers.libraries import BASELINE, OURS, peers_among
 from benchmarks.peers.linear.cases import LinearCase
 from benchmarks.peers.linear.libraries import LIBRARIES, LinearParameters, Weights
 from benchmarks.peers.linear.limit import measure_pass
 from benchmarks.peers.linear.search import Found, nearest, search
 from benchmarks.peers.linear.verification import primal, relative_gap
 from benchmarks.peers.run_case import Settings, rotated
+from benchmarks.peers.suites import group_of
 from benchmarks.peers.verification import TOLERANCE_FACTOR
 
 #: The relative gaps to which libraries are timed, and that of the reference fit, which bounds the optimum from below.
@@ -94,6 +95,7 @@ def run_linear_case(
         one_pass = seconds_of_a_pass(data, parameters, max_seconds) if case.C == 1 else None
     about = {
         "name": case.name,
+        "group": group_of(case.name),
         "rows": int(X.shape[0]),
         "features": int(X.shape[1]),
         "classes": len(classes),
@@ -139,7 +141,7 @@ def run_libraries(
 def bound_from_below(data: Data, parameters: LinearParameters, max_seconds: float) -> dict[str, Any]:
     """Return the dual value of maxmargin's certificate at a small tolerance, with its primal value, gap and time."""
     reference = replace(parameters, max_seconds=TIMING_ALLOWANCE * max_seconds)
-    outcome = launch(OURS, reference, data.folder, 2 * TIMING_ALLOWANCE * max_seconds)
+    outcome = launch(OURS, reference, data.folder, 2 * TIMING_ALLOWANCE * max_seconds, repeats=0)
     if outcome.coefficients is None:
         raise NoBoundError(f"no bound, because maxmargin did not finish: {outcome.reason}")
     dual, claimed = float(outcome.coefficients.dual), float(outcome.coefficients.primal)
@@ -173,7 +175,7 @@ def find_settings(
     tried: dict[str, Any] = {}
     fastest, only = float("inf"), None
     for name in libraries:
-        if name == OURS:
+        if name in (OURS, BASELINE):
             found[name] = {gap: Found(replace(parameters, setting=gap), 0.0, gap, "found") for gap in TARGETS}
             continue
         show_step(f"{case.name}: settings of {name}")
@@ -199,12 +201,12 @@ def time_all(
     """Time the libraries that are not far behind, alternating, with the settings found."""
     timings: dict[tuple[str, float], Timings] = {}
     for target in TARGETS:
-        peers = [by_gap[target].seconds for name, by_gap in found.items() if name != OURS]
-        reached = [by_gap[target].status == "found" for name, by_gap in found.items() if name != OURS]
-        fastest = min((seconds for seconds, ok in zip(peers, reached, strict=True) if ok), default=0.0)
+        peers = [found[name][target] for name in peers_among(found)]
+        fastest = min((one.seconds for one in peers if one.status == "found"), default=0.0)
         for name, by_gap in found.items():
             one = by_gap[target]
-            if one.parameters is not None and (name == OURS or one.seconds <= MAX_SLOWDOWN * fastest):
+            own = name in (OURS, BASELINE)
+            if one.parameters is not None and (own or one.seconds <= MAX_SLOWDOWN * fastest):
                 timings[name, target] = Timings(one.parameters)
     for repetition in range(settings.runs):
         for target in TARGETS:
@@ -214,7 +216,9 @@ def time_all(
                     continue
                 show_step(f"{case.name}: {name} to {target:g}, run {repetition + 1} of {settings.runs}")
                 allowed = TIMING_ALLOWANCE * settings.seconds_for(case)
-                outcome = launch(name, record.parameters, data.folder, allowed, case.repeats)
+                outcome = launch(
+                    name, record.parameters, data.folder, allowed, case.repeats, once_above=settings.once_above
+                )
                 record.outcomes.append(outcome)
                 if outcome.coefficients is not None:
                     record.gaps.append(verify(data, case, outcome.coefficients, bound))
@@ -249,6 +253,8 @@ def describe(found: Found, timings: Timings | None, target: float, max_seconds: 
         "status": "certified" if gap <= TOLERANCE_FACTOR * target else "stopped short",
         "reason": "" if gap <= TOLERANCE_FACTOR * target else f"gap {gap:.2g}",
         "seconds": median(seconds),
+        "first_seconds": median(measured["first_seconds"] for measured in finished),
+        "cpu_seconds": median(measured["cpu_seconds"] for measured in finished),
         "all_seconds": seconds,
         "peak_mb": median(measured["peak_mb"] for measured in finished),
         "before_mb": median(measured["before_mb"] for measured in finished),

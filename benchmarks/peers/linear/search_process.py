@@ -16,9 +16,12 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import numpy as np
 from scipy import sparse
 
-from benchmarks.peers.fit_process import read_data, tiny, warm_up
+from benchmarks.peers.fit_process import read_data
+from benchmarks.peers.libraries import Library
+from benchmarks.peers.linear.libraries import LinearParameters
 from benchmarks.peers.linear.loosest_setting import find_loosest
 from benchmarks.peers.linear.verification import primal, relative_gap
 from benchmarks.peers.problem_kinds import PROBLEM_KINDS
@@ -43,7 +46,7 @@ def search(job: dict[str, Any], folder: Path) -> None:
     settings = make.settings
     X, codes = read_data(Path(job["data"]))
     first = replace(parameters, setting=settings[0])
-    warm_up(make, first, *tiny(sparse.issparse(X)))
+    warm_up(make, first, sparse.issparse(X))
     library = make(first)
     library.take(X, codes)
     left = job["budget"]
@@ -66,6 +69,16 @@ def search(job: dict[str, Any], folder: Path) -> None:
     known: dict[int, float] = {}
     for target in job["targets"]:
         find_loosest(gap_at, len(settings), target, known)
+
+
+def warm_up(make: type[Library], parameters: LinearParameters, as_sparse: bool) -> None:
+    """Fit two clouds of twenty points and discard the result, to load lazy imports, thread pools and code pages."""
+    random = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    X = random.normal(size=(40, 3)) + y[:, None]
+    library = make(parameters)
+    library.take(sparse.csr_matrix(X) if as_sparse else X, y)
+    library.fit()
 
 
 def note(folder: Path, line: dict[str, Any]) -> None:
