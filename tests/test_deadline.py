@@ -90,3 +90,14 @@ def test_a_long_call_is_not_awaited():
 def test_an_error_of_a_long_call_is_raised():
     with Deadline.after(60.0).in_force(), pytest.raises(ZeroDivisionError):
         until_deadline(lambda: 1 // 0)
+
+
+def test_an_earlier_deadline_leaves_time_for_what_follows():
+    deadline = Deadline.after(100.0)
+    earlier = deadline.before(40.0)
+    assert 59.0 < earlier.seconds_left() <= 60.0
+    earlier.postpone(10.0)
+    assert 109.0 < deadline.seconds_left() <= 110.0
+    assert deadline.before(0.0) is deadline
+    unlimited = Deadline()
+    assert unlimited.before(40.0) is unlimited

@@ -63,6 +63,10 @@ class Deadline:
         """Return the seconds until the deadline, at least 0; None if there is none."""
         return None if self.at is None else max(0.0, self.at - perf_counter())
 
+    def before(self, seconds: float) -> Deadline:
+        """Return a deadline that is earlier by so many seconds, which it leaves for what follows."""
+        return self if self.at is None or not seconds > 0 else _EarlierDeadline(self, seconds)
+
     def postpone(self, seconds: float) -> None:
         """Move the deadline: the time of a `maxmargin.solvers.Trace` does not count."""
         if self.at is not None:
@@ -76,6 +80,19 @@ class Deadline:
             yield
         finally:
             _in_force.reset(token)
+
+
+class _EarlierDeadline(Deadline):
+    """A deadline before another one; to postpone it postpones both."""
+
+    def __init__(self, end: Deadline, seconds: float) -> None:
+        assert end.at is not None
+        super().__init__(end.at - seconds)
+        self._end = end
+
+    def postpone(self, seconds: float) -> None:
+        super().postpone(seconds)
+        self._end.postpone(seconds)
 
 
 _in_force: ContextVar[Deadline | None] = ContextVar("deadline", default=None)

@@ -3,6 +3,7 @@
 import itertools
 import warnings
 from time import perf_counter, process_time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -28,8 +29,13 @@ from maxmargin import (
     OnlineSVC,
     QuantileSVR,
     RankSVC,
+    _native,
 )
+from maxmargin.machines.linear import linear_svc, linear_svr
+from maxmargin.matrices import features
 from maxmargin.problems import Status
+from maxmargin.solvers import monitor
+from maxmargin.training import verification
 
 
 def samples(n, features, classes=2):
@@ -206,3 +212,37 @@ def test_sparse_samples_and_slices(monkeypatch):
         monkeypatch.undo()
         assert found.dual_coef_.data.tobytes() == expected.dual_coef_.data.tobytes()
         assert found.decision_function(X).tobytes() == expected.decision_function(X).tobytes()
+
+
+#: The products with all data, which the slices of a linear fit consist of.
+PASSES = ["row_squared_norms", "row_decisions", "combine_rows", "row_moments", "responses_of_rows"]
+PASSES += ["extended_decisions", "extended_combination", "coordinate_descent", "coordinate_ascent"]
+
+#: Modules that read the clock in a linear fit.
+READERS = [maxmargin.deadline, linear_svc, linear_svr, features, verification]
+
+
+@pytest.mark.parametrize("passes", [2, 10, 30, 60, 100, 150, 200, 300])
+@pytest.mark.parametrize("name", ["linear_svc", "linear_svc probability", "linear_svc l1", "linear_svr"])
+def test_a_linear_fit_ends_in_time_on_a_slow_computer(name, passes, monkeypatch):
+    # A clock that advances with every pass over the data, by six times what one takes on an ordinary core.
+    n, width, now = 1000, 200, [0.0]
+    seconds = 6 * n * width * verification.ORDINARY_SECONDS_PER_VALUE
+
+    def advancing(function):
+        def call(*arguments):
+            now[0] += seconds
+            return function(*arguments)
+
+        return call
+
+    for one in PASSES:
+        monkeypatch.setattr(_native, one, advancing(getattr(_native, one)))
+    for module in READERS:
+        monkeypatch.setattr(module, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(monitor, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    model, X, messages = fit(name, n, width, max_seconds=passes * seconds, n_jobs=1, tol=1e-12)
+    monkeypatch.undo()
+    check_valid(model, X)
+    assert now[0] <= (passes + 2 * len(np.atleast_2d(model.coef_)) + 4) * seconds
+    assert messages or now[0] <= passes * seconds

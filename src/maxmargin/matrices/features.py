@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from scipy import sparse
 
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices
-from maxmargin.deadline import TimeLimitReachedError, seconds_until_deadline
+from maxmargin.deadline import TimeLimitReachedError, check_deadline, seconds_until_deadline
 from maxmargin.double_double import DoubleDouble, exact_sum
 from maxmargin.kernels.points import Points
 from maxmargin.matrices.numerics import inner
@@ -96,6 +97,7 @@ class Features:
 
     def decisions(self, weights: Floats) -> Floats:
         """Return F w."""
+        check_deadline()
         if not weights.any():
             return np.zeros(self.size)
         out = np.empty(self.size)
@@ -105,6 +107,7 @@ class Features:
 
     def weights(self, dual: Floats) -> Floats:
         """Return Fᵀ b."""
+        check_deadline()
         dual = np.ascontiguousarray(dual, dtype=np.float64)
         if not dual.any():
             return np.zeros(self.dimension)
@@ -119,9 +122,16 @@ class Features:
         """‖f_i‖ of each row, with the constant feature; computed once for all views of the data."""
         memo = self.points.memo
         if "sums of squares" not in memo:
-            memo["sums of squares"] = Features(Points.wrap(self.points.data), threads=self.threads).squared_norms()
+            began, everything = perf_counter(), Features(Points.wrap(self.points.data), threads=self.threads)
+            memo["sums of squares"] = everything.squared_norms()
+            memo["seconds per value"] = (perf_counter() - began) / max(1, everything.stored)
         squares: Floats = memo["sums of squares"]
-        return np.sqrt(squares[self.points.index] + self.constant**2)
+        return np.sqrt((squares if self._all else squares[self.points.index]) + self.constant**2)
+
+    @property
+    def seconds_per_value(self) -> float:
+        """How long the pass over the data took that computed `norms`, for each stored value; 0 if unknown."""
+        return float(self.points.memo.get("seconds per value", 0.0))
 
     def weights_error(self, dual: Floats) -> Errors:
         """Return bounds on the norm of the error of ``weights(dual)``, as arrays of one number."""

@@ -103,7 +103,8 @@ class KernelMatrix:
         return product_by_blocks(self, vector, max_rows)
 
     def magnitudes(self) -> Floats:
-        return self.kernel.magnitudes(self.points)
+        rows = self.features()
+        return self.kernel.magnitudes(self.points) if rows is None else rows.norms
 
     def diagonal_error(self) -> Floats:
         return self.kernel.diagonal_error(self.points)

@@ -32,13 +32,22 @@ from maxmargin.problems.offsets import best_offsets
 
 
 @np.errstate(over="ignore", invalid="ignore")  # values that overflow are infinite in the certificate
-def certify_l1(problem: DualProblem, dual: Floats, weights: Floats, offset: Floats | None = None) -> Certificate:
+def certify_l1(
+    problem: DualProblem,
+    dual: Floats,
+    weights: Floats,
+    offset: Floats | None = None,
+    extended: bool | None = None,
+) -> Certificate:
     """Compute the certificate of weights with the penalty Σ |w_j| and a dual vector, which is made feasible first.
 
     `offset` are the offsets of the decision function, by default those of least loss. The violation is the largest
-    distance of a partial derivative of the loss from the subdifferential of −|w_j|.
+    distance of a partial derivative of the loss from the subdifferential of −|w_j|. `extended` asks for double-double
+    arithmetic; by default it is used where the rounding errors of float64 matter.
     """
     rows = l1_features(problem)
+    if extended is not None:
+        return _certify(problem, rows, dual, weights, offset, extended)
     certificate = _certify(problem, rows, dual, weights, offset, extended=False)
     if not inconclusive(certificate) or not extended_is_affordable(problem, dual):
         return certificate

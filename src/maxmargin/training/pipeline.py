@@ -96,15 +96,19 @@ class Session:
         """Return the recorder of a problem of these training rows, which knows where an earlier fit has left it."""
         return Recorder() if self.checkpoint is None else self.checkpoint.recorder(problem, samples)
 
-    def limit(self, solver: Solver, rule: StoppingRule, iterations: int, reserve: float = 0.0) -> Solver:
+    def deadline_before(self, reserve: float) -> Deadline:
+        """Return the deadline of a solver that leaves some seconds, at most half of those left, for what follows it."""
+        left = self.deadline.seconds_left()
+        return self.deadline if left is None else self.deadline.before(min(reserve, 0.5 * left))
+
+    def limit(self, solver: Solver, rule: StoppingRule, iterations: int, deadline: Deadline | None = None) -> Solver:
         """Return the solver with a stopping rule whose limits are what is left of time and iterations.
 
-        `reserve` are seconds, at most half of those left, that the solver leaves for what comes after it.
+        The time ends at `deadline`, by default that of the session.
         """
-        left = self.deadline.seconds_left()
         rule = replace(
             rule,
-            max_seconds=None if left is None else left - min(reserve, 0.5 * left),
+            max_seconds=(deadline or self.deadline).seconds_left(),
             max_iterations=None if rule.max_iterations is None else max(0, rule.max_iterations - iterations),
         )
         limited: Solver = replace(solver, stopping=rule)  # type: ignore[type-var]  # solvers are dataclasses
@@ -242,18 +246,24 @@ def solve_and_verify(
     units = ProblemScale.of(problem, penalty_of(solver) == "l1")
     for attempt in range(verifier.max_attempts):
         try:
-            with session.deadline.in_force():
+            deadline = session.deadline_before(verifier.finishing_seconds)
+            with deadline.in_force():
                 check_deadline()  # before a solver prepares its data
-                limited = session.limit(solver, rule, spent.iterations, verifier.finishing_seconds)
+                limited = session.limit(solver, rule, spent.iterations, deadline)
                 solution = solve_in_units(problem, limited, start, callback, units)
         except Interruption as interruption:  # between two convergence checks of the solver
-            solution = verifier.initial(start, status_of(interruption))
+            status = status_of(interruption)
+            if best is not None:
+                break
+            solution = verifier.initial(start, status)
         spent = spent + solution.counters
         status = solution.status
         try:
             with session.deadline.in_force():
                 checked = verifier.verify(solution)
         except Interruption as interruption:
+            if not verifier.required:
+                raise
             checked, status = verifier.unverified(solution), status_of(interruption)
         if best is None or checked.accepted or checked.merit > best.merit:
             best = checked

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.deadline import TimeLimitReachedError, check_deadline, seconds_until_deadline
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.numerics import inner
@@ -32,7 +34,7 @@ from maxmargin.problems import (
     certify_l1,
     feasible_start,
 )
-from maxmargin.problems.certificate import NEGLIGIBLE_ROUNDING
+from maxmargin.problems.certificate import NEGLIGIBLE_ROUNDING, extended_is_affordable, inconclusive
 from maxmargin.problems.gradient_extremes import gradient_extremes, violation_of
 from maxmargin.problems.offsets import MAX_OFFSET_GROUPS
 from maxmargin.solvers import StoppingRule
@@ -54,6 +56,13 @@ MAX_ROUNDING_FRACTION = 0.01
 #: About how long the certificate of a linear model takes on an ordinary core: seconds for each stored value, for each
 #: variable, and for each variable if there are many groups, which are sorted.
 SECONDS_PER_VALUE, SECONDS_PER_VARIABLE, SECONDS_PER_GROUPED_VARIABLE = 6e-9, 4e-7, 2e-6
+
+#: The time for each value of a pass over the data on such a core. Where the first pass took longer, on a slow or busy
+#: computer, the certificate is expected to take longer in proportion, up to this factor.
+ORDINARY_SECONDS_PER_VALUE, MAX_SLOWDOWN = 1.5e-9, 8.0
+
+#: How many times as long as in float64 a certificate of a linear model takes in double-double arithmetic.
+EXTENDED_SLOWDOWN = 8.0
 
 #: An absolute gap is accepted only where the objective values are no larger than the gap: the optimum may be 0.
 MAX_VALUE_PER_GAP = 1.0
@@ -93,6 +102,8 @@ class Verifier(Protocol[Model]):
     tightening: float
     #: The training rows of the problem.
     samples: Indices
+    #: Whether a model is needed also where verification is interrupted; otherwise the interruption is passed on.
+    required: bool
 
     @property
     def finishing_seconds(self) -> float:
@@ -132,6 +143,7 @@ class KernelVerifier:
     """Verification in kernel form: the gradient in double precision, unless the solver has audited it itself."""
 
     finishing_seconds = 0.0
+    required = True
     max_attempts = 4
     max_stalled = 4
     tightening = 1.0
@@ -253,16 +265,23 @@ class LinearVerifier:
     max_stalled = 2
     tightening = 0.1
 
+    required = True
+
     def __init__(self, problem: DualProblem, samples: Indices, formulation: Formulation, rule: StoppingRule) -> None:
         self.problem, self.samples, self.formulation, self.rule = problem, samples, formulation, rule
         self.rows = _features_of(problem)
+        self._late: Checked | None = None  # verified in float64 only, for lack of time
 
     @property
     def finishing_seconds(self) -> float:
-        """The time of the passes over the data that give weights and certificate."""
+        """The time of the passes over the data that give weights and certificate, by the pace of the first pass."""
+        if not self.required:
+            return 0.0
         size, groups = self.problem.size, self.problem.groups
         of_variables = SECONDS_PER_VARIABLE if groups <= MAX_OFFSET_GROUPS else SECONDS_PER_GROUPED_VARIABLE
-        return self.rows.stored * size / max(1, self.rows.size) * SECONDS_PER_VALUE + size * of_variables
+        ordinary = self.rows.stored * size / max(1, self.rows.size) * SECONDS_PER_VALUE + size * of_variables
+        slowdown = self.rows.seconds_per_value / ORDINARY_SECONDS_PER_VALUE
+        return ordinary * min(max(1.0, slowdown), MAX_SLOWDOWN)
 
     def start_of(self, solution: Solution) -> Floats:
         """Return the dual vector."""
@@ -282,15 +301,36 @@ class LinearVerifier:
         return Solution(feasible_start(self.problem, start), None, status, Counters())
 
     def verify(self, solution: Solution) -> Checked:
-        """Compute weights and certificate."""
-        certificate, weights = self._certify(solution)
+        """Compute weights and certificate, again in double-double arithmetic where rounding errors are too large."""
+        check_deadline()
+        began = perf_counter()
+        checked = self._check(solution, extended=False)
+        certificate, seconds = checked.evidence[0], perf_counter() - began
+        if not inconclusive(certificate, self._negligible) or not extended_is_affordable(self.problem, solution.dual):
+            return checked
+        if seconds_until_deadline() < EXTENDED_SLOWDOWN * seconds:
+            self._late = checked
+            raise TimeLimitReachedError
+        precise = self._check(solution, extended=True)
+        return precise if precise.evidence[0].rounding < certificate.rounding else checked
+
+    def unverified(self, solution: Solution) -> Checked:
+        """Return what is verified in float64: without weights there is no model."""
+        if self._late is not None and self._late.solution is solution:
+            return self._late
+        return self._check(solution, extended=False)
+
+    def _check(self, solution: Solution, extended: bool) -> Checked:
+        """Return the solution with its weights and certificate, in float64 or in double-double arithmetic."""
+        certificate, weights = self._certify(solution, extended)
         if not np.isfinite(certificate.squared_norm):
             raise ValueError(overflow_message(self.problem))
         return Checked(solution, meets(self.rule, certificate), -certificate.gap, (certificate, weights))
 
-    def unverified(self, solution: Solution) -> Checked:
-        """Verify again: without weights there is no model."""
-        return self.verify(solution)
+    @property
+    def _negligible(self) -> float:
+        """Rounding errors that need no second evaluation, relative to the objective values: far below the tolerance."""
+        return max(NEGLIGIBLE_ROUNDING, MAX_ROUNDING_FRACTION * (self.rule.relative_gap or 0.0))
 
     def finish(self, best: Checked, status: Status, counters: Counters) -> TrainedLinearModel:
         """Return the model."""
@@ -298,12 +338,10 @@ class LinearVerifier:
         weights, offset = self._function(dual, certificate, weights)
         return TrainedLinearModel(weights, offset, dual, self.samples, certificate, status, counters)
 
-    def _certify(self, solution: Solution) -> tuple[Certificate, Floats]:
+    def _certify(self, solution: Solution, extended: bool) -> tuple[Certificate, Floats]:
         own = self.rows.weights(solution.dual)
         weights = own if solution.weights is None else solution.weights
-        # Rounding errors far below the tolerance need no second evaluation.
-        negligible = max(NEGLIGIBLE_ROUNDING, MAX_ROUNDING_FRACTION * (self.rule.relative_gap or 0.0))
-        return certify(self.problem, solution.dual, weights, own, negligible=negligible), weights
+        return certify(self.problem, solution.dual, weights, own, extended), weights
 
     def _function(self, dual: Floats, certificate: Certificate, weights: Floats) -> tuple[Floats, Any]:
         """Return weights and offset; the last feature is the constant one of a regularised intercept."""
@@ -328,9 +366,11 @@ class SparseVerifier(LinearVerifier):
         """Return the starting weights."""
         return Solution(np.zeros(self.problem.size), None, status, Counters(), start)
 
-    def _certify(self, solution: Solution) -> tuple[Certificate, Floats]:
+    _negligible = NEGLIGIBLE_ROUNDING
+
+    def _certify(self, solution: Solution, extended: bool) -> tuple[Certificate, Floats]:
         weights = np.zeros(self.rows.dimension) if solution.weights is None else solution.weights
-        certificate = certify_l1(self.problem, solution.dual, weights)
+        certificate = certify_l1(self.problem, solution.dual, weights, extended=extended)
         if not np.isfinite(certificate.primal):
             raise ValueError(overflow_message(self.problem))
         return certificate, weights
@@ -343,9 +383,12 @@ class AllInOneVerifier(LinearVerifier):
         self, problem: DualProblem, samples: Indices, formulation: Formulation, rule: StoppingRule, rows: Features
     ) -> None:
         self.problem, self.samples, self.formulation, self.rule, self.rows = problem, samples, formulation, rule, rows
+        self._late = None
 
-    def _certify(self, solution: Solution) -> tuple[Certificate, Floats]:
-        certificate = certify(self.problem, solution.dual)
+    _negligible = NEGLIGIBLE_ROUNDING
+
+    def _certify(self, solution: Solution, extended: bool) -> tuple[Certificate, Floats]:
+        certificate = certify(self.problem, solution.dual, extended=extended)
         columns = self.formulation.expand(self.problem, solution.dual, certificate.offset).coefficients
         return certificate, np.array([self.rows.weights(column)[:-1] for column in columns.T])
 

@@ -26,6 +26,7 @@ from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import DualProblem, InfeasibleProblemError, Solution, Status, feasible_start
 from maxmargin.problems.gradient_extremes import interval_midpoint, offset_bounds
 from maxmargin.solvers import BlockSolver, Callback, PairwiseSolver
+from maxmargin.solvers.monitor import Interruption, status_of
 from maxmargin.solvers.smo.small_problem_batch import SmallProblemBatch
 from maxmargin.training import Session, Solver, TrainedLinearModel, TrainedModel
 from maxmargin.training.checkpoint import is_feasible
@@ -398,20 +399,22 @@ def linear_held_out_values(
         solver = replace(solver, stopping=rule)  # type: ignore[type-var]  # solvers are dataclasses
     for fold in np.unique(folds):
         held = of_variables == fold
-        if session.deadline.reached:
-            worst, held_out = Status.MAX_SECONDS, held[: len(folds)]
-            values[held_out] = (problem.linear - model.certificate.slack)[: len(folds)][held_out]
-            continue
-        part = hold_out(problem, held, largest=np.inf)
-        verifier = form.verifier(part, model.samples, formulation, rule)
-        trained: TrainedLinearModel = solve_and_verify(
-            part, solver, verifier, form.place_start(part, form.start(model, held)), session
-        )
-        if trained.status is Status.INTERRUPTED:
+        certificate, status = model.certificate, Status.MAX_SECONDS
+        try:
+            if not session.deadline.reached:
+                part = hold_out(problem, held, largest=np.inf)
+                verifier = form.verifier(part, model.samples, formulation, rule)
+                verifier.required = False
+                start = form.place_start(part, form.start(model, held))
+                trained: TrainedLinearModel = solve_and_verify(part, solver, verifier, start, session)
+                certificate, status = trained.certificate, trained.status
+        except Interruption as interruption:
+            status = status_of(interruption)
+        if status is Status.INTERRUPTED:
             session.callback.stopped.set()
-            return values, trained.status
-        worst = worst if trained.status in (Status.CONVERGED, Status.PRECISION) else trained.status
+            return values, status
+        worst = worst if status in (Status.CONVERGED, Status.PRECISION) else status
         # The slack of a variable is its linear term minus the decision value; the first of each sample is used.
         held_out = held[: len(folds)]
-        values[held_out] = (problem.linear - trained.certificate.slack)[: len(folds)][held_out]
+        values[held_out] = (problem.linear - certificate.slack)[: len(folds)][held_out]
     return values, worst

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin import _native
 from maxmargin._typing import Floats, Indices
 from maxmargin.machines.base import warn_if_unvalidated
 from maxmargin.machines.calibration.cross_validation import linear_held_out_values, stratified_folds
@@ -22,7 +23,6 @@ from maxmargin.machines.validation.training_data import check_costs, check_sampl
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.models.calibration import noise_scale
 from maxmargin.problems import DualProblem, Status
-from maxmargin.problems.losses import conjugate
 from maxmargin.training import Session, Solver, TrainedLinearModel
 
 #: A gap of this fraction of the loss of the zero function is rounding: the optimum is 0 if all targets lie in the tube.
@@ -252,7 +252,7 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
 
 def _min_gap(problem: DualProblem) -> float:
     fraction = MIN_SQUARED_GAP_FRACTION if problem.ridge.any() else MIN_GAP_FRACTION
-    return fraction * float(conjugate(problem, problem.linear).sum())
+    return fraction * _native.total_loss(problem.linear, problem.lower, problem.upper, problem.ridge, 1)
 
 
 def _shifted(model: TrainedLinearModel, by: float) -> TrainedLinearModel:

@@ -22,7 +22,7 @@ from maxmargin.solvers.linear.linear_point import LinearPoint, features_of
 from maxmargin.solvers.linear.newton_equations import MAX_FACTORISED
 from maxmargin.solvers.linear.semismooth_newton import SemismoothNewtonRun
 from maxmargin.solvers.linear.smoothed_primal import NewtonStart, start_near
-from maxmargin.solvers.monitor import Monitor
+from maxmargin.solvers.monitor import Interruption, Monitor, status_of
 from maxmargin.solvers.smo.pairwise import PairwiseSolver
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
@@ -86,7 +86,10 @@ class LinearSolver:
         if start is None and cheap:
             found, spent, ended = solve_subsample(problem, rows, monitor, self.seed)
             if found is not None:
-                newton_start = start_near(problem, rows, found.weights, found.offset, self.stopping)
+                try:
+                    newton_start = start_near(problem, rows, found.weights, found.offset, self.stopping)
+                except Interruption as interruption:  # then the weights of the subsample are the best ones
+                    ended, point = status_of(interruption), replace(point, weights=found.weights)
             if ended is not None:
                 return point.or_better(newton_start.point).solution(ended, spent, monitor)
         elif start is not None and cheap:
