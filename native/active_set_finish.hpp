@@ -31,11 +31,12 @@ struct FreeWorkspace {
         indices(free + limit) {}
 };
 
-// List the variables strictly between their bounds; returns their number, or limit + 1 if there are more than `limit`.
+// List the variables strictly between their bounds and not at a kink; returns their number, or limit + 1 if there are
+// more than `limit`.
 inline std::int64_t find_free(const DualState& s, std::int64_t limit, std::int64_t* free) {
   std::int64_t count = 0;
   for (std::int64_t k = 0; k < s.size; ++k)
-    if (can_increase(s, k) && can_decrease(s, k)) {
+    if (is_free(s, k)) {
       if (count == limit) return limit + 1;
       free[count++] = k;
     }
@@ -52,9 +53,9 @@ inline void solve_free(DualState& s, const RowCache<double>& rows, const FreeWor
     for (std::int64_t b = 0; b < count; ++b) w.matrix[a * count + b] = row[w.free[b]];
     w.matrix[a * count + a] += s.ridge[i];
     w.dual[a] = s.dual[i];
-    w.gradient[a] = s.gradient[i];
-    w.lower[a] = s.lower[i];
-    w.upper[a] = s.upper[i];
+    w.gradient[a] = gradient_up(s, i);
+    w.lower[a] = nearest_lower(s, i);
+    w.upper[a] = nearest_upper(s, i);
   }
   const FreeVariables variables{
       w.matrix,        count,          s.group /* the same for all */, s.groups, w.lower, w.upper, w.dual, w.gradient,
@@ -64,7 +65,7 @@ inline void solve_free(DualState& s, const RowCache<double>& rows, const FreeWor
   for (std::int64_t a = 0; a < count; ++a) {
     const std::int64_t i = w.free[a];
     w.dual[a] = snapped_to_bound(s, i, w.dual[a]);
-    twice_gain += (w.dual[a] - s.dual[i]) * (s.gradient[i] + w.gradient[a]);
+    twice_gain += (w.dual[a] - s.dual[i]) * (gradient_up(s, i) + w.gradient[a]);
   }
   if (!(twice_gain > 0.0)) return;  // rounding errors can make it negative
   for (std::int64_t a = 0; a < count; ++a) {

@@ -139,13 +139,14 @@ void define_text(nb::module_& m);
 
 // ---- arguments of several functions -----------------------------------------------------------------------------
 
-// max linear·b − ½ bᵀMb − ½ Σ ridge_i b_i²,  lower ≤ b ≤ upper,  Σ over each group of b fixed; the matrix M is
-// elsewhere.
+// max linear·b − Σ kink_i |b_i| − ½ bᵀMb − ½ Σ ridge_i b_i²,  lower ≤ b ≤ upper,  Σ over each group of b fixed; the
+// matrix M is elsewhere.
 struct BoxProblem {
   Vector<const double> lower, upper;
   Vector<const std::int32_t> group;  // 0 … groups−1, or −1 for a variable in no group
   std::int32_t groups;
   Vector<const double> linear, ridge;  // may be absent where only the constraints matter
+  Vector<const double> kink;           // absent or empty: none
 
   std::int64_t size() const { return length(lower); }
 
@@ -154,13 +155,16 @@ struct BoxProblem {
     require_length(size(), sentence, upper, group);
     require((!linear.is_valid() || length(linear) == size()) && (!ridge.is_valid() || length(ridge) == size()),
             sentence);
+    require(!given(kink) || length(kink) == size(), sentence);
     require(groups >= 0, "groups must not be negative");
   }
 
   void add_to(Memory& memory) const {
     memory.reads("lower", lower).reads("upper", upper).reads("group", group);
-    memory.reads("linear", linear).reads("ridge", ridge);
+    memory.reads("linear", linear).reads("ridge", ridge).reads("kink", kink);
   }
+
+  const double* kink_data() const { return given(kink) ? kink.data() : nullptr; }
 
   void require_objective() const { require(linear.is_valid() && ridge.is_valid(), "linear and ridge must be given"); }
 

@@ -1,4 +1,5 @@
-// Second-order pair steps on float32 rows when all variables are in one group, as in every classifier with a bias.
+// Second-order pair steps on float32 rows when the variables of a group are next to each other: one group, as in every
+// classifier with a bias, or the two of the ν-machines.
 //
 // The algorithm of pairwise.hpp in two passes over memory per step instead of three: one updates the gradient and finds
 // its extremes, the other finds the partner. Gains are compared in single precision.
@@ -17,52 +18,66 @@ namespace maxmargin::MAXMARGIN_LEVEL {
 
 constexpr float kMinFloatCurvature = 1e-12f;  // replaces zero or negative curvature when gains are compared
 
-// What is added to a gradient before it is compared: 0 if the variable can increase (decrease), else −∞ (∞). And the
-// diagonal in single precision.
+// What is added to a gradient before it is compared: −∞ (∞) if the variable cannot increase (decrease), else the kink
+// of the side to which it moves, 0 for most. And the diagonal in single precision.
 struct FusedArrays {
-  double* increase_mask;
-  double* decrease_mask;
+  double* increase_shift;
+  double* decrease_shift;
   float* diagonal;
 };
 
-MAXMARGIN_INLINE void update_masks(const DualState& s, const FusedArrays& f, std::int64_t k) {
-  f.increase_mask[k] = can_increase(s, k) ? 0.0 : -kInfinity;
-  f.decrease_mask[k] = can_decrease(s, k) ? 0.0 : kInfinity;
+MAXMARGIN_INLINE void update_shifts(const DualState& s, const FusedArrays& f, std::int64_t k) {
+  const double b = s.dual[k], kink = s.kink ? s.kink[k] : 0.0;
+  f.increase_shift[k] = !can_increase(s, k) ? -kInfinity : b < 0.0 ? kink : -kink;
+  f.decrease_shift[k] = !can_decrease(s, k) ? kInfinity : b > 0.0 ? -kink : kink;
 }
 
-// gradient −= step · (row_up − row_down) if Update; then the extremes of the gradient, as find_extremes computes them,
-// but for the position of the lowest. The two are one loop because memory limits its speed: apart they would read the
-// gradient twice. Masks take the place of the dual variables and their bounds, which would be one more array to read.
+// gradient −= step · (row_up − row_down) if Update; then the extremes of the gradient of a run, as find_extremes
+// computes them, but for the position of the lowest. The two are one loop because memory limits its speed: apart they
+// would read the gradient twice. Shifts take the place of the dual variables and their bounds, which would be one more
+// array to read.
 template <bool Update>
-inline GradientExtremes update_and_find_extremes(const DualState& s, const FusedArrays& f, const float* row_up,
-                                                 const float* row_down, double step) {
+inline void update_and_find_extremes(const DualState& s, const FusedArrays& f, Run run, const float* row_up,
+                                     const float* row_down, double step, GradientExtremes& e) {
   LaneArgmax highest{repeat(-kInfinity), IndexLanes{} - 1};
   Lanes lowest = repeat(kInfinity);
-  IndexLanes here = lane_indices();
-  std::int64_t k = 0;
-  for (; k + kLanes <= s.active; k += kLanes, here += kLanes) {
+  IndexLanes here = lane_indices() + run.begin;
+  std::int64_t k = run.begin;
+  for (; k + kLanes <= run.end; k += kLanes, here += kLanes) {
     Lanes g = load(s.gradient + k);
     if constexpr (Update) {
       g -= step * (load(row_up + k) - load(row_down + k));
       store_vector(s.gradient + k, g);
     }
-    const Lanes up = g + load(f.increase_mask + k), down = g + load(f.decrease_mask + k);
+    const Lanes up = g + load(f.increase_shift + k), down = g + load(f.decrease_shift + k);
     highest.update(up, here);
     lowest = down < lowest ? down : lowest;
   }
-  GradientExtremes e{-kInfinity, kInfinity, -1, -1};
   highest.reduce(e.highest, e.highest_at);
   for (int l = 0; l < kLanes; ++l) e.lowest = smaller(e.lowest, lowest[l]);
-  for (; k < s.active; ++k) {
+  for (; k < run.end; ++k) {
     if constexpr (Update) s.gradient[k] -= step * (static_cast<double>(row_up[k]) - static_cast<double>(row_down[k]));
-    const double up = s.gradient[k] + f.increase_mask[k];
+    const double up = s.gradient[k] + f.increase_shift[k];
     if (up > e.highest) {
       e.highest = up;
       e.highest_at = k;
     }
-    e.lowest = smaller(e.lowest, s.gradient[k] + f.decrease_mask[k]);
+    e.lowest = smaller(e.lowest, s.gradient[k] + f.decrease_shift[k]);
   }
-  return e;
+}
+
+// The same for all runs; returns the extremes of the group of the largest violation.
+template <bool Update>
+inline GradientExtremes update_and_find_worst_group(const DualState& s, const GroupRuns& runs, const FusedArrays& f,
+                                                    const float* row_up, const float* row_down, double step) {
+  GradientExtremes of_group[kMaxRuns];
+  for (std::int32_t g = 0; g < s.groups; ++g) of_group[g] = {-kInfinity, kInfinity, -1, -1};
+  for (int r = 0; r < runs.count; ++r)
+    update_and_find_extremes<Update>(s, f, runs.at(r), row_up, row_down, step, of_group[s.group[runs.start[r]]]);
+  GradientExtremes worst = of_group[0];
+  for (std::int32_t g = 1; g < s.groups; ++g)
+    if (of_group[g].highest - of_group[g].lowest > worst.highest - worst.lowest) worst = of_group[g];
+  return worst;
 }
 
 typedef float FloatLanes __attribute__((vector_size(kLanes * sizeof(float))));
@@ -74,17 +89,18 @@ MAXMARGIN_INLINE FloatLanes load_float(const float* p) {
   return v;
 }
 
-// The partner of `i` with the largest gain without a box (1.27), −1 if none has a gain.
-inline std::int64_t second_order_partner(const DualState& s, const FusedArrays& f, std::int64_t i, const float* row) {
-  const double g = s.gradient[i];
+// The partner of `i` in a run with the largest gain without a box (1.27), if that exceeds `best`, else −1.
+inline std::int64_t second_order_partner(const DualState& s, const FusedArrays& f, Run run, std::int64_t i,
+                                         const float* row, float& best) {
+  const double g = s.gradient[i] + f.increase_shift[i];
   const float diagonal = f.diagonal[i];
   FloatLanes most = {};
   FloatIndexLanes at = FloatIndexLanes{} - 1, here;
-  for (int l = 0; l < kLanes; ++l) here[l] = l;
-  std::int64_t k = 0;
-  for (; k + kLanes <= s.active; k += kLanes, here += kLanes) {
+  for (int l = 0; l < kLanes; ++l) here[l] = static_cast<std::int32_t>(run.begin) + l;
+  std::int64_t k = run.begin;
+  for (; k + kLanes <= run.end; k += kLanes, here += kLanes) {
     const FloatLanes slope =
-        __builtin_convertvector(g - (load(s.gradient + k) + load(f.decrease_mask + k)), FloatLanes);
+        __builtin_convertvector(g - (load(s.gradient + k) + load(f.decrease_shift + k)), FloatLanes);
     const FloatLanes curved = (diagonal + load_float(f.diagonal + k)) - 2.0f * load_float(row + k);
     const FloatLanes positive = slope > 0.0f ? slope : FloatLanes{};
     const FloatLanes gains =
@@ -93,15 +109,14 @@ inline std::int64_t second_order_partner(const DualState& s, const FusedArrays& 
     most = better ? gains : most;
     at = better ? here : at;
   }
-  float best = 0.0f;
   std::int64_t partner = -1;
   for (int l = 0; l < kLanes; ++l)
     if (at[l] >= 0 && (most[l] > best || (most[l] == best && at[l] < partner))) {
       best = most[l];
       partner = at[l];
     }
-  for (; k < s.active; ++k) {
-    const float slope = static_cast<float>(g - (s.gradient[k] + f.decrease_mask[k]));
+  for (; k < run.end; ++k) {
+    const float slope = static_cast<float>(g - (s.gradient[k] + f.decrease_shift[k]));
     const float curved = (diagonal + f.diagonal[k]) - 2.0f * row[k], positive = slope > 0.0f ? slope : 0.0f;
     const float gain = positive * positive / (curved > kMinFloatCurvature ? curved : kMinFloatCurvature);
     if (gain > best) {
@@ -112,8 +127,21 @@ inline std::int64_t second_order_partner(const DualState& s, const FusedArrays& 
   return partner;
 }
 
-inline Outcome run_fused_pairwise(DualState& s, RowCache<float>& rows, const FusedArrays& f, double tolerance,
-                                  std::int64_t max_steps, double max_seconds) {
+// The same among all members of its group.
+inline std::int64_t second_order_partner(const DualState& s, const GroupRuns& runs, const FusedArrays& f,
+                                         std::int64_t i, const float* row) {
+  float best = 0.0f;
+  std::int64_t partner = -1;
+  for (int r = 0; r < runs.count; ++r) {
+    if (s.group[runs.start[r]] != s.group[i]) continue;
+    const std::int64_t in_run = second_order_partner(s, f, runs.at(r), i, row, best);
+    if (in_run >= 0) partner = in_run;
+  }
+  return partner;
+}
+
+inline Outcome run_fused_pairwise(DualState& s, RowCache<float>& rows, const GroupRuns& runs, const FusedArrays& f,
+                                  double tolerance, std::int64_t max_steps, double max_seconds) {
   const auto start = std::chrono::steady_clock::now();
   Outcome out;
   const auto stop = [&out](StopReason reason) {
@@ -126,10 +154,10 @@ inline Outcome run_fused_pairwise(DualState& s, RowCache<float>& rows, const Fus
     return stop(StopReason::needs_row);
   };
   for (std::int64_t k = 0; k < s.active; ++k) {
-    update_masks(s, f, k);
+    update_shifts(s, f, k);
     f.diagonal[k] = static_cast<float>(s.diagonal[k]);
   }
-  GradientExtremes extremes = update_and_find_extremes<false>(s, f, nullptr, nullptr, 0.0);
+  GradientExtremes extremes = update_and_find_worst_group<false>(s, runs, f, nullptr, nullptr, 0.0);
   for (;;) {
     out.violation = extremes.highest - extremes.lowest;
     if (std::isnan(out.violation)) return stop(StopReason::precision);
@@ -140,27 +168,26 @@ inline Outcome run_fused_pairwise(DualState& s, RowCache<float>& rows, const Fus
     const std::int64_t up = extremes.highest_at;
     const float* row_up = find(rows, up, s.active);
     if (!row_up) return need(up);
-    const std::int64_t down = second_order_partner(s, f, up, row_up);
+    const std::int64_t down = second_order_partner(s, runs, f, up, row_up);
     if (down < 0) return stop(StopReason::precision);
     const float* row_down = find(rows, down, s.active);
     if (!row_down) return need(down);
 
-    const double slope = s.gradient[up] - s.gradient[down], curved = curvature(s, up, down, row_up);
+    const double slope = gradient_up(s, up) - gradient_down(s, down), curved = curvature(s, up, down, row_up);
     const double slack_up = slack_to_upper(s, up), slack_down = slack_to_lower(s, down);
     const double step = smaller(curved > 0.0 ? slope / curved : kInfinity, smaller(slack_up, slack_down));
     if (std::isinf(step)) return stop(StopReason::unbounded);
-    const double new_up = step >= slack_up ? s.upper[up] : snapped_to_bound(s, up, s.dual[up] + step);
-    const double new_down = step >= slack_down ? s.lower[down] : snapped_to_bound(s, down, s.dual[down] - step);
+    const double new_up = increased(s, up, step, slack_up), new_down = decreased(s, down, step, slack_down);
     if (new_up == s.dual[up] && new_down == s.dual[down]) return stop(StopReason::precision);
     s.dual[up] = new_up;
     s.dual[down] = new_down;
     s.gradient[up] -= s.ridge[up] * step;
     s.gradient[down] += s.ridge[down] * step;
-    update_masks(s, f, up);
-    update_masks(s, f, down);
+    update_shifts(s, f, up);
+    update_shifts(s, f, down);
     mark_used(rows, up);
     mark_used(rows, down);
-    extremes = update_and_find_extremes<true>(s, f, row_up, row_down, step);
+    extremes = update_and_find_worst_group<true>(s, runs, f, row_up, row_down, step);
     out.gain += step * (slope - 0.5 * step * curved);
     ++out.steps;
   }

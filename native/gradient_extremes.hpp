@@ -3,6 +3,9 @@
 // A feasible point is optimal when in each group the largest gradient of the variables that can increase (b < upper) is
 // at most the smallest of those that can decrease (b > lower). A variable in no group moves alone, so 0 takes the place
 // of the other end. Of equal gradients the first counts.
+//
+// Where a variable has a kink, −κ|b|, the gradient has two sides: it is g + κ below 0 and g − κ above, and at 0 that of
+// the side to which the variable moves. A step ends at 0, as at a bound.
 #pragma once
 
 #include <cstdint>
@@ -20,23 +23,46 @@ inline bool can_decrease(const DualState& s, std::int64_t k) { return s.dual[k] 
 
 inline bool has_one_group(const DualState& s) { return s.groups == 1 && s.singles == 0; }
 
+// The gradient of a variable when it increases, and when it decreases.
+inline double gradient_up(const DualState& s, std::int64_t k) {
+  return !s.kink ? s.gradient[k] : s.dual[k] < 0.0 ? s.gradient[k] + s.kink[k] : s.gradient[k] - s.kink[k];
+}
+inline double gradient_down(const DualState& s, std::int64_t k) {
+  return !s.kink ? s.gradient[k] : s.dual[k] > 0.0 ? s.gradient[k] - s.kink[k] : s.gradient[k] + s.kink[k];
+}
+
+inline bool has_kink(const DualState& s, std::int64_t k) { return s.kink && s.kink[k] > 0.0; }
+
+// The bounds within which the objective has no kink.
+inline double nearest_upper(const DualState& s, std::int64_t k) {
+  return s.dual[k] < 0.0 && has_kink(s, k) ? 0.0 : s.upper[k];
+}
+inline double nearest_lower(const DualState& s, std::int64_t k) {
+  return s.dual[k] > 0.0 && has_kink(s, k) ? 0.0 : s.lower[k];
+}
+
+// Whether a variable is strictly between these bounds.
+inline bool is_free(const DualState& s, std::int64_t k) {
+  return can_increase(s, k) && can_decrease(s, k) && !(s.dual[k] == 0.0 && has_kink(s, k));
+}
+
 inline void update(GradientExtremes& e, const DualState& s, std::int64_t k) {
-  const double g = s.gradient[k];
-  if (g > e.highest && can_increase(s, k)) {
-    e.highest = g;
+  const double up = gradient_up(s, k), down = gradient_down(s, k);
+  if (up > e.highest && can_increase(s, k)) {
+    e.highest = up;
     e.highest_at = k;
   }
-  if (g < e.lowest && can_decrease(s, k)) {
-    e.lowest = g;
+  if (down < e.lowest && can_decrease(s, k)) {
+    e.lowest = down;
     e.lowest_at = k;
   }
 }
 
 // The extremes of the active variables of each group, and last those of the variables in no group. If all variables are
-// in one group, only its extremes are computed, with vectors.
+// in one group without kinks, only its extremes are computed, with vectors.
 inline void find_extremes(const DualState& s, GradientExtremes* extremes) {
   const GradientExtremes none{-kInfinity, kInfinity, -1, -1};
-  if (!has_one_group(s)) {
+  if (!has_one_group(s) || s.kink) {
     for (std::int32_t g = 0; g <= s.groups; ++g) extremes[g] = none;
     for (std::int64_t k = 0; k < s.active; ++k) update(extremes[s.group[k] < 0 ? s.groups : s.group[k]], s, k);
     return;
@@ -63,13 +89,13 @@ inline void find_violations(const DualState& s, GradientExtremes* extremes, doub
   if (s.singles) extremes[s.groups] = {0.0, 0.0, -1, -1};
   for (std::int64_t k = 0; k < s.active; ++k) {
     const GradientExtremes& e = extremes[s.group[k] < 0 ? s.groups : s.group[k]];
-    increasing[k] = can_increase(s, k) ? s.gradient[k] - e.lowest : -kInfinity;
-    decreasing[k] = can_decrease(s, k) ? e.highest - s.gradient[k] : -kInfinity;
+    increasing[k] = can_increase(s, k) ? gradient_up(s, k) - e.lowest : -kInfinity;
+    decreasing[k] = can_decrease(s, k) ? e.highest - gradient_down(s, k) : -kInfinity;
   }
 }
 
-// Which variables shrinking keeps: not those at a bound whose gradient is beyond both extremes of their group, since no
-// rule can select them.
+// Which variables shrinking keeps: not those at a bound, or at a kink, whose gradient is beyond both extremes of their
+// group, since no rule can select them.
 inline void find_selectable(const DualState& s, GradientExtremes* extremes, bool* keep) {
   find_extremes(s, extremes);
   if (s.singles) {
@@ -79,8 +105,8 @@ inline void find_selectable(const DualState& s, GradientExtremes* extremes, bool
   }
   for (std::int64_t k = 0; k < s.active; ++k) {
     const GradientExtremes& e = extremes[s.group[k] < 0 ? s.groups : s.group[k]];
-    const bool up = can_increase(s, k), down = can_decrease(s, k);
-    keep[k] = (up || !(s.gradient[k] > e.highest)) && (down || !(s.gradient[k] < e.lowest)) && (up || down);
+    keep[k] = (can_increase(s, k) && !(gradient_up(s, k) < e.lowest)) ||
+              (can_decrease(s, k) && !(gradient_down(s, k) > e.highest));
   }
 }
 

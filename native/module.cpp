@@ -20,9 +20,9 @@ const Level maxmargin::level = choose_level();
 
 void maxmargin::define_arguments(nb::module_& m) {
   define_arguments<BoxProblem, Vector<const double>, Vector<const double>, Vector<const std::int32_t>, std::int32_t,
-                   Vector<const double>, Vector<const double>>(m, "BoxProblem", exact("lower"), exact("upper"),
-                                                               exact("group"), nb::arg("groups"), optional("linear"),
-                                                               optional("ridge"));
+                   Vector<const double>, Vector<const double>, Vector<const double>>(
+      m, "BoxProblem", exact("lower"), exact("upper"), exact("group"), nb::arg("groups"), optional("linear"),
+      optional("ridge"), optional("kink"));
   define_arguments<CachedRows, AnyTable, Vector<const std::int64_t>, Vector<std::int64_t>, std::int64_t,
                    Vector<const std::int64_t>>(m, "CachedRows", exact("storage"), exact("slot"), exact("last_use"),
                                                nb::arg("clock"), optional("valid"));

@@ -63,6 +63,14 @@ inline double snapped_to_bound(const DualState& s, std::int64_t k, double value)
   return value;
 }
 
+// The value of a variable after a step. One that reaches its bound, or 0 at a kink, is set exactly to it (1.7.4.1).
+inline double increased(const DualState& s, std::int64_t k, double step, double slack) {
+  return step >= slack ? nearest_upper(s, k) : snapped_to_bound(s, k, s.dual[k] + step);
+}
+inline double decreased(const DualState& s, std::int64_t k, double step, double slack) {
+  return step >= slack ? nearest_lower(s, k) : snapped_to_bound(s, k, s.dual[k] - step);
+}
+
 // Increase `up` and decrease `down` by the optimal step within the box; either may be −1 for a step of one variable.
 // False if the loop must return.
 template <class Value>
@@ -78,7 +86,7 @@ inline bool pair_step(DualState& s, RowCache<Value>& rows, std::int64_t up, std:
   if (up >= 0 && !row_up) return need(up, s.active);
   if (down >= 0 && !row_down) return need(down, s.active);
 
-  const double slope = (up >= 0 ? s.gradient[up] : 0.0) - (down >= 0 ? s.gradient[down] : 0.0);
+  const double slope = (up >= 0 ? gradient_up(s, up) : 0.0) - (down >= 0 ? gradient_down(s, down) : 0.0);
   const double curved = up < 0 ? s.diagonal[down] : down < 0 ? s.diagonal[up] : curvature(s, up, down, row_up);
   const double slack_up = up >= 0 ? slack_to_upper(s, up) : kInfinity;
   const double slack_down = down >= 0 ? slack_to_lower(s, down) : kInfinity;
@@ -88,11 +96,8 @@ inline bool pair_step(DualState& s, RowCache<Value>& rows, std::int64_t up, std:
     return false;
   }
 
-  // A variable that reaches its bound is set exactly to it (1.7.4.1).
-  const double new_up = up < 0 ? 0.0 : step >= slack_up ? s.upper[up] : snapped_to_bound(s, up, s.dual[up] + step);
-  const double new_down = down < 0             ? 0.0
-                          : step >= slack_down ? s.lower[down]
-                                               : snapped_to_bound(s, down, s.dual[down] - step);
+  const double new_up = up < 0 ? 0.0 : increased(s, up, step, slack_up);
+  const double new_down = down < 0 ? 0.0 : decreased(s, down, step, slack_down);
   if ((up < 0 || new_up == s.dual[up]) && (down < 0 || new_down == s.dual[down])) {
     out.reason = StopReason::precision;
     return false;

@@ -48,13 +48,27 @@ struct PairwiseResult {
   std::int64_t clock, requests;  // of the row cache
 };
 
+// Divide the active positions into runs of one group; false if there are too many of them or of groups, or a variable
+// is in no group.
+bool find_runs(const DualState& state, GroupRuns& runs) {
+  if (state.singles || state.groups < 1 || state.groups > kMaxRuns) return false;
+  for (std::int64_t k = 0; k < state.active; ++k) {
+    if (k > 0 && state.group[k] == state.group[k - 1]) continue;
+    if (runs.count == kMaxRuns) return false;
+    runs.start[runs.count++] = k;
+  }
+  runs.start[runs.count] = state.active;
+  return true;
+}
+
 template <class Value>
 Outcome run_pairwise(DualState& state, RowCache<Value>& rows, SelectionMemory& memory, const StepLimits& limits) {
   if constexpr (sizeof(Value) == 4) {
-    if (state.groups == 1 && state.singles == 0 && memory.rule == Rule::second_order && !state.bounded_product) {
-      std::vector<double> masks(2 * state.size);
+    GroupRuns runs;
+    if (memory.rule == Rule::second_order && !state.bounded_product && find_runs(state, runs)) {
+      std::vector<double> shifts(2 * state.size);
       std::vector<float> diagonal(state.size);
-      return level.solvers->fused_pairwise(state, rows, masks.data(), diagonal.data(), limits.tolerance,
+      return level.solvers->fused_pairwise(state, rows, runs, shifts.data(), diagonal.data(), limits.tolerance,
                                            limits.max_steps, limits.max_seconds);
     }
     return level.solvers->pairwise_single(state, rows, memory, limits.tolerance, limits.max_steps, limits.max_seconds);
@@ -86,7 +100,8 @@ PairwiseResult pairwise_steps(const BoxProblem& problem, const PairwiseState& ar
                   n,
                   arrays.active,
                   problem.groups,
-                  singles};
+                  singles,
+                  problem.kink_data()};
   const auto run = [&](auto value) -> PairwiseResult {
     using Value = decltype(value);
     RowCache<Value> rows{as<Value>(cache.storage),
@@ -134,7 +149,8 @@ DualState criterion_of(const BoxProblem& problem, const Vector<const double>& du
                    n,
                    n,
                    problem.groups,
-                   singles};
+                   singles,
+                   problem.kink_data()};
 }
 
 // By how much each variable violates optimality when it increases and when it decreases.

@@ -14,7 +14,7 @@ namespace maxmargin {
 // ---- pair steps -------------------------------------------------------------------------------------------------
 
 // The state of a pairwise solver: arrays in working order. The problem is
-//   max linear·b − ½ bᵀMb − ½ Σ ridge_i b_i²,  lower ≤ b ≤ upper,  Σ_{group g} b = total_g.
+//   max linear·b − Σ kink_i |b_i| − ½ bᵀMb − ½ Σ ridge_i b_i²,  lower ≤ b ≤ upper,  Σ_{group g} b = total_g.
 // The first `active` positions are the active variables; the others are shrunk.
 struct DualState {
   double* dual;      // b
@@ -28,7 +28,8 @@ struct DualState {
   std::int64_t size;
   std::int64_t active;
   std::int32_t groups;
-  std::int64_t singles;  // the number of variables in no group
+  std::int64_t singles;          // the number of variables in no group
+  const double* kink = nullptr;  // at least 0, and lower ≤ 0 ≤ upper where it is positive; null for none
 };
 
 // A least-recently-used cache of matrix rows. The caller fills it; loops read rows and update `last_use`.
@@ -58,6 +59,20 @@ struct SelectionMemory {
   std::int64_t pending_up, pending_down;    // the pair that was selected but lacked a row
   double pending_violation;
   GradientExtremes* extremes;  // groups + 1
+};
+
+// Positions begin … end − 1.
+struct Run {
+  std::int64_t begin, end;
+};
+
+// Active positions of one group next to each other: run r begins at start[r].
+constexpr int kMaxRuns = 4;
+struct GroupRuns {
+  int count = 0;
+  std::int64_t start[kMaxRuns + 1];
+
+  Run at(int r) const { return {start[r], start[r + 1]}; }
 };
 
 enum class StopReason : int { optimal = 0, needs_row = 1, paused = 2, unbounded = 3, precision = 4 };
@@ -134,9 +149,9 @@ struct SolverLoops {
                       double max_seconds);
   Outcome (*pairwise_single)(DualState&, RowCache<float>&, SelectionMemory&, double tolerance, std::int64_t max_steps,
                              double max_seconds);
-  // Second order, one group, nothing shrunk; `masks` has two values per variable, `diagonal` one.
-  Outcome (*fused_pairwise)(DualState&, RowCache<float>&, double* masks, float* diagonal, double tolerance,
-                            std::int64_t max_steps, double max_seconds);
+  // Second order, all variables in groups, nothing shrunk; `shifts` has two values per variable, `diagonal` one.
+  Outcome (*fused_pairwise)(DualState&, RowCache<float>&, const GroupRuns&, double* shifts, float* diagonal,
+                            double tolerance, std::int64_t max_steps, double max_seconds);
   // Second order, one group or none; `row` of the outcome is the number of requests for rows.
   Outcome (*small_problem)(DualState&, const SmallProblem&, const SmallWorkspace&, double tolerance,
                            std::int64_t max_steps);

@@ -27,8 +27,8 @@ struct SelectedPair {
 
 constexpr double kMinCurvature = 1e-12;  // replaces zero or negative curvature when gains are compared
 
-inline double slack_to_upper(const DualState& s, std::int64_t k) { return s.upper[k] - s.dual[k]; }
-inline double slack_to_lower(const DualState& s, std::int64_t k) { return s.dual[k] - s.lower[k]; }
+inline double slack_to_upper(const DualState& s, std::int64_t k) { return nearest_upper(s, k) - s.dual[k]; }
+inline double slack_to_lower(const DualState& s, std::int64_t k) { return s.dual[k] - nearest_lower(s, k); }
 
 // The row of a position, if its first `needed` values are cached.
 template <class Value>
@@ -53,7 +53,7 @@ inline double clipped_gain(double slope, double curvature, double slack) {
   return step * (slope - 0.5 * step * curvature);
 }
 
-// The partner of `i` by second-order gain (1.27), when all variables are in one group.
+// The partner of `i` by second-order gain (1.27), when all variables are in one group and have no kink.
 template <class Value> inline std::int64_t second_order_partner(const DualState& s, std::int64_t i, const Value* row) {
   const double g_i = s.gradient[i], d_i = s.diagonal[i];
   LaneArgmax gains{repeat(-kInfinity), IndexLanes{} - 1};
@@ -86,7 +86,7 @@ inline std::int64_t second_order_partner_in_group(const DualState& s, std::int64
   double best = -kInfinity;
   std::int64_t partner = -1;
   for (std::int64_t k = 0; k < s.active; ++k) {
-    const double slope = s.gradient[i] - s.gradient[k];
+    const double slope = gradient_up(s, i) - gradient_down(s, k);
     if (!(slope > 0.0) || !can_decrease(s, k) || s.group[k] != s.group[i]) continue;
     const double gain = unclipped_gain(slope, curvature(s, i, k, row));
     if (gain > best) {
@@ -103,11 +103,14 @@ inline void maximum_gain_partner(const DualState& s, std::int64_t p, const Value
                                  SelectedPair& pair) {
   for (std::int64_t k = 0; k < s.active; ++k) {
     if (k == p || s.group[k] != s.group[p]) continue;
-    const double slope = s.gradient[p] - s.gradient[k];
-    const std::int64_t up = slope > 0.0 ? p : k, down = slope > 0.0 ? k : p;
+    const double forward = gradient_up(s, p) - gradient_down(s, k), backward = gradient_up(s, k) - gradient_down(s, p);
+    const bool grows = forward > 0.0;
+    const std::int64_t up = grows ? p : k, down = grows ? k : p;
+    const double slope = grows ? forward : backward;
+    if (!(slope > 0.0)) continue;
     const double slack = smaller(slack_to_upper(s, up), slack_to_lower(s, down));
     if (!(slack > 0.0)) continue;
-    const double gain = clipped_gain(std::fabs(slope), curvature(s, p, k, row), slack);
+    const double gain = clipped_gain(slope, curvature(s, p, k, row), slack);
     if (gain > best) {
       best = gain;
       pair.up = up;
@@ -121,16 +124,17 @@ inline void select_single(const DualState& s, Rule rule, SelectedPair& pair) {
   double best = -kInfinity;
   for (std::int64_t k = 0; k < s.active; ++k) {
     if (s.group[k] >= 0) continue;
-    const double g = s.gradient[k], slope = std::fabs(g);
-    const double slack = g > 0.0 ? slack_to_upper(s, k) : slack_to_lower(s, k);
+    const double up = gradient_up(s, k), down = gradient_down(s, k), slope = larger(up, -down);
+    const bool grows = up > -down;
+    const double slack = grows ? slack_to_upper(s, k) : slack_to_lower(s, k);
     if (!(slope > 0.0) || !(slack > 0.0)) continue;
     const double gain = rule == Rule::most_violating_pair ? slope
                         : rule == Rule::second_order      ? unclipped_gain(slope, s.diagonal[k])
                                                           : clipped_gain(slope, s.diagonal[k], slack);
     if (gain > best) {
       best = gain;
-      pair.up = g > 0.0 ? k : -1;
-      pair.down = g > 0.0 ? -1 : k;
+      pair.up = grows ? k : -1;
+      pair.down = grows ? -1 : k;
     }
   }
 }
@@ -198,7 +202,8 @@ template <class Value> inline SelectedPair select(const DualState& s, const RowC
     return pair;
   }
   pair.up = worst.highest_at;
-  pair.down = one_group ? second_order_partner(s, pair.up, row) : second_order_partner_in_group(s, pair.up, row);
+  pair.down =
+      one_group && !s.kink ? second_order_partner(s, pair.up, row) : second_order_partner_in_group(s, pair.up, row);
   return pair;
 }
 

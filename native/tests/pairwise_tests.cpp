@@ -1,4 +1,5 @@
 // Tests of pair steps: all instruction sets take the same steps, with a cache of two rows or with all rows.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -126,8 +127,21 @@ void test_unbounded_single() {
     }
 }
 
-// Fused steps on float32 rows, all of them cached: all levels end at the same optimal point.
-void test_fused_pairwise() {
+// The optimality criterion of one group with a kink, from its definition.
+double violation_of(const DualState& s, std::int32_t group) {
+  double highest = -HUGE_VAL, lowest = HUGE_VAL;
+  for (std::int64_t k = 0; k < s.size; ++k) {
+    if (s.group[k] != group) continue;
+    const double b = s.dual[k], g = s.gradient[k], kink = s.kink[k];
+    if (b < s.upper[k]) highest = std::max(highest, b < 0.0 ? g + kink : g - kink);
+    if (b > s.lower[k]) lowest = std::min(lowest, b > 0.0 ? g - kink : g + kink);
+  }
+  return highest - lowest;
+}
+
+// Fused steps on float32 rows, all of them cached, with one or two groups and with kinks: all levels end at the same
+// optimal point.
+void test_fused_pairwise(int groups, double kink) {
   for (std::int64_t n : {2, 3, 8, 17, 64, 129}) {
     std::vector<double> first;
     for (const Level& level : usable_levels()) {
@@ -135,15 +149,21 @@ void test_fused_pairwise() {
       std::normal_distribution<double> normal;
       std::vector<float> matrix(n * n), single_diagonal(n);
       std::vector<double> x(n), dual(n, 0.0), gradient(n), lower(n), upper(n), diagonal(n, 1.1), ridge(n, 0.1),
-          masks(2 * n);
+          shifts(2 * n), kinks(n, kink);
       std::vector<std::int32_t> group(n, 0);
+      GroupRuns runs;
+      runs.count = groups;
+      runs.start[0] = 0;
+      runs.start[1] = groups == 1 ? n : n / 2;
+      runs.start[2] = n;
       std::vector<std::int64_t> slot(n), valid(n, n), last_use(n, 0);
       for (std::int64_t i = 0; i < n; ++i) {
         const double sign = i % 2 ? 1.0 : -1.0;
         x[i] = normal(random) + 0.5 * sign;
         gradient[i] = sign;
-        lower[i] = sign > 0 ? 0.0 : -1.0;
-        upper[i] = sign > 0 ? 1.0 : 0.0;
+        lower[i] = sign > 0 && kink == 0.0 ? 0.0 : -1.0;
+        upper[i] = sign > 0 || kink > 0.0 ? 1.0 : 0.0;
+        group[i] = i >= runs.start[1];
         slot[i] = i;
       }
       for (std::int64_t i = 0; i < n; ++i)
@@ -159,12 +179,14 @@ void test_fused_pairwise() {
                       nullptr,
                       n,
                       n,
-                      1,
-                      0};
+                      groups,
+                      0,
+                      kinks.data()};
       RowCache<float> rows{matrix.data(), n, slot.data(), valid.data(), last_use.data(), 0, 0};
       const Outcome out =
-          level.solvers->fused_pairwise(state, rows, masks.data(), single_diagonal.data(), 1e-6, 100000, 10.0);
+          level.solvers->fused_pairwise(state, rows, runs, shifts.data(), single_diagonal.data(), 1e-6, 100000, 10.0);
       check(out.reason == StopReason::optimal && out.violation <= 1e-6, "steps on single-precision rows end");
+      for (std::int32_t g = 0; g < groups; ++g) check(violation_of(state, g) <= 1e-6, "every group is optimal");
       for (std::int64_t i = 0; i < n; ++i) {
         double fresh = (i % 2 ? 1.0 : -1.0) - 0.1 * dual[i];
         for (std::int64_t j = 0; j < n; ++j) fresh -= static_cast<double>(matrix[i * n + j]) * dual[j];
@@ -180,6 +202,7 @@ void test_fused_pairwise() {
 
 void test_pairwise() {
   test_selection_rules();
-  test_fused_pairwise();
+  for (int groups : {1, 2})
+    for (double kink : {0.0, 0.3}) test_fused_pairwise(groups, kink);
   test_unbounded_single();
 }

@@ -20,18 +20,31 @@ def posed(n, cost=1.0, fit_intercept=True):
     return c_classification.pose(matrix, signs, np.full(n, float(cost)), fit_intercept)
 
 
-@pytest.mark.parametrize("n", [2, 5, 40, 130])
-def test_steps_on_single_precision_rows_are_those_of_the_twin(n):
+def runs(*lengths):
+    """Return groups 0 and 1 in turn, in runs of these lengths."""
+    return np.repeat(np.arange(len(lengths)) % 2, lengths).astype(np.int32)
+
+
+@pytest.mark.parametrize("kink", [0.0, 0.2])
+@pytest.mark.parametrize(
+    "group", [runs(2), runs(5), runs(40), runs(130), runs(3, 2), runs(61, 69), runs(17, 40, 30, 43)], ids=str
+)
+def test_steps_on_single_precision_rows_are_those_of_the_twin(group, kink):
+    n, groups = len(group), int(group.max()) + 1
     problem = posed(n, cost=3.0)
+    lower, upper = np.full(n, -3.0 if kink else 0.0), np.full(n, 3.0)
     matrix = problem.matrix.block(np.arange(n), np.arange(n)).astype(np.float32)
-    ridge = np.full(n, 0.01)
-    expected, dual = reference.steps(matrix, problem.linear, problem.lower, problem.upper, ridge, 1e-3, 60)
-    mine, gradient, path = np.zeros(n), problem.linear.copy(), []
+    ridge, odd = np.full(n, 0.01), np.arange(n) % 2 == 1
+    start = np.where(np.arange(n) % 3, 0.0, np.where(odd & (kink > 0), -1.5, 1.5))
+    expected, dual = reference.steps(matrix, problem.linear, lower, upper, ridge, 1e-3, 60, group, kink, start)
+    assert len(expected) >= 1
+    mine, path = start.copy(), []
+    gradient = problem.linear - matrix.astype(float) @ start - ridge * start
     for _ in range(len(expected)):
         before = mine.copy()
         _native.pairwise_steps(
             _native.BoxProblem(
-                lower=problem.lower, upper=problem.upper, ridge=ridge, group=np.zeros(n, np.int32), groups=1
+                lower=lower, upper=upper, ridge=ridge, group=group, groups=groups, kink=np.full(n, kink)
             ),
             _native.PairwiseState(
                 dual=mine, gradient=gradient, diagonal=matrix.diagonal().astype(float) + ridge, active=n

@@ -30,6 +30,7 @@ class BoxProblem:
         groups: int,
         linear: _Floats | None = None,
         ridge: _Floats | None = None,
+        kink: _Floats | None = None,
     ) -> None: ...
 
 class CachedRows:

@@ -17,7 +17,7 @@ from maxmargin.backends.host_state import HostState
 from maxmargin.backends.host_subproblem import HostSubproblem
 from maxmargin.backends.interface import BlockTuning, StopReason
 from maxmargin.backends.native_backend import FIRST_SIZE, MAX_WHOLE_SIZE, STEPS_PER_CHECK
-from maxmargin.backends.selection import place_at_bounds
+from maxmargin.backends.selection import MAX_GROUPS_BY_VARIABLE, place_at_bounds
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.precision import BOUND_TOLERANCE
 from maxmargin.problems import DualProblem
@@ -107,8 +107,8 @@ class NumpySubproblem(HostSubproblem):
             k = int(np.argmax(gains))
             return (k, None) if self.gradient[k] > 0 else (None, k)
         i = int(np.argmax(np.where(self.group >= 0, up, -np.inf)))
-        one_group = self.groups == 1 and not self.singles
-        real: Any = np.float32 if one_group and not self.precise else np.float64  # as the native loop compares gains
+        fused = self.groups <= MAX_GROUPS_BY_VARIABLE and not self.singles and not self.precise
+        real: Any = np.float32 if fused else np.float64  # as the native loop compares gains
         falls = (self.dual > self.lower) & (self.group == self.group[i])
         slope = np.maximum(np.where(falls, self.gradient[i] - self.gradient, 0.0), 0.0).astype(real)
         diagonal = self.curvature.astype(real)
