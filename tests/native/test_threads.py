@@ -37,16 +37,19 @@ def package(tmp_path_factory):
 
 
 def run(package, program):
-    """Run a program with the sanitised extension; the runtime must be loaded before Python."""
+    """Run a program with the sanitised extension; the runtime must be loaded before Python.
+
+    Without the module `site` an editable installation does not take precedence over the path.
+    """
     runtime = subprocess.run(["g++", "-print-file-name=libtsan.so"], capture_output=True, text=True, check=True)
     environment = {
         **os.environ,
-        "PYTHONPATH": str(package),
+        "PYTHONPATH": os.pathsep.join([str(package), *filter(None, sys.path)]),
         "LD_PRELOAD": runtime.stdout.strip(),
         "TSAN_OPTIONS": "halt_on_error=1 exitcode=66 report_signal_unsafe=0",
         "OMP_NUM_THREADS": "1",  # BLAS is not instrumented
     }
-    return subprocess.run([sys.executable, program], env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run([sys.executable, "-S", program], env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.native
