@@ -80,14 +80,14 @@ class _BlasLimits:
 
     def unlimited(self) -> list[int]:
         """Return the number of threads of each BLAS library without our limits."""
-        return self.saved or [library.get_num_threads() for library in _blas_libraries()]
+        return self.saved or [library.get_num_threads() for library in blas_libraries()]
 
     def apply(self) -> None:
         """Set the smallest limit in force, or restore the number of threads before the first limit."""
         unlimited = self.saved = self.unlimited()
         if not self.limits:
             self.saved = []
-        for library, count in zip(_blas_libraries(), unlimited, strict=True):
+        for library, count in zip(blas_libraries(), unlimited, strict=True):
             threads = min([count, *self.limits])
             if library.get_num_threads() != threads:
                 library.set_num_threads(threads)
@@ -235,7 +235,7 @@ def _environment_limits() -> list[int]:
 
 
 @cache
-def _blas_libraries() -> list[Any]:
+def blas_libraries() -> list[Any]:
     """Return the threadpoolctl controllers of the loaded BLAS libraries; finding them takes longer than a small fit."""
     return list(threadpoolctl.ThreadpoolController().select(user_api="blas").lib_controllers)
 
@@ -269,6 +269,6 @@ def _first_word(path: str) -> str | None:
 
 def _read(path: str) -> str | None:
     try:
-        return Path(path).read_text(encoding="ascii").strip()
+        return Path(path).read_text(encoding="utf-8").strip()
     except OSError:  # no such limit on this system
         return None

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from maxmargin import _sparse as sparse
 from maxmargin.cli import data
 from maxmargin.cli.output import Output, add_output_options
 from maxmargin.datasets import Samples

@@ -21,7 +21,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from maxmargin import __version__
 from maxmargin.resources import UNEXPLAINED, available_memory, format_bytes
 
 
@@ -150,7 +149,7 @@ def make_parser(complete: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentP
     parser = argparse.ArgumentParser(
         prog="maxmargin", description="Support vector machines with a certificate of optimality."
     )
-    parser.add_argument("--version", action="version", version=f"maxmargin {__version__}")
+    parser.add_argument("--version", action=_ShowVersion, nargs=0, help="show program's version number and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, command in COMMANDS.items():
         added = commands.add_parser(
@@ -166,6 +165,16 @@ def make_parser(complete: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentP
     for name, command in DROP_INS.items():
         commands.add_parser(name, help=command.help, add_help=False)
     return parser
+
+
+class _ShowVersion(argparse.Action):
+    """Print the version, which is looked up only if it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from maxmargin import __version__
+
+        print(f"maxmargin {__version__}")
+        parser.exit()
 
 
 def run_by_name() -> int:

@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from maxmargin import _sparse as sparse
 from maxmargin.cli import data
 from maxmargin.cli.model_files import model_format, read_model
 from maxmargin.datasets import Samples, Scaling, iterate_libsvm

@@ -8,8 +8,8 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from maxmargin import _sparse as sparse
 from maxmargin.cli.data import label_name
 from maxmargin.deadline import Deadline, TimeLimitReachedError
 

@@ -20,9 +20,9 @@ from typing import Any, Literal, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-from scipy import sparse
 
 from maxmargin import _native
+from maxmargin.datasets.compressed_rows import CompressedRows
 from maxmargin.datasets.compression import CHECKED_BYTES, TOO_LARGE, Source, open_bytes, source_name
 from maxmargin.datasets.errors import DataFileError
 from maxmargin.datasets.libsvm_diagnostics import MAX_FEATURES, LineRules, line_problems
@@ -87,7 +87,15 @@ def load_libsvm(
     >>> y
     array([ 1., -1.])
     """
-    return _read_all(source, _Reader(source_name(source), n_features, zero_based, dtype, n_jobs), return_query_id)
+    reader = _Reader(source_name(source), n_features, zero_based, dtype, n_jobs)
+    rows, *others = _read_all(source, reader, return_query_id)
+    return rows.matrix(), *others
+
+
+def load_rows(source: Source, *, zero_based: ZeroBased = "auto") -> tuple[CompressedRows, NDArray[np.float64]]:
+    """Read samples and labels without scipy.sparse; parameters as for `load_libsvm`."""
+    rows, y = _read_all(source, _Reader(source_name(source), None, zero_based, np.float64, None), False)
+    return rows, y
 
 
 def load_libsvm_with_base(
@@ -95,8 +103,8 @@ def load_libsvm_with_base(
 ) -> tuple[Any, NDArray[np.float64], NDArray[np.int64] | None, bool]:
     """Return matrix, labels, query ids or None, and whether the indices start at 0; `name` is for messages."""
     reader = _Reader(name, n_features, zero_based, np.float64, n_jobs)
-    X, y, query = _read_all(source, reader, True)
-    return X, y, query, reader.found_zero if zero_based == "auto" else bool(zero_based)
+    rows, y, query = _read_all(source, reader, True)
+    return rows.matrix(), y, query, reader.found_zero if zero_based == "auto" else bool(zero_based)
 
 
 def _read_all(source: Source, reader: _Reader, with_queries: bool) -> tuple[Any, ...]:
@@ -104,7 +112,7 @@ def _read_all(source: Source, reader: _Reader, with_queries: bool) -> tuple[Any,
     with open_bytes(source) as stream:
         for block in blocks_of_lines(stream, reader.name, READ_BYTES, reader.threads):
             reader.read(block, rows)
-    return reader.matrix(rows)
+    return reader.compressed(rows)
 
 
 def iterate_libsvm(
@@ -146,17 +154,25 @@ def iterate_libsvm(
     if block_bytes < 1:
         raise ValueError(f"block_bytes must be at least 1, not {block_bytes}")
     reader = _Reader(source_name(source), n_features, zero_based, dtype, n_jobs)
+    return ((rows.matrix(), *others) for rows, *others in _blocks(source, reader, block_bytes, return_query_id))
 
-    def blocks() -> Iterator[tuple[Any, ...]]:
-        with open_bytes(source, in_blocks=True) as stream:
-            for block in blocks_of_lines(stream, reader.name, block_bytes, reader.threads):
-                rows = reader.new_rows(return_query_id)
-                reader.read(block, rows)
-                if rows.count:
-                    yield reader.matrix(rows)
-                    reader.fix_base()
 
-    return blocks()
+def iterate_rows(
+    source: Source, *, zero_based: ZeroBased = "auto"
+) -> Iterator[tuple[CompressedRows, NDArray[np.float64]]]:
+    """Read blocks of samples and labels without scipy.sparse; parameters as for `iterate_libsvm`."""
+    reader = _Reader(source_name(source), None, zero_based, np.float64, None)
+    return ((rows, y) for rows, y in _blocks(source, reader, BLOCK_BYTES, False))
+
+
+def _blocks(source: Source, reader: _Reader, block_bytes: int, with_queries: bool) -> Iterator[tuple[Any, ...]]:
+    with open_bytes(source, in_blocks=True) as stream:
+        for block in blocks_of_lines(stream, reader.name, block_bytes, reader.threads):
+            rows = reader.new_rows(with_queries)
+            reader.read(block, rows)
+            if rows.count:
+                yield reader.compressed(rows)
+                reader.fix_base()
 
 
 class _GrowingArray:
@@ -301,8 +317,8 @@ class _Reader:
         if self.zero_based == "auto":
             self.zero_based = self.found_zero
 
-    def matrix(self, rows: _Rows) -> tuple[Any, ...]:
-        """Return the matrix, the labels and, if requested, the query ids."""
+    def compressed(self, rows: _Rows) -> tuple[Any, ...]:
+        """Return the samples, the labels and, if requested, the query ids."""
         features = rows.features.trim(rows.stored)
         zero_based = self.found_zero if self.zero_based == "auto" else self.zero_based
         index, line = self.largest
@@ -317,8 +333,7 @@ class _Reader:
         starts = rows.starts.trim(rows.count + 1)
         if rows.stored < 2**31 and features.dtype == np.int32:
             starts = starts.astype(np.int32)
-        X = sparse.csr_matrix((rows.values.trim(rows.stored), features, starts), shape=(rows.count, max(columns, 0)))
-        X.has_canonical_format = True  # the reader requires ascending indices
+        X = CompressedRows(rows.values.trim(rows.stored), features, starts, max(columns, 0))
         y = rows.labels.trim(rows.count)
         if rows.queries is None:
             return X, y

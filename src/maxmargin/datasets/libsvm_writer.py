@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from maxmargin import _native
+from maxmargin import _sparse as sparse
+from maxmargin.datasets.compressed_rows import CompressedRows
 from maxmargin.datasets.compression import Source, atomic_target, create_bytes
 from maxmargin.resources import thread_count
 
@@ -82,12 +83,12 @@ def dump_libsvm(
         for line in (comment or "").splitlines():
             file.write(f"# {line}\n".encode())
         for begin, end in pairwise(_batch_ends(X)):
-            part = sparse.csr_matrix(X[begin:end])
+            part = CompressedRows.of(X[begin:end])
             text = _native.write_text(
                 labels[begin:end],
-                part.indptr.astype(np.int64),
-                part.indices,
-                np.ascontiguousarray(part.data, dtype=np.float64),
+                part.starts.astype(np.int64),
+                part.columns,
+                np.ascontiguousarray(part.values, dtype=np.float64),
                 queries[begin:end],
                 0 if zero_based else 1,
                 digits,

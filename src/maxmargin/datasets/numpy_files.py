@@ -16,8 +16,8 @@ from typing import IO, Any
 from zipfile import ZipFile
 
 import numpy as np
-from scipy import sparse
 
+from maxmargin import _sparse as sparse
 from maxmargin.datasets.column_roles import ColumnSelection
 from maxmargin.datasets.compression import TOO_LARGE, check_expansion
 from maxmargin.datasets.errors import DataFileError

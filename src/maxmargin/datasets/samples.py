@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from maxmargin import _sparse as sparse
 from maxmargin.resources import check_memory
 
 #: Integer labels are class labels if there are at most this many distinct values, …

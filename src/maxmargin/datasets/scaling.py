@@ -28,8 +28,8 @@ from dataclasses import dataclass, replace
 from typing import IO, Any, BinaryIO
 
 import numpy as np
-from scipy import sparse
 
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats
 from maxmargin.datasets.errors import DataFileError
 from maxmargin.kernels.points import restricted

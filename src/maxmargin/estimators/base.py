@@ -15,6 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from maxmargin.estimators.sklearn_callbacks import SklearnCallbacks
 from maxmargin.machines.validation.samples import are_labels
+from maxmargin.resources import blas_libraries
 
 #: The arguments of scikit-learn's validation for a table of numbers.
 TABLE: dict[str, Any] = {"dtype": (np.float64, np.float32), "accept_sparse": "csr", "accept_large_sparse": True}
@@ -78,3 +79,9 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]  # scikit-lear
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+# What a process does once is done with the imports rather than in its first fit: the first validation of scikit-learn
+# looks for plug-ins of data frames, and the default number of threads depends on the libraries of BLAS.
+validate_data(BaseEstimator(), np.zeros((1, 1)))
+blas_libraries()

@@ -6,8 +6,8 @@ import sys
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from maxmargin import _sparse as sparse
 from maxmargin.feature_maps.feature_map import FeatureMap, require_finite
 from maxmargin.machines.validation.parameters import check_count
 

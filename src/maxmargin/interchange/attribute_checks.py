@@ -11,8 +11,8 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from maxmargin import _sparse as sparse
 from maxmargin.interchange.class_registry import GEOMETRIES
 from maxmargin.kernels import Kernel
 from maxmargin.machines.kernel.kernel_classifier import STRATEGIES

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 import numpy as np
-from scipy import sparse
 
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.interchange.errors import ModelFileError
 from maxmargin.interchange.fitted_schema import check_fitted

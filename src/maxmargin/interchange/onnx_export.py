@@ -11,8 +11,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
-from scipy import sparse
 
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats
 from maxmargin.interchange.model_file import WRITER
 from maxmargin.interchange.onnx_graph import Graph, kernel_block, kernel_diagonal, without_factor

@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from maxmargin import _sparse as sparse
 from maxmargin import estimators
 from maxmargin.estimators import LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 from maxmargin.interchange.fitted_schema import check_fitted
-from maxmargin.interchange.libsvm.estimators import KERNEL_NAMES, check_pairs, kernel_of
+from maxmargin.interchange.libsvm.content import check_pairs, kernel_of
+from maxmargin.interchange.libsvm.estimators import KERNEL_NAMES
 from maxmargin.kernels import make_kernel
 from maxmargin.machines.kernel.function_estimator import KernelRegressor
 from maxmargin.machines.kernel.kernel_classifier import KernelClassifier

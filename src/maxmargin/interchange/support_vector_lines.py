@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.datasets import dump_libsvm, load_libsvm
 from maxmargin.interchange.model_text import MAX_INT32, NUMBER, SHOWN_CHARACTERS, ModelText
@@ -130,11 +130,10 @@ def _raise_malformed(text: ModelText, line: int, content: str, width: int) -> No
 
 def write_vectors(coefficients: Floats, vectors: Any, base: int, digits: int) -> Iterator[bytes]:
     """Yield the lines of support vectors: coefficients exactly, feature values with the given number of digits."""
-    rows = sparse.csr_matrix(vectors)
-    for start in range(0, rows.shape[0], BATCH_ROWS):
+    for start in range(0, vectors.shape[0], BATCH_ROWS):
         batch = slice(start, start + BATCH_ROWS)
         features = io.BytesIO()
-        dump_libsvm(rows[batch], np.zeros(len(coefficients[batch])), features, zero_based=base == 0, digits=digits)
+        dump_libsvm(vectors[batch], np.zeros(len(coefficients[batch])), features, zero_based=base == 0, digits=digits)
         lines = zip(coefficients[batch].tolist(), features.getvalue().split(b"\n"), strict=False)
         # The label "0" of each line is replaced by the coefficients.
         yield b"".join(" ".join(map("{:.17g}".format, own)).encode() + line[1:] + b" \n" for own, line in lines)

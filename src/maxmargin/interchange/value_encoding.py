@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
+from maxmargin import _sparse as sparse
 from maxmargin.interchange.class_registry import CLASSES, ENUMERATIONS
 from maxmargin.interchange.errors import ModelFileError
 from maxmargin.storage.array_table import ArrayWriter

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats
 from maxmargin.kernels.kernel import DIAGONAL_BLOCK, Kernel
 from maxmargin.kernels.points import Points, as_points

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from maxmargin import _native
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import check_deadline
 from maxmargin.double_double import DoubleDouble

@@ -12,9 +12,9 @@ from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from maxmargin import _native
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Indices
 
 #: Approximate number of bytes of the data that enter a checksum.

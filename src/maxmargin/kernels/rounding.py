@@ -17,9 +17,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from maxmargin import _native
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats
 from maxmargin.kernels.formula import KernelFormula, OuterFunction, Term
 from maxmargin.kernels.points import Points, float64_batches

@@ -12,31 +12,7 @@
 The names in `__all__` are public.
 """
 
-from maxmargin.matrices.bias_augmented_matrix import BiasAugmentedMatrix
-from maxmargin.matrices.cached_matrix import CachedMatrix
-from maxmargin.matrices.difference_matrix import DifferenceMatrix
-from maxmargin.matrices.float32_row_cache import Float32RowCache, make_row_cache
-from maxmargin.matrices.full_kernel_matrix import FullKernelMatrix
-from maxmargin.matrices.kernel_matrix import KernelMatrix
-from maxmargin.matrices.multiclass_matrix import MulticlassMatrix
-from maxmargin.matrices.numerics import NON_FINITE_MESSAGE
-from maxmargin.matrices.precomputed_matrix import PrecomputedMatrix
-from maxmargin.matrices.repeated_matrix import RepeatedMatrix
-from maxmargin.matrices.shared_cache_matrix import SharedCacheMatrix
-from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
+import lazy_loader as _lazy
 
-__all__ = [
-    "NON_FINITE_MESSAGE",
-    "BiasAugmentedMatrix",
-    "CachedMatrix",
-    "DifferenceMatrix",
-    "Float32RowCache",
-    "FullKernelMatrix",
-    "KernelMatrix",
-    "MulticlassMatrix",
-    "PrecomputedMatrix",
-    "RepeatedMatrix",
-    "SharedCacheMatrix",
-    "SymmetricMatrix",
-    "make_row_cache",
-]
+# The names are in __init__.pyi and imported when they are first needed: a fit needs few of the matrices.
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

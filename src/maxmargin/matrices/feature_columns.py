@@ -10,9 +10,9 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from maxmargin import _native
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import check_deadline
 from maxmargin.kernels.points import Points

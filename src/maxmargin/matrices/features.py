@@ -13,9 +13,9 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from maxmargin import _native
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import TimeLimitReachedError, check_deadline, seconds_until_deadline
 from maxmargin.double_double import DoubleDouble, exact_sum

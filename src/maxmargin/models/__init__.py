@@ -12,19 +12,7 @@
 The names in `__all__` are public.
 """
 
-from maxmargin.models.kernel_blocks import ComputedKernelBlocks, KernelBlocks, PrecomputedKernelBlocks
-from maxmargin.models.kernel_expansions import KernelExpansions, OneVsRestArgmax
-from maxmargin.models.landmark_features import LandmarkFeatures
-from maxmargin.models.linear_functions import LinearFunctions
-from maxmargin.models.one_vs_one_vote import OneVsOneVote
+import lazy_loader as _lazy
 
-__all__ = [
-    "ComputedKernelBlocks",
-    "KernelBlocks",
-    "KernelExpansions",
-    "LandmarkFeatures",
-    "LinearFunctions",
-    "OneVsOneVote",
-    "OneVsRestArgmax",
-    "PrecomputedKernelBlocks",
-]
+# The names are in __init__.pyi and imported when they are first needed: most programs predict with one kind of model.
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

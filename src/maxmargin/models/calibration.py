@@ -24,7 +24,6 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from maxmargin._typing import Floats
 from maxmargin.deadline import check_deadline
@@ -112,6 +111,12 @@ def _newton(features: Floats, fixed: Floats, targets: Floats, weights: Floats, s
             break  # no step reduces the loss beyond rounding
         x, value = x + length * direction, moved
     return x
+
+
+def expit(x: Floats) -> Floats:
+    """Return 1 / (1 + exp(−x)), with small relative error for all x."""
+    small = np.exp(-np.abs(x))
+    return np.asarray(np.where(x < 0, small, 1.0) / (1.0 + small))
 
 
 def binary_probabilities(values: Floats, sigmoid: PlattSigmoid) -> Floats:

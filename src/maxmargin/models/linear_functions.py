@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats
 from maxmargin.kernels.points import Points, float64_batches
 from maxmargin.matrices.features import Features

@@ -15,11 +15,11 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import is_classifier, is_outlier_detector
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
 
 #: Tolerance of |m − 1| for samples on the margin where no dual variables are available.

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from maxmargin import _sparse as sparse
 from maxmargin.resources import usable_memory
 
 #: Fraction of nonzeros above which a dense array is smaller and faster than a sparse matrix.

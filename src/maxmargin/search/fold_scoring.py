@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.metrics import get_scorer
 from sklearn.utils.metaestimators import _safe_split
 
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Indices
 from maxmargin.datasets.samples import checksum
 from maxmargin.machines.kernel.kernel_classifier import KernelClassifier

@@ -7,7 +7,6 @@ fails, for example because the disk is full, the old file is intact and the erro
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,7 +38,7 @@ def atomic_path(target: str | os.PathLike[str]) -> Iterator[Path]:
             return
         if not path.parent.is_dir():
             raise FileNotFoundError(f"cannot write {os.fspath(target)}: the folder {path.parent} does not exist")
-        temporary = path.with_name(f".{secrets.token_hex(8)}.part{path.suffix}")  # a writer may depend on the suffix
+        temporary = path.with_name(f".{os.urandom(8).hex()}.part{path.suffix}")  # a writer may depend on the suffix
         try:
             yield temporary
             _flush(temporary)

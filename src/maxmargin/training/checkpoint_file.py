@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +114,8 @@ def write_checkpoint(path: Path, state: FitState) -> None:
     The temporary name is always the same, so that a process that is killed while writing leaves at most one such file,
     which the next write replaces.
     """
+    from importlib.metadata import version  # most programs write no checkpoints
+
     arrays = ArrayWriter()
     header = {
         "maxmargin": version("maxmargin"),

@@ -40,8 +40,8 @@ def run(files: tuple[str, str, str], probability: bool, quiet: bool) -> int:
         if probability:
             raise ProgramError("probability output is only supported for logistic regression")
         evaluation = RunningMetrics()
-        for X, y in blocks:
-            predicted = np.asarray(model.predict(X), dtype=np.float64)
+        for rows, y in blocks:
+            predicted = np.asarray(model.predict(rows.matrix()), dtype=np.float64)
             output.writelines(f"{value:.17g}\n" for value in predicted.tolist())
             evaluation.add(predicted, y)
     log = discard if quiet else print

@@ -28,9 +28,9 @@ EPSILON_STEPS = 20
 
 def read_problem(path: str, parameters: LiblinearParameters) -> tuple[Any, Floats]:
     """Return samples and labels; raise if the parameters are invalid for them."""
-    X, y = read_rows(path, zero_based=False)
+    rows, y = read_rows(path, zero_based=False)
     parameters.check()
-    return X, check_labels(y, parameters.weights) if parameters.classifies else y
+    return rows.matrix(), check_labels(y, parameters.weights) if parameters.classifies else y
 
 
 def train(X: Any, y: Floats, parameters: LiblinearParameters, log: Log) -> ProgramModel:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from scipy import sparse
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.cli.libsvm.program_options import ProgramError
-from maxmargin.datasets import iterate_libsvm, load_libsvm
+from maxmargin.datasets.compressed_rows import CompressedRows
+from maxmargin.datasets.libsvm_reader import iterate_rows, load_rows
 from maxmargin.kernels.points import SPARSE_COST_FACTOR
 from maxmargin.storage.output_files import atomic_path
 
@@ -77,49 +77,49 @@ class KernelRows:
 def read_features(path: str) -> tuple[FeatureRows, Floats]:
     """Return samples and labels of a file."""
     X, y = read_rows(path)
-    zero_based = bool(X[:, :1].nnz)
-    return FeatureRows(densify(X if zero_based else X[:, 1:]), X.shape[1] - 1, zero_based), y
+    zero_based = not X.columns.min(initial=1)
+    return FeatureRows(densify(X if zero_based else X.without_first_column), X.width - 1, zero_based), y
 
 
 def read_kernel_values(path: str) -> tuple[KernelRows, Floats]:
     """Return kernel values and labels of a file whose index 0 has serial numbers."""
-    X, y = read_rows(path)
-    first = X[:, 0].toarray().ravel()
+    rows, y = read_rows(path)
+    X = rows.dense()
+    first = X[:, 0]
     if not first.all():
         raise ProgramError("Wrong input format: first column must be 0:sample_serial_number")
     count = X.shape[1] - 1
     serials = first.astype(np.int64)
     if serials.min(initial=1) < 1 or serials.max(initial=0) > count:
         raise ProgramError("Wrong input format: sample_serial_number out of range")
-    return KernelRows(X[:, 1:].toarray(), serials - 1, count), y
+    return KernelRows(X[:, 1:], serials - 1, count), y
 
 
-def read_rows(path: str, zero_based: bool = True, kind: str = "input file") -> tuple[Any, Floats]:
+def read_rows(path: str, zero_based: bool = True, kind: str = "input file") -> tuple[CompressedRows, Floats]:
     """Return the rows and labels of a file; the first column is that of index 0 or 1."""
     try:
-        X, y = load_libsvm(path, zero_based=zero_based)
+        X, y = load_rows(path, zero_based=zero_based)
     except OSError as error:
         raise ProgramError(f"can't open {kind} {path}") from error
     if not X.shape[0]:
         raise ProgramError(f"{path} has no samples")
-    wrong = np.flatnonzero(~np.isfinite(X.data))
+    wrong = np.flatnonzero(~np.isfinite(X.values))
     if len(wrong):
-        sample = int(np.searchsorted(X.indptr, wrong[0], side="right"))
-        raise ProgramError(f"{path}: sample {sample} has a value that is not finite, {X.data[wrong[0]]}")
+        sample = int(np.searchsorted(X.starts, wrong[0], side="right"))
+        raise ProgramError(f"{path}: sample {sample} has a value that is not finite, {X.values[wrong[0]]}")
     if not np.isfinite(y).all():
         raise ProgramError(f"{path}: the label of sample {int(np.argmin(np.isfinite(y))) + 1} is not finite")
-    columns = max(X.shape[1], 2 if zero_based else 1)  # at least one feature
-    return (sparse.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], columns)) if columns > X.shape[1] else X), y
+    return X._replace(width=max(X.width, 2 if zero_based else 1)), y  # at least one feature
 
 
-def densify(X: Any) -> Any:
-    """Return sparse rows as a dense array if products with it are faster."""
-    return X.toarray() if SPARSE_COST_FACTOR * X.nnz >= X.shape[0] * X.shape[1] else X
+def densify(X: CompressedRows) -> Any:
+    """Return rows as an array if products with it are faster, otherwise as a CSR matrix."""
+    return X.dense() if SPARSE_COST_FACTOR * len(X.values) >= X.shape[0] * X.width else X.matrix()
 
 
-def read_blocks(path: str, zero_based: bool = True) -> Iterator[tuple[Any, Floats]]:
+def read_blocks(path: str, zero_based: bool = True) -> Iterator[tuple[CompressedRows, Floats]]:
     """Return an iterator over blocks of rows and labels; a missing file raises immediately."""
-    blocks = iterate_libsvm(path, zero_based=zero_based)
+    blocks = iterate_rows(path, zero_based=zero_based)
     try:
         first = next(blocks, None)
     except OSError as error:

@@ -93,8 +93,6 @@ class SvmParameters:
 
     def machine(self, max_index: int, factors: dict[int, float] | None = None) -> Any:
         """Return the machine for data with a largest index; `factors` are class weights by class index."""
-        from maxmargin.machines.kernel import nu_svc, nu_svr, one_class_svm, svc, svr
-
         common: dict[str, Any] = {
             "kernel": KERNELS[self.kernel],
             "degree": self.degree if self.kernel == 1 else 3,
@@ -105,17 +103,28 @@ class SvmParameters:
             "shrinking": bool(self.shrinking),
         }
         probability = bool(self.probability)
+        # A program needs one machine, and imports only that.
         match self.svm_type:
             case 0:
-                return svc.SVC(C=self.cost, class_weight=factors or None, probability=probability, **common)
+                from maxmargin.machines.kernel.svc import SVC
+
+                return SVC(C=self.cost, class_weight=factors or None, probability=probability, **common)
             case 1:
-                return nu_svc.NuSVC(nu=self.nu, probability=probability, **common)
+                from maxmargin.machines.kernel.nu_svc import NuSVC
+
+                return NuSVC(nu=self.nu, probability=probability, **common)
             case 2:
-                return one_class_svm.OneClassSVM(nu=self.nu, probability=probability, **common)
+                from maxmargin.machines.kernel.one_class_svm import OneClassSVM
+
+                return OneClassSVM(nu=self.nu, probability=probability, **common)
             case 3:
-                return svr.SVR(C=self.cost, epsilon=self.epsilon, noise=probability, **common)
+                from maxmargin.machines.kernel.svr import SVR
+
+                return SVR(C=self.cost, epsilon=self.epsilon, noise=probability, **common)
             case _:
-                return nu_svr.NuSVR(C=self.cost, nu=self.nu, noise=probability, **common)
+                from maxmargin.machines.kernel.nu_svr import NuSVR
+
+                return NuSVR(C=self.cost, nu=self.nu, noise=probability, **common)
 
 
 def read_parameters(options: list[Option]) -> SvmParameters:

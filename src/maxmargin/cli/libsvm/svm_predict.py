@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import IO, Any
 
 import numpy as np
-from scipy import sparse
 
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats
 from maxmargin.cli.libsvm.classes import discard
 from maxmargin.cli.libsvm.program_data import densify, open_output, read_blocks
 from maxmargin.cli.libsvm.program_options import ProgramError, read_predict_arguments, run_program
 from maxmargin.cli.metrics import RunningMetrics
+from maxmargin.datasets.compressed_rows import CompressedRows
 
 USAGE = """\
 Usage: svm-predict [options] test_file model_file output_file
@@ -61,7 +62,7 @@ def run(files: tuple[str, str, str], probability: bool, quiet: bool) -> int:
 
 
 def _predict_labels(
-    model: Any, blocks: Iterator[tuple[Any, Floats]], output: IO[str]
+    model: Any, blocks: Iterator[tuple[CompressedRows, Floats]], output: IO[str]
 ) -> Iterator[tuple[Floats, Floats]]:
     """Write the label or value of each sample."""
     for X, y in blocks:
@@ -71,7 +72,7 @@ def _predict_labels(
 
 
 def _predict_probabilities(
-    model: Any, blocks: Iterator[tuple[Any, Floats]], output: IO[str]
+    model: Any, blocks: Iterator[tuple[CompressedRows, Floats]], output: IO[str]
 ) -> Iterator[tuple[Floats, Floats]]:
     """Write the most probable label and the probabilities of each sample."""
     if model.labels is None:
@@ -90,10 +91,10 @@ def _predict_probabilities(
         yield predicted, y
 
 
-def _call(model: Any, X: Any, method: str) -> Any:
+def _call(model: Any, X: CompressedRows, method: str) -> Any:
     """Call a method of a model with samples whose first column is index 0, which most models do not have."""
-    if model.kernel == "precomputed" or not (model.zero_based or X[:, :1].nnz):
-        X = X[:, 1:]
+    if model.kernel == "precomputed" or not (model.zero_based or not X.columns.min(initial=1)):
+        X = X.without_first_column
     elif not model.zero_based:
         vectors = sparse.hstack([sparse.csr_matrix((model.support_vectors.shape[0], 1)), model.support_vectors])
         model = replace(model, support_vectors=sparse.csr_matrix(vectors), zero_based=True)

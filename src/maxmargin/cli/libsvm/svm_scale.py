@@ -62,7 +62,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def _read(path: str, ranges: str | None) -> tuple[Any, Floats]:
     """Return samples, with a column for index 0, and labels."""
-    X, y = read_rows(path, kind="file")
+    rows, y = read_rows(path, kind="file")
+    X = rows.matrix()
     if X[:, :1].nnz:
         print("WARNING: minimal feature index is 0, but indices should start from 1", file=sys.stderr)
         if ranges is not None:

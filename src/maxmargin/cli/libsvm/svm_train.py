@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from maxmargin.cli.libsvm import svm_training
 from maxmargin.cli.libsvm.classes import ProgramModel, discard
@@ -102,7 +101,7 @@ def save(trained: ProgramModel, rows: svm_training.Rows, parameters: SvmParamete
             kernel=tuple(KERNEL_PARAMETERS)[parameters.kernel],
             rho=np.empty(0),
             coefficients=np.empty((1, 0)),
-            support_vectors=sparse.csr_matrix((0, 1)),
+            support_vectors=np.empty((0, 1)),
             degree=parameters.degree,
             gamma=parameters.gamma_for(rows.max_index),
             coef0=parameters.coef0,
@@ -115,7 +114,7 @@ def save(trained: ProgramModel, rows: svm_training.Rows, parameters: SvmParamete
             model = replace(model, labels=trained.labels)
         if isinstance(rows, KernelRows):
             serials = rows.serials[trained.machine.support_] + 1.0
-            model = replace(model, support_vectors=sparse.csr_matrix(serials[:, None]))
+            model = replace(model, support_vectors=serials[:, None])
         else:
             model = replace(model, zero_based=rows.zero_based)
     write_text(model, path)

@@ -7,9 +7,9 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils.validation import check_random_state
 
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Indices
 from maxmargin.estimators.active.active_query import candidates_of, class_values, find_strategy, samples_of
 from maxmargin.estimators.active.incremental_learner import IncrementalLearner, count_rows

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import clone
 
+from maxmargin import _sparse as sparse
 from maxmargin.machines.validation.parameters import check_choice
 
 

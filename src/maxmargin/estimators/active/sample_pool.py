@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_array
 
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Indices
 from maxmargin.estimators.active.active_query import samples_of
 from maxmargin.estimators.active.incremental_learner import count_rows

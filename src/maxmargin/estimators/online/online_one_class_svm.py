@@ -6,10 +6,10 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import OutlierMixin
 from sklearn.utils import check_random_state
 
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats
 from maxmargin.estimators.online.online_certificate import certify_memory
 from maxmargin.estimators.online.online_estimator import OnlineEstimator

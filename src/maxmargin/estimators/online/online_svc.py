@@ -6,12 +6,12 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.online.batch_finish import finish
 from maxmargin.estimators.online.online_certificate import LabelledSamples, certify_memory, certify_on_data

@@ -3,7 +3,7 @@
 - `text`: read and write the text format
 - `model`: `LibsvmModel`, the content of a file, with LIBSVM's predictions
 - `probability`: LIBSVM's algorithms for probabilities
-- `estimators`: conversion to and from estimators
+- `content`: conversion of machines and estimators; `estimators`: conversion to them
 
 Public: `LibsvmModel`, `read_text`, `write_text`, `read_libsvm_model`, `write_libsvm_model`.
 """

@@ -11,17 +11,15 @@ import os
 from typing import Any, BinaryIO
 
 import numpy as np
-from scipy import sparse
 
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats
 from maxmargin.interchange.errors import ModelFileError
 from maxmargin.interchange.fitted_schema import check_fitted
+from maxmargin.interchange.libsvm.content import libsvm_model_of
 from maxmargin.interchange.libsvm.model import LibsvmModel
-from maxmargin.interchange.libsvm.probability import marks_of_estimator, marks_of_file
+from maxmargin.interchange.libsvm.probability import marks_of_estimator
 from maxmargin.interchange.libsvm.text import read_text, write_text
-from maxmargin.interchange.model_text import integer_labels
-from maxmargin.kernels import Gaussian, Linear, Polynomial, Sigmoid
-from maxmargin.machines.kernel.function_estimator import KernelRegressor
 from maxmargin.machines.kernel.kernel_classifier import KernelClassifier
 from maxmargin.machines.kernel.kernel_estimator import KernelEstimator
 from maxmargin.machines.kernel.nu_svc import NuSVC
@@ -29,7 +27,6 @@ from maxmargin.machines.kernel.nu_svr import NuSVR
 from maxmargin.machines.kernel.one_class_svm import OneClassSVM
 from maxmargin.machines.kernel.svc import SVC
 from maxmargin.machines.kernel.svr import SVR
-from maxmargin.machines.linear.linear_estimator import LinearEstimator
 from maxmargin.models.calibration import PlattSigmoid
 
 MACHINES: dict[str, type[KernelEstimator]] = {
@@ -118,82 +115,6 @@ def write_libsvm_model(
     """
     found = libsvm_model_of(model)
     write_text(found if labels is None else found.reordered(labels), file, digits)
-
-
-def libsvm_model_of(model: Any) -> LibsvmModel:
-    """Return a fitted estimator as a LIBSVM model with sorted classes."""
-    name = type(model).__name__
-    if isinstance(model, LinearEstimator):
-        raise ModelFileError(f"{name} is a linear model without support vectors; use write_liblinear_model")
-    if not isinstance(model, KernelClassifier | KernelRegressor | OneClassSVM):
-        raise ModelFileError(f"LIBSVM cannot represent {name}; use maxmargin.save")
-    if not hasattr(model, "support_"):
-        raise ModelFileError(f"this {name} is not fitted yet; fit it before writing")
-    coefficients = model.dual_coef_.toarray() if sparse.issparse(model.dual_coef_) else model.dual_coef_
-    common = {"coefficients": coefficients, "rho": -model.intercept_, **kernel_of(model), **_vectors_of(model)}
-    if isinstance(model, KernelClassifier):
-        return _classifier(model, common)
-    if isinstance(model, OneClassSVM):
-        marks = model.__dict__.get("density_marks_") if model.probability else None
-        density = None if marks is None else marks_of_file(marks)
-        return LibsvmModel(svm_type="one_class", density_marks=density, **common)
-    if model._outputs_ is not None:
-        raise ModelFileError("LIBSVM models have one output; fit and write a model for each output")
-    noise = model.__dict__.get("noise_scale_") if getattr(model, "noise", False) else None
-    scale = None if noise is None else np.array([float(noise)])
-    return LibsvmModel(svm_type="nu_svr" if isinstance(model, NuSVR) else "epsilon_svr", probA=scale, **common)
-
-
-def _classifier(model: KernelClassifier, common: dict[str, Any]) -> LibsvmModel:
-    check_pairs(model, "LIBSVM")
-    if len(model.classes_) == 2:  # estimators are positive for the second class
-        common = {**common, "coefficients": -common["coefficients"], "rho": -common["rho"]}
-    slopes = shifts = None
-    if model._knows_probabilities:
-        slopes, shifts = model.probA_, model.probB_
-    return LibsvmModel(
-        svm_type="nu_svc" if isinstance(model, NuSVC) else "c_svc",
-        labels=integer_labels(model.classes_, "LIBSVM"),
-        counts=model.n_support_.astype(np.int64),
-        probA=slopes,
-        probB=shifts,
-        **common,
-    )
-
-
-def check_pairs(model: KernelClassifier, program: str) -> None:
-    """Raise unless the multi-class strategy is one-vs-one."""
-    if len(model.classes_) > 2 and model._multi_class_ != "ovo":
-        raise ModelFileError(
-            f"{program} uses one-vs-one, but this {type(model).__name__} has multi_class={model._multi_class_!r}; fit "
-            "with multi_class='ovo', or use maxmargin.save"
-        )
-
-
-def kernel_of(model: Any) -> dict[str, Any]:
-    """Return LIBSVM's name and parameters of the fitted kernel."""
-    kernel = model._kernel_
-    if kernel is None:
-        return {"kernel": "precomputed"}
-    if type(kernel) is Linear:
-        return {"kernel": "linear"}
-    if type(kernel) is Polynomial:
-        parameters = {"degree": int(kernel.degree), "gamma": float(kernel.gamma), "coef0": float(kernel.coef0)}
-        return {"kernel": "polynomial", **parameters}
-    if type(kernel) is Gaussian:
-        return {"kernel": "rbf", "gamma": float(kernel.gamma)}
-    if type(kernel) is Sigmoid:
-        return {"kernel": "sigmoid", "gamma": float(kernel.gamma), "coef0": float(kernel.coef0)}
-    raise ModelFileError(
-        f"LIBSVM and scikit-learn have no kernel {type(kernel).__name__}, only linear, polynomial, rbf, sigmoid and "
-        "precomputed; use maxmargin.save"
-    )
-
-
-def _vectors_of(model: Any) -> dict[str, Any]:
-    if model._kernel_ is None:
-        return {"support_vectors": sparse.csr_matrix(model.support_[:, None] + 1.0)}
-    return {"support_vectors": sparse.csr_matrix(model.support_vectors_, dtype=np.float64)}
 
 
 def machine_of(model: LibsvmModel, n_features: int | None = None) -> Any:

@@ -14,8 +14,8 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.interchange.libsvm.probability import couple_as_libsvm, inside_as_libsvm
 from maxmargin.kernels import Gaussian, Kernel, Linear, Points, Polynomial, Sigmoid
@@ -55,7 +55,7 @@ class LibsvmModel:
     coefficients : float array of shape (classes − 1, support vectors), or (1, support vectors)
         Support vectors are sorted by class. The coefficients of the pair i < j, positive for i, are in row j − 1 for
         support vectors of class i and in row i for those of class j.
-    support_vectors : CSR matrix
+    support_vectors : CSR matrix or array
         Column c is the feature with index c + 1, or c if `zero_based`. For a precomputed kernel the only column is
         the number of the training sample, from 1.
     degree : int
@@ -102,7 +102,7 @@ class LibsvmModel:
     @property
     def sample_indices(self) -> Indices:
         """Indices of the training samples that are support vectors, from 0, for a precomputed kernel."""
-        return np.asarray(self.support_vectors.toarray()[:, 0]).astype(np.int64) - 1
+        return np.asarray(_dense(self.support_vectors)[:, 0]).astype(np.int64) - 1
 
     @property
     def has_probabilities(self) -> bool:
@@ -193,8 +193,9 @@ class LibsvmModel:
         vectors = self.support_vectors
         if width is not None and width > vectors.shape[1]:
             vectors = _widened(vectors, width)
-        dense = SPARSE_COST_FACTOR * vectors.nnz >= vectors.shape[0] * vectors.shape[1]
-        return vectors.toarray() if dense else vectors
+        stored = vectors.nnz if sparse.issparse(vectors) else np.count_nonzero(vectors)
+        dense = SPARSE_COST_FACTOR * stored >= vectors.shape[0] * vectors.shape[1]
+        return _dense(vectors) if dense else sparse.csr_matrix(vectors)
 
     def make_kernel(self) -> Kernel | None:
         """Return the kernel, or None if it is precomputed."""
@@ -213,7 +214,7 @@ class LibsvmModel:
     def _blocks(self, X: Any) -> KernelBlocks:
         kernel = self.make_kernel()
         if kernel is None:
-            values = X.toarray() if sparse.issparse(X) else np.asarray(X)
+            values = _dense(X)
             if values.shape[1] < self.n_features:
                 raise ValueError(
                     f"X has kernel values with {values.shape[1]} training samples, but the model uses training sample "
@@ -226,6 +227,11 @@ class LibsvmModel:
             both = _without_empty_columns(both)
         samples, support = both
         return ComputedKernelBlocks(kernel, Points(samples), Points(support))
+
+
+def _dense(rows: Any) -> Any:
+    """Return rows as an array."""
+    return rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
 
 
 def _without_empty_columns(tables: list[Any]) -> list[Any]:

@@ -7,8 +7,8 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.formulations import crammer_singer, weston_watkins
 from maxmargin.kernels import Kernel, Points

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats
 from maxmargin.kernels import FunctionKernel, Kernel, Linear, Points, make_kernel
 from maxmargin.machines.base import Machine

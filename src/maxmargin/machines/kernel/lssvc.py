@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+import maxmargin.solvers.linear_system.linear_system_solver  # noqa: F401  # the solver: imported here, not in the first fit
 from maxmargin._typing import Floats
 from maxmargin.formulations import least_squares_classification
 from maxmargin.machines.kernel.kernel_classifier import KernelClassifier

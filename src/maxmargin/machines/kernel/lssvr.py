@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import maxmargin.solvers.linear_system.linear_system_solver  # noqa: F401  # the solver: imported here, not in the first fit
 from maxmargin.formulations import least_squares_regression
 from maxmargin.machines.kernel.function_estimator import KernelRegressor, Regression
 from maxmargin.machines.kernel.kernel_estimator import CLASSICAL_SOLVERS

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+import maxmargin.solvers.ranking.multiplier_newton  # noqa: F401  # the solver: imported here, not in the first fit
 from maxmargin._typing import Floats, Indices
 from maxmargin.formulations import pairwise_ranking
 from maxmargin.kernels import Linear, Points

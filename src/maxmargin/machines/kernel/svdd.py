@@ -6,8 +6,8 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.formulations import data_description
 from maxmargin.kernels import Kernel, Points

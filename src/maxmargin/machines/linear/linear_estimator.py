@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
-from scipy import sparse
 
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.kernels import Linear, Points

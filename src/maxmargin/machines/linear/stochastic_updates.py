@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.machines.validation.availability import available_if
 from maxmargin.machines.validation.samples import check_vector

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from maxmargin import _sparse as sparse
 from maxmargin.machines.validation.parameters import check_number
 from maxmargin.solvers.monitor import Interruption
 from maxmargin.solvers.recorder import ENDED

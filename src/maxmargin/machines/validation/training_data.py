@@ -13,8 +13,8 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.kernels.points import compress_rows, float64_batches
 from maxmargin.machines.validation.parameters import check_choice, check_number

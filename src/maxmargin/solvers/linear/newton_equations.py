@@ -20,9 +20,9 @@ from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.linalg import lapack
 
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import check_deadline
 from maxmargin.matrices import NON_FINITE_MESSAGE

@@ -18,8 +18,8 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats
 
 #: The tightest tolerance that is requested; beyond it the backends fail in their own arithmetic.

@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import eigvalsh
 from scipy.linalg.lapack import dpotrf
 
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.matrices.numerics import check_finite

@@ -19,9 +19,9 @@ from math import sqrt
 from typing import ClassVar
 
 import numpy as np
-from scipy import sparse
 
 from maxmargin import _native
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.difference_matrix import DifferenceMatrix
