@@ -34,6 +34,7 @@ def random_problems(draw):
         ridge=np.where(random.random(n) < 0.3, random.exponential(size=n), 0.0),
         group=group,
         total=total,
+        kink=np.where(random.random(n) < 0.5, draw(st.sampled_from([0.0, 0.5])) * random.exponential(size=n), 0.0),
     ), inside
 
 
@@ -68,8 +69,8 @@ def test_conjugate_is_the_maximum(case, seed):
     assert (best >= problem.lower).all()
     assert (best <= problem.upper).all()
     shares = np.linspace(0, 1, 201)[:, None]
-    beta = problem.lower + shares * (problem.upper - problem.lower)
-    brute = (beta * slack - 0.5 * problem.ridge * beta**2).max(axis=0)
+    beta = np.vstack([problem.lower + shares * (problem.upper - problem.lower), np.zeros(problem.size)])
+    brute = (beta * slack - problem.kink * np.abs(beta) - 0.5 * problem.ridge * beta**2).max(axis=0)
     exact = conjugate(problem, slack)
     assert (exact >= brute - 1e-12).all()
     np.testing.assert_allclose(exact, brute, atol=1e-3 * (1.0 + np.abs(brute).max()))

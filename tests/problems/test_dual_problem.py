@@ -15,6 +15,8 @@ def test_defaults_are_one_group_and_no_ridge():
     p = problem()
     assert (p.size, p.groups, p.ungrouped, p.bounded) == (4, 1, 0, True)
     np.testing.assert_array_equal(p.ridge, np.zeros(4))
+    np.testing.assert_array_equal(p.kink, np.zeros(4))
+    assert not p.kinked
     np.testing.assert_array_equal(p.curvature, np.ones(4))
     np.testing.assert_array_equal(p.gradient(np.full(4, 0.25)), np.full(4, 0.75))
 
@@ -25,6 +27,10 @@ def test_defaults_are_one_group_and_no_ridge():
         ({"linear": np.ones(3)}, "linear must have one entry for each of the 4"),
         ({"linear": np.full(4, np.nan)}, "linear must be finite"),
         ({"ridge": np.full(4, -1.0)}, "ridge must be finite and at least 0"),
+        ({"kink": np.full(4, -1.0)}, "kink must be finite and at least 0"),
+        ({"kink": np.full(4, np.inf)}, "kink must be finite and at least 0"),
+        ({"kink": np.ones(4), "lower": np.full(4, 0.1)}, "bounds of a variable with a kink must include 0"),
+        ({"kink": np.ones(3)}, "kink must have one entry for each of the 4"),
         ({"upper": np.full(4, np.nan)}, "not a number"),
         ({"group": np.full(4, 2, dtype=np.int32)}, "a group must lie between"),
     ],

@@ -2,7 +2,8 @@
 
 A certificate claims that the optimum v* of the dual problem
 
-    maximise    D(b) = linear·b − ½ bᵀ M b − ½ Σ ridge_i b_i²    for lower ≤ b ≤ upper, Σ_{i in g} b_i = total_g
+    maximise    D(b) = linear·b − Σ kink_i |b_i| − ½ bᵀ M b − ½ Σ ridge_i b_i²
+    subject to  lower ≤ b ≤ upper,  Σ_{i in g} b_i = total_g
 
 lies between its bounds, `dual` ≤ v* ≤ `primal`. The problem is the one that was posed: its arrays are float64 numbers
 and taken as exact, and M is the matrix of *exact* kernel values of the samples as the estimator sees them (for SVDD the
@@ -22,7 +23,8 @@ point is stationary only; the two values are compared all the same.
 The primal is written as in the textbook, with one loss per formulation in terms of z = linear − f(x):
 
     hinge, C_i max(0, 1 − y f)               bounds [0, C_i], linear = 1 (for y = +1):        C_i max(0, z)
-    ε-insensitive, two variables a sample    linear = t − ε, [0, C_i]; t + ε, [−C_i, 0]:      C_i max(0, ±z)
+    ε-insensitive                            kink ε, linear = t, [−C_i, C_i]:                 C_i max(0, |z| − ε)
+    the same in two variables a sample       linear = t − ε, [0, C_i]; t + ε, [−C_i, 0]:      C_i max(0, ±z)
     pinball                                  [−(1 − τ) C_i, τ C_i]:                           τ C_i z or −(1 − τ) C_i z
     squared losses, C_i ξ²                   ridge 1/(2 C_i), unbounded on one side or both:  z² / (2 ridge)
     Crammer–Singer, Weston–Watkins           C_i max or sum over c ≠ y of max(0, z_y − z_c)
@@ -232,6 +234,9 @@ def _inner(vector: Any, product: Any, error: Any, arithmetic: Any) -> tuple[Any,
 def _losses(problem: DualProblem, slack: Any, slack_error: Any, arithmetic: Any) -> tuple[Any, Any]:
     """Return the loss of each sample at its slack z (see the module's table), and a bound on its error."""
     unit, zero = arithmetic.unit, 0 * slack
+    kink = arithmetic.array(problem.kink)
+    slack_error = slack_error + unit * (abs(slack) + kink)
+    close, slack = abs(slack) <= kink + slack_error, np.where(slack > 0, 1, -1) * np.maximum(abs(slack) - kink, zero)
     ridge = arithmetic.array(problem.ridge)
     squared = problem.ridge > 0
     # Squared losses: z²/(2 ridge) where the variable has no bound, linear beyond a finite bound.
@@ -247,7 +252,7 @@ def _losses(problem: DualProblem, slack: Any, slack_error: Any, arithmetic: Any)
     hinge = np.where(slack > 0, slope_up * slack, slope_down * slack)
     broken = (slack > 0) & np.isinf(problem.upper) | (slack < 0) & np.isinf(problem.lower)
     hinge = np.where(broken, arithmetic.array(np.inf), hinge)
-    near = abs(slack) <= slack_error
+    near = close & (abs(slack) <= slack_error)
     slope = np.where(
         near, np.maximum(abs(slope_up), abs(slope_down)), np.where(slack > 0, abs(slope_up), abs(slope_down))
     )
@@ -277,7 +282,7 @@ def _hard_margin_scale(problem: DualProblem, linear: Any, decision: Any, arithme
     rigid = problem.ridge == 0
     scale = one
     for hard, sign in ((rigid & np.isinf(problem.upper), 1), (rigid & np.isinf(problem.lower), -1)):
-        needed, reached = sign * linear[hard], sign * decision[hard]
+        needed, reached = sign * linear[hard] - arithmetic.array(problem.kink)[hard], sign * decision[hard]
         short = reached < needed
         if not ((needed[short] > 0) & (reached[short] > 0)).all():
             return one
@@ -345,8 +350,9 @@ def _scaled_within_l1_bounds(problem: DualProblem, rows: Any, linear: Any, dual:
 def _dual_value(
     problem: DualProblem, linear: Any, dual: Any, norm: Any, norm_error: Any, arithmetic: Any
 ) -> tuple[Any, Any]:
-    """Return linear·b − ½ norm − ½ Σ ridge b², and a bound on its error."""
+    """Return linear·b − Σ kink |b| − ½ norm − ½ Σ ridge b², and a bound on its error."""
     gain, ridge = linear * dual, arithmetic.array(problem.ridge) * dual * dual
-    value = gain.sum() - norm / 2 - ridge.sum() / 2
-    sizes = abs(gain).sum() + abs(norm) + ridge.sum()
+    kink = (arithmetic.array(problem.kink) * abs(dual)).sum()
+    value = gain.sum() - kink - norm / 2 - ridge.sum() / 2
+    sizes = abs(gain).sum() + kink + abs(norm) + ridge.sum()
     return value, norm_error + 2 * (problem.size + 4) * arithmetic.unit * sizes

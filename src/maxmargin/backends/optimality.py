@@ -13,7 +13,7 @@ import numpy as np
 from maxmargin import _native
 from maxmargin._typing import Floats
 from maxmargin.problems import DualProblem
-from maxmargin.problems.gradient_extremes import gradient_extremes, violation_of
+from maxmargin.problems.gradient_extremes import gradient_extremes, known_extremes, violation_of
 from maxmargin.problems.losses import residuals
 from maxmargin.problems.offsets import group_offsets
 
@@ -66,8 +66,9 @@ def known_gap(problem: DualProblem, dual: Floats, gradient: Floats) -> float:
 
 def known_violation(problem: DualProblem, dual: Floats, gradient: Floats) -> float:
     """Return the largest KKT violation; unknown gradients are infinite on the side where they do not count."""
+    extremes = known_extremes if problem.kinked else gradient_extremes  # at a kink, either side counts
     with np.errstate(invalid="ignore"):  # ∞ − ∞ among those that do not count
-        return violation_of(gradient_extremes(problem, dual, gradient), gradient)
+        return violation_of(extremes(problem, dual, gradient), gradient)
 
 
 def _criterion(state: BoxedVariables) -> tuple[_native.BoxProblem, Floats, Floats]:

@@ -8,6 +8,8 @@ objective_bounds    rigorous bounds on both objective values of a point
 losses              the loss of a sample, its derivative and its share of the gap
 l1_certificate      `certify_l1` (public): the same for the penalty Σ |w_j|
 feasible_start      `feasible_start` (public): a feasible point close to a given one
+kinks               the two sides of the slope where the objective has a kink at zero
+split_problem       `SplitProblem`: a problem with kinks as one with two variables in place of one
 gradient_extremes   extremes of the gradient per group, and the violation and offset intervals that follow
 order_ranking       `OrderRanking`: a ranking and its certificate without a list of its pairs
 offsets             the offset of least loss for given weights

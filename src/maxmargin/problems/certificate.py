@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.precision import DOUBLE_EPSILON, NEGATIVE_EIGENVALUE, SMALLEST_DOUBLE
+from maxmargin.precision import DOUBLE_EPSILON, NEGATIVE_EIGENVALUE, SMALLEST_DOUBLE, UNIT_ROUNDOFF
 from maxmargin.problems.dual_problem import DualProblem
 from maxmargin.problems.gradient_extremes import gradient_extremes, interval_midpoint, violation_of
 from maxmargin.problems.losses import conjugate, residuals
@@ -172,6 +172,8 @@ def certificate_of(problem: DualProblem, dual: Floats, products: Products, offse
 
 def rigorous_violation(problem: DualProblem, dual: Floats, gradient: Floats, error: Floats) -> float:
     """Return the largest violation that a gradient with these errors may have."""
+    if problem.kinked:
+        error = error + 2 * UNIT_ROUNDOFF * (np.abs(gradient) + problem.kink)  # the sides of a kink are rounded
     above = gradient + error
     return violation_of(gradient_extremes(problem, dual, above, gradient - error), above)
 
@@ -204,7 +206,7 @@ def _feasible_scale(problem: DualProblem, decision: Floats, error: Floats) -> fl
     """
     hard_up = np.isinf(problem.upper) & (problem.ridge == 0)
     hard_down = np.isinf(problem.lower) & (problem.ridge == 0)
-    needed = np.concatenate([problem.linear[hard_up], -problem.linear[hard_down]])
+    needed = np.concatenate([(problem.linear - problem.kink)[hard_up], -(problem.linear + problem.kink)[hard_down]])
     reached = np.concatenate([(decision - error)[hard_up], -(decision + error)[hard_down]])
     short = reached < needed
     if not short.any():

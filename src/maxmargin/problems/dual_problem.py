@@ -2,9 +2,13 @@
 
 In the signed dual variable b (β = yα in the literature), the expansion coefficient of each sample:
 
-    maximise    D(b) = linear·b − ½ bᵀ M b − ½ Σ ridge_i b_i²
+    maximise    D(b) = linear·b − Σ kink_i |b_i| − ½ bᵀ M b − ½ Σ ridge_i b_i²
     subject to  lower ≤ b ≤ upper
                 Σ_{i in group g} b_i = total_g      for every group g
+
+The kink, zero for most formulations, is the tube of regression: with it a sample needs one variable instead of two. The
+gradient g = linear − M b − ridge∘b does not include it. Where a variable is 0, the slope of D has two sides: g − kink
+when it increases and −g − kink when it decreases; elsewhere it is g − kink · sign(b).
 
 Labels, classes and targets only fill these arrays; nothing below a formulation depends on them.
 """
@@ -20,6 +24,7 @@ from numpy.typing import NDArray
 
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices
+from maxmargin.matrices.numerics import inner
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.precision import GROUP_SUM_TOLERANCE
 
@@ -30,7 +35,7 @@ class InfeasibleProblemError(ValueError):
 
 @dataclass(frozen=True)
 class DualProblem:
-    """A box- and sum-constrained concave quadratic program.
+    """A box- and sum-constrained concave quadratic program with kinks at zero.
 
     Parameters
     ----------
@@ -44,6 +49,8 @@ class DualProblem:
         The group of each variable, −1 for none; by default all are in group 0.
     total : float array, optional
         The sum of each group; by default one group of total 0.
+    kink : float array, optional
+        The cost of each variable's magnitude; zero by default. Where it is positive, the bounds include 0.
     linear_error : float array, optional
         Bounds on the rounding errors of `linear`, if it was computed; None for numbers that define the problem.
     """
@@ -55,6 +62,7 @@ class DualProblem:
     ridge: Floats = field(default_factory=lambda: np.empty(0))
     group: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=np.int32))
     total: Floats = field(default_factory=lambda: np.zeros(1))
+    kink: Floats = field(default_factory=lambda: np.empty(0))
     linear_error: Floats | None = None
 
     def __post_init__(self) -> None:
@@ -63,18 +71,25 @@ class DualProblem:
         no_ridge = not len(self.ridge)
         if no_ridge:
             store(self, "ridge", np.zeros(n))
+        no_kink = not len(self.kink)
+        if no_kink:
+            store(self, "kink", np.zeros(n))
         if not len(self.group):
             store(self, "group", np.zeros(n, dtype=np.int32))
-        for name in ("linear", "lower", "upper", "ridge", "total"):
+        for name in ("linear", "lower", "upper", "ridge", "kink", "total"):
             store(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float64))
         store(self, "group", np.ascontiguousarray(self.group, dtype=np.int32))
-        for name in ("linear", "lower", "upper", "ridge", "group"):
+        for name in ("linear", "lower", "upper", "ridge", "kink", "group"):
             if getattr(self, name).shape != (n,):
                 raise ValueError(f"{name} must have one entry for each of the {n} variables")
         if not np.isfinite(self.linear).all():
             raise ValueError("linear must be finite")
         if not no_ridge and not (np.isfinite(self.ridge).all() and (self.ridge >= 0).all()):
             raise ValueError("ridge must be finite and at least 0")
+        if not no_kink and not (np.isfinite(self.kink).all() and (self.kink >= 0).all()):
+            raise ValueError("kink must be finite and at least 0")
+        if not no_kink and ((self.kink > 0) & ((self.lower > 0) | (self.upper < 0))).any():
+            raise ValueError("the bounds of a variable with a kink must include 0")
         if np.isnan(self.lower).any() or np.isnan(self.upper).any():
             raise ValueError("a bound in lower or upper is not a number")
         if n and not (self.group.min() >= -1 and self.group.max() < len(self.total)):
@@ -105,6 +120,16 @@ class DualProblem:
     def ridged(self) -> bool:
         """Whether every variable has a ridge."""
         return bool((self.ridge > 0).all())
+
+    @cached_property
+    def kinked(self) -> bool:
+        """Whether a variable has a kink."""
+        return bool(self.kink.any())
+
+    @property
+    def kinks(self) -> Floats:
+        """The kinks as loops over variables take them: empty if there are none."""
+        return self.kink if self.kinked else self.kink[:0]
 
     @cached_property
     def coercive(self) -> bool:
@@ -144,6 +169,11 @@ class DualProblem:
         """Return linear − M b − ridge∘b."""
         gradient: Floats = self.linear - self.matrix.matvec(dual) - self.ridge * dual
         return gradient
+
+    def value(self, dual: Floats, gradient: Floats) -> float:
+        """Return the dual objective of a point, given its gradient."""
+        value = 0.5 * inner(dual, self.linear + gradient)
+        return value - inner(self.kink, np.abs(dual)) if self.kinked else value
 
     def group_sums(self, values: Floats) -> Floats:
         """Return the sum of `values` over each group."""

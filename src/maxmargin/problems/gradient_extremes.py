@@ -8,6 +8,7 @@ import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.problems.dual_problem import DualProblem
+from maxmargin.problems.kinks import slopes
 
 
 class GradientExtremes(NamedTuple):
@@ -38,9 +39,12 @@ def gradient_extremes(
 ) -> GradientExtremes:
     """Return the extremes of the gradient over the variables that can increase and over those that can decrease.
 
-    If the gradient is known within bounds, `gradient` are the upper and `below` the lower ones.
+    If the gradient is known within bounds, `gradient` are the upper and `below` the lower ones. Where there is a kink,
+    the gradient is that of the side to which a variable moves.
     """
     below = gradient if below is None else below
+    if problem.kinked:
+        gradient, below = slopes(dual, gradient, problem.kink)[0], slopes(dual, below, problem.kink)[1]
     can_increase, can_decrease = dual < problem.upper, dual > problem.lower
     largest, smallest = np.full(problem.groups + 1, -np.inf), np.full(problem.groups + 1, np.inf)
     if problem.groups == 1 and problem.ungrouped == 0:  # the common case, several times faster

@@ -177,6 +177,8 @@ def l1_features(problem: DualProblem) -> Features:
         raise ValueError("the penalty Σ |w_j| is a penalty of feature weights: it works for the linear kernel only")
     if problem.total.any() or (problem.lower > 0).any() or (problem.upper < 0).any() or not (problem.ridge > 0).all():
         raise ValueError("the penalty Σ |w_j| needs a squared loss, and sums of 0")
+    if problem.kinked:
+        raise ValueError("the penalty Σ |w_j| needs a problem without kinks: pose its split form")
     return rows
 
 

@@ -1,8 +1,11 @@
 """The loss of a sample and its derivative, for every formulation: three functions of the slack z.
 
-response(z)  = argmax over [lower, upper] of βz − ½ ridge β²
-conjugate(z) = that maximum                                     the primal loss of the sample
-residual     = conjugate(z) + ½ ridge b² − z b ≥ 0              its share of the duality gap
+response(z)  = argmax over [lower, upper] of βz − kink |β| − ½ ridge β²
+conjugate(z) = that maximum                                          the primal loss of the sample
+residual     = conjugate(z) + kink |b| + ½ ridge b² − z b ≥ 0        its share of the duality gap
+
+A kink makes them functions of the excess of z, the part that exceeds the kink: βz − kink |β| = β · excess for the β of
+its sign, and others are not optimal.
 """
 
 from __future__ import annotations
@@ -11,11 +14,22 @@ import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.problems.dual_problem import DualProblem
+from maxmargin.problems.kinks import excess_of
+
+
+def excess(problem: DualProblem, slack: Floats) -> Floats:
+    """Return the part of each slack that exceeds the kink of its variable."""
+    return excess_of(slack, problem.kink) if problem.kinked else slack
+
+
+def response(problem: DualProblem, slack: Floats) -> Floats:
+    """Return the β in [lower, upper] that maximises βz − kink |β| − ½ ridge β²: the optimal variable of a slack."""
+    return response_to_excess(problem, excess(problem, slack))
 
 
 @np.errstate(over="ignore")  # a quotient that overflows is beyond every bound
-def response(problem: DualProblem, slack: Floats) -> Floats:
-    """Return the β in [lower, upper] that maximises βz − ½ ridge β²: the optimal dual variable for a given slack."""
+def response_to_excess(problem: DualProblem, slack: Floats) -> Floats:
+    """Return the same for the excess of a slack."""
     if problem.ridged:
         return np.clip(slack / problem.ridge, problem.lower, problem.upper)
     bound = np.where(slack > 0, problem.upper, np.where(slack < 0, problem.lower, 0.0))
@@ -28,8 +42,9 @@ def response(problem: DualProblem, slack: Floats) -> Floats:
 
 @np.errstate(over="ignore", invalid="ignore")  # infinite losses; 0 · ∞ where a branch is not taken
 def conjugate(problem: DualProblem, slack: Floats) -> Floats:
-    """Return max over [lower, upper] of βz − ½ ridge β²: the loss of each sample in the primal."""
-    beta = response(problem, slack)
+    """Return max over [lower, upper] of βz − kink |β| − ½ ridge β²: the loss of each sample in the primal."""
+    slack = excess(problem, slack)
+    beta = response_to_excess(problem, slack)
     if problem.bounded and not problem.ridge.any():
         return beta * slack
     if problem.ridged:
@@ -42,4 +57,6 @@ def conjugate(problem: DualProblem, slack: Floats) -> Floats:
 def residuals(problem: DualProblem, dual: Floats, slack: Floats, loss: Floats | None = None) -> Floats:
     """Return each variable's share of the duality gap, at least 0; `loss` is conjugate(slack) if it is known."""
     share = (conjugate(problem, slack) if loss is None else loss) - (slack - 0.5 * problem.ridge * dual) * dual
+    if problem.kinked:
+        share += problem.kink * np.abs(dual)
     return np.maximum(share, 0.0, out=share)

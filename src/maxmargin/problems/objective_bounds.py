@@ -20,7 +20,7 @@ from maxmargin.double_double import EXTENDED_EPSILON, DoubleDouble, exact_sum, t
 from maxmargin.matrices.numerics import inner
 from maxmargin.precision import UNIT_ROUNDOFF
 from maxmargin.problems.dual_problem import DualProblem
-from maxmargin.problems.losses import response
+from maxmargin.problems.losses import excess, response_to_excess
 from maxmargin.problems.products import Products
 
 #: Factor on all bounds: covers their own rounding errors and terms of second order.
@@ -101,11 +101,12 @@ def _double_values(
     ridge = inner(problem.ridge * dual, dual)
     offsets = point.scale * point.offset * problem.total
     primal = float(half * products.weights_norm + loss.sum() + offsets.sum())
-    dual_value = inner(problem.linear, dual) - 0.5 * products.dual_norm - 0.5 * ridge
+    kinks = inner(problem.kink, np.abs(dual))
+    dual_value = inner(problem.linear, dual) - kinks - 0.5 * products.dual_norm - 0.5 * ridge
     # The sum of residuals equals primal − dual, without the cancellation of subtracting them.
     gap = float(point.residual.sum()) + 0.5 * (point.scale - 1.0) ** 2 * products.dual_norm + products.distance
     size = half * products.weights_norm + float(np.abs(loss).sum()) + float(np.abs(offsets).sum()) + ridge
-    size += inner(np.abs(problem.linear), np.abs(dual)) + 0.5 * products.dual_norm
+    size += inner(np.abs(problem.linear), np.abs(dual)) + kinks + 0.5 * products.dual_norm
     size += inner(np.abs(point.slack), np.abs(dual))
     return primal, dual_value, gap, (problem.size + 16) * UNIT_ROUNDOFF * size
 
@@ -114,13 +115,15 @@ def _extended_values(
     problem: DualProblem, dual: Floats, products: Products, point: PrimalPoint
 ) -> tuple[float, float, float, float]:
     """Return the same in double-double arithmetic; sums are rounded once."""
-    half, slack = 0.5 * point.scale**2, DoubleDouble(point.slack, point.slack_low)
-    beta = _finite_response(problem, point, 0.0)
+    half, slack = 0.5 * point.scale**2, _extended_excess(problem, point)
+    beta = _finite_response(problem, point, slack.high)
     loss = slack.scaled(beta).minus(two_product(problem.ridge, beta).scaled(beta).scaled(0.5))
     offsets = two_product(point.offset * point.scale, problem.total)
     primal_terms = [loss, offsets]
     ridge = two_product(problem.ridge, dual).scaled(dual).scaled(-0.5)
     dual_terms = [two_product(problem.linear, dual), ridge]
+    if problem.kinked:
+        dual_terms.append(two_product(-problem.kink, np.abs(dual)))
     if products.weights is None:
         norm = products.product.scaled(dual)
         primal_terms.append(norm.scaled(half))
@@ -132,6 +135,8 @@ def _extended_values(
     primal, dual_value = exact_sum(*primal_terms), exact_sum(*dual_terms)
     gap = exact_sum(*primal_terms, *negated)
     size = sum(float(np.abs(term.high).sum()) for term in primal_terms + dual_terms)
+    if problem.kinked:  # the excess of a slack is a difference, rounded relative to both
+        size += inner(problem.kink, np.abs(beta))
     once = UNIT_ROUNDOFF * (abs(primal) + abs(dual_value) + abs(gap))
     if problem.groups:  # their products with the scale are rounded
         once += UNIT_ROUNDOFF * abs(point.scale - 1.0) * float(np.abs(offsets.high).sum())
@@ -140,23 +145,35 @@ def _extended_values(
 
 def loss_error(problem: DualProblem, point: PrimalPoint) -> float:
     """Return by how much the sum of losses may be larger, with every slack within its error."""
-    largest = np.maximum(np.abs(_finite_response(problem, point, 1.0)), np.abs(_finite_response(problem, point, -1.0)))
-    return inner(largest, point.slack_error)
+    above, below = point.slack + point.slack_error, point.slack - point.slack_error
+    if problem.kinked:  # rounded towards the kink, a slack beyond it would seem to have no loss
+        above, below = np.nextafter(above, np.inf), np.nextafter(below, -np.inf)
+    slopes = [np.abs(_finite_response(problem, point, excess(problem, end))) for end in (above, below)]
+    return inner(np.maximum(*slopes), point.slack_error)
 
 
-def _finite_response(problem: DualProblem, point: PrimalPoint, shift: float) -> Floats:
-    """Return the slope of the loss at the slack plus `shift` times its error.
+def _extended_excess(problem: DualProblem, point: PrimalPoint) -> DoubleDouble:
+    """Return the part of each slack that exceeds its kink; the sign of its high part is exact."""
+    slack = DoubleDouble(point.slack, point.slack_low)
+    if not problem.kinked:
+        return slack
+    beyond = slack.minus(DoubleDouble.of(np.copysign(problem.kink, point.slack)))
+    within = (beyond.high == 0) | ((beyond.high < 0) != (point.slack < 0))
+    return DoubleDouble(np.where(within, 0.0, beyond.high), np.where(within, 0.0, beyond.low))
+
+
+def _finite_response(problem: DualProblem, point: PrimalPoint, slack: Floats) -> Floats:
+    """Return the slope of the loss at the excess of a slack.
 
     Hard margins that the scale satisfies, by more than the error, have no loss; a slope of a hard margin that is not
     satisfied is infinite.
     """
-    slack = point.slack + shift * point.slack_error
     if problem.bounded or point.scale == 1.0:
-        return response(problem, slack)
+        return response_to_excess(problem, slack)
     hard = problem.ridge == 0
     slack = np.where(hard & np.isinf(problem.upper), np.minimum(slack, 0.0), slack)
     slack = np.where(hard & np.isinf(problem.lower), np.maximum(slack, 0.0), slack)
-    return response(problem, slack)
+    return response_to_excess(problem, slack)
 
 
 # ---- feasibility ----------------------------------------------------------------------------------------------------
@@ -173,7 +190,7 @@ def feasibility_cost(
     variables = np.flatnonzero(moved)
     if not len(variables):
         return 0.0
-    amounts, slope = moved[variables], (np.abs(gradient) + gradient_error)[variables]
+    amounts, slope = moved[variables], (np.abs(gradient) + gradient_error + problem.kink)[variables]
     size = problem.matrix.magnitudes()[variables]
     length = inner(amounts, size)
     cost = inner(amounts, slope) + 0.5 * length * length  # infinite where it overflows

@@ -12,7 +12,8 @@ from maxmargin import _native
 from maxmargin._typing import Floats
 from maxmargin.precision import DOUBLE_EPSILON
 from maxmargin.problems.dual_problem import DualProblem
-from maxmargin.problems.gradient_extremes import interval_midpoint, offset_bounds
+from maxmargin.problems.gradient_extremes import interval_midpoint, known_extremes
+from maxmargin.problems.split_problem import SplitProblem
 
 #: Up to so many groups, the offsets are parameters of the decision function: midpoints of their intervals.
 MAX_OFFSET_GROUPS = 2
@@ -25,6 +26,9 @@ _UNIT_SLOPES = np.empty(0)  # of the slacks with respect to ρ
 
 def best_offsets(problem: DualProblem, slack: Floats, near: Floats | None = None, threads: int = 1) -> Floats:
     """Return the offset of least loss of each group, for slacks without an offset; `near` is an initial guess."""
+    if problem.kinked:
+        split = SplitProblem.of(problem)
+        return best_offsets(split.problem, split.slack(slack), near, threads)
     offsets = np.zeros(problem.groups)
     for g in range(problem.groups):
         members = slice(None) if problem.groups == 1 and not problem.ungrouped else problem.group == g
@@ -90,7 +94,7 @@ def group_offsets(problem: DualProblem, dual: Floats, gradient: Floats) -> Float
     One or two offsets are parameters of the decision function, and the midpoint treats both sides alike. Those of many
     small groups are only multipliers; any are valid, and those of least loss give the primal value of the textbook.
     """
-    middle = interval_midpoint(*offset_bounds(problem, dual, gradient))
+    middle = interval_midpoint(*known_extremes(problem, dual, gradient).offset_bounds)
     if problem.groups <= MAX_OFFSET_GROUPS or not problem.bounded or problem.ridge.any():
         return middle
     best = _best_offsets_without_ridge(problem, gradient)
@@ -103,6 +107,9 @@ def _best_offsets_without_ridge(problem: DualProblem, gradient: Floats) -> Float
     Its slope is total − Σ response(g − ρ), where the response is upper above ρ and lower below: from the largest
     gradient down, variables take their upper bounds until the sum is reached.
     """
+    if problem.kinked:
+        split = SplitProblem.of(problem)
+        return _best_offsets_without_ridge(split.problem, split.slack(gradient))
     grouped = np.flatnonzero(problem.group >= 0)
     order = grouped[np.lexsort((-gradient[grouped], problem.group[grouped]))]
     group = problem.group[order]

@@ -13,7 +13,6 @@ import numpy as np
 from maxmargin._typing import Floats
 from maxmargin.backends.optimality import known_gap, known_violation
 from maxmargin.matrices import NON_FINITE_MESSAGE
-from maxmargin.matrices.numerics import inner
 from maxmargin.problems import DualProblem, Progress
 from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.stopping import StoppingRule
@@ -38,7 +37,7 @@ class DualPoint:
     @cached_property
     def value(self) -> float:
         """The dual value."""
-        return 0.5 * inner(self.dual, self.problem.linear + self.gradient)
+        return self.problem.value(self.dual, self.gradient)
 
     @cached_property
     def violation(self) -> float:

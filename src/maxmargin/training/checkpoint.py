@@ -13,6 +13,7 @@ import warnings
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -175,7 +176,9 @@ class ProblemRecorder(Recorder):
 def checksum(problem: DualProblem, samples: Indices) -> str:
     """Return a checksum of everything that defines a problem besides its matrix, which belongs to the samples."""
     digest = hashlib.sha256()
-    arrays = problem.linear, problem.lower, problem.upper, problem.ridge, problem.group, problem.total
+    arrays: list[Any] = [problem.linear, problem.lower, problem.upper, problem.ridge, problem.group, problem.total]
+    if problem.kinked:
+        arrays.append(problem.kink)
     for array in (*arrays, np.ascontiguousarray(samples, dtype=np.int64)):
         digest.update(len(array).to_bytes(8, "little"))
         digest.update(array.view(np.uint8).data)

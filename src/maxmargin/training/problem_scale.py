@@ -2,7 +2,8 @@
 
 A dual problem has two scales of its own. With b = λ b′ and gradients in units of γ,
 
-    M = (γ/λ) M′,   linear = γ linear′,   ridge = (γ/λ) ridge′,   bounds and totals = λ bounds′ and totals′,
+    M = (γ/λ) M′,   linear = γ linear′,   kink = γ kink′,   ridge = (γ/λ) ridge′,
+    bounds and totals = λ bounds′ and totals′,
 
 its objective is γλ times that of the scaled problem. λ is the magnitude that the variables can have, γ that of the
 gradient, both powers of two, so that scaling is exact. Only problems with a number outside a wide ordinary range are
@@ -55,7 +56,7 @@ class ProblemScale:
     def of(cls, problem: DualProblem, l1: bool = False) -> ProblemScale | None:
         """Return the units for a problem, None if it is ordinary; `l1` if the penalty is Σ |w_j|."""
         diagonal = largest(problem.matrix.magnitudes()) ** 2  # without evaluating the kernel
-        linear, total = largest(problem.linear), largest(problem.total)
+        linear, total = max(largest(problem.linear), largest(problem.kink)), largest(problem.total)
         bound = max(largest(problem.lower), largest(problem.upper))
         ridge = problem.ridge[problem.ridge > 0]
         least, most = (float(ridge.min()), float(ridge.max())) if len(ridge) else (0.0, 0.0)
@@ -104,6 +105,7 @@ class ProblemScale:
             ridge,
             problem.group,
             scale(problem.total, -self.dual),
+            scale(problem.kink, -self.gradient) if problem.kinked else problem.kink,
         )
 
     def rule(self, rule: StoppingRule, problem: DualProblem) -> StoppingRule:

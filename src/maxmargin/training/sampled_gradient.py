@@ -12,6 +12,7 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.symmetric_matrix import partial_product
 from maxmargin.problems import DualProblem
 from maxmargin.problems.gradient_extremes import interval_midpoint, known_extremes
+from maxmargin.problems.split_problem import SplitProblem
 
 #: The most multiplications for one sample, about 0.05 s, and the fewest and most variables.
 SAMPLE_WORK, MIN_SAMPLE, MAX_SAMPLE = 2 * 10**8, 8, 512
@@ -47,10 +48,15 @@ def offset_of_sample(problem: DualProblem, dual: Floats) -> Floats:
     until the sum of the group is reached.
     """
     sample, gradient = gradient_of_sample(problem, dual)
+    known = np.full(problem.size, np.nan)
+    known[sample] = gradient
     if not problem.bounded or problem.ridge.any():
-        known = np.full(problem.size, np.nan)
-        known[sample] = gradient
         return interval_midpoint(*known_extremes(problem, dual, known).offset_bounds)
+    if problem.kinked:
+        split = SplitProblem.of(problem)
+        problem, gradient = split.problem, split.slack(known)
+        sample = np.flatnonzero(np.isfinite(gradient))
+        gradient = gradient[sample]
     width, group = problem.upper - problem.lower, problem.group[sample]
     wanted, available = problem.total - problem.group_sums(problem.lower), problem.group_sums(width)
     offsets = np.zeros(problem.groups)

@@ -129,7 +129,7 @@ class SmallProblemTraining:
         def fold(p: int) -> DualProblem:
             whole, at = self._problem(p // count), batch.variables(p)
             bounds = batch.lower[at], batch.upper[at]
-            return DualProblem(whole.matrix, whole.linear, *bounds, whole.ridge, whole.group, whole.total)
+            return DualProblem(whole.matrix, whole.linear, *bounds, whole.ridge, whole.group, whole.total, whole.kink)
 
         solved = batch.solve(
             tolerance, self.threads, max_free=0, deadline=self.session.deadline.at, callback=self._reporter(fold)
@@ -168,7 +168,7 @@ class SmallProblemTraining:
                 problem, solution = problem_of(p), solved.solution(p, Status.CONVERGED)
                 monitor, counters = Monitor(self.solver.stopping, shared), solution.counters
                 assert solution.gradient is not None
-                value = 0.5 * float(solution.dual @ (problem.linear + solution.gradient))
+                value = problem.value(solution.dual, solution.gradient)
                 origin = np.zeros(problem.size), problem.linear
                 monitor.report_start(partial(progress_snapshot, problem, origin, 0.0, monitor, 0, 0, problem.size))
                 point, cost = (solution.dual, solution.gradient), (counters.iterations, counters.kernel_evaluations)

@@ -152,7 +152,7 @@ class TrainedModel:
         problem = self._posed()
         if problem is None or self.certificate_computed:
             return self.certificate.dual
-        return 0.5 * inner(self.dual, problem.linear + self.gradient_for(problem))
+        return problem.value(self.dual, self.gradient_for(problem))
 
     @cached_property
     def expansion(self) -> KernelExpansion:
@@ -215,14 +215,15 @@ class TrainedModel:
         if self.certificate_computed or problem is None:
             return self.certificate.dual
         if gradient is not None and np.isfinite(gradient).all():
-            return 0.5 * inner(self.dual, problem.linear + gradient)
+            return problem.value(self.dual, gradient)
         return self._value if self._value is not None and np.isfinite(self._value) else None
 
     def known_squared_norm(self) -> float:
         """Return bᵀMb from the dual value or, where that is not known, an estimate from a sample of its terms."""
         problem = self._posed()
         assert problem is not None
-        linear, ridge = inner(problem.linear, self.dual), inner(problem.ridge * self.dual, self.dual)
+        linear = inner(problem.linear, self.dual) - inner(problem.kink, np.abs(self.dual))
+        ridge = inner(problem.ridge * self.dual, self.dual)
         if self.known_value is not None:
             return 2.0 * (linear - self.known_value) - ridge
         sample, gradient = gradient_of_sample(problem, self.dual)

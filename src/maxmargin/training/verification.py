@@ -19,6 +19,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.backends.optimality import known_violation
 from maxmargin.deadline import TimeLimitReachedError, check_deadline, seconds_until_deadline
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.matrices.features import Features
@@ -35,7 +36,6 @@ from maxmargin.problems import (
     feasible_start,
 )
 from maxmargin.problems.certificate import NEGLIGIBLE_ROUNDING, extended_is_affordable, inconclusive
-from maxmargin.problems.gradient_extremes import gradient_extremes, violation_of
 from maxmargin.problems.offsets import MAX_OFFSET_GROUPS
 from maxmargin.solvers import StoppingRule
 from maxmargin.training.checkpoint import is_feasible
@@ -245,8 +245,7 @@ class KernelVerifier:
         """Return the violation by the gradient of the solver."""
         if solution.gradient is None:
             return np.inf
-        extremes = gradient_extremes(self.problem, solution.dual, solution.gradient)
-        return violation_of(extremes, solution.gradient)
+        return known_violation(self.problem, solution.dual, solution.gradient)
 
     def _trusted(self, solution: Solution) -> bool:
         """Whether verification would be expensive and the solver has audited the violation in double precision."""

@@ -373,7 +373,7 @@ def hold_out(problem: DualProblem, held: np.ndarray, largest: float) -> DualProb
         fraction = float((upper - lower).sum() / (problem.upper - problem.lower).sum())
         available = np.where(total > 0, problem.group_sums(upper), problem.group_sums(lower))
         total = total * min(fraction, (1.0 - TOTAL_MARGIN) * float((available[total != 0] / total[total != 0]).min()))
-    return DualProblem(problem.matrix, problem.linear, lower, upper, problem.ridge, problem.group, total)
+    return DualProblem(problem.matrix, problem.linear, lower, upper, problem.ridge, problem.group, total, problem.kink)
 
 
 def linear_held_out_values(

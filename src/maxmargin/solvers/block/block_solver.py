@@ -28,7 +28,6 @@ from maxmargin.backends import get_backend
 from maxmargin.backends.interface import BlockState, StopReason, Subproblem
 from maxmargin.backends.optimality import known_gap
 from maxmargin.matrices import NON_FINITE_MESSAGE
-from maxmargin.matrices.numerics import inner
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.problems.dual_problem import InfeasibleProblemError
 from maxmargin.solvers.block.nested_start import (
@@ -417,5 +416,5 @@ def _progress(state: BlockState[Any], monitor: Monitor) -> Progress:
     if full:
         return progress
     dual, gradient = state.dual, state.gradient
-    primal = 0.5 * inner(dual, state.linear + gradient) + known_gap(problem, dual, gradient)
+    primal = problem.value(dual, gradient) + known_gap(problem, dual, gradient)
     return replace(progress, primal=primal, violation=max(0.0, state.violation))

@@ -49,6 +49,7 @@ def pose_sample(problem: DualProblem, sample: Indices) -> DualProblem:
         upper=problem.upper[sample] * widening,
         group=problem.group[sample],
         total=problem.total,
+        kink=problem.kink[sample],
     )
 
 

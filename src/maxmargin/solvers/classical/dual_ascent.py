@@ -11,7 +11,6 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.backends.optimality import known_violation
-from maxmargin.matrices.numerics import inner
 from maxmargin.precision import BOUND_TOLERANCE
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.resources import blas_thread_limit
@@ -82,8 +81,7 @@ class DualAscentRun:
     @property
     def dual_value(self) -> float:
         """D at the point."""
-        dual, gradient = self.point
-        return 0.5 * inner(dual, self.problem.linear + gradient)
+        return self.problem.value(*self.point)
 
     @property
     def evaluations(self) -> int:

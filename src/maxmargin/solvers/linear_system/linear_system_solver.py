@@ -75,10 +75,11 @@ class LinearSystemSolver:
 
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of the problem, from `start` (made feasible) or from the simplest feasible point."""
-        if np.isfinite(problem.lower).any() or np.isfinite(problem.upper).any() or not problem.coercive:
+        bounded = np.isfinite(problem.lower).any() or np.isfinite(problem.upper).any()
+        if bounded or not problem.coercive or problem.kinked:
             raise ValueError(
-                "the linear system solver is for problems without bounds and with a ridge on every variable, such as "
-                "those of LSSVC and LSSVR; for others use the pairwise or the block solver"
+                "the linear system solver is for problems without bounds and with a ridge on every variable, and no "
+                "kink, such as those of LSSVC and LSSVR; for others use the pairwise or the block solver"
             )
         monitor = Monitor(self.stopping, callback)
         run = _LinearSystemRun(problem, feasible_start(problem, start), monitor, self.cache_bytes)
@@ -119,7 +120,7 @@ class _LinearSystemRun:
     def progress(self) -> Progress:
         """Return the progress report."""
         dual, gradient = self.point
-        value = 0.5 * float(dual @ (self.problem.linear + gradient))
+        value = self.problem.value(dual, gradient)
         return progress_snapshot(self.problem, self.point, value, self.monitor, self.iterations, self.evaluations)
 
     def _refine(self) -> Status:
