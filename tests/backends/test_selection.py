@@ -1,5 +1,6 @@
 """Selection of working sets, and the start at bounds."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,6 +20,7 @@ def random_problem(size, groups=1, seed=0):
         dual=dual,
         lower=np.full(size, -1.0),
         upper=np.ones(size),
+        kink=np.empty(0),
         group=(np.arange(size) % groups).astype(np.int32),
         groups=groups,
         free=lambda: free,
@@ -70,3 +72,14 @@ def test_place_at_bounds_fills_up_from_the_largest_slack():
 def test_place_at_bounds_with_a_total_that_rounds_below_the_sum_of_lower_bounds():
     problem = problem_of(np.array([0.1, 0.2, 0.3]), np.ones(3), np.nextafter(0.6, 0))
     np.testing.assert_allclose(place_at_bounds(problem, np.zeros(3)), [0.1, 0.2, 0.3])
+
+
+def test_place_at_bounds_leaves_slacks_within_a_kink_at_zero():
+    slack, kink = np.random.default_rng(0).normal(size=101), np.full(101, 0.5)
+    problem = replace(problem_of(np.full(101, -2.0), np.full(101, 2.0), 0.0), kink=kink)
+    dual = place_at_bounds(problem, slack)
+    assert abs(dual.sum()) < 1e-12
+    assert (~np.isin(dual, [-2.0, 0.0, 2.0])).sum() <= 1
+    offset = 0.5 * (slack[dual == 2.0].min() + slack[dual == -2.0].max())  # of the tube that the point belongs to
+    assert np.abs(slack[dual == 0.0] - offset).max() <= np.abs(slack[np.abs(dual) == 2.0] - offset).min() + 1e-12
+    assert (dual == 0.0).sum() > 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -164,15 +165,57 @@ def one_class() -> DualProblem:
     )
 
 
+def regression(cost=1.0, epsilon=0.1, squared=False, fit_intercept=True, repeats=1) -> DualProblem:
+    """A noisy sine; with `repeats`, several targets at each point."""
+    random = np.random.default_rng(7)
+    X = np.repeat(random.uniform(0, 6, (60 // repeats, 1)), repeats, axis=0)
+    targets = np.sin(X[:, 0]) + random.normal(scale=0.2, size=60)
+    formulation = squared_epsilon_regression if squared else epsilon_regression
+    matrix = KernelMatrix(Gaussian(1.0), Points(X))
+    return formulation.pose(matrix, targets, np.broadcast_to(cost, 60) * 1.0, epsilon, fit_intercept)
+
+
+def tube() -> DualProblem:
+    return regression()
+
+
+def tube_of_duplicates() -> DualProblem:
+    return regression(10.0, repeats=3)
+
+
+def tube_without_bias() -> DualProblem:
+    return regression(5.0, fit_intercept=False)
+
+
+def squared_tube() -> DualProblem:
+    return regression(2.0, squared=True)
+
+
+def wide_tube() -> DualProblem:
+    """All targets fit into the tube: zero is the solution."""
+    return regression(epsilon=5.0)
+
+
+def some_kinks() -> DualProblem:
+    """Two groups, a few variables in none, and every third variable without a kink."""
+    problem, every = regression(2.0, 0.3), np.arange(60)
+    group = np.where(every % 10 == 9, -1, every % 2).astype(np.int32)
+    kink = np.where(every % 3 == 0, 0.0, problem.kink)
+    return replace(problem, group=group, total=np.zeros(2), kink=kink)
+
+
 CONVEX: dict[str, Callable[[], DualProblem]] = {
     make.__name__: make
     for make in (
         separable, overlapping, without_bias, equal_duplicates, opposite_duplicates, almost_empty_class, zero_diagonal,
         all_zero_matrix, all_at_bound, huge_cost, tiny_cost, unscaled_columns, singular_kernel, two_samples,
         sample_costs, hard_margin, with_ridge, two_groups, group_and_singles, group_of_each_sample,
-        one_class,
+        one_class, tube, tube_of_duplicates, tube_without_bias, squared_tube, wide_tube, some_kinks,
     )
 }  # fmt: skip
+
+#: Those whose objective is quadratic, for tests of what solvers without kinks are made of.
+QUADRATIC = {name: make for name, make in CONVEX.items() if not make().kinked}
 
 
 def equations(X, targets, kernel: Kernel, cost=1.0, fit_intercept=True) -> DualProblem:

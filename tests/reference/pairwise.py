@@ -1,6 +1,7 @@
 """The reference of the native pair loop: Algorithm 1.3 in plain Python, one function per selection rule.
 
-Each rule returns (violation, up, down). The native loop must take exactly the same steps.
+Each rule returns (violation, up, down). The native loop must take exactly the same steps. Where a variable has a kink,
+its slope is that of the side to which it moves, and a step ends at 0.
 """
 
 from __future__ import annotations
@@ -28,24 +29,47 @@ def pairwise(problem: DualProblem, selection: str, tolerance: float = 1e-3, max_
         violation, i, j = select(problem, M, b, g, path[-1] if path else None)
         if violation <= tolerance or len(path) == max_steps:
             return b, path
+        up, down = slopes(problem, b, g)
+        low, high = rooms(problem, b)
         if j is None:  # a variable in no group moves alone
-            step = g[i] / curvature(problem, M, i) if curvature(problem, M, i) > 0 else np.sign(g[i]) * np.inf
-            step = np.clip(step, problem.lower[i] - b[i], problem.upper[i] - b[i])
+            slope = up[i] if up[i] > -down[i] else down[i]
+            step = slope / curvature(problem, M, i) if curvature(problem, M, i) > 0 else np.sign(slope) * np.inf
+            step = np.clip(step, -low[i], high[i])
             g -= step * M[i]
             g[i] -= problem.ridge[i] * step
-            b[i] = snapped(problem, i, b[i] + step)
+            direction, room = (1, high[i]) if step > 0 else (-1, low[i])
+            b[i] = end(problem, b, i, direction) if abs(step) >= room else snapped(problem, i, b[i] + step)
             path.append((i, -1) if step > 0 else (-1, i))
             continue
         along = curvature(problem, M, i) + curvature(problem, M, j) - 2.0 * M[i, j]
-        newton = (g[i] - g[j]) / along if along > 0 else np.inf
-        max_up, max_down = problem.upper[i] - b[i], b[j] - problem.lower[j]
+        newton = (up[i] - down[j]) / along if along > 0 else np.inf
+        max_up, max_down = high[i], low[j]
         step = min(newton, max_up, max_down)
         g -= step * (M[i] - M[j])
         g[i] -= problem.ridge[i] * step
         g[j] += problem.ridge[j] * step
-        b[i] = problem.upper[i] if step >= max_up else snapped(problem, i, b[i] + step)
-        b[j] = problem.lower[j] if step >= max_down else snapped(problem, j, b[j] - step)
+        b[i] = end(problem, b, i, 1) if step >= max_up else snapped(problem, i, b[i] + step)
+        b[j] = end(problem, b, j, -1) if step >= max_down else snapped(problem, j, b[j] - step)
         path.append((i, j))
+
+
+def slopes(problem, b, g):
+    """Return the slope of the objective along each variable when it increases, and when it decreases."""
+    return g - np.where(b < 0, -1, 1) * problem.kink, g - np.where(b > 0, 1, -1) * problem.kink
+
+
+def end(problem, b, k, direction):
+    """Return where a step of a variable ends: at its bound, or at 0 if there is a kink between."""
+    if problem.kink[k] > 0 and b[k] * direction < 0:
+        return 0.0
+    return problem.upper[k] if direction > 0 else problem.lower[k]
+
+
+def rooms(problem, b):
+    """Return by how much each variable can decrease and increase until a step of it ends."""
+    everything = range(problem.size)
+    low = np.array([b[k] - end(problem, b, k, -1) for k in everything])
+    return low, np.array([end(problem, b, k, 1) - b[k] for k in everything])
 
 
 def snapped(problem, k, value):
@@ -65,14 +89,15 @@ def curvature(problem, M, i):
 def worst_group(problem, b, g):
     """The group whose optimality is violated most: its violation, and the two ends of it."""
     best = (-np.inf, None, None)
+    up, down = slopes(problem, b, g)
     for name in range(problem.groups):
         can_increase = np.flatnonzero((b < problem.upper) & (problem.group == name))
         can_decrease = np.flatnonzero((b > problem.lower) & (problem.group == name))
         if len(can_increase) and len(can_decrease):
-            i = can_increase[np.argmax(g[can_increase])]
-            j = can_decrease[np.argmin(g[can_decrease])]
-            if g[i] - g[j] > best[0]:
-                best = (g[i] - g[j], i, j)
+            i = can_increase[np.argmax(up[can_increase])]
+            j = can_decrease[np.argmin(down[can_decrease])]
+            if up[i] - down[j] > best[0]:
+                best = (up[i] - down[j], i, j)
     return best
 
 
@@ -95,9 +120,10 @@ def second_order(problem, M, b, g, previous):
 
     def pair(i, j):
         best, partner = -np.inf, None
-        for k in np.flatnonzero((b > problem.lower) & (g < g[i]) & (problem.group == problem.group[i])):
+        up, down = slopes(problem, b, g)
+        for k in np.flatnonzero((b > problem.lower) & (down < up[i]) & (problem.group == problem.group[i])):
             along = curvature(problem, M, i) + curvature(problem, M, k) - 2.0 * M[i, k]
-            gain = (g[i] - g[k]) * (g[i] - g[k]) / (along if along > TINY else TINY)
+            gain = (up[i] - down[k]) * (up[i] - down[k]) / (along if along > TINY else TINY)
             if gain > best:
                 best, partner = gain, k
         return i, partner
@@ -119,15 +145,16 @@ def maximum_gain(problem, M, b, g, previous):
         if not usable or all(in_corner(problem, b, p) for p in previous):
             return fallback
         best, chosen = 0.0, fallback
+        growing, falling = slopes(problem, b, g)
+        low, high = rooms(problem, b)
         for p in previous:
             for k in np.flatnonzero(problem.group == problem.group[p]):
-                slope = g[p] - g[k]
-                up, down = (p, k) if slope > 0 else (k, p)
-                room = min(problem.upper[up] - b[up], b[down] - problem.lower[down])
-                if k == p or room <= 0:
+                up, down = (p, k) if growing[p] - falling[k] > 0 else (k, p)
+                slope, room = growing[up] - falling[down], min(high[up], low[down])
+                if k == p or room <= 0 or slope <= 0:
                     continue
                 along = curvature(problem, M, p) + curvature(problem, M, k) - 2.0 * M[p, k]
-                gain = clipped(abs(slope), along, room)
+                gain = clipped(slope, along, room)
                 if gain > best:
                     best, chosen = gain, (up, down)
         return chosen
@@ -138,16 +165,19 @@ def maximum_gain(problem, M, b, g, previous):
 def in_corner(problem, b, k):
     width = problem.upper[k] - problem.lower[k]
     margin = 1e-8 * width if np.isfinite(width) else 0.0
-    return problem.upper[k] - b[k] <= margin or b[k] - problem.lower[k] <= margin
+    low, high = rooms(problem, b)
+    return high[k] <= margin or low[k] <= margin
 
 
 def single(problem, M, b, g, gain):
     best, chosen, violation = -np.inf, 0, 0.0
+    up, down = slopes(problem, b, g)
+    low, high = rooms(problem, b)
     for k in np.flatnonzero(problem.group < 0):
-        room = problem.upper[k] - b[k] if g[k] > 0 else b[k] - problem.lower[k]
-        if g[k] == 0 or room <= 0:
+        slope, room = (up[k], high[k]) if up[k] > -down[k] else (-down[k], low[k])
+        if slope <= 0 or room <= 0:
             continue
-        violation = max(violation, abs(g[k]))
-        if (value := gain(k, abs(g[k]), room)) > best:
+        violation = max(violation, slope)
+        if (value := gain(k, slope, room)) > best:
             best, chosen = value, k
     return violation, chosen, None

@@ -2,6 +2,7 @@
 
 Once it is known which variables are at which bound, the others satisfy g_i = ρ of their group: as many linear equations
 as there are free variables. A variable that would leave its box stops at the bound, and the others are solved again.
+Where there is a kink, 0 takes the place of the bound on its other side, and g is the slope on this side.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from maxmargin import _native
 from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import TimeLimitReachedError, seconds_until_deadline
 from maxmargin.precision import BOUND_TOLERANCE
+from maxmargin.problems.kinks import nearest_bounds, slopes
 
 #: Multiplications after which variables that keep reaching their bounds are left where they are.
 MAX_WORK = 3e8
@@ -27,6 +29,7 @@ class FreeVariables(Protocol):
     lower: Floats
     upper: Floats
     ridge: Floats
+    kink: Floats
     group: np.ndarray
     bounded: bool
 
@@ -51,8 +54,11 @@ def solve_free(state: FreeVariables, free: Indices, max_work: float = MAX_WORK) 
     """
     block = state.block(free)
     block.ravel()[:: len(free) + 1] += state.ridge[free]
-    before, dual, gradient = state.dual[free], state.dual[free].copy(), state.gradient[free].copy()
-    lower, upper, group = state.lower[free], state.upper[free], state.group[free]
+    before, dual, group = state.dual[free], state.dual[free].copy(), state.group[free]
+    kink = state.kink[free] if len(state.kink) else state.kink
+    slope, _ = slopes(dual, state.gradient[free], kink)
+    gradient = slope.copy()
+    lower, upper = nearest_bounds(dual, state.lower[free], state.upper[free], kink)
     problem = _native.BoxProblem(lower=lower, upper=upper, group=group, groups=int(group.max(initial=-1)) + 1)
     seconds = seconds_until_deadline()
     work = _native.solve_free_variables(block, problem, dual, gradient, state.accuracy, max_work, seconds)
@@ -63,7 +69,7 @@ def solve_free(state: FreeVariables, free: Indices, max_work: float = MAX_WORK) 
     dual = np.where(at_upper, upper, np.where(at_lower, lower, dual))
     change = dual - before
     with np.errstate(over="ignore", invalid="ignore"):  # not a number, too, is no gain
-        gain = change @ (state.gradient[free] + gradient)
+        gain = change @ (slope + gradient)
     if gain > 0:  # twice the gain; rounding alone may lose
         state.move(free, change, dual)
     return work

@@ -13,10 +13,10 @@ from maxmargin.backends.interface import BlockTuning, RunningTotals
 from maxmargin.backends.optimality import known_gap
 from maxmargin.backends.selection import MAX_GROUPS_BY_VARIABLE, select_working_set
 from maxmargin.matrices import NON_FINITE_MESSAGE
-from maxmargin.matrices.numerics import inner
 from maxmargin.matrices.symmetric_matrix import partial_product
 from maxmargin.problems import Counters, DualProblem
 from maxmargin.problems.gradient_extremes import gradient_extremes
+from maxmargin.problems.kinks import is_free, slopes
 
 #: How many gradients an audit recomputes: at each end of the violation, and spread over all variables.
 AUDITED_AT_EACH_END, AUDITED_SPREAD = 32, 192
@@ -58,7 +58,7 @@ class HostState(ABC):
         self.bounded = problem.bounded
         self.groups, self.group = problem.groups, problem.group
         self.linear, self.lower, self.upper = problem.linear, problem.lower, problem.upper
-        self.curvature, self.ridge = problem.curvature, problem.ridge
+        self.curvature, self.ridge, self.kink = problem.curvature, problem.ridge, problem.kinks
         self.totals = RunningTotals()
         self.violation = np.inf
         self.refreshed = False
@@ -224,8 +224,9 @@ class HostState(ABC):
         support = np.flatnonzero(self.dual)
         if not len(support):
             return 0.0
-        up = np.where(self.dual < self.upper, self.gradient, -np.inf)
-        down = np.where(self.dual > self.lower, self.gradient, np.inf)
+        growing, falling = slopes(self.dual, self.gradient, self.kink)
+        up = np.where(self.dual < self.upper, growing, -np.inf)
+        down = np.where(self.dual > self.lower, falling, np.inf)
         count = min(AUDITED_AT_EACH_END, self.active)
         ends = np.concatenate([np.argpartition(-up, count - 1)[:count], np.argpartition(down, count - 1)[:count]])
         sample = np.unique(np.concatenate([ends, np.arange(0, self.active, max(16, self.active // AUDITED_SPREAD))]))
@@ -255,9 +256,10 @@ class HostState(ABC):
     def _could_move(self, variables: Indices, error: Floats) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Return which variables could move if their gradients were off by `error`."""
         extremes = gradient_extremes(self.problem, self.dual, self.gradient)
-        group, gradient, dual = self.group[variables], self.gradient[variables], self.dual[variables]
-        growing = (dual < self.upper[variables]) & (gradient + error >= extremes.smallest[group])
-        falling = (dual > self.lower[variables]) & (gradient - error <= extremes.largest[group])
+        group, dual = self.group[variables], self.dual[variables]
+        up, down = (slope[variables] for slope in slopes(self.dual, self.gradient, self.kink))
+        growing = (dual < self.upper[variables]) & (up + error >= extremes.smallest[group])
+        falling = (dual > self.lower[variables]) & (down - error <= extremes.largest[group])
         return np.asarray(growing | falling)
 
     # ---- the current point -----------------------------------------------------------------------------------------
@@ -283,11 +285,11 @@ class HostState(ABC):
         return self.totals.dual_value
 
     def free(self) -> Indices:
-        """Return the variables off their bounds."""
-        return np.flatnonzero((self.lower < self.dual) & (self.dual < self.upper))
+        """Return the variables off their bounds and kinks."""
+        return np.flatnonzero(is_free(self.dual, self.lower, self.upper, self.kink))
 
     def count_free(self) -> int:
-        """Return the number of variables off their bounds."""
+        """Return the number of variables off their bounds and kinks."""
         return len(self.free())
 
     def point(self) -> tuple[Floats, Floats]:
@@ -324,4 +326,4 @@ class HostState(ABC):
 
     def _set(self, dual: Floats, gradient: Floats) -> None:
         self._current = dual, gradient
-        self.totals.dual_value = 0.5 * inner(dual, self.linear + gradient)
+        self.totals.dual_value = self.problem.value(dual, gradient)

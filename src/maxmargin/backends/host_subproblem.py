@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from maxmargin._typing import Floats, Indices
 from maxmargin.backends.interface import RunningTotals, StopReason
 from maxmargin.matrices.numerics import inner
+from maxmargin.problems.kinks import is_free
 
 
 class ParentVariables(Protocol):
@@ -25,6 +26,7 @@ class ParentVariables(Protocol):
     upper: Floats
     curvature: Floats
     ridge: Floats
+    kink: Floats
     group: np.ndarray
     groups: int
     bounded: bool
@@ -72,6 +74,7 @@ class HostSubproblem(ABC):
         self.dual, self.gradient = parent.dual[variables], parent.gradient[variables]
         self.lower, self.upper = parent.lower[variables], parent.upper[variables]
         self.curvature, self.ridge = parent.curvature[variables], parent.ridge[variables]
+        self.kink = parent.kink[variables] if len(parent.kink) else parent.kink
         group = parent.group[variables]
         self.group, self.groups = (group, parent.groups) if parent.groups <= 1 else renumbered(group)
         self.singles = int((group < 0).sum())
@@ -100,11 +103,11 @@ class HostSubproblem(ABC):
         """Return Σ weights · row."""
 
     def free(self) -> Indices:
-        """Return the positions of the variables off their bounds."""
-        return np.flatnonzero((self.lower < self.dual) & (self.dual < self.upper))
+        """Return the positions of the variables off their bounds and kinks."""
+        return np.flatnonzero(is_free(self.dual, self.lower, self.upper, self.kink))
 
     def count_free(self) -> int:
-        """Return the number of variables off their bounds."""
+        """Return the number of variables off their bounds and kinks."""
         return len(self.free())
 
     def changed(self) -> Indices:
@@ -150,8 +153,10 @@ class HostSubproblem(ABC):
         return values.astype(np.float64)
 
     def move(self, positions: Indices, change: Floats, values: Floats) -> None:
-        """Set some variables to new values; update gradient and dual objective."""
+        """Set some variables to new values, on the same side of their kinks; update gradient and dual objective."""
         slope = inner(change, self.gradient[positions])
+        if len(self.kink):
+            slope -= 2.0 * inner(change, np.copysign(self.kink[positions], self.dual[positions]))
         self.gradient -= self.combine(positions, change)
         self.gradient[positions] -= self.ridge[positions] * change
         self.dual[positions] = values

@@ -117,7 +117,12 @@ class NativeSubproblem(HostSubproblem):
         valid, last_use = np.full(count, self.active), np.zeros(count, dtype=np.int64)
         result = _native.pairwise_steps(
             _native.BoxProblem(
-                lower=self.lower, upper=self.upper, ridge=self.ridge, group=self.group, groups=self.groups
+                lower=self.lower,
+                upper=self.upper,
+                ridge=self.ridge,
+                kink=self.kink,
+                group=self.group,
+                groups=self.groups,
             ),
             _native.PairwiseState(dual=self.dual, gradient=self.gradient, diagonal=self.curvature, active=self.active),
             _native.CachedRows(storage=self.values, slot=slots, valid=valid, last_use=last_use, clock=0),

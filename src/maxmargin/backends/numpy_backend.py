@@ -21,6 +21,7 @@ from maxmargin.backends.selection import MAX_GROUPS_BY_VARIABLE, place_at_bounds
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.precision import BOUND_TOLERANCE
 from maxmargin.problems import DualProblem
+from maxmargin.problems.kinks import nearest_bounds, slopes
 
 #: Stands in for zero or negative curvature when gains are compared, as in `native/working_set.hpp`.
 MIN_CURVATURE = 1e-12
@@ -105,12 +106,13 @@ class NumpySubproblem(HostSubproblem):
         if worst_of_singles > worst[self.group >= 0].max(initial=-np.inf):
             gains = np.where((self.group < 0) & (worst > 0), worst**2 / np.maximum(self.curvature, MIN_CURVATURE), 0.0)
             k = int(np.argmax(gains))
-            return (k, None) if self.gradient[k] > 0 else (None, k)
+            return (k, None) if up[k] > down[k] else (None, k)
         i = int(np.argmax(np.where(self.group >= 0, up, -np.inf)))
         fused = self.groups <= MAX_GROUPS_BY_VARIABLE and not self.singles and not self.precise
         real: Any = np.float32 if fused else np.float64  # as the native loop compares gains
         falls = (self.dual > self.lower) & (self.group == self.group[i])
-        slope = np.maximum(np.where(falls, self.gradient[i] - self.gradient, 0.0), 0.0).astype(real)
+        growing, falling = slopes(self.dual, self.gradient, self.kink)
+        slope = np.maximum(np.where(falls, growing[i] - falling, 0.0), 0.0).astype(real)
         diagonal = self.curvature.astype(real)
         curvature = diagonal[i] + diagonal - real(2) * self.values[i].astype(real)
         gains = slope * slope / np.maximum(curvature, real(MIN_CURVATURE))
@@ -119,20 +121,22 @@ class NumpySubproblem(HostSubproblem):
 
     def _step(self, i: int | None, j: int | None) -> StopReason | None:
         """Increase variable i and decrease variable j by the same amount; return why that is impossible."""
-        slope = (0.0 if i is None else self.gradient[i]) - (0.0 if j is None else self.gradient[j])
+        growing, falling = slopes(self.dual, self.gradient, self.kink)
+        lower, upper = nearest_bounds(self.dual, self.lower, self.upper, self.kink)
+        slope = (0.0 if i is None else growing[i]) - (0.0 if j is None else falling[j])
         moving = [k for k in (i, j) if k is not None]
         curvature = float(self.curvature[moving].sum())
         if i is not None and j is not None:
             curvature -= 2.0 * float(self.values[i, j])
-        room_up = np.inf if i is None else self.upper[i] - self.dual[i]
-        room_down = np.inf if j is None else self.dual[j] - self.lower[j]
+        room_up = np.inf if i is None else upper[i] - self.dual[i]
+        room_down = np.inf if j is None else self.dual[j] - lower[j]
         step = min(slope / curvature if curvature > 0 else np.inf, room_up, room_down)
         if np.isinf(step):
             return StopReason.UNBOUNDED
         before = self.dual[moving]
         for k, room, sign in ((i, room_up, 1.0), (j, room_down, -1.0)):
             if k is not None:
-                bound = self.upper[k] if sign > 0 else self.lower[k]
+                bound = upper[k] if sign > 0 else lower[k]
                 self.dual[k] = bound if step >= room else self._snapped(k, self.dual[k] + sign * step)
                 self.gradient[k] -= self.ridge[k] * sign * step
         if (self.dual[moving] == before).all():
@@ -154,7 +158,9 @@ class NumpySubproblem(HostSubproblem):
         """Solve ZᵀHZ c = Zᵀg, where the columns of Z keep the sums of the groups; stop at bounds and solve again."""
         free, work = self.free(), 0.0
         H = self.block(free) + np.diag(self.ridge[free])
-        dual, gradient = self.dual[free].copy(), self.gradient[free].copy()
+        slope = slopes(self.dual, self.gradient, self.kink)[0][free]
+        lower, upper = (bound[free] for bound in nearest_bounds(self.dual, self.lower, self.upper, self.kink))
+        dual, gradient = self.dual[free].copy(), slope.copy()
         open_ = np.ones(len(free), dtype=bool)
         while open_.any() and work + len(free) * (count := int(open_.sum())) ** 2 <= max_work:
             work += len(free) * count**2
@@ -163,7 +169,7 @@ class NumpySubproblem(HostSubproblem):
                 break
             inverse = np.linalg.pinv(Z.T @ H @ Z, rcond=self.accuracy, hermitian=True)
             direction = Z @ (inverse @ (Z.T @ gradient))
-            bound = np.where(direction > 0, self.upper[free], self.lower[free])
+            bound = np.where(direction > 0, upper, lower)
             room = np.divide(bound - dual, direction, out=np.full(len(free), np.inf), where=direction != 0)
             step = min(1.0, float(room.min()))
             blocked = room <= step
@@ -173,16 +179,16 @@ class NumpySubproblem(HostSubproblem):
                 break
             open_ &= ~blocked
         change = dual - self.dual[free]
-        if change @ (self.gradient[free] + gradient) > 0:  # twice the gain
+        if change @ (slope + gradient) > 0:  # twice the gain
             self.move(free, change, dual)
         return work
 
     def selectable(self) -> Indices:
-        grows, falls = self.dual < self.upper, self.dual > self.lower
         highest, lowest = _extremes(self)
-        settled_up = ~grows & (self.gradient > highest[self.group])
-        settled_down = ~falls & (self.gradient < lowest[self.group])
-        return np.flatnonzero((grows | falls) & ~settled_up & ~settled_down)
+        growing, falling = slopes(self.dual, self.gradient, self.kink)
+        may_grow = (self.dual < self.upper) & ~(growing < lowest[self.group])
+        may_fall = (self.dual > self.lower) & ~(falling > highest[self.group])
+        return np.flatnonzero(may_grow | may_fall)
 
     def fill_block(self, positions: Indices, out: NDArray[np.floating]) -> Indices:
         out[:] = self.values[np.ix_(positions, positions)]
@@ -208,8 +214,9 @@ def _extremes(state: HostState | HostSubproblem) -> tuple[Floats, Floats]:
     """Return, per group, the largest gradient that may grow and the least that may fall; last for those in no group."""
     highest, lowest = np.full(state.groups + 1, -np.inf), np.full(state.groups + 1, np.inf)
     grows, falls = state.dual < state.upper, state.dual > state.lower
-    np.maximum.at(highest, state.group[grows], state.gradient[grows])
-    np.minimum.at(lowest, state.group[falls], state.gradient[falls])
+    growing, falling = slopes(state.dual, state.gradient, state.kink)
+    np.maximum.at(highest, state.group[grows], growing[grows])
+    np.minimum.at(lowest, state.group[falls], falling[falls])
     highest[-1], lowest[-1] = max(highest[-1], 0.0), min(lowest[-1], 0.0)
     return highest, lowest
 
@@ -218,8 +225,9 @@ def _kkt_violations(state: HostState | HostSubproblem) -> tuple[Floats, Floats]:
     """Return the KKT violation of each variable when it grows, and when it falls; −∞ if it cannot."""
     highest, lowest = _extremes(state)
     highest[-1] = lowest[-1] = 0.0  # a variable in no group moves alone
-    up = np.where(state.dual < state.upper, state.gradient - lowest[state.group], -np.inf)
-    down = np.where(state.dual > state.lower, highest[state.group] - state.gradient, -np.inf)
+    growing, falling = slopes(state.dual, state.gradient, state.kink)
+    up = np.where(state.dual < state.upper, growing - lowest[state.group], -np.inf)
+    down = np.where(state.dual > state.lower, highest[state.group] - falling, -np.inf)
     return up, down
 
 

@@ -23,6 +23,7 @@ class BoxedVariables(Protocol):
 
     lower: Floats
     upper: Floats
+    kink: Floats
     group: np.ndarray
     groups: int
 
@@ -75,6 +76,10 @@ def _criterion(state: BoxedVariables) -> tuple[_native.BoxProblem, Floats, Float
     """Return the arguments of the native optimality criterion."""
     part = slice(0, state.active)
     problem = _native.BoxProblem(
-        lower=state.lower[part], upper=state.upper[part], group=state.group[part], groups=state.groups
+        lower=state.lower[part],
+        upper=state.upper[part],
+        kink=state.kink[part],
+        group=state.group[part],
+        groups=state.groups,
     )
     return problem, state.dual[part], state.gradient[part]

@@ -14,6 +14,8 @@ import numpy as np
 from maxmargin._typing import Floats, Indices
 from maxmargin.backends.optimality import BoxedVariables
 from maxmargin.problems import DualProblem
+from maxmargin.problems.kinks import is_free
+from maxmargin.problems.split_problem import SplitProblem
 
 #: With more groups than this, a working set is made of whole groups.
 MAX_GROUPS_BY_VARIABLE = 2
@@ -23,7 +25,7 @@ class SelectableVariables(BoxedVariables, Protocol):
     """Variables that know which of them are free."""
 
     def free(self) -> Indices:
-        """Return the variables off their bounds."""
+        """Return the variables off their bounds and kinks."""
         ...
 
 
@@ -52,7 +54,7 @@ def _select_groups(state: SelectableVariables, violation: Floats, size: int) -> 
     group = state.group
     worst = np.full(state.groups + 1, -np.inf)  # the last, which index −1 reaches, is for variables in no group
     np.maximum.at(worst, group, violation)
-    free = (state.lower < state.dual) & (state.dual < state.upper)
+    free = is_free(state.dual, state.lower, state.upper, state.kink)
     members = np.flatnonzero(free | (violation > 0))
     members = members[np.lexsort((-violation[members], group[members], -worst[group[members]]))]
     first = members[free[members]][: size // 2]
@@ -73,8 +75,12 @@ def _largest(values: Floats, count: int) -> Indices:
 def place_at_bounds(problem: DualProblem, slack: Floats) -> Floats:
     """Return the feasible point with the largest slacks of each group at the upper bound, the others at the lower.
 
-    One variable of each group takes the remainder of the sum.
+    One variable of each group takes the remainder of the sum. Where there is a kink, slacks within it leave their
+    variables at 0.
     """
+    if problem.kinked:
+        split = SplitProblem.of(problem)
+        return split.combined_dual(place_at_bounds(split.problem, split.slack(slack)))
     dual = np.where(slack > 0, problem.upper, problem.lower)
     for g in range(problem.groups):
         members = np.flatnonzero(problem.group == g)

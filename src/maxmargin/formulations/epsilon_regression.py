@@ -1,11 +1,10 @@
 """ε-regression: residuals within a tube of half-width ε have no loss, others their distance from the tube.
 
     primal   minimise ½‖w‖² + Σ C_i max(0, |t_i − w·Φ(x_i) − b| − ε)
-    dual     two variables for each sample: above the tube linear = t − ε, bounds [0, C_i];
-             below it linear = t + ε, bounds [−C_i, 0]; one group of total 0
+    dual     linear = t, kink ε, bounds [−C_i, C_i]; one group of total 0
 
-(Vapnik 1995; Smola & Schölkopf 2004.) The coefficient of a sample is the sum of its two variables, of which at most one
-is non-zero at the optimum.
+(Vapnik 1995; Smola & Schölkopf 2004.) The textbook has two variables α, α* ≥ 0 for each sample, of which at most one is
+non-zero at the optimum; b = α − α*, and ε (α + α*) is ε |b|.
 """
 
 from __future__ import annotations
@@ -13,42 +12,29 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.formulations.formulation import KernelExpansion, bias_constraint, bias_of, signed
-from maxmargin.matrices.repeated_matrix import RepeatedMatrix
+from maxmargin.formulations.c_classification import expand
+from maxmargin.formulations.formulation import bias_constraint, bias_of
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
+
+__all__ = ["TubeGeometry", "expand", "pose", "read", "tube"]
 
 
 def pose(
     matrix: SymmetricMatrix, targets: Floats, costs: Floats, epsilon: float, fit_intercept: bool = True
 ) -> DualProblem:
     """Return the dual problem of samples with `targets` and slack costs C_i."""
-    n = matrix.size
     return DualProblem(
-        matrix=doubled_matrix(matrix),
-        linear=np.concatenate([targets - epsilon, targets + epsilon]),
-        lower=np.concatenate([np.zeros(n), -costs]),
-        upper=np.concatenate([costs, np.zeros(n)]),
-        **bias_constraint(2 * n, fit_intercept),
+        matrix=matrix,
+        linear=targets,
+        lower=-costs,
+        upper=costs,
+        kink=np.full(matrix.size, epsilon),
+        **bias_constraint(matrix.size, fit_intercept),
     )
-
-
-def doubled_matrix(matrix: SymmetricMatrix) -> RepeatedMatrix:
-    """Return the matrix of two variables for each sample."""
-    return RepeatedMatrix(matrix, np.tile(np.arange(matrix.size), 2))
-
-
-def expand(problem: DualProblem, dual: Floats, offset: Floats) -> KernelExpansion:
-    """Return the regression function."""
-    return KernelExpansion(combine_sides(dual), bias_of(problem, offset))
-
-
-def combine_sides(dual: Floats) -> Floats:
-    """Return the coefficient of each sample."""
-    above, below = np.split(dual, 2)
-    return np.asarray(above + below)
 
 
 @dataclass(frozen=True)
@@ -83,18 +69,22 @@ class TubeGeometry:
 
 def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices) -> TubeGeometry:
     """Return the geometry of a solution of the problem that `pose` made of the training rows `samples`."""
-    low, high = problem.linear[: len(samples)], problem.linear[len(samples) :]
+    at_cost = (dual == problem.lower) | (dual == problem.upper)
+    distance = np.abs(certificate.slack) - problem.kink
     offset = bias_of(problem, certificate.offset)
-    return tube(problem, dual, certificate, samples, 0.5 * float((high - low).mean()), offset)
+    return tube(certificate, samples, dual, at_cost, distance, float(problem.kink[0]), offset)
 
 
 def tube(
-    problem: DualProblem, dual: Floats, certificate: Certificate, samples: Indices, epsilon: float, offset: float
+    certificate: Certificate,
+    samples: Indices,
+    coefficients: Floats,
+    at_cost: NDArray[np.bool_],
+    distance: Floats,
+    epsilon: float,
+    offset: float,
 ) -> TubeGeometry:
-    """Return the geometry of a tube of known half-width."""
-    coefficients = combine_sides(signed(problem, dual))
-    at_cost = np.any(np.split((dual != 0) & ((dual == problem.lower) | (dual == problem.upper)), 2), axis=0)
-    above, below = np.split(signed(problem, certificate.slack), 2)
+    """Return the geometry of a tube of known half-width; inside, the distance of a sample is negative."""
     return TubeGeometry(
         epsilon=epsilon,
         squared_norm=certificate.squared_norm,
@@ -103,5 +93,5 @@ def tube(
         outside=samples[(coefficients != 0) & at_cost],
         inside=samples[coefficients == 0],
         samples=samples,
-        slack=np.maximum(0.0, np.maximum(above, -below)),
+        slack=np.maximum(0.0, distance),
     )

@@ -15,8 +15,9 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.formulations.epsilon_regression import TubeGeometry, combine_sides, doubled_matrix, tube
+from maxmargin.formulations.epsilon_regression import TubeGeometry, tube
 from maxmargin.formulations.formulation import KernelExpansion, mean_offset, signed
+from maxmargin.matrices.repeated_matrix import RepeatedMatrix
 from maxmargin.matrices.signed_matrix import SignedMatrix
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
@@ -44,6 +45,17 @@ def pose(matrix: SymmetricMatrix, targets: Floats, costs: Floats, nu: float, fit
     )
 
 
+def doubled_matrix(matrix: SymmetricMatrix) -> RepeatedMatrix:
+    """Return the matrix of two variables for each sample."""
+    return RepeatedMatrix(matrix, np.tile(np.arange(matrix.size), 2))
+
+
+def combine_sides(dual: Floats) -> Floats:
+    """Return the coefficient of each sample."""
+    above, below = np.split(dual, 2)
+    return np.asarray(above + below)
+
+
 def expand(problem: DualProblem, dual: Floats, offset: Floats) -> KernelExpansion:
     """Return the regression function."""
     return KernelExpansion(combine_sides(signed(problem, dual)), mean_offset(offset))
@@ -53,4 +65,7 @@ def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: 
     """Return the geometry of a solution of the problem that `pose` made of the training rows `samples`."""
     offset = certificate.offset
     epsilon = 0.5 * float(offset[0] - offset[1]) if len(offset) == 2 else float(offset[0])
-    return tube(problem, dual, certificate, samples, max(0.0, epsilon), mean_offset(offset))
+    at_cost = np.any(np.split((dual != 0) & ((dual == problem.lower) | (dual == problem.upper)), 2), axis=0)
+    above, below = np.split(signed(problem, certificate.slack), 2)
+    coefficients, distance = combine_sides(signed(problem, dual)), np.maximum(above, -below)
+    return tube(certificate, samples, coefficients, at_cost, distance, max(0.0, epsilon), mean_offset(offset))

@@ -39,7 +39,9 @@ class SplitProblem:
 
     @classmethod
     def of(cls, whole: DualProblem) -> SplitProblem:
-        """Return the split form of a problem."""
+        """Return the split form of a problem, which is the problem itself if it has no kinks."""
+        if not whole.kinked:
+            return cls(whole, whole, np.empty(0, dtype=np.int64))
         kinked = np.flatnonzero(whole.kink)
         variable = np.concatenate([np.arange(whole.size), kinked])
         sign = np.concatenate([np.where(whole.kink > 0, 1.0, 0.0), np.full(len(kinked), -1.0)])
@@ -66,6 +68,8 @@ class SplitProblem:
 
     def gradient(self, dual: Floats, gradient: Floats) -> Floats:
         """Return the gradient of the split variables at a point of the whole problem."""
+        if not len(self.kinked):
+            return gradient
         ridge, split = self.whole.ridge, self.dual(dual)
         slack = self.slack(gradient + ridge * dual)
         return slack - np.concatenate([ridge, ridge[self.kinked]]) * split

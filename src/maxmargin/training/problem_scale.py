@@ -25,9 +25,9 @@ from maxmargin._typing import Floats
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.scaled_matrix import ScaledMatrix, scale
 from maxmargin.precision import DOUBLE_EPSILON
-from maxmargin.problems import Certificate, Counters, DualProblem, Progress, Solution
-from maxmargin.solvers import Callback, SharedCallback, StoppingRule
-from maxmargin.solvers.recorder import RecordedCallback, Recorder
+from maxmargin.problems import Certificate, DualProblem, Progress, Solution
+from maxmargin.solvers import Callback, StoppingRule
+from maxmargin.solvers.translated_callback import translated
 
 #: Magnitudes between 2^−66 and 2^66 (about 1e-20 to 1e20) are ordinary: no product of four of them overflows.
 ORDINARY_EXPONENT = 66
@@ -138,11 +138,7 @@ class ProblemScale:
 
     def observe(self, callback: Callback) -> Callback:
         """Return the callback of the original problem for the solver of the scaled one."""
-        if isinstance(callback, RecordedCallback):
-            return RecordedCallback(self.observe(callback.callback), ScaledRecorder(callback.recorder, self))
-        if isinstance(callback, SharedCallback):
-            return ScaledCallback(callback, self)
-        return lambda progress: callback(self.progress(progress))
+        return translated(callback, self.progress, self.original_start)
 
     def progress(self, progress: Progress) -> Progress:
         """Return a progress report in the units of the original problem."""
@@ -153,31 +149,6 @@ class ProblemScale:
             dual=float(scale(progress.dual, self.value)),
             point=None if progress.point is None else scale(progress.point, self.dual),
         )
-
-
-class ScaledCallback(SharedCallback):
-    """Passes progress reports of a scaled problem on, in the units of the original problem."""
-
-    def __init__(self, base: SharedCallback, units: ProblemScale) -> None:
-        super().__init__(base.callback)
-        self.stopped = base.stopped
-        self._base, self._units = base, units
-
-    def __call__(self, progress: Progress) -> bool:
-        return self._base(self._units.progress(progress))
-
-
-class ScaledRecorder(Recorder):
-    """Passes points of a scaled problem on, in the units of the original problem."""
-
-    def __init__(self, base: Recorder, units: ProblemScale) -> None:
-        self._base, self._units = base, units
-
-    def is_due(self) -> bool:
-        return self._base.is_due()
-
-    def record(self, start: Floats, counters: Counters) -> None:
-        self._base.record(self._units.original_start(start), counters)
 
 
 def check_representable(problem: DualProblem, certificate: Certificate) -> None:

@@ -4,7 +4,14 @@ import signal
 import numpy as np
 import pytest
 
-from contracts.named_problems import CONVEX, classification, hard_to_finish, indefinite_sigmoid, overlapping, two_clouds
+from contracts.named_problems import (
+    QUADRATIC,
+    classification,
+    hard_to_finish,
+    indefinite_sigmoid,
+    overlapping,
+    two_clouds,
+)
 from contracts.solver_contract import SolverContract
 from maxmargin import SVC, SVR, NuSVC, OneClassSVM
 from maxmargin.interchange import load, save
@@ -63,7 +70,7 @@ class TestBlocks(SolverContract):
 #: there the pairwise solver moves one variable at a time, and a working set of two moves two. And where both variables
 #: of a pair reach a bound in one step, up to rounding, a subproblem sees both on it: as in groups of a few variables.
 EXACT = sorted(
-    set(CONVEX)
+    set(QUADRATIC)
     - {"huge_cost", "unscaled_columns", "two_groups", "without_bias", "group_and_singles", "group_of_each_sample"}
 )
 
@@ -71,7 +78,7 @@ EXACT = sorted(
 @pytest.mark.parametrize("name", EXACT)
 def test_two_variables_take_the_steps_of_the_pairwise_solver(name):
     """The same dual vector, to the last bit, after every number of steps."""
-    problem = CONVEX[name]()
+    problem = QUADRATIC[name]()
     ends = []
     for limit in (1, 2, 3, 7, 20, 60, 200, 1000):
         rule = StoppingRule(violation=1e-4, max_iterations=limit)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from contracts.named_problems import CONVEX
+from contracts.named_problems import QUADRATIC
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.problems import certify, feasible_start
 from maxmargin.solvers import PairwiseSolver, StoppingRule
@@ -9,9 +9,9 @@ from maxmargin.solvers.classical.decomposition_run import changed, restrict, sel
 from reference.quadratic_program import solve_quadratic_program
 
 
-@pytest.fixture(params=CONVEX)
+@pytest.fixture(params=QUADRATIC)
 def problem(request):
-    return CONVEX[request.param]()
+    return QUADRATIC[request.param]()
 
 
 def on_the_way(problem, steps=7):
@@ -53,7 +53,7 @@ def test_a_zero_change_leaves_the_values(problem):
 
 
 def test_variables_that_reach_a_bound_are_exactly_on_it():
-    problem = CONVEX["sample_costs"]()
+    problem = QUADRATIC["sample_costs"]()
     dual = feasible_start(problem, np.random.default_rng(0).normal(size=problem.size))
     variables = np.arange(problem.size)
     part = restrict(problem, variables, dual, problem.gradient(dual))
@@ -64,14 +64,14 @@ def test_variables_that_reach_a_bound_are_exactly_on_it():
 
 
 def test_given_matrix_is_used():
-    problem = CONVEX["overlapping"]()
+    problem = QUADRATIC["overlapping"]()
     given = PrecomputedMatrix(np.eye(3))
     part = restrict(problem, np.arange(3), np.zeros(80), problem.linear, given)
     assert part.matrix is given
 
 
 def test_groups_of_a_restriction_are_renumbered():
-    problem = CONVEX["group_of_each_sample"]()
+    problem = QUADRATIC["group_of_each_sample"]()
     variables = np.flatnonzero(np.isin(problem.group, [3, 17]))
     part = restrict(problem, variables, np.zeros(problem.size), problem.linear)
     assert part.groups == 2
@@ -82,7 +82,7 @@ def test_groups_of_a_restriction_are_renumbered():
 
 
 def test_half_of_a_working_set_comes_from_each_end():
-    problem = CONVEX["overlapping"]()
+    problem = QUADRATIC["overlapping"]()
     dual = on_the_way(problem, 25)
     gradient = problem.gradient(dual)
     chosen = select_violating(problem, dual, gradient, 6)
@@ -107,6 +107,6 @@ def test_the_worst_pair_is_always_in_the_set(problem):
 
 
 def test_working_set_is_empty_without_violation():
-    problem = CONVEX["all_at_bound"]()
+    problem = QUADRATIC["all_at_bound"]()
     dual = PairwiseSolver().solve(problem).dual
     assert not len(select_violating(problem, dual, problem.gradient(dual), 10))

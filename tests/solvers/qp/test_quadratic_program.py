@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from contracts.named_problems import (
-    CONVEX,
+    QUADRATIC,
     classification,
     hard_to_finish,
     indefinite_sigmoid,
@@ -91,10 +91,10 @@ def test_other_problems(backend, make):
     assert certificate.relative_gap < 1e-5
 
 
-@pytest.mark.parametrize("name", CONVEX)
+@pytest.mark.parametrize("name", QUADRATIC)
 def test_centring_by_groups_changes_nothing(name):
     """The program and the problem differ by a constant on every feasible point."""
-    problem = CONVEX[name]()
+    problem = QUADRATIC[name]()
     everything = np.arange(problem.size)
     program, unit, _ = pose_program(problem, problem.matrix.block(everything, everything))
     duals = [PairwiseSolver(stopping=StoppingRule(max_iterations=steps)).solve(problem).dual for steps in (1, 3, 10**6)]

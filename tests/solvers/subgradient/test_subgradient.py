@@ -10,6 +10,7 @@ from contracts.named_problems import LINEAR, hard_margin, overlapping, two_cloud
 from maxmargin.formulations import c_classification
 from maxmargin.problems import Status, certify
 from maxmargin.problems.losses import response
+from maxmargin.problems.split_problem import SplitProblem
 from maxmargin.solvers import SOLVERS, PairwiseSolver, StepSize, StoppingRule, SubgradientSolver
 from maxmargin.solvers.subgradient.primal_bounds import PrimalBounds, feasible_responses
 from maxmargin.solvers.subgradient.step_sizes import MAX_TRIAL_SAMPLES, best_step_by_trial, scaled_subsample
@@ -43,7 +44,8 @@ def test_bounds_hold_on_hard_problems(name, solver):
     assert certificate.dual - slack <= value <= certificate.primal + slack
     assert certificate.infeasibility <= 1e-9 * (1 + np.abs(solution.dual).max())
     reached = certificate.relative_gap <= 1e-2 * (1 + 1e-6) or certificate.violation <= 1e-9
-    assert solution.status is (Status.CONVERGED if reached else Status.MAX_ITERATIONS)
+    # The bound of two split variables may be worse than that of their sum.
+    assert solution.status is (Status.CONVERGED if reached else Status.MAX_ITERATIONS) or (reached and problem.kinked)
 
 
 def test_reaches_the_optimum_of_a_generic_solver():
@@ -84,7 +86,7 @@ def test_steps_reduce_the_distance_to_the_optimum():
 @pytest.mark.parametrize("name", EASY)
 def test_subgradient_inequality(name):
     """P(v) ≥ P(w) + (w − Fᵀ b)·(v − w) for any v, where b are the feasible responses."""
-    problem = EASY[name]()
+    problem = SplitProblem.of(EASY[name]()).problem
     rows, random = problem.matrix.features(), np.random.default_rng(0)
     bounds = PrimalBounds(problem, None)
     for scale in (0.01, 1.0):

@@ -25,6 +25,7 @@ from maxmargin.matrices.float32_matrix import Float32Matrix
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import DualProblem, InfeasibleProblemError, Solution, Status, feasible_start
 from maxmargin.problems.gradient_extremes import interval_midpoint, offset_bounds
+from maxmargin.problems.split_problem import SplitProblem
 from maxmargin.solvers import BlockSolver, Callback, PairwiseSolver
 from maxmargin.solvers.monitor import Interruption, status_of
 from maxmargin.solvers.smo.small_problem_batch import SmallProblemBatch
@@ -121,16 +122,18 @@ class CrossValidation:
         if problem.size <= MAX_DOUBLE_PRECISION_SIZE and self.tolerance_factor > 1.0:
             return replace(self, tolerance_factor=1.0)._values(problem, model, formulation, folds)
         check_deadline()
-        gradient, of_variables = model.gradient_for(problem), np.resize(folds, problem.size)
-        states = [_Fold(problem, model.dual, gradient, of_variables == fold) for fold in np.unique(folds)]
+        split = SplitProblem.of(problem)  # the change of a variable has its kink anywhere
+        gradient, dual = split.gradient(model.dual, model.gradient_for(problem)), split.dual(model.dual)
+        problem, of_variables = split.problem, np.resize(folds, split.problem.size)
+        states = [_Fold(problem, dual, gradient, of_variables == fold) for fold in np.unique(folds)]
         with np.errstate(over="ignore"):  # infinite is too large, too
-            rounding = float(np.finfo(np.float32).eps * problem.curvature.max() * np.linalg.norm(model.dual))
+            rounding = float(np.finfo(np.float32).eps * problem.curvature.max() * np.linalg.norm(dual))
         cheap = problem.matrix.cost == 1 and problem.size <= MAX_DOUBLE_PRECISION_SIZE
         if cheap or rounding > MAX_ROUNDING_FRACTION * self._tolerance:
             status = self._solve_whole(states)
         else:
             try:
-                status = self._solve_nearest(states, _nearest(problem, model.dual, gradient))
+                status = self._solve_nearest(states, _nearest(problem, dual, gradient))
             except InfeasibleProblemError:  # the subset cannot compensate for the held-out variables
                 status = self._solve_whole(states)
         values = np.full(len(folds), np.nan)
@@ -343,7 +346,7 @@ class _Fold:
         product = self.problem.linear - self.gradient
         product[samples:] = 0.0  # all variables of a sample have the same product; the first is used
         expansion = formulation.expand(self.problem, product, self.offset)  # scales the product like the dual
-        return expansion.coefficients + expansion.offset
+        return (expansion.coefficients + expansion.offset)[:samples]
 
 
 def _nearest(problem: DualProblem, dual: Floats, gradient: Floats) -> Indices:

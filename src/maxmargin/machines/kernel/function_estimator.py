@@ -100,6 +100,8 @@ class FunctionEstimator(KernelEstimator):
             solver, matrix = context.shared_matrix(X, rows, solver, count, workers, inside)
             problems = [pose(matrix, rows, output) for output in range(count)]
             starts = self._starts(rows, X.shape, outputs)
+            if starts is not None and len(starts[0]) != problems[0].size:
+                starts = None  # of a model file that an earlier version wrote, with other variables
             subproblems = [
                 Subproblem.posed(problem, rows, None if starts is None else starts[output])
                 for output, problem in enumerate(problems)

@@ -164,4 +164,4 @@ class SVR(NoiseIntervals, KernelRegressor):
         cost = check_number("C", self.C, above=0, infinite=True)
         epsilon = check_number("epsilon", self.epsilon, least=0)
         loss = LOSSES[check_choice("loss", self.loss, tuple(LOSSES))]
-        return Regression(loss, cost, 2, partial(loss.pose, epsilon=epsilon, fit_intercept=self.fit_intercept))
+        return Regression(loss, cost, 1, partial(loss.pose, epsilon=epsilon, fit_intercept=self.fit_intercept))

@@ -23,6 +23,7 @@ from maxmargin.machines.validation.training_data import check_costs, check_sampl
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.models.calibration import noise_scale
 from maxmargin.problems import DualProblem, Status
+from maxmargin.problems.split_problem import SplitProblem
 from maxmargin.training import Session, Solver, TrainedLinearModel
 
 #: A gap of this fraction of the loss of the zero function is rounding: the optimum is 0 if all targets lie in the tube.
@@ -183,12 +184,10 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
         columns, count = columns - centre, columns.shape[1]
 
         def pose(matrix: SymmetricMatrix, output: int) -> DualProblem:
-            problem: DualProblem = formulation.pose(
-                matrix, columns[:, output], costs[rows], epsilon, self._exact_intercept
-            )
-            return problem
+            problem = formulation.pose(matrix, columns[:, output], costs[rows], epsilon, self._exact_intercept)
+            return SplitProblem.of(problem).problem  # linear solvers take no kinks
 
-        starts = self._starts(rows, count, 2 * len(rows))
+        starts = self._starts(rows, count, (2 if epsilon > 0 else 1) * len(rows))
         with reporting(self) as callback, checkpointing(self, X, targets, weights) as checkpoint:
             session = Session.begin(callback, solver.stopping.max_seconds, started, checkpoint)
             models = self._train(X, rows, pose, count, formulation, solver, session, starts, _min_gap)

@@ -26,6 +26,7 @@ from maxmargin.solvers.classical.decomposition_run import (
 )
 from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.smo.pairwise import PairwiseSolver
+from maxmargin.solvers.split_form import in_split_form
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: The fraction of the tolerance to which the problem of a working set is solved: the violation of all variables is not
@@ -60,6 +61,7 @@ class ChunkingSolver:
             raise ValueError(f"a chunk has at least 2 variables, not {self.chunk}")
         check_subproblem_solver("inner", self.inner)
 
+    @in_split_form
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of the problem, from `start` (made feasible) or from the simplest feasible point."""
         dual = feasible_start(problem, start)

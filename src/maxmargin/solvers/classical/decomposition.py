@@ -27,6 +27,7 @@ from maxmargin.solvers.classical.decomposition_run import (
 )
 from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.smo.pairwise import PairwiseSolver
+from maxmargin.solvers.split_form import in_split_form
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: A subproblem is solved until its violation is this fraction of the violation among all variables.
@@ -62,6 +63,7 @@ class DecompositionSolver:
             raise ValueError(f"a working set has at least 2 variables, not {self.working_set_size}")
         check_subproblem_solver("subproblem", self.subproblem)
 
+    @in_split_form
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of the problem, from `start` (made feasible) or from the simplest feasible point."""
         dual = feasible_start(problem, start)

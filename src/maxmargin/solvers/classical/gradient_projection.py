@@ -26,6 +26,7 @@ from maxmargin.problems import Counters, DualProblem, Solution, Status
 from maxmargin.problems.gradient_extremes import offset_bounds
 from maxmargin.solvers.classical.dual_ascent import DualAscentRun
 from maxmargin.solvers.monitor import Monitor
+from maxmargin.solvers.split_form import in_split_form
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: The choices of the search directions.
@@ -62,6 +63,7 @@ class GradientProjectionSolver:
     stopping: StoppingRule = field(default_factory=StoppingRule)
     audited: ClassVar[bool] = False
 
+    @in_split_form
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of the problem, from `start` (made feasible) or from the simplest feasible point."""
         if self.directions not in DIRECTIONS:

@@ -38,6 +38,7 @@ from maxmargin.problems import Counters, DualProblem, Solution, Status
 from maxmargin.problems.gradient_extremes import interval_midpoint, offset_bounds
 from maxmargin.solvers.classical.dual_ascent import DualAscentRun
 from maxmargin.solvers.monitor import Monitor, SolverStoppedError
+from maxmargin.solvers.split_form import in_split_form
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: Steps, and steps per variable, within which the violation must halve.
@@ -63,6 +64,7 @@ class PlattSolver:
     stopping: StoppingRule = field(default_factory=StoppingRule)
     audited: ClassVar[bool] = False
 
+    @in_split_form
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of the problem, from `start` (made feasible) or from the simplest feasible point."""
         rows = CachedMatrix(problem.matrix, self.cache_bytes)

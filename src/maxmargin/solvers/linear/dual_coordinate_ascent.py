@@ -36,6 +36,7 @@ from maxmargin.solvers.linear.linear_point import (
     repair_sums,
 )
 from maxmargin.solvers.monitor import Interruption, Monitor, status_of
+from maxmargin.solvers.split_form import in_split_form
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: Multiplications between two checks of the time limit and the callback.
@@ -73,6 +74,7 @@ class DualCoordinateAscentSolver:
     stopping: StoppingRule = field(default_factory=StoppingRule)
     seed: int = 0
 
+    @in_split_form
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of a problem with the linear kernel."""
         rows = features_of(problem, "dual_coordinate_ascent")

@@ -24,6 +24,7 @@ from maxmargin.solvers.linear.semismooth_newton import SemismoothNewtonRun
 from maxmargin.solvers.linear.smoothed_primal import NewtonStart, start_near
 from maxmargin.solvers.monitor import Interruption, Monitor, status_of
 from maxmargin.solvers.smo.pairwise import PairwiseSolver
+from maxmargin.solvers.split_form import in_split_form
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: The size of a subsample: at least this many samples, this many for each feature, and one in this many of all.
@@ -73,6 +74,7 @@ class LinearSolver:
     stopping: StoppingRule = field(default_factory=StoppingRule)
     seed: int = 0
 
+    @in_split_form
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of a problem with the linear kernel."""
         rows = features_of(problem, "linear")

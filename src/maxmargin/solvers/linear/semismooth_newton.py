@@ -39,6 +39,7 @@ from maxmargin.solvers.linear.smoothed_primal import (
     SmoothedPrimal,
 )
 from maxmargin.solvers.monitor import Interruption, Monitor, status_of
+from maxmargin.solvers.split_form import in_split_form
 from maxmargin.solvers.stall_detector import StallDetector
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
@@ -81,6 +82,7 @@ class SemismoothNewtonSolver:
 
     stopping: StoppingRule = field(default_factory=StoppingRule)
 
+    @in_split_form
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of a problem with the linear kernel."""
         rows = features_of(problem, "semismooth_newton")

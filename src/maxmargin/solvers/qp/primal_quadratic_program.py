@@ -28,6 +28,7 @@ from maxmargin.solvers.linear.linear_point import features_of, finite_norms
 from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.qp.qp_backends import BackendResult, QuadraticProgram, get_backend
 from maxmargin.solvers.qp.qp_run import PosedProgram, QpRun
+from maxmargin.solvers.split_form import in_split_form
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: Bytes per stored value of the data, per sample and per pair of features, with all copies inside a backend.
@@ -55,6 +56,7 @@ class PrimalQuadraticProgramSolver:
     stopping: StoppingRule = field(default_factory=StoppingRule)
     audited: ClassVar[bool] = False
 
+    @in_split_form
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of the problem. A `start` is returned if it is optimal; backends have no warm start."""
         backend = get_backend(self.backend)

@@ -34,6 +34,7 @@ from maxmargin.resources import usable_memory
 from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.qp.qp_backends import QuadraticProgram, get_backend
 from maxmargin.solvers.qp.qp_run import PosedProgram, QpRun
+from maxmargin.solvers.split_form import in_split_form
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
 #: Bytes per value of the matrix, with all copies: ours, and those of the backend as measured.
@@ -67,6 +68,7 @@ class QuadraticProgramSolver:
     stopping: StoppingRule = field(default_factory=StoppingRule)
     audited: ClassVar[bool] = False
 
+    @in_split_form
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of the problem. A `start` is returned if it is optimal; backends have no warm start."""
         backend = get_backend(self.backend)

@@ -94,7 +94,7 @@ class MultiplierNewtonSolver:
 
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return a solution of the problem, from `start` (made feasible) or from 0."""
-        if problem.groups or problem.ridge.any() or problem.lower.any() or not problem.bounded:
+        if problem.groups or problem.ridge.any() or problem.lower.any() or not problem.bounded or problem.kinked:
             raise ValueError("this solver is for rankings: problems of pairs of samples, finite costs, no groups")
         if not self._suits(problem):
             return self._block_solver(self.stopping).solve(problem, start, callback)

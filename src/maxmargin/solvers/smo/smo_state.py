@@ -5,8 +5,8 @@ together with the cached rows, so that the native loop runs over contiguous memo
 
 Shrinking (Bottou & Lin 1.7.3) leaves out variables that are expected to stay at their bounds: a variable at its upper
 bound whose gradient exceeds every gradient that can increase, or at its lower bound with one below every gradient that
-can decrease, cannot be selected. Their gradients are not updated; nothing is called optimal before the gradient of all
-variables has been reconstructed and checked.
+can decrease, cannot be selected; nor can one at a kink, by both of its slopes. Their gradients are not updated; nothing
+is called optimal before the gradient of all variables has been reconstructed and checked.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from maxmargin.backends.optimality import can_be_selected
 from maxmargin.matrices import CachedMatrix
 from maxmargin.matrices.numerics import inner
 from maxmargin.problems import DualProblem, Progress
+from maxmargin.problems.kinks import is_free, slopes
 from maxmargin.solvers.monitor import Monitor
 
 #: Codes of the working-set selection rules in native/working_set.hpp. Each rule selects the next pair and returns the
@@ -81,12 +82,13 @@ class SmoState:
         self.lower = problem.lower.copy()
         self.upper = problem.upper.copy()
         self.ridge = problem.ridge.copy()
+        self.kink = problem.kinks.copy()
         self.group = problem.group.copy()
         self.curvature = problem.curvature
         self.dual = dual.copy()
         self.bounded_part = np.zeros(n if keep_bounded_part else 0)
         self.gradient = self._initial_gradient(problem)
-        self.dual_value = 0.5 * inner(self.dual, self.linear + self.gradient)
+        self.dual_value = self._value()
         self.iterations = 0
         self.violation = np.inf
         self._before_reorder: tuple[Floats, Floats] | None = None
@@ -129,7 +131,12 @@ class SmoState:
         rows = self.rows
         result = _native.pairwise_steps(
             _native.BoxProblem(
-                lower=self.lower, upper=self.upper, ridge=self.ridge, group=self.group, groups=self.groups
+                lower=self.lower,
+                upper=self.upper,
+                ridge=self.ridge,
+                kink=self.kink,
+                group=self.group,
+                groups=self.groups,
             ),
             _native.PairwiseState(
                 dual=self.dual,
@@ -155,8 +162,8 @@ class SmoState:
         return LoopResult(StopReason(result.reason), result.steps, result.violation)
 
     def free(self) -> Indices:
-        """Return the positions of the variables strictly between their bounds."""
-        return np.flatnonzero((self.lower < self.dual) & (self.dual < self.upper))
+        """Return the positions of the variables strictly between their bounds, not at a kink."""
+        return np.flatnonzero(is_free(self.dual, self.lower, self.upper, self.kink))
 
     def block(self, positions: Indices) -> Floats:
         """Return the square block of the matrix at these positions as a new array, from the cache where possible."""
@@ -175,7 +182,7 @@ class SmoState:
             changed = reached != 0
             self.bounded_part += self._product(positions[changed], reached[changed], 0)
         self._memory[:] = -1
-        self.dual_value = 0.5 * inner(self.dual, self.linear + self.gradient)
+        self.dual_value = self._value()
 
     # ---- shrinking ------------------------------------------------------------------------------------------------
 
@@ -214,6 +221,8 @@ class SmoState:
         for array in (self.dual, self.gradient, self.linear, self.lower, self.upper, self.ridge, self.group):
             array[:count] = array[permutation]
         self.curvature[:count] = self.curvature[permutation]
+        if len(self.kink):
+            self.kink[:count] = self.kink[permutation]
         if len(self.bounded_part):
             self.bounded_part[:count] = self.bounded_part[permutation]
         self.rows.reorder(permutation)
@@ -281,12 +290,18 @@ class SmoState:
         if self.rows.rows_per_request >= self.active:
             return np.arange(self.active)
         part = slice(0, self.active)
-        gradient, dual = self.gradient[part], self.dual[part]
+        dual = self.dual[part]
+        growing, falling = slopes(dual, self.gradient[part], self.kink[part])
         half = min(self.active, self.rows.rows_per_request // 2 + 1)
-        up = np.where(dual < self.upper[part], -gradient, np.inf)
-        down = np.where(dual > self.lower[part], gradient, np.inf)
+        up = np.where(dual < self.upper[part], -growing, np.inf)
+        down = np.where(dual > self.lower[part], falling, np.inf)
         ends = [np.argpartition(score, half - 1)[:half] for score in (up, down)]
         return np.unique(np.concatenate(ends))
+
+    def _value(self) -> float:
+        """Return the dual objective."""
+        value = 0.5 * inner(self.dual, self.linear + self.gradient)
+        return value - inner(self.kink, np.abs(self.dual)) if len(self.kink) else value
 
     def _initial_gradient(self, problem: DualProblem) -> Floats:
         gradient = self.linear - self.ridge * self.dual

@@ -21,6 +21,7 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.matrices.features import Features
 from maxmargin.problems import DualProblem, Solution, feasible_start
 from maxmargin.problems.losses import conjugate
+from maxmargin.solvers.split_form import in_split_form
 from maxmargin.solvers.stopping import Callback, StoppingRule
 from maxmargin.solvers.subgradient.primal_bounds import PrimalBounds, feasible_responses, run_subgradient_method
 from maxmargin.solvers.subgradient.step_sizes import StepSize, choose_step_size, reduced_step_size, scaled_subsample
@@ -86,6 +87,7 @@ class StochasticSubgradientSolver:
         if not self.average_from >= 0:
             raise ValueError(f"average_from must be at least 0, not {self.average_from}")
 
+    @in_split_form
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return the best weights and the best dual vector; `start` is made feasible."""
         return run_subgradient_method("stochastic_subgradient", self.begin, problem, start, self.stopping, callback)

@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from maxmargin._typing import Floats
 from maxmargin.problems import DualProblem, Solution
+from maxmargin.solvers.split_form import in_split_form
 from maxmargin.solvers.stopping import Callback, StoppingRule
 from maxmargin.solvers.subgradient.primal_bounds import PrimalBounds, feasible_responses, run_subgradient_method
 from maxmargin.solvers.subgradient.step_sizes import StepSize, choose_step_size, reduced_step_size, scaled_subsample
@@ -44,6 +45,7 @@ class SubgradientSolver:
     seed: int = 0
     audited: ClassVar[bool] = False
 
+    @in_split_form
     def solve(self, problem: DualProblem, start: Floats | None = None, callback: Callback | None = None) -> Solution:
         """Return the best weights and the best dual vector; `start` is made feasible."""
         return run_subgradient_method("subgradient", self.begin, problem, start, self.stopping, callback)
