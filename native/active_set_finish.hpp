@@ -1,7 +1,7 @@
 // The active-set finish of pair steps: the free variables of a dual state are moved to the solution of their KKT
 // system.
 //
-// The native counterpart of solvers/smo/exact_finish.py for problems of one group or none whose rows are cached.
+// The native counterpart of solvers/smo/exact_finish.py for problems whose rows are in memory.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,14 @@ namespace maxmargin::MAXMARGIN_LEVEL {
 constexpr double kMatrixAccuracy = 1e-11;  // relative; equal samples make the matrix singular
 constexpr double kMaxWork = 1e8;           // multiplications of all solutions together
 
-// The workspace for up to `limit` free variables, in 2 limit² + 7 limit doubles and 3 limit + 1 indices.
+// The workspace for up to `limit` free variables, in 2 limit² + 7 limit doubles, 3 limit + groups indices and `limit`
+// groups.
 struct FreeWorkspace {
   double *matrix, *dual, *gradient, *lower, *upper, *doubles;
   std::int64_t *free, *indices;
+  std::int32_t* group;
 
-  FreeWorkspace(double* memory, std::int64_t* index_memory, std::int64_t limit)
+  FreeWorkspace(double* memory, std::int64_t* index_memory, std::int32_t* groups, std::int64_t limit)
       : matrix(memory),
         dual(matrix + limit * limit),
         gradient(dual + limit),
@@ -28,7 +30,8 @@ struct FreeWorkspace {
         upper(lower + limit),
         doubles(upper + limit),
         free(index_memory),
-        indices(free + limit) {}
+        indices(free + limit),
+        group(groups) {}
 };
 
 // List the variables strictly between their bounds and not at a kink; returns their number, or limit + 1 if there are
@@ -44,22 +47,21 @@ inline std::int64_t find_free(const DualState& s, std::int64_t limit, std::int64
 }
 
 // Solve the KKT system of the listed free variables within their bounds, and add the multiplications to `work`.
-inline void solve_free(DualState& s, const RowCache<double>& rows, const FreeWorkspace& w, std::int64_t count,
-                       double& work) {
+template <class Rows>
+inline void solve_free(DualState& s, Rows& rows, const FreeWorkspace& w, std::int64_t count, double& work) {
   for (std::int64_t a = 0; a < count; ++a) {
     const std::int64_t i = w.free[a];
     const double* row = find(rows, i, s.size);
-    if (!row) return;  // a variable of the start that no step has moved
     for (std::int64_t b = 0; b < count; ++b) w.matrix[a * count + b] = row[w.free[b]];
     w.matrix[a * count + a] += s.ridge[i];
+    w.group[a] = s.group[i];
     w.dual[a] = s.dual[i];
     w.gradient[a] = gradient_up(s, i);
     w.lower[a] = nearest_lower(s, i);
     w.upper[a] = nearest_upper(s, i);
   }
-  const FreeVariables variables{
-      w.matrix,        count,          s.group /* the same for all */, s.groups, w.lower, w.upper, w.dual, w.gradient,
-      kMatrixAccuracy, kMaxWork - work};
+  const FreeVariables variables{w.matrix, count,  w.group,    s.groups,        w.lower,
+                                w.upper,  w.dual, w.gradient, kMatrixAccuracy, kMaxWork - work};
   work += ActiveSetMethod(variables, w.doubles, w.indices).solve();
   double twice_gain = 0.0;
   for (std::int64_t a = 0; a < count; ++a) {

@@ -1,8 +1,8 @@
-// Second-order pair steps on float32 rows when the variables of a group are next to each other: one group, as in every
-// classifier with a bias, or the two of the ν-machines.
+// Second-order pair steps when the variables of a group are next to each other: one group, as in every classifier with
+// a bias, or the two of the ν-machines.
 //
 // The algorithm of pairwise.hpp in two passes over memory per step instead of three: one updates the gradient and finds
-// its extremes, the other finds the partner. Gains are compared in single precision.
+// its extremes, the other finds the partner. Gains are compared in the precision of the rows.
 #pragma once
 
 #include <chrono>
@@ -16,17 +16,16 @@
 
 namespace maxmargin::MAXMARGIN_LEVEL {
 
-constexpr float kMinFloatCurvature = 1e-12f;  // replaces zero or negative curvature when gains are compared
-
 // What is added to a gradient before it is compared: −∞ (∞) if the variable cannot increase (decrease), else the kink
-// of the side to which it moves, 0 for most. And the diagonal in single precision.
-struct FusedArrays {
+// of the side to which it moves, 0 for most. And the diagonal in the precision of the rows.
+template <class Value> struct FusedArrays {
   double* increase_shift;
   double* decrease_shift;
-  float* diagonal;
+  Value* diagonal;
 };
 
-MAXMARGIN_INLINE void update_shifts(const DualState& s, const FusedArrays& f, std::int64_t k) {
+template <class Value>
+MAXMARGIN_INLINE void update_shifts(const DualState& s, const FusedArrays<Value>& f, std::int64_t k) {
   const double b = s.dual[k], kink = s.kink ? s.kink[k] : 0.0;
   f.increase_shift[k] = !can_increase(s, k) ? -kInfinity : b < 0.0 ? kink : -kink;
   f.decrease_shift[k] = !can_decrease(s, k) ? kInfinity : b > 0.0 ? -kink : kink;
@@ -36,9 +35,9 @@ MAXMARGIN_INLINE void update_shifts(const DualState& s, const FusedArrays& f, st
 // computes them, but for the position of the lowest. The two are one loop because memory limits its speed: apart they
 // would read the gradient twice. Shifts take the place of the dual variables and their bounds, which would be one more
 // array to read.
-template <bool Update>
-inline void update_and_find_extremes(const DualState& s, const FusedArrays& f, Run run, const float* row_up,
-                                     const float* row_down, double step, GradientExtremes& e) {
+template <bool Update, class Value>
+inline void update_and_find_extremes(const DualState& s, const FusedArrays<Value>& f, Run run, const Value* row_up,
+                                     const Value* row_down, double step, GradientExtremes& e) {
   LaneArgmax highest{repeat(-kInfinity), IndexLanes{} - 1};
   Lanes lowest = repeat(kInfinity);
   IndexLanes here = lane_indices() + run.begin;
@@ -67,9 +66,10 @@ inline void update_and_find_extremes(const DualState& s, const FusedArrays& f, R
 }
 
 // The same for all runs; returns the extremes of the group of the largest violation.
-template <bool Update>
-inline GradientExtremes update_and_find_worst_group(const DualState& s, const GroupRuns& runs, const FusedArrays& f,
-                                                    const float* row_up, const float* row_down, double step) {
+template <bool Update, class Value>
+inline GradientExtremes update_and_find_worst_group(const DualState& s, const GroupRuns& runs,
+                                                    const FusedArrays<Value>& f, const Value* row_up,
+                                                    const Value* row_down, double step) {
   GradientExtremes of_group[kMaxRuns];
   for (std::int32_t g = 0; g < s.groups; ++g) of_group[g] = {-kInfinity, kInfinity, -1, -1};
   for (int r = 0; r < runs.count; ++r)
@@ -80,32 +80,42 @@ inline GradientExtremes update_and_find_worst_group(const DualState& s, const Gr
   return worst;
 }
 
-typedef float FloatLanes __attribute__((vector_size(kLanes * sizeof(float))));
-typedef std::int32_t FloatIndexLanes __attribute__((vector_size(kLanes * sizeof(float))));
+// As many values of the precision of the rows as a vector of doubles has, and their positions.
+template <class Value> struct GainVector;
+template <> struct GainVector<float> {
+  typedef float Values __attribute__((vector_size(kLanes * sizeof(float))));
+  typedef std::int32_t Positions __attribute__((vector_size(kLanes * sizeof(float))));
+};
+template <> struct GainVector<double> {
+  typedef Lanes Values;
+  typedef IndexLanes Positions;
+};
 
-MAXMARGIN_INLINE FloatLanes load_float(const float* p) {
-  FloatLanes v;
+template <class Value> MAXMARGIN_INLINE typename GainVector<Value>::Values load_gains(const Value* p) {
+  typename GainVector<Value>::Values v;
   std::memcpy(&v, p, sizeof v);
   return v;
 }
 
 // The partner of `i` in a run with the largest gain without a box (1.27), if that exceeds `best`, else −1.
-inline std::int64_t second_order_partner(const DualState& s, const FusedArrays& f, Run run, std::int64_t i,
-                                         const float* row, float& best) {
+template <class Value>
+inline std::int64_t second_order_partner(const DualState& s, const FusedArrays<Value>& f, Run run, std::int64_t i,
+                                         const Value* row, Value& best) {
+  using Gains = typename GainVector<Value>::Values;
+  using Positions = typename GainVector<Value>::Positions;
+  constexpr Value none = 0, two = 2, least = static_cast<Value>(kMinCurvature);
   const double g = s.gradient[i] + f.increase_shift[i];
-  const float diagonal = f.diagonal[i];
-  FloatLanes most = {};
-  FloatIndexLanes at = FloatIndexLanes{} - 1, here;
+  const Value diagonal = f.diagonal[i];
+  Gains most = {};
+  Positions at = Positions{} - 1, here;
   for (int l = 0; l < kLanes; ++l) here[l] = static_cast<std::int32_t>(run.begin) + l;
   std::int64_t k = run.begin;
   for (; k + kLanes <= run.end; k += kLanes, here += kLanes) {
-    const FloatLanes slope =
-        __builtin_convertvector(g - (load(s.gradient + k) + load(f.decrease_shift + k)), FloatLanes);
-    const FloatLanes curved = (diagonal + load_float(f.diagonal + k)) - 2.0f * load_float(row + k);
-    const FloatLanes positive = slope > 0.0f ? slope : FloatLanes{};
-    const FloatLanes gains =
-        positive * positive / (curved > kMinFloatCurvature ? curved : kMinFloatCurvature - FloatLanes{});
-    const FloatIndexLanes better = gains > most;
+    const Gains slope = __builtin_convertvector(g - (load(s.gradient + k) + load(f.decrease_shift + k)), Gains);
+    const Gains curved = (diagonal + load_gains(f.diagonal + k)) - two * load_gains(row + k);
+    const Gains positive = slope > none ? slope : Gains{};
+    const Gains gains = positive * positive / (curved > least ? curved : least - Gains{});
+    const Positions better = gains > most;
     most = better ? gains : most;
     at = better ? here : at;
   }
@@ -116,9 +126,9 @@ inline std::int64_t second_order_partner(const DualState& s, const FusedArrays& 
       partner = at[l];
     }
   for (; k < run.end; ++k) {
-    const float slope = static_cast<float>(g - (s.gradient[k] + f.decrease_shift[k]));
-    const float curved = (diagonal + f.diagonal[k]) - 2.0f * row[k], positive = slope > 0.0f ? slope : 0.0f;
-    const float gain = positive * positive / (curved > kMinFloatCurvature ? curved : kMinFloatCurvature);
+    const Value slope = static_cast<Value>(g - (s.gradient[k] + f.decrease_shift[k]));
+    const Value curved = (diagonal + f.diagonal[k]) - two * row[k], positive = slope > none ? slope : none;
+    const Value gain = positive * positive / (curved > least ? curved : least);
     if (gain > best) {
       best = gain;
       partner = k;
@@ -128,9 +138,10 @@ inline std::int64_t second_order_partner(const DualState& s, const FusedArrays& 
 }
 
 // The same among all members of its group.
-inline std::int64_t second_order_partner(const DualState& s, const GroupRuns& runs, const FusedArrays& f,
-                                         std::int64_t i, const float* row) {
-  float best = 0.0f;
+template <class Value>
+inline std::int64_t second_order_partner(const DualState& s, const GroupRuns& runs, const FusedArrays<Value>& f,
+                                         std::int64_t i, const Value* row) {
+  Value best = 0;
   std::int64_t partner = -1;
   for (int r = 0; r < runs.count; ++r) {
     if (s.group[runs.start[r]] != s.group[i]) continue;
@@ -140,8 +151,11 @@ inline std::int64_t second_order_partner(const DualState& s, const GroupRuns& ru
   return partner;
 }
 
-inline Outcome run_fused_pairwise(DualState& s, RowCache<float>& rows, const GroupRuns& runs, const FusedArrays& f,
-                                  double tolerance, std::int64_t max_steps, double max_seconds) {
+template <class Rows>
+inline Outcome run_fused_pairwise(DualState& s, Rows& rows, const GroupRuns& runs,
+                                  const FusedArrays<typename Rows::Value>& f, double tolerance, std::int64_t max_steps,
+                                  double max_seconds) {
+  using Value = typename Rows::Value;
   const auto start = std::chrono::steady_clock::now();
   Outcome out;
   const auto stop = [&out](StopReason reason) {
@@ -155,9 +169,9 @@ inline Outcome run_fused_pairwise(DualState& s, RowCache<float>& rows, const Gro
   };
   for (std::int64_t k = 0; k < s.active; ++k) {
     update_shifts(s, f, k);
-    f.diagonal[k] = static_cast<float>(s.diagonal[k]);
+    f.diagonal[k] = static_cast<Value>(s.diagonal[k]);
   }
-  GradientExtremes extremes = update_and_find_worst_group<false>(s, runs, f, nullptr, nullptr, 0.0);
+  GradientExtremes extremes = update_and_find_worst_group<false, Value>(s, runs, f, nullptr, nullptr, 0.0);
   for (;;) {
     out.violation = extremes.highest - extremes.lowest;
     if (std::isnan(out.violation)) return stop(StopReason::precision);
@@ -166,11 +180,11 @@ inline Outcome run_fused_pairwise(DualState& s, RowCache<float>& rows, const Gro
     if (out.steps % kStepsPerClock == kStepsPerClock - 1 && seconds_since(start) > max_seconds) return out;
 
     const std::int64_t up = extremes.highest_at;
-    const float* row_up = find(rows, up, s.active);
+    const Value* row_up = find(rows, up, s.active);
     if (!row_up) return need(up);
     const std::int64_t down = second_order_partner(s, runs, f, up, row_up);
     if (down < 0) return stop(StopReason::precision);
-    const float* row_down = find(rows, down, s.active);
+    const Value* row_down = find(rows, down, s.active);
     if (!row_down) return need(down);
 
     const double slope = gradient_up(s, up) - gradient_down(s, down), curved = curvature(s, up, down, row_up);
@@ -187,7 +201,7 @@ inline Outcome run_fused_pairwise(DualState& s, RowCache<float>& rows, const Gro
     update_shifts(s, f, down);
     mark_used(rows, up);
     mark_used(rows, down);
-    extremes = update_and_find_worst_group<true>(s, runs, f, row_up, row_down, step);
+    extremes = update_and_find_worst_group<true, Value>(s, runs, f, row_up, row_down, step);
     out.gain += step * (slope - 0.5 * step * curved);
     ++out.steps;
   }

@@ -73,8 +73,9 @@ inline double decreased(const DualState& s, std::int64_t k, double step, double 
 
 // Increase `up` and decrease `down` by the optimal step within the box; either may be −1 for a step of one variable.
 // False if the loop must return.
-template <class Value>
-inline bool pair_step(DualState& s, RowCache<Value>& rows, std::int64_t up, std::int64_t down, Outcome& out) {
+template <class Rows>
+inline bool pair_step(DualState& s, Rows& rows, std::int64_t up, std::int64_t down, Outcome& out) {
+  using Value = typename Rows::Value;
   const auto need = [&out](std::int64_t row, std::int64_t length) {
     out.reason = StopReason::needs_row;
     out.row = row;
@@ -128,9 +129,9 @@ inline bool pair_step(DualState& s, RowCache<Value>& rows, std::int64_t up, std:
   return true;
 }
 
-template <class Value>
-inline Outcome run_pairwise(DualState& s, RowCache<Value>& rows, SelectionMemory& memory, double tolerance,
-                            std::int64_t max_steps, double max_seconds) {
+template <class Rows>
+inline Outcome run_pairwise(DualState& s, Rows& rows, SelectionMemory& memory, double tolerance, std::int64_t max_steps,
+                            double max_seconds) {
   const auto start = std::chrono::steady_clock::now();
   Outcome out;
   const auto stop = [&out](StopReason reason) {

@@ -3,14 +3,16 @@
 //   pair steps to the tolerance, the active-set finish (active_set_finish.hpp), and a recomputed gradient; the same
 //   again if that gradient does not confirm the tolerance.
 //
-// The matrix may be larger than the problem, whose variables are some of its rows, as for two classes of several; those
-// rows are copied when they are first needed. A problem that reaches the limit of steps is returned unfinished.
+// The matrix may be larger than the problem, whose variables are some of its rows, as for two classes of several, or
+// smaller, as for two variables per sample; those rows are copied when they are first needed. A problem that reaches
+// the limit of steps is returned unfinished.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
 
 #include "active_set_finish.hpp"
+#include "fused_pairwise.hpp"
 #include "pairwise.hpp"
 #include "solver_loops.hpp"
 
@@ -21,27 +23,52 @@ constexpr int kMaxFinishRounds = 20;        // of the active-set finish
 constexpr int kPairStepsPerRound = 16;      // between two solutions of the KKT system
 constexpr double kFinishTolerance = 1e-13;  // of the active-set finish, relative to the largest product M b
 
+// The rows of a small problem: those of the matrix, or copies of their values at the variables of the problem.
+class SmallRows {
+ public:
+  using Value = double;
+  std::int64_t requests = 0;
+
+  SmallRows(const SmallProblem& problem, const SmallWorkspace& workspace, std::int64_t size)
+      : p_(problem), w_(workspace), size_(size) {
+    if (w_.copies)
+      for (std::int64_t k = 0; k < size_; ++k) w_.slot[k] = -1;
+  }
+
+  const double* row(std::int64_t k) {
+    if (!w_.copies) return p_.matrix + k * p_.stride;
+    if (w_.slot[k] < 0) {
+      const double* from = p_.matrix + p_.indices[k] * p_.stride;
+      double* to = w_.copies + copied_ * size_;
+      for (std::int64_t c = 0; c < size_; ++c) to[c] = from[p_.indices[c]];
+      w_.slot[k] = copied_++;
+    }
+    return w_.copies + w_.slot[k] * size_;
+  }
+
+ private:
+  const SmallProblem& p_;
+  const SmallWorkspace& w_;
+  const std::int64_t size_;
+  std::int64_t copied_ = 0;
+};
+
+inline const double* find(SmallRows& rows, std::int64_t k, std::int64_t) { return rows.row(k); }
+inline void mark_used(SmallRows& rows, std::int64_t) { ++rows.requests; }
+
 class SmallProblemSolver {
  public:
-  SmallProblemSolver(const SmallProblem& problem, const SmallWorkspace& workspace, DualState& state)
+  // `extremes` has groups + 1 entries, which become those of the solution.
+  SmallProblemSolver(const SmallProblem& problem, const SmallWorkspace& workspace, DualState& state,
+                     GradientExtremes* extremes)
       : p_(problem),
         w_(workspace),
-        free_(workspace.free_doubles, workspace.free_indices, problem.max_free),
+        free_(workspace.free_doubles, workspace.free_indices, workspace.free_groups, problem.max_free),
         s_(state),
-        rows_{w_.copies ? w_.copies : p_.matrix,
-              w_.copies ? state.size : p_.stride,
-              w_.slot,
-              w_.valid,
-              w_.last_use,
-              0,
-              0},
-        memory_{Rule::second_order, -1, -1, -1, -1, 0.0, &extremes_[0]} {
-    for (std::int64_t k = 0; k < s_.size; ++k) {
-      w_.slot[k] = w_.copies ? -1 : k;
-      w_.valid[k] = s_.size;
-      w_.last_use[k] = 0;
-    }
-  }
+        rows_(problem, workspace, state.size),
+        fused_{workspace.shifts, workspace.shifts + state.size, workspace.diagonal},
+        in_runs_(runs_.find(state)),
+        memory_{Rule::second_order, -1, -1, -1, -1, 0.0, extremes} {}
 
   Outcome solve(double tolerance, std::int64_t max_steps) {
     recompute_gradient();
@@ -60,32 +87,18 @@ class SmallProblemSolver {
         if (out.reason != StopReason::optimal) out.reason = StopReason::precision;
       }
     }
+    find_extremes(s_, memory_.extremes);
     out.steps = steps_;
     out.row = rows_.requests;
     return out;
   }
 
  private:
-  const double* row(std::int64_t k) {
-    if (w_.slot[k] < 0) {
-      const double* from = p_.matrix + p_.indices[k] * p_.stride;
-      double* to = w_.copies + copied_ * s_.size;
-      for (std::int64_t c = 0; c < s_.size; ++c) to[c] = from[p_.indices[c]];
-      w_.slot[k] = copied_++;
-    }
-    return find(rows_, k, s_.size);
-  }
-
   Outcome run(double tolerance, std::int64_t max_steps) {
-    for (std::int64_t taken = 0;;) {
-      Outcome out = run_pairwise(s_, rows_, memory_, tolerance, max_steps - taken, kInfinity);
-      taken += out.steps;
-      steps_ += out.steps;
-      out.steps = taken;
-      if (out.reason != StopReason::needs_row) return out;
-      row(out.row);
-      memory_.pending_violation = out.violation;
-    }
+    const Outcome out = in_runs_ ? run_fused_pairwise(s_, rows_, runs_, fused_, tolerance, max_steps, kInfinity)
+                                 : run_pairwise(s_, rows_, memory_, tolerance, max_steps, kInfinity);
+    steps_ += out.steps;
+    return out;
   }
 
   // Pair steps to the tolerance; if they converge slowly, with solutions of the KKT system in between.
@@ -99,7 +112,6 @@ class SmallProblemSolver {
       if (out.reason != StopReason::paused || steps_ >= max_steps) return out;
       const std::int64_t count = find_free(s_, p_.max_free, free_.free);
       if (count && count <= p_.max_free) solve_free(s_, rows_, free_, count, work);
-      memory_.previous_up = memory_.previous_down = -1;
     }
   }
 
@@ -107,8 +119,7 @@ class SmallProblemSolver {
   bool recompute_gradient() {
     for (std::int64_t k = 0; k < s_.size; ++k) s_.gradient[k] = p_.linear[k] - s_.ridge[k] * s_.dual[k];
     for (std::int64_t k = 0; k < s_.size; ++k)
-      if (s_.dual[k] != 0.0) add_row(s_.gradient, row(k), -s_.dual[k], s_.size);
-    memory_.previous_up = memory_.previous_down = memory_.pending_up = memory_.pending_down = -1;
+      if (s_.dual[k] != 0.0) add_row(s_.gradient, rows_.row(k), -s_.dual[k], s_.size);
     bool finite = true;
     for (std::int64_t k = 0; k < s_.size; ++k) finite &= std::fabs(s_.gradient[k]) < kInfinity;
     return finite;
@@ -136,10 +147,12 @@ class SmallProblemSolver {
   const SmallWorkspace& w_;
   const FreeWorkspace free_;
   DualState& s_;
-  RowCache<double> rows_;
-  GradientExtremes extremes_[2];
+  SmallRows rows_;
+  const FusedArrays<double> fused_;
+  GroupRuns runs_;
+  const bool in_runs_;  // whether the variables of each group are next to each other
   SelectionMemory memory_;
-  std::int64_t steps_ = 0, copied_ = 0;
+  std::int64_t steps_ = 0;
 };
 
 }  // namespace maxmargin::MAXMARGIN_LEVEL

@@ -1,5 +1,6 @@
 // Binding of the solver of small problems: checks arguments, releases the interpreter lock, shares problems among
 // threads.
+#include <algorithm>
 #include <chrono>
 #include <memory>
 
@@ -15,24 +16,32 @@ struct ProblemBatch {
   Vector<const std::int64_t> indices;  // the matrix row of each variable; empty: every problem has all rows, in order
   Vector<const std::int64_t> edges;
   Vector<const double> linear, lower, upper, ridge;
-  bool grouped;  // whether each problem keeps the sum of its variables
+  std::int32_t groups;               // of each problem, whose sums are kept
+  Vector<const std::int32_t> group;  // of each variable; empty if there is at most one: all are in it, or in none
+  Vector<const double> kink;         // empty: none
 
   void check() const {
+    constexpr const char* sentence = "the arrays of the problems must have one length";
     require(length(matrix) == length(matrix, 1), "the matrix must be square");
-    require_length(length(linear), "the arrays of the problems must have one length", lower, upper, ridge);
+    require_length(length(linear), sentence, lower, upper, ridge);
+    require(!given(kink) || length(kink) == length(linear), sentence);
     require(!given(indices) || length(indices) == length(linear), "there must be one index for every variable");
     require(length(edges) >= 1, "the edges of the problems are malformed");
+    require(groups >= 0 && groups <= kMaxSmallGroups, "a small problem has at most two groups");
+    require(length(group) == (groups < 2 ? 0 : length(linear)), "there must be one group for every variable");
   }
 
   void add_to(Memory& memory) const {
     memory.reads("matrix", matrix).reads("indices", indices).reads("edges", edges).reads("linear", linear);
-    memory.reads("lower", lower).reads("upper", upper).reads("ridge", ridge);
+    memory.reads("lower", lower).reads("upper", upper).reads("ridge", ridge).reads("group", group).reads("kink", kink);
   }
 
-  // Check the indices and edges; returns the size of the largest problem.
+  // Check the indices, groups and edges; returns the size of the largest problem.
   std::int64_t largest() const {
     const std::int64_t problems = length(edges) - 1;
     require_within(indices, length(matrix));
+    for (std::int64_t k = 0; k < length(group); ++k)
+      require(group.data()[k] >= 0 && group.data()[k] < groups, "a group is out of range");
     require(edges.data()[0] == 0 && edges.data()[problems] == length(linear),
             "the edges of the problems are malformed");
     std::int64_t largest = 0;
@@ -45,74 +54,158 @@ struct ProblemBatch {
   }
 };
 
+// The arrays of one problem.
+struct ProblemArrays {
+  double *dual, *gradient;
+  const double *linear, *lower, *upper, *ridge, *kink;  // the latter may be null
+  const std::int32_t* group;
+  const std::int64_t* indices;  // null: all rows of the matrix in order
+};
+
+// Memory for the arrays of a problem whose groups are not runs of variables, ordered by group.
+class OrderedArrays {
+ public:
+  OrderedArrays(std::int64_t size, int groups)
+      : order_(groups < 2 ? 0 : size), doubles_(7 * order_.size()), group_(order_.size()), indices_(order_.size()) {}
+
+  // The ordered arrays, or those given if the variables of each group are next to each other already.
+  ProblemArrays order(const ProblemArrays& from, std::int64_t size) {
+    if (order_.empty() || std::is_sorted(from.group, from.group + size)) return from;
+    for (std::int64_t k = 0, first = 0, second = std::count(from.group, from.group + size, 0); k < size; ++k)
+      order_[from.group[k] ? second++ : first++] = k;
+    double* next = doubles_.data();
+    const auto copy = [&](const double* values) -> double* {
+      if (!values) return nullptr;
+      double* to = next;
+      next += size;
+      for (std::int64_t k = 0; k < size; ++k) to[k] = values[order_[k]];
+      return to;
+    };
+    for (std::int64_t k = 0; k < size; ++k) {
+      group_[k] = from.group[order_[k]];
+      indices_[k] = from.indices ? from.indices[order_[k]] : order_[k];
+    }
+    return {copy(from.dual),  copy(from.gradient), copy(from.linear), copy(from.lower), copy(from.upper),
+            copy(from.ridge), copy(from.kink),     group_.data(),     indices_.data()};
+  }
+
+  // Copy the solution back.
+  void restore(const ProblemArrays& ordered, const ProblemArrays& to, std::int64_t size) const {
+    if (ordered.dual == to.dual) return;
+    for (std::int64_t k = 0; k < size; ++k) {
+      to.dual[order_[k]] = ordered.dual[k];
+      to.gradient[order_[k]] = ordered.gradient[k];
+    }
+  }
+
+ private:
+  std::vector<std::int64_t> order_;
+  std::vector<double> doubles_;
+  std::vector<std::int32_t> group_;
+  std::vector<std::int64_t> indices_;
+};
+
 // Memory for problems of up to `size` variables, at most `max_free` of them free.
 struct Workspace {
   std::unique_ptr<double[]> copies, free_doubles;  // not initialised: only a part may be needed
-  std::vector<std::int64_t> slot, valid, last_use, free_indices;
-  std::vector<double> dual_before, diagonal;
-  std::vector<std::int32_t> group;
+  std::vector<std::int64_t> slot, free_indices;
+  std::vector<double> dual_before, shifts, row_diagonal, diagonal;
+  std::vector<std::int32_t> one_group, free_groups;
+  OrderedArrays ordered;
 
-  Workspace(std::int64_t size, std::int64_t max_free, bool indexed, int group_of_all)
-      : copies(indexed ? new double[size * size] : nullptr),
+  Workspace(std::int64_t size, std::int64_t max_free, bool indexed, int groups)
+      : copies(indexed || groups == 2 ? new double[size * size] : nullptr),
         free_doubles(new double[2 * max_free * max_free + 7 * max_free]),
         slot(size),
-        valid(size),
-        last_use(size),
-        free_indices(3 * max_free + 1),
+        free_indices(3 * max_free + kMaxSmallGroups),
         dual_before(size),
+        shifts(2 * size),
+        row_diagonal(size),
         diagonal(size),
-        group(size, group_of_all) {}
+        one_group(size, groups ? 0 : -1),
+        free_groups(max_free),
+        ordered(size, groups) {}
 
-  SmallWorkspace pointers() {
-    return {copies.get(),       slot.data(),        valid.data(),       last_use.data(),
-            dual_before.data(), free_doubles.get(), free_indices.data()};
+  SmallWorkspace pointers(bool indexed) {
+    return {indexed ? copies.get() : nullptr,
+            slot.data(),
+            dual_before.data(),
+            shifts.data(),
+            row_diagonal.data(),
+            free_doubles.get(),
+            free_indices.data(),
+            free_groups.data()};
   }
 };
 
+// Solve one problem of a batch; `bounds` becomes the lower, then the upper bound of the offset of each group.
+Outcome solve_small_problem(const ProblemBatch& batch, const ProblemArrays& given, std::int64_t size,
+                            const StepLimits& limits, std::int64_t max_free, Workspace& own, double* bounds) {
+  const std::int64_t n = length(batch.matrix);
+  const double* matrix = batch.matrix.data();
+  const ProblemArrays a = own.ordered.order(given, size);
+  for (std::int64_t k = 0; k < size; ++k) {
+    const std::int64_t row = a.indices ? a.indices[k] : k;
+    own.diagonal[k] = matrix[row * n + row] + a.ridge[k];
+  }
+  DualState state{a.dual,  a.gradient, a.lower, a.upper,      own.diagonal.data(),     a.ridge, a.group,
+                  nullptr, size,       size,    batch.groups, batch.groups ? 0 : size, a.kink};
+  const SmallProblem problem{matrix, n, a.indices, a.linear, max_free};
+  GradientExtremes extremes[kMaxSmallGroups + 1];
+  const Outcome out = level.solvers->small_problem(state, problem, own.pointers(a.indices != nullptr), limits.tolerance,
+                                                   limits.max_steps, extremes);
+  own.ordered.restore(a, given, size);
+  for (std::int32_t g = 0; g < batch.groups; ++g) {
+    bounds[g] = extremes[g].highest;
+    bounds[batch.groups + g] = extremes[g].lowest;
+  }
+  return out;
+}
+
 // Solve the problems whose outcome is −1, as many as the time allows. outcomes[p] becomes (reason, steps, requests for
-// rows); `dual` is the start and becomes the solution.
+// rows); `dual` is the start and becomes the solution; a row of `bounds` holds the lower bounds of the offsets of all
+// groups, then the upper ones.
 void solve_small_problems(const ProblemBatch& batch, Vector<double> dual, Vector<double> gradient,
-                          Table<std::int64_t> outcomes, const StepLimits& limits, std::int64_t max_free, int threads) {
-  const std::int64_t n = length(batch.matrix), problems = length(outcomes);
+                          Table<std::int64_t> outcomes, Table<double> bounds, const StepLimits& limits,
+                          std::int64_t max_free, int threads) {
+  const std::int64_t problems = length(outcomes);
   require_length(length(batch.linear), "the arrays of the problems must have one length", dual, gradient);
-  require(length(batch.edges) == problems + 1 && length(outcomes, 1) == 3 && max_free >= 0 && limits.max_steps >= 0,
+  require(length(batch.edges) == problems + 1 && length(outcomes, 1) == 3 && length(bounds) == problems &&
+              length(bounds, 1) == 2 * batch.groups && max_free >= 0 && limits.max_steps >= 0,
           "the problems are malformed");
   const std::int64_t largest = batch.largest();
-  Memory().of(batch).writes("dual", dual).writes("gradient", gradient).writes("outcomes", outcomes).require_disjoint();
+  Memory()
+      .of(batch)
+      .writes("dual", dual)
+      .writes("gradient", gradient)
+      .writes("outcomes", outcomes)
+      .writes("bounds", bounds)
+      .require_disjoint();
   const std::int64_t* edges = batch.edges.data();
-  const std::int64_t* indices = given(batch.indices) ? batch.indices.data() : nullptr;
+  const bool indexed = given(batch.indices);
   max_free = std::min(max_free, largest);
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   std::vector<std::unique_ptr<Workspace>> workspaces;
   for (int t = 0; t < std::max(1, threads); ++t)
-    workspaces.push_back(std::make_unique<Workspace>(largest, max_free, indices, batch.grouped ? 0 : -1));
+    workspaces.push_back(std::make_unique<Workspace>(largest, max_free, indexed, batch.groups));
   nb::gil_scoped_release unlocked;
   in_parallel(threads, problems, 1, [&](std::int64_t p, std::int64_t, int thread) {
     std::int64_t* outcome = outcomes.data() + 3 * p;
     if (outcome[0] != -1 || std::chrono::duration<double>(Clock::now() - start).count() > limits.max_seconds) return;
     Workspace& own = *workspaces[thread];
     const std::int64_t at = edges[p], size = edges[p + 1] - at;
-    for (std::int64_t k = 0; k < size; ++k) {
-      const std::int64_t row = indices ? indices[at + k] : k;
-      own.diagonal[k] = batch.matrix.data()[row * n + row] + batch.ridge.data()[at + k];
-    }
-    DualState state{dual.data() + at,
-                    gradient.data() + at,
-                    batch.lower.data() + at,
-                    batch.upper.data() + at,
-                    own.diagonal.data(),
-                    batch.ridge.data() + at,
-                    own.group.data(),
-                    nullptr,
-                    size,
-                    size,
-                    batch.grouped ? 1 : 0,
-                    batch.grouped ? 0 : size};
-    const SmallProblem problem{batch.matrix.data(), n, indices ? indices + at : nullptr, batch.linear.data() + at,
-                               max_free};
+    const ProblemArrays arrays{dual.data() + at,
+                               gradient.data() + at,
+                               batch.linear.data() + at,
+                               batch.lower.data() + at,
+                               batch.upper.data() + at,
+                               batch.ridge.data() + at,
+                               given(batch.kink) ? batch.kink.data() + at : nullptr,
+                               batch.groups < 2 ? own.one_group.data() : batch.group.data() + at,
+                               indexed ? batch.indices.data() + at : nullptr};
     const Outcome out =
-        level.solvers->small_problem(state, problem, own.pointers(), limits.tolerance, limits.max_steps);
+        solve_small_problem(batch, arrays, size, limits, max_free, own, bounds.data() + 2 * batch.groups * p);
     outcome[0] = static_cast<std::int64_t>(out.reason);
     outcome[1] = out.steps;
     outcome[2] = out.row;
@@ -157,11 +250,12 @@ void define_small_problems(nb::module_& m) {
   m.def("one_vs_one_votes", &one_vs_one_votes, exact("block"), exact("columns"), exact("edges"), exact("offsets"),
         nb::arg("zero_is_first"), nb::arg("limit"), exact("votes"), exact("confidence"));
   define_arguments<ProblemBatch, Table<const double>, Vector<const std::int64_t>, Vector<const std::int64_t>,
-                   Vector<const double>, Vector<const double>, Vector<const double>, Vector<const double>, bool>(
+                   Vector<const double>, Vector<const double>, Vector<const double>, Vector<const double>, std::int32_t,
+                   Vector<const std::int32_t>, Vector<const double>>(
       m, "ProblemBatch", exact("matrix"), exact("indices"), exact("edges"), exact("linear"), exact("lower"),
-      exact("upper"), exact("ridge"), nb::arg("grouped"));
+      exact("upper"), exact("ridge"), nb::arg("groups"), exact("group"), exact("kink"));
   m.def("solve_small_problems", &solve_small_problems, nb::arg("batch"), exact("dual"), exact("gradient"),
-        exact("outcomes"), nb::arg("limits"), nb::arg("max_free"), nb::arg("threads"));
+        exact("outcomes"), exact("bounds"), nb::arg("limits"), nb::arg("max_free"), nb::arg("threads"));
 }
 
 }  // namespace maxmargin

@@ -48,24 +48,11 @@ struct PairwiseResult {
   std::int64_t clock, requests;  // of the row cache
 };
 
-// Divide the active positions into runs of one group; false if there are too many of them or of groups, or a variable
-// is in no group.
-bool find_runs(const DualState& state, GroupRuns& runs) {
-  if (state.singles || state.groups < 1 || state.groups > kMaxRuns) return false;
-  for (std::int64_t k = 0; k < state.active; ++k) {
-    if (k > 0 && state.group[k] == state.group[k - 1]) continue;
-    if (runs.count == kMaxRuns) return false;
-    runs.start[runs.count++] = k;
-  }
-  runs.start[runs.count] = state.active;
-  return true;
-}
-
 template <class Value>
 Outcome run_pairwise(DualState& state, RowCache<Value>& rows, SelectionMemory& memory, const StepLimits& limits) {
   if constexpr (sizeof(Value) == 4) {
     GroupRuns runs;
-    if (memory.rule == Rule::second_order && !state.bounded_product && find_runs(state, runs)) {
+    if (memory.rule == Rule::second_order && !state.bounded_product && runs.find(state)) {
       std::vector<double> shifts(2 * state.size);
       std::vector<float> diagonal(state.size);
       return level.solvers->fused_pairwise(state, rows, runs, shifts.data(), diagonal.data(), limits.tolerance,

@@ -15,8 +15,8 @@ static Outcome fused_pairwise(DualState& s, RowCache<float>& rows, const GroupRu
 }
 
 static Outcome small_problem(DualState& s, const SmallProblem& problem, const SmallWorkspace& workspace,
-                             double tolerance, std::int64_t max_steps) {
-  return SmallProblemSolver(problem, workspace, s).solve(tolerance, max_steps);
+                             double tolerance, std::int64_t max_steps, GradientExtremes* extremes) {
+  return SmallProblemSolver(problem, workspace, s, extremes).solve(tolerance, max_steps);
 }
 
 static double solve_free(const FreeVariables& variables, double* doubles, std::int64_t* indices) {
@@ -24,8 +24,14 @@ static double solve_free(const FreeVariables& variables, double* doubles, std::i
 }
 
 extern const SolverLoops solvers;
-const SolverLoops solvers = {run_pairwise<double>, run_pairwise<float>, fused_pairwise,
-                             small_problem,        find_violations,     find_selectable,
-                             solve_free,           run_online<double>,  run_online<float>};
+const SolverLoops solvers = {run_pairwise<RowCache<double>>,
+                             run_pairwise<RowCache<float>>,
+                             fused_pairwise,
+                             small_problem,
+                             find_violations,
+                             find_selectable,
+                             solve_free,
+                             run_online<double>,
+                             run_online<float>};
 
 }  // namespace maxmargin::MAXMARGIN_LEVEL

@@ -33,7 +33,8 @@ struct DualState {
 };
 
 // A least-recently-used cache of matrix rows. The caller fills it; loops read rows and update `last_use`.
-template <class Value> struct RowCache {
+template <class T> struct RowCache {
+  using Value = T;
   const Value* storage;  // one row of `stride` values per slot
   std::int64_t stride;
   const std::int64_t* slot;   // of the row of each position, or −1
@@ -73,6 +74,18 @@ struct GroupRuns {
   std::int64_t start[kMaxRuns + 1];
 
   Run at(int r) const { return {start[r], start[r + 1]}; }
+
+  // Divide the active positions into runs; false if there are too many of them or of groups, or a variable is in none.
+  bool find(const DualState& state) {
+    if (state.singles || state.groups < 1 || state.groups > kMaxRuns) return false;
+    for (std::int64_t k = 0; k < state.active; ++k) {
+      if (k > 0 && state.group[k] == state.group[k - 1]) continue;
+      if (count == kMaxRuns) return false;
+      start[count++] = k;
+    }
+    start[count] = state.active;
+    return true;
+  }
 };
 
 enum class StopReason : int { optimal = 0, needs_row = 1, paused = 2, unbounded = 3, precision = 4 };
@@ -100,7 +113,7 @@ struct FreeVariables {
   double max_seconds = std::numeric_limits<double>::infinity();
 };
 
-// A problem on some rows of a square matrix in memory.
+// A problem on some rows of a square matrix in memory. Groups that are runs of variables take the fastest steps.
 struct SmallProblem {
   const double* matrix;  // of `stride` columns
   std::int64_t stride;
@@ -109,12 +122,16 @@ struct SmallProblem {
   std::int64_t max_free;  // the limit of free variables whose KKT system is solved
 };
 
+constexpr int kMaxSmallGroups = 2;
+
 struct SmallWorkspace {
-  double* copies;                         // size × size values of the indexed rows, or null for all rows in order
-  std::int64_t *slot, *valid, *last_use;  // size
-  double* dual_before;                    // size
-  double* free_doubles;                   // 2 max_free² + 7 max_free
-  std::int64_t* free_indices;             // 3 max_free + 1
+  double* copies;              // size × size values of the indexed rows, or null for all rows in order
+  std::int64_t* slot;          // size; not used without copies
+  double* dual_before;         // size
+  double *shifts, *diagonal;   // 2 size, size
+  double* free_doubles;        // 2 max_free² + 7 max_free
+  std::int64_t* free_indices;  // 3 max_free + 2
+  std::int32_t* free_groups;   // max_free
 };
 
 // ---- online learning --------------------------------------------------------------------------------------------
@@ -152,9 +169,10 @@ struct SolverLoops {
   // Second order, all variables in groups, nothing shrunk; `shifts` has two values per variable, `diagonal` one.
   Outcome (*fused_pairwise)(DualState&, RowCache<float>&, const GroupRuns&, double* shifts, float* diagonal,
                             double tolerance, std::int64_t max_steps, double max_seconds);
-  // Second order, one group or none; `row` of the outcome is the number of requests for rows.
+  // Second order, at most two groups; `row` of the outcome is the number of requests for rows. `extremes` has groups +
+  // 1 entries: those of the solution.
   Outcome (*small_problem)(DualState&, const SmallProblem&, const SmallWorkspace&, double tolerance,
-                           std::int64_t max_steps);
+                           std::int64_t max_steps, GradientExtremes* extremes);
   // Of the active variables; `extremes` has groups + 1 entries.
   void (*violations)(const DualState&, GradientExtremes* extremes, double* increasing, double* decreasing);
   void (*selectable)(const DualState&, GradientExtremes* extremes, bool* keep);

@@ -146,15 +146,15 @@ inline bool near_bound(const DualState& s, std::int64_t k) {
 }
 
 // Whether a pair with a variable of the previous pair was found, or `missing` is set to a row that is not cached.
-template <class Value>
-inline bool select_with_previous(const DualState& s, const RowCache<Value>& rows, const SelectionMemory& m,
-                                 std::int32_t worst_group, SelectedPair& pair) {
+template <class Rows>
+inline bool select_with_previous(const DualState& s, Rows& rows, const SelectionMemory& m, std::int32_t worst_group,
+                                 SelectedPair& pair) {
   if (m.previous_up < 0 || m.previous_down < 0 || s.group[m.previous_up] != worst_group) return false;
   if (near_bound(s, m.previous_up) && near_bound(s, m.previous_down)) return false;
   double best = 0.0;
   const std::int64_t previous[2] = {m.previous_up, m.previous_down};
   for (const std::int64_t p : previous) {
-    const Value* row = find(rows, p, s.active);
+    const auto* row = find(rows, p, s.active);
     if (!row) {
       pair.missing = p;
       return true;
@@ -164,7 +164,7 @@ inline bool select_with_previous(const DualState& s, const RowCache<Value>& rows
   return best > 0.0;
 }
 
-template <class Value> inline SelectedPair select(const DualState& s, const RowCache<Value>& rows, SelectionMemory& m) {
+template <class Rows> inline SelectedPair select(const DualState& s, Rows& rows, SelectionMemory& m) {
   SelectedPair pair;
   find_extremes(s, m.extremes);
   GradientExtremes worst = m.extremes[0];
@@ -196,7 +196,7 @@ template <class Value> inline SelectedPair select(const DualState& s, const RowC
     pair.down = worst.lowest_at;
     return pair;
   }
-  const Value* row = find(rows, worst.highest_at, s.active);
+  const auto* row = find(rows, worst.highest_at, s.active);
   if (!row) {
     pair.missing = worst.highest_at;
     return pair;

@@ -1,4 +1,5 @@
 // Tests of the active-set method, and of the small problems that end with it.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -64,13 +65,16 @@ void test_active_set() {
       }
 }
 
-// Small problems on every third row of a larger matrix or on all rows: all levels end at the same point, to the last
-// bit, and the gradient is that of a direct sum.
+// Small problems on every third row of a larger matrix or on all rows, without groups, with one, two that are runs and
+// two that are mixed, with and without kinks: all levels end at the same point, to the last bit, and the gradient is
+// that of a direct sum.
 void test_small_problems() {
   for (std::int64_t n : {2, 3, 8, 17, 64, 129})
     for (bool indexed : {false, true})
-      for (int groups : {0, 1})
+      for (int layout : {0, 1, 2, 3, 4})
         for (std::int64_t max_free : {std::int64_t{0}, std::int64_t{5}, n}) {
+          const int groups = layout == 4 ? 1 : std::min(layout, 2);
+          const double tube = layout == 4 ? 0.2 : 0.0;
           std::vector<double> first;
           for (const Level& level : usable_levels()) {
             std::mt19937 random(7);
@@ -78,9 +82,10 @@ void test_small_problems() {
             const std::int64_t stride = indexed ? 3 * n : n, m = max_free;
             std::vector<double> x(stride), matrix(stride * stride), linear(n), dual(n, 0.0), gradient(n), lower(n),
                 upper(n);
-            std::vector<double> diagonal(n, 1.0), ridge(n, 0.0), copies(n * n), before(n), doubles(2 * m * m + 7 * m);
-            std::vector<std::int32_t> group(n, groups - 1);
-            std::vector<std::int64_t> indices(n), slot(n), valid(n), last_use(n), free_indices(3 * m + 1);
+            std::vector<double> diagonal(n, 1.0), ridge(n, 0.0), copies(n * n), before(n), doubles(2 * m * m + 7 * m),
+                shifts(2 * n), row_diagonal(n), kink(n, tube);
+            std::vector<std::int32_t> group(n, groups - 1), free_groups(m);
+            std::vector<std::int64_t> indices(n), slot(n), free_indices(3 * m + 2);
             for (std::int64_t i = 0; i < stride; ++i) x[i] = normal(random) + (i % 2 ? 0.5 : -0.5);
             for (std::int64_t i = 0; i < stride; ++i)
               for (std::int64_t j = 0; j < stride; ++j)
@@ -88,8 +93,10 @@ void test_small_problems() {
             for (std::int64_t i = 0; i < n; ++i) {
               indices[i] = indexed ? 3 * i : i;
               linear[i] = i % 2 ? 1.0 : -1.0;
-              lower[i] = i % 2 ? 0.0 : -10.0;
-              upper[i] = i % 2 ? 10.0 : 0.0;
+              lower[i] = i % 2 && layout < 4 ? 0.0 : -10.0;
+              upper[i] = i % 2 || layout == 4 ? 10.0 : 0.0;
+              if (layout == 2) group[i] = i >= n / 2;
+              if (layout == 3) group[i] = i % 3 == 0;
             }
             DualState state{dual.data(),
                             gradient.data(),
@@ -102,17 +109,22 @@ void test_small_problems() {
                             n,
                             n,
                             groups,
-                            groups ? 0 : n};
+                            groups ? 0 : n,
+                            tube > 0.0 ? kink.data() : nullptr};
             const SmallProblem problem{matrix.data(), stride, indices.data(), linear.data(), m};
             const SmallWorkspace workspace{indexed ? copies.data() : nullptr,
                                            slot.data(),
-                                           valid.data(),
-                                           last_use.data(),
                                            before.data(),
+                                           shifts.data(),
+                                           row_diagonal.data(),
                                            doubles.data(),
-                                           free_indices.data()};
-            const Outcome out = level.solvers->small_problem(state, problem, workspace, 1e-3, 100000);
+                                           free_indices.data(),
+                                           free_groups.data()};
+            GradientExtremes extremes[3];
+            const Outcome out = level.solvers->small_problem(state, problem, workspace, 1e-3, 100000, extremes);
             check(out.reason == StopReason::optimal && out.violation <= 1e-3, "a small problem is solved");
+            for (int g = 0; g < groups; ++g)
+              check(!(extremes[g].highest - extremes[g].lowest > 1e-3), "every group is optimal");
             for (std::int64_t i = 0; i < n; ++i) {
               double direct = linear[i];
               for (std::int64_t j = 0; j < n; ++j) direct -= matrix[indices[i] * stride + indices[j]] * dual[j];

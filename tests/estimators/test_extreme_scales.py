@@ -63,7 +63,8 @@ def test_nu_classification_with_large_weights_and_a_fine_tolerance_ends() -> Non
     assert model.status_.converged == (model.certificate_.violation <= model.tol)
 
 
-@pytest.mark.parametrize("nu", [0.5, 0.8])
+# With a ν whose totals are sums of whole weights, all variables can be at bounds, and the offsets are intervals.
+@pytest.mark.parametrize("nu", [0.47, 0.83])
 def test_nu_classification_with_large_weights_is_that_with_unit_weights(nu: float) -> None:
     X, y, _ = data()
     X = X + 0.5 * y[:, None]

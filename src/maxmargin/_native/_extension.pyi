@@ -128,7 +128,9 @@ class ProblemBatch:
         lower: _Floats,
         upper: _Floats,
         ridge: _Floats,
-        grouped: bool,
+        groups: int,
+        group: _Ints,
+        kink: _Floats,
     ) -> None: ...
 
 def pairwise_steps(
@@ -162,6 +164,7 @@ def solve_small_problems(
     dual: _Floats,
     gradient: _Floats,
     outcomes: _Longs,
+    bounds: _Floats,
     limits: StepLimits,
     max_free: int,
     threads: int,

@@ -20,19 +20,14 @@ from maxmargin.problems import Certificate, DualProblem
 
 def pose(matrix: SymmetricMatrix, signs: Floats, costs: Floats, fit_intercept: bool = True) -> DualProblem:
     """Return the dual problem of samples with labels `signs` = ±1 and slack costs C_i, infinite for a hard margin."""
-    lower, upper, _ = box(signs, np.asarray(costs, dtype=np.float64))
+    costs = np.asarray(costs, dtype=np.float64)
     return DualProblem(
         matrix=matrix,
         linear=signs,
-        lower=lower,
-        upper=upper,
+        lower=np.where(signs > 0, 0.0, -costs),
+        upper=np.where(signs > 0, costs, 0.0),
         **bias_constraint(matrix.size, fit_intercept),
     )
-
-
-def box(signs: Floats, costs: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return lower and upper bound and ridge of each sample."""
-    return np.where(signs > 0, 0.0, -costs), np.where(signs > 0, costs, 0.0), np.zeros(len(signs))
 
 
 def expand(problem: DualProblem, dual: Floats, offset: Floats) -> KernelExpansion:

@@ -18,22 +18,16 @@ from maxmargin.formulations.formulation import bias_constraint
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import DualProblem
 
-__all__ = ["box", "expand", "pose", "pose_hulls", "read"]
+__all__ = ["expand", "pose", "pose_hulls", "read"]
 
 
 def pose(matrix: SymmetricMatrix, signs: Floats, costs: Floats, fit_intercept: bool = True) -> DualProblem:
     """Return the dual problem of samples with labels `signs` = ±1 and costs C_i of squared slack."""
-    lower, upper, ridge = box(signs, costs)
     return DualProblem(
         matrix=matrix,
         linear=signs,
-        lower=lower,
-        upper=upper,
-        ridge=ridge,
+        lower=np.where(signs > 0, 0.0, -np.inf),
+        upper=np.where(signs > 0, np.inf, 0.0),
+        ridge=0.5 / costs,
         **bias_constraint(matrix.size, fit_intercept),
     )
-
-
-def box(signs: Floats, costs: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return lower and upper bound and ridge of each sample."""
-    return np.where(signs > 0, 0.0, -np.inf), np.where(signs > 0, np.inf, 0.0), 0.5 / costs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,13 +18,10 @@ from maxmargin.matrices.precomputed_matrix import PrecomputedMatrix
 #: Kernel evaluations of at most this cost are faster than mirroring values across the diagonal.
 MAX_CHEAP_COST = 128
 
-#: Number of contiguous runs of rows up to which a submatrix is copied rectangle by rectangle.
-MAX_RUNS = 7
-
 
 @dataclass(frozen=True)
 class FullKernelMatrix:
-    """The kernel matrix of some samples as one array, from which the matrices of subsets are copied.
+    """The kernel matrix of some samples as one array, of which the matrices of subsets are rows.
 
     Attributes
     ----------
@@ -48,7 +44,7 @@ class FullKernelMatrix:
     def __call__(self, rows: Indices) -> PrecomputedMatrix:
         """Return the kernel matrix of a subset of the samples."""
         origin = KernelMatrix(self.kernel, self.points.take(rows))
-        return PrecomputedMatrix(_submatrix(self.values, self.place[rows]), origin=origin)
+        return PrecomputedMatrix(self.values, self.place[rows], origin)
 
 
 def _all_values(kernel: Kernel, points: Points, threads: int) -> Floats:
@@ -66,18 +62,3 @@ def _all_values(kernel: Kernel, points: Points, threads: int) -> Floats:
             _native.mirror(values, start, stop, threads)
     check_finite(values)
     return values
-
-
-def _submatrix(values: Floats, rows: Indices) -> Floats:
-    """Return the square block of some rows; where they form few contiguous runs, by copying few rectangles."""
-    edges = np.concatenate([[0], np.flatnonzero(np.diff(rows) != 1) + 1, [len(rows)]])
-    if len(edges) == 2 and len(rows) == len(values):
-        return values
-    if len(edges) > MAX_RUNS + 1:
-        return values[rows[:, None], rows]
-    runs = [(slice(a, b), slice(rows[a], rows[a] + b - a)) for a, b in itertools.pairwise(edges)]
-    block = np.empty((len(rows), len(rows)))
-    for row_target, row_source in runs:
-        for column_target, column_source in runs:
-            block[row_target, column_target] = values[row_source, column_source]
-    return block

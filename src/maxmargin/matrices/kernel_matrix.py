@@ -78,6 +78,9 @@ class KernelMatrix:
     def in_memory(self) -> None:
         return None
 
+    def stored(self) -> None:
+        return None
+
     def diagonal(self) -> Floats:
         return self.kernel.diagonal(self.points)
 

@@ -60,8 +60,12 @@ class PrecomputedMatrix:
             return None
         if self.index is not None:
             return self.block(np.arange(self.size), np.arange(self.size))
+        stored = self.stored()
+        return np.ascontiguousarray(self.values, dtype=np.float64) if stored is None else stored[0]
+
+    def stored(self) -> tuple[Floats, Indices | None] | None:
         usable = self.values.dtype == np.float64 and self.values.flags.c_contiguous
-        return np.asarray(self.values) if usable else np.ascontiguousarray(self.values, dtype=np.float64)
+        return (np.asarray(self.values), self.index) if usable else None
 
     def diagonal(self) -> Floats:
         if self.index is None:

@@ -40,6 +40,12 @@ class RepeatedMatrix(WrappedMatrix):
         values = self.base.in_memory()
         return None if values is None else np.ascontiguousarray(values[self.sample[:, None], self.sample])
 
+    def stored(self) -> tuple[Floats, Indices | None] | None:
+        if (stored := self.base.stored()) is None:
+            return None
+        values, rows = stored
+        return values, self.sample if rows is None else rows[self.sample]
+
     def diagonal(self) -> Floats:
         return self.base.diagonal()[self.sample]
 

@@ -75,6 +75,13 @@ class SymmetricMatrix(Protocol):
         """Return the full matrix as a read-only, finite, C-ordered array if it is in memory already."""
         ...
 
+    def stored(self) -> tuple[Floats, Indices | None] | None:
+        """Return an array in memory that holds all values, and the row of each variable in it, None for all in order.
+
+        None if there is no such C-ordered float64 array.
+        """
+        ...
+
     def diagonal(self) -> Floats:
         """Return the diagonal."""
         ...
@@ -150,6 +157,10 @@ class WrappedMatrix:
 
     def in_memory(self) -> Floats | None:
         return None
+
+    def stored(self) -> tuple[Floats, Indices | None] | None:
+        values = self.in_memory()
+        return None if values is None else (values, None)
 
     def diagonal(self) -> Floats:
         return self.base.diagonal()

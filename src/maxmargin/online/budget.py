@@ -193,7 +193,7 @@ def _optimise(memory: OnlineMemory, subproblem: int, slots: Indices, square: Flo
     """Return the optimal dual variables of some slots with all others fixed; `square` has their kernel values."""
     dual: Floats = memory.dual[subproblem, slots]
     linear = memory.gradient[subproblem, slots] + square @ dual
-    gradient, outcome = np.empty(len(slots)), np.array([[-1, 0, 0]])
+    gradient, outcome, bounds = np.empty(len(slots)), np.array([[-1, 0, 0]]), np.empty((1, 2 * int(memory.bias)))
     batch = _native.ProblemBatch(
         matrix=square,
         indices=np.empty(0, dtype=np.int64),
@@ -202,10 +202,12 @@ def _optimise(memory: OnlineMemory, subproblem: int, slots: Indices, square: Flo
         lower=memory.lower[subproblem, slots],
         upper=memory.upper[subproblem, slots],
         ridge=np.zeros(len(slots)),
-        grouped=memory.bias,
+        groups=int(memory.bias),
+        group=np.empty(0, dtype=np.int32),
+        kink=np.empty(0),
     )
     limits = _native.StepLimits(tolerance=memory.tolerance, max_steps=MAX_PROJECTION_STEPS, max_seconds=np.inf)
-    _native.solve_small_problems(batch, dual, gradient, outcome, limits, 0, 1)
+    _native.solve_small_problems(batch, dual, gradient, outcome, bounds, limits, 0, 1)
     return dual
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.precision import GROUP_SUM_TOLERANCE
 from maxmargin.problems.dual_problem import DualProblem
+
+#: Permutations of up to this many variables are kept: a random generator takes as long as the steps of a small fit.
+MAX_KEPT_PERMUTATION = 2048
 
 
 def feasible_start(problem: DualProblem, wanted: Floats | None = None) -> Floats:
@@ -41,7 +46,8 @@ def _move_to_bounds(problem: DualProblem, dual: Floats, members: np.ndarray, mis
     if np.isinf(bounds[members]).any():
         _distribute(problem, dual, members, missing)
         return
-    order = np.random.default_rng(len(members)).permutation(members)  # the same for the same size
+    few = len(members) <= MAX_KEPT_PERMUTATION
+    order = members[(_permutation if few else _permutation.__wrapped__)(len(members))]
     reached = np.cumsum(np.abs(bounds[order] - dual[order]))
     full = int(np.searchsorted(reached, abs(missing), side="right"))
     dual[order[:full]] = bounds[order[:full]]
@@ -50,6 +56,12 @@ def _move_to_bounds(problem: DualProblem, dual: Floats, members: np.ndarray, mis
         last = order[full]
         moved = dual[last] + np.sign(missing) * rest
         dual[last] = min(max(moved, problem.lower[last]), problem.upper[last])
+
+
+@lru_cache(maxsize=8)
+def _permutation(count: int) -> np.ndarray:
+    """Return a permutation, the same for the same size."""
+    return np.random.default_rng(count).permutation(count)
 
 
 def _distribute(problem: DualProblem, dual: Floats, members: np.ndarray, missing: float) -> float:

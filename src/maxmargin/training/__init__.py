@@ -5,7 +5,7 @@
     problem_scale      units in which problems of extreme magnitudes are ordinary
     verification       verification in double precision, by form of model: kernel, linear, sparse linear, all-in-one
     trained_model      the result: dual vector, decision function, certificate
-    small_problems     many small two-class problems in one native call
+    small_problems     small problems in one native call
     hard_margin_start  separability and the start of a hard margin
 
 Nothing here imports scikit-learn. Solvers and formulations meet only here.

@@ -6,17 +6,20 @@ the estimator.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from maxmargin._typing import Indices
 from maxmargin.deadline import TimeLimitReachedError
+from maxmargin.formulations.formulation import Formulation
 from maxmargin.kernels import Kernel, Points
 from maxmargin.matrices import FullKernelMatrix, KernelMatrix, PrecomputedMatrix, SharedCacheMatrix, SymmetricMatrix
 from maxmargin.resources import default_cache_bytes, thread_count
 from maxmargin.solvers import BlockSolver, PairwiseSolver, StoppingRule, make_solver
-from maxmargin.training.pipeline import Session, Solver
+from maxmargin.training.pipeline import Session, Solver, Subproblem, train_problems
+from maxmargin.training.small_problems import SmallProblemTraining
+from maxmargin.training.trained_model import TrainedModel
 
 #: Up to this many samples the whole kernel matrix is computed at once: in double precision it takes 32 MB.
 MAX_FULL_KERNEL_ROWS = 2048
@@ -167,3 +170,20 @@ class FitContext:
         if solver is self.options.solver:  # a solver object keeps its options
             return solver, shared
         return replace(solver, cache_bytes=(cache_bytes - shared.bytes) // workers), shared
+
+    def small_training(
+        self, subproblems: Sequence[Subproblem], solver: Solver, formulation: Formulation, workers: int
+    ) -> SmallProblemTraining | None:
+        """Return the training of small problems in a batch, None if that is not possible."""
+        if not self.options.solves_batches or len(subproblems[0].samples) > MAX_FULL_KERNEL_ROWS:
+            return None
+        return SmallProblemTraining.of(subproblems, formulation, solver, workers, self.session)
+
+    def train(
+        self, subproblems: Sequence[Subproblem], solver: Solver, formulation: Formulation, workers: int = 1
+    ) -> list[TrainedModel]:
+        """Return the trained model of each problem: small ones in a batch, others one by one, some at the same time."""
+        small = self.small_training(subproblems, solver, formulation, workers)
+        if small is not None:
+            return small.train()
+        return train_problems(subproblems, solver, formulation, self.session, workers)

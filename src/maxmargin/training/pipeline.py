@@ -127,16 +127,23 @@ class Subproblem:
         The training rows of its variables.
     start : float array, optional
         A dual vector to start from.
+    pose_again : callable, optional
+        Poses the problem without kernel values of the fit, for its certificate; by default the posed problem is kept.
     """
 
     pose: Callable[[], DualProblem]
     samples: Indices
     start: Floats | None = None
+    pose_again: Callable[[], DualProblem] | None = None
 
     @classmethod
     def posed(cls, problem: DualProblem, samples: Indices, start: Floats | None) -> Subproblem:
         """Return a problem that is posed already."""
         return cls(lambda: problem, samples, start)
+
+    def uncached(self, problem: DualProblem) -> DualProblem | Callable[[], DualProblem]:
+        """Return the problem, as it was posed, without kernel values of the fit."""
+        return self.pose_again or problem.with_matrix(problem.matrix.uncached())
 
 
 def train_problems(

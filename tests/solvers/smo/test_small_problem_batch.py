@@ -16,17 +16,13 @@ from reference.quadratic_program import solve_quadratic_program
 
 
 def pose_all(X, y, kernel, costs, parts, formulation=c_classification, grouped=True):
-    """The problems of some rows each, laid out for one call, and one by one."""
+    """The problems of some rows each as a batch, and one by one."""
     values = kernel(X, X)
-    picks = np.concatenate(parts)
-    signs = y[picks].astype(float)
-    edges = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
-    problems = SmallProblemBatch(values, edges, picks, signs, *formulation.box(signs, costs[picks]), grouped=grouped)
-    single = [
-        formulation.pose(PrecomputedMatrix(values[np.ix_(rows, rows)]), y[rows].astype(float), costs[rows], grouped)
+    problems = [
+        formulation.pose(PrecomputedMatrix(values, rows), y[rows].astype(float), costs[rows], fit_intercept=grouped)
         for rows in parts
     ]
-    return problems, single
+    return SmallProblemBatch.of(problems), problems
 
 
 @pytest.mark.parametrize("formulation", [c_classification, squared_hinge])
@@ -88,10 +84,9 @@ def test_what_takes_many_steps_comes_back_unfinished_and_is_finished():
 
 
 def test_values_that_are_not_numbers_are_not_called_optimal():
-    values = np.full((4, 4), np.nan)
-    signs, box = np.array([1.0, -1.0, 1.0, -1.0]), c_classification.box(np.array([1.0, -1.0, 1.0, -1.0]), np.ones(4))
-    problems = SmallProblemBatch(values, np.array([0, 4]), np.empty(0, dtype=np.int64), signs, *box, grouped=True)
-    assert not problems.solve(1e-3, 1).finished(0)
+    signs = np.array([1.0, -1.0, 1.0, -1.0])
+    problem = c_classification.pose(PrecomputedMatrix(np.full((4, 4), np.nan)), signs, np.ones(4))
+    assert not SmallProblemBatch.of([problem]).solve(1e-3, 1).finished(0)
 
 
 def test_threads_do_not_change_the_result():
@@ -108,13 +103,19 @@ def test_the_call_checks_its_arguments():
     outcomes = np.full((1, 3), -1)
     arrays = {name: getattr(problems, name) for name in ("linear", "lower", "upper", "ridge")}
 
-    def call(values=problems.values, picks=problems.rows, edges=problems.edges, most_free=5):
-        batch = _native.ProblemBatch(matrix=values, indices=picks, edges=edges, **arrays, grouped=True)
+    rows, no_groups = np.arange(10), np.empty(0, dtype=np.int32)
+
+    def call(values=problems.values, picks=rows, edges=problems.edges, most_free=5, groups=1, group=no_groups):
+        none = np.empty(0)
+        batch = _native.ProblemBatch(
+            matrix=values, indices=picks, edges=edges, **arrays, groups=groups, group=group, kink=none
+        )
         limits = _native.StepLimits(tolerance=1e-3, max_steps=10, max_seconds=1.0)
-        _native.solve_small_problems(batch, np.zeros(10), np.zeros(10), outcomes, limits, most_free, 1)
+        bounds = np.zeros((1, 2 * groups))
+        _native.solve_small_problems(batch, np.zeros(10), np.zeros(10), outcomes, bounds, limits, most_free, 1)
 
     with pytest.raises(ValueError, match="out of range"):
-        call(picks=problems.rows + 1)
+        call(picks=rows + 1)
     with pytest.raises(ValueError, match="square"):
         call(values=np.ones((10, 9)))
     with pytest.raises(ValueError, match="malformed"):
@@ -123,6 +124,12 @@ def test_the_call_checks_its_arguments():
         call(most_free=-1)
     with pytest.raises(ValueError, match="malformed"):
         call(values=np.ones((12, 12)), picks=np.empty(0, dtype=np.int64))
+    with pytest.raises(ValueError, match="at most two groups"):
+        call(groups=3)
+    with pytest.raises(ValueError, match="one group for every variable"):
+        call(groups=2)
+    with pytest.raises(ValueError, match="a group is out of range"):
+        call(groups=2, group=np.full(10, 2, dtype=np.int32))
 
 
 def test_ctrl_c_leaves_a_model(monkeypatch):

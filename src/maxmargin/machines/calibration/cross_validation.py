@@ -23,7 +23,7 @@ from maxmargin.formulations.formulation import Formulation
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.matrices.float32_matrix import Float32Matrix
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
-from maxmargin.problems import DualProblem, InfeasibleProblemError, Solution, Status, feasible_start
+from maxmargin.problems import DualProblem, InfeasibleProblemError, Solution, Status
 from maxmargin.problems.gradient_extremes import interval_midpoint, offset_bounds
 from maxmargin.problems.split_problem import SplitProblem
 from maxmargin.solvers import BlockSolver, Callback, PairwiseSolver
@@ -176,7 +176,7 @@ class CrossValidation:
         """Solve the folds over some variables, given their matrix."""
         parts = [state.restricted_to(variables, matrix) for state in states]
         try:
-            at_once = self._solve_at_once(parts, matrix)
+            at_once = self._solve_at_once(parts)
         except KeyboardInterrupt:
             return Status.INTERRUPTED
         worst = Status.CONVERGED
@@ -189,24 +189,16 @@ class CrossValidation:
             worst = worst if solution.status in (Status.CONVERGED, Status.PRECISION) else solution.status
         return worst
 
-    def _solve_at_once(self, parts: list[DualProblem], matrix: SymmetricMatrix) -> list[Solution | None]:
-        """Solve folds on a precomputed matrix in one native call; None for those that it leaves unfinished."""
-        values = matrix.in_memory() if isinstance(matrix, PrecomputedMatrix) else None
-        few = values is not None and parts[0].groups <= 1 and parts[0].coercive
-        if values is None or not few or any(ProblemScale.of(part) is not None for part in parts):
+    def _solve_at_once(self, parts: list[DualProblem]) -> list[Solution | None]:
+        """Solve folds on a matrix in memory in one native call; None for those that it leaves unfinished."""
+        batch = SmallProblemBatch.of(parts) if parts[0].size <= MAX_DOUBLE_PRECISION_SIZE else None
+        if batch is None or any(ProblemScale.of(part) is not None for part in parts):
             return [None] * len(parts)
-        linear, lower, upper, ridge = (
-            np.concatenate([getattr(part, name) for part in parts]) for name in ("linear", "lower", "upper", "ridge")
-        )
-        edges, all_rows = parts[0].size * np.arange(len(parts) + 1), np.empty(0, dtype=np.int64)
-        start = np.concatenate([feasible_start(part) for part in parts])
-        batch = SmallProblemBatch(values, edges, all_rows, linear, lower, upper, ridge, parts[0].groups == 1)
         # Without the equations of the free variables: the folds need no more digits.
         stopped = self.session.callback.stopped
         found = batch.solve(
             self._tolerance,
             self.threads,
-            start,
             max_free=0,
             deadline=self.session.deadline.at,
             callback=lambda _, finished: stopped.is_set(),

@@ -24,9 +24,7 @@ from maxmargin.matrices import SymmetricMatrix
 from maxmargin.models import KernelExpansions
 from maxmargin.models.calibration import noise_scale
 from maxmargin.problems import DualProblem, Status
-from maxmargin.resources import thread_count
-from maxmargin.training import Subproblem, TrainedModel, train_problems
-from maxmargin.training.fit_context import MAX_SINGLE_THREAD_ROWS
+from maxmargin.training import Subproblem, TrainedModel
 
 #: From the problems of all outputs and a cross-validation of them to its status.
 AfterTraining = Callable[[list[DualProblem], CrossValidation], Status]
@@ -92,9 +90,7 @@ class FunctionEstimator(KernelEstimator):
         kernel, ended = self._make_kernel(X, weights), Status.CONVERGED
         with reporting(self) as callback, checkpointing(self, X, y, weights) as checkpoint:
             context = self._fit_context(kernel, callback, started, checkpoint)
-            threads = thread_count(self.n_jobs) if context.thread_safe else 1
-            workers = 1 if len(rows) <= MAX_SINGLE_THREAD_ROWS else min(threads, count)
-            inside = max(1, threads // workers)
+            workers, inside = context.divide_threads(X.shape[0], count)
             cache_bytes = context.cache_bytes(X.shape[0])
             solver = context.solver(variables * len(rows), bounded, cache_bytes // workers, inside)
             solver, matrix = context.shared_matrix(X, rows, solver, count, workers, inside)
@@ -106,10 +102,10 @@ class FunctionEstimator(KernelEstimator):
                 Subproblem.posed(problem, rows, None if starts is None else starts[output])
                 for output, problem in enumerate(problems)
             ]
-            models = train_problems(subproblems, solver, formulation, context.session, workers)
+            models = context.train(subproblems, solver, formulation, workers)
             self._set_fitted(X, kernel, models, outputs)
             if after is not None:
-                ended = after(problems, CrossValidation(solver, cache_bytes, threads, context.session))
+                ended = after(problems, CrossValidation(solver, cache_bytes, workers * inside, context.session))
         self._warn_if_unconverged(solver.stopping, "outputs", stacklevel=4)
         warn_if_unvalidated(self, ended, stacklevel=4)
 

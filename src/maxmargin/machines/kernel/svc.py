@@ -192,6 +192,4 @@ class SVC(KernelClassifier):
 
     def _two_class(self) -> TwoClassFormulation:
         loss = LOSSES[self.loss]
-        return TwoClassFormulation(
-            loss, partial(loss.pose, fit_intercept=self.fit_intercept), self.fit_intercept, loss.box
-        )
+        return TwoClassFormulation(loss, partial(loss.pose, fit_intercept=self.fit_intercept), self.fit_intercept)

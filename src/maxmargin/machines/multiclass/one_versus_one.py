@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.kernels import Points
+from maxmargin.kernels import Kernel, Points
 from maxmargin.machines.multiclass.strategy import LabelledData, TrainedClasses
-from maxmargin.matrices import FullKernelMatrix
+from maxmargin.matrices import FullKernelMatrix, KernelMatrix
 from maxmargin.matrices.class_kernel_cache import ClassKernelCache
 from maxmargin.models import OneVsOneVote
 from maxmargin.problems import DualProblem
 from maxmargin.solvers import BlockSolver
 from maxmargin.training import Solver, Subproblem, TrainedModel, train_problems
 from maxmargin.training.fit_context import FitContext
-from maxmargin.training.small_problems import SmallProblemTraining, TwoClassFormulation, TwoClassSamples
+from maxmargin.training.small_problems import TwoClassFormulation, TwoClassSamples
 
 
 class OneVersusOneStrategy:
@@ -67,20 +67,16 @@ class OneVersusOneStrategy:
             matrix = matrices(samples) if shared is None else shared.pair(*pairs[position])
             return two_class.pose(matrix, signs, data.costs[samples])
 
-        if (
-            isinstance(matrices, FullKernelMatrix)
-            and context.options.solves_batches
-            and two_class.box is not None
-            and data.bounded
-            and all(start is None for start in starts)
-        ):
-            small = SmallProblemTraining(matrices, parts, data.costs, two_class, solver, workers, context.session)
-            if small.ordinary:
-                return TrainedClasses(small.train(), solver, pose, workers, threads, small.held_out_values)
+        again = None
+        if isinstance(matrices, FullKernelMatrix):
+            again = partial(_pose_again, matrices.kernel, matrices.points, two_class, data.costs)
         subproblems = [
-            Subproblem(partial(pose, position), part.samples, start)
+            Subproblem(partial(pose, position), part.samples, start, again and partial(again, part))
             for position, (part, start) in enumerate(zip(parts, starts, strict=True))
         ]
+        small = context.small_training(subproblems, solver, two_class.formulation, workers)
+        if small is not None:
+            return TrainedClasses(small.train(), solver, pose, workers, threads, small.held_out_values)
         models = train_problems(subproblems, solver, two_class.formulation, context.session, workers)
         return TrainedClasses(models, solver, pose, workers, threads)
 
@@ -100,6 +96,14 @@ class OneVersusOneStrategy:
     def model(self, coefficients: Floats, offsets: Floats, counts: Any) -> OneVsOneVote:
         """Return the predictor."""
         return OneVsOneVote(coefficients, offsets, counts)
+
+
+def _pose_again(
+    kernel: Kernel, points: Points, two_class: TwoClassFormulation, costs: Floats, part: TwoClassSamples
+) -> DualProblem:
+    """Return the problem of one part with kernel values that are computed again: those of the fit are released."""
+    samples, signs = part
+    return two_class.pose(KernelMatrix(kernel, points.take(samples)), signs, costs[samples])
 
 
 def _share_rows(

@@ -11,7 +11,7 @@ import numpy as np
 from maxmargin._typing import Floats
 from maxmargin.machines.multiclass.strategy import LabelledData, TrainedClasses
 from maxmargin.models import OneVsRestArgmax
-from maxmargin.training import Subproblem, TrainedModel, train_problems
+from maxmargin.training import Subproblem, TrainedModel
 from maxmargin.training.fit_context import FitContext
 from maxmargin.training.small_problems import TwoClassFormulation, TwoClassSamples
 
@@ -45,7 +45,7 @@ class OneVersusRestStrategy:
             Subproblem(partial(two_class.pose, matrix, signs, costs), samples, start)
             for (samples, signs), start in zip(parts, starts, strict=True)
         ]
-        models = train_problems(subproblems, solver, two_class.formulation, context.session, workers)
+        models = context.train(subproblems, solver, two_class.formulation, workers)
         return TrainedClasses(models, solver)
 
     def lay_out(self, models: list[TrainedModel], data: LabelledData) -> tuple[Floats, Floats]:

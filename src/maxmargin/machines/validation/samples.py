@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from maxmargin import _sparse as sparse
+
+#: Number types of samples that are kept.
+FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+
+
+def is_valid_table(X: Any) -> bool:
+    """Whether samples are an array of finite numbers, in float64 or float32, of at least one row and one column."""
+    return type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.dtype in FLOATS and _has_finite_sum(X)
+
+
+def are_valid_targets(y: Any) -> bool:
+    """Whether targets or labels are a vector of finite numbers."""
+    if type(y) is not np.ndarray or y.ndim != 1 or not len(y):
+        return False
+    return y.dtype.kind in "biu" or (y.dtype in FLOATS and _has_finite_sum(y))
+
+
+def _has_finite_sum(values: Any) -> bool:
+    """Whether the sum is finite, which takes no memory: then all values are; a sum that is not may have overflowed."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return isfinite(values.sum())
 
 
 def check_samples(X: Any) -> Any:
@@ -14,14 +36,11 @@ def check_samples(X: Any) -> Any:
     X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     if X.ndim != 2 or not X.shape[0] or not X.shape[1]:
         raise ValueError(f"samples must be a table of at least one row and one column, not of the shape {X.shape}")
-    X = X if X.dtype in (np.float64, np.float32) else X.astype(np.float64)
+    X = X if X.dtype in FLOATS else X.astype(np.float64)
     if not sparse.issparse(X):
         X = np.ascontiguousarray(X)
     values = X.data if sparse.issparse(X) else X
-    # A finite sum, which takes no memory, shows that all are finite; an infinite one may have overflowed.
-    with np.errstate(over="ignore", invalid="ignore"):
-        finite = np.isfinite(values.sum()) or np.isfinite(values).all()
-    if not finite:
+    if not _has_finite_sum(values) and not np.isfinite(values).all():
         raise ValueError("the samples contain NaN or infinity; replace these values, or leave out their rows")
     return X
 

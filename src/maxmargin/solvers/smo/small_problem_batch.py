@@ -12,16 +12,19 @@ Problems that take many steps come back unfinished, for a solver that shrinks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices
 from maxmargin.backends.interface import StopReason
-from maxmargin.problems import Counters, Solution, Status
+from maxmargin.problems import Counters, DualProblem, Solution, Status, feasible_start
+from maxmargin.problems.gradient_extremes import interval_midpoint
 
 #: Steps after which a problem is left to a solver that shrinks: about 10 ms for 1,000 variables.
 MAX_STEPS = 10_000
@@ -32,10 +35,15 @@ MAX_FREE = 256
 #: Seconds of a native call: Ctrl-C, the time limit and the callback are handled in between.
 SECONDS_PER_CALL = 0.05
 
+#: The most groups of a problem that the native solver takes.
+MAX_GROUPS = 2
+
+NO_INDICES, NO_GROUPS, NO_KINKS = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0)
+
 
 @dataclass(frozen=True)
 class SmallProblemBatch:
-    """Problems of one group each or of none, concatenated.
+    """Problems on rows of one matrix, concatenated.
 
     Attributes
     ----------
@@ -47,8 +55,14 @@ class SmallProblemBatch:
         The row of the matrix of each variable; empty if every problem consists of all rows in order.
     linear, lower, upper, ridge : float arrays
         Of all variables.
-    grouped : bool
-        Whether the variables of each problem keep the sum that they have at the start.
+    start : float array
+        A feasible point of each problem.
+    groups : int
+        The number of groups of each problem, at most two, whose sums remain those of the start.
+    group : int32 array
+        The group of each variable within its problem; empty if there is at most one group, which all are in.
+    kink : float array
+        Of all variables; empty if there are none.
     """
 
     values: Floats
@@ -58,7 +72,46 @@ class SmallProblemBatch:
     lower: Floats
     upper: Floats
     ridge: Floats
-    grouped: bool
+    start: Floats
+    groups: int
+    group: NDArray[np.int32]
+    kink: Floats
+
+    @classmethod
+    def of(
+        cls, problems: Sequence[DualProblem], starts: Sequence[Floats | None] | None = None
+    ) -> SmallProblemBatch | None:
+        """Return the batch of some problems, from starts that are made feasible; None if they are not of its kind.
+
+        Their matrices must be rows of one array in memory, their maxima finite, and all must have the same number of
+        groups, at most two.
+        """
+        first = problems[0]
+        stored = [problem.matrix.stored() for problem in problems]
+        if stored[0] is None or not all(_fits(problem, first.groups) for problem in problems):
+            return None
+        values, rows = stored[0][0], []
+        for one in stored:
+            if one is None or one[0] is not values:
+                return None
+            rows.append(one[1])
+        starts = [None] * len(problems) if starts is None else starts
+        edges = np.array([0, first.size]) if len(problems) == 1 else np.cumsum([0, *(one.size for one in problems)])
+        order = np.arange(len(values))
+        indices = [order if index is None else index for index in rows]
+        return cls(
+            values,
+            edges,
+            rows=NO_INDICES if all(index is None for index in rows) else _join(indices),
+            linear=_join([problem.linear for problem in problems]),
+            lower=_join([problem.lower for problem in problems]),
+            upper=_join([problem.upper for problem in problems]),
+            ridge=_join([problem.ridge for problem in problems]),
+            start=_join([feasible_start(*each) for each in zip(problems, starts, strict=True)]),
+            groups=first.groups,
+            group=_join([problem.group for problem in problems]) if first.groups > 1 else NO_GROUPS,
+            kink=_join([problem.kink for problem in problems]) if any(one.kinked for one in problems) else NO_KINKS,
+        )
 
     def __len__(self) -> int:
         return len(self.edges) - 1
@@ -71,33 +124,32 @@ class SmallProblemBatch:
         self,
         tolerance: float,
         threads: int,
-        start: Floats | None = None,
         max_free: int = MAX_FREE,
         max_steps: int = MAX_STEPS,
         deadline: float | None = None,
         callback: Callable[[BatchSolution, list[int]], bool] | None = None,
     ) -> BatchSolution:
-        """Return the solutions, from a feasible `start`, by default 0.
+        """Return the solutions.
 
         `callback` receives the problems that were finished since the last call, and returns True to stop. Neither it
         nor a `deadline` (a reading of ``time.perf_counter``) that is not reached changes the solutions. With
         ``max_free=0`` the equations of the free variables are not solved.
         """
-        dual = np.zeros(len(self.linear)) if start is None else start.copy()
-        outcomes = np.full((len(self), 3), -1, dtype=np.int64)
-        solved = BatchSolution(self, dual, np.zeros(len(dual)), outcomes)
+        dual, count = self.start.copy(), len(self)
+        outcomes, bounds = np.full((count, 3), -1, dtype=np.int64), np.zeros((count, 2 * self.groups))
+        solved = BatchSolution(self, dual, np.zeros(len(dual)), outcomes, bounds)
         limits = tolerance, max_steps, max_free
-        chunk = len(self) if callback is None else max(1, threads)
+        chunk = count if callback is None else max(1, threads)
         try:
-            for first in range(0, len(self), chunk):
+            for first in range(0, count, chunk):
                 if callback is not None and callback(solved, solved.finished_among(first - chunk, first)):
                     return solved
-                if not self._solve_chunk(solved, first, min(first + chunk, len(self)), limits, deadline, threads):
+                if not self._solve_chunk(solved, first, min(first + chunk, count), limits, deadline, threads):
                     return solved
             if callback is not None:
-                callback(solved, solved.finished_among(len(self) - 1 - (len(self) - 1) % chunk, len(self)))
+                callback(solved, solved.finished_among(count - 1 - (count - 1) % chunk, count))
         except KeyboardInterrupt:  # raised between two native calls: the arrays are those of complete steps
-            return BatchSolution(self, dual, solved.gradient, outcomes, interrupted=True)
+            return BatchSolution(self, dual, solved.gradient, outcomes, bounds, interrupted=True)
         return solved
 
     def _solve_chunk(
@@ -121,35 +173,50 @@ class SmallProblemBatch:
             lower=self.lower[at],
             upper=self.upper[at],
             ridge=self.ridge[at],
-            grouped=self.grouped,
+            groups=self.groups,
+            group=self.group[at] if len(self.group) else self.group,
+            kink=self.kink[at] if len(self.kink) else self.kink,
         )
+        point = solved.dual[at], solved.gradient[at], outcomes, solved.bounds[first:last]
         while (outcomes[:, 0] == -1).any():
             seconds = SECONDS_PER_CALL if deadline is None else min(SECONDS_PER_CALL, deadline - perf_counter())
             if seconds <= 0:
                 return False
             step_limits = _native.StepLimits(tolerance=tolerance, max_steps=max_steps, max_seconds=seconds)
-            _native.solve_small_problems(
-                batch, solved.dual[at], solved.gradient[at], outcomes, step_limits, max_free, threads
-            )
+            _native.solve_small_problems(batch, *point, step_limits, max_free, threads)
         return True
+
+
+def _join(arrays: Sequence[Any]) -> Any:
+    """Return arrays as one; a single one, as in most fits, without a copy."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def _fits(problem: DualProblem, groups: int) -> bool:
+    """Whether a problem has a finite maximum and this number of groups, and the native solver takes it."""
+    alone = problem.ungrouped == (0 if groups else problem.size)
+    return problem.groups == groups <= MAX_GROUPS and alone and problem.coercive
 
 
 @dataclass(frozen=True)
 class BatchSolution:
-    """Dual and gradient of all problems, how each ended, and whether Ctrl-C was pressed."""
+    """Dual and gradient of all problems, how each ended, and whether Ctrl-C was pressed.
+
+    A row of `bounds` has the lower bounds of the offsets of all groups of a problem, then the upper ones: the extremes
+    of the gradient in (1.11).
+    """
 
     batch: SmallProblemBatch
     dual: Floats
     gradient: Floats
     outcomes: Indices
+    bounds: Floats
     interrupted: bool = False
 
-    def offset_bounds(self) -> tuple[Floats, Floats]:
-        """Return the bounds of the offset of each problem: the extremes of the gradient in (1.11)."""
-        starts, batch = self.batch.edges[:-1], self.batch
-        increasing = np.where(self.dual < batch.upper, self.gradient, -np.inf)
-        decreasing = np.where(self.dual > batch.lower, self.gradient, np.inf)
-        return np.maximum.reduceat(increasing, starts), np.minimum.reduceat(decreasing, starts)
+    def offsets(self) -> Floats:
+        """Return the offset of each group of each problem."""
+        groups = self.batch.groups
+        return interval_midpoint(self.bounds[:, :groups], self.bounds[:, groups:])
 
     def finished_among(self, first: int, last: int) -> list[int]:
         """Return the finished problems from `first` up to `last`."""
@@ -172,4 +239,4 @@ class BatchSolution:
         """Return the cost of a problem, the whole of its matrix included."""
         _, steps, requests = (max(0, int(count)) for count in self.outcomes[problem])
         size = int(self.batch.edges[problem + 1] - self.batch.edges[problem])
-        return Counters(steps, size**2, requests, 0)
+        return Counters(steps, min(size, len(self.batch.values)) ** 2, requests, 0)
