@@ -58,29 +58,46 @@ inline void update(GradientExtremes& e, const DualState& s, std::int64_t k) {
   }
 }
 
-// The extremes of the active variables of each group, and last those of the variables in no group. If all variables are
-// in one group without kinks, only its extremes are computed, with vectors.
-inline void find_extremes(const DualState& s, GradientExtremes* extremes) {
-  const GradientExtremes none{-kInfinity, kInfinity, -1, -1};
-  if (!has_one_group(s) || s.kink) {
-    for (std::int32_t g = 0; g <= s.groups; ++g) extremes[g] = none;
-    for (std::int64_t k = 0; k < s.active; ++k) update(extremes[s.group[k] < 0 ? s.groups : s.group[k]], s, k);
-    return;
-  }
+// The gradients of several variables when they increase, and when they decrease.
+template <bool Kinked> MAXMARGIN_INLINE Lanes gradients_up(const DualState& s, std::int64_t k, Lanes g, Lanes b) {
+  if constexpr (!Kinked) return g;
+  const Lanes kink = load(s.kink + k);
+  return b < 0.0 ? g + kink : g - kink;
+}
+template <bool Kinked> MAXMARGIN_INLINE Lanes gradients_down(const DualState& s, std::int64_t k, Lanes g, Lanes b) {
+  if constexpr (!Kinked) return g;
+  const Lanes kink = load(s.kink + k);
+  return b > 0.0 ? g - kink : g + kink;
+}
+
+// The extremes of the active variables, all in one group.
+template <bool Kinked> inline GradientExtremes extremes_of_one_group(const DualState& s) {
   LaneArgmax highest{repeat(-kInfinity), IndexLanes{} - 1}, lowest = highest;  // the latter of −gradient
   IndexLanes here = lane_indices();
   std::int64_t k = 0;
   for (; k + kLanes <= s.active; k += kLanes, here += kLanes) {
     const Lanes g = load(s.gradient + k), b = load(s.dual + k);
-    highest.update(g, b < load(s.upper + k), here);
-    lowest.update(-g, b > load(s.lower + k), here);
+    highest.update(gradients_up<Kinked>(s, k, g, b), b < load(s.upper + k), here);
+    lowest.update(-gradients_down<Kinked>(s, k, g, b), b > load(s.lower + k), here);
   }
-  GradientExtremes& e = extremes[0];
-  e = {-kInfinity, -kInfinity, -1, -1};
+  GradientExtremes e{-kInfinity, -kInfinity, -1, -1};
   highest.reduce(e.highest, e.highest_at);
   lowest.reduce(e.lowest, e.lowest_at);
   e.lowest = -e.lowest;
   for (; k < s.active; ++k) update(e, s, k);
+  return e;
+}
+
+// The extremes of the active variables of each group, and last those of the variables in no group. If all variables are
+// in one group, only its extremes are computed, with vectors.
+inline void find_extremes(const DualState& s, GradientExtremes* extremes) {
+  if (has_one_group(s)) {
+    extremes[0] = s.kink ? extremes_of_one_group<true>(s) : extremes_of_one_group<false>(s);
+    return;
+  }
+  const GradientExtremes none{-kInfinity, kInfinity, -1, -1};
+  for (std::int32_t g = 0; g <= s.groups; ++g) extremes[g] = none;
+  for (std::int64_t k = 0; k < s.active; ++k) update(extremes[s.group[k] < 0 ? s.groups : s.group[k]], s, k);
 }
 
 // By how much each active variable violates optimality when it increases and when it decreases, −∞ if it cannot.

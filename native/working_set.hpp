@@ -53,23 +53,24 @@ inline double clipped_gain(double slope, double curvature, double slack) {
   return step * (slope - 0.5 * step * curvature);
 }
 
-// The partner of `i` by second-order gain (1.27), when all variables are in one group and have no kink.
-template <class Value> inline std::int64_t second_order_partner(const DualState& s, std::int64_t i, const Value* row) {
-  const double g_i = s.gradient[i], d_i = s.diagonal[i];
+// The partner of `i` by second-order gain (1.27), when all variables are in one group.
+template <bool Kinked, class Value>
+inline std::int64_t second_order_partner(const DualState& s, std::int64_t i, const Value* row) {
+  const double g_i = gradient_up(s, i), d_i = s.diagonal[i];
   LaneArgmax gains{repeat(-kInfinity), IndexLanes{} - 1};
   IndexLanes here = lane_indices();
   std::int64_t k = 0;
   for (; k + kLanes <= s.active; k += kLanes, here += kLanes) {
-    const Lanes slope = g_i - load(s.gradient + k);
+    const Lanes b = load(s.dual + k), slope = g_i - gradients_down<Kinked>(s, k, load(s.gradient + k), b);
     const Lanes curved = d_i + load(s.diagonal + k) - 2.0 * load(row + k);
     const Lanes gain = slope * slope / (curved > kMinCurvature ? curved : repeat(kMinCurvature));
-    gains.update(gain, (slope > 0.0) & (load(s.dual + k) > load(s.lower + k)), here);
+    gains.update(gain, (slope > 0.0) & (b > load(s.lower + k)), here);
   }
   double best = -kInfinity;
   std::int64_t partner = -1;
   gains.reduce(best, partner);
   for (; k < s.active; ++k) {
-    const double slope = g_i - s.gradient[k];
+    const double slope = g_i - gradient_down(s, k);
     if (!(slope > 0.0) || !can_decrease(s, k)) continue;
     const double gain = unclipped_gain(slope, d_i + s.diagonal[k] - 2.0 * static_cast<double>(row[k]));
     if (gain > best) {
@@ -202,8 +203,9 @@ template <class Rows> inline SelectedPair select(const DualState& s, Rows& rows,
     return pair;
   }
   pair.up = worst.highest_at;
-  pair.down =
-      one_group && !s.kink ? second_order_partner(s, pair.up, row) : second_order_partner_in_group(s, pair.up, row);
+  pair.down = !one_group ? second_order_partner_in_group(s, pair.up, row)
+              : s.kink   ? second_order_partner<true>(s, pair.up, row)
+                         : second_order_partner<false>(s, pair.up, row);
   return pair;
 }
 
