@@ -213,8 +213,9 @@ struct StepLimits {
   double tolerance;
   std::int64_t max_steps;
   double max_seconds;
+  int threads;
 
-  void check() const {}
+  void check() const { require(threads >= 1, "threads must be at least 1"); }
 };
 
 }  // namespace maxmargin

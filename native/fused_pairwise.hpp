@@ -65,21 +65,6 @@ inline void update_and_find_extremes(const DualState& s, const FusedArrays<Value
   }
 }
 
-// The same for all runs; returns the extremes of the group of the largest violation.
-template <bool Update, class Value>
-inline GradientExtremes update_and_find_worst_group(const DualState& s, const GroupRuns& runs,
-                                                    const FusedArrays<Value>& f, const Value* row_up,
-                                                    const Value* row_down, double step) {
-  GradientExtremes of_group[kMaxRuns];
-  for (std::int32_t g = 0; g < s.groups; ++g) of_group[g] = {-kInfinity, kInfinity, -1, -1};
-  for (int r = 0; r < runs.count; ++r)
-    update_and_find_extremes<Update>(s, f, runs.at(r), row_up, row_down, step, of_group[s.group[runs.start[r]]]);
-  GradientExtremes worst = of_group[0];
-  for (std::int32_t g = 1; g < s.groups; ++g)
-    if (of_group[g].highest - of_group[g].lowest > worst.highest - worst.lowest) worst = of_group[g];
-  return worst;
-}
-
 // As many values of the precision of the rows as a vector of doubles has, and their positions.
 template <class Value> struct GainVector;
 template <> struct GainVector<float> {
@@ -137,24 +122,120 @@ inline std::int64_t second_order_partner(const DualState& s, const FusedArrays<V
   return partner;
 }
 
-// The same among all members of its group.
-template <class Value>
-inline std::int64_t second_order_partner(const DualState& s, const GroupRuns& runs, const FusedArrays<Value>& f,
-                                         std::int64_t i, const Value* row) {
-  Value best = 0;
-  std::int64_t partner = -1;
-  for (int r = 0; r < runs.count; ++r) {
-    if (s.group[runs.start[r]] != s.group[i]) continue;
-    const std::int64_t in_run = second_order_partner(s, f, runs.at(r), i, row, best);
-    if (in_run >= 0) partner = in_run;
+// One step as passes over all active positions, chunk by chunk. The result does not depend on their length or order:
+// among equal values the first position counts.
+template <class Value> struct PairPasses {
+  const DualState& s;
+  const GroupRuns& runs;
+  const FusedArrays<Value>& f;
+  const DividedPasses& division;
+  const Value *row_up = nullptr, *row_down = nullptr;
+  double step = 0.0;
+  std::int64_t up = -1;
+  bool divided = false;
+
+  // gradient −= step · (row_up − row_down) if Update; returns the extremes of the group of the largest violation.
+  template <bool Update> GradientExtremes update_and_find_worst_group() {
+    const std::int64_t chunks = run(update_chunk<Update>);
+    GradientExtremes* of_group = division.results[0].of_group;
+    for (std::int64_t c = 1; c < chunks; ++c)
+      for (std::int32_t g = 0; g < s.groups; ++g) {
+        const GradientExtremes& e = division.results[c].of_group[g];
+        if (e.highest > of_group[g].highest) {
+          of_group[g].highest = e.highest;
+          of_group[g].highest_at = e.highest_at;
+        }
+        of_group[g].lowest = smaller(of_group[g].lowest, e.lowest);
+      }
+    GradientExtremes worst = of_group[0];
+    for (std::int32_t g = 1; g < s.groups; ++g)
+      if (of_group[g].highest - of_group[g].lowest > worst.highest - worst.lowest) worst = of_group[g];
+    return worst;
   }
-  return partner;
-}
+
+  // The member of the group of `up` with the largest gain together with it, −1 if none has a gain.
+  std::int64_t second_order_partner() {
+    const std::int64_t chunks = run(partner_chunk);
+    const PassResult* best = division.results;
+    for (std::int64_t c = 1; c < chunks; ++c)
+      if (division.results[c].gain > best->gain) best = division.results + c;
+    return best->partner;
+  }
+
+ private:
+  // Returns the number of chunks.
+  std::int64_t run(ChunkRunner::Work work) {
+    if (!divided) {
+      work(this, 0);
+      return 1;
+    }
+    const std::int64_t chunks = (s.active + division.length - 1) / division.length;
+    division.runner->run(division.runner->team, work, this, chunks);
+    return chunks;
+  }
+
+  // The part of a run that is in a chunk.
+  Run part_of(int run, std::int64_t chunk) const {
+    const Run whole = runs.at(run);
+    if (!divided) return whole;
+    const std::int64_t begin = chunk * division.length, end = begin + division.length;
+    return {whole.begin > begin ? whole.begin : begin, whole.end < end ? whole.end : end};
+  }
+
+  template <bool Update> static void update_chunk(void* context, std::int64_t chunk) {
+    const PairPasses& p = *static_cast<PairPasses*>(context);
+    GradientExtremes* of_group = p.division.results[chunk].of_group;
+    for (std::int32_t g = 0; g < p.s.groups; ++g) of_group[g] = {-kInfinity, kInfinity, -1, -1};
+    for (int r = 0; r < p.runs.count; ++r) {
+      const Run run = p.part_of(r, chunk);
+      if (run.begin < run.end)
+        update_and_find_extremes<Update>(p.s, p.f, run, p.row_up, p.row_down, p.step, of_group[p.s.group[run.begin]]);
+    }
+  }
+
+  static void partner_chunk(void* context, std::int64_t chunk) {
+    const PairPasses& p = *static_cast<PairPasses*>(context);
+    Value best = 0;
+    std::int64_t partner = -1;
+    for (int r = 0; r < p.runs.count; ++r) {
+      const Run run = p.part_of(r, chunk);
+      if (run.begin >= run.end || p.s.group[run.begin] != p.s.group[p.up]) continue;
+      const std::int64_t in_run = maxmargin::MAXMARGIN_LEVEL::second_order_partner(p.s, p.f, run, p.up, p.row_up, best);
+      if (in_run >= 0) partner = in_run;
+    }
+    p.division.results[chunk].gain = best;
+    p.division.results[chunk].partner = partner;
+  }
+};
+
+// Whether passes are divided among threads: as many steps are timed with and without, and the faster way is kept. Both
+// take the same steps.
+class DivisionTrial {
+ public:
+  explicit DivisionTrial(bool possible) : possible_(possible) {}
+
+  bool divided_at(std::int64_t step) {
+    if (!possible_ || step < kTrialSteps || step > 3 * kTrialSteps) return divided_;
+    const auto now = std::chrono::steady_clock::now();
+    if (step == kTrialSteps) undivided_began_ = now;
+    if (step == 2 * kTrialSteps) {
+      divided_began_ = now;
+      divided_ = true;
+    }
+    if (step == 3 * kTrialSteps) divided_ = now - divided_began_ < divided_began_ - undivided_began_;
+    return divided_;
+  }
+
+ private:
+  static constexpr std::int64_t kTrialSteps = 16;
+  bool possible_, divided_ = false;
+  std::chrono::steady_clock::time_point undivided_began_, divided_began_;
+};
 
 template <class Rows>
 inline Outcome run_fused_pairwise(DualState& s, Rows& rows, const GroupRuns& runs,
-                                  const FusedArrays<typename Rows::Value>& f, double tolerance, std::int64_t max_steps,
-                                  double max_seconds) {
+                                  const FusedArrays<typename Rows::Value>& f, const DividedPasses& division,
+                                  double tolerance, std::int64_t max_steps, double max_seconds) {
   using Value = typename Rows::Value;
   const auto start = std::chrono::steady_clock::now();
   Outcome out;
@@ -171,7 +252,9 @@ inline Outcome run_fused_pairwise(DualState& s, Rows& rows, const GroupRuns& run
     update_shifts(s, f, k);
     f.diagonal[k] = static_cast<Value>(s.diagonal[k]);
   }
-  GradientExtremes extremes = update_and_find_worst_group<false, Value>(s, runs, f, nullptr, nullptr, 0.0);
+  PairPasses<Value> passes{s, runs, f, division};
+  DivisionTrial trial(division.runner != nullptr);
+  GradientExtremes extremes = passes.template update_and_find_worst_group<false>();
   for (;;) {
     out.violation = extremes.highest - extremes.lowest;
     if (std::isnan(out.violation)) return stop(StopReason::precision);
@@ -179,10 +262,13 @@ inline Outcome run_fused_pairwise(DualState& s, Rows& rows, const GroupRuns& run
     if (out.steps >= max_steps) return out;
     if (out.steps % kStepsPerClock == kStepsPerClock - 1 && seconds_since(start) > max_seconds) return out;
 
+    passes.divided = trial.divided_at(out.steps);
     const std::int64_t up = extremes.highest_at;
     const Value* row_up = find(rows, up, s.active);
     if (!row_up) return need(up);
-    const std::int64_t down = second_order_partner(s, runs, f, up, row_up);
+    passes.up = up;
+    passes.row_up = row_up;
+    const std::int64_t down = passes.second_order_partner();
     if (down < 0) return stop(StopReason::precision);
     const Value* row_down = find(rows, down, s.active);
     if (!row_down) return need(down);
@@ -201,7 +287,9 @@ inline Outcome run_fused_pairwise(DualState& s, Rows& rows, const GroupRuns& run
     update_shifts(s, f, down);
     mark_used(rows, up);
     mark_used(rows, down);
-    extremes = update_and_find_worst_group<true, Value>(s, runs, f, row_up, row_down, step);
+    passes.row_down = row_down;
+    passes.step = step;
+    extremes = passes.template update_and_find_worst_group<true>();
     out.gain += step * (slope - 0.5 * step * curved);
     ++out.steps;
   }

@@ -26,8 +26,8 @@ void maxmargin::define_arguments(nb::module_& m) {
   define_arguments<CachedRows, AnyTable, Vector<const std::int64_t>, Vector<std::int64_t>, std::int64_t,
                    Vector<const std::int64_t>>(m, "CachedRows", exact("storage"), exact("slot"), exact("last_use"),
                                                nb::arg("clock"), optional("valid"));
-  define_arguments<StepLimits, double, std::int64_t, double>(m, "StepLimits", nb::arg("tolerance"),
-                                                             nb::arg("max_steps"), nb::arg("max_seconds"));
+  define_arguments<StepLimits, double, std::int64_t, double, int>(
+      m, "StepLimits", nb::arg("tolerance"), nb::arg("max_steps"), nb::arg("max_seconds"), nb::arg("threads") = 1);
 }
 
 NB_MODULE(_extension, m) {

@@ -95,8 +95,9 @@ class SmallProblemSolver {
 
  private:
   Outcome run(double tolerance, std::int64_t max_steps) {
-    const Outcome out = in_runs_ ? run_fused_pairwise(s_, rows_, runs_, fused_, tolerance, max_steps, kInfinity)
-                                 : run_pairwise(s_, rows_, memory_, tolerance, max_steps, kInfinity);
+    const Outcome out =
+        in_runs_ ? run_fused_pairwise(s_, rows_, runs_, fused_, {0, &pass_, nullptr}, tolerance, max_steps, kInfinity)
+                 : run_pairwise(s_, rows_, memory_, tolerance, max_steps, kInfinity);
     steps_ += out.steps;
     return out;
   }
@@ -149,6 +150,7 @@ class SmallProblemSolver {
   DualState& s_;
   SmallRows rows_;
   const FusedArrays<double> fused_;
+  PassResult pass_;
   GroupRuns runs_;
   const bool in_runs_;  // whether the variables of each group are next to each other
   SelectionMemory memory_;

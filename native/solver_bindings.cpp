@@ -1,8 +1,10 @@
 // Bindings of the pair steps, of the optimality criterion and of the free variables.
+#include <algorithm>
 #include <limits>
 #include <memory>
 
 #include "bindings.hpp"
+#include "thread_team.hpp"
 
 namespace maxmargin {
 namespace {
@@ -48,6 +50,9 @@ struct PairwiseResult {
   std::int64_t clock, requests;  // of the row cache
 };
 
+// Positions of a chunk when passes over rows are divided among threads, and the shortest rows for which that is tried.
+constexpr std::int64_t kDividedLength = 2048, kMinDividedRow = 6144;
+
 template <class Value>
 Outcome run_pairwise(DualState& state, RowCache<Value>& rows, SelectionMemory& memory, const StepLimits& limits) {
   if constexpr (sizeof(Value) == 4) {
@@ -55,8 +60,20 @@ Outcome run_pairwise(DualState& state, RowCache<Value>& rows, SelectionMemory& m
     if (memory.rule == Rule::second_order && !state.bounded_product && runs.find(state)) {
       std::vector<double> shifts(2 * state.size);
       std::vector<float> diagonal(state.size);
-      return level.solvers->fused_pairwise(state, rows, runs, shifts.data(), diagonal.data(), limits.tolerance,
-                                           limits.max_steps, limits.max_seconds);
+      const std::int64_t chunks = 1 + state.active / kDividedLength;
+      std::vector<PassResult> results(chunks);
+      Outcome out;
+      const auto steps = [&](const ChunkRunner* runner) {
+        out = level.solvers->fused_pairwise(state, rows, runs, shifts.data(), diagonal.data(),
+                                            {kDividedLength, results.data(), runner}, limits.tolerance,
+                                            limits.max_steps, limits.max_seconds);
+      };
+      const int threads = static_cast<int>(std::min<std::int64_t>(limits.threads, chunks));
+      if (threads > 1 && state.active >= kMinDividedRow)
+        ThreadTeam::with(threads - 1, [&](const ChunkRunner& runner) { steps(&runner); });
+      else
+        steps(nullptr);
+      return out;
     }
     return level.solvers->pairwise_single(state, rows, memory, limits.tolerance, limits.max_steps, limits.max_seconds);
   } else {

@@ -10,8 +10,10 @@
 namespace maxmargin::MAXMARGIN_LEVEL {
 
 static Outcome fused_pairwise(DualState& s, RowCache<float>& rows, const GroupRuns& runs, double* shifts,
-                              float* diagonal, double tolerance, std::int64_t max_steps, double max_seconds) {
-  return run_fused_pairwise(s, rows, runs, {shifts, shifts + s.active, diagonal}, tolerance, max_steps, max_seconds);
+                              float* diagonal, const DividedPasses& division, double tolerance, std::int64_t max_steps,
+                              double max_seconds) {
+  return run_fused_pairwise(s, rows, runs, {shifts, shifts + s.active, diagonal}, division, tolerance, max_steps,
+                            max_seconds);
 }
 
 static Outcome small_problem(DualState& s, const SmallProblem& problem, const SmallWorkspace& workspace,

@@ -88,6 +88,27 @@ struct GroupRuns {
   }
 };
 
+// The result of a pass over a chunk of positions: extremes of the gradient, or the partner with the largest gain.
+struct alignas(64) PassResult {
+  GradientExtremes of_group[kMaxRuns];
+  double gain;
+  std::int64_t partner;
+};
+
+// A call that runs work(context, chunk) for all chunks on several threads, and returns when all have ended.
+struct ChunkRunner {
+  using Work = void (*)(void* context, std::int64_t chunk);
+  void (*run)(void* team, Work work, void* context, std::int64_t chunks);
+  void* team;
+};
+
+// How passes over long rows can be divided among threads: into chunks of `length` positions, each with a result.
+struct DividedPasses {
+  std::int64_t length;
+  PassResult* results;
+  const ChunkRunner* runner;  // null for one thread
+};
+
 enum class StopReason : int { optimal = 0, needs_row = 1, paused = 2, unbounded = 3, precision = 4 };
 
 struct Outcome {
@@ -168,7 +189,7 @@ struct SolverLoops {
                              double max_seconds);
   // Second order, all variables in groups, nothing shrunk; `shifts` has two values per variable, `diagonal` one.
   Outcome (*fused_pairwise)(DualState&, RowCache<float>&, const GroupRuns&, double* shifts, float* diagonal,
-                            double tolerance, std::int64_t max_steps, double max_seconds);
+                            const DividedPasses&, double tolerance, std::int64_t max_steps, double max_seconds);
   // Second order, at most two groups; `row` of the outcome is the number of requests for rows. `extremes` has groups +
   // 1 entries: those of the solution.
   Outcome (*small_problem)(DualState&, const SmallProblem&, const SmallWorkspace&, double tolerance,

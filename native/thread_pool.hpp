@@ -50,6 +50,15 @@ class ThreadPool {
     return *existing;
   }
 
+  // Wait for a moment with the processor.
+  static void pause() {
+#if defined(__x86_64__) || defined(_M_X64)
+    _mm_pause();
+#else
+    std::this_thread::yield();
+#endif
+  }
+
  private:
   struct Task {
     void (*call)(const void*, int);
@@ -136,14 +145,6 @@ class ThreadPool {
     for (Task* task : tasks_)
       if (task->joined < task->helpers) return task;
     return nullptr;
-  }
-
-  static void pause() {
-#if defined(__x86_64__) || defined(_M_X64)
-    _mm_pause();
-#else
-    std::this_thread::yield();
-#endif
   }
 
   std::mutex mutex_;

@@ -7,6 +7,7 @@
 
 #include "check.hpp"
 #include "parallel.hpp"
+#include "thread_team.hpp"
 
 using namespace maxmargin;
 
@@ -53,6 +54,33 @@ void test_concurrent_and_nested_calls() {
   check(sum == 4 * 200 * 8, "concurrent and nested calls do all of their work once");
 }
 
+// Every chunk of every pass is taken once, and a pass begins when the one before has ended.
+void test_passes_of_a_team() {
+  struct Pass {
+    std::vector<std::int64_t> counts;
+    std::int64_t before;
+  };
+  for (int helpers : {0, 1, 3, 7}) {
+    bool right = true;
+    ThreadTeam::with(helpers, [&](const ChunkRunner& runner) {
+      Pass pass{std::vector<std::int64_t>(40), 0};
+      for (std::int64_t k = 0; k < 5000; ++k) {
+        pass.before = k;
+        const std::int64_t chunks = 1 + k % 40;
+        const auto work = [](void* context, std::int64_t chunk) {
+          Pass& p = *static_cast<Pass*>(context);
+          p.counts[chunk] += 1 + p.before % 3;
+        };
+        std::vector<std::int64_t> expected = pass.counts;
+        for (std::int64_t c = 0; c < chunks; ++c) expected[c] += 1 + k % 3;
+        runner.run(runner.team, work, &pass, chunks);
+        right = right && pass.counts == expected;
+      }
+    });
+    check(right, "each chunk of a pass is taken once");
+  }
+}
+
 // Each thread of a call has a number of its own, for its workspace.
 void test_thread_numbers() {
   for (int call = 0; call < 200; ++call) {
@@ -72,5 +100,6 @@ void test_parallel() {
   test_parallel_exceptions();
   test_chunks();
   test_concurrent_and_nested_calls();
+  test_passes_of_a_team();
   test_thread_numbers();
 }

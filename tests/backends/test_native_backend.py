@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from maxmargin import _native
+from maxmargin.backends.interface import StopReason
 from maxmargin.backends.native_backend import NativeState
 from maxmargin.formulations import c_classification
 from maxmargin.kernels import Gaussian, Points
@@ -58,6 +59,43 @@ def test_steps_on_single_precision_rows_are_those_of_the_twin(group, kink):
         path.append((int(np.argmax(mine - before)), int(np.argmin(mine - before))))
     assert path == expected
     np.testing.assert_allclose(mine, dual, atol=1e-12)
+
+
+@pytest.mark.parametrize("group", [runs(9000), runs(2500, 6500), runs(2000, 3000, 3000, 1000)], ids=len)
+def test_steps_on_long_rows_do_not_depend_on_the_number_of_threads(group):
+    """Rows of several chunks, equal gradients on either side of their edges, and only some variables that can move."""
+    n, movable, groups = len(group), 240, int(group.max()) + 1
+    random = np.random.default_rng(0)
+    positions = np.sort(np.concatenate([random.choice(n, movable - 8, replace=False), np.arange(2044, 2052)]))
+    positions = np.unique(positions)
+    X = random.normal(size=(n, 3))
+    X[2044:2052] = X[2044]
+    distances = ((X[positions, None] - X) ** 2).sum(axis=-1)
+    rows, slot, bound = np.exp(-0.5 * distances).astype(np.float32), np.full(n, -1), np.zeros(n)
+    slot[positions], bound[positions] = np.arange(len(positions)), 5.0
+    results = []
+    for threads in (1, 2, 3, 8):
+        dual, gradient = np.zeros(n), np.sign(np.sin(5.0 * X[:, 0]))
+        steps = []
+        for max_steps in (30, 100, 10**6):
+            result = _native.pairwise_steps(
+                _native.BoxProblem(lower=-bound, upper=bound, ridge=np.zeros(n), group=group, groups=groups),
+                _native.PairwiseState(dual=dual, gradient=gradient, diagonal=np.ones(n), active=n),
+                _native.CachedRows(
+                    storage=rows,
+                    slot=slot,
+                    valid=np.full(len(rows), n),
+                    last_use=np.zeros(len(rows), np.int64),
+                    clock=0,
+                ),
+                _native.PairSelection(rule=1, memory=np.full(4, -1), violation=np.inf),
+                _native.StepLimits(tolerance=1e-3, max_steps=max_steps, max_seconds=100.0, threads=threads),
+            )
+            steps.append((result.steps, result.violation, result.gain))
+        assert result.reason == StopReason.OPTIMAL
+        results.append((steps, dual.tobytes(), gradient.tobytes()))
+    assert results[0][0][-1][0] > 100
+    assert all(result == results[0] for result in results)
 
 
 def test_closing_subproblems_updates_gradient_and_dual_value():
