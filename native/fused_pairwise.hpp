@@ -169,9 +169,8 @@ template <class Value> struct PairPasses {
       work(this, 0);
       return 1;
     }
-    const std::int64_t chunks = (s.active + division.length - 1) / division.length;
-    division.runner->run(division.runner->team, work, this, chunks);
-    return chunks;
+    division.runner->run(division.runner->team, work, this);
+    return division.chunks;
   }
 
   // The part of a run that is in a chunk.
@@ -227,7 +226,7 @@ class DivisionTrial {
   }
 
  private:
-  static constexpr std::int64_t kTrialSteps = 16;
+  static constexpr std::int64_t kTrialSteps = 8;  // the first eight are not timed: other threads may still be asleep
   bool possible_, divided_ = false;
   std::chrono::steady_clock::time_point undivided_began_, divided_began_;
 };

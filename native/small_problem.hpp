@@ -95,9 +95,9 @@ class SmallProblemSolver {
 
  private:
   Outcome run(double tolerance, std::int64_t max_steps) {
-    const Outcome out =
-        in_runs_ ? run_fused_pairwise(s_, rows_, runs_, fused_, {0, &pass_, nullptr}, tolerance, max_steps, kInfinity)
-                 : run_pairwise(s_, rows_, memory_, tolerance, max_steps, kInfinity);
+    const Outcome out = in_runs_ ? run_fused_pairwise(s_, rows_, runs_, fused_, {1, 0, &pass_, nullptr}, tolerance,
+                                                      max_steps, kInfinity)
+                                 : run_pairwise(s_, rows_, memory_, tolerance, max_steps, kInfinity);
     steps_ += out.steps;
     return out;
   }

@@ -50,8 +50,9 @@ struct PairwiseResult {
   std::int64_t clock, requests;  // of the row cache
 };
 
-// Positions of a chunk when passes over rows are divided among threads, and the shortest rows for which that is tried.
-constexpr std::int64_t kDividedLength = 2048, kMinDividedRow = 6144;
+// The shortest rows whose passes are divided among threads, and the fewest positions of a thread: a pass over them
+// takes about a microsecond, several times as long as the threads need to agree.
+constexpr std::int64_t kMinDividedRow = 6144, kMinDividedLength = 1024;
 
 template <class Value>
 Outcome run_pairwise(DualState& state, RowCache<Value>& rows, SelectionMemory& memory, const StepLimits& limits) {
@@ -60,17 +61,17 @@ Outcome run_pairwise(DualState& state, RowCache<Value>& rows, SelectionMemory& m
     if (memory.rule == Rule::second_order && !state.bounded_product && runs.find(state)) {
       std::vector<double> shifts(2 * state.size);
       std::vector<float> diagonal(state.size);
-      const std::int64_t chunks = 1 + state.active / kDividedLength;
+      const std::int64_t chunks =
+          state.active < kMinDividedRow ? 1 : std::min<std::int64_t>(limits.threads, state.active / kMinDividedLength);
       std::vector<PassResult> results(chunks);
       Outcome out;
       const auto steps = [&](const ChunkRunner* runner) {
-        out = level.solvers->fused_pairwise(state, rows, runs, shifts.data(), diagonal.data(),
-                                            {kDividedLength, results.data(), runner}, limits.tolerance,
-                                            limits.max_steps, limits.max_seconds);
+        const DividedPasses division{chunks, (state.active + chunks - 1) / chunks, results.data(), runner};
+        out = level.solvers->fused_pairwise(state, rows, runs, shifts.data(), diagonal.data(), division,
+                                            limits.tolerance, limits.max_steps, limits.max_seconds);
       };
-      const int threads = static_cast<int>(std::min<std::int64_t>(limits.threads, chunks));
-      if (threads > 1 && state.active >= kMinDividedRow)
-        ThreadTeam::with(threads - 1, [&](const ChunkRunner& runner) { steps(&runner); });
+      if (chunks > 1)
+        ThreadTeam::with(static_cast<int>(chunks), [&](const ChunkRunner& runner) { steps(&runner); });
       else
         steps(nullptr);
       return out;

@@ -98,13 +98,13 @@ struct alignas(64) PassResult {
 // A call that runs work(context, chunk) for all chunks on several threads, and returns when all have ended.
 struct ChunkRunner {
   using Work = void (*)(void* context, std::int64_t chunk);
-  void (*run)(void* team, Work work, void* context, std::int64_t chunks);
+  void (*run)(void* team, Work work, void* context);
   void* team;
 };
 
 // How passes over long rows can be divided among threads: into chunks of `length` positions, each with a result.
 struct DividedPasses {
-  std::int64_t length;
+  std::int64_t chunks, length;
   PassResult* results;
   const ChunkRunner* runner;  // null for one thread
 };

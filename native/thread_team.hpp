@@ -1,13 +1,15 @@
 // Threads that divide many short passes among each other, one after another.
 //
 // A pass of a pair step lasts some microseconds, less than it takes to wake a thread. The threads of a team wait for
-// the next pass with the processor. A pass consists of chunks; whoever is free takes the next one, so that a pass ends
-// also if other threads do not get a processor in time, and results must not depend on which thread takes which chunk.
+// the next pass with the processor. A pass consists of chunks. Each thread begins with a chunk of its own, whose memory
+// its processor has in its cache, and then takes those that others have not begun: a pass ends also if they do not get
+// a processor in time. Results must not depend on which thread takes which chunk.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <thread>
+#include <vector>
 
 #include "solver_loops.hpp"
 #include "thread_pool.hpp"
@@ -16,53 +18,57 @@ namespace maxmargin {
 
 class ThreadTeam {
  public:
-  // Call lead(runner) on this thread, with up to `helpers` other threads that take part in its passes.
-  template <class Lead> static void with(int helpers, const Lead& lead) {
-    ThreadTeam team;
-    ThreadPool::of_process().share(helpers, [&](int id) {
-      if (id > 0) return team.serve();
-      lead(ChunkRunner{[](void* self, ChunkRunner::Work work, void* context, std::int64_t chunks) {
-                         static_cast<ThreadTeam*>(self)->run(work, context, chunks);
-                       },
-                       &team});
+  // Call lead(runner) on this thread, with others that take part in its passes of so many chunks: one thread a chunk.
+  template <class Lead> static void with(int chunks, const Lead& lead) {
+    ThreadTeam team(chunks);
+    ThreadPool::of_process().share(chunks - 1, [&](int id) {
+      if (id > 0) return team.serve(id);
+      lead(ChunkRunner{
+          [](void* self, ChunkRunner::Work work, void* context) { static_cast<ThreadTeam*>(self)->run(work, context); },
+          &team});
       team.ended_.store(true, std::memory_order_release);
     });
   }
 
  private:
-  // A ticket is the number of a pass, of its chunks, and of the next chunk. Taking one compares all of it, so that a
-  // thread that is late for a pass cannot take a chunk of another. The work is read after a chunk is taken: until that
-  // chunk has ended, no other pass begins.
-  static constexpr int kChunkBits = 16;
-  static constexpr std::uint64_t kChunkMask = (1u << kChunkBits) - 1;
   static constexpr int kPausesPerYield = 2000;  // a thread that waits longer offers its processor to others
 
-  static bool has_chunks(std::uint64_t ticket) { return (ticket & kChunkMask) < (ticket >> kChunkBits & kChunkMask); }
+  // The last pass in which a chunk was taken, on a cache line of its own.
+  struct alignas(64) Chunk {
+    std::atomic<std::uint64_t> pass{0};
+  };
 
-  void run(ChunkRunner::Work work, void* context, std::int64_t chunks) {
+  explicit ThreadTeam(int chunks) : chunks_(static_cast<std::size_t>(chunks)) {}
+
+  void run(ChunkRunner::Work work, void* context) {
     work_ = work;
     context_ = context;
     done_.store(0, std::memory_order_relaxed);
-    ++pass_;
-    ticket_.store((pass_ << kChunkBits | static_cast<std::uint64_t>(chunks)) << kChunkBits, std::memory_order_release);
-    take_chunks();
-    for (int k = 0; done_.load(std::memory_order_acquire) < chunks; ++k) wait(k);
+    const std::uint64_t pass = pass_.load(std::memory_order_relaxed) + 1;
+    pass_.store(pass, std::memory_order_release);
+    take_chunks(pass, 0);
+    for (int k = 0; done_.load(std::memory_order_acquire) < chunks_.size(); ++k) wait(k);
   }
 
-  void take_chunks() {
-    std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
-    while (has_chunks(ticket)) {
-      if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acquire)) continue;
-      work_(context_, static_cast<std::int64_t>(ticket & kChunkMask));
+  // The pass of a chunk is that before, unless it is taken or this thread is late for a pass that has ended. The work
+  // is read after a chunk is taken: until that has ended, no other pass begins.
+  void take_chunks(std::uint64_t pass, std::size_t first) {
+    for (std::size_t k = 0; k < chunks_.size(); ++k) {
+      const std::size_t chunk = (first + k) % chunks_.size();
+      std::uint64_t before = pass - 1;
+      if (!chunks_[chunk].pass.compare_exchange_strong(before, pass, std::memory_order_relaxed)) continue;
+      work_(context_, static_cast<std::int64_t>(chunk));
       done_.fetch_add(1, std::memory_order_release);
-      ticket = ticket_.load(std::memory_order_acquire);
     }
   }
 
-  void serve() {
+  void serve(int id) {
+    std::uint64_t last = 0;
     for (int k = 0; !ended_.load(std::memory_order_acquire); ++k) {
-      if (has_chunks(ticket_.load(std::memory_order_relaxed))) {
-        take_chunks();
+      const std::uint64_t pass = pass_.load(std::memory_order_acquire);
+      if (pass != last) {
+        take_chunks(pass, static_cast<std::size_t>(id));
+        last = pass;
         k = 0;
       }
       wait(k);
@@ -76,13 +82,13 @@ class ThreadTeam {
       ThreadPool::pause();
   }
 
-  // On cache lines of their own: what the leader writes, what is taken, and what is counted.
-  alignas(64) ChunkRunner::Work work_ = nullptr;
+  std::vector<Chunk> chunks_;
+  // On cache lines of their own: what the leader writes, and what all of them count.
+  alignas(64) std::atomic<std::uint64_t> pass_{0};
+  ChunkRunner::Work work_ = nullptr;
   void* context_ = nullptr;
-  std::uint64_t pass_ = 0;
   std::atomic<bool> ended_{false};
-  alignas(64) std::atomic<std::uint64_t> ticket_{0};
-  alignas(64) std::atomic<std::int64_t> done_{0};
+  alignas(64) std::atomic<std::size_t> done_{0};
 };
 
 }  // namespace maxmargin
