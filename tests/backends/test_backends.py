@@ -1,5 +1,7 @@
 """Both backends under the block solver: every named problem is certified, and where rounding allows on one path."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -17,8 +19,11 @@ from maxmargin.solvers.block import block_solver
 SAME_PATH = [
     "separable", "overlapping", "opposite_duplicates", "almost_empty_class", "zero_diagonal", "all_zero_matrix",
     "all_at_bound", "tiny_cost", "two_samples", "sample_costs", "hard_margin", "with_ridge", "two_groups",
-    "group_and_singles", "one_class",
+    "group_and_singles", "one_class", "indefinite_sigmoid", "tube", "wide_tube",
 ]  # fmt: skip
+
+#: The same for problems that are solved as a whole, without updates of the gradient in another order of summation.
+SAME_PATH_AS_A_WHOLE = ["tube_without_bias", "squared_tube", "some_kinks"]
 
 
 class NumpyBackendContract(SolverContract):
@@ -64,8 +69,10 @@ def solve_and_record(backend, problem, working_set, monkeypatch):
     return solution, [tuple(np.sort(working)) for working in selected]
 
 
-@pytest.mark.parametrize("working_set", [4096, 16])
-@pytest.mark.parametrize("name", [*SAME_PATH, "indefinite_sigmoid"])
+@pytest.mark.parametrize(
+    ("name", "working_set"),
+    [*product(SAME_PATH, [4096, 16]), *product(SAME_PATH_AS_A_WHOLE, [4096])],
+)
 def test_both_backends_take_the_same_path(name, working_set, monkeypatch):
     problem = (CONVEX | {"indefinite_sigmoid": indefinite_sigmoid})[name]()
     everything = np.arange(problem.size)

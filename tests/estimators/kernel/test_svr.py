@@ -87,9 +87,7 @@ def test_weights():
 
 @pytest.mark.parametrize("squared", [False, True])
 @pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize(
-    "name", [name for name in CASES if name != "large_targets"]
-)  # too large for the generic solver
+@pytest.mark.parametrize("name", [name for name in CASES if name != "large_targets"])  # too large for the reference
 def test_all_kinds_of_solvers_reach_the_same_optimum(name, fit_intercept, squared):
     (X, targets), options = CASES[name]
     formulation = squared_epsilon_regression if squared else epsilon_regression
