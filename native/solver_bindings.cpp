@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "bindings.hpp"
+#include "problem_facts.hpp"
 #include "thread_team.hpp"
 
 namespace maxmargin {
@@ -80,6 +81,18 @@ Outcome run_pairwise(DualState& state, RowCache<Value>& rows, SelectionMemory& m
   } else {
     return level.solvers->pairwise(state, rows, memory, limits.tolerance, limits.max_steps, limits.max_seconds);
   }
+}
+
+// The fields of ProblemFacts in their order.
+nb::tuple facts_of(Vector<const double> linear, Vector<const double> lower, Vector<const double> upper,
+                   Vector<const double> ridge, Vector<const double> kink, Vector<const std::int32_t> group,
+                   std::int32_t groups) {
+  const std::int64_t n = length(linear);
+  require_length(n, "the arrays of a problem must have one length", lower, upper, ridge, kink, group);
+  const ProblemFacts f =
+      problem_facts(n, groups, linear.data(), lower.data(), upper.data(), ridge.data(), kink.data(), group.data());
+  return nb::make_tuple(f.valid, f.zero_fits, f.bounded, f.coercive, f.ridged, f.kinked, f.ungrouped, f.largest_linear,
+                        f.largest_bound, f.least_ridge, f.largest_ridge);
 }
 
 // Sequential minimal optimisation until the violation is within the tolerance, a row is missing, or a limit is reached.
@@ -206,6 +219,8 @@ double solve_free_variables(Table<const double> block, const BoxProblem& problem
 }  // namespace
 
 void define_solvers(nb::module_& m) {
+  m.def("problem_facts", &facts_of, exact("linear"), exact("lower"), exact("upper"), exact("ridge"), exact("kink"),
+        exact("group"), nb::arg("groups"));
   define_arguments<PairwiseState, Vector<double>, Vector<double>, Vector<const double>, std::int64_t, Vector<double>>(
       m, "PairwiseState", exact("dual"), exact("gradient"), exact("diagonal"), nb::arg("active"),
       optional("bounded_product"));

@@ -133,6 +133,9 @@ class ProblemBatch:
         kink: _Floats,
     ) -> None: ...
 
+def problem_facts(
+    linear: _Floats, lower: _Floats, upper: _Floats, ridge: _Floats, kink: _Floats, group: _Ints, groups: int
+) -> tuple[bool, bool, bool, bool, bool, bool, int, float, float, float, float]: ...
 def pairwise_steps(
     problem: BoxProblem, state: PairwiseState, rows: CachedRows, selection: PairSelection, limits: StepLimits
 ) -> PairwiseResult: ...

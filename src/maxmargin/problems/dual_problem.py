@@ -18,6 +18,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,38 @@ from maxmargin.precision import GROUP_SUM_TOLERANCE
 
 class InfeasibleProblemError(ValueError):
     """No point satisfies the constraints."""
+
+
+class ProblemFacts(NamedTuple):
+    """What the arrays of a problem are like (native/problem_facts.hpp).
+
+    Attributes
+    ----------
+    valid : bool
+        Whether all are numbers, ridges and kinks finite and at least 0, kinks within the box, and groups known.
+    zero_fits : bool
+        Whether 0 is within all bounds.
+    bounded, coercive, ridged, kinked, ungrouped
+        The properties of the problem.
+    largest_linear : float
+        The largest magnitude of the linear term and the kinks.
+    largest_bound : float
+        Of the finite ones.
+    least_ridge, largest_ridge : float
+        Of the positive ones, 0 if there is none.
+    """
+
+    valid: bool
+    zero_fits: bool
+    bounded: bool
+    coercive: bool
+    ridged: bool
+    kinked: bool
+    ungrouped: int
+    largest_linear: float
+    largest_bound: float
+    least_ridge: float
+    largest_ridge: float
 
 
 @dataclass(frozen=True)
@@ -64,37 +97,40 @@ class DualProblem:
     total: Floats = field(default_factory=lambda: np.zeros(1))
     kink: Floats = field(default_factory=lambda: np.empty(0))
     linear_error: Floats | None = None
+    facts: ProblemFacts = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         n = self.matrix.size
         store = object.__setattr__
-        no_ridge = not len(self.ridge)
-        if no_ridge:
-            store(self, "ridge", np.zeros(n))
-        no_kink = not len(self.kink)
-        if no_kink:
-            store(self, "kink", np.zeros(n))
+        for name in ("ridge", "kink"):
+            if not len(getattr(self, name)):
+                store(self, name, np.zeros(n))
         if not len(self.group):
             store(self, "group", np.zeros(n, dtype=np.int32))
         for name in ("linear", "lower", "upper", "ridge", "kink", "total"):
             store(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float64))
         store(self, "group", np.ascontiguousarray(self.group, dtype=np.int32))
+        arrays = self.linear, self.lower, self.upper, self.ridge, self.kink, self.group
         for name in ("linear", "lower", "upper", "ridge", "kink", "group"):
             if getattr(self, name).shape != (n,):
                 raise ValueError(f"{name} must have one entry for each of the {n} variables")
+        store(self, "facts", ProblemFacts(*_native.problem_facts(*arrays, len(self.total))))
+        if not self.facts.valid:
+            self._raise_invalid()
+        self._check_feasible()
+
+    def _raise_invalid(self) -> NoReturn:
+        """Raise ValueError with what is wrong with the arrays."""
         if not np.isfinite(self.linear).all():
             raise ValueError("linear must be finite")
-        if not no_ridge and not (np.isfinite(self.ridge).all() and (self.ridge >= 0).all()):
-            raise ValueError("ridge must be finite and at least 0")
-        if not no_kink and not (np.isfinite(self.kink).all() and (self.kink >= 0).all()):
-            raise ValueError("kink must be finite and at least 0")
-        if not no_kink and ((self.kink > 0) & ((self.lower > 0) | (self.upper < 0))).any():
-            raise ValueError("the bounds of a variable with a kink must include 0")
+        for name in ("ridge", "kink"):
+            if not (np.isfinite(getattr(self, name)).all() and (getattr(self, name) >= 0).all()):
+                raise ValueError(f"{name} must be finite and at least 0")
         if np.isnan(self.lower).any() or np.isnan(self.upper).any():
             raise ValueError("a bound in lower or upper is not a number")
-        if n and not (self.group.min() >= -1 and self.group.max() < len(self.total)):
+        if not (self.group.min() >= -1 and self.group.max() < len(self.total)):
             raise ValueError(f"a group must lie between -1 and {len(self.total) - 1}")
-        self._check_feasible()
+        raise ValueError("the bounds of a variable with a kink must include 0")
 
     @property
     def size(self) -> int:
@@ -106,41 +142,40 @@ class DualProblem:
         """The number of groups."""
         return len(self.total)
 
-    @cached_property
+    @property
     def ungrouped(self) -> int:
         """The number of variables in no group."""
-        return int((self.group < 0).sum())
+        return self.facts.ungrouped
 
-    @cached_property
+    @property
     def bounded(self) -> bool:
         """Whether every bound is finite."""
-        return bool(np.isfinite(self.lower).all() and np.isfinite(self.upper).all())
+        return self.facts.bounded
 
-    @cached_property
+    @property
     def ridged(self) -> bool:
         """Whether every variable has a ridge."""
-        return bool((self.ridge > 0).all())
+        return self.facts.ridged
 
-    @cached_property
+    @property
     def kinked(self) -> bool:
         """Whether a variable has a kink."""
-        return bool(self.kink.any())
+        return self.facts.kinked
 
     @property
     def kinks(self) -> Floats:
         """The kinks as loops over variables take them: empty if there are none."""
         return self.kink if self.kinked else self.kink[:0]
 
-    @cached_property
+    @property
     def coercive(self) -> bool:
         """Whether the maximum is finite for any matrix: each variable has finite bounds or a ridge."""
-        held = (np.isfinite(self.lower) & np.isfinite(self.upper)) | (self.ridge > 0)
-        return self.bounded or bool(held.all())
+        return self.facts.coercive
 
-    @cached_property
+    @property
     def zero_is_feasible(self) -> bool:
         """Whether dual = 0 is feasible, as for most formulations."""
-        return not self.total.any() and bool((self.lower <= 0).all() and (self.upper >= 0).all())
+        return self.facts.zero_fits and not self.total.any()
 
     @property
     def native(self) -> _native.BoxProblem:

@@ -22,8 +22,8 @@ def feasible_start(problem: DualProblem, wanted: Floats | None = None) -> Floats
     hardly any becomes free. A feasible `wanted` is returned unchanged.
     """
     n = problem.size
-    if wanted is None and problem.zero_is_feasible:
-        return np.zeros(n)
+    if wanted is None and problem.facts.zero_fits:
+        return _from_zero(problem)
     dual = np.zeros(n) if wanted is None else np.array(wanted, dtype=np.float64)
     if dual.shape != (n,):
         raise ValueError(f"a start must have one entry for each of the {n} variables, not shape {dual.shape}")
@@ -37,6 +37,15 @@ def feasible_start(problem: DualProblem, wanted: Floats | None = None) -> Floats
         used = members[dual[members] != 0]
         missing = _distribute(problem, dual, used, float(missing_sums[g]))
         _move_to_bounds(problem, dual, members, missing)
+    return dual
+
+
+def _from_zero(problem: DualProblem) -> Floats:
+    """Return the start of a problem whose bounds include 0."""
+    dual, everything = np.zeros(problem.size), problem.groups == 1 and not problem.ungrouped
+    for g in np.flatnonzero(problem.total) if problem.total.any() else ():
+        members = np.arange(problem.size) if everything else np.flatnonzero(problem.group == g)
+        _move_to_bounds(problem, dual, members, float(problem.total[g]))
     return dual
 
 

@@ -56,20 +56,18 @@ class ProblemScale:
     def of(cls, problem: DualProblem, l1: bool = False) -> ProblemScale | None:
         """Return the units for a problem, None if it is ordinary; `l1` if the penalty is Σ |w_j|."""
         diagonal = largest(problem.matrix.magnitudes()) ** 2  # without evaluating the kernel
-        linear, total = max(largest(problem.linear), largest(problem.kink)), largest(problem.total)
-        bound = max(largest(problem.lower), largest(problem.upper))
-        ridge = problem.ridge[problem.ridge > 0]
-        least, most = (float(ridge.min()), float(ridge.max())) if len(ridge) else (0.0, 0.0)
-        if all(map(_ordinary, (diagonal, linear, total, bound, least, most))):
+        if is_ordinary(problem, diagonal):
             return None
         if l1:
             return cls._of_l1(diagonal)
-        curvature = _exponent(max(diagonal, least))
+        facts, total = problem.facts, largest(problem.total)
+        linear, bound = facts.largest_linear, facts.largest_bound
+        curvature = _exponent(max(diagonal, facts.least_ridge))
         if total:
             dual = _exponent(total)
         else:
             dual = _exponent(linear) - curvature
-            dual = min(dual, _exponent(bound)) if bound and problem.coercive and not len(ridge) else dual
+            dual = min(dual, _exponent(bound)) if bound and problem.coercive and not facts.largest_ridge else dual
         gradient = max(_exponent(linear), curvature + dual) if linear else curvature + dual
         dual -= (gradient - dual) % 2
         return cls(dual, gradient, gradient + dual, (gradient + dual) // 2)
@@ -160,9 +158,11 @@ def check_representable(problem: DualProblem, certificate: Certificate) -> None:
         raise ValueError(overflow_message(problem))
 
 
-def ordinary(*magnitudes: Floats) -> bool:
-    """Whether the largest and the least magnitude of each array are in the range that needs no scaling."""
-    return all(_ordinary(float(end)) for each in magnitudes for end in (each.min(initial=1.0), each.max(initial=1.0)))
+def is_ordinary(problem: DualProblem, diagonal: float) -> bool:
+    """Whether no magnitude of a problem needs scaling, given the largest one of the diagonal of its matrix."""
+    facts = problem.facts
+    magnitudes = diagonal, facts.largest_linear, facts.largest_bound, facts.least_ridge, facts.largest_ridge
+    return all(map(_ordinary, magnitudes)) and (not problem.total.any() or _ordinary(largest(problem.total)))
 
 
 def overflow_message(problem: DualProblem) -> str:

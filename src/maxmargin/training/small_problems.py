@@ -25,7 +25,7 @@ from maxmargin.solvers.dual_point import progress_snapshot
 from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.smo.small_problem_batch import MAX_STEPS, BatchSolution, SmallProblemBatch
 from maxmargin.training.pipeline import Session, Solver, Subproblem, solve_and_verify
-from maxmargin.training.problem_scale import ordinary
+from maxmargin.training.problem_scale import is_ordinary
 from maxmargin.training.trained_model import TrainedModel
 from maxmargin.training.verification import MAX_ROUNDING_FRACTION, KernelVerifier
 
@@ -62,6 +62,7 @@ class SmallProblemTraining:
     batch: SmallProblemBatch
     problems: list[DualProblem]
     subproblems: Sequence[Subproblem]
+    diagonal: float  # the largest magnitude of the diagonal of the matrix
     formulation: Formulation
     solver: Solver
     threads: int
@@ -82,9 +83,12 @@ class SmallProblemTraining:
             return None
         problems = [first, *(one.pose() for one in subproblems[1:])]
         batch = SmallProblemBatch.of(problems, [one.start for one in subproblems])
-        if batch is None or not _ordinary(batch, problems):
+        if batch is None:
             return None
-        return cls(batch, problems, subproblems, formulation, solver, threads, session)
+        diagonal = float(np.abs(np.diagonal(batch.values)).max())
+        if not all(is_ordinary(problem, diagonal) for problem in problems):
+            return None
+        return cls(batch, problems, subproblems, diagonal, formulation, solver, threads, session)
 
     def train(self) -> list[TrainedModel]:
         """Return the trained model of each problem."""
@@ -120,7 +124,7 @@ class SmallProblemTraining:
     def _finished(self, solved: BatchSolution) -> np.ndarray:
         """Return which problems are finished, and not so close to rounding that the pipeline has to verify them."""
         sums = np.add.reduceat(np.abs(solved.dual), self.batch.edges[:-1])
-        rounding = DOUBLE_EPSILON * sums * np.abs(np.diagonal(self.batch.values)).max()
+        rounding = DOUBLE_EPSILON * self.diagonal * sums
         verified = rounding <= MAX_ROUNDING_FRACTION * self.solver.stopping.violation
         return np.asarray(solved.all_finished() & verified)
 
@@ -206,17 +210,3 @@ def _progress_at(
     value = problem.value(dual, gradient)
     cost = counters.iterations, counters.kernel_evaluations
     return progress_snapshot(problem, (dual, gradient), value, monitor, *cost, problem.size)
-
-
-def _ordinary(batch: SmallProblemBatch, problems: list[DualProblem]) -> bool:
-    """Whether no problem needs scaling: those of extreme magnitudes are left to the pipeline."""
-    starts = batch.edges[:-1]
-    width = batch.upper - batch.lower
-    ridge = batch.ridge[batch.ridge > 0]
-    return ordinary(
-        np.abs(np.diagonal(batch.values)),
-        np.maximum.reduceat(np.abs(batch.linear), starts),
-        width[(width > 0) & (width < np.inf)],
-        ridge,
-        np.array([np.abs(problem.total).max(initial=0.0) for problem in problems]),
-    )

@@ -87,22 +87,18 @@ class SmallProblemBatch:
         groups, at most two.
         """
         first = problems[0]
-        stored = [problem.matrix.stored() for problem in problems]
-        if stored[0] is None or not all(_fits(problem, first.groups) for problem in problems):
+        if not all(_fits(problem, first.groups) for problem in problems):
             return None
-        values, rows = stored[0][0], []
-        for one in stored:
-            if one is None or one[0] is not values:
-                return None
-            rows.append(one[1])
+        stored = [found for problem in problems if (found := problem.matrix.stored()) is not None]
+        if len(stored) < len(problems) or any(array is not stored[0][0] for array, _ in stored):
+            return None
+        values, rows = stored[0][0], [index for _, index in stored]
         starts = [None] * len(problems) if starts is None else starts
         edges = np.array([0, first.size]) if len(problems) == 1 else np.cumsum([0, *(one.size for one in problems)])
-        order = np.arange(len(values))
-        indices = [order if index is None else index for index in rows]
         return cls(
             values,
             edges,
-            rows=NO_INDICES if all(index is None for index in rows) else _join(indices),
+            rows=_indices(rows, len(values)),
             linear=_join([problem.linear for problem in problems]),
             lower=_join([problem.lower for problem in problems]),
             upper=_join([problem.upper for problem in problems]),
@@ -185,6 +181,14 @@ class SmallProblemBatch:
             step_limits = _native.StepLimits(tolerance=tolerance, max_steps=max_steps, max_seconds=seconds)
             _native.solve_small_problems(batch, *point, step_limits, max_free, threads)
         return True
+
+
+def _indices(rows: list[Indices | None], size: int) -> Indices:
+    """Return the rows of all variables; empty if they are all rows of the matrix, in order, in every problem."""
+    if all(index is None for index in rows):
+        return NO_INDICES
+    joined: Indices = _join([np.arange(size) if index is None else index for index in rows])
+    return joined
 
 
 def _join(arrays: Sequence[Any]) -> Any:
