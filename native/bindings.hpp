@@ -132,6 +132,7 @@ void define_small_problems(nb::module_& m);
 void define_row_products(nb::module_& m);
 void define_linear(nb::module_& m);
 void define_primal(nb::module_& m);
+void define_small_linear(nb::module_& m);
 void define_extended(nb::module_& m);
 void define_online(nb::module_& m);
 void define_ranking(nb::module_& m);

@@ -3,8 +3,10 @@
 
 #include "coordinate_ascent.hpp"
 #include "l1_coordinate_descent.hpp"
+#include "linear_certificate.hpp"
 #include "responses.hpp"
 #include "row_products.hpp"
+#include "small_linear.hpp"
 #include "subgradient_steps.hpp"
 
 namespace maxmargin::MAXMARGIN_LEVEL {
@@ -12,6 +14,11 @@ namespace maxmargin::MAXMARGIN_LEVEL {
 template <class Rows> constexpr RowLoops<Rows> row_loops() {
   return {decisions<Rows>, combine_rows<Rows>, squared_norms<Rows>,     add_moments,
           ascend<Rows>,    respond_rows<Rows>, subgradient_steps<Rows>, descend_columns<Rows>};
+}
+
+static SmallLinearOutcome solve_small(const SmallLinearProblem& problem, double* memory, std::int64_t* indices,
+                                      double* dual, double* weights) {
+  return SmallLinearSolver(problem, memory, indices).solve(dual, weights);
 }
 
 extern const LinearLoops linear;
@@ -24,6 +31,9 @@ const LinearLoops linear = {row_loops<DenseRows<float>>(),
                             respond,
                             loss,
                             derivatives,
-                            descend_model};
+                            descend_model,
+                            SmallLinearSolver::memory_for,
+                            solve_small,
+                            certify_linear};
 
 }  // namespace maxmargin::MAXMARGIN_LEVEL

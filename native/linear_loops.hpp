@@ -105,6 +105,43 @@ struct Derivatives {
   double slope = 0.0, curvature = 0.0;
 };
 
+// ---- small problems ---------------------------------------------------------------------------------------------
+
+// Variable k has row k mod rows_count; the rows are centred where there is a group, with the regularised constant
+// feature last where there is one.
+struct SmallLinearProblem {
+  const double* rows;
+  std::int64_t rows_count, width, variables;
+  const double *linear, *lower, *upper, *ridge;
+  bool grouped;              // whether the variables must have the sum 0
+  double relative_gap, gap;  // either is enough, the latter only if no objective value is larger
+  std::int64_t max_steps;
+};
+
+struct SmallLinearOutcome {
+  bool converged = false;
+  std::int64_t steps = 0, rounds = 0;  // Newton steps and smoothed problems
+  double primal = 0.0, dual = 0.0;
+};
+
+// A dual vector b and weights w with their products: all arrays that a certificate is computed from.
+struct CertifiedPoint {
+  std::int64_t variables, width, longest_row;
+  const double *linear, *lower, *upper, *ridge, *dual;
+  const double *weights, *dual_weights;  // w and Fᵀb, with the constant feature last
+  const double *decisions, *product;     // F w and F Fᵀb
+  const double* squared_norms;           // of each variable's row, without the constant feature
+  double constant;
+  bool grouped;
+  double *slack, *residual;  // are computed
+};
+
+struct LinearCertificate {
+  double primal = 0.0, dual = 0.0, gap = 0.0, rounding = 0.0, violation = 0.0, infeasibility = 0.0, squared_norm = 0.0;
+  double offset = 0.0, low = 0.0, high = 0.0;  // the latter are the interval of the offset
+  bool conclusive = false;                     // whether the bounds are finite
+};
+
 // ---- the tables -------------------------------------------------------------------------------------------------
 
 // The loops for one kind of rows; `indices` selects rows, null for all.
@@ -139,6 +176,10 @@ struct LinearLoops {
                              std::int64_t end);
   double (*descend_model)(const double* square, std::int64_t count, double* weights, double* slope, double tolerance,
                           std::int64_t max_passes);
+  std::int64_t (*small_memory)(const SmallLinearProblem&);  // doubles
+  SmallLinearOutcome (*solve_small)(const SmallLinearProblem&, double* memory, std::int64_t* indices, double* dual,
+                                    double* weights);
+  LinearCertificate (*certify)(const CertifiedPoint&);
 };
 
 }  // namespace maxmargin

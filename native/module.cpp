@@ -45,6 +45,7 @@ NB_MODULE(_extension, m) {
   define_row_products(m);
   define_linear(m);
   define_primal(m);
+  define_small_linear(m);
   define_extended(m);
   define_online(m);
   define_ranking(m);

@@ -9,18 +9,13 @@
 #include <cstdint>
 
 #include "linear_loops.hpp"
-#include "responses.hpp"
+#include "loss_offset.hpp"
 #include "row_products.hpp"
 
 namespace maxmargin::MAXMARGIN_LEVEL {
 
 // A smaller scale is multiplied into v: before digits are lost, and rarely, since that is a pass over all weights.
 constexpr double kMinScale = 1e-5;
-
-MAXMARGIN_INLINE double response_to(double z, double lower, double upper, double ridge) {
-  if (ridge > 0.0) return clipped(z / ridge, lower, upper);
-  return z > 0.0 ? upper : z < 0.0 ? lower : clipped(0.0, lower, upper);
-}
 
 inline void apply_scale(SubgradientState& s) {
   double length = 0.0;

@@ -331,6 +331,24 @@ class ResponseSums:
     ridge: float
     absolute_sum: float
 
+class SmallLinearOptions:
+    def __init__(self, *, constant: float, relative_gap: float, gap: float, max_steps: int) -> None: ...
+
+class SmallLinearArrays:
+    def __init__(self, *, dual: _Floats, weights: _Floats, slack: _Floats, residual: _Floats) -> None: ...
+
+class SmallLinearResult:
+    converged: bool
+    steps: int
+    rounds: int
+    conclusive: bool
+    bounds: tuple[float, float, float, float, float, float, float]
+    offsets: tuple[float, float, float]
+
+def solve_small_linear(
+    rows: DataRows, problem: BoxProblem, arrays: SmallLinearArrays, options: SmallLinearOptions
+) -> SmallLinearResult: ...
+
 class ColumnState:
     def __init__(
         self,

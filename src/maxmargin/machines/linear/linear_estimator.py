@@ -39,6 +39,7 @@ from maxmargin.solvers import (
 )
 from maxmargin.training import Session, Solver, TrainedLinearModel
 from maxmargin.training.pipeline import solve_and_verify, train_parallel
+from maxmargin.training.small_linear_problems import train_small
 from maxmargin.training.verification import LINEAR_FORMS, penalty_of
 
 #: The solvers by name.
@@ -210,8 +211,12 @@ class LinearEstimator(Machine):
 
         def train_one(number: int) -> TrainedLinearModel:
             problem = pose(matrix, number)
-            start = None if starts is None else form.place_start(problem, starts[number])
             own = self._adapt(solver, problem, None if min_gap is None else min_gap(problem))
+            start = None if starts is None else form.place_start(problem, starts[number])
+            if start is None:
+                small = train_small(problem, own, rows, session)
+                if small is not None:
+                    return small
             verifier = form.verifier(problem, rows, formulation, own.stopping)
             model: TrainedLinearModel = solve_and_verify(problem, own, verifier, start, session)
             return model

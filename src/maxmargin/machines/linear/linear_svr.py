@@ -180,7 +180,7 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
         costs, rows = check_costs(cost, weights), np.flatnonzero(weights > 0)
         columns = targets.reshape(len(targets), -1)[rows]
         # Where the intercept is free, targets near 0 make the same problem, without lost digits.
-        centre = np.average(columns, axis=0, weights=weights[rows]) * self._exact_intercept
+        centre = weights[rows] @ columns / weights.sum() * self._exact_intercept
         columns, count = columns - centre, columns.shape[1]
 
         def pose(matrix: SymmetricMatrix, output: int) -> DualProblem:

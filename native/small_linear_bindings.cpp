@@ -1,0 +1,165 @@
+// Binding of the solver of small linear problems: rows become dense and centred, the problem is solved, and the
+// certificate is computed from the rows as they are.
+#include <cmath>
+
+#include "data_rows.hpp"
+
+namespace maxmargin {
+namespace {
+
+constexpr double kMostOrdinary = 0x1p66, kLeastOrdinary = 0x1p-66;  // no product of four such numbers overflows
+
+bool ordinary(double magnitude) {
+  return magnitude == 0.0 || (magnitude >= kLeastOrdinary && magnitude <= kMostOrdinary);
+}
+
+struct SmallLinearOptions {
+  double constant;  // the value of one more feature that all rows have
+  double relative_gap, gap;
+  std::int64_t max_steps;
+
+  void check() const { require(max_steps >= 0, "the limit of steps must not be negative"); }
+};
+
+// The dual vector, the weights with that of the constant feature last, and for each variable its slack and its share of
+// the gap; all are computed.
+struct SmallLinearArrays {
+  Vector<double> dual, weights, slack, residual;
+
+  void check() const { require_length(length(dual), "the arrays must have one length", slack, residual); }
+
+  void add_to(Memory& memory) const {
+    memory.writes("dual", dual).writes("weights", weights).writes("slack", slack).writes("residual", residual);
+  }
+};
+
+struct SmallLinearResult {
+  SmallLinearOutcome outcome;
+  LinearCertificate certificate;
+};
+
+// Whether the problem is of a kind that the solver takes: a ridge everywhere, or finite bounds and no ridge; 0
+// feasible; one group of all variables or none; numbers of ordinary magnitude.
+bool is_suitable(const BoxProblem& problem) {
+  const std::int64_t n = problem.size();
+  const std::int64_t singles = problem.count_singles();
+  if (n == 0 || given(problem.kink) || problem.groups > 1 || (problem.groups == 1 && singles > 0)) return false;
+  const bool ridged = problem.ridge.data()[0] > 0.0;
+  for (std::int64_t k = 0; k < n; ++k) {
+    const double lower = problem.lower.data()[k], upper = problem.upper.data()[k], ridge = problem.ridge.data()[k];
+    const bool unlimited = std::isinf(lower) || std::isinf(upper);
+    if ((ridge > 0.0) != ridged || (unlimited && !ridged) || !(lower <= 0.0 && upper >= 0.0)) return false;
+    if (!ordinary(ridge) || !ordinary(std::fabs(problem.linear.data()[k]))) return false;
+    if (!(std::isinf(lower) || ordinary(-lower)) || !(std::isinf(upper) || ordinary(upper))) return false;
+  }
+  return true;
+}
+
+template <class T> void copy_row(const DenseRows<T>& rows, std::int64_t row, double* to) {
+  for (std::int64_t j = 0; j < rows.width; ++j) to[j] = static_cast<double>(rows.values[row * rows.width + j]);
+}
+template <class T, class I> void copy_row(const CompressedRows<T, I>& rows, std::int64_t row, double* to) {
+  for (I k = rows.starts[row]; k < rows.starts[row + 1]; ++k)
+    to[rows.features[k]] += static_cast<double>(rows.values[k]);
+}
+template <class T> std::int64_t stored_in(const DenseRows<T>& rows, std::int64_t) { return rows.width; }
+template <class T, class I> std::int64_t stored_in(const CompressedRows<T, I>& rows, std::int64_t row) {
+  return rows.starts[row + 1] - rows.starts[row];
+}
+
+// Whether the second half of the variables has the same rows as the first.
+bool is_repeated(const std::int64_t* row, std::int64_t n) {
+  return row && n % 2 == 0 && n > 0 && std::equal(row, row + n / 2, row + n / 2);
+}
+
+// Solve the problem and certify the solution. Not converged, with a certificate that is not conclusive: the problem is
+// left to other solvers.
+SmallLinearResult solve_small_linear(const DataRows& features, const BoxProblem& problem,
+                                     const SmallLinearArrays& arrays, const SmallLinearOptions& options) {
+  problem.require_objective();
+  const std::int64_t n = problem.size(), width = features.width, count = features.count();
+  require(count == n && length(arrays.dual) == n, "there must be a row for every variable");
+  require(length(arrays.weights) == width + 1, "weights must include the constant feature");
+  Memory().of(features, problem, arrays).require_disjoint();
+  SmallLinearResult result;
+  if (!is_suitable(problem)) return result;
+  return with_rows(features, [&](auto rows, const auto& loops) {
+    nb::gil_scoped_release unlocked;
+    const std::int64_t* row_of = features.at();
+    const bool grouped = problem.groups == 1;
+    const std::int64_t distinct = is_repeated(row_of, n) ? n / 2 : n, columns = width + (options.constant != 0.0);
+    std::vector<double> norms(n), table(distinct * columns, 0.0), mean(width, 0.0);
+    loops.squared_norms(rows, row_of, 0, n, norms.data());
+    std::int64_t longest = 0;
+    for (std::int64_t i = 0; i < distinct; ++i) {
+      if (!ordinary(norms[i])) return result;
+      const std::int64_t row = row_of ? row_of[i] : i;
+      double* to = table.data() + i * columns;
+      copy_row(rows, row, to);
+      longest = std::max(longest, stored_in(rows, row));
+      for (std::int64_t j = 0; j < width; ++j) mean[j] += to[j] / static_cast<double>(distinct);
+      if (options.constant != 0.0) to[width] = options.constant;
+    }
+    if (grouped)  // a free offset makes the same problem of centred rows, with less cancellation
+      for (std::int64_t i = 0; i < distinct; ++i)
+        for (std::int64_t j = 0; j < width; ++j) table[i * columns + j] -= mean[j];
+    const SmallLinearProblem small{table.data(),
+                                   distinct,
+                                   columns,
+                                   n,
+                                   problem.linear.data(),
+                                   problem.lower.data(),
+                                   problem.upper.data(),
+                                   problem.ridge.data(),
+                                   grouped,
+                                   options.relative_gap,
+                                   options.gap,
+                                   options.max_steps};
+    std::vector<double> memory(level.linear->small_memory(small));
+    std::vector<std::int64_t> indices(distinct);
+    double *w = arrays.weights.data(), *b = arrays.dual.data();
+    w[width] = 0.0;
+    result.outcome = level.linear->solve_small(small, memory.data(), indices.data(), b, w);
+    std::vector<double> dual_weights(width + 1, 0.0), decisions(n), product(n);
+    loops.combine(rows, row_of, 0, n, b, dual_weights.data());
+    for (std::int64_t k = 0; k < n; ++k) dual_weights[width] += options.constant * b[k];
+    const auto decide = [&](const double* weights, std::vector<double>& out) {
+      loops.decisions(rows, row_of, 0, n, weights, out.data());
+      for (double& value : out) value += options.constant * weights[width];
+    };
+    decide(w, decisions);
+    decide(dual_weights.data(), product);
+    result.certificate =
+        level.linear->certify({n, width, longest, small.linear, small.lower, small.upper, small.ridge, b, w,
+                               dual_weights.data(), decisions.data(), product.data(), norms.data(), options.constant,
+                               grouped, arrays.slack.data(), arrays.residual.data()});
+    return result;
+  });
+}
+
+}  // namespace
+
+void define_small_linear(nb::module_& m) {
+  define_arguments<SmallLinearOptions, double, double, double, std::int64_t>(
+      m, "SmallLinearOptions", nb::arg("constant"), nb::arg("relative_gap"), nb::arg("gap"), nb::arg("max_steps"));
+  define_arguments<SmallLinearArrays, Vector<double>, Vector<double>, Vector<double>, Vector<double>>(
+      m, "SmallLinearArrays", exact("dual"), exact("weights"), exact("slack"), exact("residual"));
+  nb::class_<SmallLinearResult>(m, "SmallLinearResult")
+      .def_prop_ro("converged", [](const SmallLinearResult& r) { return r.outcome.converged; })
+      .def_prop_ro("steps", [](const SmallLinearResult& r) { return r.outcome.steps; })
+      .def_prop_ro("rounds", [](const SmallLinearResult& r) { return r.outcome.rounds; })
+      .def_prop_ro("conclusive", [](const SmallLinearResult& r) { return r.certificate.conclusive; })
+      .def_prop_ro("bounds",
+                   [](const SmallLinearResult& r) {
+                     const LinearCertificate& c = r.certificate;
+                     return std::make_tuple(c.primal, c.dual, c.gap, c.rounding, c.violation, c.infeasibility,
+                                            c.squared_norm);
+                   })
+      .def_prop_ro("offsets", [](const SmallLinearResult& r) {
+        return std::make_tuple(r.certificate.offset, r.certificate.low, r.certificate.high);
+      });
+  m.def("solve_small_linear", &solve_small_linear, nb::arg("rows"), nb::arg("problem"), nb::arg("arrays"),
+        nb::arg("options"));
+}
+
+}  // namespace maxmargin
