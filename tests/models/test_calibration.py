@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from maxmargin import _native
 from maxmargin.models import calibration
 from maxmargin.models.calibration import (
     PlattSigmoid,
@@ -21,6 +22,7 @@ from maxmargin.models.calibration import (
 from reference import libsvm
 from reference.coupling import coupled
 from reference.data import diabetes, iris
+from reference.platt_sigmoid import sigmoid_loss
 
 
 def some_values(n=80, separation=1.0, seed=0):
@@ -30,6 +32,19 @@ def some_values(n=80, separation=1.0, seed=0):
 
 
 class TestSigmoid:
+    @pytest.mark.parametrize("parameters", [(0.0, 0.0), (-1.5, 0.3), (2.0, -1.0), (-800.0, 50.0)])
+    def test_native_sums_are_those_of_numpy(self, parameters):
+        values, first = some_values()
+        weights = np.random.default_rng(1).uniform(0.5, 3.0, len(values))
+        targets = np.where(first, 0.9, 0.2)
+        found = _native.sigmoid_loss(values, targets, weights, *parameters)
+        np.testing.assert_allclose(found, sigmoid_loss(values, targets, weights, *parameters), rtol=1e-12, atol=1e-300)
+
+    def test_tiny_weights(self):
+        values, first = some_values()
+        sigmoid = fit_sigmoid(values, first, np.full(len(values), 1e-200))
+        assert np.isfinite(sigmoid).all()
+
     @pytest.mark.parametrize("separation", [0.3, 1.0, 5.0])
     @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
     def test_minimises_the_cross_entropy(self, separation, scale):

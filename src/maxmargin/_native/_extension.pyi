@@ -440,6 +440,12 @@ def write_text(
     threads: int,
 ) -> bytes: ...
 
+# Platt's sigmoid: loss, derivatives by slope and shift, second derivatives by slope, both, and shift
+
+def sigmoid_loss(
+    values: _Floats, targets: _Floats, weights: _Floats, slope: float, shift: float
+) -> tuple[float, float, float, float, float, float]: ...
+
 # For tests: raises RuntimeError in a worker thread.
 
 def _raise_in_thread(threads: int) -> None: ...

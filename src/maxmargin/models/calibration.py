@@ -20,11 +20,13 @@ Weng 2004).
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
+from maxmargin import _native
 from maxmargin._typing import Floats
 from maxmargin.deadline import check_deadline
 from maxmargin.models.overflow import ignored_overflow
@@ -71,46 +73,43 @@ def fit_sigmoid(values: Floats, first: np.ndarray, weights: Floats) -> PlattSigm
     scaled = values / scale
     n_first, n_second = float(weights[first].sum()), float(weights[~first].sum())
     targets = np.where(first, (n_first + 1.0) / (n_first + 2.0), 1.0 / (n_second + 2.0))
-    start = np.array([0.0, np.log((n_second + 1.0) / (n_first + 1.0))])
-    fitted = _newton(np.column_stack([scaled, np.ones(len(values))]), np.zeros(len(values)), targets, weights, start)
+    shift = math.log((n_second + 1.0) / (n_first + 1.0))
+    samples = (np.ascontiguousarray(scaled), targets, np.ascontiguousarray(weights, dtype=np.float64))
+    fitted = _newton(samples, (0.0, shift), fixed_slope=False)
     if fitted[0] <= -MIN_SLOPE:
-        return PlattSigmoid(float(fitted[0]) / scale, float(fitted[1]))
-    shift = _newton(np.ones((len(values), 1)), -MIN_SLOPE * scaled, targets, weights, start[1:])
-    return PlattSigmoid(-MIN_SLOPE / scale, float(shift[0]))
+        return PlattSigmoid(fitted[0] / scale, fitted[1])
+    fitted = _newton(samples, (-MIN_SLOPE, shift), fixed_slope=True)
+    return PlattSigmoid(-MIN_SLOPE / scale, fitted[1])
 
 
-def _newton(features: Floats, fixed: Floats, targets: Floats, weights: Floats, start: Floats) -> Floats:
-    """Minimise Σ weight · cross-entropy(target, expit(−(features · x + fixed))) over x."""
-
-    def loss(x: Floats) -> float:
-        margin = features @ x + fixed
-        return float(weights @ (targets * margin + np.logaddexp(0.0, -margin)))
-
-    x, value = start, loss(start)
-    tolerance = GRADIENT_TOLERANCE * float(weights.sum())
+def _newton(
+    samples: tuple[Floats, Floats, Floats], start: tuple[float, float], fixed_slope: bool
+) -> tuple[float, float]:
+    """Minimise the cross-entropy of values, targets and weights over slope and shift, or over the shift alone."""
+    (slope, shift), total = start, float(samples[2].sum())
+    loss, *derivatives = _native.sigmoid_loss(*samples, slope, shift)
     for _ in range(MAX_NEWTON_STEPS):
         check_deadline()
-        probability = expit(-(features @ x + fixed))
-        gradient = features.T @ (weights * (targets - probability))
-        if np.abs(gradient).max() <= tolerance:
+        of_slope, of_shift, aa, ab, bb = derivatives
+        aa, bb = (curvature + 1e-12 * max(1e-300, total) for curvature in (aa, bb))  # constant values: singular
+        if fixed_slope:
+            of_slope = ab = 0.0
+        if max(abs(of_slope), abs(of_shift)) <= GRADIENT_TOLERANCE * total:
             break
-        curvature = weights * probability * (1.0 - probability)
-        hessian = (features.T * curvature) @ features
-        hessian[np.diag_indices(len(x))] += 1e-12 * max(
-            1e-300, float(weights.sum())
-        )  # regularised: constant values make it singular
-        direction = -np.linalg.solve(hessian, gradient)
-        slope = float(gradient @ direction)
+        along_shift = (ab / aa * of_slope - of_shift) / (bb - ab / aa * ab)
+        along_slope = -(of_slope + ab * along_shift) / aa
+        descent = of_slope * along_slope + of_shift * along_shift
         length = 1.0
         for _ in range(MAX_HALVINGS):
-            moved = loss(x + length * direction)
-            if moved < value + 1e-4 * length * slope:
+            moved = slope + length * along_slope, shift + length * along_shift
+            new_loss, *new_derivatives = _native.sigmoid_loss(*samples, *moved)
+            if new_loss < loss + 1e-4 * length * descent:
                 break
             length *= 0.5
         else:
             break  # no step reduces the loss beyond rounding
-        x, value = x + length * direction, moved
-    return x
+        (slope, shift), loss, derivatives = moved, new_loss, new_derivatives
+    return slope, shift
 
 
 def expit(x: Floats) -> Floats:

@@ -20,6 +20,8 @@ import numpy as np
 from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import TimeLimitReachedError, check_deadline
 from maxmargin.formulations.formulation import Formulation
+from maxmargin.machines.calibration import small_folds
+from maxmargin.machines.calibration.small_folds import SmallFolds
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.matrices.float32_matrix import Float32Matrix
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
@@ -119,6 +121,13 @@ class CrossValidation:
     def _values(
         self, problem: DualProblem, model: TrainedModel, formulation: Formulation, folds: Indices
     ) -> tuple[Floats, Status]:
+        if len(folds) == problem.size and small_folds.applicable(problem, self.cache_bytes):
+            try:
+                values = self._solve_together(problem, model, formulation, folds)
+            except KeyboardInterrupt:
+                return np.full(len(folds), np.nan), Status.INTERRUPTED
+            if values is not None:
+                return values, Status.CONVERGED
         if problem.size <= MAX_DOUBLE_PRECISION_SIZE and self.tolerance_factor > 1.0:
             return replace(self, tolerance_factor=1.0)._values(problem, model, formulation, folds)
         check_deadline()
@@ -126,10 +135,8 @@ class CrossValidation:
         gradient, dual = split.gradient(model.dual, model.gradient_for(problem)), split.dual(model.dual)
         problem, of_variables = split.problem, np.resize(folds, split.problem.size)
         states = [_Fold(problem, dual, gradient, of_variables == fold) for fold in np.unique(folds)]
-        with np.errstate(over="ignore"):  # infinite is too large, too
-            rounding = float(np.finfo(np.float32).eps * problem.curvature.max() * np.linalg.norm(dual))
         cheap = problem.matrix.cost == 1 and problem.size <= MAX_DOUBLE_PRECISION_SIZE
-        if cheap or rounding > MAX_ROUNDING_FRACTION * self._tolerance:
+        if cheap or _rounding(problem, dual) > MAX_ROUNDING_FRACTION * self._tolerance:
             status = self._solve_whole(states)
         else:
             try:
@@ -142,6 +149,19 @@ class CrossValidation:
                 held = state.held[: len(folds)]
                 values[held] = state.values(formulation, len(folds))[held]
         return values, status
+
+    def _solve_together(
+        self, problem: DualProblem, model: TrainedModel, formulation: Formulation, folds: Indices
+    ) -> Floats | None:
+        """Return the value of each sample of a small problem, None if a fold is not solved."""
+        check_deadline()
+        dual, gradient = model.dual, model.gradient_for(problem)
+        if _rounding(problem, dual) > MAX_ROUNDING_FRACTION * self._tolerance:
+            return None
+        together = SmallFolds(problem, dual, gradient, folds, self.threads)
+        if not together.solve(_nearest(problem, dual, gradient), self._tolerance, self.session):
+            return None
+        return together.values(formulation)
 
     def _solve_whole(self, states: list[_Fold]) -> Status:
         """Solve the folds over all variables; return the status of the least converged one."""
@@ -339,6 +359,12 @@ class _Fold:
         product[samples:] = 0.0  # all variables of a sample have the same product; the first is used
         expansion = formulation.expand(self.problem, product, self.offset)  # scales the product like the dual
         return (expansion.coefficients + expansion.offset)[:samples]
+
+
+def _rounding(problem: DualProblem, dual: Floats) -> float:
+    """Return the approximate errors of the gradient with float32 values; infinite is too large, too."""
+    with np.errstate(over="ignore"):
+        return float(np.finfo(np.float32).eps * problem.curvature.max() * np.linalg.norm(dual))
 
 
 def _nearest(problem: DualProblem, dual: Floats, gradient: Floats) -> Indices:
