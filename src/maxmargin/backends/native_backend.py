@@ -127,9 +127,7 @@ class NativeSubproblem(HostSubproblem):
             _native.PairwiseState(dual=self.dual, gradient=self.gradient, diagonal=self.curvature, active=self.active),
             _native.CachedRows(storage=self.values, slot=slots, valid=valid, last_use=last_use, clock=0),
             _native.PairSelection(rule=SECOND_ORDER, memory=self._memory, violation=self.violation),
-            _native.StepLimits(
-                tolerance=tolerance, max_steps=max_steps, max_seconds=max_seconds, threads=self.threads
-            ),
+            _native.StepLimits(tolerance=tolerance, max_steps=max_steps, max_seconds=max_seconds, threads=self.threads),
         )
         self.violation = result.violation
         self.totals.iterations += result.steps

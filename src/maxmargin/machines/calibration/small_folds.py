@@ -16,8 +16,7 @@ from maxmargin import _native
 from maxmargin._typing import Floats, Indices, Singles
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.problems import DualProblem
-from maxmargin.problems.gradient_extremes import interval_midpoint
-from maxmargin.solvers.smo.small_problem_batch import SmallProblemBatch
+from maxmargin.solvers.smo.small_problem_batch import NO_GROUPS, NO_INDICES, NO_KINKS, SmallProblemBatch
 from maxmargin.training import Session
 from maxmargin.training.problem_scale import ProblemScale
 
@@ -33,10 +32,10 @@ MAX_ROUNDS = 3
 
 
 def applicable(problem: DualProblem, cache_bytes: int) -> bool:
-    """Whether the folds of a problem can be solved at once: two classes, finite bounds, ordinary magnitudes."""
+    """Whether the folds of a problem can be solved at once: two classes, finite bounds, no kinks, ordinary magnitudes."""
     one_sum = problem.groups == (0 if problem.ungrouped else 1) and not problem.total.any()
     small = problem.size <= MAX_SIZE and 16 * problem.size**2 <= cache_bytes
-    return small and one_sum and problem.bounded and ProblemScale.of(problem) is None
+    return small and one_sum and problem.bounded and not problem.kinked and ProblemScale.of(problem) is None
 
 
 class SmallFolds:
@@ -101,15 +100,18 @@ class SmallFolds:
         batch = SmallProblemBatch(
             values=table.square(variables, self.problem.curvature - self.problem.ridge),
             edges=len(variables) * np.arange(len(folds) + 1),
-            rows=np.empty(0, dtype=np.int64),
+            rows=NO_INDICES,
             linear=linear.ravel(),
             lower=lower.ravel(),
             upper=upper.ravel(),
             ridge=np.tile(self.problem.ridge[variables], len(folds)),
-            grouped=grouped,
+            start=start.ravel(),
+            groups=self.problem.groups,
+            group=NO_GROUPS,
+            kink=NO_KINKS,
         )
         # Without the equations of the free variables: the folds need no more digits.
-        found = batch.solve(tolerance, self.threads, start.ravel(), max_free=0, deadline=session.deadline.at)
+        found = batch.solve(tolerance, self.threads, max_free=0, deadline=session.deadline.at)
         if found.interrupted or session.callback.stopped.is_set():
             raise KeyboardInterrupt
         if not found.all_finished().all():
@@ -118,7 +120,7 @@ class SmallFolds:
         moved = np.where(step == upper, self.upper[at], dual + step)
         self.dual[at] = np.where(step == lower, self.lower[at], moved)
         if grouped:
-            self.offset[folds] = interval_midpoint(*found.offset_bounds())
+            self.offset[folds] = found.offsets()[:, 0]
         return True
 
     def _update_gradient(self, folds: Indices, table: _KernelRows) -> None:
