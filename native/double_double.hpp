@@ -44,6 +44,8 @@ MAXMARGIN_INLINE Vec<double> product_error(Vec<double> a, Vec<double> b, Vec<dou
   return _mm512_fmsub_pd(a, b, p);
 #elif defined(__FMA__)
   return _mm256_fmsub_pd(a, b, p);
+#elif defined(__aarch64__)
+  return vfmaq_f64(-p, a, b);
 #else
   return split_error(a, b, p);
 #endif

@@ -4,6 +4,8 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #include <cstdint>
@@ -65,6 +67,8 @@ template <class V> MAXMARGIN_INLINE void hide(V& v) {
   asm volatile("" : "+v"(v));
 #elif defined(__x86_64__)
   asm volatile("" : "+x"(v));
+#elif defined(__aarch64__)
+  asm volatile("" : "+w"(v));  // in a register, too
 #else
   asm volatile("" : : "r"(&v) : "memory");
 #endif

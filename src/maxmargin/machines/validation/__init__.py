@@ -1,8 +1,11 @@
-"""Validation of what users pass to estimators, once, at the public API.
+"""Validation of what users pass to machines and estimators, once, at the public API.
 
     parameters       constructor parameters
-    training_data    samples, targets, labels, and weights of samples and classes
-    callbacks        progress reporting: callback, progress line, scikit-learn's callbacks
+    samples          samples, targets and labels of machines; those of estimators are validated by scikit-learn
+    training_data    costs, targets, classes, and weights of samples and classes
+    callbacks        progress reporting: callback and progress line
+    checkpoints      checkpoints of a fit: the file, and the fit that it belongs to
+    availability     methods that depend on the parameters
 
 Nothing here is public.
 """
