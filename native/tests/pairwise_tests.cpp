@@ -183,8 +183,9 @@ void test_fused_pairwise(int groups, double kink) {
                       0,
                       kinks.data()};
       RowCache<float> rows{matrix.data(), n, slot.data(), valid.data(), last_use.data(), 0, 0};
-      const Outcome out =
-          level.solvers->fused_pairwise(state, rows, runs, shifts.data(), single_diagonal.data(), 1e-6, 100000, 10.0);
+      PassResult result;
+      const Outcome out = level.solvers->fused_pairwise(state, rows, runs, shifts.data(), single_diagonal.data(),
+                                                        {1, n, &result, nullptr}, 1e-6, 100000, 10.0);
       check(out.reason == StopReason::optimal && out.violation <= 1e-6, "steps on single-precision rows end");
       for (std::int32_t g = 0; g < groups; ++g) check(violation_of(state, g) <= 1e-6, "every group is optimal");
       for (std::int64_t i = 0; i < n; ++i) {

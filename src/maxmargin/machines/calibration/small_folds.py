@@ -32,7 +32,7 @@ MAX_ROUNDS = 3
 
 
 def applicable(problem: DualProblem, cache_bytes: int) -> bool:
-    """Whether the folds of a problem can be solved at once: two classes, finite bounds, no kinks, ordinary magnitudes."""
+    """Whether the folds of a problem are solved at once: two classes, finite bounds, no kinks, ordinary magnitudes."""
     one_sum = problem.groups == (0 if problem.ungrouped else 1) and not problem.total.any()
     small = problem.size <= MAX_SIZE and 16 * problem.size**2 <= cache_bytes
     return small and one_sum and problem.bounded and not problem.kinked and ProblemScale.of(problem) is None
