@@ -179,7 +179,8 @@ class DualProblem:
 
     @property
     def native(self) -> _native.BoxProblem:
-        """The problem without its matrix, as the compiled loops take it."""
+        """The problem without its matrix, as the compiled loops over features take it; they take no kinks."""
+        assert not self.kinked, "pose the split form"
         return _native.BoxProblem(
             linear=self.linear,
             lower=self.lower,

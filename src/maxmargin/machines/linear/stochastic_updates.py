@@ -20,6 +20,7 @@ from maxmargin.models.calibration import PlattSigmoid
 from maxmargin.problems import Certificate, DualProblem, certify, certify_l1
 from maxmargin.problems.losses import response
 from maxmargin.problems.offsets import best_offsets
+from maxmargin.problems.split_problem import SplitProblem
 from maxmargin.solvers import StochasticSubgradientSolver
 from maxmargin.solvers.linear.linear_point import repair_sums
 
@@ -191,7 +192,8 @@ class StreamingRegressor(Streaming):
         weights = check_sample_weights(sample_weight, X)
         columns = targets.reshape(len(targets), -1)
         centre = self._stream_centre_ if begun else np.average(columns, axis=0, weights=np.maximum(weights, 0.0))
-        self._update(self._problems_of(X, columns - centre * self._exact_intercept, weights), each=2)
+        problems = self._problems_of(X, columns - centre * self._exact_intercept, weights)
+        self._update(problems, each=2 if self.epsilon > 0 else 1)
         self.intercept_ = self.intercept_ + centre * self._exact_intercept
         self._outputs_, self._stream_centre_ = outputs, centre
         self.coef_ = self.coef_.ravel() if outputs is None else self.coef_
@@ -216,15 +218,16 @@ class StreamingRegressor(Streaming):
         return proofs
 
     def _problems_of(self: Any, X: Any, targets: Floats, weights: Floats) -> list[DualProblem]:
-        """Return the problem of each output."""
+        """Return the problem of each output, in split form: linear solvers take no kinks."""
         rows = np.flatnonzero(weights > 0)
         costs = check_costs(float(self.C), weights)[rows]
         matrix: SymmetricMatrix = self._make_matrix(X, rows, 1)[1]
         pose = self._formulation.pose
-        return [
+        posed = [
             pose(matrix, np.ascontiguousarray(column), costs, float(self.epsilon), self._exact_intercept)
             for column in targets[rows].T
         ]
+        return [SplitProblem.of(problem).problem for problem in posed]
 
 
 def factors_of(number: int, numbers: Indices, factors: Floats, weights: Floats) -> Floats:
