@@ -81,7 +81,7 @@ class Monitor:
     rule: StoppingRule
     callback: Callback | None = None
     report_every: float = field(default_factory=lambda: REPORT_INTERVAL)
-    started: float = field(default_factory=time.perf_counter)
+    started: float = field(default_factory=lambda: time.perf_counter())  # of the module: tests replace its clock
     _next_report: float = 0.0
     _next_entry: int = 0
     _stopped: bool = False
