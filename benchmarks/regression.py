@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.datasets import load_iris, make_classification
 
-from maxmargin import SVC
+from maxmargin import SVC, SVR
 from maxmargin.datasets import chessboard
 
 EXPECTED = Path(__file__).with_name("regression.json")
@@ -41,6 +41,11 @@ def text_like() -> tuple:
     return X, (X[:, :400].sum(axis=1) > X[:, 400:800].sum(axis=1)).astype(int)
 
 
+def smooth() -> tuple:
+    X = np.random.default_rng(0).normal(size=(5000, 8))
+    return X, np.sin(X[:, 0]) + 0.5 * X[:, 1] * X[:, 2] + 0.3 * np.random.default_rng(1).normal(size=5000)
+
+
 CASES = {
     "iris": (lambda: load_iris(return_X_y=True), {}),
     "chessboard, C = 100": (lambda: chessboard(5000), {"C": 100, "gamma": 0.5}),
@@ -52,12 +57,18 @@ CASES = {
     "sparse": (text_like, {"C": 10}),
 }
 
+#: The cases of regression.
+OF_SVR = {
+    "regression": (smooth, {"C": 1}),
+    "regression, wide tube": (smooth, {"C": 1, "epsilon": 0.5}),
+}
+
 
 def count(name: str) -> dict[str, int]:
     """Fit a case on one thread and return its counts."""
-    load, options = CASES[name]
+    load, options = (CASES | OF_SVR)[name]
     X, y = load()
-    model = SVC(n_jobs=1, **options).fit(X, y)
+    model = (SVR if name in OF_SVR else SVC)(n_jobs=1, **options).fit(X, y)
     counters = [machine.counters for machine in model._models_]
     return {
         "steps": sum(c.iterations for c in counters),
@@ -70,7 +81,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--update", action="store_true", help="record the current counts")
     update = parser.parse_args().update
-    counts = {name: count(name) for name in CASES}
+    counts = {name: count(name) for name in CASES | OF_SVR}
     if update:
         EXPECTED.write_text(json.dumps(counts, indent=2) + "\n", encoding="utf-8")
         return 0

@@ -1,6 +1,7 @@
 """A matrix in which several variables belong to the same sample, M_ij = base[sample_i, sample_j].
 
-Regression has two variables per sample, one for each side of the tube. A value is computed once for all of them.
+ν-regression and the split form of other regressions have two variables per sample, one for each side of the tube. A
+value is computed once for all of them.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ classical/      the methods of the literature: Platt, gradient projection, activ
 qp/             generic solvers of quadratic programs
 stopping        `StoppingRule`, `Callback` (public); trace: `Trace` (public); monitor: limits and progress reports
 by_name         `SOLVERS`, `make_solver` (public)
+split_form      problems with kinks for solvers without; translated_callback: observers of an equivalent problem
 dual_point      a point with its gradient; stall_detector, unbounded_dual: why a solver ends without converging
 
 Public are the solver classes, `SOLVERS` by name, `make_solver`, `StoppingRule`, `Callback`, `SharedCallback`, `Trace`.
