@@ -24,6 +24,26 @@ void subtract_rows(Vector<double> gradient, Table<const float> storage, Vector<c
   });
 }
 
+// Σ_r weights[r] Σ_c d and Σ_r weights[r] Σ_c d² of the differences d of a table from a centre.
+std::pair<double, double> weighted_sums(Table<const double> table, Vector<const double> weights, double centre) {
+  const std::int64_t rows = length(table), columns = length(table, 1);
+  require(length(weights) == rows, "there must be one weight for every row");
+  nb::gil_scoped_release unlocked;
+  double sum = 0.0, squares = 0.0;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const double* row = table.data() + r * columns;
+    double own = 0.0, own_squares = 0.0;
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const double d = row[c] - centre;
+      own += d;
+      own_squares += d * d;
+    }
+    sum += weights.data()[r] * own;
+    squares += weights.data()[r] * own_squares;
+  }
+  return {sum, squares};
+}
+
 // out[k] = storage[slots[k]] at the chosen columns.
 void gather(Table<const float> storage, Vector<const std::int64_t> slots, Vector<const std::int64_t> columns,
             Table<float> out, int threads) {
@@ -122,6 +142,7 @@ template <class T, class V> void define_compression(nb::module_& m) {
 }  // namespace
 
 void define_rows(nb::module_& m) {
+  m.def("weighted_sums", &weighted_sums, exact("table"), exact("weights"), nb::arg("centre"));
   m.def("gather", &gather, exact("storage"), exact("slots"), exact("columns"), exact("out"), nb::arg("threads"));
   m.def("mirror", &mirror<float>, exact("table"), nb::arg("first"), nb::arg("last"), nb::arg("threads"));
   m.def("mirror", &mirror<double>, exact("table"), nb::arg("first"), nb::arg("last"), nb::arg("threads"));

@@ -5,11 +5,12 @@
 //
 // The matrix may be larger than the problem, whose variables are some of its rows, as for two classes of several, or
 // smaller, as for two variables per sample; those rows are copied when they are first needed. A problem that reaches
-// the limit of steps is returned unfinished.
+// the limit of steps, or whose tolerance is close to rounding, is returned unfinished.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "active_set_finish.hpp"
 #include "fused_pairwise.hpp"
@@ -22,6 +23,8 @@ constexpr int kMaxRestarts = 3;             // after a recomputed gradient that 
 constexpr int kMaxFinishRounds = 20;        // of the active-set finish
 constexpr int kPairStepsPerRound = 16;      // between two solutions of the KKT system
 constexpr double kFinishTolerance = 1e-13;  // of the active-set finish, relative to the largest product M b
+constexpr double kDoubleEpsilon = std::numeric_limits<double>::epsilon();
+constexpr double kMaxRoundingFraction = 0.01;  // of the tolerance, above which the violation must be verified
 
 // The rows of a small problem: those of the matrix, or copies of their values at the variables of the problem.
 class SmallRows {
@@ -87,6 +90,7 @@ class SmallProblemSolver {
         if (out.reason != StopReason::optimal) out.reason = StopReason::precision;
       }
     }
+    if (out.reason == StopReason::optimal && close_to_rounding(tolerance)) out.reason = StopReason::precision;
     find_extremes(s_, memory_.extremes);
     out.steps = steps_;
     out.row = rows_.requests;
@@ -124,6 +128,16 @@ class SmallProblemSolver {
     bool finite = true;
     for (std::int64_t k = 0; k < s_.size; ++k) finite &= std::fabs(s_.gradient[k]) < kInfinity;
     return finite;
+  }
+
+  // Whether the gradient computed in another order may differ by a noticeable part of the tolerance.
+  bool close_to_rounding(double tolerance) const {
+    double sum = 0.0, largest = 0.0;
+    for (std::int64_t k = 0; k < s_.size; ++k) {
+      sum += std::fabs(s_.dual[k]);
+      largest = larger(largest, std::fabs(s_.diagonal[k]));
+    }
+    return !(kDoubleEpsilon * sum * largest <= kMaxRoundingFraction * tolerance);
   }
 
   // From an optimum within the tolerance to one within rounding errors; if that increases the violation, back again.

@@ -2,6 +2,7 @@
 // threads.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
 
 #include "bindings.hpp"
@@ -138,9 +139,16 @@ struct Workspace {
   }
 };
 
-// Solve one problem of a batch; `bounds` becomes the lower, then the upper bound of the offset of each group.
+// The middle of the interval of an offset, or its finite end, or 0 if it has none.
+double middle_of(const GradientExtremes& e) {
+  const double low = std::isfinite(e.highest) ? e.highest : e.lowest;
+  const double high = std::isfinite(e.lowest) ? e.lowest : e.highest;
+  return std::isfinite(low) ? 0.5 * (low + high) : 0.0;
+}
+
+// Solve one problem of a batch; `offsets` become those of its groups.
 Outcome solve_small_problem(const ProblemBatch& batch, const ProblemArrays& given, std::int64_t size,
-                            const StepLimits& limits, std::int64_t max_free, Workspace& own, double* bounds) {
+                            const StepLimits& limits, std::int64_t max_free, Workspace& own, double* offsets) {
   const std::int64_t n = length(batch.matrix);
   const double* matrix = batch.matrix.data();
   const ProblemArrays a = own.ordered.order(given, size);
@@ -155,23 +163,19 @@ Outcome solve_small_problem(const ProblemBatch& batch, const ProblemArrays& give
   const Outcome out = level.solvers->small_problem(state, problem, own.pointers(a.indices != nullptr), limits.tolerance,
                                                    limits.max_steps, extremes);
   own.ordered.restore(a, given, size);
-  for (std::int32_t g = 0; g < batch.groups; ++g) {
-    bounds[g] = extremes[g].highest;
-    bounds[batch.groups + g] = extremes[g].lowest;
-  }
+  for (std::int32_t g = 0; g < batch.groups; ++g) offsets[g] = middle_of(extremes[g]);
   return out;
 }
 
 // Solve the problems whose outcome is −1, as many as the time allows. outcomes[p] becomes (reason, steps, requests for
-// rows); `dual` is the start and becomes the solution; a row of `bounds` holds the lower bounds of the offsets of all
-// groups, then the upper ones.
+// rows); `dual` is the start and becomes the solution.
 void solve_small_problems(const ProblemBatch& batch, Vector<double> dual, Vector<double> gradient,
-                          Table<std::int64_t> outcomes, Table<double> bounds, const StepLimits& limits,
+                          Table<std::int64_t> outcomes, Table<double> offsets, const StepLimits& limits,
                           std::int64_t max_free, int threads) {
   const std::int64_t problems = length(outcomes);
   require_length(length(batch.linear), "the arrays of the problems must have one length", dual, gradient);
-  require(length(batch.edges) == problems + 1 && length(outcomes, 1) == 3 && length(bounds) == problems &&
-              length(bounds, 1) == 2 * batch.groups && max_free >= 0 && limits.max_steps >= 0,
+  require(length(batch.edges) == problems + 1 && length(outcomes, 1) == 3 && length(offsets) == problems &&
+              length(offsets, 1) == batch.groups && max_free >= 0 && limits.max_steps >= 0,
           "the problems are malformed");
   const std::int64_t largest = batch.largest();
   Memory()
@@ -179,7 +183,7 @@ void solve_small_problems(const ProblemBatch& batch, Vector<double> dual, Vector
       .writes("dual", dual)
       .writes("gradient", gradient)
       .writes("outcomes", outcomes)
-      .writes("bounds", bounds)
+      .writes("offsets", offsets)
       .require_disjoint();
   const std::int64_t* edges = batch.edges.data();
   const bool indexed = given(batch.indices);
@@ -205,7 +209,7 @@ void solve_small_problems(const ProblemBatch& batch, Vector<double> dual, Vector
                                batch.groups < 2 ? own.one_group.data() : batch.group.data() + at,
                                indexed ? batch.indices.data() + at : nullptr};
     const Outcome out =
-        solve_small_problem(batch, arrays, size, limits, max_free, own, bounds.data() + 2 * batch.groups * p);
+        solve_small_problem(batch, arrays, size, limits, max_free, own, offsets.data() + batch.groups * p);
     outcome[0] = static_cast<std::int64_t>(out.reason);
     outcome[1] = out.steps;
     outcome[2] = out.row;
@@ -255,7 +259,7 @@ void define_small_problems(nb::module_& m) {
       m, "ProblemBatch", exact("matrix"), exact("indices"), exact("edges"), exact("linear"), exact("lower"),
       exact("upper"), exact("ridge"), nb::arg("groups"), exact("group"), exact("kink"));
   m.def("solve_small_problems", &solve_small_problems, nb::arg("batch"), exact("dual"), exact("gradient"),
-        exact("outcomes"), exact("bounds"), nb::arg("limits"), nb::arg("max_free"), nb::arg("threads"));
+        exact("outcomes"), exact("offsets"), nb::arg("limits"), nb::arg("max_free"), nb::arg("threads"));
 }
 
 }  // namespace maxmargin

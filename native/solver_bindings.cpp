@@ -1,5 +1,6 @@
 // Bindings of the pair steps, of the optimality criterion and of the free variables.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 
@@ -81,6 +82,31 @@ Outcome run_pairwise(DualState& state, RowCache<Value>& rows, SelectionMemory& m
   } else {
     return level.solvers->pairwise(state, rows, memory, limits.tolerance, limits.max_steps, limits.max_seconds);
   }
+}
+
+// Move variables to their bounds, in the given order, until their sum has changed by `missing`; the last one may stop
+// before. False, and nothing moves, if one of the bounds is infinite.
+bool move_to_bounds(Vector<const std::int64_t> order, Vector<const double> bounds, Vector<double> dual,
+                    double missing) {
+  require(length(bounds) == length(dual), "the arrays of a problem must have one length");
+  require_within(order, length(dual));
+  Memory().reads("order", order).reads("bounds", bounds).writes("dual", dual).require_disjoint();
+  double* b = dual.data();
+  for (std::int64_t k = 0; k < length(order); ++k)
+    if (std::isinf(bounds.data()[order.data()[k]])) return false;
+  double moved = 0.0;
+  for (std::int64_t k = 0; k < length(order); ++k) {
+    const std::int64_t i = order.data()[k];
+    const double bound = bounds.data()[i], after = moved + std::fabs(bound - b[i]);
+    if (after > std::fabs(missing)) {
+      const double value = b[i] + std::copysign(std::fabs(missing) - moved, missing);
+      b[i] = missing > 0.0 ? std::fmin(value, bound) : std::fmax(value, bound);
+      break;
+    }
+    b[i] = bound;
+    moved = after;
+  }
+  return true;
 }
 
 // The fields of ProblemFacts in their order.
@@ -219,6 +245,7 @@ double solve_free_variables(Table<const double> block, const BoxProblem& problem
 }  // namespace
 
 void define_solvers(nb::module_& m) {
+  m.def("move_to_bounds", &move_to_bounds, exact("order"), exact("bounds"), exact("dual"), nb::arg("missing"));
   m.def("problem_facts", &facts_of, exact("linear"), exact("lower"), exact("upper"), exact("ridge"), exact("kink"),
         exact("group"), nb::arg("groups"));
   define_arguments<PairwiseState, Vector<double>, Vector<double>, Vector<const double>, std::int64_t, Vector<double>>(

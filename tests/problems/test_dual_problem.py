@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 
+from maxmargin import _native
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.problems import DualProblem, InfeasibleProblemError, feasible_start
+from maxmargin.problems.dual_problem import ProblemFacts
 
 
 def problem(**changes):
@@ -76,3 +78,50 @@ def test_feasible_start_with_infinite_bounds():
 def test_malformed_starts_are_errors(wanted, message):
     with pytest.raises(ValueError, match=message):
         feasible_start(problem(), wanted)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_facts_are_those_of_the_arrays(seed):
+    random = np.random.default_rng(seed)
+    n = int(random.integers(1, 12))
+
+    def some(*values):
+        return random.choice(np.array(values, dtype=float), n)
+
+    linear, kink = some(-2, 0, 1e30, np.nan if seed % 5 == 0 else 3), some(0, 1)
+    ridge = some(0, 0.5, -1 if seed == 7 else 2)
+    lower, upper = some(-np.inf, -1, 0, np.nan if seed == 9 else -3), some(np.inf, 0, 1, -0.5 if seed % 3 == 0 else 2)
+    group = random.integers(-1, 3 if seed % 11 == 0 else 2, n).astype(np.int32)
+    facts = ProblemFacts(*_native.problem_facts(linear, lower, upper, ridge, kink, group, 2))
+    fits, finite = (lower <= 0) & (upper >= 0), np.isfinite(lower) & np.isfinite(upper)
+    numbers = np.isfinite(linear) & ~np.isnan(lower) & ~np.isnan(upper)
+    bounds = np.abs(np.concatenate([lower, upper]))
+    assert facts.valid == (numbers & (ridge >= 0) & ((kink == 0) | fits) & (group < 2)).all()
+    assert facts.zero_fits == fits.all()
+    assert facts.bounded == finite.all()
+    assert facts.coercive == (finite | (ridge > 0)).all()
+    assert facts.ridged == (ridge > 0).all()
+    assert facts.kinked == kink.any()
+    assert facts.ungrouped == (group < 0).sum()
+    assert facts.largest_bound == bounds[np.isfinite(bounds)].max(initial=0.0)
+    assert facts.least_ridge == min(ridge[ridge > 0], default=0.0)
+    assert facts.largest_ridge == max(ridge[ridge > 0], default=0.0)
+    if np.isfinite(linear).all():
+        assert facts.largest_linear == max(np.abs(linear).max(), kink.max())
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3, 2.5, 100.0, -1.7])
+def test_moving_to_bounds_changes_the_sum(missing):
+    random = np.random.default_rng(3)
+    dual, order = random.uniform(-1, 1, 9), random.permutation(9)
+    bounds = np.full(9, 1.5 if missing > 0 else -1.5)
+    expected, rest = dual.copy(), abs(missing)
+    for k in order:
+        step = min(rest, abs(bounds[k] - expected[k]))
+        expected[k] += np.sign(missing) * step
+        rest -= step
+    assert _native.move_to_bounds(order, bounds, dual, missing)
+    np.testing.assert_allclose(dual, expected, atol=1e-14)
+    unchanged = dual.copy()
+    assert not _native.move_to_bounds(order, np.where(np.arange(9) == 4, np.inf, bounds), dual, missing)
+    np.testing.assert_array_equal(dual, unchanged)

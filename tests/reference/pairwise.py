@@ -13,7 +13,7 @@ from maxmargin.problems import DualProblem, feasible_start
 TINY = 1e-12
 
 
-def pairwise(problem: DualProblem, selection: str, tolerance: float = 1e-3, max_steps: int = 100_000):
+def pairwise(problem: DualProblem, selection: str, tolerance: float = 1e-3, max_steps: int = 100_000, start=None):
     """Return the dual vector and the list of pairs (up, down) that moved."""
     everything = np.arange(problem.size)
     M = problem.matrix.block(everything, everything)
@@ -22,7 +22,7 @@ def pairwise(problem: DualProblem, selection: str, tolerance: float = 1e-3, max_
         "second_order": second_order,
         "maximum_gain": maximum_gain,
     }[selection]
-    b = feasible_start(problem)
+    b = feasible_start(problem, start)
     g = problem.gradient(b)
     path: list[tuple[int, int]] = []
     while True:

@@ -133,6 +133,8 @@ class ProblemBatch:
         kink: _Floats,
     ) -> None: ...
 
+def weighted_sums(table: _Floats, weights: _Floats, centre: float) -> tuple[float, float]: ...
+def move_to_bounds(order: _Longs, bounds: _Floats, dual: _Floats, missing: float) -> bool: ...
 def problem_facts(
     linear: _Floats, lower: _Floats, upper: _Floats, ridge: _Floats, kink: _Floats, group: _Ints, groups: int
 ) -> tuple[bool, bool, bool, bool, bool, bool, int, float, float, float, float]: ...
@@ -167,7 +169,7 @@ def solve_small_problems(
     dual: _Floats,
     gradient: _Floats,
     outcomes: _Longs,
-    bounds: _Floats,
+    offsets: _Floats,
     limits: StepLimits,
     max_free: int,
     threads: int,

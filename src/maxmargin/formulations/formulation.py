@@ -61,4 +61,4 @@ def signed(problem: DualProblem, values: Floats) -> Floats:
 
 def mean_offset(offset: Floats) -> float:
     """Return the bias b of a problem with two groups, the mean of their offsets; 0 with a single group."""
-    return float(offset.mean()) if len(offset) == 2 else 0.0
+    return 0.5 * float(offset[0] + offset[1]) if len(offset) == 2 else 0.0

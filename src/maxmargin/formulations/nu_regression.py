@@ -52,8 +52,8 @@ def doubled_matrix(matrix: SymmetricMatrix) -> RepeatedMatrix:
 
 def combine_sides(dual: Floats) -> Floats:
     """Return the coefficient of each sample."""
-    above, below = np.split(dual, 2)
-    return np.asarray(above + below)
+    half = len(dual) // 2
+    return np.asarray(dual[:half] + dual[half:])
 
 
 def expand(problem: DualProblem, dual: Floats, offset: Floats) -> KernelExpansion:

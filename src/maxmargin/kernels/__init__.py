@@ -57,8 +57,6 @@ KERNELS["gaussian"] = KERNELS["rbf"]
 
 def make_kernel(kernel: str | Kernel | Callable[[Any, Any], Any], gamma: float, coef0: float, degree: int) -> Kernel:
     """Return the kernel given by a name, a `Kernel` object or a callable k(X, Z)."""
-    if isinstance(kernel, Kernel):
-        return kernel
     if isinstance(kernel, str):
         if kernel not in KERNELS:
             names = ", ".join(repr(name) for name in [*sorted(KERNELS), "precomputed"])
@@ -66,6 +64,8 @@ def make_kernel(kernel: str | Kernel | Callable[[Any, Any], Any], gamma: float, 
                 f"unknown kernel {kernel!r}; use one of the names {names}, a Kernel object, or a function k(X, Z)"
             )
         return KERNELS[kernel](gamma, coef0, degree)
+    if isinstance(kernel, Kernel):
+        return kernel
     if callable(kernel):
         return FunctionKernel(kernel)
     raise ValueError(f"kernel must be a name, a Kernel object or a function k(X, Z), not {kernel!r}")

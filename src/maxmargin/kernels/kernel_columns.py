@@ -155,7 +155,9 @@ class DenseColumns:
 
     def fill(self, rows: Points, out: NDArray[Any], slots: Indices) -> None:
         rows, formula = self._to_same_format(rows), _native_formula(self.formula)
-        same = rows.data is self._points.data and np.array_equal(rows.index, self._points.index)
+        same = rows is self._points or (
+            rows.data is self._points.data and np.array_equal(rows.index, self._points.index)
+        )
         if same and self.count**2 * evaluation_cost(rows) <= 2 * self.threads * MULTIPLICATIONS_PER_CALL:
             check_deadline()
             packed = self._packed(rows, _native.strip)
@@ -319,7 +321,7 @@ def _padded(weights: Floats, length: int, dtype: np.dtype[Any]) -> NDArray[Any]:
 def _aligned(count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return a buffer aligned to a cache line: loads across two lines take twice as long."""
     buffer = np.empty(count + CACHE_LINE // dtype.itemsize, dtype)
-    start = -buffer.ctypes.data % CACHE_LINE // dtype.itemsize
+    start = -buffer.__array_interface__["data"][0] % CACHE_LINE // dtype.itemsize  # faster than `ctypes`
     return buffer[start : start + count]
 
 

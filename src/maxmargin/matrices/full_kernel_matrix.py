@@ -27,24 +27,27 @@ class FullKernelMatrix:
     ----------
     values : float array
         Row `place[i]` belongs to sample `i`.
+    order : int array
+        The samples in the order of the rows.
     """
 
     kernel: Kernel
     points: Points
     values: Floats
     place: Indices
+    order: Indices
 
     @classmethod
     def of(cls, kernel: Kernel, points: Points, order: Indices, threads: int) -> FullKernelMatrix:
         """Compute the matrix of the samples `order`; samples of one subset should be neighbours in `order`."""
         place = np.empty(len(points), dtype=np.int64)
         place[order] = np.arange(len(order))
-        return cls(kernel, points, _all_values(kernel, points.take(order), threads), place)
+        return cls(kernel, points, _all_values(kernel, points.take(order), threads), place, order)
 
     def __call__(self, rows: Indices) -> PrecomputedMatrix:
         """Return the kernel matrix of a subset of the samples."""
         origin = KernelMatrix(self.kernel, self.points.take(rows))
-        return PrecomputedMatrix(self.values, self.place[rows], origin)
+        return PrecomputedMatrix(self.values, None if rows is self.order else self.place[rows], origin)
 
 
 def _all_values(kernel: Kernel, points: Points, threads: int) -> Floats:

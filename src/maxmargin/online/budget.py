@@ -193,7 +193,7 @@ def _optimise(memory: OnlineMemory, subproblem: int, slots: Indices, square: Flo
     """Return the optimal dual variables of some slots with all others fixed; `square` has their kernel values."""
     dual: Floats = memory.dual[subproblem, slots]
     linear = memory.gradient[subproblem, slots] + square @ dual
-    gradient, outcome, bounds = np.empty(len(slots)), np.array([[-1, 0, 0]]), np.empty((1, 2 * int(memory.bias)))
+    gradient, outcome, offset = np.empty(len(slots)), np.array([[-1, 0, 0]]), np.empty((1, int(memory.bias)))
     batch = _native.ProblemBatch(
         matrix=square,
         indices=np.empty(0, dtype=np.int64),
@@ -207,7 +207,7 @@ def _optimise(memory: OnlineMemory, subproblem: int, slots: Indices, square: Flo
         kink=np.empty(0),
     )
     limits = _native.StepLimits(tolerance=memory.tolerance, max_steps=MAX_PROJECTION_STEPS, max_seconds=np.inf)
-    _native.solve_small_problems(batch, dual, gradient, outcome, bounds, limits, 0, 1)
+    _native.solve_small_problems(batch, dual, gradient, outcome, offset, limits, 0, 1)
     return dual
 
 

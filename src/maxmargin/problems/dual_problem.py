@@ -246,8 +246,7 @@ class DualProblem:
     def _check_feasible(self) -> None:
         if self.zero_is_feasible:
             return
-        crossed = np.flatnonzero(self.lower > self.upper)
-        if len(crossed):
+        if not self.facts.zero_fits and len(crossed := np.flatnonzero(self.lower > self.upper)):
             raise InfeasibleProblemError(f"variable {crossed[0]} has its lower bound above its upper bound")
         least, most = self.group_sums(self.lower), self.group_sums(self.upper)
         slack = GROUP_SUM_TOLERANCE * (1.0 + np.abs(self.total))

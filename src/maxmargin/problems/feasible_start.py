@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from maxmargin import _native
 from maxmargin._typing import Floats
 from maxmargin.precision import GROUP_SUM_TOLERANCE
 from maxmargin.problems.dual_problem import DualProblem
@@ -52,19 +53,10 @@ def _from_zero(problem: DualProblem) -> Floats:
 def _move_to_bounds(problem: DualProblem, dual: Floats, members: np.ndarray, missing: float) -> None:
     """Move `members` to their bounds, one after the other, until the sum has changed by `missing`."""
     bounds = problem.upper if missing > 0 else problem.lower
-    if np.isinf(bounds[members]).any():
-        _distribute(problem, dual, members, missing)
-        return
     few = len(members) <= MAX_KEPT_PERMUTATION
     order = members[(_permutation if few else _permutation.__wrapped__)(len(members))]
-    reached = np.cumsum(np.abs(bounds[order] - dual[order]))
-    full = int(np.searchsorted(reached, abs(missing), side="right"))
-    dual[order[:full]] = bounds[order[:full]]
-    if full < len(order):
-        rest = abs(missing) - (reached[full - 1] if full else 0.0)
-        last = order[full]
-        moved = dual[last] + np.sign(missing) * rest
-        dual[last] = min(max(moved, problem.lower[last]), problem.upper[last])
+    if not _native.move_to_bounds(order, bounds, dual, missing):  # a bound is infinite
+        _distribute(problem, dual, members, missing)
 
 
 @lru_cache(maxsize=8)

@@ -19,7 +19,6 @@ import numpy as np
 from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.matrices import SymmetricMatrix
-from maxmargin.precision import DOUBLE_EPSILON
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
 from maxmargin.solvers.dual_point import progress_snapshot
 from maxmargin.solvers.monitor import Monitor
@@ -27,7 +26,7 @@ from maxmargin.solvers.smo.small_problem_batch import MAX_STEPS, BatchSolution, 
 from maxmargin.training.pipeline import Session, Solver, Subproblem, solve_and_verify
 from maxmargin.training.problem_scale import is_ordinary
 from maxmargin.training.trained_model import TrainedModel
-from maxmargin.training.verification import MAX_ROUNDING_FRACTION, KernelVerifier
+from maxmargin.training.verification import KernelVerifier
 
 
 class TwoClassSamples(NamedTuple):
@@ -62,7 +61,6 @@ class SmallProblemTraining:
     batch: SmallProblemBatch
     problems: list[DualProblem]
     subproblems: Sequence[Subproblem]
-    diagonal: float  # the largest magnitude of the diagonal of the matrix
     formulation: Formulation
     solver: Solver
     threads: int
@@ -88,7 +86,7 @@ class SmallProblemTraining:
         diagonal = float(np.abs(np.diagonal(batch.values)).max())
         if not all(is_ordinary(problem, diagonal) for problem in problems):
             return None
-        return cls(batch, problems, subproblems, diagonal, formulation, solver, threads, session)
+        return cls(batch, problems, subproblems, formulation, solver, threads, session)
 
     def train(self) -> list[TrainedModel]:
         """Return the trained model of each problem."""
@@ -105,7 +103,7 @@ class SmallProblemTraining:
         checksum = self.problems[0].matrix.uncached().checksum()  # of the data, the same for all problems
         seconds = (perf_counter() - started) / len(batch)
         # There may be a hundred thousand problems of a few samples: as little as possible for each of them.
-        edges, finished, offsets = batch.edges.tolist(), self._finished(solved).tolist(), solved.offsets()
+        edges, finished, offsets = batch.edges.tolist(), solved.all_finished().tolist(), solved.offsets
         counts = np.maximum(solved.outcomes[:, 1:], 0).tolist()
         models = []
         for p, (problem, one) in enumerate(zip(self.problems, self.subproblems, strict=True)):
@@ -120,13 +118,6 @@ class SmallProblemTraining:
                 TrainedModel(one.uncached(problem), solution, one.samples, self.formulation, expansion, checksum)
             )
         return models
-
-    def _finished(self, solved: BatchSolution) -> np.ndarray:
-        """Return which problems are finished, and not so close to rounding that the pipeline has to verify them."""
-        sums = np.add.reduceat(np.abs(solved.dual), self.batch.edges[:-1])
-        rounding = DOUBLE_EPSILON * self.diagonal * sums
-        verified = rounding <= MAX_ROUNDING_FRACTION * self.solver.stopping.violation
-        return np.asarray(solved.all_finished() & verified)
 
     def held_out_values(self, folds: Indices, tolerance: float) -> list[Floats] | None:
         """Return the decision value of each sample of each problem by a model trained without its fold.
@@ -164,7 +155,7 @@ class SmallProblemTraining:
             return None
         values = batch.linear - solved.gradient
         if batch.groups:
-            values += np.repeat(solved.offsets()[:, 0], np.diff(batch.edges))
+            values += np.repeat(solved.offsets[:, 0], np.diff(batch.edges))
         values = np.where(held, values, 0.0)
         starts = batch.edges[::count]
         return [values[a:b].reshape(count, -1).sum(axis=0) for a, b in pairwise(starts)]

@@ -9,9 +9,11 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.utils.validation import validate_data
 
 from maxmargin import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, QuantileSVR, Status
 from maxmargin.kernels import Gaussian
+from maxmargin.machines.validation.training_data import weighted_variance
 from reference.data import iris, waves, wine
 
 MACHINES = [SVC(), NuSVC(nu=0.3), SVR(), NuSVR(), QuantileSVR(), OneClassSVM(), SVDD()]
@@ -246,3 +248,38 @@ class TestOwnKernels:
         numbers = SVC(kernel=lambda A, B: A @ B.T).fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
         with pytest.raises(ValueError, match="expecting 2 features"):
             numbers.predict(["word"])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("weights", [np.ones(30), np.arange(30.0)], ids=["equal", "unequal"])
+def test_the_variance_counts_rows_by_their_weight(dtype, weights):
+    X = np.random.default_rng(0).normal(3.0, 2.0, size=(30, 4)).astype(dtype)
+    repeated = np.repeat(X.astype(np.float64), weights.astype(int), axis=0)
+    assert weighted_variance(X, weights) == pytest.approx(repeated.var(), rel=1e-12)
+    assert weighted_variance(sparse.csr_matrix(X), weights) == pytest.approx(repeated.var(), rel=1e-9)
+
+
+class Named(np.ndarray):
+    """An array of another class."""
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.ones((3, 2), dtype=int), np.ones((3, 2), order="F")[::-1], [[1.0, 2.0]], np.ones(3), np.ones((0, 2)),
+        np.ones((3, 0)), np.full((3, 2), np.nan), np.full((3, 2), -np.inf), np.full((400, 2), 1e306),
+        np.ones((3, 2), ">f8"), np.ones((3, 2)).view(Named), np.ones((3, 2), dtype=object), np.ones((3, 2, 1)),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_only_arrays_that_scikit_learn_returns_as_they_are_skip_its_validation(X):
+    model = OneClassSVM()
+    if model._accepts(X, reset=True):
+        assert X is validate_data(model, X, dtype=(np.float64, np.float32), order="C")
+    assert model._accepts(np.ones((3, 2), dtype=np.float32), reset=True)
+    assert model.n_features_in_ == 2
+    assert not model._accepts(np.ones((3, 1)), reset=False)
+    model.feature_names_in_ = np.array(["a", "b"])
+    assert not model._accepts(np.ones((3, 2)), reset=False)  # with scikit-learn's warning
+    assert model._accepts(np.ones((3, 2)), reset=True)
+    assert not hasattr(model, "feature_names_in_")

@@ -111,8 +111,8 @@ def test_the_call_checks_its_arguments():
             matrix=values, indices=picks, edges=edges, **arrays, groups=groups, group=group, kink=none
         )
         limits = _native.StepLimits(tolerance=1e-3, max_steps=10, max_seconds=1.0)
-        bounds = np.zeros((1, 2 * groups))
-        _native.solve_small_problems(batch, np.zeros(10), np.zeros(10), outcomes, bounds, limits, most_free, 1)
+        offsets = np.zeros((1, groups))
+        _native.solve_small_problems(batch, np.zeros(10), np.zeros(10), outcomes, offsets, limits, most_free, 1)
 
     with pytest.raises(ValueError, match="out of range"):
         call(picks=rows + 1)

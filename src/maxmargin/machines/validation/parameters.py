@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf, isfinite
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,17 +13,17 @@ def check_number(
     name: str, value: Any, *, least: float | None = None, above: float | None = None, infinite: bool = False
 ) -> float:
     """Return `value` as a float, or raise: it must be a number in the given range."""
-    wanted = "a number"
-    if above is not None:
-        wanted += f" above {above:g}"
-    if least is not None:
-        wanted += f" of at least {least:g}"
     good = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
     if good and isinstance(value, Integral) and abs(int(value)) >= 2**1023:
         raise ValueError(f"{name} overflows float64")
-    good = good and (np.isfinite(float(value)) or (infinite and float(value) == np.inf))
+    good = good and (isfinite(value) or (infinite and float(value) == inf))
     good = good and (least is None or float(value) >= least) and (above is None or float(value) > above)
     if not good:
+        wanted = "a number"
+        if above is not None:
+            wanted += f" above {above:g}"
+        if least is not None:
+            wanted += f" of at least {least:g}"
         raise ValueError(f"{name} must be {wanted}, not {value!r}")
     return float(value)
 

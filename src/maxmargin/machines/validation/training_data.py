@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite, isinf
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from maxmargin import _native
 from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.kernels.points import compress_rows, float64_batches
@@ -109,12 +111,21 @@ def weighted_variance(X: Any, weights: Floats) -> float:
     With equal weights this is ``X.var()``, scikit-learn's; so a weight of 2 really is the same as a repeated row.
     """
     share = weights / (weights.sum() * X.shape[1])
+    if not sparse.issparse(X):
+        mean = _weighted_sums(X, share, 0.0)[0]
+        return _weighted_sums(X, share, mean)[1]
     with np.errstate(over="ignore", invalid="ignore"):
         mean = sum(inner(share[rows], _row_sums(part)) for rows, part in float64_batches(X))
-        if not sparse.issparse(X):
-            return sum(inner(share[rows], _row_sums(np.square(part - mean))) for rows, part in float64_batches(X))
         squares = sum(inner(share[rows], _row_sums(part.multiply(part))) for rows, part in float64_batches(X))
         return squares - mean * mean
+
+
+def _weighted_sums(X: Any, weights: Floats, centre: float) -> tuple[float, float]:
+    """Return the sums over dense rows of weight · difference from a centre, and of weight · squared difference."""
+    parts = [
+        _native.weighted_sums(np.ascontiguousarray(part), weights[rows], centre) for rows, part in float64_batches(X)
+    ]
+    return sum(first for first, _ in parts), sum(second for _, second in parts)
 
 
 def _row_sums(part: Any) -> Floats:
@@ -200,11 +211,14 @@ def check_sample_weights(sample_weight: Any, X: Any) -> Floats:
 
 def check_costs(cost: float, weights: Floats) -> Floats:
     """Return cost · weight of each sample, or raise: their sum and the inverse of each must be numbers."""
-    with np.errstate(over="ignore", divide="ignore", under="ignore", invalid="ignore"):
-        used = weights > 0
-        costs: Floats = np.where(used, cost * weights, 0.0)  # not ∞ · 0
-        good = np.isinf(cost) or (np.isfinite(costs.sum()) and np.isfinite(1.0 / costs[used]).all())
-    if not good:
+    used = weights > 0
+    if isinf(cost):
+        return np.where(used, cost, 0.0)
+    with np.errstate(over="ignore", under="ignore"):
+        costs: Floats = cost * weights
+        most = costs.sum()
+    least = float(costs.min(initial=1.0, where=used))
+    if not isfinite(most) or least == 0.0 or isinf(1.0 / least):
         raise ValueError("the cost times the sample weights overflows or underflows float64")
     return costs
 

@@ -7,7 +7,8 @@ For each problem:
     those equations once more, to the exact optimum, as in `exact_finish`
     the gradient recomputed; if it does not confirm the tolerance, again
 
-Problems that take many steps come back unfinished, for a solver that shrinks.
+Problems that take many steps, or whose tolerance is close to rounding, come back unfinished, for a solver that shrinks
+and a rigorous verification.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from maxmargin import _native
 from maxmargin._typing import Floats, Indices
 from maxmargin.backends.interface import StopReason
 from maxmargin.problems import Counters, DualProblem, Solution, Status, feasible_start
-from maxmargin.problems.gradient_extremes import interval_midpoint
 
 #: Steps after which a problem is left to a solver that shrinks: about 10 ms for 1,000 variables.
 MAX_STEPS = 10_000
@@ -132,8 +132,8 @@ class SmallProblemBatch:
         ``max_free=0`` the equations of the free variables are not solved.
         """
         dual, count = self.start.copy(), len(self)
-        outcomes, bounds = np.full((count, 3), -1, dtype=np.int64), np.zeros((count, 2 * self.groups))
-        solved = BatchSolution(self, dual, np.zeros(len(dual)), outcomes, bounds)
+        outcomes, offsets = np.full((count, 3), -1, dtype=np.int64), np.zeros((count, self.groups))
+        solved = BatchSolution(self, dual, np.zeros(len(dual)), outcomes, offsets)
         limits = tolerance, max_steps, max_free
         chunk = count if callback is None else max(1, threads)
         try:
@@ -145,7 +145,7 @@ class SmallProblemBatch:
             if callback is not None:
                 callback(solved, solved.finished_among(count - 1 - (count - 1) % chunk, count))
         except KeyboardInterrupt:  # raised between two native calls: the arrays are those of complete steps
-            return BatchSolution(self, dual, solved.gradient, outcomes, bounds, interrupted=True)
+            return BatchSolution(self, dual, solved.gradient, outcomes, offsets, interrupted=True)
         return solved
 
     def _solve_chunk(
@@ -173,7 +173,7 @@ class SmallProblemBatch:
             group=self.group[at] if len(self.group) else self.group,
             kink=self.kink[at] if len(self.kink) else self.kink,
         )
-        point = solved.dual[at], solved.gradient[at], outcomes, solved.bounds[first:last]
+        point = solved.dual[at], solved.gradient[at], outcomes, solved.offsets[first:last]
         while (outcomes[:, 0] == -1).any():
             seconds = SECONDS_PER_CALL if deadline is None else min(SECONDS_PER_CALL, deadline - perf_counter())
             if seconds <= 0:
@@ -204,23 +204,14 @@ def _fits(problem: DualProblem, groups: int) -> bool:
 
 @dataclass(frozen=True)
 class BatchSolution:
-    """Dual and gradient of all problems, how each ended, and whether Ctrl-C was pressed.
-
-    A row of `bounds` has the lower bounds of the offsets of all groups of a problem, then the upper ones: the extremes
-    of the gradient in (1.11).
-    """
+    """Dual and gradient of all problems, how each ended, the offsets of its groups, and whether Ctrl-C was pressed."""
 
     batch: SmallProblemBatch
     dual: Floats
     gradient: Floats
     outcomes: Indices
-    bounds: Floats
+    offsets: Floats
     interrupted: bool = False
-
-    def offsets(self) -> Floats:
-        """Return the offset of each group of each problem."""
-        groups = self.batch.groups
-        return interval_midpoint(self.bounds[:, :groups], self.bounds[:, groups:])
 
     def finished_among(self, first: int, last: int) -> list[int]:
         """Return the finished problems from `first` up to `last`."""
