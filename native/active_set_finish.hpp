@@ -52,7 +52,7 @@ inline void solve_free(DualState& s, Rows& rows, const FreeWorkspace& w, std::in
   for (std::int64_t a = 0; a < count; ++a) {
     const std::int64_t i = w.free[a];
     const double* row = find(rows, i, s.size);
-    for (std::int64_t b = 0; b < count; ++b) w.matrix[a * count + b] = row[w.free[b]];
+    for (std::int64_t b = 0; b < count; ++b) w.matrix[a * count + b] = rows.at(row, w.free[b]);
     w.matrix[a * count + a] += s.ridge[i];
     w.group[a] = s.group[i];
     w.dual[a] = s.dual[i];
@@ -74,7 +74,7 @@ inline void solve_free(DualState& s, Rows& rows, const FreeWorkspace& w, std::in
     const std::int64_t i = w.free[a];
     const double change = w.dual[a] - s.dual[i];
     if (change == 0.0) continue;
-    add_row(s.gradient, find(rows, i, s.size), -change, s.size);
+    rows.add(s.gradient, i, -change);
     s.gradient[i] -= s.ridge[i] * change;
     s.dual[i] = w.dual[a];
   }

@@ -45,7 +45,7 @@ inline void update_and_find_extremes(const DualState& s, const FusedArrays<Value
   for (; k + kLanes <= run.end; k += kLanes, here += kLanes) {
     Lanes g = load(s.gradient + k);
     if constexpr (Update) {
-      g -= step * (load(row_up + k) - load(row_down + k));
+      g -= step * (load(row_up + (k + run.shift)) - load(row_down + (k + run.shift)));
       store_vector(s.gradient + k, g);
     }
     const Lanes up = g + load(f.increase_shift + k), down = g + load(f.decrease_shift + k);
@@ -55,7 +55,9 @@ inline void update_and_find_extremes(const DualState& s, const FusedArrays<Value
   highest.reduce(e.highest, e.highest_at);
   for (int l = 0; l < kLanes; ++l) e.lowest = smaller(e.lowest, lowest[l]);
   for (; k < run.end; ++k) {
-    if constexpr (Update) s.gradient[k] -= step * (static_cast<double>(row_up[k]) - static_cast<double>(row_down[k]));
+    if constexpr (Update)
+      s.gradient[k] -=
+          step * (static_cast<double>(row_up[k + run.shift]) - static_cast<double>(row_down[k + run.shift]));
     const double up = s.gradient[k] + f.increase_shift[k];
     if (up > e.highest) {
       e.highest = up;
@@ -97,7 +99,7 @@ inline std::int64_t second_order_partner(const DualState& s, const FusedArrays<V
   std::int64_t k = run.begin;
   for (; k + kLanes <= run.end; k += kLanes, here += kLanes) {
     const Gains slope = __builtin_convertvector(g - (load(s.gradient + k) + load(f.decrease_shift + k)), Gains);
-    const Gains curved = (diagonal + load_gains(f.diagonal + k)) - two * load_gains(row + k);
+    const Gains curved = (diagonal + load_gains(f.diagonal + k)) - two * load_gains(row + (k + run.shift));
     const Gains positive = slope > none ? slope : Gains{};
     const Gains gains = positive * positive / (curved > least ? curved : least - Gains{});
     const Positions better = gains > most;
@@ -112,7 +114,7 @@ inline std::int64_t second_order_partner(const DualState& s, const FusedArrays<V
     }
   for (; k < run.end; ++k) {
     const Value slope = static_cast<Value>(g - (s.gradient[k] + f.decrease_shift[k]));
-    const Value curved = (diagonal + f.diagonal[k]) - two * row[k], positive = slope > none ? slope : none;
+    const Value curved = (diagonal + f.diagonal[k]) - two * row[k + run.shift], positive = slope > none ? slope : none;
     const Value gain = positive * positive / (curved > least ? curved : least);
     if (gain > best) {
       best = gain;
@@ -272,7 +274,8 @@ inline Outcome run_fused_pairwise(DualState& s, Rows& rows, const GroupRuns& run
     const Value* row_down = find(rows, down, s.active);
     if (!row_down) return need(down);
 
-    const double slope = gradient_up(s, up) - gradient_down(s, down), curved = curvature(s, up, down, row_up);
+    const double slope = gradient_up(s, up) - gradient_down(s, down);
+    const double curved = s.diagonal[up] + s.diagonal[down] - 2.0 * static_cast<double>(row_up[runs.column(down)]);
     const double slack_up = slack_to_upper(s, up), slack_down = slack_to_lower(s, down);
     const double step = smaller(curved > 0.0 ? slope / curved : kInfinity, smaller(slack_up, slack_down));
     if (std::isinf(step)) return stop(StopReason::unbounded);

@@ -4,8 +4,8 @@
 //   again if that gradient does not confirm the tolerance.
 //
 // The matrix may be larger than the problem, whose variables are some of its rows, as for two classes of several, or
-// smaller, as for two variables per sample; those rows are copied when they are first needed. A problem that reaches
-// the limit of steps, or whose tolerance is close to rounding, is returned unfinished.
+// smaller, as for two variables per sample. Unless these rows are a few runs, they are copied when they are first
+// needed. A problem that reaches the limit of steps, or whose tolerance is close to rounding, is returned unfinished.
 #pragma once
 
 #include <cmath>
@@ -26,22 +26,31 @@ constexpr double kFinishTolerance = 1e-13;  // of the active-set finish, relativ
 constexpr double kDoubleEpsilon = std::numeric_limits<double>::epsilon();
 constexpr double kMaxRoundingFraction = 0.01;  // of the tolerance, above which the violation must be verified
 
-// The rows of a small problem: those of the matrix, or copies of their values at the variables of the problem.
+// The rows of a small problem: those of the matrix, where its variables are a few runs of columns, else copies of their
+// values at the variables of the problem.
 class SmallRows {
  public:
   using Value = double;
   std::int64_t requests = 0;
+  GroupRuns runs;
+  bool in_runs;  // whether the variables of each group are next to each other
 
-  SmallRows(const SmallProblem& problem, const SmallWorkspace& workspace, std::int64_t size)
-      : p_(problem), w_(workspace), size_(size) {
-    if (w_.copies)
-      for (std::int64_t k = 0; k < size_; ++k) w_.slot[k] = -1;
+  SmallRows(const SmallProblem& problem, const SmallWorkspace& workspace, const DualState& state)
+      : in_runs(runs.find(state, workspace.copies ? problem.indices : nullptr)),
+        p_(problem),
+        w_(workspace),
+        size_(state.size),
+        copies_(w_.copies && !in_runs) {
+    if (!copies_) return;
+    in_runs = runs.find(state);
+    for (std::int64_t k = 0; k < size_; ++k) w_.slot[k] = -1;
   }
 
   const double* row(std::int64_t k) {
     if (!w_.copies) return p_.matrix + k * p_.stride;
+    const double* from = p_.matrix + p_.indices[k] * p_.stride;
+    if (!copies_) return from;
     if (w_.slot[k] < 0) {
-      const double* from = p_.matrix + p_.indices[k] * p_.stride;
       double* to = w_.copies + copied_ * size_;
       for (std::int64_t c = 0; c < size_; ++c) to[c] = from[p_.indices[c]];
       w_.slot[k] = copied_++;
@@ -49,10 +58,24 @@ class SmallRows {
     return w_.copies + w_.slot[k] * size_;
   }
 
+  // The value of a row at a variable.
+  double at(const double* row, std::int64_t k) const { return row[in_runs ? runs.column(k) : k]; }
+
+  // target += factor · row k, over all variables
+  void add(double* target, std::int64_t k, double factor) {
+    const double* from = row(k);
+    if (!in_runs) return add_row(target, from, factor, size_);
+    for (int r = 0; r < runs.count; ++r) {
+      const Run run = runs.at(r);
+      add_row(target + run.begin, from + (run.begin + run.shift), factor, run.end - run.begin);
+    }
+  }
+
  private:
   const SmallProblem& p_;
   const SmallWorkspace& w_;
   const std::int64_t size_;
+  const bool copies_;
   std::int64_t copied_ = 0;
 };
 
@@ -68,9 +91,8 @@ class SmallProblemSolver {
         w_(workspace),
         free_(workspace.free_doubles, workspace.free_indices, workspace.free_groups, problem.max_free),
         s_(state),
-        rows_(problem, workspace, state.size),
+        rows_(problem, workspace, state),
         fused_{workspace.shifts, workspace.shifts + state.size, workspace.diagonal},
-        in_runs_(runs_.find(state)),
         memory_{Rule::second_order, -1, -1, -1, -1, 0.0, extremes} {}
 
   Outcome solve(double tolerance, std::int64_t max_steps) {
@@ -99,9 +121,9 @@ class SmallProblemSolver {
 
  private:
   Outcome run(double tolerance, std::int64_t max_steps) {
-    const Outcome out = in_runs_ ? run_fused_pairwise(s_, rows_, runs_, fused_, {1, 0, &pass_, nullptr}, tolerance,
-                                                      max_steps, kInfinity)
-                                 : run_pairwise(s_, rows_, memory_, tolerance, max_steps, kInfinity);
+    const Outcome out = rows_.in_runs ? run_fused_pairwise(s_, rows_, rows_.runs, fused_, {1, 0, &pass_, nullptr},
+                                                           tolerance, max_steps, kInfinity)
+                                      : run_pairwise(s_, rows_, memory_, tolerance, max_steps, kInfinity);
     steps_ += out.steps;
     return out;
   }
@@ -124,7 +146,7 @@ class SmallProblemSolver {
   bool recompute_gradient() {
     for (std::int64_t k = 0; k < s_.size; ++k) s_.gradient[k] = p_.linear[k] - s_.ridge[k] * s_.dual[k];
     for (std::int64_t k = 0; k < s_.size; ++k)
-      if (s_.dual[k] != 0.0) add_row(s_.gradient, rows_.row(k), -s_.dual[k], s_.size);
+      if (s_.dual[k] != 0.0) rows_.add(s_.gradient, k, -s_.dual[k]);
     bool finite = true;
     for (std::int64_t k = 0; k < s_.size; ++k) finite &= std::fabs(s_.gradient[k]) < kInfinity;
     return finite;
@@ -165,8 +187,6 @@ class SmallProblemSolver {
   SmallRows rows_;
   const FusedArrays<double> fused_;
   PassResult pass_;
-  GroupRuns runs_;
-  const bool in_runs_;  // whether the variables of each group are next to each other
   SelectionMemory memory_;
   std::int64_t steps_ = 0;
 };

@@ -62,25 +62,36 @@ struct SelectionMemory {
   GradientExtremes* extremes;  // groups + 1
 };
 
-// Positions begin … end − 1.
+// Positions begin … end − 1, whose values in a row begin at its column begin + shift.
 struct Run {
-  std::int64_t begin, end;
+  std::int64_t begin, end, shift;
 };
 
-// Active positions of one group next to each other: run r begins at start[r].
+// Active positions of one group, next to each other in rows of the matrix: run r begins at start[r].
 constexpr int kMaxRuns = 4;
 struct GroupRuns {
   int count = 0;
   std::int64_t start[kMaxRuns + 1];
+  std::int64_t shift[kMaxRuns] = {};
 
-  Run at(int r) const { return {start[r], start[r + 1]}; }
+  Run at(int r) const { return {start[r], start[r + 1], shift[r]}; }
 
-  // Divide the active positions into runs; false if there are too many of them or of groups, or a variable is in none.
-  bool find(const DualState& state) {
+  // The column of a position in a row.
+  std::int64_t column(std::int64_t k) const {
+    int r = 0;
+    while (k >= start[r + 1]) ++r;
+    return k + shift[r];
+  }
+
+  // Divide the active positions into runs, given the column of each unless that is the position itself. False if there
+  // are too many runs or groups, or a variable is in no group.
+  bool find(const DualState& state, const std::int64_t* columns = nullptr) {
+    count = 0;
     if (state.singles || state.groups < 1 || state.groups > kMaxRuns) return false;
     for (std::int64_t k = 0; k < state.active; ++k) {
-      if (k > 0 && state.group[k] == state.group[k - 1]) continue;
+      if (k > 0 && state.group[k] == state.group[k - 1] && (!columns || columns[k] == columns[k - 1] + 1)) continue;
       if (count == kMaxRuns) return false;
+      shift[count] = columns ? columns[k] - k : 0;
       start[count++] = k;
     }
     start[count] = state.active;

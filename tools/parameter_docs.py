@@ -258,7 +258,8 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
     "solver": {
         "": (
             "str or solver object",
-            f'The algorithm: "auto" is "pairwise" up to 500 variables, else "block". {CLASSICAL}',
+            'The algorithm. "auto": up to 2,048 samples all problems in one batch of sequential minimal optimisation; problems '
+            f'that take many steps, and larger data, "pairwise" up to 500 variables, else "block". {CLASSICAL}',
         ),
         "SVC": (
             "str or solver object",

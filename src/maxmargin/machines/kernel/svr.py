@@ -53,9 +53,11 @@ class SVR(NoiseIntervals, KernelRegressor):
     max_iter : int, default=-1
         Limit on the iterations of each problem, −1 for none.
     solver : str or solver object, default="auto"
-        The algorithm: "auto" is "pairwise" up to 500 variables, else "block". Classical algorithms for comparison:
-        "quadratic_program", "chunking", "decomposition", "gradient_projection", "active_set", "platt", and with the
-        linear kernel "primal_quadratic_program". A solver object has its own tolerance, cache and limits.
+        The algorithm. "auto": up to 2,048 samples all problems in one batch of sequential minimal optimisation;
+        problems that take many steps, and larger data, "pairwise" up to 500 variables, else "block". Classical
+        algorithms for comparison: "quadratic_program", "chunking", "decomposition", "gradient_projection",
+        "active_set", "platt", and with the linear kernel "primal_quadratic_program". A solver object has its own
+        tolerance, cache and limits.
     selection : {"second_order", "most_violating_pair", "maximum_gain"}, default="second_order"
         Working-set selection of the pairwise solver.
     fit_intercept : bool, default=True
