@@ -47,7 +47,8 @@ def pose(matrix: SymmetricMatrix, targets: Floats, costs: Floats, nu: float, fit
 
 def doubled_matrix(matrix: SymmetricMatrix) -> RepeatedMatrix:
     """Return the matrix of two variables for each sample."""
-    return RepeatedMatrix(matrix, np.tile(np.arange(matrix.size), 2))
+    samples = np.arange(matrix.size)
+    return RepeatedMatrix(matrix, np.concatenate([samples, samples]))
 
 
 def combine_sides(dual: Floats) -> Floats:

@@ -47,11 +47,14 @@ class TwoClassFormulation:
     pose : callable
         From a matrix, the signs and the slack costs of its samples to the dual problem.
     fit_intercept : bool
+    grouped_by_class : bool
+        Whether the variables of each class are a group: then a kernel matrix in the order of classes needs no copies.
     """
 
     formulation: Formulation
     pose: Callable[[SymmetricMatrix, Floats, Floats], DualProblem]
     fit_intercept: bool
+    grouped_by_class: bool = False
 
 
 @dataclass(frozen=True)

@@ -179,7 +179,7 @@ class NuSVC(KernelClassifier):
 
     def _two_class(self) -> TwoClassFormulation:
         pose = partial(nu_classification.pose, nu=self.nu, fit_intercept=self.fit_intercept)
-        return TwoClassFormulation(nu_classification, pose, self.fit_intercept)
+        return TwoClassFormulation(nu_classification, pose, self.fit_intercept, grouped_by_class=self.fit_intercept)
 
     def _single_class_message(self, label: Any) -> str:
         return f"specified nu is infeasible: it needs samples of two classes. {super()._single_class_message(label)}"

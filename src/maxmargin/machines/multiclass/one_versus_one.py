@@ -54,7 +54,7 @@ class OneVersusOneStrategy:
         workers, threads = context.divide_threads(size, len(parts))
         cache_bytes = context.cache_bytes(size)
         solver = context.solver(size, data.bounded, cache_bytes // workers, threads)
-        order = data.rows if single else np.concatenate(data.members)
+        order = data.rows if single and not two_class.grouped_by_class else np.concatenate(data.members)
         matrices = context.kernel_matrices(data.X, order, cache_bytes, threads)
         whole = isinstance(matrices, FullKernelMatrix)
         shared = None if single or whole else _share_rows(context, data, solver, cache_bytes, threads)
