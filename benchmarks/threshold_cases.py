@@ -33,8 +33,14 @@ Case = Callable[[], Counts]
 
 @cache
 def wide() -> tuple:
-    """Kernel values that are expensive enough to be cached."""
+    """More features than most data have."""
     return make_classification(4200, 100, n_informative=30, n_redundant=0, flip_y=0.05, random_state=0)
+
+
+@cache
+def wider() -> tuple:
+    """Kernel values that are expensive enough to be cached."""
+    return make_classification(4200, 200, n_informative=30, n_redundant=0, flip_y=0.05, random_state=0)
 
 
 @cache
@@ -63,6 +69,7 @@ DATA: dict[str, Callable[[], tuple]] = {
     "text": cache(text_like),
     "sinc": cache(lambda: sinc(2500, noise=0.1)),
     "wide": wide,
+    "wider": wider,
     "tall": tall,
     "many values": many_values,
     "separable": separable,
@@ -170,7 +177,7 @@ CASES: dict[str, dict[str, Case]] = {
         "chessboard 3,000, C = 1e5": case("SVC", "chessboard", 3000, C=1e5, gamma=0.5),
         "noisy 4,200": case("SVC", "noisy", 4200, C=1),
         "noisy 3,100, mostly free": case("SVC", "noisy", 3100, C=10, gamma=0.5),
-        "100 features, 10 MB": case("SVC", "wide", C=10, cache_size=10),
+        "200 features, 10 MB": case("SVC", "wider", C=10, cache_size=10),
         "noisy 4,200, stopped by the gap": case(
             "SVC", "noisy", 4200, C=1, solver=_solver("BlockSolver", violation=1e-6, gap=10.0)
         ),
@@ -187,8 +194,8 @@ CASES: dict[str, dict[str, Case]] = {
         "noisy 1,200, stored rows": case(
             "SVC", "noisy", 1200, C=10, gamma=0.5, solver=_solver("BlockSolver", working_set=64)
         ),
-        "100 features 1,200, few stored rows": case(
-            "SVC", "wide", 1200, C=10, solver=_solver("BlockSolver", working_set=64, cache_bytes=2**20)
+        "200 features 1,200, few stored rows": case(
+            "SVC", "wider", 1200, C=10, solver=_solver("BlockSolver", working_set=64, cache_bytes=2**20)
         ),
         "three classes 300, Crammer-Singer": case(
             "SVC", "three classes", 300, multi_class="crammer_singer", solver=_solver("BlockSolver", working_set=256)

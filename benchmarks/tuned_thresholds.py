@@ -52,6 +52,7 @@ class Threshold:
 #: The largest sensible values of fractions that exceed it when they are doubled or multiplied by ten.
 MAXIMA = {
     "MAX_WRITING_FRACTION": 1.0,
+    "MAX_PART": 1.0,
     "GROWTH_FRACTION": 0.95,
     "TOLERANCE_RESERVE": 0.9,
     "MIN_SUPPORT_FRACTION": 1.0,
@@ -119,12 +120,13 @@ _NAMES: dict[str, dict[str, str]] = {
     "Block solver": {
         "solvers.block.block_solver": """
             BlockSolver.working_set VARIABLES_PER_FREE
-            GROWTH_FRACTION SUBPROBLEM_TOLERANCE
+            MAX_PART GROWTH_FRACTION SUBPROBLEM_TOLERANCE SETTLED_FACTOR REFINEMENT_FRACTION
             STALL_STEPS STALL_STEPS_PER_VARIABLE STEPS_PER_ROUND MAX_UNBOUNDED_STEPS_PER_VARIABLE
             TOLERANCE_RESERVE MAX_FREE_EQUATIONS INITIAL_RANK
         """,
         "backends.native_backend": """
-            MAX_WHOLE_SIZE FIRST_SIZE FIRST_SIZE_EXPENSIVE STEPS_PER_CHECK
+            MAX_WHOLE_SIZE FIRST_SIZE FIRST_SIZE_EXPENSIVE MIN_FIRST_SIZE MAX_FIRST_SIZE MAX_FIRST_WHOLE_SIZE
+            STEPS_PER_CHECK
         """,
         "backends.host_state": """
             AUDITED_AT_EACH_END AUDITED_SPREAD ERROR_SAFETY_FACTOR MAX_FRACTION_AFTER_SHRINKING
@@ -134,9 +136,10 @@ _NAMES: dict[str, dict[str, str]] = {
     },
     "Block solver: nested start": {
         "solvers.block.block_solver": """
-            BlockSolver.nested_above SAMPLE_VIOLATION MAX_SAMPLE_STEPS_PER_VARIABLE
+            BlockSolver.nested_above
         """,
         "solvers.block.nested_start": """
+            SAMPLE_VIOLATION MAX_SAMPLE_STEPS_PER_VARIABLE FIRST_VARIABLES_PER_SUPPORT_VECTOR
             SAMPLE_RATIO NUMBER_OF_SAMPLES MIN_SAMPLE_SIZE MIN_SUPPORT_FRACTION
         """,
     },

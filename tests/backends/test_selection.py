@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from maxmargin.backends.selection import place_at_bounds, select_working_set
+from maxmargin.backends.selection import largest, place_at_bounds, select_working_set
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.problems import DualProblem
 
@@ -50,6 +50,21 @@ def test_half_of_a_working_set_are_free_variables():
     free = set(state.free())
     assert len(free) > 20
     assert len(free & set(select_working_set(state, up, down, 20))) >= 10
+
+
+@pytest.mark.parametrize("size", [1, 50, 3000])
+@pytest.mark.parametrize("count", [0, 1, 7, 40, 4000])
+def test_largest_values(size, count):
+    values = np.random.default_rng(size).normal(size=size)
+    values[::5] = -np.inf
+    for above in (0.0, -np.inf):
+        expected = np.sort(values[values > above])[::-1][:count]
+        np.testing.assert_array_equal(np.sort(values[largest(values, count, above)])[::-1], expected)
+
+
+def test_equal_values_are_selected_evenly_spread():
+    values = np.where(np.arange(1000) < 900, 2.0, -np.inf)
+    np.testing.assert_array_equal(largest(values, 9), np.arange(0, 900, 100))
 
 
 def problem_of(lower, upper, total):

@@ -151,6 +151,24 @@ class TestClassKernelCache:
         assert computed[0] == sizes[0] ** 2 + sizes[1] ** 2 + sizes[0] * sizes[1]
         assert computed[1] == sizes[2] ** 2 + sizes[0] * sizes[2]
 
+    def test_a_small_block_computes_no_whole_rows(self, shared):
+        kernel, points, members = shared
+        matrix, wanted = kernel.pair(0, 1), np.array([60, 2, 1, 70])
+        exact = KernelMatrix(Gaussian(0.1), points.take(np.concatenate(members[:2]))).block(wanted, wanted)
+        computed = []
+        for before in (np.empty(0, dtype=np.int64), np.array([2, 60])):  # without and with rows of changed variables
+            if len(before):
+                matrix.float32_columns(before).combine(np.arange(matrix.size), np.ones(len(before)))
+            out = np.empty((4, 4), dtype=np.float32)
+            computed.append(matrix.float32_columns(wanted).fill(wanted, out, np.arange(4)))
+            np.testing.assert_allclose(out, exact, atol=1e-6)
+        assert computed == [16, 12]
+
+    def test_it_pays_for_expensive_values_only(self):
+        assert ClassKernelCache.pays(Gaussian(0.1), Points(np.ones((4, 200))), 1)
+        assert not ClassKernelCache.pays(Gaussian(0.1), Points(np.ones((4, 10))), 1)
+        assert not ClassKernelCache.pays(FunctionKernel(np.dot), Points(np.ones((4, 200))), 1)
+
     def test_a_kernel_without_float32_raises(self):
         with pytest.raises(ValueError, match="cannot be shared"):
             ClassKernelCache(FunctionKernel(np.dot), Points(np.ones((2, 2))), [np.array([0]), np.array([1])], 1)

@@ -28,7 +28,7 @@ def test_rows_and_square_blocks():
 
 @pytest.mark.parametrize("rows_that_fit", [0, 3, 300])
 def test_combinations_with_any_capacity(rows_that_fit):
-    matrix = gaussian_matrix(300, d=100)
+    matrix = gaussian_matrix(300, d=200)
     store = Float32RowCache(matrix, rows_that_fit * 300 * 4, 1)
     assert store.capacity == rows_that_fit
     weights = np.linspace(-1.0, 1.0, 40)

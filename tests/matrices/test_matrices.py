@@ -339,7 +339,7 @@ def test_shared_cache_computes_rows_once(budget):
 
 @pytest.mark.parametrize("budget", [0, 2 * 4 * 8, 10**6])
 def test_multiclass_row_cache_caches_rows_of_the_base(budget):
-    X = np.random.default_rng(2).random((8, 100))
+    X = np.random.default_rng(2).random((8, 200))
     matrix = MulticlassMatrix.for_classes(KernelMatrix(Gaussian(0.1), Points(X)), 3)
     dense = np.kron(Gaussian(0.1)(X), np.eye(3))
     store = make_row_cache(matrix, budget, 1)

@@ -11,7 +11,7 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.backends.host_subproblem import HostSubproblem
 from maxmargin.backends.interface import BlockTuning, RunningTotals
 from maxmargin.backends.optimality import known_gap
-from maxmargin.backends.selection import MAX_GROUPS_BY_VARIABLE, select_working_set
+from maxmargin.backends.selection import MAX_GROUPS_BY_VARIABLE, largest, select_working_set
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.symmetric_matrix import partial_product
 from maxmargin.problems import Counters, DualProblem
@@ -227,9 +227,9 @@ class HostState(ABC):
         growing, falling = slopes(self.dual, self.gradient, self.kink)
         up = np.where(self.dual < self.upper, growing, -np.inf)
         down = np.where(self.dual > self.lower, falling, np.inf)
-        count = min(AUDITED_AT_EACH_END, self.active)
-        ends = np.concatenate([np.argpartition(-up, count - 1)[:count], np.argpartition(down, count - 1)[:count]])
-        sample = np.unique(np.concatenate([ends, np.arange(0, self.active, max(16, self.active // AUDITED_SPREAD))]))
+        ends = [largest(values, AUDITED_AT_EACH_END, -np.inf) for values in (up, -down)]
+        spread = np.arange(0, self.active, max(16, self.active // AUDITED_SPREAD))
+        sample = np.unique(np.concatenate([*ends, spread]))
         errors = np.abs(self._precise_gradient(sample, support) - self.gradient[sample])
         self._largest_error = float(errors.max())
         return 2.0 * float(errors[self._could_move(sample, ERROR_SAFETY_FACTOR * errors)].max(initial=0.0))

@@ -49,6 +49,9 @@ class BlockTuning(NamedTuple):
     ----------
     first_size : int
         The size of the first working set, beside free variables.
+    min_first_size, max_first_size : int
+        The same where support vectors are known to be few, or all variables fit one working set; and the largest that
+        pays where support vectors are known to be many.
     solve_whole : bool
         Whether the problem is so small that all its variables are one working set.
     stored_rows : int
@@ -58,6 +61,8 @@ class BlockTuning(NamedTuple):
     """
 
     first_size: int
+    min_first_size: int
+    max_first_size: int
     solve_whole: bool
     stored_rows: int
     steps_per_check: int

@@ -25,6 +25,10 @@ MAX_WHOLE_SIZE = 3000
 #: The size of the first working set, beside free variables; the smaller one where kernel values are expensive.
 FIRST_SIZE, FIRST_SIZE_EXPENSIVE = 1024, 512
 
+#: The same for cheap kernel values where support vectors are few, and where they are many. Of up to so many variables,
+#: all are the first working set.
+MIN_FIRST_SIZE, MAX_FIRST_SIZE, MAX_FIRST_WHOLE_SIZE = 256, 4096, 2000
+
 #: Pair steps between two checks of limits, shrinking and the equations of the free variables.
 STEPS_PER_CHECK = 500
 
@@ -34,6 +38,13 @@ ROWS_PER_REQUEST, MIN_VIOLATION_FRACTION = 64, 0.5
 
 #: Code of second-order selection in `native/working_set.hpp`.
 SECOND_ORDER = 1
+
+
+def first_sizes(size: int, cost: int) -> tuple[int, int, int]:
+    """Return the size of the first working set, its minimum and its maximum, for kernel values of this cost."""
+    if cost > MAX_COST_OF_RECOMPUTING:
+        return FIRST_SIZE_EXPENSIVE, size if size <= MAX_FIRST_SIZE else FIRST_SIZE_EXPENSIVE, FIRST_SIZE_EXPENSIVE
+    return FIRST_SIZE, size if size <= MAX_FIRST_WHOLE_SIZE else MIN_FIRST_SIZE, MAX_FIRST_SIZE
 
 
 class NativeBackend:
@@ -59,8 +70,11 @@ class NativeState(HostState):
 
     @property
     def tuning(self) -> BlockTuning:
+        first_size, min_first_size, max_first_size = first_sizes(self.active, self.rows.cost)
         return BlockTuning(
-            first_size=FIRST_SIZE if self.rows.cost <= MAX_COST_OF_RECOMPUTING else FIRST_SIZE_EXPENSIVE,
+            first_size=first_size,
+            min_first_size=min_first_size,
+            max_first_size=max_first_size,
             solve_whole=self.active <= MAX_WHOLE_SIZE,
             stored_rows=self.rows.capacity,
             steps_per_check=STEPS_PER_CHECK,

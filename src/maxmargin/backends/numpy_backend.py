@@ -16,7 +16,7 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.backends.host_state import HostState
 from maxmargin.backends.host_subproblem import HostSubproblem
 from maxmargin.backends.interface import BlockTuning, StopReason
-from maxmargin.backends.native_backend import FIRST_SIZE, MAX_WHOLE_SIZE, STEPS_PER_CHECK
+from maxmargin.backends.native_backend import MAX_WHOLE_SIZE, STEPS_PER_CHECK, first_sizes
 from maxmargin.backends.selection import MAX_GROUPS_BY_VARIABLE, place_at_bounds
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.precision import BOUND_TOLERANCE
@@ -51,7 +51,8 @@ class NumpyState(HostState):
 
     @property
     def tuning(self) -> BlockTuning:
-        return BlockTuning(FIRST_SIZE, self.active <= MAX_WHOLE_SIZE, self._stored_rows, STEPS_PER_CHECK)
+        sizes = first_sizes(self.active, self.problem.matrix.cost)
+        return BlockTuning(*sizes, self.active <= MAX_WHOLE_SIZE, self._stored_rows, STEPS_PER_CHECK)
 
     @property
     def kernel_evaluations(self) -> int:
@@ -107,11 +108,13 @@ class NumpySubproblem(HostSubproblem):
             gains = np.where((self.group < 0) & (worst > 0), worst**2 / np.maximum(self.curvature, MIN_CURVATURE), 0.0)
             k = int(np.argmax(gains))
             return (k, None) if up[k] > down[k] else (None, k)
-        i = int(np.argmax(np.where(self.group >= 0, up, -np.inf)))
+        worst_group = self.group[int(np.argmax(np.where(self.group >= 0, up, -np.inf)))]
+        # By the gradient, as in the native loop: in differences from the other end, different gradients may be equal.
+        growing, falling = slopes(self.dual, self.gradient, self.kink)
+        i = int(np.argmax(np.where((self.group == worst_group) & (up > -np.inf), growing, -np.inf)))
         fused = self.groups <= MAX_GROUPS_BY_VARIABLE and not self.singles and not self.precise
         real: Any = np.float32 if fused else np.float64  # as the native loop compares gains
         falls = (self.dual > self.lower) & (self.group == self.group[i])
-        growing, falling = slopes(self.dual, self.gradient, self.kink)
         slope = np.maximum(np.where(falls, growing[i] - falling, 0.0), 0.0).astype(real)
         diagonal = self.curvature.astype(real)
         curvature = diagonal[i] + diagonal - real(2) * self.values[i].astype(real)

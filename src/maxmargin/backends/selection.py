@@ -20,6 +20,10 @@ from maxmargin.problems.split_problem import SplitProblem
 #: With more groups than this, a working set is made of whole groups.
 MAX_GROUPS_BY_VARIABLE = 2
 
+#: The largest of many values are searched among those above a bound. It comes from a sample, one in so many values, and
+#: so many times as many values as wanted are expected above it.
+SAMPLED_EVERY, SAMPLE_MARGIN = 16, 2
+
 
 class SelectableVariables(BoxedVariables, Protocol):
     """Variables that know which of them are free."""
@@ -39,13 +43,13 @@ def select_working_set(state: SelectableVariables, up: Floats, down: Floats, siz
     free = state.free()
     max_free = min(size // 2, size - 2)  # the most violating pair must fit
     if len(free) > max_free:
-        free = free[_largest(np.maximum(up, down)[free], max_free)]
+        free = free[largest(np.maximum(up, down)[free], max_free)]
     up[free] = down[free] = -np.inf
-    growing = _largest(up, (size - len(free)) // 2)
+    growing = largest(up, (size - len(free)) // 2)
     down[growing] = -np.inf
-    falling = _largest(down, size - len(free) - len(growing))
+    falling = largest(down, size - len(free) - len(growing))
     up[growing] = up[falling] = -np.inf
-    rest = _largest(up, size - len(free) - len(growing) - len(falling))
+    rest = largest(up, size - len(free) - len(growing) - len(falling))
     return np.concatenate([free, growing, falling, rest])
 
 
@@ -64,12 +68,21 @@ def _select_groups(state: SelectableVariables, violation: Floats, size: int) -> 
     return np.concatenate([first[: size - 2], rest[: max(2, size - len(first))]])
 
 
-def _largest(values: Floats, count: int) -> Indices:
-    """Return the positions of the `count` largest values, of positive ones only."""
-    positive = np.flatnonzero(values > 0)
-    if len(positive) <= max(0, count):
-        return positive
-    return np.argpartition(values, len(values) - count)[-count:] if count > 0 else positive[:0]
+def largest(values: Floats, count: int, above: float = 0.0) -> Indices:
+    """Return the positions of the `count` largest values, of those above a bound only; of equal ones, evenly spread."""
+    candidates = np.flatnonzero(values > above)
+    if len(candidates) <= max(0, count) or count <= 0:
+        return candidates[: max(0, count)]
+    some = values[candidates[::SAMPLED_EVERY]]
+    rank = SAMPLE_MARGIN * count // SAMPLED_EVERY + 1
+    if rank < len(some) // 2:  # a bound that about twice as many exceed leaves few to partition
+        bound = np.partition(some, len(some) - rank)[len(some) - rank]
+        largest_ones = candidates[values[candidates] >= bound]
+        candidates = largest_ones if len(largest_ones) >= count else candidates
+    chosen = values[candidates]
+    if chosen.min() == chosen.max():  # as at the start, where the first working set is a sample of the data
+        return candidates[np.arange(count) * len(candidates) // count]
+    return candidates[np.argpartition(chosen, len(chosen) - count)[-count:]]
 
 
 def place_at_bounds(problem: DualProblem, slack: Floats) -> Floats:

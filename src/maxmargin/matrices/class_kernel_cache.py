@@ -16,11 +16,16 @@ from maxmargin._typing import Floats, Indices, Singles
 from maxmargin.kernels import Kernel, Points
 from maxmargin.kernels.float32_kernel import Float32Kernel, float32_kernel
 from maxmargin.kernels.points import evaluation_cost
+from maxmargin.matrices.float32_row_cache import MAX_COST_OF_RECOMPUTING
 from maxmargin.matrices.kernel_matrix import KernelMatrix
 from maxmargin.matrices.symmetric_matrix import Float32Columns
 
 #: Number of cached rows that are combined at a time.
 COMBINED_ROWS = 256
+
+#: Whole rows are computed and kept only for a request of more than this fraction of the class: for a small working set
+#: that would be far more values than it needs.
+MIN_FRACTION_TO_KEEP = 0.5
 
 
 class _WithinClassRows:
@@ -31,6 +36,10 @@ class _WithinClassRows:
         self.columns = kernel.columns(samples, threads)
         self._values = np.empty((len(samples), len(samples)), np.float32)  # untouched pages take no memory
         self._known = np.zeros(len(samples), dtype=bool)
+
+    def known(self, members: Indices) -> np.ndarray:
+        """Return which of these rows are in the table."""
+        return self._known[members]
 
     def rows(self, members: Indices) -> tuple[Singles, int]:
         """Return the table that contains these rows, and the number of values computed."""
@@ -64,9 +73,10 @@ class ClassKernelCache:
         self._classes = [_WithinClassRows(prepared, points.index[rows], threads) for rows in members]
 
     @staticmethod
-    def supports(kernel: Kernel, points: Points, threads: int) -> bool:
-        """Whether the rows of this kernel can be shared."""
-        return float32_kernel(kernel, points, threads) is not None
+    def pays(kernel: Kernel, points: Points, threads: int) -> bool:
+        """Whether the rows of this kernel can be shared, and take longer to compute than to store and read again."""
+        prepared = float32_kernel(kernel, points, threads)
+        return prepared is not None and evaluation_cost(prepared.points) > MAX_COST_OF_RECOMPUTING
 
     @staticmethod
     def bytes_for(members: Sequence[Indices]) -> int:
@@ -158,14 +168,21 @@ class _ClassPairColumns:
         return new_first + new_second + edge * (size - edge)
 
     def _fill_own(self, c: int, members: Indices, out: Singles, slots: Indices) -> int:
-        columns, places = self._members[c], self._places[c]
+        columns, places, one = self._members[c], self._places[c], self._classes[c]
         if not len(columns):
             return 0
-        table, computed = self._classes[c].rows(members)
         values = np.empty((len(members), len(columns)), np.float32)
-        _native.gather(table, members, columns, values, self._threads)
+        kept = np.ones(len(members), dtype=bool)
+        if len(columns) < MIN_FRACTION_TO_KEEP * len(one.samples):
+            kept = one.known(members)
+            packed = one.kernel.columns(one.samples[columns], self._threads)
+            packed.fill(one.kernel.rows(one.samples[members[~kept]]), values, np.flatnonzero(~kept))
+        table, computed = one.rows(members[kept])
+        gathered = np.empty((int(kept.sum()), len(columns)), np.float32)
+        _native.gather(table, members[kept], columns, gathered, self._threads)
+        values[kept] = gathered
         out[slots[:, None], places] = values
-        return computed
+        return computed + int((~kept).sum()) * len(columns)
 
     def _fill_other(self, c: int, members: Indices, out: Singles, slots: Indices) -> int:
         columns, places = self._members[1 - c], self._places[1 - c]

@@ -14,8 +14,9 @@ from maxmargin.matrices.symmetric_matrix import Float32Columns, SymmetricMatrix
 #: Approximate number of multiplications per request to the matrix; Ctrl-C is handled between requests.
 REQUEST_WORK = 4 * 10**9
 
-#: Values of at most so many multiplications are recomputed, not cached: writing new memory and reading it takes longer.
-MAX_COST_OF_RECOMPUTING = 80
+#: Values of at most so many multiplications are recomputed, not cached: writing new memory and reading it takes longer,
+#: and threads share the memory. Tuned on `binary_features` and `categorical`.
+MAX_COST_OF_RECOMPUTING = 160
 
 #: A row that was not used in so many requests may be replaced.
 REQUESTS_UNTIL_STALE = 4
@@ -74,10 +75,10 @@ class Float32RowCache:
         """The number of rows that fit."""
         return len(self.storage)
 
-    @property
+    @cached_property
     def cost(self) -> int:
         """Approximate number of multiplications per value."""
-        return self._source.cost
+        return self.matrix.float32_columns(np.arange(min(1, self.matrix.size))).cost  # nothing to prepare but a column
 
     def hold(self, rows: Indices) -> None:
         """Compute and cache rows, as many as fit."""
@@ -147,7 +148,7 @@ class MulticlassRowCache(Float32RowCache):
         super().__init__(matrix, 0, threads)
         self._multiclass, self._base = matrix, Float32RowCache(matrix.base, budget, threads)
 
-    @property
+    @cached_property
     def cost(self) -> int:
         """Approximate number of multiplications per value."""
         return self._base.cost

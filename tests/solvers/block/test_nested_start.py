@@ -13,7 +13,12 @@ from maxmargin.kernels import Gaussian, Points
 from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
 from maxmargin.problems import DualProblem, Status, certify
 from maxmargin.solvers import BlockSolver, StoppingRule
-from maxmargin.solvers.block.nested_start import can_start_nested, is_mostly_bounded, nested_samples
+from maxmargin.solvers.block.nested_start import (
+    can_start_nested,
+    expects_few_support_vectors,
+    is_mostly_bounded,
+    nested_samples,
+)
 
 
 def noisy_chessboard(size):
@@ -88,7 +93,7 @@ class TestGate:
         assert starts == []
 
     def test_not_where_a_sample_takes_many_steps(self, starts, monkeypatch):
-        monkeypatch.setattr("maxmargin.solvers.block.block_solver.MAX_SAMPLE_STEPS_PER_VARIABLE", 0)
+        monkeypatch.setattr("maxmargin.solvers.block.nested_start.MAX_SAMPLE_STEPS_PER_VARIABLE", 0)
         problem = noisy_chessboard(5000)
         solution = BlockSolver().solve(problem)
         assert solution.status is Status.CONVERGED
@@ -104,6 +109,21 @@ class TestGate:
             group = (np.arange(500) % groups).astype(np.int32)
             grouped = DualProblem(matrix, linear, lower, upper, group=group, total=np.zeros(groups))
             assert can_start_nested(grouped) is possible
+
+    @pytest.mark.parametrize(("positive", "few"), [(50, False), (16, False), (14, True), (86, True), (0, True)])
+    def test_classes_of_uneven_size_have_few_support_vectors(self, positive, few):
+        signs = np.repeat([1.0, -1.0], [positive, 100 - positive])
+        matrix, lower, upper = PrecomputedMatrix(np.eye(100)), np.minimum(signs, 0.0), np.maximum(signs, 0.0)
+        problem = DualProblem(matrix, signs, lower, upper)
+        assert expects_few_support_vectors(problem) is few
+        unbounded = DualProblem(matrix, signs, np.where(lower < 0, -np.inf, 0.0), np.where(upper > 0, np.inf, 0.0))
+        assert not expects_few_support_vectors(unbounded)
+
+    @pytest.mark.parametrize(("total", "few"), [(20.0, True), (40.0, False)])
+    def test_the_sum_of_one_class_is_the_number_of_its_support_vectors(self, total, few):
+        zero, one = np.zeros(100), np.ones(100)
+        problem = DualProblem(PrecomputedMatrix(np.eye(100)), zero, zero, one, total=np.array([total]))
+        assert expects_few_support_vectors(problem) is few
 
     @pytest.mark.parametrize(
         ("bounded", "free", "expected"),

@@ -109,12 +109,12 @@ def _pose_again(
 def _share_rows(
     context: FitContext, data: LabelledData, solver: Solver, cache_bytes: int, threads: int
 ) -> ClassKernelCache | None:
-    """Return kernel rows for all pairs of classes, if the solver reads rows and half of the cache holds them."""
+    """Return kernel rows for all pairs of classes, if the solver reads rows, and half of the cache holds them."""
     kernel = context.kernel
     if kernel is None or not isinstance(solver, BlockSolver):
         return None
     points = Points.wrap(data.X)
     fits = ClassKernelCache.bytes_for(data.members) <= cache_bytes // 2
-    if not fits or not ClassKernelCache.supports(kernel, points, threads):
+    if not fits or not ClassKernelCache.pays(kernel, points, threads):
         return None
     return ClassKernelCache(kernel, points, data.members, threads)

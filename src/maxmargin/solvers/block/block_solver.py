@@ -23,22 +23,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from maxmargin._typing import Floats, Indices
+from maxmargin._typing import Floats
 from maxmargin.backends import get_backend
 from maxmargin.backends.interface import BlockState, StopReason, Subproblem
 from maxmargin.backends.optimality import known_gap
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
-from maxmargin.problems.dual_problem import InfeasibleProblemError
-from maxmargin.solvers.block.nested_start import (
-    can_start_nested,
-    extend,
-    is_mostly_bounded,
-    nested_samples,
-    pose_sample,
-)
+from maxmargin.solvers.block.nested_start import NestedStart, can_start_nested, expects_few_support_vectors
 from maxmargin.solvers.dual_point import progress_snapshot
-from maxmargin.solvers.monitor import Interruption, Monitor, SharedCallback, SolverStoppedError, status_of
+from maxmargin.solvers.monitor import Interruption, Monitor, SolverStoppedError, status_of
 from maxmargin.solvers.smo.pairwise import PairwiseSolver
 from maxmargin.solvers.stall_detector import StallDetector
 from maxmargin.solvers.stopping import Callback, StoppingRule
@@ -55,18 +48,22 @@ MIN_WORKING_SET_FOR_WHOLE = 1024
 #: A working set grows by this multiple of the number of free variables, so that all of them fit.
 VARIABLES_PER_FREE = 2
 
-#: When more than this fraction of a working set has changed, the next is twice as large.
+#: The largest fraction of all variables in a working set, if all would fit: all of them need no further rounds.
+MAX_PART = 0.5
+
+#: When more than this fraction of a working set has changed, the next is twice as large, or all variables if they fit.
 GROWTH_FRACTION = 0.5
 
 #: A subproblem is solved until its violation is this fraction of the violation among all variables.
 SUBPROBLEM_TOLERANCE = 0.1
 
+#: When the violation among all variables is at most so many times the tolerance of the subproblem before, no variable
+#: outside that working set mattered. Then steps continue to the tolerance of the solve, which saves rounds, as long as
+#: they take at most this fraction of the operations of the update. Tuned on the cases of `machines` not held aside.
+SETTLED_FACTOR, REFINEMENT_FRACTION = 1.5, 0.5
+
 #: Pair steps between two evaluations of the gap, if the stopping rule has a tolerance on it.
 STEPS_PER_GAP_CHECK = 25
-
-#: The violation at which the solution of a sample is good enough to start from, and the most pair steps, per variable,
-#: that it may take: where it takes more, the cost is so large that a wrong bound is far away from the right one.
-SAMPLE_VIOLATION, MAX_SAMPLE_STEPS_PER_VARIABLE = 0.05, 3
 
 #: Steps, altogether and per variable, within which the violation must halve; a round counts for so many. Else the
 #: matrix is so badly scaled that single precision only sees noise, and double precision takes over.
@@ -131,11 +128,8 @@ class BlockSolver:
         try:
             state.set_dual(feasible_start(problem, start))
             monitor.report_start(lambda: _progress(state, monitor))
-            status = None
-            if start is None and problem.size > self.nested_above and can_start_nested(problem):
-                status = self._start_nested(state, monitor)
-            if status is None:
-                status = _BlockRun(self, state, monitor).solve()
+            outcome = self._first_size(state, monitor, start is None)
+            status = outcome if isinstance(outcome, Status) else _BlockRun(self, state, monitor, outcome).solve()
             monitor.report(lambda: _progress(state, monitor), now=True)
         except Interruption as interruption:
             status = status_of(interruption)
@@ -149,63 +143,25 @@ class BlockSolver:
                 return Solution(dual, gradient, status_of(interruption), counters, trace=monitor.trace)
         return Solution(dual, gradient, status, counters, trace=monitor.trace, value=state.dual_value)
 
-    def _start_nested(self, state: BlockState[Any], monitor: Monitor) -> Status | None:
-        """Start from the solutions of ever larger samples, if they show that most variables will be at a bound.
+    def max_size(self, state: BlockState[Any]) -> int:
+        """Return the largest number of variables in a working set for a problem."""
+        whole = state.tuning.solve_whole and self.working_set >= MIN_WORKING_SET_FOR_WHOLE
+        return state.problem.size if whole else min(self.working_set, state.problem.size)
 
-        Return a status if the whole solve ends here; then the state has the solution of the last sample.
+    def _first_size(self, state: BlockState[Any], monitor: Monitor, at_zero: bool) -> Status | int:
+        """Return the size of the first working set, beside free variables, after a nested start where that pays.
+
+        Return a status if the whole solve ends here. `at_zero` says that no point to start from was given.
         """
-        problem, backend = state.problem, get_backend(self.backend)
-        shared = SharedCallback(monitor.nested_callback)
-        solver = replace(self, nested_above=problem.size)
-        sample, dual = np.empty(0, dtype=np.int64), np.empty(0)
-        try:
-            for larger in nested_samples(problem.size):
-                try:
-                    posed = pose_sample(problem, larger)
-                except InfeasibleProblemError:
-                    return None  # the bounds of the sample do not allow the sum of a group
-                support = np.flatnonzero(dual)
-                start = None
-                if len(support):
-                    at = np.searchsorted(larger, sample[support])
-                    start, _ = backend.start_at_bounds(posed, at, dual[support])
-                solver = replace(solver, stopping=self._sample_rule(state, posed.size, monitor))
-                recorder = monitor.recorder.part(f"sample of {posed.size}")
-                start = start if recorder.start is None else recorder.start
-                solution = recorder.finished or solver.solve(posed, start, recorder.observe(shared))
-                recorder.close(solution, solution.dual)
-                state.add(solution.counters)
-                sample, dual = larger, solution.dual
-                limited = monitor.limit_reached(state.totals.iterations) is not None
-                if solution.status is Status.MAX_ITERATIONS and not limited:
-                    return None
-                if solution.status not in (Status.CONVERGED, Status.PRECISION):
-                    return self._end_with_sample(state, sample, dual, solution.status)
-                if shared.stopped.is_set():
-                    return self._end_with_sample(state, sample, dual, Status.STOPPED)
-                if not is_mostly_bounded(posed, dual):
-                    return None
-            support = np.flatnonzero(dual)
-            start, evaluations = backend.start_at_bounds(problem, sample[support], dual[support])
-            state.add(Counters(kernel_evaluations=evaluations))
-            state.set_dual(start)
-        except Interruption as interruption:
-            return self._end_with_sample(state, sample, dual, status_of(interruption))
-        return None
-
-    def _sample_rule(self, state: BlockState[Any], size: int, monitor: Monitor) -> StoppingRule:
-        """Return when the solve of a sample stops: at a rough solution, or a limit of its own or of the whole solve."""
-        left, most = monitor.iterations_left(state.totals.iterations), MAX_SAMPLE_STEPS_PER_VARIABLE * size
-        return StoppingRule(SAMPLE_VIOLATION, None, most if left is None else min(left, most), monitor.seconds_left())
-
-    def _end_with_sample(self, state: BlockState[Any], sample: Indices, dual: Floats, status: Status) -> Status:
-        """Set the state to the solution of a sample when a limit ends the whole solve.
-
-        Its gradient takes a product with the matrix, for which there is no time after the time limit.
-        """
-        if len(sample):
-            state.set_dual(extend(state.problem, sample, dual), with_gradient=status is not Status.MAX_SECONDS)
-        return status
+        problem, tuning = state.problem, state.tuning
+        fits = self.max_size(state) >= problem.size
+        if not at_zero:
+            return problem.size if fits else tuning.first_size
+        if fits or expects_few_support_vectors(problem):
+            return tuning.min_first_size
+        if problem.size > self.nested_above and can_start_nested(problem):
+            return NestedStart(self, state, monitor).run()
+        return tuning.first_size
 
     def _continue_in_double(
         self, problem: DualProblem, dual: Floats, spent: Counters, monitor: Monitor, callback: Callback | None
@@ -223,18 +179,17 @@ class BlockSolver:
 class _BlockRun:
     """One run of a block solver."""
 
-    def __init__(self, solver: BlockSolver, state: BlockState[Any], monitor: Monitor) -> None:
+    def __init__(self, solver: BlockSolver, state: BlockState[Any], monitor: Monitor, first_size: int) -> None:
         self.state, self.monitor, self.rule = state, monitor, solver.stopping
         self.count = state.problem.size
         self.tolerance = (1.0 - TOLERANCE_RESERVE) * solver.stopping.violation
         self.shrinking = solver.shrinking and state.problem.coercive
         tuning = state.tuning
         self.steps_per_check = tuning.steps_per_check
-        whole = tuning.solve_whole and solver.working_set >= MIN_WORKING_SET_FOR_WHOLE
-        self.max_size = self.count if whole else min(solver.working_set, self.count)
-        self.size = tuning.first_size
+        self.max_size = solver.max_size(state)
+        self.size = first_size
         self.use_stored_rows = tuning.stored_rows > 2 * self.max_size
-        self._last_error = np.inf
+        self._last_error, self._last_target = np.inf, 0.0
         self._gap_reached, self._next_gap_check, self._failed_gap_checks = False, 0, 0
         self._credit, self._rank = 0.0, float(INITIAL_RANK)  # operations of pair steps since the last free equations
 
@@ -275,8 +230,13 @@ class _BlockRun:
         steps = state.totals.iterations
         self._solve_free_equations(subproblem, self.count * free)  # the kernel values that the round will need
         reason = self._solve_subproblem(subproblem, target)
-        if subproblem.count_changed() > GROWTH_FRACTION * subproblem.active:
-            self.size *= 2
+        changed = subproblem.count_changed()
+        if reason is StopReason.OPTIMAL and state.violation <= SETTLED_FACTOR * self._last_target:
+            affordable = REFINEMENT_FRACTION * self.count * changed / subproblem.active
+            reason = self._solve_subproblem(subproblem, min(target, 0.5 * self.tolerance), int(affordable))
+        self._last_target = target
+        if changed > GROWTH_FRACTION * subproblem.active:
+            self.size = self.count if self.max_size >= self.count else 2 * self.size
         state.close(subproblem)
         if reason is StopReason.NEEDS_ROW:
             self.use_stored_rows = False  # there is no memory for more
@@ -287,27 +247,28 @@ class _BlockRun:
     def _next_subproblem(self, free: int) -> tuple[Subproblem, float]:
         """Return the next subproblem and its tolerance."""
         state = self.state
-        if self.max_size >= self.count and not state.refreshed:
+        size = min(self.max_size, self.size + VARIABLES_PER_FREE * free)
+        if self.max_size >= self.count and size > MAX_PART * self.count and not state.refreshed:
             return state.open_whole(), self.tolerance
         if self.use_stored_rows and free > self.max_size:
             return state.open_stored_rows(), self.tolerance
-        working_set = state.select(min(self.max_size, self.size + VARIABLES_PER_FREE * free))
+        working_set = state.select(size)
         tolerance = max(0.5 * self.tolerance, SUBPROBLEM_TOLERANCE * state.violation)
         return state.open_subproblem(working_set), tolerance
 
-    def _solve_subproblem(self, subproblem: Subproblem, target: float) -> StopReason:
+    def _solve_subproblem(self, subproblem: Subproblem, target: float, max_steps: float = np.inf) -> StopReason:
         """Take pair steps until the violation among the variables of the subproblem is within the target."""
         state, totals = self.state, self.state.totals
         stall = _stall_detector(subproblem.active)
-        most = np.inf
+        most = totals.iterations + max_steps
         if not state.problem.coercive:
-            most = totals.iterations + MAX_UNBOUNDED_STEPS_PER_VARIABLE * subproblem.active
-        due = totals.iterations + self.steps_per_check
+            most = min(most, totals.iterations + MAX_UNBOUNDED_STEPS_PER_VARIABLE * subproblem.active)
+        due = min(totals.iterations + self.steps_per_check, most)
         while True:
             self._check_limits()
             # The loop returns early for the clock, observers and the gap. All decisions depend on the count of steps
             # alone; when it is reached, a call without steps brings the violation up to date.
-            left = due - totals.iterations
+            left = int(due) - totals.iterations
             reason = subproblem.pair_steps(target, self._steps(left), self.monitor.time_slice())
             if reason is not StopReason.PAUSED:
                 return reason
@@ -319,16 +280,16 @@ class _BlockRun:
             if totals.iterations >= most:
                 return reason
             self._check_progress(stall, subproblem.violation)
-            self._shrink(subproblem, target)
+            self._shrink(subproblem, target, most - totals.iterations)
             if self._gap_reached:
                 return reason
             self._solve_free_equations(subproblem, self.steps_per_check * subproblem.active)
-            due = totals.iterations + self.steps_per_check
+            due = min(totals.iterations + self.steps_per_check, most)
 
-    def _shrink(self, subproblem: Subproblem, target: float) -> None:
+    def _shrink(self, subproblem: Subproblem, target: float, max_steps: float) -> None:
         """Solve without the variables that cannot be selected, if they are many."""
         if self.shrinking and (part := self.state.open_shrunk(subproblem)) is not None:
-            self._solve_subproblem(part, target)
+            self._solve_subproblem(part, target, max_steps)
             self.state.close(part)
 
     def _solve_free_equations(self, subproblem: Subproblem, spent: float) -> None:
