@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from contracts.solver_contract import SolverContract
+from maxmargin.backends.host_state import HostState
 from maxmargin.datasets import chessboard
 from maxmargin.formulations import c_classification
 from maxmargin.kernels import Gaussian, Laplacian, Linear, Points, Polynomial, Sigmoid
@@ -173,3 +174,43 @@ class TestRegressions:
         low, high = offset_bounds(problem, solution.dual, solution.gradient)
         truth = certify(problem, solution.dual)
         assert abs(0.5 * (low + high)[0] - truth.offset[0]) <= truth.violation
+
+
+def uneven_clouds(positive, negative, distance):
+    random = np.random.default_rng(0)
+    signs = np.repeat([1.0, -1.0], [positive, negative])
+    X = random.normal(size=(len(signs), 4)) + distance * (signs[:, None] > 0)
+    return c_classification.pose(KernelMatrix(Gaussian(0.1), Points(X)), signs, np.full(len(signs), 10.0))
+
+
+@pytest.mark.parametrize(("positive", "negative"), [(20, 5000), (50, 3000), (3000, 3)])
+def test_few_support_vectors_need_few_kernel_values(positive, negative):
+    problem = uneven_clouds(positive, negative, distance=3.0)
+    solution = BlockSolver().solve(problem)
+    support = np.count_nonzero(solution.dual)
+    assert solution.status is Status.CONVERGED
+    assert support < 0.05 * problem.size
+    assert solution.counters.kernel_evaluations < 10 * problem.size * support + 256**2
+    assert certify(problem, solution.dual).violation <= 1e-3
+
+
+def test_the_whole_follows_a_small_first_working_set_of_which_most_has_changed(monkeypatch):
+    problem = uneven_clouds(1300, 1300, distance=0.3)
+    sizes = []
+    monkeypatch.setattr(
+        "maxmargin.backends.host_state.HostState._open",
+        lambda state, part, open_=HostState._open: sizes.append(part.active) or open_(state, part),
+    )
+    solution = BlockSolver().solve(problem)
+    assert solution.status is Status.CONVERGED
+    assert np.count_nonzero(solution.dual) > 0.5 * problem.size
+    assert sizes == [256, 2600]
+
+
+def test_a_settled_subproblem_is_solved_to_the_end(monkeypatch):
+    problem = uneven_clouds(20, 5000, distance=3.0)
+    refined = BlockSolver().solve(problem)
+    monkeypatch.setattr("maxmargin.solvers.block.block_solver.SETTLED_FACTOR", 0.0)
+    plain = BlockSolver().solve(problem)
+    assert refined.counters.rounds < plain.counters.rounds
+    assert refined.value == pytest.approx(plain.value, rel=1e-4)
