@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.peers import loading
-from benchmarks.peers.linear.synthetic_text import text_like
+from benchmarks.peers.linear.synthetic_text import repeated_text, text_like
 from benchmarks.peers.loading import Data, standardised
 
 COSTS = (0.01, 1.0, 100.0)
@@ -82,6 +82,7 @@ def two_classes(folder: Path) -> dict[str, Callable[[], Data]]:
         "unscaled": lambda: loading.covtype(folder, 5_000),
         "covtype": lambda: from_zero_to_one(loading.covtype(folder, 581_012)),
         "text": text_like,
+        "copies": repeated_text,
     }
 
 

@@ -117,6 +117,10 @@ class CoordinateAscentRun:
         """Return the cost of the run so far."""
         return Counters(iterations=self.iterations, rounds=self.evaluations, seconds=self.monitor.seconds)
 
+    def count_free(self) -> int:
+        """Return the number of variables strictly between their bounds."""
+        return int(np.count_nonzero((self.dual > self.problem.lower) & (self.dual < self.problem.upper)))
+
     def solve(self, should_continue: Callable[[], bool] | None = None) -> Status | None:
         """Take passes until convergence or a limit; return None if `should_continue` returns False after a pass."""
         try:
