@@ -237,6 +237,8 @@ class DualProblem:
 
     def expand_groups(self, per_group: Floats) -> Floats:
         """Return the value of each variable's group, 0 for a variable in no group."""
+        if self.ungrouped == 0 and self.groups == 1:  # the common case, several times faster
+            return np.full(self.size, per_group[0])
         if self.ungrouped == 0:
             return per_group[self.group]
         if not len(per_group):
