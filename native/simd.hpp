@@ -21,6 +21,9 @@ constexpr int kStrip = 12;  // rows that a block keeps in registers, two vectors
 #elif defined(__AVX__)
 constexpr int kVectorBytes = 32;
 constexpr int kStrip = 6;
+#elif defined(__aarch64__)
+constexpr int kVectorBytes = 16;
+constexpr int kStrip = 8;  // 16 sums: four multipliers with a latency of four; the 32 registers hold them
 #else
 constexpr int kVectorBytes = 16;
 constexpr int kStrip = 4;

@@ -54,6 +54,8 @@ class ThreadPool {
   static void pause() {
 #if defined(__x86_64__) || defined(_M_X64)
     _mm_pause();
+#elif defined(__aarch64__)
+    asm volatile("isb" : : : "memory");  // waits about as long as x86's pause; a yield of the thread is a system call
 #else
     std::this_thread::yield();
 #endif
