@@ -1,8 +1,12 @@
 """The package as a whole: what it exports, what importing it loads, threads, progress."""
 
+import ast
 import io
 import subprocess
 import sys
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +22,24 @@ from maxmargin.resources import thread_count
 def test_public_names_exist():
     for name in maxmargin.__all__:
         assert hasattr(maxmargin, name)
+
+
+@pytest.mark.parametrize("package", ["datasets", "interchange", "interchange.libsvm", "matrices", "models", "solvers"])
+def test_names_that_packages_import_when_needed_exist(package):
+    module = import_module(f"maxmargin.{package}")
+    stub = Path(module.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    listed = next(
+        statement.value
+        for statement in ast.parse(stub).body
+        if isinstance(statement, ast.Assign) and statement.targets[0].id == "__all__"
+    )
+    assert sorted(module.__all__) == sorted(ast.literal_eval(listed))
+    for name in module.__all__:
+        assert hasattr(module, name)
+
+
+def test_version():
+    assert maxmargin.__version__ == version("maxmargin")
 
 
 def test_import_loads_nothing_heavy():
