@@ -86,7 +86,9 @@ inline LinearCertificate certify_linear(const CertifiedPoint& p) {
   out.infeasibility = p.grouped ? std::fabs(sum) : 0.0;
   out.low = low < high ? low : high;
   out.high = low < high ? high : low;
-  if (p.grouped) {
+  if (p.grouped && p.offset) {
+    out.offset = *p.offset;
+  } else if (p.grouped) {
     const double finite_low = std::fabs(low) < kInfinite ? low : high;
     const double finite_high = std::fabs(high) < kInfinite ? high : finite_low;
     const double middle = 0.5 * ((std::fabs(finite_low) < kInfinite ? finite_low : 0.0) +

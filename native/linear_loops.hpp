@@ -134,6 +134,7 @@ struct CertifiedPoint {
   double constant;
   bool grouped;
   double *slack, *residual;  // are computed
+  const double* offset;      // null: that of least loss is computed
 };
 
 struct LinearCertificate {

@@ -137,6 +137,43 @@ SmallLinearResult solve_small_linear(const DataRows& features, const BoxProblem&
   });
 }
 
+// The arrays of a certificate: the point, its products, and what is computed.
+struct CertificateArrays {
+  Vector<const double> dual, weights, dual_weights, decisions, product, squared_norms, offset;
+  Vector<double> slack, residual;
+
+  void check() const {
+    require_length(length(dual), "the arrays must have one length", decisions, product, squared_norms, slack, residual);
+    require(length(weights) == length(dual_weights) && length(weights) >= 1,
+            "weights must include the constant feature");
+    require(length(offset) <= 1, "there must be at most one offset");
+  }
+
+  void add_to(Memory& memory) const {
+    memory.reads("dual", dual).reads("weights", weights).reads("dual_weights", dual_weights);
+    memory.reads("decisions", decisions).reads("product", product).reads("squared_norms", squared_norms);
+    memory.reads("offset", offset).writes("slack", slack).writes("residual", residual);
+  }
+};
+
+// The certificate of weights and a dual vector within its bounds, given the offset if there is a group.
+SmallLinearResult certify_linear(const BoxProblem& problem, const CertificateArrays& arrays, double constant,
+                                 std::int64_t longest_row) {
+  problem.require_objective();
+  const std::int64_t n = problem.size();
+  require(length(arrays.dual) == n && length(arrays.offset) == problem.groups,
+          "problem and point must have one length");
+  Memory().of(problem, arrays).require_disjoint();
+  nb::gil_scoped_release unlocked;
+  SmallLinearResult result;
+  result.certificate = level.linear->certify(
+      {n, length(arrays.weights) - 1, longest_row, problem.linear.data(), problem.lower.data(), problem.upper.data(),
+       problem.ridge.data(), arrays.dual.data(), arrays.weights.data(), arrays.dual_weights.data(),
+       arrays.decisions.data(), arrays.product.data(), arrays.squared_norms.data(), constant, problem.groups == 1,
+       arrays.slack.data(), arrays.residual.data(), problem.groups ? arrays.offset.data() : nullptr});
+  return result;
+}
+
 }  // namespace
 
 void define_small_linear(nb::module_& m) {
@@ -158,6 +195,13 @@ void define_small_linear(nb::module_& m) {
       .def_prop_ro("offsets", [](const SmallLinearResult& r) {
         return std::make_tuple(r.certificate.offset, r.certificate.low, r.certificate.high);
       });
+  define_arguments<CertificateArrays, Vector<const double>, Vector<const double>, Vector<const double>,
+                   Vector<const double>, Vector<const double>, Vector<const double>, Vector<const double>,
+                   Vector<double>, Vector<double>>(
+      m, "CertificateArrays", exact("dual"), exact("weights"), exact("dual_weights"), exact("decisions"),
+      exact("product"), exact("squared_norms"), exact("offset"), exact("slack"), exact("residual"));
+  m.def("certify_linear", &certify_linear, nb::arg("problem"), nb::arg("arrays"), nb::arg("constant"),
+        nb::arg("longest_row"));
   m.def("solve_small_linear", &solve_small_linear, nb::arg("rows"), nb::arg("problem"), nb::arg("arrays"),
         nb::arg("options"));
 }

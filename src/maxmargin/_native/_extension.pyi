@@ -347,6 +347,24 @@ class SmallLinearResult:
     bounds: tuple[float, float, float, float, float, float, float]
     offsets: tuple[float, float, float]
 
+class CertificateArrays:
+    def __init__(
+        self,
+        *,
+        dual: _Floats,
+        weights: _Floats,
+        dual_weights: _Floats,
+        decisions: _Floats,
+        product: _Floats,
+        squared_norms: _Floats,
+        offset: _Floats,
+        slack: _Floats,
+        residual: _Floats,
+    ) -> None: ...
+
+def certify_linear(
+    problem: BoxProblem, arrays: CertificateArrays, constant: float, longest_row: int
+) -> SmallLinearResult: ...
 def solve_small_linear(
     rows: DataRows, problem: BoxProblem, arrays: SmallLinearArrays, options: SmallLinearOptions
 ) -> SmallLinearResult: ...

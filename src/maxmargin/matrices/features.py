@@ -141,13 +141,13 @@ class Features:
 
     def decisions_error(self, weights: Floats) -> Errors:
         """Return bounds on the errors of ``decisions(weights)``."""
-        most = self.width if not sparse.issparse(self.points.data) else self._most_stored
+        most = self.most_stored
         return sum_errors(most, most + 8, self.norms * float(np.sqrt(inner(weights, weights))))
 
     def product_error(self, dual: Floats) -> Errors:
         """Return bounds on the errors of ``decisions(weights(dual))``."""
         of_weights = self.weights_error(dual)
-        most = self.width if not sparse.issparse(self.points.data) else self._most_stored
+        most = self.most_stored
         of_sums = sum_errors(most, most + 8, self.norms * float(self.norms @ np.abs(dual)))
         carried = Errors(self.norms * of_weights.double, self.norms * of_weights.extended)
         return of_sums.plus(carried)
@@ -224,9 +224,13 @@ class Features:
         return None if self._all else np.ascontiguousarray(self.points.index, dtype=np.int64)
 
     @cached_property
-    def _most_stored(self) -> int:
+    def most_stored(self) -> int:
         """The largest number of stored values of a row."""
-        return int(np.diff(self.points.data.indptr).max(initial=0))
+        return (
+            self.width
+            if not sparse.issparse(self.points.data)
+            else int(np.diff(self.points.data.indptr).max(initial=0))
+        )
 
     @cached_property
     def _all(self) -> bool:

@@ -40,6 +40,7 @@ from maxmargin.problems.offsets import MAX_OFFSET_GROUPS
 from maxmargin.solvers import StoppingRule
 from maxmargin.training.checkpoint import is_feasible
 from maxmargin.training.checkpoint_file import CheckpointError
+from maxmargin.training.linear_certificate import certify_many
 from maxmargin.training.problem_scale import overflow_message
 from maxmargin.training.trained_model import TrainedLinearModel, TrainedModel
 
@@ -340,7 +341,8 @@ class LinearVerifier:
     def _certify(self, solution: Solution, extended: bool) -> tuple[Certificate, Floats]:
         own = self.rows.weights(solution.dual)
         weights = own if solution.weights is None else solution.weights
-        return certify(self.problem, solution.dual, weights, own, extended), weights
+        found = None if extended else certify_many(self.problem, self.rows, solution.dual, weights, own)
+        return found or certify(self.problem, solution.dual, weights, own, extended), weights
 
     def _function(self, dual: Floats, certificate: Certificate, weights: Floats) -> tuple[Floats, Any]:
         """Return weights and offset; the last feature is the constant one of a regularised intercept."""
