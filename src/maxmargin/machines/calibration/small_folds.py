@@ -120,7 +120,7 @@ class SmallFolds:
         moved = np.where(step == upper, self.upper[at], dual + step)
         self.dual[at] = np.where(step == lower, self.lower[at], moved)
         if grouped:
-            self.offset[folds] = found.offsets()[:, 0]
+            self.offset[folds] = found.offsets[:, 0]
         return True
 
     def _update_gradient(self, folds: Indices, table: _KernelRows) -> None:
