@@ -155,7 +155,7 @@ def test_bounds_within_a_round_are_those_before_it():
 @pytest.mark.parametrize(
     ("solver", "problem"),
     [
-        (BlockSolver(nested_above=1000, stopping=StoppingRule(violation=1e-4)), cloud(1200, cost=1.0)),
+        (BlockSolver(stopping=StoppingRule(violation=1e-2)), cloud(5000, cost=1.0)),
         (LinearSolver(), linear("hinge", n=21_000)),
     ],
     ids=["block", "linear"],

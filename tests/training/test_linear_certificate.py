@@ -8,6 +8,7 @@ from maxmargin.formulations import c_classification, epsilon_regression, one_cla
 from maxmargin.kernels import Linear, Points
 from maxmargin.matrices import BiasAugmentedMatrix, KernelMatrix
 from maxmargin.problems import certify
+from maxmargin.problems.split_problem import SplitProblem
 from maxmargin.training import linear_certificate
 from maxmargin.training.linear_certificate import certify_many
 
@@ -20,7 +21,8 @@ def pose(kind, form="dense", constant=0.0):
     matrix = BiasAugmentedMatrix(matrix, constant**2) if constant else matrix
     signs, costs = np.where(random.normal(size=300) > 0, 1.0, -1.0), random.uniform(1, 2, 300)
     if kind == "tube":
-        return epsilon_regression.pose(matrix, random.normal(size=300), costs, 0.1, not constant)
+        problem = epsilon_regression.pose(matrix, random.normal(size=300), costs, 0.1, not constant)
+        return SplitProblem.of(problem).problem
     return {"hinge": c_classification, "squared hinge": squared_hinge}[kind].pose(matrix, signs, costs, not constant)
 
 

@@ -9,6 +9,7 @@ from maxmargin.formulations import c_classification, epsilon_regression, squared
 from maxmargin.kernels import Linear, Points
 from maxmargin.matrices import BiasAugmentedMatrix, KernelMatrix
 from maxmargin.problems import Status, certify
+from maxmargin.problems.split_problem import SplitProblem
 from maxmargin.solvers import LinearSolver, StoppingRule, Trace
 from maxmargin.training import Session
 from maxmargin.training.small_linear_problems import MAX_STEPS, train_small
@@ -32,7 +33,7 @@ def pose(kind, shape, cost=1.0, intercept="free", storage="dense", epsilon=0.1):
         formulation = c_classification if kind == "hinge" else squared_hinge
         return formulation.pose(matrix, np.where(targets > 0, 1.0, -1.0), costs, free)
     formulation = epsilon_regression if kind == "tube" else squared_epsilon_regression
-    return formulation.pose(matrix, targets, costs, epsilon, free)
+    return SplitProblem.of(formulation.pose(matrix, targets, costs, epsilon, free)).problem
 
 
 def train(problem, rule=RULE, session=None):

@@ -14,6 +14,7 @@ from maxmargin.kernels import Linear, Points
 from maxmargin.matrices import KernelMatrix
 from maxmargin.matrices.features import Features
 from maxmargin.problems import Status, certify
+from maxmargin.problems.split_problem import SplitProblem
 from maxmargin.solvers import (
     DualCoordinateAscentSolver,
     LinearSolver,
@@ -139,7 +140,7 @@ def test_subsamples_are_used_and_leave_the_optimum_unchanged(monkeypatch):
 @pytest.mark.parametrize("name", ["hinge", "squared_hinge", "epsilon"])
 @pytest.mark.parametrize(("constant", "bias"), [(0.0, True), (0.0, False), (2.0, False)])
 def test_native_pass_equals_the_reference(form, name, constant, bias):
-    problem = linear(name, 0.7, constant, bias)
+    problem = SplitProblem.of(linear(name, 0.7, constant, bias)).problem
     rows = problem.matrix.features()
     table = rows.points.data[rows.points.index]
     if form == "sparse":

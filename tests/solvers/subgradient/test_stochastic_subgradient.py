@@ -11,6 +11,7 @@ from contracts.named_problems import overlapping, two_clouds
 from maxmargin import _native
 from maxmargin.formulations import c_classification
 from maxmargin.problems import Status, certify
+from maxmargin.problems.split_problem import SplitProblem
 from maxmargin.solvers import PairwiseSolver, StepSize, StochasticSubgradientSolver, StoppingRule
 from maxmargin.solvers.subgradient.primal_bounds import PrimalBounds
 from maxmargin.solvers.subgradient.stochastic_state import StochasticState
@@ -32,7 +33,7 @@ STEPS = [StepSize.inverse_time(), StepSize.decaying(0.7, 30.0), StepSize.constan
 )
 @pytest.mark.parametrize(("batch_size", "radius", "growing"), [(1, np.inf, True), (7, np.inf, False), (1, 0.3, True)])
 def test_steps_equal_the_reference(name, batch_size, radius, growing):
-    problem = EASY[name]()
+    problem = SplitProblem.of(EASY[name]()).problem
     F = dense_rows(problem)
     random = np.random.default_rng(1)
     order = np.concatenate([random.permutation(problem.size), random.integers(0, problem.size, 50)])
