@@ -1,4 +1,6 @@
 // Bindings of operations on stored rows: sums, selections and reflections of kernel values, compression of dense data.
+#include <algorithm>
+#include <cmath>
 #include <type_traits>
 
 #include "bindings.hpp"
@@ -42,6 +44,38 @@ std::pair<double, double> weighted_sums(Table<const double> table, Vector<const 
     squares += weights.data()[r] * own_squares;
   }
   return {sum, squares};
+}
+
+// The largest magnitude of a square table, and the largest difference between it and its transpose. Square tiles and
+// their mirror images are read together, so that columns are not read value by value.
+template <class T> std::pair<double, double> asymmetry(Table<const T> table, int threads) {
+  constexpr std::int64_t tile = 64;
+  const std::int64_t n = length(table);
+  require(length(table, 1) == n, "the table must be square");
+  nb::gil_scoped_release unlocked;
+  const std::int64_t tiles = (n + tile - 1) / tile;
+  std::vector<T> largest(tiles, T{0}), difference(tiles, T{0});
+  in_parallel(threads, tiles, 1, [&](std::int64_t first, std::int64_t, int) {
+    T most = 0, apart = 0;
+    const std::int64_t last_row = std::min(n, (first + 1) * tile);
+    for (std::int64_t second = first; second < tiles; ++second)
+      for (std::int64_t r = first * tile; r < last_row; ++r) {
+        const T *row = table.data() + r * n, *column = table.data() + r;
+        for (std::int64_t c = second * tile; c < std::min(n, (second + 1) * tile); ++c) {
+          const T mirrored = column[c * n];
+          most = std::max(most, std::max(std::abs(row[c]), std::abs(mirrored)));
+          apart = std::max(apart, std::abs(row[c] - mirrored));
+        }
+      }
+    largest[first] = most;
+    difference[first] = apart;
+  });
+  T most = 0, apart = 0;
+  for (std::int64_t k = 0; k < tiles; ++k) {
+    most = std::max(most, largest[k]);
+    apart = std::max(apart, difference[k]);
+  }
+  return {most, apart};
 }
 
 // out[k] = storage[slots[k]] at the chosen columns.
@@ -143,6 +177,8 @@ template <class T, class V> void define_compression(nb::module_& m) {
 
 void define_rows(nb::module_& m) {
   m.def("weighted_sums", &weighted_sums, exact("table"), exact("weights"), nb::arg("centre"));
+  m.def("asymmetry", &asymmetry<float>, exact("table"), nb::arg("threads"));
+  m.def("asymmetry", &asymmetry<double>, exact("table"), nb::arg("threads"));
   m.def("gather", &gather, exact("storage"), exact("slots"), exact("columns"), exact("out"), nb::arg("threads"));
   m.def("mirror", &mirror<float>, exact("table"), nb::arg("first"), nb::arg("last"), nb::arg("threads"));
   m.def("mirror", &mirror<double>, exact("table"), nb::arg("first"), nb::arg("last"), nb::arg("threads"));

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin import _native
 from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats
 from maxmargin.kernels import FunctionKernel, Kernel, Linear, Points, make_kernel
@@ -18,7 +19,6 @@ from maxmargin.machines.validation.training_data import (
     is_table,
     resolve_gamma,
 )
-from maxmargin.matrices.symmetric_matrix import BLOCK_BYTES
 from maxmargin.models import ComputedKernelBlocks, KernelBlocks, PrecomputedKernelBlocks
 from maxmargin.models.kernel_blocks import MIN_VALUES_FOR_THREADS
 from maxmargin.resources import thread_count
@@ -106,7 +106,7 @@ class KernelEstimator(Machine):
         """Return validated samples without targets."""
         X = self._check_objects(X, reset=True) if self._takes_objects(X) else self._validate_samples(X, reset=True)
         if self._precomputed:
-            _check_precomputed(X)
+            _check_precomputed(X, thread_count(self.n_jobs))
         return X
 
     def _check_training_data(self, X: Any, y: Any, **about_targets: bool) -> tuple[Any, Any]:
@@ -118,7 +118,7 @@ class KernelEstimator(Machine):
         else:
             X, y = self._validate_pairs(X, y, **about_targets)
         if self._precomputed:
-            _check_precomputed(X)
+            _check_precomputed(X, thread_count(self.n_jobs))
         return X, y
 
     def _check_objects(self, X: Any, reset: bool) -> Any:
@@ -220,18 +220,14 @@ class KernelEstimator(Machine):
         return 1 if own_function or few else thread_count(self.n_jobs)
 
 
-def _check_precomputed(K: Any) -> None:
+def _check_precomputed(K: Any, threads: int) -> None:
     if K.shape[0] != K.shape[1]:
         raise ValueError(
             "a precomputed kernel matrix must be square, one row and one column per training sample; "
             f"this one is {K.shape[0]} x {K.shape[1]}"
         )
-    largest = difference = 0.0
-    step = max(1, BLOCK_BYTES // (8 * len(K)))
-    for start in range(0, len(K), step):
-        part = slice(start, start + step)
-        largest = max(largest, float(np.abs(K[part]).max()))
-        difference = max(difference, float(np.abs(K[part] - K[:, part].T).max()))
+    in_rows = K.T if K.flags.f_contiguous else np.ascontiguousarray(K)
+    largest, difference = _native.asymmetry(in_rows, threads)
     if difference > MAX_ASYMMETRY * largest:
         raise ValueError(
             "a precomputed kernel matrix must be symmetric, but K[i, j] and K[j, i] differ by up to "
