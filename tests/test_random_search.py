@@ -29,6 +29,7 @@ from maxmargin import (
     RankSVC,
 )
 from maxmargin.kernels import Gaussian, Linear
+from maxmargin.training import linear_certificate, small_linear_problems, verification
 from random_search.__main__ import main
 from random_search.arithmetic import EXTENDED, MULTIPLE
 from random_search.cases import ESTIMATORS, minimum_kernel, random_case
@@ -250,6 +251,39 @@ def test_no_certificate_of_random_problems_is_refuted(name, worker):
         case = random_case(19, number, name=name)
         report = worker.examine(case, only_enclosure=True)
         assert findings_of(report) == [], case.snippet
+
+
+@pytest.mark.parametrize("path", ["small", "many samples"])
+def test_no_native_certificate_is_refuted(path, monkeypatch):
+    """The certificates that native code computes are recorded, and as right as those of `certify`."""
+    if path == "many samples":
+        monkeypatch.setattr(small_linear_problems, "MAX_STEP_MULTIPLICATIONS", -1)
+        monkeypatch.setattr(linear_certificate, "MIN_VARIABLES", 0)
+    compared = 0
+    for name in ("LinearSVC", "LinearSVR", "KernelApproximationSVC"):
+        for number in range(25):
+            case = random_case(20, number, name=name)
+            if case.estimator.get_params().get("solver", "auto") != "auto":
+                continue
+            report = examine(case, only_enclosure=True)
+            assert findings_of(report) == [], case.snippet
+            compared += report.certificates
+    assert compared > 50
+
+
+def test_native_certificates_are_recorded(monkeypatch):
+    def refuse(*arguments):
+        raise AssertionError("the certificate was not computed in native code")
+
+    monkeypatch.setattr(verification, "certify", refuse)
+    (small,) = certified_points(LinearSVC(loss="hinge"), X, SIGNS)
+    monkeypatch.setattr(small_linear_problems, "MAX_STEP_MULTIPLICATIONS", -1)
+    monkeypatch.setattr(linear_certificate, "MIN_VARIABLES", 0)
+    (many,) = certified_points(LinearSVC(loss="hinge"), X, SIGNS)
+    for point in (small, many):
+        assert verify_certificate(point).confirmed
+        wrong = replace(point.certificate, primal=point.certificate.dual - 1.0)
+        assert not verify_certificate(replace(point, certificate=wrong)).confirmed
 
 
 @pytest.mark.parametrize("extreme", [False, True])

@@ -1,7 +1,8 @@
 """The problem and the point behind each certificate: what `certify` was called with.
 
 A fitted model keeps its dual vector, but not always the problem (linear models) and not all of the primal point (the
-weights of a penalised intercept). Inside `recorded_certificates()` the arguments of every certificate are kept.
+weights of a penalised intercept). Inside `recorded_certificates()` the arguments of every certificate are kept, those
+of certificates that are computed in native code included.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import maxmargin.estimators  # noqa: F401
 from maxmargin.problems import Certificate, DualProblem
 from maxmargin.problems.certificate import certify
 from maxmargin.problems.l1_certificate import certify_l1
+from maxmargin.training import small_linear_problems
+from maxmargin.training.linear_certificate import certify_many
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class Records:
         for point in reversed(self.points):
             if (point.certificate.dual, point.certificate.violation) == (certificate.dual, certificate.violation):
                 return replace(point, certificate=certificate)
-        raise LookupError("the certificate was not computed by certify while certificates were recorded")
+        raise LookupError("the certificate was not computed while certificates were recorded")
 
 
 @contextmanager
@@ -86,9 +89,27 @@ def recorded_certificates() -> Iterator[Records]:
         records.points.append(CertifiedPoint(problem, np.array(dual), weights, found, True))
         return found
 
+    def recording_many(problem: DualProblem, rows: Any, dual: Any, weights: Any, own: Any) -> Certificate | None:
+        found = certify_many(problem, rows, dual, weights, own)
+        if found is not None:
+            records.points.append(CertifiedPoint(problem, np.array(dual), weights, found, False))
+        return found
+
+    class RecordingFit(small_linear_problems._Fit):
+        def __init__(self, problem: DualProblem, *arguments: Any) -> None:
+            super().__init__(problem, *arguments)
+            if self.certificate is not None:
+                records.points.append(CertifiedPoint(problem, self.dual, self.weights, self.certificate, False))
+
+    substitutes = (
+        ("certify", certify, recording),
+        ("certify_l1", certify_l1, recording_l1),
+        ("certify_many", certify_many, recording_many),
+        ("_Fit", small_linear_problems._Fit, RecordingFit),
+    )
     replaced: list[tuple[Any, str, Any]] = []
     for module in [module for name, module in sys.modules.items() if name.startswith("maxmargin")]:
-        for name, original, substitute in (("certify", certify, recording), ("certify_l1", certify_l1, recording_l1)):
+        for name, original, substitute in substitutes:
             if module.__dict__.get(name) is original:
                 replaced.append((module, name, original))
                 setattr(module, name, substitute)

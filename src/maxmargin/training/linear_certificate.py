@@ -60,6 +60,6 @@ def _is_suitable(problem: DualProblem, dual: Floats) -> bool:
     """Whether the problem is of a kind that the native certificate is for, and the point within its bounds."""
     one_group = problem.groups == 0 or (problem.groups == 1 and not problem.ungrouped and not problem.total.any())
     known_loss = problem.ridged or (problem.bounded and not problem.ridge.any())
-    if not (one_group and known_loss) or problem.linear_error is not None:
+    if not (one_group and known_loss) or problem.kinked or problem.linear_error is not None:
         return False
     return bool((dual >= problem.lower).all() and (dual <= problem.upper).all())
