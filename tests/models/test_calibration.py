@@ -149,6 +149,11 @@ class TestNoise:
         repeated = noise_scale(np.repeat(errors, counts), np.ones(counts.sum()))
         assert noise_scale(errors, counts.astype(float)) == pytest.approx(repeated)
 
+    @pytest.mark.parametrize("scale", [1e-310, 1e-300, 1e300])
+    def test_weights_have_no_unit(self, scale):
+        errors = 1e-300 * np.random.default_rng(0).laplace(size=30)
+        assert noise_scale(errors, np.full(30, scale)) == pytest.approx(noise_scale(errors, np.ones(30)), rel=1e-12)
+
     def test_intervals_have_their_coverage(self):
         sample = np.random.default_rng(0).laplace(scale=2.0, size=100_000)
         for coverage in (0.5, 0.9, 0.99):

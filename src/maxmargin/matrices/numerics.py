@@ -1,4 +1,4 @@
-"""Checks for non-finite values, and inner products that start no BLAS threads."""
+"""Checks for non-finite values, weights of any magnitude, and inner products that start no BLAS threads."""
 
 from __future__ import annotations
 
@@ -24,6 +24,13 @@ def check_finite(values: NDArray[Any], message: str = NON_FINITE_MESSAGE) -> Non
         total = values.sum()
     if not np.isfinite(total) and not np.isfinite(values).all():
         raise ValueError(message)
+
+
+def ordinary_weights(weights: Floats) -> Floats:
+    """Return weights times a power of two, the largest of them about 1: their means are the same, without overflow."""
+    with np.errstate(under="ignore"):
+        scaled: Floats = np.ldexp(weights, -int(np.frexp(weights.max(initial=0.0))[1]))
+    return scaled
 
 
 def inner(left: Floats, right: Floats) -> float:

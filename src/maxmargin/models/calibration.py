@@ -29,6 +29,7 @@ import numpy as np
 from maxmargin import _native
 from maxmargin._typing import Floats
 from maxmargin.deadline import check_deadline
+from maxmargin.matrices.numerics import ordinary_weights
 from maxmargin.models.overflow import ignored_overflow
 
 #: Pairwise probabilities are clipped to this distance from 0 and 1 before coupling (LIBSVM's value).
@@ -143,7 +144,7 @@ def couple_pairwise(pairwise: Floats, classes: int) -> Floats:
 
 def noise_scale(errors: Floats, weights: Floats) -> float:
     """Return σ of a Laplace distribution fitted to the residuals without outliers; weights are counts."""
-    size = np.abs(errors)
+    size, weights = np.abs(errors), ordinary_weights(weights)
     first = float(np.average(size, weights=weights))
     kept = size <= OUTLIER_DEVIATIONS * np.sqrt(2.0) * first
     return float(np.average(size[kept], weights=weights[kept]))

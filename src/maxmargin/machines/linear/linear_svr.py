@@ -21,6 +21,7 @@ from maxmargin.machines.validation.checkpoints import checkpointing
 from maxmargin.machines.validation.parameters import check_choice, check_flag, check_number
 from maxmargin.machines.validation.training_data import check_costs, check_sample_weights, check_targets
 from maxmargin.matrices import SymmetricMatrix
+from maxmargin.matrices.numerics import ordinary_weights
 from maxmargin.models.calibration import noise_scale
 from maxmargin.problems import DualProblem, Status
 from maxmargin.problems.split_problem import SplitProblem
@@ -179,8 +180,7 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
         weights = check_sample_weights(sample_weight, X)
         costs, rows = check_costs(cost, weights), np.flatnonzero(weights > 0)
         columns = targets.reshape(len(targets), -1)[rows]
-        # Where the intercept is free, targets near 0 make the same problem, without lost digits.
-        centre = weights[rows] @ columns / weights.sum() * self._exact_intercept
+        centre = _centre(columns, weights[rows], self._exact_intercept)
         columns, count = columns - centre, columns.shape[1]
 
         def pose(matrix: SymmetricMatrix, output: int) -> DualProblem:
@@ -252,6 +252,20 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
 def _min_gap(problem: DualProblem) -> float:
     fraction = MIN_SQUARED_GAP_FRACTION if problem.ridge.any() else MIN_GAP_FRACTION
     return fraction * _native.total_loss(problem.linear, problem.lower, problem.upper, problem.ridge, 1)
+
+
+def _centre(columns: Floats, weights: Floats, intercept: bool) -> Floats:
+    """Return what is subtracted from targets: where the intercept is free, their mean.
+
+    Targets near 0 make the same problem, without lost digits. Those near the largest double stay as they are.
+    """
+    if not intercept:
+        return np.zeros(columns.shape[1])
+    weights = ordinary_weights(weights)
+    with np.errstate(over="ignore", invalid="ignore"):
+        centre: Floats = weights @ columns / weights.sum()
+        representable = np.isfinite(columns - centre).all(axis=0)
+    return np.where(representable, centre, 0.0)
 
 
 def _shifted(model: TrainedLinearModel, by: float) -> TrainedLinearModel:
