@@ -11,7 +11,23 @@ from sklearn.exceptions import ConvergenceWarning
 from tests.extreme_scales import ESTIMATORS, check, cpu_limit, random_case
 
 import maxmargin
-from maxmargin import LSSVC, LSSVR, SVC, SVDD, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM, QuantileSVR
+from maxmargin import (
+    LSSVC,
+    LSSVR,
+    SVC,
+    SVDD,
+    SVR,
+    LinearSVC,
+    LinearSVR,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    OnlineOneClassSVM,
+    OnlineSVC,
+    QuantileSVR,
+    RankSVC,
+)
+from maxmargin.kernels import Laplacian, Polynomial
 from maxmargin.problems import Certificate
 
 #: CPU seconds for fits that took more than 30 before, on a slow machine.
@@ -155,6 +171,68 @@ def test_intervals_of_extreme_targets_are_finite(estimator: Any, scale: float) -
     intervals = fit(estimator(noise=True), X, scale * targets).predict_interval(X)
     assert np.isfinite(intervals).all()
     assert (intervals[:, 0] <= intervals[:, 1]).all()
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+@pytest.mark.parametrize(("target", "weight"), [(1e149, 1e300), (1e12, 1e303), (1e308, 1.0)])
+def test_linear_regression_whose_objective_overflows_is_one_clear_error(
+    target: float, weight: float, loss: str, intercept: bool
+) -> None:
+    X, y, targets = data()
+    with pytest.raises(ValueError, match="overflows float64"):
+        fit(
+            LinearSVR(loss=loss, fit_intercept=intercept),
+            X,
+            targets / np.abs(targets).max() * target,
+            sample_weight=np.full(len(y), weight),
+        )
+
+
+def test_weights_of_linear_regression_do_not_overflow_in_the_mean_of_targets() -> None:
+    X, y, targets = data()
+    huge, ordinary = LinearSVR(C=2.0**-900), LinearSVR(C=1.0)
+    fit(huge, X, targets + 1e10, sample_weight=np.full(len(y), 2.0**900))
+    fit(ordinary, X, targets + 1e10)
+    np.testing.assert_array_equal(huge.coef_, ordinary.coef_)
+
+
+@pytest.mark.parametrize("estimator", [NuSVC, NuSVR])
+def test_polynomials_of_huge_features_are_one_clear_error(estimator: Any) -> None:
+    X, y, _ = data()
+    with pytest.raises(ValueError, match="the kernel gave values that are not finite"):
+        fit(estimator(kernel="poly", gamma=10.0, coef0=1.0, cache_size=0.001), 1e100 * X, y)
+
+
+@pytest.mark.parametrize("scale", [1e155, 1e300])
+def test_products_of_kernels_that_overflow_are_one_clear_error(scale: float) -> None:
+    X, y, _ = data()
+    with pytest.raises(ValueError, match="the kernel gave values that are not finite"):
+        fit(SVC(kernel=Laplacian(0.5) * Polynomial(2, 0.5, 1.0)), scale * X, y)
+
+
+def test_weights_of_pairs_that_overflow_are_one_clear_error() -> None:
+    X, y, _ = data()
+    with pytest.raises(ValueError, match="overflows or underflows float64"):
+        fit(RankSVC(), X, y, sample_weight=np.full(len(y), 1e300))
+
+
+def test_the_quadratic_program_of_a_dense_matrix_gives_no_warning() -> None:
+    X, y, _ = data()
+    assert_finite(fit(SVC(solver="quadratic_program"), X, y).certificate_)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "supervised"), [(OnlineSVC(C=0.1), True), (OnlineOneClassSVM(nu=0.1, finishing=True), False)]
+)
+def test_online_certificates_that_overflow_are_infinite(estimator: Any, supervised: bool) -> None:
+    X, y, _ = data()
+    weights = np.where(np.arange(len(y)) % 3, 1e300, 1.0)
+    fit(estimator, *((X, y) if supervised else (X,)), sample_weight=weights)
+    certificate = estimator.certificate_
+    assert not np.isnan([certificate.primal, certificate.dual, certificate.gap, certificate.violation]).any()
+    assert not np.isnan(certificate.slack).any()
+    assert not np.isnan(certificate.residual).any()
 
 
 def test_a_tolerance_below_rounding_ends_soon() -> None:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -82,3 +84,12 @@ def test_the_largest_nu():
     signs = np.array([1.0, 1.0, 1.0, -1.0])
     assert largest_nu(signs, np.ones(4)) == pytest.approx(0.5)
     assert largest_nu(signs, np.array([1.0, 1.0, 1.0, 3.0])) == pytest.approx(1.0)
+
+
+def test_a_norm_that_overflows_is_infinite():
+    problem = pose(KernelMatrix(Gaussian(0.5), Points(X)), SIGNS, WEIGHTS, NU)
+    dual = PairwiseSolver().solve(problem).dual
+    certificate = replace(certify(problem, dual), offset=np.array([1e-200, -1e-200]), slack=np.zeros(50))
+    geometry = read(problem, dual, certificate, np.arange(50))
+    assert geometry.squared_norm == np.inf
+    assert geometry.margin > 0

@@ -9,7 +9,7 @@ from scipy.optimize import minimize_scalar
 from contracts.named_problems import CONVEX, hard_margin, overlapping, two_samples
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.problems import DualProblem, certify, feasible_start
-from maxmargin.problems.losses import conjugate, response
+from maxmargin.problems.losses import conjugate, residuals, response
 from maxmargin.solvers import PairwiseSolver
 from reference.quadratic_program import solve_quadratic_program
 
@@ -138,3 +138,13 @@ def test_str():
     text = str(certify(two_samples(), np.array([-2.0, 2.0])))
     assert text.startswith("primal 2, dual 2, gap ")
     assert "array" not in repr(certify(two_samples(), np.array([-2.0, 2.0])))
+
+
+def test_a_share_of_the_gap_that_overflows_is_infinite():
+    upper = np.full(2, 1e250)
+    problem = DualProblem(PrecomputedMatrix(np.eye(2)), np.ones(2), np.zeros(2), upper)
+    dual = np.array([1e200, 0.0])
+    np.testing.assert_array_equal(residuals(problem, dual, np.array([1e200, -1.0])), [np.inf, 0.0])
+    certificate = certify(problem, dual)
+    assert (certificate.primal, certificate.dual, certificate.gap) == (np.inf, -np.inf, np.inf)
+    assert not np.isnan(certificate.residual).any()

@@ -29,6 +29,16 @@ def test_extremes_of_every_group_and_of_variables_in_no_group(groups, ungrouped,
     assert violation_of(extremes, gradient) == np.inf
 
 
+def test_gradients_that_overflowed_are_an_infinite_violation_without_a_warning():
+    group, total = np.array([0, 0, 1, 1], dtype=np.int32), np.zeros(2)
+    problem = DualProblem(PrecomputedMatrix(np.eye(4)), np.ones(4), -np.ones(4), np.ones(4), group=group, total=total)
+    gradient = np.array([np.nan, 1.0, 1e308, -1e308])
+    extremes = gradient_extremes(problem, np.zeros(4), gradient)
+    assert violation_of(extremes, gradient) == np.inf
+    gradient[0] = 1.0
+    assert violation_of(gradient_extremes(problem, np.zeros(4), gradient), gradient) == np.inf
+
+
 def test_the_offset_is_the_middle_of_its_interval_or_its_finite_end():
     low, high = np.array([1.0, -np.inf, 2.0, -np.inf]), np.array([3.0, 5.0, np.inf, np.inf])
     np.testing.assert_array_equal(interval_midpoint(low, high), [2.0, 5.0, 2.0, 0.0])

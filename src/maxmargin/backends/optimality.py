@@ -62,7 +62,8 @@ def known_gap(problem: DualProblem, dual: Floats, gradient: Floats) -> float:
     known = np.isfinite(gradient)
     offset = group_offsets(problem, dual, gradient)
     slack = np.where(known, gradient, 0.0) + problem.ridge * dual - problem.expand_groups(offset)
-    return float(residuals(problem, dual, slack)[known].sum())
+    with np.errstate(over="ignore", invalid="ignore"):  # an infinite gap
+        return float(residuals(problem, dual, slack)[known].sum())
 
 
 def known_violation(problem: DualProblem, dual: Floats, gradient: Floats) -> float:

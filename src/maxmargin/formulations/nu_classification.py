@@ -108,7 +108,7 @@ def read(problem: DualProblem, dual: Floats, certificate: Certificate, samples: 
     return NuGeometry(
         margin=float(1.0 / norm) if norm > 0 else float("inf"),
         cost=1.0 / edge,
-        squared_norm=certificate.squared_norm / square if 0 < square < np.inf else float(norm) ** 2,
+        squared_norm=certificate.squared_norm / square if 0 < square < np.inf else float(norm) * float(norm),
         offset=mean_offset(certificate.offset) / edge,
         free=free,
         bounded=bounded,

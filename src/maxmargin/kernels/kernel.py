@@ -98,11 +98,14 @@ class _Combination(Kernel):
         self.second.check(points)
 
     def evaluate(self, left: Points, right: Points) -> Floats:
-        values: Floats = self.combine(self.first.evaluate(left, right), self.second.evaluate(left, right))
-        return values
+        return self._combined(self.first.evaluate(left, right), self.second.evaluate(left, right))
 
     def diagonal(self, points: Any) -> Floats:
-        values: Floats = self.combine(self.first.diagonal(points), self.second.diagonal(points))
+        return self._combined(self.first.diagonal(points), self.second.diagonal(points))
+
+    def _combined(self, first: Floats, second: Floats) -> Floats:
+        with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite are refused where they are used
+            values: Floats = self.combine(first, second)
         return values
 
     def _error_of_operation(self, rows: Points, columns: Points, weights: Floats) -> Floats:

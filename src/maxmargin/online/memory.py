@@ -196,7 +196,7 @@ class OnlineMemory:
         before = self.count
         self.samples.append(X)
         try:
-            self._append_rows(max(self.slots.cost.max(initial=0.0), data.cost.max(initial=0.0)))
+            self._append_rows(float(max(self.slots.cost.max(initial=0.0), data.cost.max(initial=0.0))))
         except BaseException:
             self.samples.count = before
             if self.table.count != before:
@@ -229,7 +229,7 @@ class OnlineMemory:
         """Compute the kernel rows of a memory that was loaded or unpickled."""
         self.table.restore(self.samples, self.threads)
         if self.table.count < self.count:
-            self._append_rows(self.slots.cost.max(initial=0.0))
+            self._append_rows(float(self.slots.cost.max(initial=0.0)))
             self._resize()
 
     def _resize(self) -> None:

@@ -150,12 +150,13 @@ def certificate_of(problem: DualProblem, dual: Floats, products: Products, offse
         point = _primal_point(problem, dual, products, offset)
         bounds = bound_objectives(problem, dual, products, point, gradient, gradient_error)
         sums = problem.group_sums(dual)
+        violation = rigorous_violation(problem, dual, gradient, gradient_error)
     return Certificate(
         primal=bounds.primal,
         dual=bounds.dual,
         gap=bounds.gap,
         rounding=bounds.rounding,
-        violation=rigorous_violation(problem, dual, gradient, gradient_error),
+        violation=violation,
         infeasibility=max(
             0.0,
             _largest(problem.lower - dual),

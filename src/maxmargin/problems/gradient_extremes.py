@@ -51,8 +51,9 @@ def gradient_extremes(
         largest[0] = np.where(can_increase, gradient, -np.inf).max(initial=-np.inf)
         smallest[0] = np.where(can_decrease, below, np.inf).min(initial=np.inf)
     else:
-        np.maximum.at(largest, problem.group[can_increase], gradient[can_increase])
-        np.minimum.at(smallest, problem.group[can_decrease], below[can_decrease])
+        with np.errstate(invalid="ignore"):  # gradients that are not numbers, which `violation_of` looks for
+            np.maximum.at(largest, problem.group[can_increase], gradient[can_increase])
+            np.minimum.at(smallest, problem.group[can_decrease], below[can_decrease])
     largest[-1], smallest[-1] = max(largest[-1], 0.0), min(smallest[-1], 0.0)
     return GradientExtremes(largest, smallest)
 
@@ -77,7 +78,8 @@ def violation_of(extremes: GradientExtremes, gradient: Floats) -> float:
     if np.isnan(gradient.sum()) and np.isnan(gradient).any():
         return float("inf")
     low, high = extremes.offset_bounds
-    of_groups = float((low - high).max(initial=-np.inf))  # not a number where no gradient is known
+    with np.errstate(over="ignore", invalid="ignore"):  # gradients that have overflowed
+        of_groups = float((low - high).max(initial=-np.inf))  # not a number where no gradient is known
     return max(0.0, of_groups, float(extremes.largest[-1]), -float(extremes.smallest[-1]))
 
 

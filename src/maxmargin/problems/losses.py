@@ -55,8 +55,14 @@ def conjugate(problem: DualProblem, slack: Floats) -> Floats:
 
 @np.errstate(over="ignore", invalid="ignore")  # infinite, or not a number, where the values overflow
 def residuals(problem: DualProblem, dual: Floats, slack: Floats, loss: Floats | None = None) -> Floats:
-    """Return each variable's share of the duality gap, at least 0; `loss` is conjugate(slack) if it is known."""
+    """Return each variable's share of the duality gap, at least 0; `loss` is conjugate(slack) if it is known.
+
+    Where loss and product overflow, their difference is not a number: the share is infinite.
+    """
     share = (conjugate(problem, slack) if loss is None else loss) - (slack - 0.5 * problem.ridge * dual) * dual
     if problem.kinked:
         share += problem.kink * np.abs(dual)
-    return np.maximum(share, 0.0, out=share)
+    np.maximum(share, 0.0, out=share)
+    if np.isnan(share.sum()):
+        share[np.isnan(share)] = np.inf
+    return share

@@ -55,7 +55,8 @@ class ProblemScale:
     @classmethod
     def of(cls, problem: DualProblem, l1: bool = False) -> ProblemScale | None:
         """Return the units for a problem, None if it is ordinary; `l1` if the penalty is Σ |w_j|."""
-        diagonal = largest(problem.matrix.magnitudes()) ** 2  # without evaluating the kernel
+        magnitude = largest(problem.matrix.magnitudes())
+        diagonal = magnitude * magnitude  # without evaluating the kernel; infinite where it overflows
         if is_ordinary(problem, diagonal):
             return None
         if l1:

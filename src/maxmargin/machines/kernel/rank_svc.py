@@ -215,7 +215,9 @@ class RankSVC(FunctionEstimator):
             return self
         self._check_count(count)
         first, second = pairwise_ranking.list_pairs(targets[rows], queries[rows])
-        costs = check_costs(cost, weights[rows[first]] * weights[rows[second]])
+        with np.errstate(over="ignore"):  # infinite costs are refused
+            of_pairs = weights[rows[first]] * weights[rows[second]]
+        costs = check_costs(cost, of_pairs)
 
         def pose(matrix: SymmetricMatrix, rows: Indices, output: int) -> DualProblem:
             return pairwise_ranking.pose(matrix, first, second, costs)

@@ -116,7 +116,7 @@ def _clarabel(program: QuadraticProgram, options: BackendOptions) -> BackendResu
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = settings.tol_ktratio = options.tolerance
     if options.seconds is not None:
         settings.time_limit = options.seconds
-    upper_triangle = sparse.csc_matrix(sparse.triu(program.quadratic))
+    upper_triangle = sparse.csc_matrix(sparse.triu(sparse.csc_array(program.quadratic)))
     solver = clarabel.DefaultSolver(
         upper_triangle,
         program.linear,
@@ -147,7 +147,7 @@ def _osqp(program: QuadraticProgram, options: BackendOptions) -> BackendResult:
     identity = sparse.eye_array(program.size, format="csr")[bounded]
     solver = osqp.OSQP()
     solver.setup(
-        P=sparse.csc_matrix(sparse.triu(program.quadratic)),
+        P=sparse.csc_matrix(sparse.triu(sparse.csc_array(program.quadratic))),
         q=program.linear,
         A=sparse.csc_matrix(sparse.vstack([program.rows, identity])),
         l=np.concatenate([program.least, program.lower[bounded]]),
