@@ -65,5 +65,7 @@ def test_few_samples_and_other_problems_are_left_to_certify(monkeypatch):
     assert certify_many(problem, problem.matrix.features(), dual, weights, own) is None
     monkeypatch.setattr(linear_certificate, "MIN_VARIABLES", 1)
     assert certify_many(problem, problem.matrix.features(), 10 * dual, weights, own) is None
+    kinked = epsilon_regression.pose(problem.matrix, np.ones(problem.size), np.full(problem.size, 9.0), 0.1, True)
+    assert certify_many(kinked, problem.matrix.features(), np.zeros(problem.size), own, own) is None
     other = one_class.pose(problem.matrix, np.ones(problem.size), 0.5)
     assert certify_many(other, problem.matrix.features(), np.zeros(problem.size), own, own) is None
