@@ -294,6 +294,32 @@ def test_random_fits_have_no_findings(extreme, worker):
         assert findings_of(worker.examine(case)) == [], case.snippet
 
 
+@pytest.mark.parametrize(
+    ("seed", "number", "extreme", "name"),
+    [
+        (102, 1426, False, "SVDD"),  # ν = 1: the bounds sum to the total, except for rounding
+        (103, 2381, False, "OneClassSVM"),
+        (103, 1062, True, "OneClassSVM"),
+        (101, 569, False, "QuantileSVR"),  # tanh close to 1: indefinite by 1e-98
+        (202, 760, False, "LinearSVC"),  # certificates that native calls compute
+        (203, 118, False, "LinearSVR"),
+        (101, 4, False, "KernelApproximationSVC"),
+    ],
+)
+def test_former_findings(seed, number, extreme, name, worker):
+    report = worker.examine(random_case(seed, number, extreme, name))
+    assert findings_of(report) == []
+    assert report.certificates == 1
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_certificates_of_native_calls_are_recorded_with_their_points(loss):
+    (point,) = certified_points(LinearSVC(loss=loss), X, SIGNS)
+    assert point.weights is not None
+    assert point.certificate.primal - point.certificate.dual <= 1e-3 * point.certificate.primal
+    assert verify_certificate(point).confirmed
+
+
 def test_a_search_prints_its_seed_and_its_rate(capsys):
     assert main(["--problems", "3", "--seed", "19", "--enclosure"]) == 0
     text = capsys.readouterr().out

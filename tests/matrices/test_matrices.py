@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 from contracts.matrix_contract import MatrixContract
+from maxmargin.formulations import data_description
 from maxmargin.kernels import FunctionKernel, Gaussian, Linear, Points
 from maxmargin.matrices import (
     BiasAugmentedMatrix,
@@ -449,6 +450,22 @@ class TestFullKernelMatrix:
             np.testing.assert_array_equal(matrix.block(everything, everything), K[np.ix_(rows, rows)])
             assert isinstance(matrix.uncached(), KernelMatrix)
             np.testing.assert_array_equal(matrix.uncached().block(everything, everything), K[np.ix_(rows, rows)])
+
+    def test_the_diagonal_of_sparse_samples_has_no_errors_of_cancellation(self):
+        class Cancelling(Gaussian):
+            """Distances as native loops compute them, compiled so that ‖x‖² and x·x are rounded differently."""
+
+            def evaluate(self, left, right, threads=1):
+                values = Gaussian(self.gamma)(left.data[left.index], right.data[right.index])
+                return np.where(values == 1.0, 1.0 - 1e-9, values)
+
+        X = sparse.csr_array(np.tile(samples(12), 100))  # wide, so that the kernel's own evaluation is called
+        full = FullKernelMatrix.of(Cancelling(0.5), Points(X), np.arange(12), threads=1)
+        for rows in (np.arange(12), np.array([3, 1, 7])):
+            matrix = full(rows)
+            errors = np.abs(matrix.diagonal() - 1.0)  # the exact value
+            assert (errors <= matrix.diagonal_error()).all()
+            assert (data_description.pose(matrix, np.ones(len(rows)), 0.5).linear == 0.5).all()
 
     def test_non_finite_values_raise(self):
         kernel = FunctionKernel(lambda X, Z: np.full((len(X), len(Z)), np.nan))

@@ -1,3 +1,6 @@
+from fractions import Fraction
+from math import fsum
+
 import numpy as np
 import pytest
 
@@ -47,6 +50,35 @@ def test_infeasible_constraints_are_errors():
         problem(total=np.array([9.0]))
     with pytest.raises(InfeasibleProblemError, match="variable 2 has its lower bound above"):
         problem(lower=np.array([0.0, 0.0, 2.0, 0.0]))
+
+
+def exact_sum(values):
+    return sum(map(Fraction, values.tolist()), Fraction(0))
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("seed", range(20))
+def test_a_total_beyond_the_bounds_by_rounding_is_the_nearest_that_they_allow(seed, sign):
+    rng = np.random.default_rng(seed)
+    costs = rng.uniform(0.0, 1.0, 4)
+    limit = exact_sum(costs)
+    bounds = {"upper": costs} if sign > 0 else {"lower": -costs, "upper": np.zeros(4)}
+    for total in (fsum(costs) * (1 + k * 2.0**-52) for k in range(-3, 4)):
+        p = problem(total=np.array([sign * total]), **bounds)
+        kept = Fraction(sign * float(p.total[0]))
+        assert kept <= limit
+        if Fraction(total) <= limit:
+            assert kept == Fraction(total)
+        else:
+            assert Fraction(np.nextafter(float(kept), np.inf)) > limit
+
+
+def test_totals_of_other_groups_stay():
+    group = np.array([0, 0, 1, 1], dtype=np.int32)
+    upper = np.array([0.1, 0.2, 1.0, 1.0])  # 0.1 + 0.2 is rounded up to 0.30000000000000004
+    p = problem(upper=upper, group=group, total=np.array([0.1 + 0.2, 0.7]))
+    assert Fraction(float(p.total[0])) <= exact_sum(upper[:2])
+    assert p.total[1] == 0.7
 
 
 def test_feasible_start_meets_sums_and_bounds():

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from maxmargin.kernels import Polynomial, Product, Scaled, Sigmoid, Sum
 from maxmargin.problems import DualProblem
 from reference.quadratic_program import solve_quadratic_program
 
@@ -69,6 +71,8 @@ def _best_offset(problem: DualProblem, slack: np.ndarray, members: np.ndarray, g
 
 def _ordinary(problem: DualProblem) -> bool:
     """Whether a problem is within what the generic solver handles: moderate numbers, a semi-definite matrix."""
+    if _may_be_indefinite(_kernel(problem.matrix)):
+        return False
     everything = np.arange(problem.size)
     matrix = problem.matrix.block(everything, everything)
     bounds = np.concatenate([problem.lower, problem.upper])
@@ -78,3 +82,19 @@ def _ordinary(problem: DualProblem) -> bool:
         return False
     eigenvalues = np.linalg.eigvalsh(0.5 * (matrix + matrix.T))
     return bool(eigenvalues[0] > -1e-12 * max(eigenvalues[-1], 1e-300))
+
+
+def _kernel(matrix: Any) -> Any:
+    """Return the kernel whose values a matrix has; None for a precomputed one."""
+    while matrix is not None and not hasattr(matrix, "kernel"):
+        matrix = getattr(matrix, "origin", None) or getattr(matrix, "base", None)
+    return getattr(matrix, "kernel", None)
+
+
+def _may_be_indefinite(kernel: Any) -> bool:
+    """Whether exact values of a kernel may have negative eigenvalues, however small: then nothing is proved."""
+    if isinstance(kernel, Sum | Product):
+        return _may_be_indefinite(kernel.first) or _may_be_indefinite(kernel.second)
+    if isinstance(kernel, Scaled):
+        return _may_be_indefinite(kernel.kernel)
+    return isinstance(kernel, Sigmoid) or (isinstance(kernel, Polynomial) and kernel.coef0 < 0)

@@ -1,4 +1,4 @@
-"""The problem and the point behind each certificate: what `certify` was called with.
+"""The problem and the point behind each certificate: what the functions that compute certificates were called with.
 
 A fitted model keeps its dual vector, but not always the problem (linear models) and not all of the primal point (the
 weights of a penalised intercept). Inside `recorded_certificates()` the arguments of every certificate are kept, those
@@ -89,17 +89,18 @@ def recorded_certificates() -> Iterator[Records]:
         records.points.append(CertifiedPoint(problem, np.array(dual), weights, found, True))
         return found
 
-    def recording_many(problem: DualProblem, rows: Any, dual: Any, weights: Any, own: Any) -> Certificate | None:
-        found = certify_many(problem, rows, dual, weights, own)
+    def recording_many(problem: DualProblem, rows: Any, dual: Any, weights: Any, dual_weights: Any) -> Any:
+        found = certify_many(problem, rows, dual, weights, dual_weights)
         if found is not None:
-            records.points.append(CertifiedPoint(problem, np.array(dual), weights, found, False))
+            records.points.append(CertifiedPoint(problem, np.array(dual), np.array(weights), found, False))
         return found
 
     class RecordingFit(small_linear_problems._Fit):
         def __init__(self, problem: DualProblem, *arguments: Any) -> None:
             super().__init__(problem, *arguments)
             if self.certificate is not None:
-                records.points.append(CertifiedPoint(problem, self.dual, self.weights, self.certificate, False))
+                dual, weights = np.array(self.dual), np.array(self.weights)
+                records.points.append(CertifiedPoint(problem, dual, weights, self.certificate, False))
 
     substitutes = (
         ("certify", certify, recording),

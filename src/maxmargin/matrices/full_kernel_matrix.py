@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxmargin import _native
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.kernels import Kernel, NativeKernel, Points
 from maxmargin.kernels.kernel_columns import pack_columns
@@ -63,5 +64,9 @@ def _all_values(kernel: Kernel, points: Points, threads: int) -> Floats:
             stripe = KernelMatrix(kernel, points, threads).block(np.arange(start, stop), np.arange(stop))
             values[start:stop, :stop] = stripe
             _native.mirror(values, start, stop, threads)
+    if sparse.issparse(points.data):
+        # Distances of sparse samples are computed with cancellation. That of a sample from itself is 0, which the error
+        # bounds of the diagonal rely on; whether the terms cancel exactly depends on the compiler.
+        np.fill_diagonal(values, kernel.diagonal(points))
     check_finite(values)
     return values

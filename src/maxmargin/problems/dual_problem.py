@@ -18,6 +18,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import fsum, inf, isfinite, nextafter
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -257,6 +258,31 @@ class DualProblem:
                 raise InfeasibleProblemError(
                     f"group {g} must sum to {self.total[g]:g}, but its bounds only allow {least[g]:g} to {most[g]:g}"
                 )
+        close = np.flatnonzero((self.total < least + slack) | (self.total > most - slack))
+        if len(close):
+            object.__setattr__(self, "total", self._reachable_totals(close))
+
+    def _reachable_totals(self, close: Indices) -> Floats:
+        """Return the totals, of which those of the groups `close` are replaced by the nearest that the bounds allow.
+
+        With ν = 1 every variable is at its bound, and the sum of the bounds is the total, except for rounding. If the
+        total were beyond it, no point would satisfy the constraints: the optimum would not exist, and no bound on it.
+        """
+        total = self.total.copy()
+        for g in close.tolist():
+            members = self.members(g)
+            total[g] = -_at_most(-float(total[g]), -self.lower[members])
+            total[g] = _at_most(float(total[g]), self.upper[members])
+        return total
+
+
+def _at_most(total: float, bounds: Floats) -> float:
+    """Return the largest number that is at most `total` and the exact sum of the bounds."""
+    negated = (-bounds).tolist()
+    if not (isfinite(bounds.sum()) and fsum([total, *negated]) > 0):
+        return total
+    nearest = fsum(bounds.tolist())
+    return nearest if fsum([nearest, *negated]) <= 0 else nextafter(nearest, -inf)
 
 
 def _sums(group: NDArray[np.int32], values: Floats, count: int) -> Floats:
