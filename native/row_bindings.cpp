@@ -79,12 +79,13 @@ template <class T> std::pair<double, double> asymmetry(Table<const T> table, int
 }
 
 // out[k] = storage[slots[k]] at the chosen columns.
-void gather(Table<const float> storage, Vector<const std::int64_t> slots, Vector<const std::int64_t> columns,
-            Table<float> out, int threads) {
+template <class T, class V>
+void gather(Table<const T> storage, Vector<const std::int64_t> slots, Vector<const std::int64_t> columns, Table<V> out,
+            int threads) {
   const std::int64_t count = length(slots), width = length(columns);
   require(length(out) >= count && length(out, 1) == width, "the output has the wrong shape");
   require_within(columns, storage.shape(1));
-  const std::vector<const float*> rows = row_pointers<const float>(storage, slots, 0);
+  const std::vector<const T*> rows = row_pointers<const T>(storage, slots, 0);
   Memory()
       .writes("out", out)
       .reads("storage", storage)
@@ -95,7 +96,8 @@ void gather(Table<const float> storage, Vector<const std::int64_t> slots, Vector
   in_parallel(threads, count, std::max<std::int64_t>(1, 131072 / std::max<std::int64_t>(1, width)),
               [&](std::int64_t begin, std::int64_t end, int) {
                 for (std::int64_t k = begin; k < end; ++k)
-                  for (std::int64_t c = 0; c < width; ++c) out.data()[k * width + c] = rows[k][columns.data()[c]];
+                  for (std::int64_t c = 0; c < width; ++c)
+                    out.data()[k * width + c] = static_cast<V>(rows[k][columns.data()[c]]);
               });
 }
 
@@ -166,6 +168,10 @@ void compress(Table<const T> data, Vector<const std::int64_t> starts, Vector<std
   });
 }
 
+template <class T, class V> void define_gather(nb::module_& m) {
+  m.def("gather", &gather<T, V>, exact("storage"), exact("slots"), exact("columns"), exact("out"), nb::arg("threads"));
+}
+
 template <class T, class V> void define_compression(nb::module_& m) {
   if constexpr (std::is_same_v<T, V>)
     m.def("count_nonzeros", &count_nonzeros<T>, exact("data"), exact("counts"), nb::arg("threads"));
@@ -179,7 +185,9 @@ void define_rows(nb::module_& m) {
   m.def("weighted_sums", &weighted_sums, exact("table"), exact("weights"), nb::arg("centre"));
   m.def("asymmetry", &asymmetry<float>, exact("table"), nb::arg("threads"));
   m.def("asymmetry", &asymmetry<double>, exact("table"), nb::arg("threads"));
-  m.def("gather", &gather, exact("storage"), exact("slots"), exact("columns"), exact("out"), nb::arg("threads"));
+  define_gather<float, float>(m);
+  define_gather<float, double>(m);
+  define_gather<double, double>(m);
   m.def("mirror", &mirror<float>, exact("table"), nb::arg("first"), nb::arg("last"), nb::arg("threads"));
   m.def("mirror", &mirror<double>, exact("table"), nb::arg("first"), nb::arg("last"), nb::arg("threads"));
   m.def("subtract_rows", &subtract_rows, exact("gradient"), exact("storage"), exact("slots"), exact("change"),
