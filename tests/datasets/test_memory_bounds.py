@@ -14,7 +14,7 @@ import pytest
 from scipy import sparse
 
 from maxmargin import resources
-from maxmargin.datasets import Samples, iterate_libsvm, load_libsvm, read_samples, write_samples
+from maxmargin.datasets import DataFileError, Samples, iterate_libsvm, load_libsvm, read_samples, write_samples
 
 #: Bytes of a compressed member, and the number of members of a file.
 PIECE, REPETITIONS = 2**20, 128
@@ -74,6 +74,16 @@ def write_bomb(path, shape=(2**12, 2**12)):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the unit of the peak memory is that of Linux")
+@pytest.mark.parametrize("labels", [{}, {"y": np.zeros(3)}], ids=["without y", "with y"])
+def test_archive_of_columns_with_more_rows_than_values(labels, tmp_path):
+    """Compressed rows need an entry for each row, which a file of compressed columns does not have."""
+    parts = {"data": np.ones(1), "indices": np.zeros(1, np.int32), "indptr": np.array([0, 1], np.int32)}
+    path = tmp_path / "columns.npz"
+    np.savez(path, format=np.array(b"csc"), shape=np.array([10**9, 1]), **parts, **labels)
+    with pytest.raises(DataFileError, match="1000000000"):
+        read_samples(path)
+
+
 def test_expanding_archive(tmp_path):
     write_bomb(tmp_path / "a.npz")
     message, peak = read_in_process(tmp_path / "a.npz")

@@ -19,7 +19,7 @@ import numpy as np
 
 from maxmargin import _sparse as sparse
 from maxmargin.datasets.column_roles import ColumnSelection
-from maxmargin.datasets.compression import TOO_LARGE, check_expansion
+from maxmargin.datasets.compression import EXPANDED_BYTES, MAX_EXPANSION, TOO_LARGE, check_expansion
 from maxmargin.datasets.errors import DataFileError
 from maxmargin.datasets.exact_numbers import INEXACT, inexact_position, to_float64
 from maxmargin.datasets.samples import INDISTINGUISHABLE, INEXACT_LABEL, Samples, indistinguishable_pair
@@ -219,6 +219,11 @@ def _sparse_matrix(name: str, arrays: Mapping[str, Any]) -> Any:
         rows, columns = (int(size) for size in arrays["shape"])
         if rows < 1 or columns < 1 or arrays["data"].dtype.kind not in "biuf":
             raise ValueError("it must have rows and columns of numbers")
+        for part in ("y", "query"):  # before memory is taken for the rows
+            if part in arrays and arrays[part].shape != (rows,):
+                raise ValueError(f"{part} must have shape ({rows},), one entry per sample, not {arrays[part].shape}")
+        if layout == "csc" and 8 * rows > max(EXPANDED_BYTES, MAX_EXPANSION * arrays["data"].nbytes):
+            raise ValueError(f"{rows} rows for {arrays['data'].size} values; write it as csr if that is intended")
         inexact = inexact_position(arrays["data"])
         if inexact is not None:
             raise ValueError(f"it has {arrays['data'][inexact]}, {INEXACT}")
