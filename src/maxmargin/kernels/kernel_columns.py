@@ -27,9 +27,8 @@ from maxmargin.kernels.points import Points, evaluation_cost, occurring_features
 #: limit are checked between calls.
 MULTIPLICATIONS_PER_CALL = 2 * 10**8
 
-#: The fewest rows of a call with sparse columns, which are expanded once per call, and how many times longer than a
-#: multiplication of dense samples one of sparse samples takes.
-MIN_SPARSE_ROWS, SPARSE_SLOWNESS = 16, 4
+#: The fewest rows per thread of a sum over sparse columns, which are expanded in every call.
+MIN_SPARSE_ROWS = 512
 
 #: Maximum memory of the samples that are packed for one native call, in bytes.
 PACKED_BYTES = 2**23
@@ -132,9 +131,10 @@ def combine_in_batches(columns: KernelColumns, rows: Points, weights: Floats) ->
 def slices(rows: int, work: int, least: int, threads: int) -> Iterator[slice]:
     """Divide rows of so many multiplications each into slices of one native call; check the deadline before each.
 
-    Every value depends on its two samples alone, and every sum of a row on that row, so that slices change no bit.
+    A slice has a multiple of `least` rows. Every value depends on its two samples alone, and every sum of a row on that
+    row, so that slices change no bit.
     """
-    step = max(least, threads * MULTIPLICATIONS_PER_CALL // max(1, work))
+    step = least * max(1, threads * MULTIPLICATIONS_PER_CALL // max(1, work * least))
     for start in range(0, rows, step):
         check_deadline()
         yield slice(start, min(rows, start + step))
@@ -235,7 +235,7 @@ class SparseColumns:
             _native.sparse_block(formula, self._samples(rows), self._columns, out, slots, self.threads)
             return
         mirrored = same and out.shape == (count, count) and np.array_equal(slots, np.arange(count))
-        for part in self._slices(rows):
+        for part in self._slices(rows, _native.sparse_panel):  # the rows or the columns are expanded in panels
             columns = self._samples(self.points.take(slice(0, part.stop))) if mirrored else self._columns
             samples = self._samples(rows.take(part))
             _native.sparse_block(formula, samples, columns, out, slots[part], self.threads)
@@ -246,14 +246,13 @@ class SparseColumns:
         rows, formula = self._to_same_format(rows), _native_formula(self.formula)
         padded = _padded(weights, len(weights) + _native.sparse_panel, self.dtype)
         out = np.empty(len(rows))
-        for part in self._slices(rows):
+        for part in self._slices(rows, MIN_SPARSE_ROWS * self.threads):
             samples = self._samples(rows.take(part))
             _native.sparse_combination(formula, samples, self._columns, padded, out[part], self.threads)
         return out
 
-    def _slices(self, rows: Points) -> Iterator[slice]:
-        work = SPARSE_SLOWNESS * evaluation_cost(rows) * len(self.points)
-        return slices(len(rows), work, MIN_SPARSE_ROWS, self.threads)
+    def _slices(self, rows: Points, least: int) -> Iterator[slice]:
+        return slices(len(rows), evaluation_cost(rows) * len(self.points), least, self.threads)
 
     def _samples(self, points: Points) -> _native.SparseSamples:
         # Features that occur in one sample only enter by its separate sum, so those of no column can be left out.

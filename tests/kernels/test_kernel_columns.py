@@ -1,0 +1,38 @@
+"""How blocks of kernel values are divided into native calls."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from maxmargin.kernels import Gaussian, Points, kernel_columns
+from maxmargin.kernels.kernel_columns import slices
+
+
+@pytest.mark.parametrize(
+    ("rows", "work", "least", "threads"), [(1000, 10**7, 64, 1), (1000, 10**9, 64, 4), (7, 1, 64, 2)]
+)
+def test_slices_have_whole_panels(rows, work, least, threads):
+    parts = list(slices(rows, work, least, threads))
+    assert parts[0].start == 0
+    assert parts[-1].stop == rows
+    assert all(part.stop == following.start for part, following in itertools.pairwise(parts))
+    assert all((part.stop - part.start) % least == 0 for part in parts[:-1])
+
+
+def test_slices_change_no_kernel_value_of_sparse_samples(monkeypatch):
+    X = sparse.random_array((700, 30), density=0.2, rng=np.random.default_rng(0), format="csr")
+    points, weights = Points(X), np.linspace(-1, 1, 40)
+    columns = kernel_columns.pack_columns(Gaussian(0.5).formula, points.take(slice(0, 40)), np.float32, 2)
+
+    def block_and_sums():
+        block = np.empty((700, 40), dtype=np.float32)
+        columns.fill(points, block, np.arange(700))
+        return block, columns.combine(points, weights)
+
+    whole = block_and_sums()
+    monkeypatch.setattr(kernel_columns, "MULTIPLICATIONS_PER_CALL", 1)
+    monkeypatch.setattr(kernel_columns, "MIN_SPARSE_ROWS", 50)
+    for one, other in zip(whole, block_and_sums(), strict=True):
+        np.testing.assert_array_equal(one, other)
