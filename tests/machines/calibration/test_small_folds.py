@@ -7,7 +7,7 @@ from maxmargin import SVC
 from maxmargin.formulations import c_classification
 from maxmargin.kernels import Gaussian, Points
 from maxmargin.machines.calibration import small_folds
-from maxmargin.machines.calibration.cross_validation import hold_out
+from maxmargin.machines.calibration.fold import hold_out
 from maxmargin.machines.calibration.small_folds import SmallFolds, restored_sums
 from maxmargin.matrices import KernelMatrix
 from maxmargin.problems.gradient_extremes import interval_midpoint, offset_bounds

@@ -21,6 +21,7 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import TimeLimitReachedError, check_deadline
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.machines.calibration import small_folds
+from maxmargin.machines.calibration.fold import Fold, hold_out
 from maxmargin.machines.calibration.small_folds import SmallFolds
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.matrices.float32_matrix import Float32Matrix
@@ -57,9 +58,6 @@ MAX_ROUNDING_FRACTION = 0.1
 
 #: Pair steps per variable after which a fold is solved with shrinking and the equations of the free variables.
 QUICK_STEPS_PER_VARIABLE = 20
-
-#: The relative distance of group totals from the largest feasible ones.
-TOTAL_MARGIN = 1e-9
 
 
 def stratified_folds(strata: list[Indices], size: int, seed: int) -> Indices:
@@ -134,7 +132,7 @@ class CrossValidation:
         split = SplitProblem.of(problem)  # the change of a variable has its kink anywhere
         gradient, dual = split.gradient(model.dual, model.gradient_for(problem)), split.dual(model.dual)
         problem, of_variables = split.problem, np.resize(folds, split.problem.size)
-        states = [_Fold(problem, dual, gradient, of_variables == fold) for fold in np.unique(folds)]
+        states = [Fold(problem, dual, gradient, of_variables == fold) for fold in np.unique(folds)]
         cheap = problem.matrix.cost == 1 and problem.size <= MAX_DOUBLE_PRECISION_SIZE
         if cheap or _rounding(problem, dual) > MAX_ROUNDING_FRACTION * self._tolerance:
             status = self._solve_whole(states)
@@ -163,14 +161,14 @@ class CrossValidation:
             return None
         return together.values(formulation)
 
-    def _solve_whole(self, states: list[_Fold]) -> Status:
+    def _solve_whole(self, states: list[Fold]) -> Status:
         """Solve the folds over all variables; return the status of the least converged one."""
         matrix, everything = states[0].problem.matrix, np.arange(states[0].problem.size)
         for state in states:
             state.update_gradient(everything, matrix)
         return self._solve(states, everything, matrix)
 
-    def _solve_nearest(self, states: list[_Fold], variables: Indices) -> Status:
+    def _solve_nearest(self, states: list[Fold], variables: Indices) -> Status:
         """Solve the folds over some variables, and those in which others violate optimality once more."""
         matrix = states[0].problem.matrix
         shared = self._shared(matrix, variables)
@@ -192,7 +190,7 @@ class CrossValidation:
                 state.update_gradient(np.setdiff1d(np.flatnonzero(state.held), variables), matrix)
         return status
 
-    def _solve(self, states: list[_Fold], variables: Indices, matrix: SymmetricMatrix) -> Status:
+    def _solve(self, states: list[Fold], variables: Indices, matrix: SymmetricMatrix) -> Status:
         """Solve the folds over some variables, given their matrix."""
         parts = [state.restricted_to(variables, matrix) for state in states]
         try:
@@ -269,98 +267,6 @@ class CrossValidation:
         return solve_in_units(problem, own, start, callback, units)
 
 
-class _Fold:
-    """The problem without the held-out variables, and its current point.
-
-    Attributes
-    ----------
-    problem : DualProblem
-    held : bool array
-        Which variables are held out.
-    dual : float array
-        At first the solution of the full problem with the held-out variables set to 0.
-    gradient : float array
-        Of the problem at `dual`, where it was updated.
-    offset : float array
-        Of each group, from the variables that were solved last.
-    """
-
-    def __init__(self, whole: DualProblem, dual: Floats, gradient: Floats, held: np.ndarray) -> None:
-        self._start = dual, gradient
-        # With fewer samples a hard margin does not shrink, so the sum of its dual variables does not grow.
-        self.problem = hold_out(whole, held, 2.0 * float(np.abs(dual).sum()) + 1.0)
-        self.held = held
-        self.dual = np.where(held, 0.0, dual)
-        self.gradient = np.empty(whole.size)
-        self.offset = np.zeros(whole.groups)
-
-    @property
-    def change(self) -> Floats:
-        """The difference between the dual vector and the solution of the full problem."""
-        return self.dual - self._start[0]
-
-    def update_gradient(self, variables: Indices, matrix: SymmetricMatrix, part: SymmetricMatrix | None = None) -> None:
-        """Update the gradient of some variables; if it is all of them, in the precision of the matrix.
-
-        `part` is the matrix between these variables, if it is known.
-        """
-        change = self.change
-        if len(variables) == matrix.size:
-            product = (matrix if part is None else part).matvec(change)
-        else:
-            product = np.zeros(len(variables))
-            if part is not None:
-                product += part.matvec(change[variables])
-                change = change.copy()
-                change[variables] = 0.0
-            moved = np.flatnonzero(change)
-            if len(moved):
-                product += matrix.float32_columns(moved).combine(variables, change[moved])[0]
-        change = self.change
-        ridge = self.problem.ridge[variables] * change[variables]
-        self.gradient[variables] = self._start[1][variables] - product - ridge
-
-    def restricted_to(self, variables: Indices, matrix: SymmetricMatrix) -> DualProblem:
-        """Return the problem of the change of some variables, given their matrix; the others are fixed."""
-        problem, dual = self.problem, self.dual[variables]
-        return DualProblem(
-            matrix=matrix,
-            linear=self.gradient[variables],
-            lower=problem.lower[variables] - dual,
-            upper=problem.upper[variables] - dual,
-            ridge=problem.ridge[variables],
-            group=problem.group[variables],
-            total=problem.total - problem.group_sums(self.dual),
-        )
-
-    def move(self, variables: Indices, part: DualProblem, solution: Solution) -> None:
-        """Change some variables by a solution; the gradient of the others is not updated."""
-        step, gradient = solution.dual, solution.gradient
-        assert gradient is not None
-        if not np.isfinite(gradient).all():  # the solver was stopped
-            gradient = part.gradient(step)
-        lower, upper = self.problem.lower[variables], self.problem.upper[variables]
-        moved = self.dual[variables] + step
-        self.dual[variables] = np.where(step == part.lower, lower, np.where(step == part.upper, upper, moved))
-        self.gradient[variables] = gradient
-        self.offset = interval_midpoint(*offset_bounds(part, step, gradient))
-
-    def violators(self, variables: Indices, tolerance: float) -> np.ndarray:
-        """Return which variables other than these violate the optimality conditions."""
-        slack = self.gradient - self.problem.expand_groups(self.offset)
-        late: np.ndarray = (slack > tolerance) & (self.dual < self.problem.upper)
-        late |= (slack < -tolerance) & (self.dual > self.problem.lower)
-        late[variables] = False
-        return late
-
-    def values(self, formulation: Formulation, samples: int) -> Floats:
-        """Return the decision values of the held-out samples; those of others are undefined."""
-        product = self.problem.linear - self.gradient
-        product[samples:] = 0.0  # all variables of a sample have the same product; the first is used
-        expansion = formulation.expand(self.problem, product, self.offset)  # scales the product like the dual
-        return (expansion.coefficients + expansion.offset)[:samples]
-
-
 def _rounding(problem: DualProblem, dual: Floats) -> float:
     """Return the approximate errors of the gradient with float32 values; infinite is too large, too."""
     with np.errstate(over="ignore"):
@@ -378,23 +284,6 @@ def _nearest(problem: DualProblem, dual: Floats, gradient: Floats) -> Indices:
     offset = problem.expand_groups(interval_midpoint(*offset_bounds(problem, dual, gradient)))
     distance = np.where(at_bound, np.abs(gradient - offset), 0.0)
     return np.sort(np.argpartition(distance, count)[:count])
-
-
-def hold_out(problem: DualProblem, held: np.ndarray, largest: float) -> DualProblem:
-    """Return the problem with some variables fixed at 0, and its totals reduced with the bounds of the others.
-
-    Totals stay in proportion to each other and feasible: ν of a ν-formulation is then the largest possible. Infinite
-    bounds become `largest`.
-    """
-    lower, upper = np.where(held, 0.0, problem.lower), np.where(held, 0.0, problem.upper)
-    if not problem.coercive:
-        lower, upper = np.maximum(lower, -largest), np.minimum(upper, largest)
-    total = problem.total
-    if total.any():
-        fraction = float((upper - lower).sum() / (problem.upper - problem.lower).sum())
-        available = np.where(total > 0, problem.group_sums(upper), problem.group_sums(lower))
-        total = total * min(fraction, (1.0 - TOTAL_MARGIN) * float((available[total != 0] / total[total != 0]).min()))
-    return DualProblem(problem.matrix, problem.linear, lower, upper, problem.ridge, problem.group, total, problem.kink)
 
 
 def linear_held_out_values(
