@@ -16,7 +16,7 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.estimators.online.batch_finish import finish
 from maxmargin.estimators.online.online_certificate import LabelledSamples, certify_memory, certify_on_data
 from maxmargin.estimators.online.online_estimator import OnlineEstimator
-from maxmargin.estimators.online.stream_classes import StreamClasses
+from maxmargin.estimators.online.stream_classes import StreamClasses, factors_in_stream
 from maxmargin.kernels import Kernel, Points
 from maxmargin.machines.validation.parameters import check_choice, check_flag, check_number
 from maxmargin.machines.validation.training_data import (
@@ -247,7 +247,7 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]  # scik
         if classes is not None and not np.isin(y[rows], np.concatenate([known.labels, np.unique(classes)])).all():
             raise ValueError("y has a label that is not in classes; omit classes to add labels as they appear")
         labels = np.concatenate([known.labels, new]) if len(known) else new
-        factors = self._factors_in_stream(labels)
+        factors = factors_in_stream(self.class_weight, labels)
         if first:
             kernel = self._make_stream_kernel(X, weights)
             learner = self._make_learner(kernel, X, self.fit_intercept)
@@ -296,7 +296,9 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]  # scik
         rows = np.flatnonzero(weights > 0)
         numbers = np.zeros(len(y), dtype=np.int64)
         numbers[rows] = self._classes_.numbers(y[rows])
-        costs = self._costs(weights, self._factors_for(numbers, rows, weights)[numbers])
+        costs = self._costs(
+            weights, self._classes_.factors_of(self.class_weight, numbers[rows], weights[rows])[numbers]
+        )
         layout, support, offsets = self._classes_.layout(self._learner_), self._support(), self.intercept_
         coefficients = np.array([sign * self._learner_.dual[m, support] for m, sign in layout])
         threads = self._prediction_threads(X.shape[0])
@@ -365,22 +367,6 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]  # scik
         assert kernel is not None
         self._check_kernel_of(kernel, X)
         return kernel
-
-    def _factors_in_stream(self, labels: Any) -> Floats:
-        """Return the factor of each class; a dict may name classes that have not appeared yet."""
-        given = self.class_weight
-        if isinstance(given, dict):
-            given = {label: given.get(label, 1.0) for label in labels.tolist()}
-        return class_factors(given, labels, np.empty(0, dtype=np.int64), np.empty(0))
-
-    def _factors_for(self, numbers: Indices, rows: Indices, weights: Floats) -> Floats:
-        """Return the factor of each class for a data set; "balanced" uses its class frequencies."""
-        if not isinstance(self.class_weight, str):
-            return self._factors_in_stream(self._classes_.labels)
-        present, codes = np.unique(numbers[rows], return_inverse=True)
-        factors = np.ones(len(self._classes_))
-        factors[present] = class_factors(self.class_weight, present, codes, weights[rows])
-        return factors
 
     def _costs(self, weights: Floats, factors: Floats) -> Floats:
         return check_costs(float(self.C), weights * factors)

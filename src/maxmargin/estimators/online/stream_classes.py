@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.machines.validation.training_data import class_factors
 from maxmargin.models import OneVsOneVote, OneVsRestArgmax
 from maxmargin.online import BinaryClassification, OnlineLearner
 
@@ -120,3 +121,19 @@ class StreamClasses:
         if self.strategy == "ovr" or len(self) <= 2:
             return OneVsRestArgmax(coefficients, offsets)
         return OneVsOneVote(coefficients, offsets, counts)
+
+    def factors_of(self, class_weight: Any, numbers: Indices, weights: Floats) -> Floats:
+        """Return the factor of each class for a data set; "balanced" uses its class frequencies."""
+        if not isinstance(class_weight, str):
+            return factors_in_stream(class_weight, self.labels)
+        present, codes = np.unique(numbers, return_inverse=True)
+        factors = np.ones(len(self))
+        factors[present] = class_factors(class_weight, present, codes, weights)
+        return factors
+
+
+def factors_in_stream(class_weight: Any, labels: Any) -> Floats:
+    """Return the factor of each class; a dict may name classes that have not appeared yet."""
+    if isinstance(class_weight, dict):
+        class_weight = {label: class_weight.get(label, 1.0) for label in labels.tolist()}
+    return class_factors(class_weight, labels, np.empty(0, dtype=np.int64), np.empty(0))
