@@ -138,6 +138,8 @@ def _check_model(report: Report, model: Any, points: list[Any], results: list[An
             )
         elif status is not None and status.converged and not np.isfinite(numbers).all():
             report.add("not finite", f"an infinite certificate with status CONVERGED: {certificate}")
+        elif status is not None and status.converged and certificate.rounding > 0.1 * abs(certificate.primal) > 0.0:
+            report.add("status", f"CONVERGED with rounding errors of {certificate.rounding:.2g}: {certificate}")
     for name, values in results:
         if values.dtype.kind == "f" and not np.isfinite(values).all():
             report.add("not finite", f"{name} returns numbers that are not finite")

@@ -16,15 +16,19 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.formulation import KernelExpansion, support_partition
+from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 from maxmargin.problems import Certificate, DualProblem
 
 
 def pose(matrix: SymmetricMatrix, weights: Floats, nu: float) -> DualProblem:
     """Return the dual problem of samples with weights c_i."""
+    diagonal = matrix.diagonal()
+    if not np.isfinite(diagonal).all():
+        raise ValueError(NON_FINITE_MESSAGE)
     return DualProblem(
         matrix=matrix,
-        linear=0.5 * matrix.diagonal(),
+        linear=0.5 * diagonal,
         lower=np.zeros(matrix.size),
         upper=weights / (nu * float(weights.sum())),
         total=np.ones(1),

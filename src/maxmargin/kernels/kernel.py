@@ -146,10 +146,11 @@ class Product(_Combination):
         return self.first.magnitudes(points) * self.second.magnitudes(points)
 
     def diagonal_error(self, points: Points) -> Floats:
-        errors = 2 * UNIT_ROUNDOFF * self.magnitudes(points) ** 2
-        for one, other in ((self.first, self.second), (self.second, self.first)):
-            errors = errors + 1.01 * other.magnitudes(points) ** 2 * one.diagonal_error(points)
-        return np.asarray(errors)
+        with np.errstate(over="ignore", invalid="ignore"):
+            errors = 2 * UNIT_ROUNDOFF * self.magnitudes(points) ** 2
+            for one, other in ((self.first, self.second), (self.second, self.first)):
+                errors = errors + 1.01 * other.magnitudes(points) ** 2 * one.diagonal_error(points)
+        return np.where(np.isnan(errors), np.inf, errors)  # 0 times an overflow: no bound is known
 
     def error_bound(self, rows: Points, columns: Points, weights: Floats) -> Floats:
         errors = self._error_of_operation(rows, columns, weights)

@@ -65,7 +65,9 @@ def error_bound(formula: KernelFormula, rows: Points, columns: Points, weights: 
     # tanh has a slope of at most 1.
     argument = KernelFormula(formula.term, OuterFunction.POWER, formula.gamma, formula.coef0, 1)
     left, right = _product_magnitudes(argument, left), _product_magnitudes(argument, right)
-    return np.asarray((left * float(right @ weights) * terms + 2 * EXPONENTIAL_ERROR * total) * UNIT_ROUNDOFF)
+    with np.errstate(over="ignore", invalid="ignore"):  # an infinite bound is a valid one
+        errors = (left * float(right @ weights) * terms + 2 * EXPONENTIAL_ERROR * total) * UNIT_ROUNDOFF
+    return np.where(np.isnan(errors), np.inf, errors)
 
 
 def diagonal_error(formula: KernelFormula, points: Points) -> Floats:
@@ -75,10 +77,12 @@ def diagonal_error(formula: KernelFormula, points: Points) -> Floats:
     terms = _terms(points) + EXTRA_ROUNDINGS
     squares = _separate_sums(points, Term.PRODUCT)
     if formula.function is OuterFunction.TANGENT:
-        argument = formula.gamma * squares + abs(formula.coef0)
-        return np.asarray((argument * terms + 2 * EXPONENTIAL_ERROR) * UNIT_ROUNDOFF)
+        with np.errstate(over="ignore"):
+            argument = formula.gamma * squares + abs(formula.coef0)
+            return np.minimum((argument * terms + 2 * EXPONENTIAL_ERROR) * UNIT_ROUNDOFF, 2.0)
     degree = formula.degree if formula.function is OuterFunction.POWER else 1
-    return np.asarray(degree * (terms + 2) * UNIT_ROUNDOFF * magnitudes(formula, points) ** 2)
+    with np.errstate(over="ignore"):  # an infinite bound is a valid one
+        return np.asarray(degree * (terms + 2) * UNIT_ROUNDOFF * magnitudes(formula, points) ** 2)
 
 
 def _product_magnitudes(formula: KernelFormula, squared_norms: Floats) -> Floats:

@@ -185,4 +185,6 @@ def expansion_error(matrix: KernelMatrix, columns: KernelMatrix, weights: Floats
     roundings = len(weights) + FIXED_ROUNDINGS
     if in_lanes:
         roundings = len(weights) // 8 + FIXED_ROUNDINGS + len(batches(columns.points))
-    return sum_errors(len(weights), roundings, size).plus(Errors(values, EXTENDED_ERROR_RATIO * values))
+    most = 2.02 * size  # both the exact and the computed value are within these magnitudes
+    of_values = Errors(np.fmin(values, most), np.fmin(EXTENDED_ERROR_RATIO * values, most))
+    return sum_errors(len(weights), roundings, size).plus(of_values)
