@@ -1,9 +1,11 @@
 """Checkpoints of fits: resuming, refusing those of other fits, limits and errors."""
 
+import contextlib
 import os
 import pickle
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,7 +30,7 @@ from maxmargin.datasets import chessboard
 from maxmargin.problems import Status
 from maxmargin.solvers import BlockSolver, PairwiseSolver
 from maxmargin.training import checkpoint as checkpoints
-from maxmargin.training.checkpoint_file import CheckpointError, read_checkpoint
+from maxmargin.training.checkpoint_file import CheckpointError, read_checkpoint, write_checkpoint
 
 X, Y = chessboard(3000, seed=0)
 THREE = np.digitize(X[:, 0], [0.3, 0.6])
@@ -114,6 +116,25 @@ def test_a_fit_resumes_and_ends_at_the_same_optimum(name, writes, file, often, m
     assert killed or writes > 1  # few reports: it ended before
     resumed = fit(with_file(model, file), samples, y)
     assert not list(file.parent.iterdir())
+    for one, other in zip(problems(resumed), problems(fit(clone(model), samples, y)), strict=True):
+        assert max(one.dual, other.dual) <= min(one.primal, other.primal) + 1e-9 * abs(other.primal)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_crafted_start_does_not_change_the_status(name, file, often, monkeypatch):
+    model, samples, y = CASES[name]
+    undo = kill_after(monkeypatch, 3)
+    with contextlib.suppress(KilledError):
+        fit(with_file(model, file), samples, y)
+    undo()
+    if not file.exists():
+        return  # few reports: it ended before
+    state, random = read_checkpoint(file), np.random.default_rng(0)
+    for key, known in state.problems.items():
+        vector = known.start if known.finished is None else known.finished.dual
+        state.problems[key] = replace(known, start=1e35 * random.normal(size=len(vector)), finished=None)
+    write_checkpoint(file, state)
+    resumed = fit(with_file(model, file), samples, y)
     for one, other in zip(problems(resumed), problems(fit(clone(model), samples, y)), strict=True):
         assert max(one.dual, other.dual) <= min(one.primal, other.primal) + 1e-9 * abs(other.primal)
 

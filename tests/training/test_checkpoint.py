@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from contracts.named_problems import overlapping
+from contracts.named_problems import LINEAR, overlapping
 from maxmargin.formulations import c_classification
-from maxmargin.problems import Counters, Solution, Status
+from maxmargin.problems import Counters, Solution, Status, feasible_start
 from maxmargin.solvers import PairwiseSolver, StoppingRule
 from maxmargin.training import Session, train
 from maxmargin.training import checkpoint as checkpoints
@@ -80,7 +80,7 @@ def test_a_crafted_solution_is_only_a_start(crafted, posed, session):
     put(posed, session, ProblemState(None, Solution(dual, gradient, Status.CONVERGED, Counters()), Counters()))
     found = trained(posed, session)
     assert len(SOLVES) == 1
-    np.testing.assert_array_equal(SOLVES[0], dual)
+    np.testing.assert_array_equal(SOLVES[0], feasible_start(problem, dual))
     assert found.status is Status.CONVERGED
     assert found.certificate.violation <= 1e-6
 
@@ -89,6 +89,20 @@ def test_a_start_of_another_size_is_an_error(posed, session):
     put(posed, session, ProblemState(np.ones(2), None, Counters()))
     with pytest.raises(CheckpointError, match=f"2 numbers for a problem that needs {posed[0].size}"):
         trained(posed, session)
+
+
+def test_a_start_worse_than_zero_is_not_used(session):
+    problem = LINEAR["squared_hinge"]()
+    posed = problem, np.arange(problem.size)
+    first = trained(posed, replace(session, checkpoint=None))
+    far = np.where(np.isinf(problem.upper), 1e35, -1e35)
+    put(posed, session, ProblemState(far, None, Counters()))
+    found = trained(posed, session)
+    assert SOLVES == [None]
+    np.testing.assert_array_equal(found.dual, first.dual)
+    put(posed, session, ProblemState(0.5 * first.dual, None, Counters()))
+    trained(posed, session)
+    np.testing.assert_array_equal(SOLVES[0], 0.5 * first.dual)
 
 
 def test_problems_are_told_apart(posed):

@@ -7,7 +7,7 @@ products            the products with the matrix that a certificate needs, with 
 objective_bounds    rigorous bounds on both objective values of a point
 losses              the loss of a sample, its derivative and its share of the gap
 l1_certificate      `certify_l1` (public): the same for the penalty Σ |w_j|
-feasible_start      `feasible_start` (public): a feasible point close to a given one
+feasible_start      `feasible_start`, `recorded_start` (public): a feasible point close to a given one
 kinks               the two sides of the slope where the objective has a kink at zero
 split_problem       `SplitProblem`: a problem with kinks as one with two variables in place of one
 gradient_extremes   extremes of the gradient per group, and the violation and offset intervals that follow
@@ -17,7 +17,7 @@ offsets             the offset of least loss for given weights
 
 from maxmargin.problems.certificate import Certificate, certify
 from maxmargin.problems.dual_problem import DualProblem, InfeasibleProblemError
-from maxmargin.problems.feasible_start import feasible_start
+from maxmargin.problems.feasible_start import feasible_start, recorded_start
 from maxmargin.problems.l1_certificate import certify_l1
 from maxmargin.problems.solution import Counters, Progress, Solution, Status
 
@@ -32,4 +32,5 @@ __all__ = [
     "certify",
     "certify_l1",
     "feasible_start",
+    "recorded_start",
 ]

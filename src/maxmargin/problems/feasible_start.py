@@ -11,6 +11,9 @@ from maxmargin._typing import Floats
 from maxmargin.precision import GROUP_SUM_TOLERANCE
 from maxmargin.problems.dual_problem import DualProblem
 
+#: Support vectors above which the quadratic term of a start is estimated by as many rows of the matrix.
+MAX_EXACT_SUPPORT = 2048
+
 #: Permutations of up to this many variables are kept: a random generator takes as long as the steps of a small fit.
 MAX_KEPT_PERMUTATION = 2048
 
@@ -39,6 +42,38 @@ def feasible_start(problem: DualProblem, wanted: Floats | None = None) -> Floats
         missing = _distribute(problem, dual, used, float(missing_sums[g]))
         _move_to_bounds(problem, dual, members, missing)
     return dual
+
+
+def recorded_start(problem: DualProblem, recorded: Floats | None) -> Floats | None:
+    """Return a recorded point, such as one from a file, made feasible; None if its dual value is below that of 0.
+
+    No solver that starts from 0 and ascends records such a point, and one of huge numbers would cost the precision of
+    all that follows. Where 0 is not feasible, the totals of the groups limit all points.
+    """
+    if recorded is None or recorded.shape != (problem.size,) or not np.isfinite(recorded).all():
+        return None
+    point = feasible_start(problem, recorded)
+    with np.errstate(over="ignore", invalid="ignore"):
+        worse = problem.zero_is_feasible and not _estimated_value(problem, point) >= 0.0
+    return None if worse else point
+
+
+def _estimated_value(problem: DualProblem, dual: Floats) -> float:
+    """Return the dual value of a point; of many support vectors its quadratic term is estimated.
+
+    The estimate is by rows of the matrix, drawn with probabilities in proportion to the variables.
+    """
+    used = np.flatnonzero(dual)
+    point, sizes = dual[used], np.abs(dual[used])
+    value = point @ problem.linear[used] - sizes @ problem.kink[used] - 0.5 * (point * point) @ problem.ridge[used]
+    if not value > 0.0:
+        return float(value)
+    if len(used) <= MAX_EXACT_SUPPORT:
+        return float(value - 0.5 * point @ problem.matrix.take(used).matvec(point))
+    ends = np.cumsum(sizes)
+    drawn = np.searchsorted(ends, np.random.default_rng(0).random(MAX_EXACT_SUPPORT) * ends[-1])
+    products = problem.matrix.block(used[drawn], used) @ point
+    return float(value - 0.5 * ends[-1] * np.mean(np.sign(point[drawn]) * products))
 
 
 def _from_zero(problem: DualProblem) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 from maxmargin._typing import Floats, Indices
 from maxmargin.formulations import order_ranking
 from maxmargin.formulations.formulation import KernelExpansion
+from maxmargin.matrices.numerics import inner
 from maxmargin.problems import Solution
 from maxmargin.problems.order_ranking import OrderRanking
 from maxmargin.solvers.ranking.order_newton import OrderNewtonSolver
@@ -25,10 +26,9 @@ def train_by_order(
 ) -> TrainedModel:
     """Solve a ranking with the linear kernel, from the coefficients `start`, and return its certified model."""
     recorder = _recorder(problem, session)
-    if recorder.finished is not None:
-        start = recorder.finished.dual
-    elif recorder.start is not None:
-        start = recorder.start
+    recorded = recorder.start if recorder.finished is None else recorder.finished.dual
+    if recorded is not None and _improves_on_zero(problem, recorded):
+        start = recorded
     limited = replace(rule, max_seconds=session.deadline.seconds_left())
     solution = OrderNewtonSolver(limited).solve(problem, start, recorder.observe(session.callback))
     window, certificate = solution.window, solution.certificate
@@ -40,6 +40,16 @@ def train_by_order(
     return TrainedModel.from_stored(
         StoredModel(coefficients, samples, solution.status, counters, expansion, (certificate, geometry))
     )
+
+
+def _improves_on_zero(problem: OrderRanking, coefficients: Floats) -> bool:
+    """Return whether the objective value of coefficients from a checkpoint is at most that of 0."""
+    if coefficients.shape != (problem.size,):
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = problem.matrix.matvec(coefficients)
+        value = 0.5 * inner(coefficients, scores) + float(problem.loss(scores).sum())
+    return value <= float(problem.loss(np.zeros(problem.size)).sum())
 
 
 def _recorder(problem: OrderRanking, session: Session) -> Recorder:

@@ -19,7 +19,7 @@ from typing import Any, Protocol, TypeVar
 from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import Deadline, check_deadline
 from maxmargin.formulations.formulation import Formulation
-from maxmargin.problems import Certificate, Counters, DualProblem, Solution, Status
+from maxmargin.problems import Certificate, Counters, DualProblem, Solution, Status, recorded_start
 from maxmargin.solvers import Callback, PairwiseSolver, SharedCallback, StoppingRule
 from maxmargin.solvers.monitor import Interruption, status_of
 from maxmargin.solvers.recorder import ENDED, Recorder
@@ -208,13 +208,14 @@ def train(
     verifier = KernelVerifier(problem, samples, formulation, solver.stopping, audited, max_work)
     spent = Counters()
     recorder = session.recorder(problem, samples)
-    fresh = start is None and recorder.start is None and recorder.finished is None
-    if fresh and not problem.coercive and problem.groups == 1 and hasattr(formulation, "pose_hulls"):
+    hard = not problem.coercive and problem.groups == 1
+    fresh = hard and start is None and recorder.finished is None and _recorded_start(verifier, recorder) is None
+    if fresh and hasattr(formulation, "pose_hulls"):
         of_hulls = recorder.part("hulls")
 
         def solve(posed: DualProblem, rule: StoppingRule, from_: Floats | None) -> Solution:
             nonlocal spent
-            from_ = of_hulls.start if from_ is None else from_
+            from_ = recorded_start(posed, of_hulls.start) if from_ is None else from_
             callback = of_hulls.observe(session.callback)
             limited = session.limit(solver, rule, spent.iterations)
             solution = solve_in_units(posed, limited, from_, callback, ProblemScale.of(posed))
@@ -248,7 +249,8 @@ def solve_and_verify(
     recorder = session.recorder(problem, verifier.samples)
     if (restored := _restore(verifier, recorder, session)) is not None:
         return restored
-    start = start if recorder.start is None else verifier.checked_start(recorder.start)
+    recorded = _recorded_start(verifier, recorder)
+    start = start if recorded is None else recorded
     callback = recorder.observe(session.callback)
     units = ProblemScale.of(problem, penalty_of(solver) == "l1")
     for attempt in range(verifier.max_attempts):
@@ -309,6 +311,11 @@ def solve_in_units(
         options["stall_steps"] = SCALED_STALL_STEPS
     solver = replace(solver, **options)  # type: ignore[type-var]  # solvers are dataclasses
     return units.solution(solver.solve(scaled, units.start(start), units.observe(callback)), problem)
+
+
+def _recorded_start(verifier: Verifier[Any], recorder: Recorder) -> Floats | None:
+    """Return the start in a checkpoint; None if there is none that is worth starting from."""
+    return None if recorder.start is None else verifier.checked_start(recorder.start)
 
 
 def _restore(verifier: Verifier[Model], recorder: Recorder, session: Session) -> Model | None:

@@ -34,6 +34,7 @@ from maxmargin.problems import (
     certify,
     certify_l1,
     feasible_start,
+    recorded_start,
 )
 from maxmargin.problems.certificate import NEGLIGIBLE_ROUNDING, extended_is_affordable, inconclusive
 from maxmargin.problems.offsets import MAX_OFFSET_GROUPS
@@ -115,8 +116,8 @@ class Verifier(Protocol[Model]):
         """Return the start of a solve that continues from a solution."""
         ...
 
-    def checked_start(self, start: Floats) -> Floats:
-        """Return a start from a checkpoint, or raise if its size is wrong."""
+    def checked_start(self, start: Floats) -> Floats | None:
+        """Return a start from a checkpoint, None if it is worse than 0; raise if its size is wrong."""
         ...
 
     def confirms(self, solution: Solution) -> bool:
@@ -165,9 +166,9 @@ class KernelVerifier:
         """Return the dual vector."""
         return solution.dual
 
-    def checked_start(self, start: Floats) -> Floats:
-        """Return the dual vector."""
-        return _checked_size(start, self.problem.size)
+    def checked_start(self, start: Floats) -> Floats | None:
+        """Return the dual vector, made feasible, or None."""
+        return recorded_start(self.problem, _checked_size(start, self.problem.size))
 
     def confirms(self, solution: Solution) -> bool:
         """Return whether the point is feasible, and its gradient correct at some variables, for which it is computed.
@@ -287,9 +288,9 @@ class LinearVerifier:
         """Return the dual vector."""
         return solution.dual
 
-    def checked_start(self, start: Floats) -> Floats:
-        """Return the dual vector."""
-        return _checked_size(start, self.problem.size)
+    def checked_start(self, start: Floats) -> Floats | None:
+        """Return the dual vector, made feasible, or None."""
+        return recorded_start(self.problem, _checked_size(start, self.problem.size))
 
     def confirms(self, solution: Solution) -> bool:
         """Return whether the point is feasible and the weights are those of these features; `verify` does the rest."""
@@ -359,9 +360,12 @@ class SparseVerifier(LinearVerifier):
         """Return the weights."""
         return np.zeros(self.rows.dimension) if solution.weights is None else solution.weights
 
-    def checked_start(self, start: Floats) -> Floats:
-        """Return the weights."""
-        return _checked_size(start, self.rows.dimension)
+    def checked_start(self, start: Floats) -> Floats | None:
+        """Return the weights, None if their objective value is larger than that of 0."""
+        start = _checked_size(start, self.rows.dimension)
+        dual, zero = np.zeros(self.problem.size), np.zeros(self.rows.dimension)
+        reached, given = (certify_l1(self.problem, dual, weights, extended=False) for weights in (start, zero))
+        return start if reached.primal <= given.primal else None
 
     def initial(self, start: Floats | None, status: Status) -> Solution:
         """Return the starting weights."""

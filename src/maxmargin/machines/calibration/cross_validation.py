@@ -26,7 +26,7 @@ from maxmargin.machines.calibration.small_folds import SmallFolds
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.matrices.float32_matrix import Float32Matrix
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
-from maxmargin.problems import DualProblem, InfeasibleProblemError, Solution, Status
+from maxmargin.problems import DualProblem, InfeasibleProblemError, Solution, Status, recorded_start
 from maxmargin.problems.gradient_extremes import interval_midpoint, offset_bounds
 from maxmargin.problems.split_problem import SplitProblem
 from maxmargin.solvers import BlockSolver, Callback, PairwiseSolver
@@ -239,9 +239,8 @@ class CrossValidation:
         recorder = self.session.recorder(problem, variables)
         if recorder.finished is not None and is_feasible(problem, recorder.finished):
             return recorder.finished
-        start = recorder.start
-        if start is None or start.shape != (problem.size,):
-            start = np.zeros(problem.size)
+        start = recorded_start(problem, recorder.start)
+        start = np.zeros(problem.size) if start is None else start
         solution = self._solve_from(start, problem, recorder.observe(self.session.callback))
         recorder.close(solution, solution.dual)
         return solution

@@ -18,7 +18,7 @@ import numpy as np
 from maxmargin._typing import Floats, Indices
 from maxmargin.backends import get_backend
 from maxmargin.backends.interface import BlockState
-from maxmargin.problems import Counters, DualProblem, Solution, Status, feasible_start
+from maxmargin.problems import Counters, DualProblem, Solution, Status, feasible_start, recorded_start
 from maxmargin.problems.dual_problem import InfeasibleProblemError
 from maxmargin.solvers.monitor import Interruption, Monitor, SharedCallback, status_of
 from maxmargin.solvers.stopping import Callback, StoppingRule
@@ -112,8 +112,11 @@ class NestedStart:
             self.solver, nested_above=self.state.problem.size, stopping=self._rule(posed.size)
         )
         recorder = self.monitor.recorder.part(f"sample of {posed.size}")
-        start = start if recorder.start is None else recorder.start
-        solution = recorder.finished or solver.solve(posed, start, recorder.observe(callback))
+        recorded, finished = recorded_start(posed, recorder.start), recorder.finished
+        if finished is not None and recorded_start(posed, finished.dual) is not None:
+            solution = finished
+        else:
+            solution = solver.solve(posed, start if recorded is None else recorded, recorder.observe(callback))
         recorder.close(solution, solution.dual)
         self.state.add(solution.counters)
         self._sample, self._dual = sample, solution.dual

@@ -46,12 +46,12 @@ def finite_norms(rows: Features) -> Floats:
 def repair_sums(problem: DualProblem, dual: Floats) -> Floats:
     """Return the dual vector with the sums of its groups corrected, if possible by changing free variables only.
 
-    A variable moved off its bound by a tiny amount would violate the KKT conditions. Deviations of the size of rounding
-    errors are not corrected.
+    A vector that exceeds its bounds is clipped first. A variable moved off its bound by a tiny amount would violate the
+    KKT conditions. Deviations of the size of rounding errors are not corrected.
     """
+    dual = np.clip(dual, problem.lower, problem.upper)
     deficit = problem.total - problem.group_sums(dual)
     rounding = 4 * DOUBLE_EPSILON * (problem.group_sums(np.abs(dual)) + np.abs(problem.total))
-    dual = dual.copy()
     for g in np.flatnonzero(np.abs(deficit) > rounding):
         free = np.flatnonzero((problem.group == g) & (dual > problem.lower) & (dual < problem.upper))
         if not len(free):
