@@ -158,6 +158,25 @@ void dense_square(const Formula& f, const PackedSamples<T>& rows, const PackedSa
   }
 }
 
+// out[i] = k(x, x) for each of the samples, bit for bit the value of a block, with a sample in every lane.
+template <class T, class Term>
+void dense_diagonal(const Formula& f, const T* data, const std::int64_t* indices, std::int64_t count,
+                    std::int64_t features, T* out) {
+  for (std::int64_t at = 0; at < count; at += kWidth<T>) {
+    const std::int64_t some = count - at < kWidth<T> ? count - at : kWidth<T>;
+    const T* samples[kWidth<T>];
+    for (int l = 0; l < kWidth<T>; ++l) samples[l] = data + indices[at + (l < some ? l : 0)] * features;
+    Vec<T> sum{};
+    for (std::int64_t k = 0; k < features; ++k) {
+      Vec<T> x;
+      for (int l = 0; l < kWidth<T>; ++l) x[l] = samples[l][k];
+      sum += Term::template term<Vec<T>>(x, x);
+    }
+    const Vec<T> values = kernel_value<T>(f, sum, sum);  // the product of a sample with itself is twice its half norm
+    std::memcpy(out + at, &values, some * sizeof(T));
+  }
+}
+
 template <class T> MAXMARGIN_INLINE double sum_of_lanes(Vec<T> v) {
   double lanes[kWidth<T>];
   for (int l = 0; l < kWidth<T>; ++l) lanes[l] = static_cast<double>(v[l]);

@@ -118,6 +118,18 @@ void dense_square(const FormulaArguments& formula, const PackedArrays& rows, con
   });
 }
 
+// out[k] = the kernel value of sample indices[k] with itself.
+void dense_diagonal(const FormulaArguments& formula, Table<const double> data, Vector<const std::int64_t> indices,
+                    Vector<double> out) {
+  const std::int64_t count = length(indices);
+  require(length(out) == count, "there must be one output for every sample");
+  require_within(indices, length(data));
+  Memory().reads("data", data).reads("indices", indices).writes("out", out).require_disjoint();
+  nb::gil_scoped_release unlocked;
+  block_loops<double>().dense_diagonal[formula.term](formula, data.data(), indices.data(), count, length(data, 1),
+                                                     out.data());
+}
+
 // out[r] = Σ_c k(row r, column c) weights[c]
 template <class T>
 void dense_combination(const FormulaArguments& formula, const PackedArrays& rows, const PackedArrays& columns,
@@ -183,6 +195,16 @@ void check_pair(const FormulaArguments& formula, const SparseSamples& rows, cons
           "this formula is for dense samples");
   require(rows.width == columns.width, "rows and columns must have the same features");
   require(rows.separate_sums.is_valid() && columns.separate_sums.is_valid(), "the separate sums must be given");
+}
+
+// out[r] = the kernel value of each sample with itself.
+void sparse_diagonal(const FormulaArguments& formula, const SparseSamples& samples, Vector<double> out) {
+  check_pair(formula, samples, samples);
+  require(length(out) == samples.count(), "there must be one output for every sample");
+  const SparseRows<double> rows = samples.rows<double>();
+  Memory().of(samples).writes("out", out).require_disjoint();
+  nb::gil_scoped_release unlocked;
+  block_loops<double>().sparse_diagonal[formula.term](formula, rows, out.data());
 }
 
 // out[slots[r]][c] = the kernel value of row r and column c.
@@ -266,6 +288,8 @@ void define_kernels(nb::module_& m) {
                    Vector<const std::int64_t>, std::int64_t, AnyVector>(
       m, "SparseSamples", exact("starts"), exact("features"), exact("values"), exact("indices"), nb::arg("width"),
       optional("separate_sums"));
+  m.def("dense_diagonal", &dense_diagonal, nb::arg("formula"), exact("data"), exact("indices"), exact("out"));
+  m.def("sparse_diagonal", &sparse_diagonal, nb::arg("formula"), nb::arg("samples"), exact("out"));
   define_blocks<float>(m);
   define_blocks<double>(m);
 }

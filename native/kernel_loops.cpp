@@ -17,11 +17,13 @@ template <class T> constexpr BlockLoops<T> block_loops() {
           pack<T>,
           MAXMARGIN_TERMS(dense_block),
           MAXMARGIN_TERMS(dense_square),
+          MAXMARGIN_TERMS(dense_diagonal),
           MAXMARGIN_TERMS(dense_combination),
           MAXMARGIN_TERMS(separate_sums),
           MAXMARGIN_TERMS(sparse_block),
           MAXMARGIN_TERMS(sparse_transposed),
           MAXMARGIN_TERMS(sparse_square),
+          MAXMARGIN_TERMS(sparse_diagonal),
           MAXMARGIN_TERMS(sparse_combination),
           mirror<T>};
 }

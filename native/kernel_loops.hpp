@@ -60,6 +60,8 @@ template <class T> struct BlockLoops {
                    std::int64_t first_panel, std::int64_t last_panel, T* const* out);
   void (*dense_square[4])(const Formula&, const PackedSamples<T>& rows, const PackedSamples<T>& columns,
                           std::int64_t features, std::int64_t first_panel, std::int64_t last_panel, T* const* out);
+  void (*dense_diagonal[4])(const Formula&, const T* data, const std::int64_t* indices, std::int64_t count,
+                            std::int64_t features, T* out);
   // Rows of strips [first_strip, last_strip)
   void (*combination[4])(const Formula&, const PackedSamples<T>& rows, const PackedSamples<T>& columns,
                          std::int64_t features, std::int64_t first_strip, std::int64_t last_strip, const T* weights,
@@ -72,6 +74,7 @@ template <class T> struct BlockLoops {
                                std::int64_t first, std::int64_t last, const SparseWorkspace<T>&, T* const* out);
   void (*sparse_square[4])(const Formula&, const SparseRows<T>& rows, std::int64_t first, std::int64_t last,
                            const SparseWorkspace<T>&, T* const* out);
+  void (*sparse_diagonal[4])(const Formula&, const SparseRows<T>& rows, T* out);
   // Rows [first, last)
   void (*sparse_combination[4])(const Formula&, const SparseRows<T>& rows, const SparseRows<T>& columns,
                                 std::int64_t first, std::int64_t last, const SparseWorkspace<T>&, const T* weights,

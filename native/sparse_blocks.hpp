@@ -161,6 +161,20 @@ void sparse_transposed(const Formula& f, const SparseRows<T>& rows, const Sparse
   }
 }
 
+// out[r] = k(x, x) for each of the samples, bit for bit the value of a block.
+template <class T, class Term> void sparse_diagonal(const Formula& f, const SparseRows<T>& rows, T* out) {
+  for (std::int64_t r = 0; r < rows.count; ++r) {
+    Vec<T> sum{};
+    for (std::int64_t p = rows.starts[rows.indices[r]]; p < rows.starts[rows.indices[r] + 1]; ++p) {
+      Vec<T> value = repeat<T>(rows.values[p]);
+      hide(value);  // as in separate_sums
+      sum += Term::template cross<Vec<T>>(value, value);
+    }
+    const Vec<T> separate = repeat<T>(rows.separate_sums[r]);
+    out[r] = kernel_value<T>(f, (separate + separate) + sum, Vec<T>{})[0];
+  }
+}
+
 // out[r] = Σ_c k(r, c) weights[c] for rows [first, last); `weights` is padded with zeros to whole panels.
 template <class T, class Term>
 void sparse_combination(const Formula& f, const SparseRows<T>& rows, const SparseRows<T>& columns, std::int64_t first,

@@ -114,8 +114,8 @@ template <class T> void test_dense_blocks(std::mt19937& random) {
       }
 }
 
-// Kernel values of samples with themselves: mirrored values equal those of the block to the last bit, for any division
-// into panels.
+// Kernel values of samples with themselves: mirrored values and the diagonal equal those of the block to the last bit,
+// for any division into panels.
 template <class T> void test_dense_squares(std::mt19937& random) {
   std::uniform_real_distribution<double> uniform;
   for (std::int64_t features : {1, 7, 33})
@@ -143,6 +143,11 @@ template <class T> void test_dense_squares(std::mt19937& random) {
           for (std::int64_t p = 0; p < panels; p += 3)
             loops.dense_square[term_code](f, a, b, features, p, std::min(panels, p + 3), to_half.data());
           check(all == half, "a mirrored dense value");
+          std::vector<T> stored(data.begin(), data.end()), diagonal(count);
+          loops.dense_diagonal[term_code](f, stored.data(), indices.data(), count, features, diagonal.data());
+          for (std::int64_t r = 0; r < count; ++r)
+            check(f.function == Function::gaussian_of_product ? diagonal[r] == T(1) : diagonal[r] == all[r * count + r],
+                  "a dense diagonal value");
         }
     }
 }
@@ -211,6 +216,9 @@ template <class T> void test_sparse_blocks(std::mt19937& random) {
       for (std::int64_t at = 0; at < rows; at += 23)
         loops.sparse_transposed[term_code](f, matrix, matrix, at, std::min(rows, at + 23), workspace,
                                            to_transposed.data());
+      std::vector<T> diagonal(rows);
+      loops.sparse_diagonal[term_code](f, matrix, diagonal.data());
+      for (std::int64_t r = 0; r < rows; ++r) check(diagonal[r] == out[r * rows + r], "a sparse diagonal value");
       check(out == mirrored, "a mirrored sparse value");
       check(out == transposed, "a transposed sparse value");
       for (std::int32_t entry : table_row) check(entry == 0, "the workspace is cleared");

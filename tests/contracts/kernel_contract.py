@@ -39,6 +39,11 @@ class KernelContract:
     def test_diagonal_equals_that_of_the_block(self, kernel, X):
         np.testing.assert_array_equal(kernel.diagonal(X), np.diag(kernel(X)))
 
+    def test_diagonal_is_computed_once_for_all_views(self, kernel, X):
+        points, expected = Points(X), np.diag(kernel(X))
+        for rows in ([4], [3, 4, 5, 3], range(19), [18, 0]):
+            np.testing.assert_array_equal(kernel.diagonal(points.take(list(rows))), expected[list(rows)])
+
     def test_a_value_does_not_depend_on_its_block(self, kernel, X):
         full = kernel(X)
         points = Points(X)

@@ -57,18 +57,19 @@ def float32_kernel(kernel: Kernel, points: Points, threads: int = 1) -> Float32K
         return None
     key = ("float32 kernel", kernel.formula)
     if key not in points.memo:
-        points.memo[key] = _prepare(kernel, Points(points.data), threads)
+        points.memo[key] = _prepare(kernel, points, threads)
     prepared: Float32Kernel | None = points.memo[key]
     return prepared
 
 
-def _prepare(kernel: NativeKernel, points: Points, threads: int) -> Float32Kernel | None:
+def _prepare(kernel: NativeKernel, some: Points, threads: int) -> Float32Kernel | None:
     formula, no_shift = kernel.formula, np.empty(0)
+    points = Points(some.data)  # without the memo, in which the result is stored: that would be a cycle
     stored = points.data.data if sparse.issparse(points.data) else points.data
     if stored.size and not max(stored.max(), -stored.min()) < MAX_FLOAT32_ENTRY:
         return None
     if formula.function in (OuterFunction.IDENTITY, OuterFunction.POWER):
-        diagonal = kernel.diagonal(points)
+        diagonal = kernel.diagonal(some.pick(points.index))
         if len(diagonal) and not np.abs(diagonal).max() < MAX_FLOAT32_VALUE:
             return None
     if sparse.issparse(points.data):

@@ -88,6 +88,20 @@ def kernel_product(formula: KernelFormula, rows: Points, columns: Points, weight
     return out
 
 
+def kernel_diagonal(formula: KernelFormula, points: Points) -> Floats:
+    """Return k(x, x) for every sample in float64, bit for bit as in a block."""
+    out = np.empty(len(points))
+    if sparse.issparse(points.data):
+        SparseColumns(formula, points, np.dtype(np.float64), 1).fill_diagonal(out)
+        return out
+    for part in [slice(0, len(points))] if points.data.dtype == np.float64 else batches(points):
+        samples = points.take(part)
+        if points.data.dtype != np.float64:
+            samples = Points(samples.values().astype(np.float64))
+        _native.dense_diagonal(_native_formula(formula), samples.data, samples.index, out[part])
+    return out
+
+
 def extended_block(formula: KernelFormula, rows: Points, columns: Points, threads: int) -> DoubleDouble:
     """Return the block of kernel values in double-double arithmetic, of few samples at a time.
 
@@ -241,6 +255,10 @@ class SparseColumns:
             _native.sparse_block(formula, samples, columns, out, slots[part], self.threads)
             if mirrored:
                 _native.mirror(out, part.start, part.stop, self.threads)
+
+    def fill_diagonal(self, out: Floats) -> None:
+        """Write the value of every column with itself."""
+        _native.sparse_diagonal(_native_formula(self.formula), self._columns, out)
 
     def combine(self, rows: Points, weights: Floats) -> Floats:
         rows, formula = self._to_same_format(rows), _native_formula(self.formula)

@@ -11,8 +11,8 @@ from maxmargin._typing import Floats
 from maxmargin.double_double import DoubleDouble
 from maxmargin.kernels import rounding
 from maxmargin.kernels.formula import KernelFormula
-from maxmargin.kernels.kernel import DIAGONAL_BLOCK, Kernel
-from maxmargin.kernels.kernel_columns import extended_block, kernel_block
+from maxmargin.kernels.kernel import Kernel
+from maxmargin.kernels.kernel_columns import extended_block, kernel_block, kernel_diagonal
 from maxmargin.kernels.points import Points, as_points
 
 
@@ -41,17 +41,11 @@ class NativeKernel(Kernel):
 
     def diagonal(self, points: Any) -> Floats:
         samples = as_points(points)
-        data = Points(samples.data)
-        if 2 * len(samples) < len(data):
-            return self._diagonal(samples)
-        key = ("diagonal", self.formula)
-        if key not in samples.memo:  # of all samples, for all views of them
-            samples.memo[key] = self._diagonal(data)
-        return np.asarray(samples.memo[key][samples.index])
-
-    def _diagonal(self, samples: Points) -> Floats:
-        parts = [samples.take(slice(start, start + DIAGONAL_BLOCK)) for start in range(0, len(samples), DIAGONAL_BLOCK)]
-        return np.concatenate([np.diag(self.evaluate(part, part)) for part in parts]) if parts else np.empty(0)
+        known = samples.memo.setdefault(("diagonal", self.formula), np.full(samples.count, np.nan))  # for all views
+        missing = samples.index[np.isnan(known[samples.index])]
+        if len(missing):
+            known[missing] = kernel_diagonal(self.formula, samples.pick(missing))
+        return np.asarray(known[samples.index])
 
 
 def check_gamma(gamma: float) -> None:
