@@ -47,11 +47,15 @@ class Estimator(SklearnCallbacks, BaseEstimator):  # type: ignore[misc]  # sciki
         return None if self._precomputed else "C"
 
     def _accepts(self, X: Any, reset: bool) -> bool:
-        """Whether samples are a valid array already, which scikit-learn would return as it is.
+        """Whether samples are a valid array or CSR already, which scikit-learn would return as they are.
 
         Its validation of fifty samples takes longer than their fit.
         """
-        if not is_valid_table(X) or not (self._precomputed or X.flags.c_contiguous):
+        if self._precomputed:
+            valid = type(X) is np.ndarray and is_valid_table(X)
+        else:
+            valid = (type(X) is not np.ndarray or X.flags.c_contiguous) and is_valid_table(X)
+        if not valid:
             return False
         if reset:
             self.n_features_in_ = X.shape[1]
@@ -65,7 +69,7 @@ class Estimator(SklearnCallbacks, BaseEstimator):  # type: ignore[misc]  # sciki
         return validate_data(self, X, reset=reset, order=self._order, **TABLE)
 
     def _validate_pairs(self, X: Any, y: Any, reset: bool = True, **about_targets: bool) -> tuple[Any, Any]:
-        if are_valid_targets(y) and self._accepts(X, reset) and len(X) == len(y):
+        if are_valid_targets(y) and self._accepts(X, reset) and X.shape[0] == len(y):
             return X, y
         checked: tuple[Any, Any] = validate_data(self, X, y, reset=reset, order=self._order, **TABLE, **about_targets)
         return checked

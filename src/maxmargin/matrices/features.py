@@ -125,8 +125,7 @@ class Features:
             began, everything = perf_counter(), Features(Points.wrap(self.points.data), threads=self.threads)
             memo["sums of squares"] = everything.squared_norms()
             memo["seconds per value"] = (perf_counter() - began) / max(1, everything.stored)
-        squares: Floats = memo["sums of squares"]
-        return np.sqrt((squares if self._all else squares[self.points.index]) + self.constant**2)
+        return np.sqrt(self.squared_norms() + self.constant**2)
 
     @property
     def seconds_per_value(self) -> float:
@@ -175,7 +174,10 @@ class Features:
         return out.plus(DoubleDouble(*(np.broadcast_to(part, self.size) for part in last)))
 
     def squared_norms(self) -> Floats:
-        """Return ‖f_i‖² of each row, without the constant feature."""
+        """Return ‖f_i‖² of each row, without the constant feature; known ones are not computed again."""
+        known: Floats | None = self.points.memo.get("sums of squares")
+        if known is not None:
+            return known if self._all else known[self.points.index]
         out = np.empty(self.size)
         _native.row_squared_norms(self.native, out, self.threads_for(self.stored))
         return out

@@ -269,13 +269,17 @@ class Named(np.ndarray):
         np.ones((3, 2), dtype=int), np.ones((3, 2), order="F")[::-1], [[1.0, 2.0]], np.ones(3), np.ones((0, 2)),
         np.ones((3, 0)), np.full((3, 2), np.nan), np.full((3, 2), -np.inf), np.full((400, 2), 1e306),
         np.ones((3, 2), ">f8"), np.ones((3, 2)).view(Named), np.ones((3, 2), dtype=object), np.ones((3, 2, 1)),
+        sparse.csr_matrix(np.ones((3, 2))), sparse.csr_array(np.ones((3, 2))), sparse.csc_matrix(np.ones((3, 2))),
+        sparse.csr_array(np.ones(3)), sparse.csr_matrix((0, 2)), sparse.csr_matrix(np.full((3, 2), np.nan)),
+        sparse.csr_matrix(np.ones((3, 2), dtype=int)), sparse.csr_matrix((3, 2)),
     ],
     ids=repr,
 )  # fmt: skip
 def test_only_arrays_that_scikit_learn_returns_as_they_are_skip_its_validation(X):
     model = OneClassSVM()
     if model._accepts(X, reset=True):
-        assert X is validate_data(model, X, dtype=(np.float64, np.float32), order="C")
+        checked = validate_data(model, X, dtype=(np.float64, np.float32), order="C", accept_sparse="csr")
+        assert X is checked or (sparse.issparse(X) and X.data is checked.data)
     assert model._accepts(np.ones((3, 2), dtype=np.float32), reset=True)
     assert model.n_features_in_ == 2
     assert not model._accepts(np.ones((3, 1)), reset=False)

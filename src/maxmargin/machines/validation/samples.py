@@ -14,8 +14,12 @@ FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 def is_valid_table(X: Any) -> bool:
-    """Whether samples are an array of finite numbers, in float64 or float32, of at least one row and one column."""
-    return type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.dtype in FLOATS and _has_finite_sum(X)
+    """Whether samples are an array or CSR of finite numbers, in float64 or float32, with a row and a column at least."""
+    if type(X) is not np.ndarray and not (sparse.issparse(X) and X.format == "csr"):
+        return False
+    if X.ndim != 2 or not X.shape[0] or not X.shape[1] or X.dtype not in FLOATS:
+        return False
+    return _has_finite_sum(X if type(X) is np.ndarray else X.data)
 
 
 def are_valid_targets(y: Any) -> bool:
