@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "data_rows.hpp"
+#include "shuffle.hpp"
 
 namespace maxmargin {
 namespace {
@@ -103,17 +104,9 @@ bool row_moments(const DataRows& features, Vector<const double> factors, Vector<
   return !late;
 }
 
-// Shuffle an array (Fisher and Yates) with the generator SplitMix64 (Steele, Lea and Flood 2014).
-void shuffle(Vector<std::int64_t> order, std::uint64_t seed) {
+void shuffle_order(Vector<std::int64_t> order, std::uint64_t seed) {
   nb::gil_scoped_release unlocked;
-  std::int64_t* at = order.data();
-  for (std::uint64_t k = order.shape(0); k > 1; --k) {
-    std::uint64_t x = seed += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    x ^= x >> 31;
-    std::swap(at[k - 1], at[static_cast<std::uint64_t>((static_cast<unsigned __int128>(x) * k) >> 64)]);
-  }
+  shuffle(order.data(), length(order), seed);
 }
 
 }  // namespace
@@ -126,7 +119,7 @@ void define_row_products(nb::module_& m) {
   m.def("row_squared_norms", &row_squared_norms, nb::arg("rows"), exact("out"), nb::arg("threads"));
   m.def("row_moments", &row_moments, nb::arg("rows"), exact("factors"), exact("origin"), exact("sums"), exact("square"),
         nb::arg("threads"), nb::arg("max_seconds") = std::numeric_limits<double>::infinity());
-  m.def("shuffle", &shuffle, exact("order"), nb::arg("seed"));
+  m.def("shuffle", &shuffle_order, exact("order"), nb::arg("seed"));
 }
 
 }  // namespace maxmargin

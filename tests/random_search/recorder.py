@@ -20,8 +20,8 @@ import maxmargin.estimators  # noqa: F401
 from maxmargin.problems import Certificate, DualProblem
 from maxmargin.problems.certificate import certify
 from maxmargin.problems.l1_certificate import certify_l1
-from maxmargin.training import small_linear_problems
 from maxmargin.training.linear_certificate import certify_many
+from maxmargin.training.small_linear_problems import AscentFit, NewtonFit
 
 
 @dataclass(frozen=True)
@@ -95,18 +95,22 @@ def recorded_certificates() -> Iterator[Records]:
             records.points.append(CertifiedPoint(problem, np.array(dual), np.array(weights), found, False))
         return found
 
-    class RecordingFit(small_linear_problems._Fit):
-        def __init__(self, problem: DualProblem, *arguments: Any) -> None:
-            super().__init__(problem, *arguments)
-            if self.certificate is not None:
-                dual, weights = np.array(self.dual), np.array(self.weights)
-                records.points.append(CertifiedPoint(problem, dual, weights, self.certificate, False))
+    def recording_fit(kind: Any) -> Any:
+        class RecordingFit(kind):
+            def __init__(self, problem: DualProblem, *arguments: Any) -> None:
+                super().__init__(problem, *arguments)
+                if self.certificate is not None:
+                    dual, weights = np.array(self.dual), np.array(self.weights)
+                    records.points.append(CertifiedPoint(problem, dual, weights, self.certificate, False))
+
+        return RecordingFit
 
     substitutes = (
         ("certify", certify, recording),
         ("certify_l1", certify_l1, recording_l1),
         ("certify_many", certify_many, recording_many),
-        ("_Fit", small_linear_problems._Fit, RecordingFit),
+        ("NewtonFit", NewtonFit, recording_fit(NewtonFit)),
+        ("AscentFit", AscentFit, recording_fit(AscentFit)),
     )
     replaced: list[tuple[Any, str, Any]] = []
     for module in [module for name, module in sys.modules.items() if name.startswith("maxmargin")]:

@@ -1,8 +1,13 @@
-"""Dual coordinate ascent as in the pseudo-code: the reference of `native/coordinate_ascent.hpp`."""
+"""Dual coordinate ascent as in the pseudo-code: the reference of `native/coordinate_ascent.hpp`.
+
+`ascend_to_gap` is that of `solve_small_by_ascent` in `native/small_linear_bindings.cpp`.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+
+from maxmargin import _native
 
 
 def take_pass(rows, state, order, shrink_above=np.inf, shrink_below=np.inf):
@@ -34,7 +39,8 @@ def take_pass(rows, state, order, shrink_above=np.inf, shrink_below=np.inf):
         highest, lowest = max(highest, projected), min(lowest, projected)
         if projected != 0.0:
             curvature = x @ x + s["constant"] ** 2 + (s["penalty"][g] if g >= 0 else 0.0) + s["ridge"][i]
-            after = np.clip(before + gradient / curvature, s["lower"][i], s["upper"][i])
+            step = gradient / curvature if curvature > 0 else np.inf * gradient
+            after = np.clip(before + step, s["lower"][i], s["upper"][i])
             s["dual"][i] = after
             s["weights"][:-1] += (after - before) * x
             s["weights"][-1] += (after - before) * s["constant"]
@@ -48,3 +54,53 @@ def gap_of(slack, dual, lower, upper, ridge):
     """Return the contribution of a sample to the duality gap."""
     best = np.clip(slack / ridge, lower, upper) if ridge > 0 else upper if slack > 0 else lower
     return (best * slack - ridge * best**2 / 2) - (dual * slack - ridge * dual**2 / 2)
+
+
+def ascend_to_gap(rows, state, relative_gap, max_passes, max_remaining=np.inf):
+    """Take passes from 0 until the gap is small; return how many, the gap evaluations, and whether it converged.
+
+    `rows` are dense, without the constant feature; `state` as above, without groups.
+    """
+    s, order, thresholds, gaps = state, np.arange(len(rows)), (np.inf, np.inf), [np.inf] * 3
+    passes, evaluations, due = 0, 0, 8
+    while True:
+        left, limited = 0.0, passes == max_passes
+        if not limited:
+            _native.shuffle(order, passes)
+            kept, highest, lowest, gap = take_pass(rows, s, order, *thresholds)
+            order, gaps, passes = np.array(kept, dtype=np.int64), [*gaps[1:], gap], passes + 1
+            thresholds = highest if highest > 0 else np.inf, -lowest if lowest < 0 else np.inf
+            value = dual_objective(s)
+            left = remaining_passes(gaps, relative_gap * abs(value + gap))
+            estimate = gap * (min(1.0, gap / gaps[1]) if 0 < gaps[1] < np.inf else 1.0)
+            converged = estimate <= relative_gap * max(abs(value + estimate), abs(value))
+            if not (left > max_remaining or passes >= due or converged):
+                continue
+        due, evaluations = passes + max(8, passes), evaluations + 1
+        s["weights"][:] = np.append(rows.T @ s["dual"], s["constant"] * s["dual"].sum())
+        slack = s["linear"] - rows @ s["weights"][:-1] - s["constant"] * s["weights"][-1]
+        losses = [
+            gap_of(z, 0.0, lower, upper, ridge)
+            for z, lower, upper, ridge in zip(slack, s["lower"], s["upper"], s["ridge"], strict=True)
+        ]
+        value, primal = dual_objective(s), 0.5 * s["weights"] @ s["weights"] + sum(losses)
+        if primal - value <= relative_gap * max(abs(primal), abs(value)):
+            return passes, evaluations, True
+        if limited or left > max_remaining:
+            return passes, evaluations, False
+        gradient = slack - s["ridge"] * s["dual"]
+        beyond = (s["dual"] >= s["upper"]) & (gradient > thresholds[0])
+        order = np.flatnonzero(~(beyond | ((s["dual"] <= s["lower"]) & (gradient < -thresholds[1]))))
+
+
+def dual_objective(s):
+    """Return the dual objective, by the weights of the state."""
+    return s["linear"] @ s["dual"] - 0.5 * (s["ridge"] * s["dual"]) @ s["dual"] - 0.5 * s["weights"] @ s["weights"]
+
+
+def remaining_passes(gaps, target):
+    """Return the number of passes until the gap is the target, extrapolated from the last three."""
+    first, _, last = gaps
+    if not np.isfinite(first) or last <= target:
+        return 0.0
+    return 2.0 * np.log(target / last) / np.log(last / first) if 0 < last < first and target > 0 else np.inf

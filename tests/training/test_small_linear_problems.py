@@ -11,8 +11,9 @@ from maxmargin.matrices import BiasAugmentedMatrix, KernelMatrix
 from maxmargin.problems import Status, certify
 from maxmargin.problems.split_problem import SplitProblem
 from maxmargin.solvers import LinearSolver, StoppingRule, Trace
-from maxmargin.training import Session
-from maxmargin.training.small_linear_problems import MAX_STEPS, train_small
+from maxmargin.training import Session, small_linear_problems
+from maxmargin.training.small_linear_problems import MAX_STEPS, AscentFit, suits_ascent, train_small
+from reference.coordinate_ascent import ascend_to_gap
 from reference.small_linear import SmallLinearSolver
 
 RULE = StoppingRule(violation=1e-13, relative_gap=1e-4)
@@ -82,6 +83,65 @@ def test_certificate_is_that_of_the_point(kind, intercept, cost, storage):
     assert found.infeasibility <= 1e-12 * np.abs(model.dual).sum()
     np.testing.assert_allclose(found.slack, expected.slack, atol=1e-5)
     assert found.offset_interval.shape == (problem.groups, 2)
+
+
+@pytest.fixture
+def ascent(monkeypatch):
+    """Leave no problem to the Newton method."""
+    monkeypatch.setattr(small_linear_problems, "MAX_STEP_MULTIPLICATIONS", -1)
+
+
+@pytest.mark.parametrize("storage", ["dense", "single", "csr"])
+@pytest.mark.parametrize("intercept", ["regularised", "none"])
+@pytest.mark.parametrize("shape", SHAPES[:3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_coordinate_ascent_takes_the_passes_of_the_twin(kind, shape, intercept, storage, ascent):
+    problem = pose(kind, shape, 2e-3, intercept, storage)
+    rows = problem.matrix.features()
+    assert suits_ascent(problem, rows)
+    model = train(problem)
+    table = np.array([rows.decisions(unit) for unit in np.eye(rows.dimension)]).T[:, :-1]
+    arrays = {name: getattr(problem, name) for name in ("linear", "lower", "upper", "ridge", "group")}
+    state = arrays | {
+        "dual": np.zeros(problem.size), "weights": np.zeros(rows.dimension), "constant": rows.constant,
+    }  # fmt: skip
+    passes, evaluations, converged = ascend_to_gap(table, state, RULE.relative_gap, 50)
+    assert converged
+    assert model.status is Status.CONVERGED
+    assert (model.counters.iterations, model.counters.rounds) == (passes, evaluations)
+    np.testing.assert_allclose(model.dual, state["dual"], atol=1e-9 * np.abs(state["dual"]).max())
+    np.testing.assert_allclose(weights_of(problem, model), state["weights"], atol=1e-9)
+
+
+@pytest.mark.parametrize("intercept", ["regularised", "none"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_certificate_of_coordinate_ascent_is_that_of_the_point(kind, intercept, ascent):
+    problem = pose(kind, (300, 6), 1e-3, intercept, "csr")
+    model = train(problem)
+    expected = certify(problem, model.dual, extended=False)
+    for name in ("primal", "dual", "gap", "violation", "squared_norm"):
+        size = abs(expected.primal)
+        assert getattr(model.certificate, name) == pytest.approx(getattr(expected, name), rel=1e-9, abs=1e-8 * size)
+    np.testing.assert_allclose(model.certificate.slack, expected.slack, atol=1e-9)
+
+
+def test_coordinate_ascent_ends_where_it_would_take_many_passes(ascent):
+    problem = pose("squared hinge", (300, 6), 1.0, "regularised")
+    rows = problem.matrix.features()
+    assert not suits_ascent(problem, rows)
+    assert train(problem) is None
+    fit = AscentFit(problem, rows, RULE, 50)
+    assert not fit.converged
+    assert fit.steps < 50
+    assert fit.certificate is not None
+
+
+def test_coordinate_ascent_with_a_limit_of_passes(ascent):
+    problem = pose("hinge", (300, 6), 1e-3, "regularised")
+    model = train(problem, StoppingRule(violation=1e-13, relative_gap=1e-9, max_iterations=2))
+    assert model.status is Status.MAX_ITERATIONS
+    assert model.counters.iterations == 2
+    assert model.certificate.dual > 0.0
 
 
 @pytest.mark.parametrize("scale", [1e-25, 1e25])

@@ -339,6 +339,11 @@ class ResponseSums:
 class SmallLinearOptions:
     def __init__(self, *, constant: float, relative_gap: float, gap: float, max_steps: int) -> None: ...
 
+class SmallAscentOptions:
+    def __init__(
+        self, *, constant: float, relative_gap: float, gap: float, max_remaining: float, max_passes: int
+    ) -> None: ...
+
 class SmallLinearArrays:
     def __init__(self, *, dual: _Floats, weights: _Floats, slack: _Floats, residual: _Floats) -> None: ...
 
@@ -370,6 +375,13 @@ def certify_linear(
 ) -> SmallLinearResult: ...
 def solve_small_linear(
     rows: DataRows, problem: BoxProblem, arrays: SmallLinearArrays, options: SmallLinearOptions
+) -> SmallLinearResult: ...
+def solve_small_by_ascent(
+    rows: DataRows,
+    problem: BoxProblem,
+    arrays: SmallLinearArrays,
+    squared_norms: _Floats,
+    options: SmallAscentOptions,
 ) -> SmallLinearResult: ...
 
 class ColumnState:

@@ -14,7 +14,7 @@ FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 def is_valid_table(X: Any) -> bool:
-    """Whether samples are an array or CSR of finite numbers, in float64 or float32, with a row and a column at least."""
+    """Whether samples are an array or CSR of finite numbers, in float64 or float32, with a row and a column."""
     if type(X) is not np.ndarray and not (sparse.issparse(X) and X.format == "csr"):
         return False
     if X.ndim != 2 or not X.shape[0] or not X.shape[1] or X.dtype not in FLOATS:
