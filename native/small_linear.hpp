@@ -26,6 +26,10 @@ constexpr double kDefaultRelativeSigma = 0.02;
 constexpr double kFullStepSlope = 0.25, kShortStep = 0.35, kSlopeTolerance = 1e-2, kObjectiveTolerance = 1e-14;
 constexpr int kMaxStepsPerProblem = 40, kMaxShortSteps = 6, kMaxLineSearchSteps = 60;
 
+// As in newton_equations.py.
+constexpr double kMaxChangedFraction = 0.5;
+constexpr int kMaxUpdates = 8;
+
 // A number or a vector of them.
 template <class V> MAXMARGIN_INLINE V get(const double* p) {
   V values;
@@ -45,15 +49,17 @@ class SmallLinearSolver {
     };
     const std::int64_t n = p_.variables, m = p_.rows_count, d = p_.width;
     for (double** of_variables : {&slack_, &response_, &centre_, &trial_, &before_, &plain_}) *of_variables = take(n);
-    for (double** of_rows : {&decisions_, &change_, &sums_of_rows_, &factors_, &old_decisions_}) *of_rows = take(m);
-    for (double** of_weights : {&weights_, &gradient_, &dual_weights_, &direction_, &first_, &old_weights_})
+    for (double** of_rows : {&decisions_, &change_, &sums_of_rows_, &factors_, &old_decisions_, &counted_})
+      *of_rows = take(m);
+    for (double** of_weights : {&weights_, &gradient_, &dual_weights_, &direction_, &first_, &old_weights_, &sums_})
       *of_weights = take(d);
     square_ = take(d * d);
+    squares_ = take(d * d);
     buffer_ = take(kMomentRows * (d + kMomentPadding));
   }
 
   static std::int64_t memory_for(const SmallLinearProblem& p) {
-    return 6 * p.variables + 5 * p.rows_count + (6 + p.width) * p.width + kMomentRows * (p.width + kMomentPadding);
+    return 6 * p.variables + 6 * p.rows_count + (7 + 2 * p.width) * p.width + kMomentRows * (p.width + kMomentPadding);
   }
 
   // The best weights and the best dual vector are written to the outcome's arrays.
@@ -116,6 +122,7 @@ class SmallLinearSolver {
       distance += std::fabs(p_.linear[k] - offset_);
       range += p_.upper[k] - p_.lower[k];
       least_ridge_ = p_.ridge[k] < least_ridge_ ? p_.ridge[k] : least_ridge_;
+      equal_ridges_ = equal_ridges_ && p_.ridge[k] == p_.ridge[0];
     }
     row_norm_ = norms > 0.0 ? norms / static_cast<double>(p_.rows_count) : 1.0;
     sigma_ = ridged_ ? 0.0 : 2.0 * distance / range;
@@ -326,17 +333,7 @@ class SmallLinearSolver {
   // factorisation of the matrix of the weights, after e is eliminated.
   bool newton_direction(double& offset_step) {
     const std::int64_t d = p_.width;
-    std::int64_t count = 0;
-    double total = 0.0;
-    for (std::int64_t i = 0; i < p_.rows_count; ++i)
-      if (factors_[i] > 0.0) {
-        free_[count] = i;
-        change_[count++] = factors_[i];
-        total += factors_[i];
-      }
-    for (std::int64_t j = 0; j < d; ++j) first_[j] = 0.0;
-    for (std::int64_t j = 0; j < d * d; ++j) square_[j] = 0.0;
-    add_moments(rows_, free_, 0, count, change_, nullptr, buffer_, first_, square_, d);
+    const double total = update_moments();
     const bool moves = p_.grouped && total > 0.0;
     for (std::int64_t j = 0; j < d; ++j) {
       square_[j * d + j] += 1.0;
@@ -351,6 +348,50 @@ class SmallLinearSolver {
       offset_step = (sum_ - along) / total;
     }
     return true;
+  }
+
+  // The moments FᵀDF and FᵀD1, whose sum ΣD is returned. They are those of the step before, updated by the rows whose
+  // factor has changed if these are few; in units in which factors of equal ridges do not depend on σ.
+  double update_moments() {
+    const std::int64_t m = p_.rows_count, d = p_.width;
+    const double unit = least_ridge_ + sigma_;
+    double total = 0.0, free = 0.0, changed = 0.0;
+    for (std::int64_t i = 0; i < m; ++i) {
+      total += factors_[i];
+      change_[i] = equal_ridges_ ? std::nearbyint(factors_[i] * unit) : factors_[i] * unit;
+      free += change_[i] > 0.0;
+      changed += change_[i] != counted_[i];
+    }
+    if (changed > kMaxChangedFraction * free || ++updates_ > kMaxUpdates) {
+      updates_ = 0;
+      for (std::int64_t j = 0; j < d; ++j) sums_[j] = 0.0;
+      for (std::int64_t j = 0; j < d * d; ++j) squares_[j] = 0.0;
+      for (std::int64_t i = 0; i < m; ++i) counted_[i] = 0.0;
+    }
+    count_rows(1.0);
+    count_rows(-1.0);
+    for (std::int64_t i = 0; i < m; ++i) counted_[i] = change_[i];
+    for (std::int64_t j = 0; j < d; ++j) first_[j] = sums_[j] / unit;
+    for (std::int64_t j = 0; j < d * d; ++j) square_[j] = squares_[j] / unit;
+    return total;
+  }
+
+  // Add the moments of the rows whose factor has grown, or subtract those of the rows whose factor has shrunk.
+  void count_rows(double sign) {
+    const std::int64_t d = p_.width;
+    std::int64_t count = 0;
+    for (std::int64_t i = 0; i < p_.rows_count; ++i) {
+      const double grown = sign * (change_[i] - counted_[i]);
+      if (!(grown > 0.0)) continue;
+      free_[count] = i;
+      old_decisions_[count++] = grown;
+    }
+    if (!count) return;
+    for (std::int64_t j = 0; j < d; ++j) first_[j] = 0.0;
+    for (std::int64_t j = 0; j < d * d; ++j) square_[j] = 0.0;
+    add_moments(rows_, free_, 0, count, old_decisions_, nullptr, buffer_, first_, square_, d);
+    for (std::int64_t j = 0; j < d; ++j) sums_[j] += sign * first_[j];
+    for (std::int64_t j = 0; j < d * d; ++j) squares_[j] += sign * square_[j];
   }
 
   // Factorise the lower triangle of the square in place, and solve for the direction.
@@ -419,15 +460,15 @@ class SmallLinearSolver {
   const DenseRows<double> rows_;
   const bool ridged_;
   std::int64_t* free_;
-  double *slack_, *response_, *centre_, *trial_, *before_, *plain_;                   // of variables
-  double *decisions_, *change_, *sums_of_rows_, *factors_, *old_decisions_;           // of rows
-  double *weights_, *gradient_, *dual_weights_, *direction_, *first_, *old_weights_;  // of features
-  double *square_, *buffer_, *best_dual_ = nullptr, *best_weights_ = nullptr;
+  double *slack_, *response_, *centre_, *trial_, *before_, *plain_;                           // of variables
+  double *decisions_, *change_, *sums_of_rows_, *factors_, *old_decisions_, *counted_;        // of rows
+  double *weights_, *gradient_, *dual_weights_, *direction_, *first_, *old_weights_, *sums_;  // of features
+  double *square_, *squares_, *buffer_, *best_dual_ = nullptr, *best_weights_ = nullptr;
   double sigma_ = 0.0, min_sigma_ = 0.0, row_norm_ = 1.0, least_ridge_ = 0.0;
   double offset_ = 0.0, best_ = 0.0, sum_ = 0.0, absolute_sum_ = 0.0;  // `best_` is the best offset of the weights
   double primal_ = 0.0, dual_estimate_ = 0.0, half_squared_gradient_ = 0.0, proximal_gap_ = 0.0;
-  int short_steps_ = 0;
-  bool ended_ = false;
+  int short_steps_ = 0, updates_ = kMaxUpdates;  // the first moments are computed from all rows
+  bool ended_ = false, equal_ridges_ = true;
   SmallLinearOutcome out_;
 };
 

@@ -100,12 +100,13 @@ SmallLinearResult solve_small_linear(const DataRows& features, const BoxProblem&
       double* to = table.data() + i * columns;
       copy_row(rows, row, to);
       longest = std::max(longest, stored_in(rows, row));
-      for (std::int64_t j = 0; j < width; ++j) mean[j] += to[j] / static_cast<double>(distinct);
+      if (grouped)
+        for (std::int64_t j = 0; j < width; ++j) mean[j] += to[j];
       if (options.constant != 0.0) to[width] = options.constant;
     }
     if (grouped)  // a free offset makes the same problem of centred rows, with less cancellation
       for (std::int64_t i = 0; i < distinct; ++i)
-        for (std::int64_t j = 0; j < width; ++j) table[i * columns + j] -= mean[j];
+        for (std::int64_t j = 0; j < width; ++j) table[i * columns + j] -= mean[j] / static_cast<double>(distinct);
     const SmallLinearProblem small{table.data(),
                                    distinct,
                                    columns,

@@ -1,7 +1,7 @@
 """Readable twin of native/small_linear.hpp: the semismooth Newton method for small problems with the linear kernel.
 
 The steps are those of `maxmargin.solvers.linear.semismooth_newton`; what differs is that everything is dense, the rows
-are centred where there is an offset, and moments are never updated.
+are centred where there is an offset, and here moments are never updated.
 """
 
 import numpy as np

@@ -151,7 +151,7 @@ def test_extreme_magnitudes_are_left_to_the_pipeline(scale):
 
 
 def test_large_problems_are_left_to_the_pipeline():
-    problem = pose("hinge", (3000, 60))
+    problem = pose("hinge", (5000, 60))
     assert train(problem) is None
 
 
