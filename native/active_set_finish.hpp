@@ -52,6 +52,7 @@ inline void solve_free(DualState& s, Rows& rows, const FreeWorkspace& w, std::in
   for (std::int64_t a = 0; a < count; ++a) {
     const std::int64_t i = w.free[a];
     const double* row = find(rows, i, s.size);
+    if (!row) return;  // there is no memory for it
     for (std::int64_t b = 0; b < count; ++b) w.matrix[a * count + b] = rows.at(row, w.free[b]);
     w.matrix[a * count + a] += s.ridge[i];
     w.group[a] = s.group[i];

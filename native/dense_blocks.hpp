@@ -138,7 +138,45 @@ void dense_block(const Formula& f, const PackedSamples<T>& rows, const PackedSam
   }
 }
 
-// The same if rows and columns are the same samples: out[r][c] with c in panels [first_panel, last_panel) from the
+// The values of one row, which is sample `row` of the columns, with `Panels` panels from panel p on.
+template <class T, class Term, int Panels>
+MAXMARGIN_INLINE void write_row(const Formula& f, const PackedSamples<T>& columns, std::int64_t features,
+                                std::int64_t row, std::int64_t p, T* out) {
+  const T* x = columns.values + row / kPanel<T> * kPanel<T> * features + row % kPanel<T>;
+  const T* panels = columns.values + p * kPanel<T> * features;
+  Vec<T> sums[Panels][2] = {};
+  for (std::int64_t k = 0; k < features; ++k) {
+    const Vec<T> value = repeat<T>(x[k * kPanel<T>]);
+#pragma GCC unroll 4
+    for (int q = 0; q < Panels; ++q) {
+      const T* panel = panels + (q * features + k) * kPanel<T>;
+      sums[q][0] += Term::template term<Vec<T>>(value, load_vector(panel));
+      sums[q][1] += Term::template term<Vec<T>>(value, load_vector(panel + kWidth<T>));
+    }
+  }
+  const T norm = columns.half_norms[row];
+#pragma GCC unroll 4
+  for (int q = 0; q < Panels; ++q)
+    for (int half = 0; half < 2; ++half) {
+      const std::int64_t at = q * kPanel<T> + half * kWidth<T>;
+      const Vec<T> norms = load_vector(columns.half_norms + p * kPanel<T> + at);
+      store_vector(out + at, kernel_value<T>(f, sums[q][half], norm + norms));
+    }
+}
+
+// The kernel values of one row, which is sample `row` of the columns, with all columns of panels [first_panel,
+// last_panel), padding included. Several panels at a time: a sum waits for the one before it.
+template <class T, class Term>
+void dense_row(const Formula& f, const PackedSamples<T>& columns, std::int64_t features, std::int64_t row,
+               std::int64_t first_panel, std::int64_t last_panel, T* out) {
+  constexpr int together = 4;
+  std::int64_t p = first_panel;
+  for (; p + together <= last_panel; p += together, out += together * kPanel<T>)
+    write_row<T, Term, together>(f, columns, features, row, p, out);
+  for (; p < last_panel; ++p, out += kPanel<T>) write_row<T, Term, 1>(f, columns, features, row, p, out);
+}
+
+// A block whose rows and columns are the same samples: out[r][c] with c in panels [first_panel, last_panel) from the
 // diagonal downwards, and out[c][r], mirrored while the values are in the first-level cache.
 template <class T, class Term>
 void dense_square(const Formula& f, const PackedSamples<T>& rows, const PackedSamples<T>& columns,

@@ -18,6 +18,7 @@ template <class T> constexpr BlockLoops<T> block_loops() {
           MAXMARGIN_TERMS(dense_block),
           MAXMARGIN_TERMS(dense_square),
           MAXMARGIN_TERMS(dense_diagonal),
+          MAXMARGIN_TERMS(dense_row),
           MAXMARGIN_TERMS(dense_combination),
           MAXMARGIN_TERMS(separate_sums),
           MAXMARGIN_TERMS(sparse_block),

@@ -62,6 +62,9 @@ template <class T> struct BlockLoops {
                           std::int64_t features, std::int64_t first_panel, std::int64_t last_panel, T* const* out);
   void (*dense_diagonal[4])(const Formula&, const T* data, const std::int64_t* indices, std::int64_t count,
                             std::int64_t features, T* out);
+  // One row, a sample of the columns, and whole panels
+  void (*dense_row[4])(const Formula&, const PackedSamples<T>& columns, std::int64_t features, std::int64_t row,
+                       std::int64_t first_panel, std::int64_t last_panel, T* out);
   // Rows of strips [first_strip, last_strip)
   void (*combination[4])(const Formula&, const PackedSamples<T>& rows, const PackedSamples<T>& columns,
                          std::int64_t features, std::int64_t first_strip, std::int64_t last_strip, const T* weights,

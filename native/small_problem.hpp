@@ -5,7 +5,8 @@
 //
 // The matrix may be larger than the problem, whose variables are some of its rows, as for two classes of several, or
 // smaller, as for two variables per sample. Unless these rows are a few runs, they are copied when they are first
-// needed. A problem that reaches the limit of steps, or whose tolerance is close to rounding, is returned unfinished.
+// needed. Or rows are computed when they are first needed (RowSource), and kept. A problem that reaches the limit of
+// steps or of memory for rows, or whose tolerance is close to rounding, is returned unfinished.
 #pragma once
 
 #include <cmath>
@@ -15,6 +16,8 @@
 #include "active_set_finish.hpp"
 #include "fused_pairwise.hpp"
 #include "pairwise.hpp"
+#include "shrunk_problem.hpp"
+#include "small_rows.hpp"
 #include "solver_loops.hpp"
 
 namespace maxmargin::MAXMARGIN_LEVEL {
@@ -24,63 +27,11 @@ constexpr int kMaxFinishRounds = 20;        // of the active-set finish
 constexpr int kPairStepsPerRound = 16;      // between two solutions of the KKT system
 constexpr double kFinishTolerance = 1e-13;  // of the active-set finish, relative to the largest product M b
 constexpr double kDoubleEpsilon = std::numeric_limits<double>::epsilon();
+// Variables are left out every so many steps, of problems of at least this size on computed rows, if at most this part
+// of them remains: what that saves must exceed the copies.
+constexpr std::int64_t kStepsPerShrink = 64, kMinSizeToShrink = 256;
+constexpr double kMaxShrunkPart = 0.5;
 constexpr double kMaxRoundingFraction = 0.01;  // of the tolerance, above which the violation must be verified
-
-// The rows of a small problem: those of the matrix, where its variables are a few runs of columns, else copies of their
-// values at the variables of the problem.
-class SmallRows {
- public:
-  using Value = double;
-  std::int64_t requests = 0;
-  GroupRuns runs;
-  bool in_runs;  // whether the variables of each group are next to each other
-
-  SmallRows(const SmallProblem& problem, const SmallWorkspace& workspace, const DualState& state)
-      : in_runs(runs.find(state, workspace.copies ? problem.indices : nullptr)),
-        p_(problem),
-        w_(workspace),
-        size_(state.size),
-        copies_(w_.copies && !in_runs) {
-    if (!copies_) return;
-    in_runs = runs.find(state);
-    for (std::int64_t k = 0; k < size_; ++k) w_.slot[k] = -1;
-  }
-
-  const double* row(std::int64_t k) {
-    if (!w_.copies) return p_.matrix + k * p_.stride;
-    const double* from = p_.matrix + p_.indices[k] * p_.stride;
-    if (!copies_) return from;
-    if (w_.slot[k] < 0) {
-      double* to = w_.copies + copied_ * size_;
-      for (std::int64_t c = 0; c < size_; ++c) to[c] = from[p_.indices[c]];
-      w_.slot[k] = copied_++;
-    }
-    return w_.copies + w_.slot[k] * size_;
-  }
-
-  // The value of a row at a variable.
-  double at(const double* row, std::int64_t k) const { return row[in_runs ? runs.column(k) : k]; }
-
-  // target += factor · row k, over all variables
-  void add(double* target, std::int64_t k, double factor) {
-    const double* from = row(k);
-    if (!in_runs) return add_row(target, from, factor, size_);
-    for (int r = 0; r < runs.count; ++r) {
-      const Run run = runs.at(r);
-      add_row(target + run.begin, from + (run.begin + run.shift), factor, run.end - run.begin);
-    }
-  }
-
- private:
-  const SmallProblem& p_;
-  const SmallWorkspace& w_;
-  const std::int64_t size_;
-  const bool copies_;
-  std::int64_t copied_ = 0;
-};
-
-inline const double* find(SmallRows& rows, std::int64_t k, std::int64_t) { return rows.row(k); }
-inline void mark_used(SmallRows& rows, std::int64_t) { ++rows.requests; }
 
 class SmallProblemSolver {
  public:
@@ -98,7 +49,9 @@ class SmallProblemSolver {
   Outcome solve(double tolerance, std::int64_t max_steps) {
     recompute_gradient();
     Outcome out;
-    for (int restart = 0; restart <= kMaxRestarts; ++restart) {
+    const bool begins = !rows_.exhausted;  // else there is no memory for the rows of the start
+    if (!begins) out.reason = StopReason::needs_row;
+    for (int restart = 0; begins && restart <= kMaxRestarts; ++restart) {
       out = ascend(tolerance, max_steps);
       if (out.reason != StopReason::optimal) break;
       if (out.steps == 0) break;  // confirmed by a recomputed gradient
@@ -116,37 +69,80 @@ class SmallProblemSolver {
     find_extremes(s_, memory_.extremes);
     out.steps = steps_;
     out.row = rows_.requests;
+    out.row_length = rows_.copied;
     return out;
   }
 
  private:
   Outcome run(double tolerance, std::int64_t max_steps) {
-    const Outcome out = rows_.in_runs ? run_fused_pairwise(s_, rows_, rows_.runs, fused_, {1, 0, &pass_, nullptr},
-                                                           tolerance, max_steps, kInfinity)
-                                      : run_pairwise(s_, rows_, memory_, tolerance, max_steps, kInfinity);
+    if (rows_.in_runs) return run_on(s_, rows_, rows_.runs, fused_, tolerance, max_steps);
+    const Outcome out = run_pairwise(s_, rows_, memory_, tolerance, max_steps, kInfinity);
+    steps_ += out.steps;
+    return out;
+  }
+
+  template <class Rows>
+  Outcome run_on(DualState& s, Rows& rows, const GroupRuns& runs, const FusedArrays<double>& fused, double tolerance,
+                 std::int64_t max_steps) {
+    const Outcome out =
+        run_fused_pairwise(s, rows, runs, fused, {1, 0, &pass_, nullptr}, tolerance, max_steps, kInfinity);
     steps_ += out.steps;
     return out;
   }
 
   // Pair steps to the tolerance; if they converge slowly, with solutions of the KKT system in between.
   Outcome ascend(double tolerance, std::int64_t max_steps) {
-    const std::int64_t batch = 5 * (s_.size < 100 ? 100 : s_.size > 1000 ? 1000 : s_.size);
-    double work = 0.0;
-    for (std::int64_t taken = 0;;) {
-      const std::int64_t left = max_steps - steps_;
-      Outcome out = run(tolerance, left < batch ? left : batch);
-      out.steps = taken += out.steps;
-      if (out.reason != StopReason::paused || steps_ >= max_steps) return out;
-      const std::int64_t count = find_free(s_, p_.max_free, free_.free);
-      if (count && count <= p_.max_free) solve_free(s_, rows_, free_, count, work);
+    const std::int64_t first = steps_;
+    const bool shrinks = p_.source && s_.size >= kMinSizeToShrink;
+    free_work_ = 0.0;
+    next_free_ = steps_ + steps_per_free();
+    for (;;) {
+      Outcome out = run(tolerance, next_stretch(shrinks, max_steps));
+      if (out.reason == StopReason::paused && steps_ < max_steps && shrinks) out = ascend_shrunk(tolerance, max_steps);
+      const bool ended = out.reason != StopReason::paused || steps_ >= max_steps;
+      out.steps = steps_ - first;
+      if (ended) return out;
+      solve_free_if_due(s_, rows_);
     }
   }
 
-  // gradient = linear − M b − ridge∘b; false if it is not finite.
+  // The same on the variables that can still be selected. Paused if that ends at the tolerance, or if they are many.
+  Outcome ascend_shrunk(double tolerance, std::int64_t max_steps) {
+    Outcome out;
+    ShrunkProblem part(s_, rows_, w_.shrunk, w_.dual_before);
+    if (!part.shrink(kMaxShrunkPart)) return out;
+    do {
+      out = run_on(part.state, part.rows, part.runs, part.fused, tolerance, next_stretch(true, max_steps));
+      if (out.reason != StopReason::paused || steps_ >= max_steps) break;
+      solve_free_if_due(part.state, part.rows);
+      part.shrink(kMaxShrunkPart);
+    } while (true);
+    part.close();
+    if (out.reason == StopReason::optimal) out.reason = StopReason::paused;
+    return out;
+  }
+
+  std::int64_t steps_per_free() const { return 5 * (s_.size < 100 ? 100 : s_.size > 1000 ? 1000 : s_.size); }
+
+  // The number of steps until variables are left out or the KKT system is solved.
+  std::int64_t next_stretch(bool shrinks, std::int64_t max_steps) const {
+    const std::int64_t left = max_steps - steps_, until_free = next_free_ - steps_;
+    const std::int64_t stretch = shrinks && kStepsPerShrink < until_free ? kStepsPerShrink : until_free;
+    return left < stretch ? left : stretch;
+  }
+
+  template <class Rows> void solve_free_if_due(DualState& s, Rows& rows) {
+    if (steps_ < next_free_) return;
+    next_free_ = steps_ + steps_per_free();
+    const std::int64_t count = find_free(s, p_.max_free, free_.free);
+    if (count && count <= p_.max_free) solve_free(s, rows, free_, count, free_work_);
+  }
+
+  // gradient = linear − M b − ridge∘b; false if it is not finite, or a row is missing.
   bool recompute_gradient() {
     for (std::int64_t k = 0; k < s_.size; ++k) s_.gradient[k] = p_.linear[k] - s_.ridge[k] * s_.dual[k];
     for (std::int64_t k = 0; k < s_.size; ++k)
-      if (s_.dual[k] != 0.0) rows_.add(s_.gradient, k, -s_.dual[k]);
+      if (s_.dual[k] != 0.0 && !rows_.add(s_.gradient, k, -s_.dual[k])) return false;
     bool finite = true;
     for (std::int64_t k = 0; k < s_.size; ++k) finite &= std::fabs(s_.gradient[k]) < kInfinity;
     return finite;
@@ -188,7 +184,8 @@ class SmallProblemSolver {
   const FusedArrays<double> fused_;
   PassResult pass_;
   SelectionMemory memory_;
-  std::int64_t steps_ = 0;
+  std::int64_t steps_ = 0, next_free_ = 0;
+  double free_work_ = 0.0;  // multiplications of the solutions of the KKT system between pair steps
 };
 
 }  // namespace maxmargin::MAXMARGIN_LEVEL

@@ -4,26 +4,78 @@
 #include <chrono>
 #include <cmath>
 #include <memory>
+#include <optional>
+
+#include <nanobind/stl/optional.h>
 
 #include "bindings.hpp"
+#include "kernel_arguments.hpp"
 #include "one_vs_one.hpp"
 
 namespace maxmargin {
 namespace {
 
+// Samples whose kernel values are the matrix of problems: a problem computes rows when it needs them, and keeps them in
+// the memory of its thread.
+struct KernelSamples {
+  FormulaArguments formula;
+  PackedArrays columns;
+  Table<double> memory;  // a row for every thread
+
+  void check() const {}
+
+  void add_to(Memory& all) const { all.of(columns).writes("memory", memory); }
+};
+
+// The kernel rows of samples as a RowSource.
+class KernelRows {
+ public:
+  explicit KernelRows(const KernelSamples& samples)
+      : formula_(samples.formula),
+        columns_(samples.columns.in_groups_of<double>(level.kernels->in_double.panel)),
+        features_(samples.columns.features),
+        term_(samples.formula.term),
+        diagonal_(columns_.count) {
+    std::vector<double> values(source_.panel);
+    for (std::int64_t k = 0; k < columns_.count; ++k) {
+      const std::int64_t p = k / source_.panel;
+      fill(this, k, p, p + 1, values.data());
+      diagonal_[k] = values[k % source_.panel];
+    }
+  }
+
+  const RowSource* source() const { return &source_; }
+  double diagonal(std::int64_t row) const { return diagonal_[row]; }
+
+ private:
+  static void fill(const void* context, std::int64_t row, std::int64_t first, std::int64_t last, double* out) {
+    const KernelRows& self = *static_cast<const KernelRows*>(context);
+    level.kernels->in_double.dense_row[self.term_](self.formula_, self.columns_, self.features_, row, first, last, out);
+  }
+
+  const Formula formula_;
+  const PackedSamples<double> columns_;
+  const std::int64_t features_;
+  const int term_;
+  const RowSource source_{fill, this, level.kernels->in_double.panel};
+  std::vector<double> diagonal_;
+};
+
 // Problems on parts of one matrix: variables edges[p] … edges[p+1] are problem p.
 struct ProblemBatch {
-  Table<const double> matrix;
+  Table<const double> matrix;          // empty if there are samples
   Vector<const std::int64_t> indices;  // the matrix row of each variable; empty: every problem has all rows, in order
   Vector<const std::int64_t> edges;
   Vector<const double> linear, lower, upper, ridge;
   std::int32_t groups;               // of each problem, whose sums are kept
   Vector<const std::int32_t> group;  // of each variable; empty if there is at most one: all are in it, or in none
   Vector<const double> kink;         // empty: none
+  std::optional<KernelSamples> samples;
 
   void check() const {
     constexpr const char* sentence = "the arrays of the problems must have one length";
     require(length(matrix) == length(matrix, 1), "the matrix must be square");
+    require(!samples || (!given(matrix) && given(indices)), "problems are on a matrix or on indices of samples");
     require_length(length(linear), sentence, lower, upper, ridge);
     require(!given(kink) || length(kink) == length(linear), sentence);
     require(!given(indices) || length(indices) == length(linear), "there must be one index for every variable");
@@ -35,12 +87,13 @@ struct ProblemBatch {
   void add_to(Memory& memory) const {
     memory.reads("matrix", matrix).reads("indices", indices).reads("edges", edges).reads("linear", linear);
     memory.reads("lower", lower).reads("upper", upper).reads("ridge", ridge).reads("group", group).reads("kink", kink);
+    if (samples) memory.of(*samples);
   }
 
   // Check the indices, groups and edges; returns the size of the largest problem.
   std::int64_t largest() const {
     const std::int64_t problems = length(edges) - 1;
-    require_within(indices, length(matrix));
+    require_within(indices, samples ? samples->columns.count : length(matrix));
     for (std::int64_t k = 0; k < length(group); ++k)
       require(group.data()[k] >= 0 && group.data()[k] < groups, "a group is out of range");
     require(edges.data()[0] == 0 && edges.data()[problems] == length(linear),
@@ -112,10 +165,17 @@ struct Workspace {
   std::vector<std::int64_t> slot, free_indices;
   std::vector<double> dual_before, shifts, row_diagonal, diagonal;
   std::vector<std::int32_t> one_group, free_groups;
+  std::vector<double> shrunk_doubles;
+  std::vector<std::int64_t> shrunk_indices;
+  std::vector<std::int32_t> shrunk_group;
+  std::unique_ptr<bool[]> keep;
   OrderedArrays ordered;
+  double* rows;              // that are copied or computed
+  std::int64_t rows_values;  // the number of their values that there is memory for
 
-  Workspace(std::int64_t size, std::int64_t max_free, bool indexed, int groups)
-      : copies(indexed || groups == 2 ? new double[size * size] : nullptr),
+  // `memory` of so many values for rows is owned if null
+  Workspace(std::int64_t size, std::int64_t max_free, double* memory, std::int64_t values, int groups)
+      : copies(memory || !values ? nullptr : new double[values]),
         free_doubles(new double[2 * max_free * max_free + 7 * max_free]),
         slot(size),
         free_indices(3 * max_free + kMaxSmallGroups),
@@ -125,17 +185,25 @@ struct Workspace {
         diagonal(size),
         one_group(size, groups ? 0 : -1),
         free_groups(max_free),
-        ordered(size, groups) {}
+        shrunk_doubles(memory ? 10 * size : 0),
+        shrunk_indices(memory ? 3 * size : 0),
+        shrunk_group(memory ? size : 0),
+        keep(memory ? new bool[size] : nullptr),
+        ordered(size, groups),
+        rows(memory ? memory : copies.get()),
+        rows_values(values) {}
 
   SmallWorkspace pointers(bool indexed) {
-    return {indexed ? copies.get() : nullptr,
+    return {indexed ? rows : nullptr,
+            rows_values,
             slot.data(),
             dual_before.data(),
             shifts.data(),
             row_diagonal.data(),
             free_doubles.get(),
             free_indices.data(),
-            free_groups.data()};
+            free_groups.data(),
+            {shrunk_doubles.data(), shrunk_indices.data(), shrunk_group.data(), keep.get()}};
   }
 };
 
@@ -147,18 +215,19 @@ double middle_of(const GradientExtremes& e) {
 }
 
 // Solve one problem of a batch; `offsets` become those of its groups.
-Outcome solve_small_problem(const ProblemBatch& batch, const ProblemArrays& given, std::int64_t size,
-                            const StepLimits& limits, std::int64_t max_free, Workspace& own, double* offsets) {
+Outcome solve_small_problem(const ProblemBatch& batch, const KernelRows* kernel_rows, const ProblemArrays& given,
+                            std::int64_t size, const StepLimits& limits, std::int64_t max_free, Workspace& own,
+                            double* offsets) {
   const std::int64_t n = length(batch.matrix);
   const double* matrix = batch.matrix.data();
   const ProblemArrays a = own.ordered.order(given, size);
   for (std::int64_t k = 0; k < size; ++k) {
     const std::int64_t row = a.indices ? a.indices[k] : k;
-    own.diagonal[k] = matrix[row * n + row] + a.ridge[k];
+    own.diagonal[k] = (kernel_rows ? kernel_rows->diagonal(row) : matrix[row * n + row]) + a.ridge[k];
   }
   DualState state{a.dual,  a.gradient, a.lower, a.upper,      own.diagonal.data(),     a.ridge, a.group,
                   nullptr, size,       size,    batch.groups, batch.groups ? 0 : size, a.kink};
-  const SmallProblem problem{matrix, n, a.indices, a.linear, max_free};
+  const SmallProblem problem{matrix, n, a.indices, a.linear, max_free, kernel_rows ? kernel_rows->source() : nullptr};
   GradientExtremes extremes[kMaxSmallGroups + 1];
   const Outcome out = level.solvers->small_problem(state, problem, own.pointers(a.indices != nullptr), limits.tolerance,
                                                    limits.max_steps, extremes);
@@ -168,15 +237,16 @@ Outcome solve_small_problem(const ProblemBatch& batch, const ProblemArrays& give
 }
 
 // Solve the problems whose outcome is −1, as many as the time allows. outcomes[p] becomes (reason, steps, requests for
-// rows); `dual` is the start and becomes the solution.
+// rows, rows copied or computed); `dual` is the start and becomes the solution.
 void solve_small_problems(const ProblemBatch& batch, Vector<double> dual, Vector<double> gradient,
                           Table<std::int64_t> outcomes, Table<double> offsets, const StepLimits& limits,
                           std::int64_t max_free, int threads) {
   const std::int64_t problems = length(outcomes);
   require_length(length(batch.linear), "the arrays of the problems must have one length", dual, gradient);
-  require(length(batch.edges) == problems + 1 && length(outcomes, 1) == 3 && length(offsets) == problems &&
+  require(length(batch.edges) == problems + 1 && length(outcomes, 1) == 4 && length(offsets) == problems &&
               length(offsets, 1) == batch.groups && max_free >= 0 && limits.max_steps >= 0,
           "the problems are malformed");
+  require(!batch.samples || length(batch.samples->memory) >= threads, "there must be memory for every thread");
   const std::int64_t largest = batch.largest();
   Memory()
       .of(batch)
@@ -190,12 +260,18 @@ void solve_small_problems(const ProblemBatch& batch, Vector<double> dual, Vector
   max_free = std::min(max_free, largest);
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
+  std::optional<KernelRows> kernel_rows;
+  if (batch.samples) kernel_rows.emplace(*batch.samples);
+  const std::int64_t copied = indexed || batch.groups == 2 ? largest * largest : 0;
   std::vector<std::unique_ptr<Workspace>> workspaces;
-  for (int t = 0; t < std::max(1, threads); ++t)
-    workspaces.push_back(std::make_unique<Workspace>(largest, max_free, indexed, batch.groups));
+  for (int t = 0; t < std::max(1, threads); ++t) {
+    double* memory = kernel_rows ? batch.samples->memory.data() + t * length(batch.samples->memory, 1) : nullptr;
+    const std::int64_t values = kernel_rows ? length(batch.samples->memory, 1) : copied;
+    workspaces.push_back(std::make_unique<Workspace>(largest, max_free, memory, values, batch.groups));
+  }
   nb::gil_scoped_release unlocked;
   in_parallel(threads, problems, 1, [&](std::int64_t p, std::int64_t, int thread) {
-    std::int64_t* outcome = outcomes.data() + 3 * p;
+    std::int64_t* outcome = outcomes.data() + 4 * p;
     if (outcome[0] != -1 || std::chrono::duration<double>(Clock::now() - start).count() > limits.max_seconds) return;
     Workspace& own = *workspaces[thread];
     const std::int64_t at = edges[p], size = edges[p + 1] - at;
@@ -208,11 +284,12 @@ void solve_small_problems(const ProblemBatch& batch, Vector<double> dual, Vector
                                given(batch.kink) ? batch.kink.data() + at : nullptr,
                                batch.groups < 2 ? own.one_group.data() : batch.group.data() + at,
                                indexed ? batch.indices.data() + at : nullptr};
-    const Outcome out =
-        solve_small_problem(batch, arrays, size, limits, max_free, own, offsets.data() + batch.groups * p);
+    const Outcome out = solve_small_problem(batch, kernel_rows ? &*kernel_rows : nullptr, arrays, size, limits,
+                                            max_free, own, offsets.data() + batch.groups * p);
     outcome[0] = static_cast<std::int64_t>(out.reason);
     outcome[1] = out.steps;
     outcome[2] = out.row;
+    outcome[3] = out.row_length;
   });
 }
 
@@ -253,11 +330,14 @@ bool one_vs_one_votes(Table<const double> block, Table<const double> columns, Ve
 void define_small_problems(nb::module_& m) {
   m.def("one_vs_one_votes", &one_vs_one_votes, exact("block"), exact("columns"), exact("edges"), exact("offsets"),
         nb::arg("zero_is_first"), nb::arg("limit"), exact("votes"), exact("confidence"));
+  define_arguments<KernelSamples, FormulaArguments, PackedArrays, Table<double>>(m, "KernelSamples", nb::arg("formula"),
+                                                                                 nb::arg("columns"), exact("memory"));
   define_arguments<ProblemBatch, Table<const double>, Vector<const std::int64_t>, Vector<const std::int64_t>,
                    Vector<const double>, Vector<const double>, Vector<const double>, Vector<const double>, std::int32_t,
-                   Vector<const std::int32_t>, Vector<const double>>(
+                   Vector<const std::int32_t>, Vector<const double>, std::optional<KernelSamples>>(
       m, "ProblemBatch", exact("matrix"), exact("indices"), exact("edges"), exact("linear"), exact("lower"),
-      exact("upper"), exact("ridge"), nb::arg("groups"), exact("group"), exact("kink"));
+      exact("upper"), exact("ridge"), nb::arg("groups"), exact("group"), exact("kink"),
+      nb::arg("samples") = nb::none());
   m.def("solve_small_problems", &solve_small_problems, nb::arg("batch"), exact("dual"), exact("gradient"),
         exact("outcomes"), exact("offsets"), nb::arg("limits"), nb::arg("max_free"), nb::arg("threads"));
 }

@@ -145,25 +145,43 @@ struct FreeVariables {
   double max_seconds = std::numeric_limits<double>::infinity();
 };
 
-// A problem on some rows of a square matrix in memory. Groups that are runs of variables take the fastest steps.
+// Computes the values of a row of a matrix in whole panels [first_panel, last_panel) of `panel` columns.
+struct RowSource {
+  void (*fill)(const void* context, std::int64_t row, std::int64_t first_panel, std::int64_t last_panel, double* out);
+  const void* context;
+  std::int64_t panel;
+};
+
+// A problem on some rows of a square matrix, in memory or computed when needed. Groups that are runs of variables take
+// the fastest steps.
 struct SmallProblem {
-  const double* matrix;  // of `stride` columns
+  const double* matrix;  // of `stride` columns; not read if there is a source
   std::int64_t stride;
   const std::int64_t* indices;  // the row of each variable; not read if there are no copies
   const double* linear;
-  std::int64_t max_free;  // the limit of free variables whose KKT system is solved
+  std::int64_t max_free;              // the limit of free variables whose KKT system is solved
+  const RowSource* source = nullptr;  // of problems whose variables are a few runs
 };
 
 constexpr int kMaxSmallGroups = 2;
 
+struct ShrunkWorkspace {
+  double* doubles;        // 10 size
+  std::int64_t* indices;  // 3 size
+  std::int32_t* group;    // size
+  bool* keep;             // size
+};
+
 struct SmallWorkspace {
-  double* copies;              // size × size values of the indexed rows, or null for all rows in order
+  double* copies;              // values of the rows that are copied or computed, or null for all rows in order
+  std::int64_t copied_values;  // the number of these values that there is memory for
   std::int64_t* slot;          // size; not used without copies
   double* dual_before;         // size
   double *shifts, *diagonal;   // 2 size, size
   double* free_doubles;        // 2 max_free² + 7 max_free
   std::int64_t* free_indices;  // 3 max_free + 2
   std::int32_t* free_groups;   // max_free
+  ShrunkWorkspace shrunk;      // of problems with a source of rows
 };
 
 // ---- online learning --------------------------------------------------------------------------------------------
@@ -201,8 +219,8 @@ struct SolverLoops {
   // Second order, all variables in groups, nothing shrunk; `shifts` has two values per variable, `diagonal` one.
   Outcome (*fused_pairwise)(DualState&, RowCache<float>&, const GroupRuns&, double* shifts, float* diagonal,
                             const DividedPasses&, double tolerance, std::int64_t max_steps, double max_seconds);
-  // Second order, at most two groups; `row` of the outcome is the number of requests for rows. `extremes` has groups +
-  // 1 entries: those of the solution.
+  // Second order, at most two groups; `row` of the outcome is the number of requests for rows, `row_length` that of
+  // rows copied or computed. `extremes` has groups + 1 entries: those of the solution.
   Outcome (*small_problem)(DualState&, const SmallProblem&, const SmallWorkspace&, double tolerance,
                            std::int64_t max_steps, GradientExtremes* extremes);
   // Of the active variables; `extremes` has groups + 1 entries.

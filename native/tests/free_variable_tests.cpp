@@ -113,13 +113,15 @@ void test_small_problems() {
                             tube > 0.0 ? kink.data() : nullptr};
             const SmallProblem problem{matrix.data(), stride, indices.data(), linear.data(), m};
             const SmallWorkspace workspace{indexed ? copies.data() : nullptr,
+                                           n * n,
                                            slot.data(),
                                            before.data(),
                                            shifts.data(),
                                            row_diagonal.data(),
                                            doubles.data(),
                                            free_indices.data(),
-                                           free_groups.data()};
+                                           free_groups.data(),
+                                           {}};
             GradientExtremes extremes[3];
             const Outcome out = level.solvers->small_problem(state, problem, workspace, 1e-3, 100000, extremes);
             check(out.reason == StopReason::optimal && out.violation <= 1e-3, "a small problem is solved");

@@ -120,6 +120,9 @@ class PairwiseResult:
     clock: int
     requests: int
 
+class KernelSamples:
+    def __init__(self, *, formula: Formula, columns: PackedSamples, memory: _Floats) -> None: ...
+
 class ProblemBatch:
     def __init__(
         self,
@@ -134,6 +137,7 @@ class ProblemBatch:
         groups: int,
         group: _Ints,
         kink: _Floats,
+        samples: KernelSamples | None = None,
     ) -> None: ...
 
 def weighted_sums(table: _Floats, weights: _Floats, centre: float) -> tuple[float, float]: ...

@@ -165,21 +165,21 @@ class DenseColumns:
         self._points = points
         self._width = _native.single_panel if dtype == np.float32 else _native.double_panel
         self._arrays = self._pack(points, self._width)
-        self._columns = self._first_columns(self.count)
+        self.packed = self._first_columns(self.count)
 
     def fill(self, rows: Points, out: NDArray[Any], slots: Indices) -> None:
-        rows, formula = self._to_same_format(rows), _native_formula(self.formula)
+        rows, formula = self._to_same_format(rows), native_formula(self.formula)
         same = rows is self._points or (
             rows.data is self._points.data and np.array_equal(rows.index, self._points.index)
         )
         if same and self.count**2 * evaluation_cost(rows) <= 2 * self.threads * MULTIPLICATIONS_PER_CALL:
             check_deadline()
             packed = self._packed(rows, _native.strip)
-            _native.dense_square(formula, packed, self._columns, out, slots, self.threads)
+            _native.dense_square(formula, packed, self.packed, out, slots, self.threads)
             return
         mirrored = same and out.shape == (self.count, self.count) and np.array_equal(slots, np.arange(self.count))
         for part in self._slices(rows):
-            packed, columns = self._packed(rows.take(part), _native.strip), self._columns
+            packed, columns = self._packed(rows.take(part), _native.strip), self.packed
             if mirrored:  # up to the diagonal
                 columns = self._first_columns(part.stop)
             _native.dense_block(formula, packed, columns, out, slots[part], self.threads)
@@ -187,12 +187,12 @@ class DenseColumns:
                 _native.mirror(out, part.start, part.stop, self.threads)
 
     def combine(self, rows: Points, weights: Floats) -> Floats:
-        rows, formula = self._to_same_format(rows), _native_formula(self.formula)
+        rows, formula = self._to_same_format(rows), native_formula(self.formula)
         padded = _padded(weights, -(-self.count // self._width) * self._width, self.dtype)
         out = np.empty(len(rows))
         for part in self._slices(rows):
             packed = self._packed(rows.take(part), _native.strip)
-            _native.dense_combination(formula, packed, self._columns, padded, out[part], self.threads)
+            _native.dense_combination(formula, packed, self.packed, padded, out[part], self.threads)
         return out
 
     def _slices(self, rows: Points) -> Iterator[slice]:
@@ -205,7 +205,7 @@ class DenseColumns:
     def fill_extended(self, rows: Points, out: DoubleDouble) -> None:
         """Write all values in double-double arithmetic."""
         packed = self._packed(self._to_same_format(rows), _native.strip)
-        _native.extended_block(_native_formula(self.formula), packed, self._columns, *out, self.threads)
+        _native.extended_block(native_formula(self.formula), packed, self.packed, *out, self.threads)
 
     def _packed(self, points: Points, width: int) -> _native.PackedSamples:
         values, norms = self._pack(points, width)
@@ -242,7 +242,7 @@ class SparseColumns:
         self._columns = self._samples(self.points)
 
     def fill(self, rows: Points, out: NDArray[Any], slots: Indices) -> None:
-        rows, formula, count = self._to_same_format(rows), _native_formula(self.formula), len(self.points)
+        rows, formula, count = self._to_same_format(rows), native_formula(self.formula), len(self.points)
         same = rows.data is self.points.data and np.array_equal(rows.index, self.points.index)
         if same and count**2 * evaluation_cost(rows) <= 2 * self.threads * MULTIPLICATIONS_PER_CALL:
             check_deadline()
@@ -261,7 +261,7 @@ class SparseColumns:
         _native.sparse_diagonal(_native_formula(self.formula), self._columns, out)
 
     def combine(self, rows: Points, weights: Floats) -> Floats:
-        rows, formula = self._to_same_format(rows), _native_formula(self.formula)
+        rows, formula = self._to_same_format(rows), native_formula(self.formula)
         padded = _padded(weights, len(weights) + _native.sparse_panel, self.dtype)
         out = np.empty(len(rows))
         for part in self._slices(rows, MIN_SPARSE_ROWS * self.threads):
@@ -322,7 +322,8 @@ class SparseColumns:
         return sums[points.index]
 
 
-def _native_formula(formula: KernelFormula) -> _native.Formula:
+def native_formula(formula: KernelFormula) -> _native.Formula:
+    """Return a formula as an argument of the native loops."""
     f = formula
     return _native.Formula(term=f.term, function=f.function, gamma=f.gamma, coef0=f.coef0, degree=f.degree)
 

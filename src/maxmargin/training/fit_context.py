@@ -14,7 +14,9 @@ from maxmargin._typing import Indices
 from maxmargin.deadline import TimeLimitReachedError
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.kernels import Kernel, Points
+from maxmargin.kernels.points import evaluation_cost
 from maxmargin.matrices import FullKernelMatrix, KernelMatrix, PrecomputedMatrix, SharedCacheMatrix, SymmetricMatrix
+from maxmargin.matrices.packed_kernel import PackedKernel
 from maxmargin.resources import default_cache_bytes, thread_count
 from maxmargin.solvers import BlockSolver, PairwiseSolver, StoppingRule, make_solver
 from maxmargin.training.pipeline import Session, Solver, Subproblem, train_problems
@@ -26,6 +28,13 @@ MAX_FULL_KERNEL_ROWS = 2048
 
 #: Up to this many variables the pairwise solver in double precision is faster than the block solver.
 MAX_PAIRWISE_VARIABLES = 500
+
+#: Pairs of classes compute kernel rows in a batch if an evaluation takes at most this many multiplications, and if they
+#: have at most this many variables altogether, 72 bytes each.
+MAX_PACKED_COST, MAX_PACKED_VARIABLES = 160, 2**19
+
+#: Kernel values that each thread of such a batch may store: 64 MB.
+STORED_VALUES = 2**23
 
 #: Up to this many samples a second thread costs more than it saves.
 MAX_SINGLE_THREAD_ROWS = 1000
@@ -171,13 +180,36 @@ class FitContext:
             return solver, shared
         return replace(solver, cache_bytes=(cache_bytes - shared.bytes) // workers), shared
 
+    def packed_kernel(self, X: Any, members: Sequence[Indices], threads: int) -> PackedKernel | None:
+        """Return the kernel of pairs of classes whose rows are computed in a batch; None if that does not pay."""
+        points = Points.wrap(X)
+        variables = sum(map(len, members)) * (len(members) - 1)
+        if (
+            self.kernel is None
+            or not self.options.solves_batches
+            or evaluation_cost(points) > MAX_PACKED_COST
+            or variables > MAX_PACKED_VARIABLES
+            or self.cache_bytes(len(points)) < 8 * STORED_VALUES
+        ):
+            return None
+        return PackedKernel.of(self.kernel, points, members, STORED_VALUES, threads)
+
     def small_training(
-        self, subproblems: Sequence[Subproblem], solver: Solver, formulation: Formulation, workers: int
+        self,
+        subproblems: Sequence[Subproblem],
+        solver: Solver,
+        formulation: Formulation,
+        workers: int,
+        kernel: PackedKernel | None = None,
     ) -> SmallProblemTraining | None:
         """Return the training of small problems in a batch, None if that is not possible."""
-        if not self.options.solves_batches or len(subproblems[0].samples) > MAX_FULL_KERNEL_ROWS:
+        if not self.options.solves_batches:
             return None
-        return SmallProblemTraining.of(subproblems, formulation, solver, workers, self.session)
+        if kernel is not None:
+            workers = min(workers, self.cache_bytes(len(kernel.data)) // (8 * STORED_VALUES))
+        elif len(subproblems[0].samples) > MAX_FULL_KERNEL_ROWS:
+            return None
+        return SmallProblemTraining.of(subproblems, formulation, solver, workers, self.session, kernel)
 
     def train(
         self, subproblems: Sequence[Subproblem], solver: Solver, formulation: Formulation, workers: int = 1

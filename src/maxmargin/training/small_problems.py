@@ -2,7 +2,8 @@
 
 With a hundred samples per problem, Python between two stretches of solver steps takes longer than the steps. The batch
 solver (`solvers.smo.small_problem_batch`) takes all problems of a fit at once, the pairs of classes or the outputs of a
-regression, and verifies each with a recomputed gradient; those that it leaves unfinished continue in the pipeline.
+regression, and verifies each with a recomputed gradient; those that it leaves unfinished continue in the pipeline. The
+matrix is in memory, or its rows are computed when a problem needs them (`matrices.packed_kernel`).
 """
 
 from __future__ import annotations
@@ -17,19 +18,25 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.backends.interface import StopReason
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.kernels import Points
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.matrices.kernel_matrix import KernelMatrix
+from maxmargin.matrices.packed_kernel import PackedKernel
 from maxmargin.matrices.repeated_matrix import RepeatedMatrix
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
 from maxmargin.solvers.dual_point import progress_snapshot
 from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.smo.small_problem_batch import MAX_STEPS, BatchSolution, SmallProblemBatch
-from maxmargin.training.pipeline import Session, Solver, Subproblem, solve_and_verify
+from maxmargin.training.pipeline import Session, Solver, Subproblem, solve_and_verify, train, train_parallel
 from maxmargin.training.problem_scale import is_ordinary
 from maxmargin.training.trained_model import TrainedModel
-from maxmargin.training.verification import KernelVerifier
+from maxmargin.training.verification import MAX_VERIFICATION_WORK, KernelVerifier
+
+#: Up to so many variables a problem, the folds of problems on computed rows are solved in one call from the start; of
+#: larger ones, each from the solution of the whole. Tuned on `abalone_28_classes`, `six_classes` and generated classes.
+MAX_VARIABLES_OF_FOLDS = 512
 
 #: The fraction of the tolerance that rounding errors of the gradient may reach without a verification.
 MAX_ROUNDING_FRACTION = 0.01
@@ -83,16 +90,20 @@ class SmallProblemTraining:
         solver: Solver,
         threads: int,
         session: Session,
+        kernel: PackedKernel | None = None,
     ) -> SmallProblemTraining | None:
-        """Return the training of problems in a batch, None if they are not of its kind or of extreme magnitudes."""
+        """Return the training of problems in a batch, None if they are not of its kind or of extreme magnitudes.
+
+        Without `kernel`, their matrix must be in memory.
+        """
         first = subproblems[0].pose()
-        if first.matrix.stored() is None:
+        if kernel is None and first.matrix.stored() is None:
             return None
         problems = [first, *(one.pose() for one in subproblems[1:])]
-        batch = SmallProblemBatch.of(problems, [one.start for one in subproblems])
+        batch = SmallProblemBatch.of(problems, [one.start for one in subproblems], kernel)
         if batch is None:
             return None
-        diagonal = float(np.abs(np.diagonal(batch.values)).max())
+        diagonal = float(np.abs(np.diagonal(batch.values)).max()) if kernel is None else kernel.diagonal
         if not all(is_ordinary(problem, diagonal) for problem in problems):
             return None
         return cls(batch, problems, subproblems, formulation, solver, threads, session)
@@ -114,19 +125,27 @@ class SmallProblemTraining:
         # There may be a hundred thousand problems of a few samples: as little as possible for each of them.
         edges, finished, offsets = batch.edges.tolist(), self._confirmed(solved), solved.offsets
         counts = np.maximum(solved.outcomes[:, 1:], 0).tolist()
+        unfinished = np.flatnonzero(~finished).tolist()
+        continued = self._continue_all(solved, unfinished) if unfinished else {}
         models = []
         for p, (problem, one) in enumerate(zip(self.problems, self.subproblems, strict=True)):
-            if not finished[p]:
-                models.append(self._continue(solved, p))
+            if p in continued:
+                models.append(continued[p])
                 continue
-            at, (steps, requests) = slice(edges[p], edges[p + 1]), counts[p]
-            counters = Counters(steps, len(one.samples) ** 2, requests, seconds=seconds)
+            at, (steps, requests, rows) = slice(edges[p], edges[p + 1]), counts[p]
+            size = len(one.samples)
+            counters = Counters(steps, size * (size if batch.kernel is None else rows), requests, seconds=seconds)
             solution = Solution(solved.dual[at], solved.gradient[at], Status.CONVERGED, counters)
             expansion = self.formulation.expand(problem, solution.dual, offsets[p])
             models.append(
                 TrainedModel(one.uncached(problem), solution, one.samples, self.formulation, expansion, checksum)
             )
         return models
+
+    @property
+    def solves_folds(self) -> bool:
+        """Whether `held_out_values` takes less time than folds one by one."""
+        return self.batch.kernel is None or len(self.batch.linear) <= MAX_VARIABLES_OF_FOLDS * len(self.batch)
 
     def held_out_values(self, folds: Indices, tolerance: float) -> list[Floats] | None:
         """Return the decision value of each sample of each problem by a model trained without its fold.
@@ -137,7 +156,8 @@ class SmallProblemTraining:
         if any(problem.total.any() for problem in self.problems):
             return None
         count = int(folds.max()) + 1
-        whole = SmallProblemBatch.of([problem for problem in self.problems for _ in range(count)])
+        folds_of_all = [problem for problem in self.problems for _ in range(count)]
+        whole = SmallProblemBatch.of(folds_of_all, kernel=self.batch.kernel)
         assert whole is not None
         held = np.concatenate([folds[one.samples] == fold for one in self.subproblems for fold in range(count)])
         batch = replace(
@@ -169,7 +189,7 @@ class SmallProblemTraining:
         starts = batch.edges[::count]
         return [values[a:b].reshape(count, -1).sum(axis=0) for a, b in pairwise(starts)]
 
-    def _confirmed(self, solved: BatchSolution) -> list[bool]:
+    def _confirmed(self, solved: BatchSolution) -> np.ndarray:
         """Return for each problem whether it is solved and rounding errors are negligible; else it must be verified.
 
         The native loops know the rounding of sums, but not that of kernel values, which exceeds the values themselves
@@ -190,8 +210,17 @@ class SmallProblemTraining:
                 errors = errors + problem.linear_error
             return bool(errors.max() <= negligible)
 
-        flags = zip(solved.all_finished().tolist(), small.tolist(), strict=True)
-        return [done and (fine or confirmed(p)) for p, (done, fine) in enumerate(flags)]
+        finished = solved.all_finished()
+        for p in np.flatnonzero(finished & ~small).tolist():
+            finished[p] = confirmed(p)
+        return finished
+
+    def _continue_all(self, solved: BatchSolution, unfinished: list[int]) -> dict[int, TrainedModel]:
+        """Return the models of the unfinished problems."""
+        models = train_parallel(
+            lambda k: self._continue(solved, unfinished[k]), len(unfinished), self.session, self.threads
+        )
+        return dict(zip(unfinished, models, strict=True))
 
     def _continue(self, solved: BatchSolution, p: int) -> TrainedModel:
         """Return the model of an unfinished problem, from where the batch solver left it."""
@@ -201,6 +230,10 @@ class SmallProblemTraining:
             solution = solved.solution(p, Status.STOPPED if stopped else Status.INTERRUPTED)
             solution = replace(solution, gradient=problem.gradient(solution.dual))
             return TrainedModel(problem, solution, samples, self.formulation)
+        if solved.outcomes[p, 0] == StopReason.NEEDS_ROW:  # for the solver of large problems, from the start
+            max_work = MAX_VERIFICATION_WORK / len(self.problems)
+            start = self.subproblems[p].start
+            return train(problem, self.solver, samples, self.formulation, start, self.session, max_work)
         verifier = KernelVerifier(problem, samples, self.formulation, self.solver.stopping, False)
         start, spent = solved.solution(p, Status.STOPPED).dual, solved.counters(p)
         return solve_and_verify(problem, self.solver, verifier, start, self.session, spent)

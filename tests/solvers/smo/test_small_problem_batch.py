@@ -100,7 +100,7 @@ def test_threads_do_not_change_the_result():
 def test_the_call_checks_its_arguments():
     X, y = two_clouds(10, 3, 1.5)
     problems, _ = pose_all(X, y, Linear(), np.ones(10), [np.arange(10)])
-    outcomes = np.full((1, 3), -1)
+    outcomes = np.full((1, 4), -1)
     arrays = {name: getattr(problems, name) for name in ("linear", "lower", "upper", "ridge")}
 
     rows, no_groups = np.arange(10), np.empty(0, dtype=np.int32)

@@ -57,7 +57,8 @@ class OneVersusOneStrategy:
         order = data.rows if single and not two_class.grouped_by_class else np.concatenate(data.members)
         matrices = context.kernel_matrices(data.X, order, cache_bytes, threads)
         whole = isinstance(matrices, FullKernelMatrix)
-        shared = None if single or whole else _share_rows(context, data, solver, cache_bytes, threads)
+        packed = None if single or whole else context.packed_kernel(data.X, data.members, threads)
+        shared = None if single or whole or packed else _share_rows(context, data, solver, cache_bytes, threads)
         if shared is not None and isinstance(solver, BlockSolver):
             solver = replace(solver, cache_bytes=(cache_bytes - shared.bytes) // workers)
         pairs = list(combinations(range(len(data.classes)), 2))
@@ -74,9 +75,10 @@ class OneVersusOneStrategy:
             Subproblem(partial(pose, position), part.samples, start, again and partial(again, part))
             for position, (part, start) in enumerate(zip(parts, starts, strict=True))
         ]
-        small = context.small_training(subproblems, solver, two_class.formulation, workers)
+        small = context.small_training(subproblems, solver, two_class.formulation, workers, packed)
         if small is not None:
-            return TrainedClasses(small.train(), solver, pose, workers, threads, small.held_out_values)
+            held_out_values = small.held_out_values if small.solves_folds else None
+            return TrainedClasses(small.train(), solver, pose, workers, threads, held_out_values)
         models = train_problems(subproblems, solver, two_class.formulation, context.session, workers)
         return TrainedClasses(models, solver, pose, workers, threads)
 

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices
 from maxmargin.backends.interface import StopReason
+from maxmargin.matrices.packed_kernel import PackedKernel
 from maxmargin.problems import Counters, DualProblem, Solution, Status, feasible_start
 
 #: Steps after which a problem is left to a solver that shrinks: about 10 ms for 1,000 variables.
@@ -39,6 +40,7 @@ SECONDS_PER_CALL = 0.05
 MAX_GROUPS = 2
 
 NO_INDICES, NO_GROUPS, NO_KINKS = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0)
+NO_VALUES = np.empty((0, 0))
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,8 @@ class SmallProblemBatch:
         The group of each variable within its problem; empty if there is at most one group, which all are in.
     kink : float array
         Of all variables; empty if there are none.
+    kernel : PackedKernel, optional
+        Computes the matrix row by row, instead of `values`.
     """
 
     values: Floats
@@ -76,23 +80,27 @@ class SmallProblemBatch:
     groups: int
     group: NDArray[np.int32]
     kink: Floats
+    kernel: PackedKernel | None = None
 
     @classmethod
     def of(
-        cls, problems: Sequence[DualProblem], starts: Sequence[Floats | None] | None = None
+        cls,
+        problems: Sequence[DualProblem],
+        starts: Sequence[Floats | None] | None = None,
+        kernel: PackedKernel | None = None,
     ) -> SmallProblemBatch | None:
         """Return the batch of some problems, from starts that are made feasible; None if they are not of its kind.
 
-        Their matrices must be rows of one array in memory, their maxima finite, and all must have the same number of
-        groups, at most two.
+        Their matrices must be rows of one array in memory or of `kernel`, their maxima finite, and all must have the
+        same number of groups, at most two; with `kernel` at least one.
         """
         first = problems[0]
-        if not all(_fits(problem, first.groups) for problem in problems):
+        if not all(_fits(problem, first.groups) for problem in problems) or (kernel and not first.groups):
             return None
-        stored = [found for problem in problems if (found := problem.matrix.stored()) is not None]
-        if len(stored) < len(problems) or any(array is not stored[0][0] for array, _ in stored):
+        found = _common_matrix(problems, kernel)
+        if found is None:
             return None
-        values, rows = stored[0][0], [index for _, index in stored]
+        values, rows = found
         starts = [None] * len(problems) if starts is None else starts
         edges = np.array([0, first.size]) if len(problems) == 1 else np.cumsum([0, *(one.size for one in problems)])
         return cls(
@@ -107,6 +115,7 @@ class SmallProblemBatch:
             groups=first.groups,
             group=_join([problem.group for problem in problems]) if first.groups > 1 else NO_GROUPS,
             kink=_join([problem.kink for problem in problems]) if any(one.kinked for one in problems) else NO_KINKS,
+            kernel=kernel,
         )
 
     def __len__(self) -> int:
@@ -132,15 +141,17 @@ class SmallProblemBatch:
         ``max_free=0`` the equations of the free variables are not solved.
         """
         dual, count = self.start.copy(), len(self)
-        outcomes, offsets = np.full((count, 3), -1, dtype=np.int64), np.zeros((count, self.groups))
+        outcomes, offsets = np.full((count, 4), -1, dtype=np.int64), np.zeros((count, self.groups))
         solved = BatchSolution(self, dual, np.zeros(len(dual)), outcomes, offsets)
         limits = tolerance, max_steps, max_free
+        samples = None if self.kernel is None else self.kernel.samples(max(1, threads))
         chunk = count if callback is None else max(1, threads)
         try:
             for first in range(0, count, chunk):
                 if callback is not None and callback(solved, solved.finished_among(first - chunk, first)):
                     return solved
-                if not self._solve_chunk(solved, first, min(first + chunk, count), limits, deadline, threads):
+                last = min(first + chunk, count)
+                if not self._solve_chunk(solved, first, last, limits, deadline, threads, samples):
                     return solved
             if callback is not None:
                 callback(solved, solved.finished_among(count - 1 - (count - 1) % chunk, count))
@@ -156,6 +167,7 @@ class SmallProblemBatch:
         limits: tuple[float, int, int],
         deadline: float | None,
         threads: int,
+        samples: _native.KernelSamples | None,
     ) -> bool:
         """Solve the problems from `first` up to `last`; return False if the deadline is reached."""
         edges, outcomes = self.edges[first : last + 1], solved.outcomes[first:last]
@@ -172,6 +184,7 @@ class SmallProblemBatch:
             groups=self.groups,
             group=self.group[at] if len(self.group) else self.group,
             kink=self.kink[at] if len(self.kink) else self.kink,
+            samples=samples,
         )
         point = solved.dual[at], solved.gradient[at], outcomes, solved.offsets[first:last]
         while (outcomes[:, 0] == -1).any():
@@ -183,7 +196,23 @@ class SmallProblemBatch:
         return True
 
 
-def _indices(rows: list[Indices | None], size: int) -> Indices:
+def _common_matrix(
+    problems: Sequence[DualProblem], kernel: PackedKernel | None
+) -> tuple[Floats, Sequence[Indices | None]] | None:
+    """Return the array of which the matrices of all problems are rows, and these rows; None if there is none.
+
+    With `kernel`, the rows are those of its matrix, of which there is no array.
+    """
+    if kernel is not None:
+        places = [rows for problem in problems if (rows := kernel.rows(problem.matrix)) is not None]
+        return (NO_VALUES, places) if len(places) == len(problems) else None
+    stored = [found for problem in problems if (found := problem.matrix.stored()) is not None]
+    if len(stored) < len(problems) or any(array is not stored[0][0] for array, _ in stored):
+        return None
+    return stored[0][0], [index for _, index in stored]
+
+
+def _indices(rows: Sequence[Indices | None], size: int) -> Indices:
     """Return the rows of all variables; empty if they are all rows of the matrix, in order, in every problem."""
     if all(index is None for index in rows):
         return NO_INDICES
@@ -231,7 +260,8 @@ class BatchSolution:
         return Solution(self.dual[at], self.gradient[at], status, self.counters(problem))
 
     def counters(self, problem: int) -> Counters:
-        """Return the cost of a problem, the whole of its matrix included."""
-        _, steps, requests = (max(0, int(count)) for count in self.outcomes[problem])
+        """Return the cost of a problem: the whole of its matrix, or the rows that were computed."""
+        _, steps, requests, rows = (max(0, int(count)) for count in self.outcomes[problem])
         size = int(self.batch.edges[problem + 1] - self.batch.edges[problem])
-        return Counters(steps, min(size, len(self.batch.values)) ** 2, requests, 0)
+        values = min(size, len(self.batch.values)) ** 2 if self.batch.kernel is None else rows * size
+        return Counters(steps, values, requests, 0)
