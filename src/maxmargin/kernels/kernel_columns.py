@@ -98,7 +98,7 @@ def kernel_diagonal(formula: KernelFormula, points: Points) -> Floats:
         samples = points.take(part)
         if points.data.dtype != np.float64:
             samples = Points(samples.values().astype(np.float64))
-        _native.dense_diagonal(_native_formula(formula), samples.data, samples.index, out[part])
+        _native.dense_diagonal(native_formula(formula), samples.data, samples.index, out[part])
     return out
 
 
@@ -258,7 +258,7 @@ class SparseColumns:
 
     def fill_diagonal(self, out: Floats) -> None:
         """Write the value of every column with itself."""
-        _native.sparse_diagonal(_native_formula(self.formula), self._columns, out)
+        _native.sparse_diagonal(native_formula(self.formula), self._columns, out)
 
     def combine(self, rows: Points, weights: Floats) -> Floats:
         rows, formula = self._to_same_format(rows), native_formula(self.formula)
