@@ -19,8 +19,8 @@ template <class T> constexpr int kPanel = 2 * kWidth<T>;
 
 // Interleave samples in groups of `width`: out[group][feature][member] = x − shift; the last group is padded with 0.
 // half_norms[k] = ½ Σ of the squares of the stored values.
-template <class T>
-void pack(const double* data, const std::int64_t* indices, std::int64_t count, std::int64_t features, int width,
+template <class T, class Source>
+void pack(const Source* data, const std::int64_t* indices, std::int64_t count, std::int64_t features, int width,
           const double* shift, T* out, T* half_norms) {
   typedef double Four __attribute__((vector_size(4 * sizeof(double))));
   typedef T FourStored __attribute__((vector_size(4 * sizeof(T))));
@@ -28,12 +28,13 @@ void pack(const double* data, const std::int64_t* indices, std::int64_t count, s
     int w = 0;
     for (; w + 4 <= width && begin + w + 4 <= count; w += 4) {  // four independent sums at a time
       const std::int64_t* which = indices + begin + w;
-      const double *x = data + which[0] * features, *y = data + which[1] * features;
-      const double *z = data + which[2] * features, *v = data + which[3] * features;
+      const Source *x = data + which[0] * features, *y = data + which[1] * features;
+      const Source *z = data + which[2] * features, *v = data + which[3] * features;
       Four norms{};
       for (std::int64_t k = 0; k < features; ++k) {
-        const FourStored values =
-            __builtin_convertvector((Four{x[k], y[k], z[k], v[k]} - (shift ? shift[k] : 0.0)), FourStored);
+        const Four four = {static_cast<double>(x[k]), static_cast<double>(y[k]), static_cast<double>(z[k]),
+                           static_cast<double>(v[k])};
+        const FourStored values = __builtin_convertvector((four - (shift ? shift[k] : 0.0)), FourStored);
         std::memcpy(out + k * width + w, &values, sizeof values);
         const Four stored = __builtin_convertvector(values, Four);
         norms += stored * stored;
@@ -42,7 +43,7 @@ void pack(const double* data, const std::int64_t* indices, std::int64_t count, s
     }
     for (; w < width; ++w) {
       const bool padding = begin + w >= count;
-      const double* x = padding ? nullptr : data + indices[begin + w] * features;
+      const Source* x = padding ? nullptr : data + indices[begin + w] * features;
       double norm = 0.0;
       for (std::int64_t k = 0; k < features; ++k) {
         const T value = padding ? T(0) : static_cast<T>(x[k] - (shift ? shift[k] : 0.0));

@@ -104,6 +104,15 @@ inline void find_extremes(const DualState& s, GradientExtremes* extremes) {
 inline void find_violations(const DualState& s, GradientExtremes* extremes, double* increasing, double* decreasing) {
   find_extremes(s, extremes);
   if (s.singles) extremes[s.groups] = {0.0, 0.0, -1, -1};
+  if (has_one_group(s) && !s.kink) {  // differences before the comparisons: a loop of vectors
+    const double lowest = extremes[0].lowest, highest = extremes[0].highest;
+    for (std::int64_t k = 0; k < s.active; ++k) {
+      const double up = s.gradient[k] - lowest, down = highest - s.gradient[k];
+      increasing[k] = s.dual[k] < s.upper[k] ? up : -kInfinity;
+      decreasing[k] = s.dual[k] > s.lower[k] ? down : -kInfinity;
+    }
+    return;
+  }
   for (std::int64_t k = 0; k < s.active; ++k) {
     const GradientExtremes& e = extremes[s.group[k] < 0 ? s.groups : s.group[k]];
     increasing[k] = can_increase(s, k) ? gradient_up(s, k) - e.lowest : -kInfinity;

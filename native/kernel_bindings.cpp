@@ -12,6 +12,11 @@ template <class T> const BlockLoops<T>& block_loops() {
     return level.kernels->in_double;
 }
 
+// The number of pieces that a thread takes at a time: about four turns for every thread, but at most `most` pieces.
+std::int64_t chunk_of(std::int64_t pieces, int threads, std::int64_t most) {
+  return std::max<std::int64_t>(1, std::min(most, pieces / (4 * std::max(1, threads))));
+}
+
 // Some rows of a compressed sparse matrix, in float32 or float64, and the sum Σ_k term(x_k, 0) of each.
 struct SparseSamples {
   Vector<const std::int64_t> starts;
@@ -36,25 +41,39 @@ struct SparseSamples {
     memory.reads("separate_sums", separate_sums);
   }
 
-  template <class T> SparseRows<T> rows() const {
+  // The checked rows. The check reads every index, so it is divided among threads, without the interpreter lock.
+  template <class T> SparseRows<T> rows(int threads) const {
     require(has_type<T>(values.dtype()), "sparse samples and the output must have the same precision");
     const std::int64_t stored = length(features);
     require_within(indices, length(starts) - 1);
-    for (std::int64_t k = 0; k < count(); ++k) {
-      const std::int64_t begin = starts.data()[indices.data()[k]], end = starts.data()[indices.data()[k] + 1];
-      require(0 <= begin && begin <= end && end <= stored, "the sparse rows are malformed");
-      bool inside = true;  // negative ones are large as unsigned numbers
-      for (std::int64_t p = begin; p < end; ++p)
-        inside &= static_cast<std::uint32_t>(features.data()[p]) < static_cast<std::uint64_t>(width);
-      require(inside, "a feature index is out of range");
-    }
+    in_parallel(threads, count(), 1024, [&](std::int64_t first, std::int64_t last, int) {
+      for (std::int64_t k = first; k < last; ++k) {
+        const std::int64_t begin = starts.data()[indices.data()[k]], end = starts.data()[indices.data()[k] + 1];
+        require(0 <= begin && begin <= end && end <= stored, "the sparse rows are malformed");
+        bool inside = true;  // negative ones are large as unsigned numbers
+        for (std::int64_t p = begin; p < end; ++p)
+          inside &= static_cast<std::uint32_t>(features.data()[p]) < static_cast<std::uint64_t>(width);
+        require(inside, "a feature index is out of range");
+      }
+    });
     return {starts.data(),  features.data(), as<T>(values),
             indices.data(), count(),         separate_sums.is_valid() ? as<T>(separate_sums) : nullptr};
   }
 };
 
-template <class T>
-void pack(Table<const double> data, Vector<const std::int64_t> indices, int width, Vector<const double> shift,
+// Interleave samples [begin, end) of some rows of an array in float32 or float64.
+template <class T, class Source>
+void pack_some(const Table<const Source>& data, const std::int64_t* indices, std::int64_t begin, std::int64_t end,
+               int width, const double* shift, T* out, T* half_norms) {
+  const std::int64_t features = length(data, 1);
+  if constexpr (sizeof(Source) == 4)
+    block_loops<T>().pack_single(data.data(), indices + begin, end - begin, features, width, shift, out, half_norms);
+  else
+    block_loops<T>().pack(data.data(), indices + begin, end - begin, features, width, shift, out, half_norms);
+}
+
+template <class T, class Source>
+void pack(Table<const Source> data, Vector<const std::int64_t> indices, int width, Vector<const double> shift,
           Vector<T> out, Vector<T> half_norms, int threads) {
   const std::int64_t count = length(indices), features = length(data, 1);
   require(width > 0, "width is out of range");
@@ -72,16 +91,10 @@ void pack(Table<const double> data, Vector<const std::int64_t> indices, int widt
       .require_disjoint();
   const double* centre = shift.shape(0) ? shift.data() : nullptr;
   nb::gil_scoped_release unlocked;
-  in_parallel(threads, groups, 64, [&](std::int64_t begin, std::int64_t end, int) {
-    block_loops<T>().pack(data.data(), indices.data() + begin * width, std::min(count, end * width) - begin * width,
-                          features, width, centre, out.data() + begin * width * features,
-                          half_norms.data() + begin * width);
+  in_parallel(threads, groups, chunk_of(groups, threads, 64), [&](std::int64_t begin, std::int64_t end, int) {
+    pack_some<T>(data, indices.data(), begin * width, std::min(count, end * width), width, centre,
+                 out.data() + begin * width * features, half_norms.data() + begin * width);
   });
-}
-
-// The number of pieces that a thread takes at a time: about four turns for every thread, but at most `most` pieces.
-std::int64_t chunk_of(std::int64_t pieces, int threads, std::int64_t most) {
-  return std::max<std::int64_t>(1, std::min(most, pieces / (4 * std::max(1, threads))));
 }
 
 // out[slots[r]][c] = the kernel value of row r and column c; `rows` are packed in strips, `columns` in panels.
@@ -130,21 +143,40 @@ void dense_diagonal(const FormulaArguments& formula, Table<const double> data, V
                                                      out.data());
 }
 
-// out[r] = Σ_c k(row r, column c) weights[c]
-template <class T>
-void dense_combination(const FormulaArguments& formula, const PackedArrays& rows, const PackedArrays& columns,
-                       Vector<const T> weights, Vector<double> out, int threads) {
+// out[r] = Σ_c k(row r, column c) weights[c]. Each thread packs the rows of a few strips at a time, which then are in
+// its cache: all of them in memory would have to be written and read.
+template <class T, class Source>
+void dense_combination(const FormulaArguments& formula, Table<const Source> data, Vector<const std::int64_t> indices,
+                       Vector<const double> shift, const PackedArrays& columns, Vector<const T> weights,
+                       Vector<double> out, int threads) {
+  constexpr std::int64_t strips_at_once = 8;
   const auto& loops = block_loops<T>();
-  require(rows.count == length(out), "there must be one output for every row");
-  require(rows.features == columns.features, "rows and columns must have the same features");
-  const PackedSamples<T> left = rows.in_groups_of<T>(loops.strip), right = columns.in_groups_of<T>(loops.panel);
+  const std::int64_t count = length(indices), features = length(data, 1), rows_at_once = strips_at_once * loops.strip;
+  require(count == length(out), "there must be one output for every row");
+  require(features == columns.features, "rows and columns must have the same features");
+  require(shift.shape(0) == 0 || length(shift) == features, "shift has the wrong length");
+  require_within(indices, length(data));
+  const PackedSamples<T> right = columns.in_groups_of<T>(loops.panel);
   require(length(weights) == (columns.count + loops.panel - 1) / loops.panel * loops.panel,
           "the weights must be padded to whole panels");
-  const std::int64_t strips = (rows.count + loops.strip - 1) / loops.strip;
-  Memory().of(rows, columns).reads("weights", weights).writes("out", out).require_disjoint();
+  Memory()
+      .of(columns)
+      .reads("data", data)
+      .reads("indices", indices)
+      .reads("shift", shift)
+      .reads("weights", weights)
+      .writes("out", out)
+      .require_disjoint();
+  const double* centre = shift.shape(0) ? shift.data() : nullptr;
   nb::gil_scoped_release unlocked;
-  in_parallel(threads, strips, 8, [&](std::int64_t begin, std::int64_t end, int) {
-    loops.combination[formula.term](formula, left, right, columns.features, begin, end, weights.data(), out.data());
+  std::vector<std::vector<T>> buffers(std::max(1, threads));
+  in_parallel(threads, count, rows_at_once, [&](std::int64_t begin, std::int64_t end, int thread) {
+    std::vector<T>& packed = buffers[thread];
+    packed.resize(rows_at_once * (features + 1));  // values, and a half norm for each
+    T *values = packed.data(), *norms = values + rows_at_once * features;
+    pack_some<T>(data, indices.data(), begin, end, loops.strip, centre, values, norms);
+    loops.combination[formula.term](formula, {values, norms, end - begin}, right, features, 0,
+                                    (end - begin + loops.strip - 1) / loops.strip, weights.data(), out.data() + begin);
   });
 }
 
@@ -184,9 +216,9 @@ template <class T> class SparseBuffers {
 template <class T> void sparse_separate_sums(int term, const SparseSamples& samples, Vector<T> out) {
   require(term >= 0 && term <= 3, "unknown kernel formula");
   require(length(out) == samples.count(), "there must be one output for every sample");
-  const SparseRows<T> rows = samples.rows<T>();
   Memory().of(samples).writes("out", out).require_disjoint();
   nb::gil_scoped_release unlocked;
+  const SparseRows<T> rows = samples.rows<T>(1);
   block_loops<T>().separate_sums[term](rows, out.data());
 }
 
@@ -215,11 +247,11 @@ void sparse_block(const FormulaArguments& formula, const SparseSamples& rows, co
   check_pair(formula, rows, columns);
   const std::int64_t count = rows.count(), width = columns.count(), panel = loops.sparse_panel;
   require(length(slots) == count, "there must be one slot for every row");
-  const SparseRows<T> left = rows.rows<T>(), right = columns.rows<T>();
   const std::vector<T*> targets = row_pointers<T>(out, slots, width);
   Memory().of(rows, columns).reads("slots", slots).writes("out", out).require_disjoint();
   const int term = formula.term;
   nb::gil_scoped_release unlocked;
+  const SparseRows<T> left = rows.rows<T>(threads), right = columns.rows<T>(threads);
   const bool same =
       left.values == right.values && count == width && std::equal(left.indices, left.indices + count, right.indices);
   if (!same && count < width && count <= 4 * panel) {  // few rows take less time to expand than many columns
@@ -250,9 +282,9 @@ void sparse_combination(const FormulaArguments& formula, const SparseSamples& ro
   const std::int64_t count = rows.count(), width = columns.count(), panel = loops.sparse_panel;
   require(length(out) == count, "there must be one output for every row");
   require(length(weights) >= (width + panel - 1) / panel * panel, "the weights must be padded to whole panels");
-  const SparseRows<T> left = rows.rows<T>(), right = columns.rows<T>();
   Memory().of(rows, columns).reads("weights", weights).writes("out", out).require_disjoint();
   nb::gil_scoped_release unlocked;
+  const SparseRows<T> left = rows.rows<T>(threads), right = columns.rows<T>(threads);
   const SparseBuffers<T> buffers(threads, columns.width, right);
   const std::int64_t chunk = std::max<std::int64_t>(256, chunk_of(count, threads, 4096));
   in_parallel(threads, count, chunk, [&](std::int64_t begin, std::int64_t end, int thread) {
@@ -261,15 +293,20 @@ void sparse_combination(const FormulaArguments& formula, const SparseSamples& ro
   });
 }
 
-template <class T> void define_blocks(nb::module_& m) {
-  m.def("pack", &pack<T>, exact("data"), exact("indices"), nb::arg("width"), exact("shift"), exact("out"),
+template <class T, class Source> void define_packing(nb::module_& m) {
+  m.def("pack", &pack<T, Source>, exact("data"), exact("indices"), nb::arg("width"), exact("shift"), exact("out"),
         exact("half_norms"), nb::arg("threads"));
+  m.def("dense_combination", &dense_combination<T, Source>, nb::arg("formula"), exact("data"), exact("indices"),
+        exact("shift"), nb::arg("columns"), exact("weights"), exact("out"), nb::arg("threads"));
+}
+
+template <class T> void define_blocks(nb::module_& m) {
+  define_packing<T, double>(m);
+  define_packing<T, float>(m);
   m.def("dense_block", &dense_block<T>, nb::arg("formula"), nb::arg("rows"), nb::arg("columns"), exact("out"),
         exact("slots"), nb::arg("threads"));
   m.def("dense_square", &dense_square<T>, nb::arg("formula"), nb::arg("rows"), nb::arg("columns"), exact("out"),
         exact("slots"), nb::arg("threads"));
-  m.def("dense_combination", &dense_combination<T>, nb::arg("formula"), nb::arg("rows"), nb::arg("columns"),
-        exact("weights"), exact("out"), nb::arg("threads"));
   m.def("sparse_separate_sums", &sparse_separate_sums<T>, nb::arg("term"), nb::arg("samples"), exact("out"));
   m.def("sparse_block", &sparse_block<T>, nb::arg("formula"), nb::arg("rows"), nb::arg("columns"), exact("out"),
         exact("slots"), nb::arg("threads"));

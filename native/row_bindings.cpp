@@ -1,6 +1,8 @@
 // Bindings of operations on stored rows: sums, selections and reflections of kernel values, compression of dense data.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <limits>
 #include <type_traits>
 
 #include "bindings.hpp"
@@ -123,6 +125,31 @@ template <class Value> void mirror(Table<Value> table, std::int64_t first, std::
   });
 }
 
+// The largest absolute value, 0 of none; not a number if one of them is infinite or not a number.
+template <class T> double largest_absolute(Vector<const T> values, int threads) {
+  constexpr int lanes = 16;
+  std::vector<T> largest(std::max(1, threads), T(0));
+  std::atomic<bool> finite{true};
+  nb::gil_scoped_release unlocked;
+  in_parallel(threads, length(values), 65536, [&](std::int64_t begin, std::int64_t end, int thread) {
+    T most[lanes] = {}, zeros[lanes] = {};  // 0 times a value is not a number where the value is not finite
+    const auto add = [&](int lane, T value) {
+      const T size = std::fabs(value);
+      most[lane] = size > most[lane] ? size : most[lane];
+      zeros[lane] += value * T(0);
+    };
+    std::int64_t k = begin;
+    for (; k + lanes <= end; k += lanes)
+      for (int lane = 0; lane < lanes; ++lane) add(lane, values.data()[k + lane]);
+    for (; k < end; ++k) add(0, values.data()[k]);
+    for (int lane = 0; lane < lanes; ++lane) {
+      largest[thread] = std::max(largest[thread], most[lane]);
+      if (std::isnan(zeros[lane])) finite = false;
+    }
+  });
+  return finite ? *std::max_element(largest.begin(), largest.end()) : std::numeric_limits<double>::quiet_NaN();
+}
+
 // counts[r] = the number of values of row r that are not 0
 template <class T> void count_nonzeros(Table<const T> data, Vector<std::int64_t> counts, int threads) {
   require(counts.shape(0) == data.shape(0), "there must be one count for every row");
@@ -185,6 +212,8 @@ void define_rows(nb::module_& m) {
   m.def("weighted_sums", &weighted_sums, exact("table"), exact("weights"), nb::arg("centre"));
   m.def("asymmetry", &asymmetry<float>, exact("table"), nb::arg("threads"));
   m.def("asymmetry", &asymmetry<double>, exact("table"), nb::arg("threads"));
+  m.def("largest_absolute", &largest_absolute<float>, exact("values"), nb::arg("threads"));
+  m.def("largest_absolute", &largest_absolute<double>, exact("values"), nb::arg("threads"));
   define_gather<float, float>(m);
   define_gather<float, double>(m);
   define_gather<double, double>(m);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -22,7 +23,7 @@ namespace maxmargin {
 
 // Threads shared by all callers of the process. A caller offers a task to some of them and works on it, too, so that a
 // task ends also if all threads are busy elsewhere, or none could be started. Threads without a task wait for a moment
-// with the processor, then without it; none is ever ended before the process.
+// with the processor, then offer it to others, and sleep when nothing comes; none is ever ended before the process.
 class ThreadPool {
  public:
   // Call run(id) with id = 0 on this thread and with ids 1 … at most `helpers` on others that are free in time. When it
@@ -70,8 +71,11 @@ class ThreadPool {
     int running = 0;  // and have not ended
   };
 
-  // Pauses of a thread that waits for a task with the processor: some tens of microseconds.
+  // Pauses of a thread that waits for a task with the processor: some tens of microseconds. Then it waits while it
+  // offers the processor to others. A fit has sequential parts of up to some milliseconds between two tasks, and to
+  // wake many threads takes longer than many tasks last.
   static constexpr int kPauses = 1000;
+  static constexpr std::chrono::milliseconds kYielding{2};
   static constexpr int kMostThreads = 1024;
 
   static std::atomic<ThreadPool*>& pool() {
@@ -134,13 +138,22 @@ class ThreadPool {
       }
       const std::uint64_t seen = offered_.load(std::memory_order_relaxed);
       lock.unlock();
-      for (int k = 0; k < kPauses && offered_.load(std::memory_order_acquire) == seen; ++k) pause();
+      wait_while_offered(seen);
       lock.lock();
       if (offered_.load(std::memory_order_relaxed) != seen) continue;
       ++sleeping_;
       wake_.wait(lock, [&] { return offered_.load(std::memory_order_relaxed) != seen; });
       --sleeping_;
     }
+  }
+
+  // Wait for another task than the last one seen, for a while.
+  void wait_while_offered(std::uint64_t seen) const {
+    for (int k = 0; k < kPauses; ++k, pause())
+      if (offered_.load(std::memory_order_acquire) != seen) return;
+    const auto end = std::chrono::steady_clock::now() + kYielding;
+    while (offered_.load(std::memory_order_acquire) == seen && std::chrono::steady_clock::now() < end)
+      std::this_thread::yield();
   }
 
   Task* open_task() const {

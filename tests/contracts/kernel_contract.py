@@ -94,7 +94,6 @@ class KernelContract:
     def test_batches_give_identical_values(self, kernel, X, monkeypatch):
         full, from_sparse = kernel(X), kernel(sparse.csr_array(X)) if self.sparse_input else None
         monkeypatch.setattr(kernel_columns, "PACKED_BYTES", 8 * 6 * X.shape[1])
-        monkeypatch.setattr(kernel_columns, "CONVERSION_BYTES", 1)
         np.testing.assert_array_equal(kernel(X), full)
         if self.computes_in_float64:
             single = X.astype(np.float32)

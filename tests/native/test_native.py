@@ -266,3 +266,42 @@ def test_shuffling_is_uniform_and_depends_on_the_seed_alone():
     assert np.array_equal(first, second)
     assert np.array_equal(np.sort(first), np.arange(100))
     _native.shuffle(np.arange(0), 1)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_largest_absolute_value_is_not_a_number_where_one_is_not_finite(dtype, threads):
+    values = np.random.default_rng(0).normal(size=200_003).astype(dtype)
+    assert _native.largest_absolute(values, threads) == np.abs(values).max()
+    assert _native.largest_absolute(values[:0], threads) == 0.0
+    for bad in (np.nan, np.inf, -np.inf):
+        for position in (0, 70_001, len(values) - 1):
+            changed = values.copy()
+            changed[position] = bad
+            assert np.isnan(_native.largest_absolute(changed, threads))
+
+
+@pytest.mark.parametrize("source", [np.float32, np.float64])
+def test_combinations_pack_rows_of_either_precision(source):
+    random = np.random.default_rng(0)
+    X, shift = random.normal(size=(301, 7)).astype(source), random.normal(size=7)
+    indices = random.permutation(301)[:205]
+    formula = _native.Formula(term=1, function=2, gamma=0.3, coef0=0.0, degree=0)
+    width = _native.double_panel
+    padded = -(-20 // width) * width
+    values, norms, weights = np.empty(padded * 7), np.empty(padded), np.zeros(padded)
+    _native.pack(X, np.arange(20), width, shift, values, norms, 1)
+    columns = _native.PackedSamples(values=values, half_norms=norms, count=20, features=7)
+    weights[:20] = random.normal(size=20)
+    results = []
+    for threads in (1, 3):
+        out = np.empty(len(indices))
+        _native.dense_combination(formula, X, indices, shift, columns, weights, out, threads)
+        results.append(out)
+    distances = ((X[indices, None].astype(float) - X[None, :20].astype(float)) ** 2).sum(axis=2)
+    np.testing.assert_allclose(results[0], np.exp(-0.3 * distances) @ weights[:20], rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(results[0], results[1])
+    with pytest.raises(ValueError, match="out of range"):
+        _native.dense_combination(formula, X, np.array([301]), shift, columns, weights, out[:1], 1)
+    with pytest.raises(ValueError, match="one output"):
+        _native.dense_combination(formula, X, indices, shift, columns, weights, out[:1], 1)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from maxmargin.estimators.sklearn_callbacks import SklearnCallbacks
 from maxmargin.machines.validation.samples import are_labels, are_valid_targets, is_valid_table
-from maxmargin.resources import blas_libraries
+from maxmargin.resources import blas_libraries, thread_count
 
 #: The arguments of scikit-learn's validation for a table of numbers.
 TABLE: dict[str, Any] = {"dtype": (np.float64, np.float32), "accept_sparse": "csr", "accept_large_sparse": True}
@@ -52,9 +52,9 @@ class Estimator(SklearnCallbacks, BaseEstimator):  # type: ignore[misc]  # sciki
         Its validation of fifty samples takes longer than their fit.
         """
         if self._precomputed:
-            valid = type(X) is np.ndarray and is_valid_table(X)
+            valid = type(X) is np.ndarray and is_valid_table(X, self._thread_limit)
         else:
-            valid = (type(X) is not np.ndarray or X.flags.c_contiguous) and is_valid_table(X)
+            valid = (type(X) is not np.ndarray or X.flags.c_contiguous) and is_valid_table(X, self._thread_limit)
         if not valid:
             return False
         if reset:
@@ -62,6 +62,9 @@ class Estimator(SklearnCallbacks, BaseEstimator):  # type: ignore[misc]  # sciki
             self.__dict__.pop("feature_names_in_", None)
             return True
         return "feature_names_in_" not in self.__dict__ and bool(X.shape[1] == self.n_features_in_)
+
+    def _thread_limit(self) -> int:
+        return thread_count(getattr(self, "n_jobs", None))
 
     def _validate_samples(self, X: Any, reset: bool) -> Any:
         if self._accepts(X, reset):

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin import _native
 from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.kernels.formula import KernelFormula, OuterFunction, Term
@@ -66,7 +67,7 @@ def _prepare(kernel: NativeKernel, some: Points, threads: int) -> Float32Kernel 
     formula, no_shift = kernel.formula, np.empty(0)
     points = Points(some.data)  # without the memo, in which the result is stored: that would be a cycle
     stored = points.data.data if sparse.issparse(points.data) else points.data
-    if stored.size and not max(stored.max(), -stored.min()) < MAX_FLOAT32_ENTRY:
+    if not _native.largest_absolute(stored.reshape(-1), threads) < MAX_FLOAT32_ENTRY:
         return None
     if formula.function in (OuterFunction.IDENTITY, OuterFunction.POWER):
         diagonal = kernel.diagonal(some.pick(points.index))
@@ -77,10 +78,10 @@ def _prepare(kernel: NativeKernel, some: Points, threads: int) -> Float32Kernel 
     compressed = _compressed(points, threads)
     if formula.term is Term.PRODUCT or formula.term is Term.CHI_SQUARED:
         return Float32Kernel(formula, points if compressed is None else compressed, no_shift)
-    if compressed is not None and formula.gamma * _largest_square(points.data, no_shift) <= MAX_FAST_EXPONENT:
+    if compressed is not None and formula.gamma * _largest_norm(points.data, threads) <= MAX_FAST_EXPONENT:
         return Float32Kernel(formula, compressed, no_shift)
     centre = np.sum([batch.sum(axis=0) for _, batch in float64_batches(points.data)], axis=0) / len(points)
-    if formula.term is Term.SQUARED and formula.gamma * _largest_square(points.data, centre) <= MAX_FAST_EXPONENT:
+    if formula.term is Term.SQUARED and formula.gamma * _largest_distance(points.data, centre) <= MAX_FAST_EXPONENT:
         fast = KernelFormula(Term.PRODUCT, OuterFunction.GAUSSIAN_OF_PRODUCT, 2.0 * formula.gamma)
         return Float32Kernel(fast, points, centre)
     return Float32Kernel(formula, points, centre)
@@ -94,7 +95,14 @@ def _compressed(points: Points, threads: int) -> Points | None:
     return None if arrays is None else Points.of_compressed(*arrays, points.data.shape)
 
 
-def _largest_square(data: NDArray[Any], centre: Floats) -> float:
+def _largest_norm(data: NDArray[Any], threads: int) -> float:
+    """Return the largest ‖x‖²."""
+    squares = np.empty(len(data))
+    _native.row_squared_norms(_native.DataRows(values=data, width=data.shape[1]), squares, threads)
+    return float(squares.max())
+
+
+def _largest_distance(data: NDArray[Any], centre: Floats) -> float:
     """Return the largest ‖x − centre‖²."""
-    batches = (batch - centre if len(centre) else batch for _, batch in float64_batches(data))
+    batches = (batch - centre for _, batch in float64_batches(data))
     return max(float(np.einsum("ij,ij->i", batch, batch).max()) for batch in batches)

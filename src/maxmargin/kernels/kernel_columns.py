@@ -3,8 +3,8 @@
 The columns are packed once, in float32 or float64; a request then costs little more than its kernel evaluations.
 Training reads rows of the matrix, prediction linear combinations of the columns, the certificate both.
 
-In float64 the columns are packed batch by batch, so that there is never a second copy of all data. Samples stored in
-float32 are converted to float64 in small pieces while they are packed.
+In float64 the columns are packed batch by batch, so that there is never a second copy of all data. The rows of linear
+combinations are packed by the native loops, a few at a time.
 """
 
 from __future__ import annotations
@@ -32,9 +32,6 @@ MIN_SPARSE_ROWS = 512
 
 #: Maximum memory of the samples that are packed for one native call, in bytes.
 PACKED_BYTES = 2**23
-
-#: Maximum memory of the samples that are converted from float32 to float64 at a time, in bytes.
-CONVERSION_BYTES = 2**20
 
 #: Bytes of a cache line.
 CACHE_LINE = 64
@@ -137,7 +134,9 @@ def batches(points: Points) -> list[slice]:
 
 
 def combine_in_batches(columns: KernelColumns, rows: Points, weights: Floats) -> Floats:
-    """Return the linear combination of the columns for many rows, packed in batches of bounded memory."""
+    """Return the linear combination of the columns for many rows; sparse ones are converted in batches."""
+    if not sparse.issparse(rows.data):
+        return columns.combine(rows, weights)
     parts = [columns.combine(rows.take(batch), weights) for batch in batches(rows)]
     return np.concatenate(parts) if parts else np.empty(0)
 
@@ -191,8 +190,9 @@ class DenseColumns:
         padded = _padded(weights, -(-self.count // self._width) * self._width, self.dtype)
         out = np.empty(len(rows))
         for part in self._slices(rows):
-            packed = self._packed(rows.take(part), _native.strip)
-            _native.dense_combination(formula, packed, self.packed, padded, out[part], self.threads)
+            _native.dense_combination(
+                formula, rows.data, rows.index[part], self.shift, self.packed, padded, out[part], self.threads
+            )
         return out
 
     def _slices(self, rows: Points) -> Iterator[slice]:
@@ -214,16 +214,7 @@ class DenseColumns:
     def _pack(self, points: Points, width: int) -> tuple[NDArray[Any], NDArray[Any]]:
         padded = -(-len(points) // width) * width
         values, norms = _aligned(padded * self.features, self.dtype), np.empty(padded, self.dtype)
-        if points.data.dtype == np.float64:
-            _native.pack(points.data, points.index, width, self.shift, values, norms, self.threads)
-            return values, norms
-        step = width * max(1, CONVERSION_BYTES // (8 * max(1, self.features) * width))
-        for start in range(0, len(points), step):
-            piece = points.take(slice(start, start + step)).values().astype(np.float64)
-            part = slice(start * self.features, (start + step) * self.features)
-            _native.pack(
-                piece, np.arange(len(piece)), width, self.shift, values[part], norms[start : start + step], self.threads
-            )
+        _native.pack(points.data, points.index, width, self.shift, values, norms, self.threads)
         return values, norms
 
     def _to_same_format(self, rows: Points) -> Points:

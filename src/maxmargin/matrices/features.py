@@ -26,6 +26,9 @@ from maxmargin.matrices.rounding import Errors, sum_errors
 #: Minimum number of multiplications per thread: starting a thread takes as long as some ten thousand.
 MULTIPLICATIONS_PER_THREAD = 2 * 10**5
 
+#: A pass over several numbers of each sample takes as long as so many multiplications.
+MULTIPLICATIONS_PER_SAMPLE = 10
+
 _NO_FLOATS = np.empty(0)
 
 
@@ -37,10 +40,12 @@ class Moments(NamedTuple):
     squares: Floats
 
     def plus(self, other: Moments, times: float = 1.0) -> Moments:
-        """Return these moments plus `times` those of other rows."""
-        return Moments(
-            self.total + times * other.total, self.sums + times * other.sums, self.squares + times * other.squares
-        )
+        """Return these moments plus `times` those of other rows, in whose memory."""
+        squares = other.squares
+        if times != 1.0:
+            squares *= times
+        squares += self.squares
+        return Moments(self.total + times * other.total, self.sums + times * other.sums, squares)
 
     def times(self, factor: float) -> Moments:
         """Return the moments multiplied by a factor."""
@@ -94,6 +99,11 @@ class Features:
     def threads_for(self, multiplications: int) -> int:
         """Return the number of threads for a number of multiplications."""
         return max(1, min(self.threads, multiplications // MULTIPLICATIONS_PER_THREAD))
+
+    @property
+    def threads_for_samples(self) -> int:
+        """The number of threads for a pass over numbers of each row, without its features."""
+        return self.threads_for(MULTIPLICATIONS_PER_SAMPLE * self.size)
 
     def decisions(self, weights: Floats) -> Floats:
         """Return F w."""

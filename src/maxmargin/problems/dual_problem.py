@@ -246,6 +246,14 @@ class DualProblem:
             return np.zeros(self.size)
         return np.where(self.group >= 0, per_group[self.group], 0.0)
 
+    def minus_groups(self, values: Floats, per_group: Floats) -> Floats:
+        """Return `values` minus the value of each variable's group."""
+        if not self.groups:
+            return values
+        if self.ungrouped == 0 and self.groups == 1:  # without an array of equal numbers
+            return np.asarray(values - per_group[0])
+        return values - self.expand_groups(per_group)
+
     def _check_feasible(self) -> None:
         if self.zero_is_feasible:
             return

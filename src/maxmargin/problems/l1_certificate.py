@@ -64,7 +64,7 @@ def _certify(
     if extended:
         decisions, decisions_error = rows.extended_decisions(DoubleDouble.of(weights)).high, error.extended
     if offset is None:
-        offset = best_offsets(problem, problem.linear - decisions, None, rows.threads_for(problem.size))
+        offset = best_offsets(problem, problem.linear - decisions, None, rows.threads_for_samples)
     expanded = problem.expand_groups(offset)
     slack = problem.linear - decisions - expanded
     loss, magnitude = conjugate(problem, slack), np.abs(weights)

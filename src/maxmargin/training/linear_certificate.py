@@ -33,7 +33,7 @@ def certify_many(
     product = decisions if weights is dual_weights else rows.decisions(dual_weights)
     if not (np.isfinite(decisions.sum()) and np.isfinite(product.sum())):
         return None
-    offset = best_offsets(problem, problem.linear - decisions, threads=rows.threads_for(problem.size))
+    offset = best_offsets(problem, problem.linear - decisions, threads=rows.threads_for_samples)
     slack, residual = np.empty(problem.size), np.empty(problem.size)
     result = _native.certify_linear(
         problem.native,

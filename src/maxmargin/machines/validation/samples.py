@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import isfinite
 from typing import Any
 
 import numpy as np
 
+from maxmargin import _native
 from maxmargin import _sparse as sparse
 
 #: Number types of samples that are kept.
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
+#: From this many values on, all are inspected by several threads.
+MANY_VALUES = 2**18
 
-def is_valid_table(X: Any) -> bool:
-    """Whether samples are an array or CSR of finite numbers, in float64 or float32, with a row and a column."""
+
+def is_valid_table(X: Any, threads: Callable[[], int]) -> bool:
+    """Whether samples are an array or CSR of finite numbers, in float64 or float32, with a row and a column.
+
+    `threads` returns how many threads may be used; it is called for many values.
+    """
     if type(X) is not np.ndarray and not (sparse.issparse(X) and X.format == "csr"):
         return False
     if X.ndim != 2 or not X.shape[0] or not X.shape[1] or X.dtype not in FLOATS:
         return False
-    return _has_finite_sum(X if type(X) is np.ndarray else X.data)
+    values = X if type(X) is np.ndarray else X.data
+    if values.size < MANY_VALUES or not values.flags.c_contiguous:
+        return _has_finite_sum(values)
+    return isfinite(_native.largest_absolute(values.reshape(-1), threads()))
 
 
 def are_valid_targets(y: Any) -> bool:

@@ -219,7 +219,7 @@ class CoordinateDescentRun:
 
         The rounding error of the offset, multiplied by C, would otherwise show in their sum.
         """
-        problem, threads = self.smoothed, self.rows.threads_for(self.problem.size)
+        problem, threads = self.smoothed, self.rows.threads_for_samples
         self.offset = best_offsets(problem, without_offset, self.offset, threads)
         self.slack = without_offset - problem.expand_groups(self.offset)
         self.response = response(problem, self.slack)
@@ -301,7 +301,7 @@ class CoordinateDescentRun:
 
     def _line_search(self, weights: Floats, direction: Floats, slack_decrease: Floats) -> float:
         """Return the step length, at most 1, at which the slope of the objective changes its sign, by bisection."""
-        problem, threads = self.smoothed, self.rows.threads_for(self.problem.size)
+        problem, threads = self.smoothed, self.rows.threads_for_samples
         arrays = self.slack, problem.lower, problem.upper, problem.ridge, slack_decrease
 
         def slope(length: float) -> float:

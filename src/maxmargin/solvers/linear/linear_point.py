@@ -119,8 +119,8 @@ class LinearPoint:
         extremes = gradient_extremes(problem, dual, gradient)
         offset = interval_midpoint(*extremes.offset_bounds)
         if rule.relative_gap is not None:  # then the primal value is that of the weights with their best offset
-            offset = best_offsets(problem, problem.linear - decisions, offset, rows.threads_for(problem.size))
-        slack = problem.linear - decisions - (problem.expand_groups(offset) if problem.groups else 0.0)
+            offset = best_offsets(problem, problem.linear - decisions, offset, rows.threads_for_samples)
+        slack = problem.minus_groups(problem.linear - decisions, offset)
         value = dual_value(problem, dual, weights)
         gap = float(residuals(problem, dual, slack).sum())
         violation = violation_of(extremes, gradient)
@@ -180,15 +180,15 @@ def minimise_over_offset(
     problem: DualProblem, rows: Features, weights: Floats, without_offset: Floats, near: Floats | None = None
 ) -> tuple[Floats, float]:
     """Return the optimal offsets for weights and the primal objective, given linear − F w and an initial guess."""
-    threads = rows.threads_for(problem.size)
+    threads = rows.threads_for_samples
     offset = best_offsets(problem, without_offset, near, threads)
-    slack = without_offset - problem.expand_groups(offset) if problem.groups else without_offset
+    slack = problem.minus_groups(without_offset, offset)
     return offset, primal_value(problem, weights, offset, slack, threads)
 
 
 def dual_value(problem: DualProblem, dual: Floats, dual_weights: Floats) -> float:
     """Return the dual objective D(b), given Fᵀ b."""
-    squares = inner(dual_weights, dual_weights) + inner(problem.ridge * dual, dual)
+    squares = inner(dual_weights, dual_weights) + (inner(problem.ridge * dual, dual) if problem.ridge.any() else 0.0)
     return inner(problem.linear, dual) - 0.5 * squares
 
 

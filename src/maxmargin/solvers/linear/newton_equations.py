@@ -16,18 +16,16 @@ periodically because rounding errors accumulate.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import check_deadline
-from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.features import Features, Moments
-from maxmargin.precision import DOUBLE_EPSILON
+from maxmargin.solvers.linear.cholesky import factorise, solve
 
 #: The largest number of features or samples for which the system is factorised.
 MAX_FACTORISED = 1500
@@ -45,26 +43,6 @@ MAX_UPDATES = 8
 MAX_CHANGED_FRACTION = 0.5
 
 
-def _factorise(square: Floats) -> Floats:
-    """Return the Cholesky factor of a lower triangle; the diagonal grows while rounding makes the matrix indefinite.
-
-    LAPACK is called directly: for a hundred features SciPy's checks would take as long as the factorisation.
-    """
-    more = DOUBLE_EPSILON * len(square)
-    while True:
-        factor, failed = lapack.dpotrf(square.T, lower=0, clean=0)  # the transpose is an upper triangle
-        if not failed:
-            return cast(Floats, factor)
-        if not (np.isfinite(square).all() and more < 1.0):
-            raise ValueError(NON_FINITE_MESSAGE)
-        square.flat[:: len(square) + 1] *= 1.0 + more
-        more *= 10.0
-
-
-def _solve(factor: Floats, right: Floats) -> Floats:
-    return cast(Floats, lapack.dpotrs(factor, right, lower=0)[0])
-
-
 def uses_features(rows: Features, free: int) -> bool:
     """Whether the matrix of the features is factorised, given the number of free samples."""
     return free > 0 and rows.dimension <= MAX_FACTORISED and (rows.dimension <= free or free > MAX_FACTORISED)
@@ -79,12 +57,12 @@ def step_by_features(
     """
     width = len(moments.sums)
     if not len(bottom) or not moments.total > 0:  # no offset, or its curvature was lost in rounding errors
-        return _solve(_factorise(_feature_matrix(moments, constant)), right), np.zeros(len(bottom))
+        return solve(factorise(_feature_matrix(moments, constant)), right), np.zeros(len(bottom))
     mean_from_origin = moments.sums / moments.total
     lower = _feature_matrix(moments, 0.0)
     lower[:width, :width] -= np.outer(moments.sums, mean_from_origin)
     mean = np.append(origin + mean_from_origin, constant)
-    step = _solve(_factorise(lower), right - mean * bottom[0])
+    step = solve(factorise(lower), right - mean * bottom[0])
     return step, bottom / moments.total - float(mean @ step)
 
 
@@ -124,13 +102,13 @@ class NewtonEquations:
         if rows.size == 0:
             self._inverse: Callable[[Floats], Floats] = lambda right: right
         elif uses_features(rows, rows.size):
-            factor = _factorise(_feature_matrix(rows.moments(factors), rows.constant))
-            self._inverse = lambda right: _solve(factor, right)
+            factor = factorise(_feature_matrix(rows.moments(factors), rows.constant))
+            self._inverse = lambda right: solve(factor, right)
         elif rows.size <= MAX_FACTORISED:
             inner = square()
             inner.flat[:: rows.size + 1] += 1.0 / factors
-            factor = _factorise(inner)
-            self._inverse = lambda right: right - rows.weights(_solve(factor, rows.decisions(right)))
+            factor = factorise(inner)
+            self._inverse = lambda right: right - rows.weights(solve(factor, rows.decisions(right)))
         else:
             self._inverse = self._conjugate_gradients
 

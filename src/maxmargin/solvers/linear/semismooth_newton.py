@@ -258,14 +258,16 @@ class SemismoothNewtonRun:
         if full and not self._use_kink_samples:
             return
         change = smoothed.decisions - decisions
-        slack_decrease = change + self.problem.expand_groups(offset_step) if len(offset_step) else change
+        slack_decrease = self.problem.minus_groups(change, -offset_step)
         if full:
             self._moved = np.abs(slack_decrease)
             return
         length = smoothed.line_search(weights, direction, offset_step, slack, slack_decrease)
         self._short_steps += length < SHORT_STEP
         smoothed.weights, smoothed.offset = weights + length * direction, offset + length * offset_step
-        smoothed.evaluate(decisions + length * change)
+        change *= length
+        change += decisions
+        smoothed.evaluate(change)
 
     def _direction(self) -> tuple[Floats, Floats]:
         """Return the Newton step of the weights and of the offsets."""

@@ -87,7 +87,7 @@ class SmoothedPrimal:
         if not bounded.any():  # a ridge leaves a single kink per sample, which Newton steps can handle
             return 0.0 if least > 0 else DEFAULT_RELATIVE_SIGMA * self.row_norm
         self.decisions = self.rows.decisions(self.weights)
-        slack = np.abs(problem.linear - self.decisions - problem.expand_groups(self.offset))
+        slack = np.abs(problem.minus_groups(problem.linear - self.decisions, self.offset))
         sigma = 2.0 * float(slack[bounded].mean()) / float(width[bounded].mean())
         negligible = DEFAULT_RELATIVE_SIGMA * sigma <= 2 * least
         return 0.0 if negligible else max(sigma, MIN_RELATIVE_SIGMA * self.row_norm)
@@ -112,7 +112,7 @@ class SmoothedPrimal:
                 rows.native, box, smoothed, self.weights, rows.constant, decisions, dual_weights, threads
             )
         else:
-            totals = _native.responses(box, smoothed, decisions, rows.threads_for(n))
+            totals = _native.responses(box, smoothed, decisions, rows.threads_for_samples)
             dual_weights = rows.weights(response)
         self._response_sum = totals.absolute_sum
         if not np.isfinite(dual_weights).all():
@@ -145,10 +145,11 @@ class SmoothedPrimal:
         self, weights: Floats, direction: Floats, offset_step: Floats, slack: Floats, slack_decrease: Floats
     ) -> float:
         """Return the step length at which the directional derivative is nearly 0, by safeguarded Newton steps."""
-        problem, threads = self.problem, self.rows.threads_for(self.problem.size)
+        problem, threads = self.problem, self.rows.threads_for_samples
         initial = inner(weights, direction) + float(problem.total @ offset_step)
         norm = inner(direction, direction)
-        arrays = (slack, problem.lower, problem.upper, problem.ridge + self.sigma, slack_decrease)
+        ridge = problem.ridge + self.sigma if self.sigma else problem.ridge
+        arrays = (slack, problem.lower, problem.upper, ridge, slack_decrease)
 
         def derivatives(length: float) -> tuple[float, float]:
             loss_slope, loss_curvature = _native.loss_derivatives(*arrays, length, threads)
@@ -196,7 +197,7 @@ def start_near(
     decisions = rows.decisions(weights)
     without_offset = problem.linear - decisions
     offset, primal = minimise_over_offset(problem, rows, weights, without_offset, offset)
-    slack = without_offset - problem.expand_groups(offset)
+    slack = problem.minus_groups(without_offset, offset)
     sigma = 0.0
     if bounded.any() and width[bounded].max() > 0:
         distance = np.abs(slack[bounded])
