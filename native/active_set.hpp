@@ -71,6 +71,19 @@ class ActiveSetMethod {
     return a < 0 ? values[k] : values[k] - values[a];
   }
 
+  // row −= Σ_r R[r][p] R[r] over the first `rank` rows of the factor, one after the other, though four at a time: the
+  // row is then read and written a quarter as often.
+  void subtract_factored_rows(double* row, std::int64_t p, std::int64_t rank) const {
+    std::int64_t r = 0;
+    for (; r + 4 <= rank; r += 4) {
+      const double *a = factor_.row(r), *b = factor_.row(r + 1), *c = factor_.row(r + 2), *d = factor_.row(r + 3);
+      const double at_a = a[p], at_b = b[p], at_c = c[p], at_d = d[p];
+      for (std::int64_t k = 0; k < n_; ++k)
+        row[k] = (((row[k] - at_a * a[k]) - at_b * b[k]) - at_c * c[k]) - at_d * d[k];
+    }
+    for (; r < rank; ++r) add_row(row, factor_.row(r), -factor_.row(r)[p], n_);
+  }
+
   // out = H z_k
   void multiply_column(std::int64_t k, double* out) const {
     const double* row = v_.matrix + k * n_;
@@ -114,7 +127,7 @@ class ActiveSetMethod {
       double* row = factor_.row(rank);
       multiply_column(p, product_);
       for (std::int64_t k = 0; k < n_; ++k) row[k] = reduced(product_, k);
-      for (std::int64_t r = 0; r < rank; ++r) add_row(row, factor_.row(r), -factor_.row(r)[p], n_);
+      subtract_factored_rows(row, p, rank);
       const double scale = 1.0 / std::sqrt(pivot);
       for (std::int64_t k = 0; k < n_; ++k) row[k] *= scale;
       for (std::int64_t k = 0; k < n_; ++k) pivots[k] -= row[k] * row[k];

@@ -48,8 +48,9 @@ std::pair<double, double> weighted_sums(Table<const double> table, Vector<const 
   return {sum, squares};
 }
 
-// The largest magnitude of a square table, and the largest difference between it and its transpose. Square tiles and
-// their mirror images are read together, so that columns are not read value by value.
+// The largest magnitude of a square table, and the largest difference between it and its transpose: not a number if a
+// value of the table, or a difference, is not finite. Square tiles and their mirror images are read together, so that
+// columns are not read value by value.
 template <class T> std::pair<double, double> asymmetry(Table<const T> table, int threads) {
   constexpr std::int64_t tile = 64;
   const std::int64_t n = length(table);
@@ -59,23 +60,25 @@ template <class T> std::pair<double, double> asymmetry(Table<const T> table, int
   std::vector<T> largest(tiles, T{0}), difference(tiles, T{0});
   in_parallel(threads, tiles, 1, [&](std::int64_t first, std::int64_t, int) {
     T most = 0, apart = 0;
+    bool finite = true;
     const std::int64_t last_row = std::min(n, (first + 1) * tile);
     for (std::int64_t second = first; second < tiles; ++second)
       for (std::int64_t r = first * tile; r < last_row; ++r) {
         const T *row = table.data() + r * n, *column = table.data() + r;
         for (std::int64_t c = second * tile; c < std::min(n, (second + 1) * tile); ++c) {
-          const T mirrored = column[c * n];
+          const T mirrored = column[c * n], both = row[c] - mirrored;
           most = std::max(most, std::max(std::abs(row[c]), std::abs(mirrored)));
-          apart = std::max(apart, std::abs(row[c] - mirrored));
+          apart = std::max(apart, std::abs(both));
+          finite &= both - both == T{0};
         }
       }
     largest[first] = most;
-    difference[first] = apart;
+    difference[first] = finite ? apart : std::numeric_limits<T>::quiet_NaN();
   });
   T most = 0, apart = 0;
   for (std::int64_t k = 0; k < tiles; ++k) {
     most = std::max(most, largest[k]);
-    apart = std::max(apart, difference[k]);
+    apart = std::isnan(difference[k]) ? difference[k] : std::max(difference[k], apart);
   }
   return {most, apart};
 }

@@ -8,6 +8,8 @@
 
 namespace maxmargin::MAXMARGIN_LEVEL {
 
+constexpr std::int64_t kValuesPerLine = 8;  // of the cache
+
 // The rows of a small problem: those of the matrix, where its variables are a few runs of columns, else copies of their
 // values at the variables of the problem. Rows from a source have whole panels for each run.
 class SmallRows {
@@ -94,6 +96,8 @@ class SmallRows {
     const std::int64_t from = p_.indices[k];
     if (!p_.source) {
       const double* row = p_.matrix + from * p_.stride;
+      if (p_.stride <= kValuesPerLine * size_)  // nearly all lines are needed, in an order that is no stream
+        for (std::int64_t c = 0; c < p_.stride; c += kValuesPerLine) __builtin_prefetch(row + c);
       for (std::int64_t c = 0; c < size_; ++c) to[c] = row[p_.indices[c]];
       return;
     }

@@ -51,8 +51,8 @@ class Estimator(SklearnCallbacks, BaseEstimator):  # type: ignore[misc]  # sciki
 
         Its validation of fifty samples takes longer than their fit.
         """
-        if self._precomputed:
-            valid = type(X) is np.ndarray and is_valid_table(X, self._thread_limit)
+        if self._precomputed:  # in a fit, values are checked with the symmetry of the matrix, in one pass over it
+            valid = type(X) is np.ndarray and is_valid_table(X, self._thread_limit, check_finite=not reset)
         else:
             valid = (type(X) is not np.ndarray or X.flags.c_contiguous) and is_valid_table(X, self._thread_limit)
         if not valid:

@@ -98,6 +98,16 @@ def test_precomputed_matrices():
         SVC(kernel="precomputed").fit(X, Y)
     with pytest.raises(ValueError, match="must be symmetric.*differ by up to 2"):
         SVC(kernel="precomputed").fit(np.eye(4) + np.triu(np.full((4, 4), 2.0), 1), Y)
+    for value in (np.nan, np.inf, -np.inf):
+        for at in ((1, 3), (3, 1), (2, 2)):
+            K = X @ X.T
+            K[at] = value
+            with pytest.raises(ValueError, match="contains NaN or infinity"):
+                SVC(kernel="precomputed").fit(K, Y)
+    overflowing = np.eye(4)
+    overflowing[1, 3], overflowing[3, 1] = 1.5e308, -1.5e308
+    with pytest.raises(ValueError, match="must be symmetric"):
+        SVC(kernel="precomputed").fit(overflowing, Y)
     with pytest.raises(TypeError, match="must be dense"):
         SVC(kernel="precomputed").fit(sparse.eye(4).tocsr(), Y)
     model = SVC(kernel="precomputed").fit(X @ X.T, Y)

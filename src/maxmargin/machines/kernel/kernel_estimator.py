@@ -228,8 +228,11 @@ def _check_precomputed(K: Any, threads: int) -> None:
         )
     in_rows = K.T if K.flags.f_contiguous else np.ascontiguousarray(K)
     largest, difference = _native.asymmetry(in_rows, threads)
-    if difference > MAX_ASYMMETRY * largest:
-        raise ValueError(
-            "a precomputed kernel matrix must be symmetric, but K[i, j] and K[j, i] differ by up to "
-            f"{difference:.3g}; average it with its transpose if that is rounding"
-        )
+    if difference <= MAX_ASYMMETRY * largest:
+        return
+    if not np.isfinite(in_rows).all():
+        raise ValueError("Input X contains NaN or infinity; a precomputed kernel matrix must be finite")
+    raise ValueError(
+        "a precomputed kernel matrix must be symmetric, but K[i, j] and K[j, i] differ by up to "
+        f"{difference:.3g}; average it with its transpose if that is rounding"
+    )
