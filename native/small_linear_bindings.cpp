@@ -326,12 +326,12 @@ struct CertificateArrays {
   }
 };
 
-// The certificate of weights and a dual vector within its bounds, given the offset if there is a group.
+// The certificate of weights and a dual vector within its bounds; without an offset for a group, that of least loss.
 SmallLinearResult certify_linear(const BoxProblem& problem, const CertificateArrays& arrays, double constant,
                                  std::int64_t longest_row) {
   problem.require_objective();
   const std::int64_t n = problem.size();
-  require(length(arrays.dual) == n && length(arrays.offset) == problem.groups,
+  require(length(arrays.dual) == n && length(arrays.offset) <= problem.groups,
           "problem and point must have one length");
   Memory().of(problem, arrays).require_disjoint();
   nb::gil_scoped_release unlocked;
@@ -340,7 +340,7 @@ SmallLinearResult certify_linear(const BoxProblem& problem, const CertificateArr
       {n, length(arrays.weights) - 1, longest_row, problem.linear.data(), problem.lower.data(), problem.upper.data(),
        problem.ridge.data(), arrays.dual.data(), arrays.weights.data(), arrays.dual_weights.data(),
        arrays.decisions.data(), arrays.product.data(), arrays.squared_norms.data(), constant, problem.groups == 1,
-       arrays.slack.data(), arrays.residual.data(), problem.groups ? arrays.offset.data() : nullptr});
+       arrays.slack.data(), arrays.residual.data(), length(arrays.offset) ? arrays.offset.data() : nullptr});
   return result;
 }
 

@@ -37,12 +37,14 @@ def point(problem):
     return dual, own + 0.1 * random.normal(size=len(own)) * (np.abs(own) > 0), own
 
 
+@pytest.mark.parametrize("min_for_threads", [1, 1000])
 @pytest.mark.parametrize("own_weights", [False, True])
 @pytest.mark.parametrize("constant", [0.0, 2.0])
 @pytest.mark.parametrize("form", ["dense", "single", "csr"])
 @pytest.mark.parametrize("kind", ["hinge", "squared hinge", "tube"])
-def test_same_as_certify(kind, form, constant, own_weights, monkeypatch):
+def test_same_as_certify(kind, form, constant, own_weights, min_for_threads, monkeypatch):
     monkeypatch.setattr(linear_certificate, "MIN_VARIABLES", 1)
+    monkeypatch.setattr(linear_certificate, "MIN_VARIABLES_FOR_THREADS", min_for_threads)
     problem = pose(kind, form, constant)
     dual, weights, own = point(problem)
     weights = own if own_weights else weights

@@ -26,8 +26,8 @@ from maxmargin.training.trained_model import TrainedModel
 #: Up to this many samples the whole kernel matrix is computed at once: in double precision it takes 32 MB.
 MAX_FULL_KERNEL_ROWS = 2048
 
-#: The same for the largest problem on a precomputed matrix, of which only rows of support vectors are read. Pair steps of
-#: a batch, at most 10,000 in one native call, then take about 50 ms. Tuned on kernel matrices of mnist and covtype.
+#: The same for the largest problem on a precomputed matrix, of which only rows of support vectors are read. Pair steps
+#: of a batch, at most 10,000 in one native call, then take about 50 ms. Tuned on kernel matrices of mnist and covtype.
 MAX_PRECOMPUTED_ROWS = 4096
 
 #: Up to this many variables the pairwise solver in double precision is faster than the block solver.

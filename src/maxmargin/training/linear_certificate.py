@@ -18,6 +18,9 @@ from maxmargin.problems.offsets import best_offsets
 #: With fewer variables NumPy takes less than half a millisecond.
 MIN_VARIABLES = 500
 
+#: From so many variables on threads pay off for the offset.
+MIN_VARIABLES_FOR_THREADS = 20_000
+
 
 def certify_many(
     problem: DualProblem, rows: Features, dual: Floats, weights: Floats, dual_weights: Floats
@@ -33,7 +36,9 @@ def certify_many(
     product = decisions if weights is dual_weights else rows.decisions(dual_weights)
     if not (np.isfinite(decisions.sum()) and np.isfinite(product.sum())):
         return None
-    offset = best_offsets(problem, problem.linear - decisions, threads=rows.threads_for_samples)
+    offset = np.empty(0)  # is computed in the native call
+    if problem.size >= MIN_VARIABLES_FOR_THREADS:
+        offset = best_offsets(problem, problem.linear - decisions, threads=rows.threads_for_samples)
     slack, residual = np.empty(problem.size), np.empty(problem.size)
     result = _native.certify_linear(
         problem.native,
@@ -53,8 +58,9 @@ def certify_many(
     )
     if not result.conclusive:
         return None
-    _, low, high = result.offsets
-    return Certificate(*result.bounds, offset, np.array([[low, high]])[: problem.groups], slack, residual)
+    found, low, high = result.offsets
+    some = slice(problem.groups)
+    return Certificate(*result.bounds, np.array([found])[some], np.array([[low, high]])[some], slack, residual)
 
 
 def _is_suitable(problem: DualProblem, dual: Floats) -> bool:
