@@ -16,11 +16,6 @@ template <class Rows> constexpr RowLoops<Rows> row_loops() {
           ascend<Rows>,    respond_rows<Rows>, subgradient_steps<Rows>, descend_columns<Rows>};
 }
 
-static SmallLinearOutcome solve_small(const SmallLinearProblem& problem, double* memory, std::int64_t* indices,
-                                      double* dual, double* weights) {
-  return SmallLinearSolver(problem, memory, indices).solve(dual, weights);
-}
-
 extern const LinearLoops linear;
 const LinearLoops linear = {row_loops<DenseRows<float>>(),
                             row_loops<DenseRows<double>>(),
@@ -32,7 +27,7 @@ const LinearLoops linear = {row_loops<DenseRows<float>>(),
                             loss,
                             derivatives,
                             descend_model,
-                            SmallLinearSolver::memory_for,
+                            small_memory,
                             solve_small,
                             certify_linear};
 

@@ -108,9 +108,10 @@ struct Derivatives {
 // ---- small problems ---------------------------------------------------------------------------------------------
 
 // Variable k has row k mod rows_count; the rows are centred where there is a group, with the regularised constant
-// feature last where there is one.
+// feature last where there is one. Compressed rows have starts and features, ascending in each row, and no group.
 struct SmallLinearProblem {
   const double* rows;
+  const std::int32_t *starts, *features;  // null for dense rows
   std::int64_t rows_count, width, variables;
   const double *linear, *lower, *upper, *ridge;
   bool grouped;              // whether the variables must have the sum 0

@@ -1,5 +1,5 @@
 // The solver of a small problem with the linear kernel, from start to end in one call: the semismooth Newton method of
-// solvers/linear/semismooth_newton.py on dense rows, for few samples and features, where Python between two steps takes
+// solvers/linear/semismooth_newton.py, for few samples and features, where Python between two steps takes
 // longer than the steps. It takes the two kinds of problem that linear estimators pose:
 //
 //   a ridge for every variable (squared losses): Newton steps on the primal, whose loss has one kink a sample;
@@ -38,10 +38,10 @@ template <class V> MAXMARGIN_INLINE V get(const double* p) {
 }
 template <class V> MAXMARGIN_INLINE void put(double* p, V values) { std::memcpy(p, &values, sizeof values); }
 
-class SmallLinearSolver {
+template <class Rows> class SmallLinearSolver {
  public:
-  SmallLinearSolver(const SmallLinearProblem& problem, double* memory, std::int64_t* indices)
-      : p_(problem), rows_{problem.rows, problem.width}, ridged_(problem.ridge[0] > 0.0), free_(indices) {
+  SmallLinearSolver(const SmallLinearProblem& problem, const Rows& rows, double* memory, std::int64_t* indices)
+      : p_(problem), rows_(rows), ridged_(problem.ridge[0] > 0.0), free_(indices) {
     const auto take = [&](std::int64_t count) {
       double* begin = memory;
       memory += count;
@@ -457,7 +457,7 @@ class SmallLinearSolver {
   }
 
   const SmallLinearProblem& p_;
-  const DenseRows<double> rows_;
+  const Rows rows_;
   const bool ridged_;
   std::int64_t* free_;
   double *slack_, *response_, *centre_, *trial_, *before_, *plain_;                           // of variables
@@ -471,5 +471,18 @@ class SmallLinearSolver {
   bool ended_ = false, equal_ridges_ = true;
   SmallLinearOutcome out_;
 };
+
+inline std::int64_t small_memory(const SmallLinearProblem& p) {
+  return 6 * p.variables + 6 * p.rows_count + (7 + 2 * p.width) * p.width + kMomentRows * (p.width + kMomentPadding);
+}
+
+inline SmallLinearOutcome solve_small(const SmallLinearProblem& p, double* memory, std::int64_t* indices, double* dual,
+                                      double* weights) {
+  if (p.starts) {
+    const CompressedRows<double, std::int32_t> rows{p.starts, p.features, p.rows, p.width};
+    return SmallLinearSolver(p, rows, memory, indices).solve(dual, weights);
+  }
+  return SmallLinearSolver(p, DenseRows<double>{p.rows, p.width}, memory, indices).solve(dual, weights);
+}
 
 }  // namespace maxmargin::MAXMARGIN_LEVEL

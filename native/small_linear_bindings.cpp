@@ -1,5 +1,6 @@
 // Bindings of the solvers of small linear problems, with the certificate of the solution: the Newton method, for which
-// rows become dense and centred, and dual coordinate ascent on the rows as they are.
+// rows are copied with the constant feature, and centred if there is a group, and dual coordinate ascent on the rows as
+// they are.
 #include <cmath>
 #include <limits>
 
@@ -20,6 +21,7 @@ struct SmallLinearOptions {
   double constant;  // the value of one more feature that all rows have
   double relative_gap, gap;
   std::int64_t max_steps;
+  bool compressed;  // whether compressed rows stay compressed, if there is no group; else they become dense
 
   void check() const { require(max_steps >= 0, "the limit of steps must not be negative"); }
 };
@@ -58,16 +60,69 @@ bool is_suitable(const BoxProblem& problem) {
   return true;
 }
 
-template <class T> void copy_row(const DenseRows<T>& rows, std::int64_t row, double* to) {
-  for (std::int64_t j = 0; j < rows.width; ++j) to[j] = static_cast<double>(rows.values[row * rows.width + j]);
-}
-template <class T, class I> void copy_row(const CompressedRows<T, I>& rows, std::int64_t row, double* to) {
-  for (I k = rows.starts[row]; k < rows.starts[row + 1]; ++k)
-    to[rows.features[k]] += static_cast<double>(rows.values[k]);
-}
 template <class T> std::int64_t stored_in(const DenseRows<T>& rows, std::int64_t) { return rows.width; }
 template <class T, class I> std::int64_t stored_in(const CompressedRows<T, I>& rows, std::int64_t row) {
   return rows.starts[row + 1] - rows.starts[row];
+}
+
+// The distinct rows of a problem in double precision, with the constant feature last: dense, or compressed.
+struct RowCopy {
+  std::vector<double> values;
+  std::vector<std::int32_t> starts, features;  // empty for dense rows
+};
+
+template <class T>
+RowCopy copy_rows(const DenseRows<T>& rows, const std::int64_t* row_of, std::int64_t count, double constant, bool) {
+  const std::int64_t columns = rows.width + (constant != 0.0);
+  RowCopy copy{std::vector<double>(count * columns), {}, {}};
+  for (std::int64_t i = 0; i < count; ++i) {
+    const T* x = rows.values + (row_of ? row_of[i] : i) * rows.width;
+    double* to = copy.values.data() + i * columns;
+    for (std::int64_t j = 0; j < rows.width; ++j) to[j] = static_cast<double>(x[j]);
+    if (constant != 0.0) to[rows.width] = constant;
+  }
+  return copy;
+}
+
+template <class T, class I>
+RowCopy copy_rows(const CompressedRows<T, I>& rows, const std::int64_t* row_of, std::int64_t count, double constant,
+                  bool compressed) {
+  const std::int64_t columns = rows.width + (constant != 0.0);
+  RowCopy copy;
+  if (compressed)
+    copy.starts.push_back(0);
+  else
+    copy.values.assign(count * columns, 0.0);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t row = row_of ? row_of[i] : i;
+    double* to = copy.values.data() + i * columns;
+    for (I k = rows.starts[row]; k < rows.starts[row + 1]; ++k) {
+      const auto value = static_cast<double>(rows.values[k]);
+      if (!compressed) {
+        to[rows.features[k]] += value;
+        continue;
+      }
+      copy.values.push_back(value);
+      copy.features.push_back(static_cast<std::int32_t>(rows.features[k]));
+    }
+    if (!compressed && constant != 0.0) to[rows.width] = constant;
+    if (compressed && constant != 0.0) {
+      copy.values.push_back(constant);
+      copy.features.push_back(static_cast<std::int32_t>(rows.width));
+    }
+    if (compressed) copy.starts.push_back(static_cast<std::int32_t>(copy.features.size()));
+  }
+  return copy;
+}
+
+// A free offset makes the same problem of centred rows, with less cancellation.
+void centre(std::vector<double>& table, std::int64_t count, std::int64_t columns, std::int64_t width) {
+  std::vector<double> mean(width, 0.0);
+  for (std::int64_t i = 0; i < count; ++i)
+    for (std::int64_t j = 0; j < width; ++j) mean[j] += table[i * columns + j];
+  for (double& value : mean) value /= static_cast<double>(count);
+  for (std::int64_t i = 0; i < count; ++i)
+    for (std::int64_t j = 0; j < width; ++j) table[i * columns + j] -= mean[j];
 }
 
 // Whether the second half of the variables has the same rows as the first.
@@ -91,23 +146,19 @@ SmallLinearResult solve_small_linear(const DataRows& features, const BoxProblem&
     const std::int64_t* row_of = features.at();
     const bool grouped = problem.groups == 1;
     const std::int64_t distinct = is_repeated(row_of, n) ? n / 2 : n, columns = width + (options.constant != 0.0);
-    std::vector<double> norms(n), table(distinct * columns, 0.0), mean(width, 0.0);
+    std::vector<double> norms(n);
     loops.squared_norms(rows, row_of, 0, n, norms.data());
     std::int64_t longest = 0;
     for (std::int64_t i = 0; i < distinct; ++i) {
       if (!ordinary(norms[i])) return result;
-      const std::int64_t row = row_of ? row_of[i] : i;
-      double* to = table.data() + i * columns;
-      copy_row(rows, row, to);
-      longest = std::max(longest, stored_in(rows, row));
-      if (grouped)
-        for (std::int64_t j = 0; j < width; ++j) mean[j] += to[j];
-      if (options.constant != 0.0) to[width] = options.constant;
+      longest = std::max(longest, stored_in(rows, row_of ? row_of[i] : i));
     }
-    if (grouped)  // a free offset makes the same problem of centred rows, with less cancellation
-      for (std::int64_t i = 0; i < distinct; ++i)
-        for (std::int64_t j = 0; j < width; ++j) table[i * columns + j] -= mean[j] / static_cast<double>(distinct);
-    const SmallLinearProblem small{table.data(),
+    RowCopy copy = copy_rows(rows, row_of, distinct, options.constant, options.compressed && !grouped);
+    if (grouped) centre(copy.values, distinct, columns, width);
+    const bool compressed = !copy.starts.empty();
+    const SmallLinearProblem small{copy.values.data(),
+                                   compressed ? copy.starts.data() : nullptr,
+                                   compressed ? copy.features.data() : nullptr,
                                    distinct,
                                    columns,
                                    n,
@@ -347,8 +398,9 @@ SmallLinearResult certify_linear(const BoxProblem& problem, const CertificateArr
 }  // namespace
 
 void define_small_linear(nb::module_& m) {
-  define_arguments<SmallLinearOptions, double, double, double, std::int64_t>(
-      m, "SmallLinearOptions", nb::arg("constant"), nb::arg("relative_gap"), nb::arg("gap"), nb::arg("max_steps"));
+  define_arguments<SmallLinearOptions, double, double, double, std::int64_t, bool>(
+      m, "SmallLinearOptions", nb::arg("constant"), nb::arg("relative_gap"), nb::arg("gap"), nb::arg("max_steps"),
+      nb::arg("compressed"));
   define_arguments<SmallLinearArrays, Vector<double>, Vector<double>, Vector<double>, Vector<double>>(
       m, "SmallLinearArrays", exact("dual"), exact("weights"), exact("slack"), exact("residual"));
   define_arguments<SmallAscentOptions, double, double, double, double, std::int64_t>(

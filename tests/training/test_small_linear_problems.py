@@ -12,7 +12,7 @@ from maxmargin.problems import Status, certify
 from maxmargin.problems.split_problem import SplitProblem
 from maxmargin.solvers import LinearSolver, StoppingRule, Trace
 from maxmargin.training import Session, small_linear_problems
-from maxmargin.training.small_linear_problems import MAX_STEPS, AscentFit, suits_ascent, train_small
+from maxmargin.training.small_linear_problems import MAX_STEPS, AscentFit, stays_compressed, suits_ascent, train_small
 from reference.coordinate_ascent import ascend_to_gap
 from reference.small_linear import SmallLinearSolver
 
@@ -83,6 +83,25 @@ def test_certificate_is_that_of_the_point(kind, intercept, cost, storage):
     assert found.infeasibility <= 1e-12 * np.abs(model.dual).sum()
     np.testing.assert_allclose(found.slack, expected.slack, atol=1e-5)
     assert found.offset_interval.shape == (problem.groups, 2)
+
+
+@pytest.mark.parametrize("intercept", ["regularised", "none"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_compressed_rows_take_the_steps_of_the_twin(kind, intercept):
+    random = np.random.default_rng(0)
+    problem = pose(kind, (300, 40), intercept=intercept)
+    X = sparse.random_array((300, 40), density=0.05, rng=random, format="csr")
+    matrix = KernelMatrix(Linear(), Points(X))
+    matrix = BiasAugmentedMatrix(matrix, 4.0) if intercept == "regularised" else matrix
+    rows = np.arange(problem.size) % 300
+    problem = problem.with_matrix(matrix if problem.size == 300 else matrix.take(rows))
+    assert stays_compressed(problem, problem.matrix.features())
+    model, twin = train(problem), SmallLinearSolver(problem, RULE.relative_gap)
+    dual, weights = twin.solve()
+    assert model.status is Status.CONVERGED
+    assert (model.counters.iterations, model.counters.rounds) == (twin.steps, twin.rounds)
+    np.testing.assert_allclose(model.dual, dual, atol=1e-7 * np.abs(dual).max())
+    np.testing.assert_allclose(weights_of(problem, model), weights, atol=1e-7 * np.abs(weights).max())
 
 
 @pytest.fixture

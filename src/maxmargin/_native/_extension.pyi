@@ -349,7 +349,9 @@ class ResponseSums:
     absolute_sum: float
 
 class SmallLinearOptions:
-    def __init__(self, *, constant: float, relative_gap: float, gap: float, max_steps: int) -> None: ...
+    def __init__(
+        self, *, constant: float, relative_gap: float, gap: float, max_steps: int, compressed: bool
+    ) -> None: ...
 
 class SmallAscentOptions:
     def __init__(

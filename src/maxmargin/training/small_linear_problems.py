@@ -17,13 +17,14 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin import _native
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Indices
 from maxmargin.formulations.formulation import bias_of
 from maxmargin.matrices.features import Features
 from maxmargin.problems import Certificate, Counters, DualProblem, Progress, Solution, Status
 from maxmargin.problems.certificate import NEGLIGIBLE_ROUNDING, inconclusive
 from maxmargin.solvers import LinearSolver, StoppingRule
-from maxmargin.solvers.linear.linear_solver import newton_cost
+from maxmargin.solvers.linear.linear_solver import BLAS_SPEEDUP, MAX_CHEAP_STEP_PASSES, first_step_cost, newton_cost
 from maxmargin.solvers.monitor import Monitor
 from maxmargin.training.pipeline import Session, Solver
 from maxmargin.training.trained_model import TrainedLinearModel
@@ -95,15 +96,26 @@ def train_small(problem: DualProblem, solver: Solver, samples: Indices, session:
 
 def choose_method(problem: DualProblem, rows: Features) -> type[SmallFit] | None:
     """Return the method for a small problem, None if it is left to the pipeline."""
-    small = is_small(rows)
+    small = step_multiplications(problem, rows) <= MAX_STEP_MULTIPLICATIONS
     if small and rows.width <= MAX_NEWTON_FEATURES:
         return NewtonFit
     return AscentFit if suits_ascent(problem, rows) else NewtonFit if small else None
 
 
-def is_small(rows: Features) -> bool:
-    """Whether a Newton step on the rows takes few multiplications."""
-    return max(rows.size, rows.dimension) * rows.dimension**2 <= MAX_STEP_MULTIPLICATIONS
+def step_multiplications(problem: DualProblem, rows: Features) -> float:
+    """Return the multiplications of a Newton step with all rows free, a sparse one counted as several dense ones."""
+    if not stays_compressed(problem, rows):
+        return float(max(rows.size, rows.dimension) * rows.dimension**2)
+    if first_step_cost(rows) > MAX_CHEAP_STEP_PASSES:  # then the pipeline begins with coordinate ascent
+        return np.inf
+    return BLAS_SPEEDUP * 0.5 * rows.stored**2 / max(1, rows.size) + float(rows.dimension) ** 3
+
+
+def stays_compressed(problem: DualProblem, rows: Features) -> bool:
+    """Whether a Newton step is shorter on sparse rows than on dense ones; with a group, rows are centred and dense."""
+    if problem.groups or not sparse.issparse(rows.points.data):
+        return False
+    return BLAS_SPEEDUP * 0.5 * rows.stored**2 < float(rows.size * rows.dimension) ** 2
 
 
 def suits_ascent(problem: DualProblem, rows: Features) -> bool:
@@ -186,7 +198,11 @@ class NewtonFit(SmallFit):
         self, arrays: _native.SmallLinearArrays, relative_gap: float, max_steps: int
     ) -> _native.SmallLinearResult:
         options = _native.SmallLinearOptions(
-            constant=self.rows.constant, relative_gap=relative_gap, gap=self.rule.gap or 0.0, max_steps=max_steps
+            constant=self.rows.constant,
+            relative_gap=relative_gap,
+            gap=self.rule.gap or 0.0,
+            max_steps=max_steps,
+            compressed=stays_compressed(self.problem, self.rows),
         )
         return _native.solve_small_linear(self.rows.native, self.problem.native, arrays, options)
 
