@@ -233,7 +233,7 @@ void check_pair(const FormulaArguments& formula, const SparseSamples& rows, cons
 void sparse_diagonal(const FormulaArguments& formula, const SparseSamples& samples, Vector<double> out) {
   check_pair(formula, samples, samples);
   require(length(out) == samples.count(), "there must be one output for every sample");
-  const SparseRows<double> rows = samples.rows<double>();
+  const SparseRows<double> rows = samples.rows<double>(1);
   Memory().of(samples).writes("out", out).require_disjoint();
   nb::gil_scoped_release unlocked;
   block_loops<double>().sparse_diagonal[formula.term](formula, rows, out.data());
