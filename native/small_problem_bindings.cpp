@@ -21,8 +21,10 @@ struct KernelSamples {
   FormulaArguments formula;
   PackedArrays columns;
   Table<double> memory;  // a row for every thread
+  std::int64_t large;    // problems of more variables keep at most `max_rows` rows
+  std::int64_t max_rows;
 
-  void check() const {}
+  void check() const { require(large >= 0 && max_rows >= 0, "the limits of rows must not be negative"); }
 
   void add_to(Memory& all) const { all.of(columns).writes("memory", memory); }
 };
@@ -35,16 +37,20 @@ class KernelRows {
         columns_(samples.columns.in_groups_of<double>(level.kernels->in_double.panel)),
         features_(samples.columns.features),
         term_(samples.formula.term),
+        large_(samples.large),
+        of_small_{fill, this, level.kernels->in_double.panel, samples.large},
+        of_large_{fill, this, level.kernels->in_double.panel, samples.max_rows},
         diagonal_(columns_.count) {
-    std::vector<double> values(source_.panel);
+    const std::int64_t panel = of_small_.panel;
+    std::vector<double> values(panel);
     for (std::int64_t k = 0; k < columns_.count; ++k) {
-      const std::int64_t p = k / source_.panel;
-      fill(this, k, p, p + 1, values.data());
-      diagonal_[k] = values[k % source_.panel];
+      fill(this, k, k / panel, k / panel + 1, values.data());
+      diagonal_[k] = values[k % panel];
     }
   }
 
-  const RowSource* source() const { return &source_; }
+  // The rows of a problem of so many variables.
+  const RowSource* source(std::int64_t size) const { return size > large_ ? &of_large_ : &of_small_; }
   double diagonal(std::int64_t row) const { return diagonal_[row]; }
 
  private:
@@ -57,7 +63,8 @@ class KernelRows {
   const PackedSamples<double> columns_;
   const std::int64_t features_;
   const int term_;
-  const RowSource source_{fill, this, level.kernels->in_double.panel};
+  const std::int64_t large_;
+  const RowSource of_small_, of_large_;
   std::vector<double> diagonal_;
 };
 
@@ -227,7 +234,8 @@ Outcome solve_small_problem(const ProblemBatch& batch, const KernelRows* kernel_
   }
   DualState state{a.dual,  a.gradient, a.lower, a.upper,      own.diagonal.data(),     a.ridge, a.group,
                   nullptr, size,       size,    batch.groups, batch.groups ? 0 : size, a.kink};
-  const SmallProblem problem{matrix, n, a.indices, a.linear, max_free, kernel_rows ? kernel_rows->source() : nullptr};
+  const SmallProblem problem{matrix,   n,        a.indices,
+                             a.linear, max_free, kernel_rows ? kernel_rows->source(size) : nullptr};
   GradientExtremes extremes[kMaxSmallGroups + 1];
   const Outcome out = level.solvers->small_problem(state, problem, own.pointers(a.indices != nullptr), limits.tolerance,
                                                    limits.max_steps, extremes);
@@ -330,8 +338,9 @@ bool one_vs_one_votes(Table<const double> block, Table<const double> columns, Ve
 void define_small_problems(nb::module_& m) {
   m.def("one_vs_one_votes", &one_vs_one_votes, exact("block"), exact("columns"), exact("edges"), exact("offsets"),
         nb::arg("zero_is_first"), nb::arg("limit"), exact("votes"), exact("confidence"));
-  define_arguments<KernelSamples, FormulaArguments, PackedArrays, Table<double>>(m, "KernelSamples", nb::arg("formula"),
-                                                                                 nb::arg("columns"), exact("memory"));
+  define_arguments<KernelSamples, FormulaArguments, PackedArrays, Table<double>, std::int64_t, std::int64_t>(
+      m, "KernelSamples", nb::arg("formula"), nb::arg("columns"), exact("memory"), nb::arg("large"),
+      nb::arg("max_rows"));
   define_arguments<ProblemBatch, Table<const double>, Vector<const std::int64_t>, Vector<const std::int64_t>,
                    Vector<const double>, Vector<const double>, Vector<const double>, Vector<const double>, std::int32_t,
                    Vector<const std::int32_t>, Vector<const double>, std::optional<KernelSamples>>(

@@ -33,7 +33,7 @@ class SmallRows {
       lay_out_panels();
     else
       in_runs = runs.find(state);
-    max_rows_ = p_.source && !in_runs ? 0 : w_.copied_values / (length_ > 0 ? length_ : 1);
+    max_rows_ = p_.source && !in_runs ? 0 : rows_in_memory(0);
     for (std::int64_t k = 0; k < size_; ++k) w_.slot[k] = -1;
   }
 
@@ -53,7 +53,7 @@ class SmallRows {
   // Memory for copies of as many rows as there is memory for together with those copies, at `values` each; null if
   // there are more rows already. No values end the reservation.
   double* reserve(std::int64_t values) {
-    const std::int64_t rows = w_.copied_values / (length_ + values);
+    const std::int64_t rows = rows_in_memory(values);
     if (rows < copied) return nullptr;
     max_rows_ = rows;
     return w_.copies + (w_.copied_values - rows * values);
@@ -78,6 +78,12 @@ class SmallRows {
   }
 
  private:
+  // How many rows fit, each with so many more values.
+  std::int64_t rows_in_memory(std::int64_t values) const {
+    const std::int64_t fit = length_ > 0 ? w_.copied_values / (length_ + values) : 0;
+    return p_.source && p_.source->max_rows < fit ? p_.source->max_rows : fit;
+  }
+
   // From now on columns are places in a row of panels, those of one run after those of another.
   void lay_out_panels() {
     const std::int64_t width = p_.source->panel;

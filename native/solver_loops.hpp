@@ -150,6 +150,7 @@ struct RowSource {
   void (*fill)(const void* context, std::int64_t row, std::int64_t first_panel, std::int64_t last_panel, double* out);
   const void* context;
   std::int64_t panel;
+  std::int64_t max_rows;  // of one problem
 };
 
 // A problem on some rows of a square matrix, in memory or computed when needed. Groups that are runs of variables take

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -138,9 +139,85 @@ void test_small_problems() {
         }
 }
 
+// Rows in panels of 16 columns of a matrix.
+struct PanelRows {
+  std::vector<double> matrix;
+  std::int64_t stride;
+
+  static void fill(const void* context, std::int64_t row, std::int64_t first, std::int64_t last, double* out) {
+    const PanelRows& self = *static_cast<const PanelRows*>(context);
+    const double* from = self.matrix.data() + row * self.stride;
+    std::copy(from + 16 * first, from + 16 * last, out);
+  }
+};
+
+// Problems on two runs of computed rows, large enough to shrink, with memory for all rows, for some and for few: all
+// levels end at the same point, to the last bit, and a finished one has the gradient of a direct sum.
+void test_computed_rows() {
+  constexpr std::int64_t first_run = 150, gap = 23, stride = 480, m = 64;
+  for (std::int64_t n : {2, 100, 300, 440})
+    for (std::int64_t values : {n * (n + 64) * 2, n * 130, n * 20}) {
+      std::vector<double> first;
+      for (const Level& level : usable_levels()) {
+        std::mt19937 random(7);
+        std::normal_distribution<double> normal;
+        std::vector<double> x(stride), linear(n), dual(n, 0.0), gradient(n), lower(n), upper(n), diagonal(n, 1.0),
+            ridge(n, 0.0), copies(values), before(n), doubles(2 * m * m + 7 * m), shifts(2 * n), row_diagonal(n),
+            shrunk(10 * n);
+        std::vector<std::int32_t> group(n, 0), free_groups(m), shrunk_group(n);
+        std::vector<std::int64_t> indices(n), slot(n), free_indices(3 * m + 2), shrunk_indices(3 * n);
+        const std::unique_ptr<bool[]> keep(new bool[n]);
+        PanelRows rows{std::vector<double>(stride * stride), stride};
+        for (std::int64_t i = 0; i < n; ++i) {
+          indices[i] = i < first_run ? i : i + gap;
+          linear[i] = i % 2 ? 1.0 : -1.0;
+          lower[i] = i % 2 ? 0.0 : -2.0;
+          upper[i] = i % 2 ? 2.0 : 0.0;
+          x[indices[i]] = normal(random) + linear[i];
+        }
+        for (std::int64_t i = 0; i < stride; ++i)
+          for (std::int64_t j = 0; j < stride; ++j)
+            rows.matrix[i * stride + j] = std::exp(-0.5 * (x[i] - x[j]) * (x[i] - x[j]));
+        DualState state{dual.data(),
+                        gradient.data(),
+                        lower.data(),
+                        upper.data(),
+                        diagonal.data(),
+                        ridge.data(),
+                        group.data(),
+                        nullptr,
+                        n,
+                        n,
+                        1,
+                        0};
+        const RowSource source{PanelRows::fill, &rows, 16, n};
+        const SmallProblem problem{nullptr, 0, indices.data(), linear.data(), m, &source};
+        const SmallWorkspace workspace{
+            copies.data(),      values,
+            slot.data(),        before.data(),
+            shifts.data(),      row_diagonal.data(),
+            doubles.data(),     free_indices.data(),
+            free_groups.data(), {shrunk.data(), shrunk_indices.data(), shrunk_group.data(), keep.get()}};
+        GradientExtremes extremes[3];
+        const Outcome out = level.solvers->small_problem(state, problem, workspace, 1e-3, 100000, extremes);
+        check(out.row_length <= n && (out.reason == StopReason::optimal || out.reason == StopReason::needs_row),
+              "a problem on computed rows is solved, or lacks rows");
+        check(out.reason == StopReason::optimal || values < n * n, "memory for all rows suffices");
+        for (std::int64_t i = 0; i < n && out.reason == StopReason::optimal; ++i) {
+          double direct = linear[i];
+          for (std::int64_t j = 0; j < n; ++j) direct -= rows.matrix[indices[i] * stride + indices[j]] * dual[j];
+          check(std::fabs(direct - gradient[i]) < 1e-10, "the gradient of a problem on computed rows");
+        }
+        if (first.empty()) first = dual;
+        check(std::memcmp(first.data(), dual.data(), n * sizeof(double)) == 0, "levels agree on computed rows");
+      }
+    }
+}
+
 }  // namespace
 
 void test_free_variables() {
   test_active_set();
   test_small_problems();
+  test_computed_rows();
 }

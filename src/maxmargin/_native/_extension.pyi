@@ -129,7 +129,9 @@ class PairwiseResult:
     requests: int
 
 class KernelSamples:
-    def __init__(self, *, formula: Formula, columns: PackedSamples, memory: _Floats) -> None: ...
+    def __init__(
+        self, *, formula: Formula, columns: PackedSamples, memory: _Floats, large: int, max_rows: int
+    ) -> None: ...
 
 class ProblemBatch:
     def __init__(

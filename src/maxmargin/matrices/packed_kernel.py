@@ -19,6 +19,10 @@ from maxmargin.kernels.kernel_columns import DenseColumns, native_formula
 from maxmargin.matrices.kernel_matrix import KernelMatrix
 from maxmargin.matrices.symmetric_matrix import SymmetricMatrix
 
+#: Problems of more variables are finished on computed rows only if they need at most so many: with more support vectors
+#: block decomposition in single precision is faster. Tuned on `uneven_classes` and generated classes that overlap.
+MAX_SIZE, MAX_ROWS = 2048, 160
+
 
 @dataclass(frozen=True)
 class PackedKernel:
@@ -31,7 +35,8 @@ class PackedKernel:
     data : array
         The samples.
     stored_values : int
-        The number of kernel values that a problem may store. It comes back unfinished if it needs more.
+        The number of kernel values that a problem may store. It comes back unfinished if it needs more, or if it has
+        more than `MAX_SIZE` variables and needs more than `MAX_ROWS` rows.
     place : int array
         The row of the matrix of each sample.
     diagonal : float
@@ -65,7 +70,11 @@ class PackedKernel:
         """Return the arguments of the native solver, with memory for the rows of so many problems at the same time."""
         memory = np.empty((threads, self.stored_values))  # untouched pages take no memory
         return _native.KernelSamples(
-            formula=native_formula(self.columns.formula), columns=self.columns.packed, memory=memory
+            formula=native_formula(self.columns.formula),
+            columns=self.columns.packed,
+            memory=memory,
+            large=MAX_SIZE,
+            max_rows=MAX_ROWS,
         )
 
     def rows(self, matrix: SymmetricMatrix) -> Indices | None:

@@ -32,6 +32,9 @@ from maxmargin.training.verification import MAX_VERIFICATION_WORK, KernelVerifie
 #: Steps without progress after which the pairwise solver stops on a problem of extreme magnitudes.
 SCALED_STALL_STEPS = 100_000
 
+#: The cost of a solve that has not begun.
+NOTHING_SPENT = Counters()
+
 Model = TypeVar("Model", bound="HasStatus")
 Result = TypeVar("Result")
 
@@ -198,15 +201,16 @@ def train(
     start: Floats | None = None,
     session: Session | None = None,
     max_work: float = MAX_VERIFICATION_WORK,
+    spent: Counters = NOTHING_SPENT,
 ) -> TrainedModel:
     """Solve one problem and return the verified kernel model.
 
     Above `max_work` multiplications a solution that its solver has audited in double precision is not verified again.
+    `spent` is the cost of earlier attempts.
     """
     session = Session.begin(None, solver.stopping.max_seconds) if session is None else session
     audited = getattr(solver, "audited", False)
     verifier = KernelVerifier(problem, samples, formulation, solver.stopping, audited, max_work)
-    spent = Counters()
     recorder = session.recorder(problem, samples)
     hard = not problem.coercive and problem.groups == 1
     fresh = hard and start is None and recorder.finished is None and _recorded_start(verifier, recorder) is None

@@ -232,8 +232,8 @@ class SmallProblemTraining:
             return TrainedModel(problem, solution, samples, self.formulation)
         if solved.outcomes[p, 0] == StopReason.NEEDS_ROW:  # for the solver of large problems, from the start
             max_work = MAX_VERIFICATION_WORK / len(self.problems)
-            start = self.subproblems[p].start
-            return train(problem, self.solver, samples, self.formulation, start, self.session, max_work)
+            earlier, spent = self.subproblems[p].start, solved.counters(p)
+            return train(problem, self.solver, samples, self.formulation, earlier, self.session, max_work, spent)
         verifier = KernelVerifier(problem, samples, self.formulation, self.solver.stopping, False)
         start, spent = solved.solution(p, Status.STOPPED).dual, solved.counters(p)
         return solve_and_verify(problem, self.solver, verifier, start, self.session, spent)

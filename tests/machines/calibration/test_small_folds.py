@@ -69,7 +69,7 @@ class TestFolds:
         assert (classes == 2) != any(used)  # two classes of 2,100 samples are too large
         monkeypatch.setattr(small_folds, "applicable", lambda *given: False)
         alone = SVC(probability=True).fit(X, y)
-        np.testing.assert_allclose(together.predict_proba(X), alone.predict_proba(X), atol=2e-3)
+        np.testing.assert_allclose(together.predict_proba(X), alone.predict_proba(X), atol=3e-3)
 
     def test_threads_change_no_bit(self):
         X = two_classes(2500)[0]

@@ -11,8 +11,10 @@ from maxmargin.kernels import Gaussian, Laplacian, Linear, Points, Polynomial, S
 from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
 from maxmargin.matrices.full_kernel_matrix import FullKernelMatrix
 from maxmargin.matrices.packed_kernel import PackedKernel
+from maxmargin.problems import certify
 from maxmargin.solvers.smo.small_problem_batch import SmallProblemBatch
 from maxmargin.training import fit_context
+from reference.shrunk_pairwise import Steps
 
 
 def clouds_in_three_classes(count=150):
@@ -144,3 +146,38 @@ def test_unfinished_problems_continue_in_the_solver_of_large_ones(monkeypatch):
     for a, b in zip(whole.certificate_, part.certificate_, strict=True):
         assert b.violation <= 1e-3
         assert b.dual == pytest.approx(a.dual, rel=1e-5)
+
+
+@pytest.mark.parametrize("cost", [0.5, 20.0])
+def test_shrinking_takes_the_steps_of_the_reference(cost):
+    random = np.random.default_rng(5)
+    signs = np.repeat([1.0, -1.0], [180, 260])
+    X = random.normal(size=(440, 3)) + 0.9 * signs[:, None]
+    kernel, points, classes = Gaussian(0.5), Points(X), [np.arange(180), np.arange(180, 440)]
+    problem = c_classification.pose(KernelMatrix(kernel, points), signs, np.full(440, cost))
+    batch = SmallProblemBatch.of([problem], kernel=PackedKernel.of(kernel, points, classes, 2**20, 1))
+    solved = batch.solve(1e-3, 1, max_free=0)
+    reference = Steps(kernel(X, X), problem.linear, problem.lower, problem.upper)
+    reference.solve(1e-3)
+    assert min(reference.sizes) < 220  # some variables are left out
+    assert solved.outcomes[0, 0] == StopReason.OPTIMAL
+    assert solved.outcomes[0, 1] == reference.taken
+    np.testing.assert_allclose(solved.dual, reference.dual, atol=1e-9)
+    np.testing.assert_allclose(solved.gradient, problem.gradient(solved.dual), atol=1e-10)
+
+
+def test_shrinking_keeps_within_the_memory_for_rows():
+    random = np.random.default_rng(5)
+    signs = np.repeat([1.0, -1.0], [180, 260])
+    points = Points(random.normal(size=(440, 3)) + 0.9 * signs[:, None])
+    kernel, classes = Gaussian(0.5), [np.arange(180), np.arange(180, 440)]
+    problem = c_classification.pose(KernelMatrix(kernel, points), signs, np.full(440, 0.5))
+    reasons = []
+    for stored_values in (2**15, 50_000, 2**16, 70_000, 80_000, 2**17, 2**20):
+        batch = SmallProblemBatch.of([problem], kernel=PackedKernel.of(kernel, points, classes, stored_values, 1))
+        solved = batch.solve(1e-3, 1)
+        reasons.append(int(solved.outcomes[0, 0]))
+        if reasons[-1] == StopReason.OPTIMAL:
+            assert certify(problem, solved.dual).violation <= 1e-3
+    assert reasons[0] == StopReason.NEEDS_ROW
+    assert reasons[-1] == StopReason.OPTIMAL
