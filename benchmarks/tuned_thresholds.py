@@ -54,6 +54,7 @@ MAXIMA = {
     "MAX_WRITING_FRACTION": 1.0,
     "MAX_PART": 1.0,
     "GROWTH_FRACTION": 0.95,
+    "WHOLE_FRACTION": 0.95,
     "TOLERANCE_RESERVE": 0.9,
     "MIN_SUPPORT_FRACTION": 1.0,
     "MIN_DISTINCT_FRACTION": 1.0,
@@ -80,7 +81,7 @@ KEPT = {
     "block_solver.STALL_STEPS_PER_VARIABLE": _STALLS,
     "block_solver.STEPS_PER_ROUND": _STALLS,
     "block_solver.MAX_UNBOUNDED_STEPS_PER_VARIABLE": "detects unbounded duals; all cases are bounded",
-    "nested_start.MIN_SUPPORT_FRACTION": "in the cases the fraction of bounded support vectors decides before it",
+    "nested_start.MIN_SUPPORT_FRACTION": "the classes of the cases are of even size",
     "selection.MAX_GROUPS_BY_VARIABLE": "the cases have one group, or one for each sample",
     "repeated_matrix.MIN_DISTINCT_FRACTION": "the cases have one variable for each sample",
     "pairwise.STALL_STEPS": _STALLS,
@@ -120,7 +121,7 @@ _NAMES: dict[str, dict[str, str]] = {
     "Block solver": {
         "solvers.block.block_solver": """
             BlockSolver.working_set VARIABLES_PER_FREE
-            MAX_PART GROWTH_FRACTION SUBPROBLEM_TOLERANCE SETTLED_FACTOR REFINEMENT_FRACTION
+            MAX_PART GROWTH_FRACTION WHOLE_FRACTION SUBPROBLEM_TOLERANCE SETTLED_FACTOR REFINEMENT_FRACTION
             STALL_STEPS STALL_STEPS_PER_VARIABLE STEPS_PER_ROUND MAX_UNBOUNDED_STEPS_PER_VARIABLE
             TOLERANCE_RESERVE MAX_FREE_EQUATIONS INITIAL_RANK
         """,
@@ -140,7 +141,7 @@ _NAMES: dict[str, dict[str, str]] = {
         """,
         "solvers.block.nested_start": """
             SAMPLE_VIOLATION MAX_SAMPLE_STEPS_PER_VARIABLE FIRST_VARIABLES_PER_SUPPORT_VECTOR
-            SAMPLE_RATIO NUMBER_OF_SAMPLES MIN_SAMPLE_SIZE MIN_SUPPORT_FRACTION
+            SAMPLE_RATIO NUMBER_OF_SAMPLES MIN_SAMPLE_SIZE MIN_BOUNDED_FRACTION MIN_SUPPORT_FRACTION
         """,
     },
     "Block solver: other cases": {

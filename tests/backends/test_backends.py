@@ -9,6 +9,7 @@ from contracts.named_problems import CONVEX, indefinite_sigmoid
 from contracts.solver_contract import SolverContract
 from maxmargin.backends import BACKENDS, get_backend, host_state
 from maxmargin.backends.host_state import HostState
+from maxmargin.backends.interface import KnownProduct
 from maxmargin.matrices import PrecomputedMatrix
 from maxmargin.problems import DualProblem, Status, certify
 from maxmargin.solvers import BlockSolver, StoppingRule
@@ -93,6 +94,22 @@ def test_an_unknown_backend_is_an_error():
         BlockSolver(backend="gpu")
     with pytest.raises(ValueError, match="unknown backend"):
         get_backend("gpu")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_known_product_saves_the_kernel_values_in_common(backend):
+    problem = CONVEX["overlapping"]()
+    half = 0.5 * problem.upper + 0.5 * problem.lower
+    dual = half.copy()
+    dual[:3] = problem.upper[:3]
+    states = [get_backend(backend).open(problem, 2**20, 1) for _ in range(2)]
+    states[0].set_dual(dual)
+    states[1].set_dual(dual, known=KnownProduct(half, problem.matrix.matvec(half)))
+    np.testing.assert_allclose(states[0].gradient, states[1].gradient, atol=1e-5)
+    assert states[0].dual_value == pytest.approx(states[1].dual_value, abs=1e-4)
+    far = get_backend(backend).open(problem, 2**20, 1)
+    far.set_dual(dual, known=KnownProduct(dual + 1.0, np.full(problem.size, np.nan)))  # no variable in common
+    np.testing.assert_array_equal(far.gradient, states[0].gradient)
 
 
 def bounded_by_single_precision():

@@ -9,7 +9,7 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.backends.host_subproblem import HostSubproblem
-from maxmargin.backends.interface import BlockTuning, RunningTotals
+from maxmargin.backends.interface import BlockTuning, KnownProduct, RunningTotals
 from maxmargin.backends.optimality import known_gap
 from maxmargin.backends.selection import MAX_GROUPS_BY_VARIABLE, largest, select_working_set
 from maxmargin.matrices import NON_FINITE_MESSAGE
@@ -122,17 +122,21 @@ class HostState(ABC):
         self.totals.rounds += spent.rounds
         self.evaluations += spent.kernel_evaluations
 
-    def set_dual(self, dual: Floats, with_gradient: bool = True) -> None:
+    def set_dual(self, dual: Floats, with_gradient: bool = True, known: KnownProduct | None = None) -> None:
         """Set all variables without storing any rows: most of them will not move again.
 
-        Until the gradient is computed, and without `with_gradient`, it is unknown.
+        Until the gradient is computed, and without `with_gradient`, it is unknown. The product with the matrix is that
+        of `known`, and what differs from its point, if that are fewer variables.
         """
         self._current = dual, np.where(dual == self.upper, np.inf, -np.inf)
         self.totals.dual_value = np.nan
         if not with_gradient:
             return
-        used = np.flatnonzero(dual)
-        product = self.product(used, dual[used]) if len(used) else np.zeros(self.active)
+        change, used, product = dual, np.flatnonzero(dual), np.zeros(self.active)
+        if known is not None and np.count_nonzero(dual != known.point) < len(used):
+            change, used, product = dual - known.point, np.flatnonzero(dual != known.point), known.product
+        if len(used):
+            product = product + self.product(used, change[used])
         self._set(dual, self.linear - product - self.ridge * dual)
 
     # ---- rounds ----------------------------------------------------------------------------------------------------

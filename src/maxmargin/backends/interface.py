@@ -68,6 +68,21 @@ class BlockTuning(NamedTuple):
     steps_per_check: int
 
 
+class KnownProduct(NamedTuple):
+    """A point and the product of the matrix with it, in host memory."""
+
+    point: Floats
+    product: Floats
+
+
+class BoundStart(NamedTuple):
+    """A start with variables at bounds, the product that indicated them, and the number of its kernel values."""
+
+    dual: Floats
+    product: Floats
+    evaluations: int
+
+
 class Subproblem(Protocol):
     """The dual problem of a working set with all other variables fixed.
 
@@ -138,8 +153,11 @@ class BlockState(Protocol[S]):
         """Add what was spent on other problems: iterations, rounds and kernel values."""
         ...
 
-    def set_dual(self, dual: Floats, with_gradient: bool = True) -> None:
-        """Set all variables and compute their gradient; without `with_gradient` it stays unknown."""
+    def set_dual(self, dual: Floats, with_gradient: bool = True, known: KnownProduct | None = None) -> None:
+        """Set all variables and compute their gradient; without `with_gradient` it stays unknown.
+
+        A product that is known at a point near the dual vector saves the kernel values of the variables in common.
+        """
         ...
 
     def find_violation(self) -> float:
@@ -241,10 +259,10 @@ class BlockBackend(Protocol):
         """
         ...
 
-    def start_at_bounds(self, problem: DualProblem, columns: Indices, weights: Floats) -> tuple[Floats, int]:
+    def start_at_bounds(self, problem: DualProblem, columns: Indices, weights: Floats) -> BoundStart:
         """Return the feasible point with each variable at the bound that its slack indicates.
 
         The slack is that of the decision function Σ weights · column; within each group variables are at their upper
-        bounds from the largest slack down until the sum is right. Return the number of kernel values as well.
+        bounds from the largest slack down until the sum is right.
         """
         ...

@@ -13,7 +13,7 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.backends import free_equations
 from maxmargin.backends.host_state import HostState
 from maxmargin.backends.host_subproblem import HostSubproblem
-from maxmargin.backends.interface import BlockTuning, StopReason
+from maxmargin.backends.interface import BlockTuning, BoundStart, StopReason
 from maxmargin.backends.optimality import can_be_selected, kkt_violations
 from maxmargin.backends.selection import place_at_bounds
 from maxmargin.matrices import NON_FINITE_MESSAGE, Float32RowCache, make_row_cache
@@ -55,10 +55,10 @@ class NativeBackend:
         """Return the state of a problem."""
         return NativeState(problem, cache_bytes, threads)
 
-    def start_at_bounds(self, problem: DualProblem, columns: Indices, weights: Floats) -> tuple[Floats, int]:
-        """Return the feasible point with each variable at the bound that its slack indicates, and the kernel values."""
+    def start_at_bounds(self, problem: DualProblem, columns: Indices, weights: Floats) -> BoundStart:
+        """Return the feasible point with each variable at the bound that its slack indicates."""
         product, computed = problem.matrix.float32_columns(columns).combine(np.arange(problem.size), weights)
-        return place_at_bounds(problem, problem.linear - product), computed
+        return BoundStart(place_at_bounds(problem, problem.linear - product), product, computed)
 
 
 class NativeState(HostState):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from maxmargin._typing import Floats, Indices
 from maxmargin.backends.host_state import HostState
 from maxmargin.backends.host_subproblem import HostSubproblem
-from maxmargin.backends.interface import BlockTuning, StopReason
+from maxmargin.backends.interface import BlockTuning, BoundStart, StopReason
 from maxmargin.backends.native_backend import MAX_WHOLE_SIZE, STEPS_PER_CHECK, first_sizes
 from maxmargin.backends.selection import MAX_GROUPS_BY_VARIABLE, place_at_bounds
 from maxmargin.matrices import NON_FINITE_MESSAGE
@@ -34,10 +34,11 @@ class NumpyBackend:
         """Return the state of a problem; all rows are in memory, but only so many as fit in `cache_bytes` are used."""
         return NumpyState(problem, cache_bytes)
 
-    def start_at_bounds(self, problem: DualProblem, columns: Indices, weights: Floats) -> tuple[Floats, int]:
-        """Return the feasible point with each variable at the bound that its slack indicates, and the kernel values."""
+    def start_at_bounds(self, problem: DualProblem, columns: Indices, weights: Floats) -> BoundStart:
+        """Return the feasible point with each variable at the bound that its slack indicates."""
         values = _single_precision(problem, np.arange(problem.size), columns)
-        return place_at_bounds(problem, problem.linear - values @ weights), values.size
+        product = values @ weights
+        return BoundStart(place_at_bounds(problem, problem.linear - product), product, values.size)
 
 
 class NumpyState(HostState):

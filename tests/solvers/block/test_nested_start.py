@@ -12,11 +12,12 @@ from maxmargin.formulations import c_classification
 from maxmargin.kernels import Gaussian, Points
 from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
 from maxmargin.problems import DualProblem, Status, certify
-from maxmargin.solvers import BlockSolver, StoppingRule
+from maxmargin.solvers import BlockSolver, StoppingRule, Trace
 from maxmargin.solvers.block.nested_start import (
+    bounded_fraction,
     can_start_nested,
     expects_few_support_vectors,
-    is_mostly_bounded,
+    filled_fraction,
     nested_samples,
 )
 
@@ -125,25 +126,23 @@ class TestGate:
         problem = DualProblem(PrecomputedMatrix(np.eye(100)), zero, zero, one, total=np.array([total]))
         assert expects_few_support_vectors(problem) is few
 
-    @pytest.mark.parametrize(
-        ("bounded", "free", "expected"),
-        [
-            (31, 0, True),
-            (30, 0, False),
-            (20, 11, True),
-            (20, 19, True),
-            (20, 20, False),
-            (11, 20, False),
-            (0, 0, False),
-        ],
-    )
-    def test_conditions_on_the_solution_of_a_sample(self, bounded, free, expected):
+    @pytest.mark.parametrize(("bounded", "free"), [(31, 0), (20, 19), (0, 40), (0, 0)])
+    def test_the_fraction_of_a_sample_at_a_bound(self, bounded, free):
         problem = DualProblem(
             PrecomputedMatrix(np.eye(100)), np.zeros(100), np.zeros(100), np.ones(100), total=np.ones(1)
         )
         dual = np.zeros(100)
         dual[:bounded], dual[bounded : bounded + free] = 1.0, 0.5
-        assert is_mostly_bounded(problem, dual) is expected
+        assert bounded_fraction(problem, dual) == bounded / 100
+
+    def test_the_fraction_that_sums_keep_at_bounds(self):
+        matrix, zero, group = PrecomputedMatrix(np.eye(100)), np.zeros(100), np.repeat(np.int32([0, 1]), 50)
+        signs = np.repeat([1.0, -1.0], 50)
+        lower, upper = np.minimum(signs, 0.0), np.maximum(signs, 0.0)
+        problem = DualProblem(matrix, zero, lower, upper, group=group, total=np.array([10.0, -10.0]))
+        assert filled_fraction(problem) == 0.2
+        assert filled_fraction(DualProblem(matrix, signs, lower, upper)) == 0.0
+        assert filled_fraction(DualProblem(matrix, signs, zero, zero)) == 0.0
 
 
 def test_samples_are_nested():
@@ -159,6 +158,53 @@ def test_fewer_rounds_on_noise():
     nested, cold = BlockSolver().solve(problem), BlockSolver(nested_above=10**9).solve(problem)
     assert nested.counters.rounds < cold.counters.rounds
     assert certify(problem, nested.dual).dual == pytest.approx(certify(problem, cold.dual).dual, rel=1e-4)
+
+
+def half_of_the_mass(size, sums):
+    """Return a problem of clouds whose positive and negative variables each have a fixed sum, if any."""
+    problem = clouds(size, distance=1.0, gamma=0.2, cost=1.0)
+    group = (problem.linear < 0).astype(np.int32)
+    total = 0.1 * size * np.array([1.0, -1.0]) if sums == 2 else np.array([0.2 * size])
+    if sums == 2:
+        return DualProblem(problem.matrix, np.zeros(size), problem.lower, problem.upper, group=group, total=total)
+    return DualProblem(problem.matrix, np.zeros(size), np.zeros(size), np.ones(size), total=total)
+
+
+@pytest.mark.parametrize("sums", [1, 2])
+def test_where_zero_is_not_feasible_a_sample_chooses_the_variables_at_bounds(starts, sums):
+    problem = half_of_the_mass(5000, sums)
+    nested, cold = BlockSolver().solve(problem), BlockSolver(nested_above=10**9).solve(problem)
+    assert starts[-1] == 5000
+    assert nested.counters.kernel_evaluations < cold.counters.kernel_evaluations
+    assert certify(problem, nested.dual).violation <= 1e-3
+    assert certify(problem, nested.dual).dual == pytest.approx(certify(problem, cold.dual).dual, rel=1e-4)
+
+
+def test_without_a_start_at_bounds_the_gradient_of_the_first_point_is_computed(starts, monkeypatch):
+    problem = half_of_the_mass(5000, 2)
+    monkeypatch.setattr("maxmargin.solvers.block.nested_start.bounded_fraction", lambda problem, dual: 0.0)
+    solution = BlockSolver().solve(problem)
+    assert starts == []
+    assert certify(problem, solution.dual).violation <= 1e-3
+
+
+def test_a_trace_starts_after_the_samples_where_zero_is_not_feasible():
+    problem = half_of_the_mass(5000, 2)
+    solution = BlockSolver().solve(problem, callback=Trace(points=True))
+    assert solution.trace[0].iteration > 0
+    assert np.isfinite([entry.primal for entry in solution.trace]).all()
+    assert (solution.dual == BlockSolver().solve(problem).dual).all()
+
+
+def test_an_interruption_before_the_first_sample_leaves_a_known_gradient(monkeypatch):
+    def interrupted(problem, sample):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("maxmargin.solvers.block.nested_start.pose_sample", interrupted)
+    problem = half_of_the_mass(5000, 2)
+    solution = BlockSolver().solve(problem)
+    assert solution.status is Status.INTERRUPTED
+    assert np.allclose(solution.gradient, problem.linear - problem.matrix.matvec(solution.dual), atol=1e-3)
 
 
 def test_the_solution_of_a_sample_is_kept_at_a_limit(monkeypatch):
