@@ -1,6 +1,7 @@
 // The kernel loops for the instruction set MAXMARGIN_LEVEL, with fused multiply-add where it exists.
 #include "kernel_loops.hpp"
 
+#include "both_products.hpp"
 #include "dense_blocks.hpp"
 #include "sparse_blocks.hpp"
 
@@ -31,6 +32,6 @@ template <class T> constexpr BlockLoops<T> block_loops() {
 }
 
 extern const KernelLoops kernels;
-const KernelLoops kernels = {block_loops<float>(), block_loops<double>(), subtract_rows};
+const KernelLoops kernels = {block_loops<float>(), block_loops<double>(), subtract_rows, both_products};
 
 }  // namespace maxmargin::MAXMARGIN_LEVEL

@@ -92,6 +92,9 @@ struct KernelLoops {
   BlockLoops<double> in_double;
   void (*subtract_rows)(double* gradient, const float* const* rows, const double* change, std::int64_t count,
                         std::int64_t begin, std::int64_t end);
+  // Of rows [first, last) of an n × n table; returns their largest magnitude
+  double (*both_products)(const double* table, const double* vector, std::int64_t n, std::int64_t first,
+                          std::int64_t last, double* product, double* transposed);
 };
 
 }  // namespace maxmargin

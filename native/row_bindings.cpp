@@ -78,9 +78,31 @@ template <class T> std::pair<double, double> asymmetry(Table<const T> table, int
   T most = 0, apart = 0;
   for (std::int64_t k = 0; k < tiles; ++k) {
     most = std::max(most, largest[k]);
-    apart = std::isnan(difference[k]) ? difference[k] : std::max(difference[k], apart);
+    apart = std::isnan(difference[k]) ? difference[k] : std::max(apart, difference[k]);  // not a number remains
   }
   return {most, apart};
+}
+
+// The largest magnitude of a square table, and the largest difference between its product with a vector and that of its
+// transpose, in one pass over it: not a number if a product is not finite.
+std::pair<double, double> product_asymmetry(Table<const double> table, Vector<const double> vector, int threads) {
+  const std::int64_t n = length(table);
+  const int parts = std::max(1, threads);
+  require(length(table, 1) == n && length(vector) == n, "the table must be square, the vector as long");
+  nb::gil_scoped_release unlocked;
+  std::vector<double> product(n), transposed(parts * n), largest(parts);
+  in_parts(parts, n, [&](std::int64_t first, std::int64_t last, int part) {
+    largest[part] = level.kernels->both_products(table.data(), vector.data(), n, first, last, product.data(),
+                                                 transposed.data() + part * n);
+  });
+  double difference = 0.0;
+  for (std::int64_t c = 0; c < n; ++c) {
+    double apart = product[c];
+    for (int part = 0; part < parts; ++part) apart -= transposed[part * n + c];
+    if (!std::isfinite(apart)) return {apart, std::numeric_limits<double>::quiet_NaN()};
+    difference = std::max(difference, std::abs(apart));
+  }
+  return {*std::max_element(largest.begin(), largest.end()), difference};
 }
 
 // out[k] = storage[slots[k]] at the chosen columns.
@@ -213,6 +235,7 @@ template <class T, class V> void define_compression(nb::module_& m) {
 
 void define_rows(nb::module_& m) {
   m.def("weighted_sums", &weighted_sums, exact("table"), exact("weights"), nb::arg("centre"));
+  m.def("product_asymmetry", &product_asymmetry, exact("table"), exact("vector"), nb::arg("threads"));
   m.def("asymmetry", &asymmetry<float>, exact("table"), nb::arg("threads"));
   m.def("asymmetry", &asymmetry<double>, exact("table"), nb::arg("threads"));
   m.def("largest_absolute", &largest_absolute<float>, exact("values"), nb::arg("threads"));

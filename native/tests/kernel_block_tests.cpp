@@ -249,6 +249,35 @@ void test_subtract_rows(std::mt19937& random) {
     }
 }
 
+void test_both_products(std::mt19937& random) {
+  std::uniform_real_distribution<double> uniform(-1.0, 1.0);
+  for (std::int64_t n : {1, 3, 8, 21, 70}) {
+    std::vector<double> table(n * n), vector(n);
+    for (double& value : table) value = uniform(random);
+    for (double& value : vector) value = uniform(random);
+    const double most = std::fabs(
+        *std::max_element(table.begin(), table.end(), [](double a, double b) { return std::fabs(a) < std::fabs(b); }));
+    for (const Level& level : usable_levels()) {
+      std::vector<double> product(n), transposed(n);
+      double largest = 0.0;
+      for (std::int64_t first = 0; first < n; first += 17)
+        largest =
+            std::max(largest, level.kernels->both_products(table.data(), vector.data(), n, first,
+                                                           std::min(n, first + 17), product.data(), transposed.data()));
+      check(largest == most, "the largest magnitude");
+      for (std::int64_t r = 0; r < n; ++r) {
+        double across = 0.0, down = 0.0;
+        for (std::int64_t c = 0; c < n; ++c) {
+          across += table[r * n + c] * vector[c];
+          down += table[c * n + r] * vector[c];
+        }
+        check(std::fabs(product[r] - across) < 1e-13 * n, "a product");
+        check(std::fabs(transposed[r] - down) < 1e-13 * n, "a product of the transpose");
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void test_kernel_blocks() {
@@ -260,4 +289,5 @@ void test_kernel_blocks() {
   test_sparse_blocks<float>(random);
   test_sparse_blocks<double>(random);
   test_subtract_rows(random);
+  test_both_products(random);
 }

@@ -5,7 +5,8 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from maxmargin import SVC
+from maxmargin import SVC, _native
+from maxmargin.machines.kernel.kernel_estimator import MIN_ROWS_OF_PRODUCT
 
 X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]])
 Y = np.array([0, 0, 1, 1])
@@ -115,6 +116,36 @@ def test_precomputed_matrices():
         model.predict(sparse.csr_array(X @ X.T))
     with pytest.raises(ValueError, match="features"):
         model.predict(X)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_large_precomputed_matrices(dtype):
+    size = MIN_ROWS_OF_PRODUCT + 3
+    K, labels = np.eye(size, dtype=dtype), np.arange(size) % 2
+    SVC(kernel="precomputed", n_jobs=2).fit(K, labels)
+    for at in ((size - 1, 0), (3, 500)):
+        for change, message in (
+            (2e-6, "must be symmetric.*differ by up to 2e-06"),
+            (np.nan, "NaN"),
+            (-np.inf, "infinity"),
+        ):
+            bad = K.copy()
+            bad[at] = change
+            with pytest.raises(ValueError, match=message):
+                SVC(kernel="precomputed", n_jobs=2).fit(bad, labels)
+    K[3, 500] = 5e-7  # not symmetric up to rounding, but within the tolerance
+    SVC(kernel="precomputed").fit(K, labels)
+
+
+def test_products_show_asymmetry():
+    size = 75
+    random = np.random.default_rng(1)
+    K, vector = random.uniform(-2.0, 1.0, (size, size)), random.uniform(0.5, 1.5, size)
+    for threads in (1, 3):
+        largest, difference = _native.product_asymmetry(K, vector, threads)
+        assert largest == np.abs(K).max()
+        assert difference == pytest.approx(np.abs(K @ vector - K.T @ vector).max(), rel=1e-12)
+        assert _native.product_asymmetry(K + K.T, vector, threads)[1] < 1e-12
 
 
 def test_kernel_functions():

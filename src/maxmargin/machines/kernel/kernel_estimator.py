@@ -31,6 +31,11 @@ from maxmargin.training.fit_context import FitContext, SolverOptions
 #: How far a precomputed matrix may be from symmetric, relative to its largest value.
 MAX_ASYMMETRY = 1e-6
 
+#: A large matrix is read once if its product with a random vector is that of its transpose up to rounding, about 1e-12
+#: of the largest value. A pair of values that differ by more than `MAX_ASYMMETRY` changes two entries of the product;
+#: if other pairs differ, too, each of the two is as small as this with a probability of 1e-4.
+MIN_ROWS_OF_PRODUCT, MAX_PRODUCT_ASYMMETRY = 1000, 1e-10
+
 #: Methods of the literature by name: they train every kernel estimator, for comparison.
 CLASSICAL_SOLVERS = ("quadratic_program", "chunking", "decomposition", "gradient_projection", "active_set", "platt")
 
@@ -227,6 +232,8 @@ def _check_precomputed(K: Any, threads: int) -> None:
             f"this one is {K.shape[0]} x {K.shape[1]}"
         )
     in_rows = K.T if K.flags.f_contiguous else np.ascontiguousarray(K)
+    if _has_symmetric_product(in_rows, threads):
+        return
     largest, difference = _native.asymmetry(in_rows, threads)
     if difference <= MAX_ASYMMETRY * largest:
         return
@@ -236,3 +243,13 @@ def _check_precomputed(K: Any, threads: int) -> None:
         "a precomputed kernel matrix must be symmetric, but K[i, j] and K[j, i] differ by up to "
         f"{difference:.3g}; average it with its transpose if that is rounding"
     )
+
+
+def _has_symmetric_product(K: Floats, threads: int) -> bool:
+    """Whether the product of a large matrix with a random vector, always the same, is that of its transpose."""
+    if len(K) < MIN_ROWS_OF_PRODUCT or K.dtype != np.float64:
+        return False
+    random = np.random.default_rng(len(K))
+    vector = random.uniform(0.5, 1.5, len(K)) * random.choice((-1.0, 1.0), len(K))
+    largest, difference = _native.product_asymmetry(K, vector, threads)
+    return difference <= MAX_PRODUCT_ASYMMETRY * largest

@@ -33,8 +33,9 @@ MAX_STEPS = 10_000
 #: Up to this many free variables their linear equations are solved, at a cost of its cube.
 MAX_FREE = 256
 
-#: Seconds of a native call: Ctrl-C, the time limit and the callback are handled in between.
-SECONDS_PER_CALL = 0.05
+#: Seconds of a native call: Ctrl-C, the time limit and the callback are handled in between. Each call touches its
+#: memory anew.
+SECONDS_PER_CALL = 0.2
 
 #: The most groups of a problem that the native solver takes.
 MAX_GROUPS = 2
