@@ -21,7 +21,6 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin import _native
-from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.difference_matrix import DifferenceMatrix
@@ -33,7 +32,7 @@ from maxmargin.solvers.block.block_solver import BlockSolver
 from maxmargin.solvers.dual_point import DualPoint
 from maxmargin.solvers.monitor import Interruption, Monitor, SolverStoppedError, status_of
 from maxmargin.solvers.ranking.line_search import step_length
-from maxmargin.solvers.ranking.newton_equations import equations_for, pair_laplacian
+from maxmargin.solvers.ranking.newton_equations import KernelEquations, equations_for, pair_laplacian
 from maxmargin.solvers.stall_detector import StallDetector
 from maxmargin.solvers.stopping import Callback, StoppingRule
 
@@ -260,7 +259,8 @@ class _MultiplierRun:
         if not len(free):
             return -residual, -product
         weights = self.problem.upper[free] / width
-        laplacian: sparse.csr_matrix = pair_laplacian(self.first[free], self.second[free], weights, len(residual))
+        dense = isinstance(self.equations, KernelEquations)
+        laplacian = pair_laplacian(self.first[free], self.second[free], weights, len(residual), dense)
         return self.equations.step(residual, product, laplacian)
 
     def _point(self, dual: Floats, scores: Floats) -> DualPoint:
