@@ -52,6 +52,19 @@ def test_infeasible_constraints_are_errors():
         problem(lower=np.array([0.0, 0.0, 2.0, 0.0]))
 
 
+@pytest.mark.parametrize("scale", [1e-150, 1.0, 1e150])
+def test_infeasible_totals_are_errors_at_every_scale(scale):
+    bounds = {"lower": np.zeros(4), "upper": np.full(4, scale)}
+    with pytest.raises(InfeasibleProblemError, match="group 0 must sum to"):
+        problem(total=np.array([4.001 * scale]), **bounds)
+    with pytest.raises(InfeasibleProblemError, match="group 0 must sum to"):
+        problem(total=np.array([-0.001 * scale]), **bounds)
+    for total in (0.001, 2.0, 3.999):
+        assert problem(total=np.array([total * scale]), **bounds).total[0] == total * scale
+    assert problem(total=np.array([4.0 * scale * (1 + 1e-14)]), **bounds).total[0] == 4.0 * scale
+    assert problem(total=np.array([4.0 * scale]), upper=np.full(4, np.inf)).total[0] == 4.0 * scale
+
+
 def exact_sum(values):
     return sum(map(Fraction, values.tolist()), Fraction(0))
 

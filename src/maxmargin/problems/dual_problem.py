@@ -260,15 +260,20 @@ class DualProblem:
         if not self.facts.zero_fits and len(crossed := np.flatnonzero(self.lower > self.upper)):
             raise InfeasibleProblemError(f"variable {crossed[0]} has its lower bound above its upper bound")
         least, most = self.group_sums(self.lower), self.group_sums(self.upper)
-        slack = GROUP_SUM_TOLERANCE * (1.0 + np.abs(self.total))
+        below, above = (self._sum_slack(bounds) for bounds in (self.lower, self.upper))
         for g in range(self.groups):
-            if not least[g] - slack[g] <= self.total[g] <= most[g] + slack[g]:
+            if not least[g] - below[g] <= self.total[g] <= most[g] + above[g]:
                 raise InfeasibleProblemError(
                     f"group {g} must sum to {self.total[g]:g}, but its bounds only allow {least[g]:g} to {most[g]:g}"
                 )
-        close = np.flatnonzero((self.total < least + slack) | (self.total > most - slack))
+        close = np.flatnonzero((self.total < least + below) | (self.total > most - above))
         if len(close):
             object.__setattr__(self, "total", self._reachable_totals(close))
+
+    def _sum_slack(self, bounds: Floats) -> Floats:
+        """Return by how much each group's total may exceed the sum of its bounds: rounding errors of both."""
+        sizes = self.group_sums(np.abs(bounds))
+        return GROUP_SUM_TOLERANCE * (np.abs(self.total) + np.where(np.isfinite(sizes), sizes, 0.0))
 
     def _reachable_totals(self, close: Indices) -> Floats:
         """Return the totals, of which those of the groups `close` are replaced by the nearest that the bounds allow.
