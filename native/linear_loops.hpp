@@ -99,6 +99,7 @@ struct ResponseSums {
 
 struct SlackArrays {
   const double *slack, *lower, *upper, *ridge;
+  double sigma = 0.0;  // is added to all ridges
 };
 
 struct Derivatives {

@@ -1,4 +1,5 @@
 // Bindings of primal methods for linear models: responses to slacks, derivatives of the loss, steps along weights.
+#include <atomic>
 #include <numeric>
 #include <tuple>
 
@@ -133,17 +134,17 @@ double total_loss(Vector<const double> slack, Vector<const double> lower, Vector
 }
 
 // Σ response(slack − t direction) direction and its curvature: the derivatives of the loss along the direction, with
-// the opposite signs. An empty direction is 1 everywhere.
+// the opposite signs. An empty direction is 1 everywhere; sigma is added to all ridges.
 std::tuple<double, double> loss_derivatives(Vector<const double> slack, Vector<const double> lower,
                                             Vector<const double> upper, Vector<const double> ridge,
-                                            Vector<const double> direction, double t, int threads) {
+                                            Vector<const double> direction, double t, int threads, double sigma) {
   const std::int64_t n = length(slack);
   require_length(n, "the arrays must have one length", lower, upper, ridge);
   require(!given(direction) || length(direction) == n, "the arrays must have one length");
   const int parts = parts_for(n, kSamplesForThreads, threads);
   std::vector<Derivatives> parts_of_sum(parts);
   nb::gil_scoped_release unlocked;
-  const SlackArrays arrays{slack.data(), lower.data(), upper.data(), ridge.data()};
+  const SlackArrays arrays{slack.data(), lower.data(), upper.data(), ridge.data(), sigma};
   in_parts(parts, n, [&](std::int64_t begin, std::int64_t end, int part) {
     parts_of_sum[part] =
         level.linear->derivatives(arrays, given(direction) ? direction.data() : nullptr, t, begin, end);
@@ -154,6 +155,72 @@ std::tuple<double, double> loss_derivatives(Vector<const double> slack, Vector<c
     all.curvature += part.curvature;
   }
   return {all.slope, all.curvature};
+}
+
+// ---- passes over numbers of each sample -------------------------------------------------------------------------
+
+// change = after − before and decrease = change + shift
+void slack_changes(Vector<const double> after, Vector<const double> before, double shift, Vector<double> change,
+                   Vector<double> decrease, int threads) {
+  const std::int64_t n = length(after);
+  require_length(n, "the arrays must have one length", before, change, decrease);
+  Memory()
+      .reads("after", after)
+      .reads("before", before)
+      .writes("change", change)
+      .writes("decrease", decrease)
+      .require_disjoint();
+  nb::gil_scoped_release unlocked;
+  in_parallel(threads, n, kSamplesForThreads, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t k = begin; k < end; ++k) {
+      const double difference = after.data()[k] - before.data()[k];
+      change.data()[k] = difference;
+      decrease.data()[k] = difference + shift;
+    }
+  });
+}
+
+// out = whether a value is off both bounds; returns how many are.
+std::int64_t strictly_between(Vector<const double> values, Vector<const double> lower, Vector<const double> upper,
+                              Vector<bool> out, int threads) {
+  const std::int64_t n = length(values);
+  require_length(n, "the arrays must have one length", lower, upper, out);
+  Memory().reads("values", values).reads("lower", lower).reads("upper", upper).writes("out", out).require_disjoint();
+  std::atomic<std::int64_t> count{0};
+  nb::gil_scoped_release unlocked;
+  in_parallel(threads, n, kSamplesForThreads, [&](std::int64_t begin, std::int64_t end, int) {
+    std::int64_t found = 0;
+    for (std::int64_t k = begin; k < end; ++k) {
+      const double value = values.data()[k];
+      const bool between = (value > lower.data()[k]) & (value < upper.data()[k]);
+      out.data()[k] = between;
+      found += between;
+    }
+    count += found;
+  });
+  return count;
+}
+
+// Σ (left − right)², summed in parts that do not depend on the number of threads.
+double squared_distance(Vector<const double> left, Vector<const double> right, int threads) {
+  constexpr int lanes = 8;
+  const std::int64_t n = length(left);
+  require_length(n, "the arrays must have one length", right);
+  std::vector<double> parts((n + kSamplesForThreads - 1) / kSamplesForThreads);
+  nb::gil_scoped_release unlocked;
+  in_parallel(threads, n, kSamplesForThreads, [&](std::int64_t begin, std::int64_t end, int) {
+    double sums[lanes] = {};
+    const auto add = [&](int lane, std::int64_t k) {
+      const double difference = left.data()[k] - right.data()[k];
+      sums[lane] += difference * difference;
+    };
+    std::int64_t k = begin;
+    for (; k + lanes <= end; k += lanes)
+      for (int lane = 0; lane < lanes; ++lane) add(lane, k + lane);
+    for (; k < end; ++k) add(0, k);
+    parts[begin / kSamplesForThreads] = std::accumulate(sums, sums + lanes, 0.0);
+  });
+  return std::accumulate(parts.begin(), parts.end(), 0.0);
 }
 
 // ---- steps along weights for the penalty Σ |w_j| ----------------------------------------------------------------
@@ -219,7 +286,12 @@ void define_primal(nb::module_& m) {
         exact("weights"), nb::arg("constant"), exact("decisions"), exact("dual_weights"), nb::arg("threads"));
   m.def("total_loss", &total_loss, exact("slack"), exact("lower"), exact("upper"), exact("ridge"), nb::arg("threads"));
   m.def("loss_derivatives", &loss_derivatives, exact("slack"), exact("lower"), exact("upper"), exact("ridge"),
-        exact("direction"), nb::arg("t"), nb::arg("threads"));
+        exact("direction"), nb::arg("t"), nb::arg("threads"), nb::arg("sigma") = 0.0);
+  m.def("slack_changes", &slack_changes, exact("after"), exact("before"), nb::arg("shift"), exact("change"),
+        exact("decrease"), nb::arg("threads"));
+  m.def("strictly_between", &strictly_between, exact("values"), exact("lower"), exact("upper"), exact("out"),
+        nb::arg("threads"));
+  m.def("squared_distance", &squared_distance, exact("left"), exact("right"), nb::arg("threads"));
   m.def("coordinate_descent", &coordinate_descent, nb::arg("columns"), nb::arg("state"), exact("order"));
   m.def("descend_quadratic_model", &descend_quadratic_model, exact("square"), exact("weights"), exact("slope"),
         nb::arg("tolerance"), nb::arg("max_passes"));

@@ -125,11 +125,11 @@ static Derivatives derivatives(const SlackArrays& s, const double* direction, do
   std::int64_t k = begin;
   for (; k + step <= end; k += step)
     add_derivatives<Vec<double>>(load_vector(s.slack + k), load_vector(s.lower + k), load_vector(s.upper + k),
-                                 load_vector(s.ridge + k), direction ? load_vector(direction + k) : ones, t, slopes,
-                                 curvatures);
+                                 load_vector(s.ridge + k) + s.sigma, direction ? load_vector(direction + k) : ones, t,
+                                 slopes, curvatures);
   Derivatives out{sum_of(slopes), sum_of(curvatures)};
   for (; k < end; ++k)
-    add_derivatives<double>(s.slack[k], s.lower[k], s.upper[k], s.ridge[k], direction ? direction[k] : 1.0, t,
+    add_derivatives<double>(s.slack[k], s.lower[k], s.upper[k], s.ridge[k] + s.sigma, direction ? direction[k] : 1.0, t,
                             out.slope, out.curvature);
   return out;
 }

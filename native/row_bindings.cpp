@@ -175,6 +175,19 @@ template <class T> double largest_absolute(Vector<const T> values, int threads) 
   return finite ? *std::max_element(largest.begin(), largest.end()) : std::numeric_limits<double>::quiet_NaN();
 }
 
+// out[k] = row indices[k] of the data
+template <class T> void copy_rows(Table<const T> data, Vector<const std::int64_t> indices, Table<T> out, int threads) {
+  const std::int64_t width = length(data, 1);
+  require(length(out) == length(indices) && length(out, 1) == width, "the output has the wrong shape");
+  require_within(indices, length(data));
+  Memory().reads("data", data).reads("indices", indices).writes("out", out).require_disjoint();
+  nb::gil_scoped_release unlocked;
+  in_parallel(threads, length(indices), 64, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t k = begin; k < end; ++k)
+      std::copy_n(data.data() + indices.data()[k] * width, width, out.data() + k * width);
+  });
+}
+
 // counts[r] = the number of values of row r that are not 0
 template <class T> void count_nonzeros(Table<const T> data, Vector<std::int64_t> counts, int threads) {
   require(counts.shape(0) == data.shape(0), "there must be one count for every row");
@@ -238,6 +251,8 @@ void define_rows(nb::module_& m) {
   m.def("product_asymmetry", &product_asymmetry, exact("table"), exact("vector"), nb::arg("threads"));
   m.def("asymmetry", &asymmetry<float>, exact("table"), nb::arg("threads"));
   m.def("asymmetry", &asymmetry<double>, exact("table"), nb::arg("threads"));
+  m.def("copy_rows", &copy_rows<float>, exact("data"), exact("indices"), exact("out"), nb::arg("threads"));
+  m.def("copy_rows", &copy_rows<double>, exact("data"), exact("indices"), exact("out"), nb::arg("threads"));
   m.def("largest_absolute", &largest_absolute<float>, exact("values"), nb::arg("threads"));
   m.def("largest_absolute", &largest_absolute<double>, exact("values"), nb::arg("threads"));
   define_gather<float, float>(m);

@@ -33,9 +33,10 @@ class ThreadTeam {
  private:
   static constexpr int kPausesPerYield = 2000;  // a thread that waits longer offers its processor to others
 
-  // The last pass in which a chunk was taken, on a cache line of its own.
+  // The last pass in which a chunk was taken, and the last one in which its work has ended, on a cache line of their
+  // own: threads that count in one place would wait for each other.
   struct alignas(64) Chunk {
-    std::atomic<std::uint64_t> pass{0};
+    std::atomic<std::uint64_t> pass{0}, done{0};
   };
 
   explicit ThreadTeam(int chunks) : chunks_(static_cast<std::size_t>(chunks)) {}
@@ -43,11 +44,11 @@ class ThreadTeam {
   void run(ChunkRunner::Work work, void* context) {
     work_ = work;
     context_ = context;
-    done_.store(0, std::memory_order_relaxed);
     const std::uint64_t pass = pass_.load(std::memory_order_relaxed) + 1;
     pass_.store(pass, std::memory_order_release);
     take_chunks(pass, 0);
-    for (int k = 0; done_.load(std::memory_order_acquire) < chunks_.size(); ++k) wait(k);
+    for (const Chunk& chunk : chunks_)
+      for (int k = 0; chunk.done.load(std::memory_order_acquire) != pass; ++k) wait(k);
   }
 
   // The pass of a chunk is that before, unless it is taken or this thread is late for a pass that has ended. The work
@@ -56,9 +57,10 @@ class ThreadTeam {
     for (std::size_t k = 0; k < chunks_.size(); ++k) {
       const std::size_t chunk = (first + k) % chunks_.size();
       std::uint64_t before = pass - 1;
+      if (chunks_[chunk].pass.load(std::memory_order_relaxed) != before) continue;  // cheaper than a failed exchange
       if (!chunks_[chunk].pass.compare_exchange_strong(before, pass, std::memory_order_relaxed)) continue;
       work_(context_, static_cast<std::int64_t>(chunk));
-      done_.fetch_add(1, std::memory_order_release);
+      chunks_[chunk].done.store(pass, std::memory_order_release);
     }
   }
 
@@ -83,12 +85,11 @@ class ThreadTeam {
   }
 
   std::vector<Chunk> chunks_;
-  // On cache lines of their own: what the leader writes, and what all of them count.
+  // On a cache line of their own: what the leader writes.
   alignas(64) std::atomic<std::uint64_t> pass_{0};
   ChunkRunner::Work work_ = nullptr;
   void* context_ = nullptr;
   std::atomic<bool> ended_{false};
-  alignas(64) std::atomic<std::size_t> done_{0};
 };
 
 }  // namespace maxmargin

@@ -41,6 +41,9 @@ VERY_WIDE = 2**22
 #: Number types that are kept; all others are converted to float64.
 PRECISIONS = (np.dtype(np.float64), np.dtype(np.float32))
 
+#: Fewer values than this are copied by one thread.
+MIN_COPIED_VALUES = 2**18
+
 
 class Points:
     """The samples of a data set, or a subset of them.
@@ -164,8 +167,13 @@ def _as_samples(data: Any) -> Any:
     return data  # strings or objects, for a user's callable kernel
 
 
-def rows_of(data: Any, index: Indices) -> Any:
-    """Return some rows of an array, a sparse matrix, a data frame or a sequence."""
+def rows_of(data: Any, index: Indices, threads: int = 1) -> Any:
+    """Return some rows of an array, a sparse matrix, a data frame or a sequence; many of an array in parallel."""
+    table = type(data) is np.ndarray and data.ndim == 2 and data.dtype in PRECISIONS and data.flags.c_contiguous
+    if table and threads > 1 and len(index) * data.shape[1] >= MIN_COPIED_VALUES:
+        rows = np.empty((len(index), data.shape[1]), data.dtype)
+        _native.copy_rows(data, np.ascontiguousarray(index, dtype=np.int64), rows, threads)
+        return rows
     if hasattr(data, "iloc"):
         return data.iloc[index]
     return [data[k] for k in index] if isinstance(data, list | tuple) else data[index]

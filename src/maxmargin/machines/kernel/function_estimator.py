@@ -134,7 +134,8 @@ class FunctionEstimator(KernelEstimator):
         self.support_ = samples.astype(np.int32)
         self.dual_coef_: Any = coefficients[:, used]
         self.intercept_ = np.array([model.expansion.offset for model in models])
-        self.support_vectors_ = np.empty((0, 0)) if kernel is None else rows_of(X, samples)
+        threads = self._prediction_threads(len(samples))
+        self.support_vectors_ = np.empty((0, 0)) if kernel is None else rows_of(X, samples, threads)
         if sparse.issparse(X):
             self.dual_coef_ = sparse.csr_matrix(self.dual_coef_)
         steps = [model.counters.iterations for model in models]

@@ -248,7 +248,8 @@ class KernelClassifier(PairwiseProbabilities, KernelEstimator):
         self.support_ = order.astype(np.int32)
         self.n_support_ = np.array([len(rows) for rows in support], dtype=np.int32)
         self.dual_coef_: Any = coefficients[:, order]
-        self.support_vectors_ = np.empty((0, 0)) if self._kernel_ is None else rows_of(data.X, order)
+        threads = self._prediction_threads(len(order))
+        self.support_vectors_ = np.empty((0, 0)) if self._kernel_ is None else rows_of(data.X, order, threads)
         if sparse.issparse(data.X):
             self.dual_coef_ = sparse.csr_matrix(self.dual_coef_)
         self.n_iter_ = np.array([model.counters.iterations for model in models], dtype=np.int32)

@@ -11,5 +11,6 @@ Internal:
 
 - `linear_point`: pairs of weights and a dual vector, with their objective values and gap
 - `smoothed_primal`, `newton_equations`, `kink_samples`: the smoothed problem, system and steps of Newton's method
+- `cholesky`: factorisation without the interpreter lock
 - `l1_model`: the quadratic subproblem of the L1 penalty
 """

@@ -257,10 +257,9 @@ class SemismoothNewtonRun:
         full = abs(smoothed.slope_along(direction, offset_step)) <= FULL_STEP_SLOPE * -initial_slope
         if full and not self._use_kink_samples:
             return
-        change = smoothed.decisions - decisions
-        slack_decrease = self.problem.minus_groups(change, -offset_step)
+        change, slack_decrease = smoothed.changes_since(decisions, offset_step)
         if full:
-            self._moved = np.abs(slack_decrease)
+            self._moved = np.abs(slack_decrease, out=slack_decrease)
             return
         length = smoothed.line_search(weights, direction, offset_step, slack, slack_decrease)
         self._short_steps += length < SHORT_STEP
@@ -272,8 +271,7 @@ class SemismoothNewtonRun:
     def _direction(self) -> tuple[Floats, Floats]:
         """Return the Newton step of the weights and of the offsets."""
         problem, smoothed = self.problem, self.smoothed
-        free = (smoothed.response > problem.lower) & (smoothed.response < problem.upper)
-        count = int(np.count_nonzero(free))
+        free, count = smoothed.free()
         if self._one_group and (uses_features(self.rows, count) or self._prefer_features(count)):
             step = self._step_by_features(free)
             if smoothed.sigma > 0 or self._moved is None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxmargin import _native
 from maxmargin._typing import Floats
@@ -132,10 +133,28 @@ class SmoothedPrimal:
 
     def solved(self, fraction: float) -> bool:
         """Whether the smoothed problem is solved to this fraction of the duality gap."""
-        change = self.response - self.centre
-        gap = min(self.primal - self.dual_estimate - self.repair_cost, self.sigma * inner(change, change))
+        distance = _native.squared_distance(self.response, self.centre, self.rows.threads_for_samples)
+        gap = min(self.primal - self.dual_estimate - self.repair_cost, self.sigma * distance)
         balanced = float(np.abs(self.deficit).sum()) <= 1e-2 * self._response_sum
         return balanced and self.gradient_within(fraction * gap)
+
+    def free(self) -> tuple[NDArray[np.bool_], int]:
+        """Return which responses are strictly between their bounds, and how many."""
+        problem, free = self.problem, np.empty(self.problem.size, dtype=bool)
+        threads = self.rows.threads_for_samples
+        return free, _native.strictly_between(self.response, problem.lower, problem.upper, free, threads)
+
+    def changes_since(self, decisions: Floats, offset_step: Floats) -> tuple[Floats, Floats]:
+        """Return by how much F w has changed, and by how much the slacks have decreased after a step of the offsets."""
+        problem = self.problem
+        if problem.groups > 1 or (problem.groups and problem.ungrouped):
+            change = self.decisions - decisions
+            return change, change + problem.expand_groups(offset_step)
+        change, decrease = np.empty(problem.size), np.empty(problem.size)
+        shift = float(offset_step[0]) if len(offset_step) else 0.0
+        threads = self.rows.threads_for_samples
+        _native.slack_changes(self.decisions, decisions, shift, change, decrease, threads)
+        return change, decrease
 
     def slope_along(self, direction: Floats, offset_step: Floats) -> float:
         """Return the directional derivative at the current iterate."""
@@ -148,11 +167,10 @@ class SmoothedPrimal:
         problem, threads = self.problem, self.rows.threads_for_samples
         initial = inner(weights, direction) + float(problem.total @ offset_step)
         norm = inner(direction, direction)
-        ridge = problem.ridge + self.sigma if self.sigma else problem.ridge
-        arrays = (slack, problem.lower, problem.upper, ridge, slack_decrease)
+        arrays = (slack, problem.lower, problem.upper, problem.ridge, slack_decrease)
 
         def derivatives(length: float) -> tuple[float, float]:
-            loss_slope, loss_curvature = _native.loss_derivatives(*arrays, length, threads)
+            loss_slope, loss_curvature = _native.loss_derivatives(*arrays, length, threads, self.sigma)
             return initial + length * norm - loss_slope, norm + loss_curvature
 
         steepest = -derivatives(0.0)[0]
