@@ -57,9 +57,10 @@ class Points:
         The rows of the subset; all rows by default.
     """
 
-    __slots__ = ("data", "index", "memo")
+    __slots__ = ("_in_order", "data", "index", "memo")
 
     def __init__(self, data: Any, index: Indices | None = None) -> None:
+        self._in_order = True if index is None else None
         if index is None:
             data = _as_samples(data)
             index = np.arange(_count(data), dtype=np.int64)
@@ -93,6 +94,13 @@ class Points:
     def count(self) -> int:
         """The number of rows of the data, of which these are some."""
         return _count(self.data)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether these are all rows of the data, in their order."""
+        if self._in_order is None:
+            self._in_order = len(self.index) == self.count and bool((self.index == np.arange(len(self.index))).all())
+        return self._in_order
 
     def take(self, rows: ArrayLike | slice) -> Points:
         """Return a subset of these samples as a view: no data are copied."""
@@ -140,9 +148,7 @@ class Points:
 
     def values(self) -> Any:
         """Return the samples themselves, as a user's callable kernel takes them."""
-        if len(self.index) == _count(self.data) and np.array_equal(self.index, np.arange(len(self.index))):
-            return self.data
-        return rows_of(self.data, self.index)
+        return self.data if self.in_order else rows_of(self.data, self.index)
 
 
 def as_points(samples: Any) -> Points:

@@ -91,7 +91,7 @@ class Features:
         data = self.points.data
         if not sparse.issparse(data):
             return self.size * self.width
-        if self._all:
+        if self.points.in_order:
             return int(data.nnz)
         index = self.points.index
         return int((data.indptr[index + 1] - data.indptr[index]).sum())
@@ -233,7 +233,7 @@ class Features:
     @cached_property
     def _indices(self) -> Indices | None:
         """The row of the data of each variable; None for all rows in order."""
-        return None if self._all else np.ascontiguousarray(self.points.index, dtype=np.int64)
+        return None if self.points.in_order else np.ascontiguousarray(self.points.index, dtype=np.int64)
 
     @cached_property
     def most_stored(self) -> int:
@@ -243,8 +243,3 @@ class Features:
             if not sparse.issparse(self.points.data)
             else int(np.diff(self.points.data.indptr).max(initial=0))
         )
-
-    @cached_property
-    def _all(self) -> bool:
-        index = self.points.index
-        return len(index) == self.points.data.shape[0] and bool((index == np.arange(len(index))).all())

@@ -33,7 +33,8 @@ def feasible_start(problem: DualProblem, wanted: Floats | None = None) -> Floats
         raise ValueError(f"a start must have one entry for each of the {n} variables, not shape {dual.shape}")
     if not np.isfinite(dual).all():
         raise ValueError("a start must be finite")
-    dual = np.minimum(np.maximum(dual, problem.lower), problem.upper)
+    np.maximum(dual, problem.lower, out=dual)
+    np.minimum(dual, problem.upper, out=dual)
     missing_sums = problem.total - problem.group_sums(dual)
     scale = problem.group_sums(np.abs(dual)) + np.abs(problem.total)
     for g in np.flatnonzero(np.abs(missing_sums) > GROUP_SUM_TOLERANCE * scale):
