@@ -187,7 +187,7 @@ class Features:
         """Return ‖f_i‖² of each row, without the constant feature; known ones are not computed again."""
         known: Floats | None = self.points.memo.get("sums of squares")
         if known is not None:
-            return known if self._all else known[self.points.index]
+            return known if self.points.in_order else known[self.points.index]
         out = np.empty(self.size)
         _native.row_squared_norms(self.native, out, self.threads_for(self.stored))
         return out
