@@ -102,11 +102,15 @@ def program(*arguments: str) -> Callable[[int, int, float], Any]:
             np.savez(data, X=X, y=labels)
             tiny = Path(folder, "tiny.npz")
             np.savez(tiny, X=X[:200], y=labels[:200])
-            words = [word.replace("DATA", str(data)).replace("MODEL", str(model)) for word in arguments]
+
+            def words(data: Path, model: Path, limit: float) -> list[str]:
+                found = [word.replace("DATA", str(data)).replace("MODEL", str(model)) for word in arguments]
+                return [*found, "--max-seconds", str(limit), "--quiet"]
+
             with redirect_stdout(StringIO()):
-                command([word.replace(str(data), str(tiny)) for word in [*words, "--max-seconds", "1", "--quiet"]])
+                command(words(tiny, Path(folder, "tiny.model"), 1.0))
                 started[0] = perf_counter()  # without loading modules
-                return command([*words, "--max-seconds", str(limit), "--quiet"])
+                return command(words(data, model, limit))
 
     return run
 
