@@ -114,8 +114,8 @@ template <class T> void test_dense_blocks(std::mt19937& random) {
       }
 }
 
-// Kernel values of samples with themselves: mirrored values and the diagonal equal those of the block to the last bit,
-// for any division into panels.
+// Kernel values of samples with themselves: mirrored values, the diagonal and those of one row equal those of the block
+// to the last bit, for any division into panels.
 template <class T> void test_dense_squares(std::mt19937& random) {
   std::uniform_real_distribution<double> uniform;
   for (std::int64_t features : {1, 7, 33})
@@ -148,6 +148,13 @@ template <class T> void test_dense_squares(std::mt19937& random) {
           for (std::int64_t r = 0; r < count; ++r)
             check(f.function == Function::gaussian_of_product ? diagonal[r] == T(1) : diagonal[r] == all[r * count + r],
                   "a dense diagonal value");
+          std::vector<T> row((panels + 1) * loops.panel, T(-1));
+          for (std::int64_t r = 0; r < count; r += 7)
+            for (std::int64_t p : {std::int64_t{0}, panels / 2}) {
+              loops.dense_row[term_code](f, b, features, r, p, panels, row.data());
+              check(std::equal(to_all[r] + p * loops.panel, to_all[r] + count, row.begin()), "a value of one row");
+              check(row[(panels - p) * loops.panel] == T(-1) || p > 0, "one row is whole panels");
+            }
         }
     }
 }

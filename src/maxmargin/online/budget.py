@@ -193,7 +193,7 @@ def _optimise(memory: OnlineMemory, subproblem: int, slots: Indices, square: Flo
     """Return the optimal dual variables of some slots with all others fixed; `square` has their kernel values."""
     dual: Floats = memory.dual[subproblem, slots]
     linear = memory.gradient[subproblem, slots] + square @ dual
-    gradient, outcome, offset = np.empty(len(slots)), np.array([[-1, 0, 0]]), np.empty((1, int(memory.bias)))
+    gradient, outcome, offset = np.empty(len(slots)), np.array([[-1, 0, 0, 0]]), np.empty((1, int(memory.bias)))
     batch = _native.ProblemBatch(
         matrix=square,
         indices=np.empty(0, dtype=np.int64),
