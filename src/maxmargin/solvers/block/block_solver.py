@@ -51,10 +51,8 @@ VARIABLES_PER_FREE = 2
 #: The largest fraction of all variables in a working set, if all would fit: all of them need no further rounds.
 MAX_PART = 0.5
 
-#: When more than this fraction of a working set has changed, the next is twice as large; and where all variables fit
-#: one working set, they are the next when more than the second fraction has changed. Tuned on the cases of `machines`
-#: and `kernel` not held aside.
-GROWTH_FRACTION, WHOLE_FRACTION = 0.75, 0.5
+#: When more than this fraction of a working set has changed, the next is twice as large, or all variables if they fit.
+GROWTH_FRACTION = 0.5
 
 #: A subproblem is solved until its violation is this fraction of the violation among all variables.
 SUBPROBLEM_TOLERANCE = 0.1
@@ -250,9 +248,8 @@ class _BlockRun:
             affordable = REFINEMENT_FRACTION * self.count * changed / subproblem.active
             reason = self._solve_subproblem(subproblem, min(target, 0.5 * self.tolerance), int(affordable))
         self._last_target = target
-        fits = self.max_size >= self.count
-        if changed > (WHOLE_FRACTION if fits else GROWTH_FRACTION) * subproblem.active:
-            self.size = self.count if fits else 2 * self.size
+        if changed > GROWTH_FRACTION * subproblem.active:
+            self.size = self.count if self.max_size >= self.count else 2 * self.size
         state.close(subproblem)
         if reason is StopReason.NEEDS_ROW:
             self.use_stored_rows = False  # there is no memory for more
