@@ -1,6 +1,6 @@
 """Dual coordinate ascent as in the pseudo-code: the reference of `native/coordinate_ascent.hpp`.
 
-`ascend_to_gap` is that of `solve_small_by_ascent` in `native/small_linear_bindings.cpp`.
+`ascend_to_gap` is that of `native/small_ascent.hpp`.
 """
 
 from __future__ import annotations
