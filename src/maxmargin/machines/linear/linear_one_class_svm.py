@@ -37,8 +37,7 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
         Above 0 and at most 1: an upper bound on the fraction of training samples outside, and a lower bound on the
         fraction of support vectors.
     tol : float, default=1e-4
-        Tolerance on the relative duality gap: primal − dual ≤ tol · the larger of the two, or of 10⁻¹⁰ times the
-        objective of the mean square of the samples, because the optimum may be 0.
+        Tolerance on the relative duality gap: primal − dual ≤ tol · the larger of the two.
     verbose : bool, default=0
         Show a progress line on the terminal for fits longer than a second.
     max_iter : int, default=None
