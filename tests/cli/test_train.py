@@ -130,7 +130,7 @@ class TestChoice:
         assert "svr" in run(capsys, "values.npz")[2]
 
     def test_a_time_limit_leaves_no_time_for_the_certificate(self, folder, capsys):
-        facts = train_json(capsys, "chessboard:20000", "m.maxmargin", "-C", 100, "--max-seconds", 0.2, code=3)
+        facts = train_json(capsys, "chessboard:20000", "m.maxmargin", "-C", 100, "--max-seconds", 0.05, code=3)
         assert facts["certificate"].startswith("not computed")
         assert "max_seconds" in facts["stopping_reason"]
         assert "gap" not in facts

@@ -31,6 +31,7 @@ from maxmargin.problems import Status
 from maxmargin.solvers import BlockSolver, PairwiseSolver
 from maxmargin.training import checkpoint as checkpoints
 from maxmargin.training.checkpoint_file import CheckpointError, read_checkpoint, write_checkpoint
+from maxmargin.training.fit_context import FitContext
 
 X, Y = chessboard(3000, seed=0)
 THREE = np.digitize(X[:, 0], [0.3, 0.6])
@@ -140,6 +141,7 @@ def test_a_crafted_start_does_not_change_the_status(name, file, often, monkeypat
 
 
 def test_finished_problems_are_not_solved_again(file, often, monkeypatch):
+    monkeypatch.setattr(FitContext, "packed_kernel", lambda *about: None)  # a batch of pairs has no checkpoints
     plain = fit(SVC(C=1000, gamma=20.0, n_jobs=1), X, THREE)
     undo = kill_after(monkeypatch, 1)
     monkeypatch.setattr(checkpoints.ProblemRecorder, "record", lambda *state: None)  # only ends of problems are written

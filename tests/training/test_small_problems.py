@@ -1,4 +1,4 @@
-"""Small problems whose kernel values have large rounding errors are not called converged."""
+"""Small problems: rounding errors of kernel values, and pairs of classes that are posed as one problem."""
 
 import warnings
 
@@ -7,6 +7,7 @@ import pytest
 
 from maxmargin import SVC, SVDD, SVR, OneClassSVM
 from maxmargin.problems import Status
+from maxmargin.training.small_problems import SmallProblemTraining
 
 
 def large_samples(scale):
@@ -32,3 +33,24 @@ def test_overflow_of_the_diagonal_is_a_clear_error():
     X, _ = large_samples(1e200)
     with pytest.raises(ValueError, match="not finite"):
         SVDD(kernel="poly", degree=3).fit(X)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{}, {"fit_intercept": False}, {"loss": "squared_hinge"}, {"class_weight": "balanced"}]
+)
+@pytest.mark.parametrize("n_samples", [300, 2500])
+def test_pairs_posed_as_one_have_the_same_bits(parameters, n_samples, monkeypatch):
+    random = np.random.default_rng(0)
+    y = random.integers(5, size=n_samples)
+    X = random.normal(size=(n_samples, 4)) + y[:, None]
+    posed, of_joined = [], SmallProblemTraining.of_joined
+    monkeypatch.setattr(
+        SmallProblemTraining, "of_joined", lambda *arguments: posed.append(of_joined(*arguments)) or posed[-1]
+    )
+    together = SVC(**parameters).fit(X, y)
+    assert len(posed) == 1
+    monkeypatch.setattr(SmallProblemTraining, "of_joined", lambda *arguments: None)
+    alone = SVC(**parameters).fit(X, y)
+    np.testing.assert_array_equal(together.dual_coef_, alone.dual_coef_)
+    np.testing.assert_array_equal(together.intercept_, alone.intercept_)
+    assert [str(one) for one in together.certificate_] == [str(one) for one in alone.certificate_]

@@ -23,11 +23,13 @@ __all__ = ["expand", "pose", "pose_hulls", "read"]
 
 def pose(matrix: SymmetricMatrix, signs: Floats, costs: Floats, fit_intercept: bool = True) -> DualProblem:
     """Return the dual problem of samples with labels `signs` = ±1 and costs C_i of squared slack."""
+    with np.errstate(divide="ignore", over="ignore"):  # an infinite ridge is refused by the problem
+        ridge = 0.5 / costs
     return DualProblem(
         matrix=matrix,
         linear=signs,
         lower=np.where(signs > 0, 0.0, -np.inf),
         upper=np.where(signs > 0, np.inf, 0.0),
-        ridge=0.5 / costs,
+        ridge=ridge,
         **bias_constraint(matrix.size, fit_intercept),
     )

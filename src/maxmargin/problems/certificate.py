@@ -30,7 +30,7 @@ from maxmargin.problems.products import Products, evaluate_products, evaluate_pr
 MAX_ROUNDING_SHARE = 0.2
 
 #: … and more than this fraction of the objective values, below which it does not matter …
-NEGLIGIBLE_ROUNDING = 1e-12
+NEGLIGIBLE_ROUNDING = 1e-10
 
 #: … and the evaluation takes at most so many multiplications: about a second.
 MAX_EXTENDED_WORK = 10**9

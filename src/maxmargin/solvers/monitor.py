@@ -51,9 +51,9 @@ class SharedCallback:
         self.finished, self.problems = 0, 1
         self._lock = threading.Lock()
 
-    def begin(self, problems: int) -> None:
-        """Announce the number of problems that are solved from now on."""
-        self.finished, self.problems = 0, problems
+    def begin(self, problems: int, finished: int = 0) -> None:
+        """Announce the number of problems, and how many of them are solved already."""
+        self.finished, self.problems = finished, problems
 
     def count_finished(self) -> None:
         """Count a problem whose solve has ended."""

@@ -17,6 +17,7 @@ from maxmargin.kernels import Kernel, Points
 from maxmargin.kernels.points import evaluation_cost
 from maxmargin.matrices import FullKernelMatrix, KernelMatrix, PrecomputedMatrix, SharedCacheMatrix, SymmetricMatrix
 from maxmargin.matrices.packed_kernel import PackedKernel
+from maxmargin.problems import DualProblem
 from maxmargin.resources import default_cache_bytes, thread_count
 from maxmargin.solvers import BlockSolver, PairwiseSolver, StoppingRule, make_solver
 from maxmargin.training.pipeline import Session, Solver, Subproblem, train_problems
@@ -206,8 +207,12 @@ class FitContext:
         formulation: Formulation,
         workers: int,
         kernel: PackedKernel | None = None,
+        joined: Callable[[], DualProblem] | None = None,
     ) -> SmallProblemTraining | None:
-        """Return the training of small problems in a batch, None if that is not possible."""
+        """Return the training of small problems in a batch, None if that is not possible.
+
+        `joined` poses all of them as one problem with the variables of each after those of another.
+        """
         if not self.options.solves_batches:
             return None
         if kernel is not None:
@@ -216,6 +221,12 @@ class FitContext:
             most = MAX_PRECOMPUTED_ROWS if self.kernel is None else MAX_FULL_KERNEL_ROWS
             if max(len(one.samples) for one in subproblems) > most:
                 return None
+        if joined is not None:
+            small = SmallProblemTraining.of_joined(
+                joined(), subproblems, formulation, solver, workers, self.session, kernel
+            )
+            if small is not None:
+                return small
         return SmallProblemTraining.of(subproblems, formulation, solver, workers, self.session, kernel)
 
     def train(

@@ -118,6 +118,21 @@ class Session:
         return limited
 
 
+class MadeWhenRead(Sequence[Any]):
+    """A sequence whose items are made when they are read: of a hundred thousand problems, few are needed at a time."""
+
+    def __init__(self, count: int, make: Callable[[int], Any]) -> None:
+        self._count, self._make = count, make
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, position: Any) -> Any:  # a number: there are no slices
+        if not position < self._count:
+            raise IndexError(position)
+        return self._make(position)
+
+
 @dataclass(frozen=True)
 class Subproblem:
     """One of the problems of a fit.
@@ -172,8 +187,12 @@ def train_parallel(
     session: Session,
     workers: int,
     interrupt: Callable[[Model], Model] | None = None,
+    finished: int = 0,
 ) -> list[Model]:
-    """Return ``train_one(0)``, ``train_one(1)``, … on threads; an interruption of one stops and marks them all."""
+    """Return ``train_one(0)``, ``train_one(1)``, … on threads; an interruption of one stops and marks them all.
+
+    Observers are told of `finished` more problems, which were solved before.
+    """
 
     def watched(position: int) -> Model:
         model = train_one(position)
@@ -181,7 +200,7 @@ def train_parallel(
             session.callback.stopped.set()
         return model
 
-    models, interrupted = run_parallel(watched, count, session.callback, workers)
+    models, interrupted = run_parallel(watched, count, session.callback, workers, finished)
     if interrupted or any(model.status is Status.INTERRUPTED for model in models):
         mark = interrupt or _mark_interrupted
         models = [mark(model) if model.status is Status.STOPPED else model for model in models]
@@ -343,13 +362,14 @@ def _restore(verifier: Verifier[Model], recorder: Recorder, session: Session) ->
 
 
 def run_parallel(
-    task: Callable[[int], Result], count: int, callback: SharedCallback, workers: int
+    task: Callable[[int], Result], count: int, callback: SharedCallback, workers: int, finished: int = 0
 ) -> tuple[list[Result], bool]:
     """Return the results of ``task(0)`` to ``task(count - 1)``, and whether Ctrl-C was pressed.
 
+    Observers are told of `finished` more problems, which were solved before.
     Tasks must end soon after ``callback.stopped`` is set: only the calling thread receives Ctrl-C.
     """
-    callback.begin(count)
+    callback.begin(count + finished, finished)
 
     def counted(position: int) -> Result:
         result = task(position)

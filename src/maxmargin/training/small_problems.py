@@ -29,7 +29,15 @@ from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
 from maxmargin.solvers.dual_point import progress_snapshot
 from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.smo.small_problem_batch import MAX_STEPS, BatchSolution, SmallProblemBatch
-from maxmargin.training.pipeline import Session, Solver, Subproblem, solve_and_verify, train, train_parallel
+from maxmargin.training.pipeline import (
+    MadeWhenRead,
+    Session,
+    Solver,
+    Subproblem,
+    solve_and_verify,
+    train,
+    train_parallel,
+)
 from maxmargin.training.problem_scale import is_ordinary
 from maxmargin.training.trained_model import TrainedModel
 from maxmargin.training.verification import MAX_VERIFICATION_WORK, KernelVerifier
@@ -62,12 +70,15 @@ class TwoClassFormulation:
     fit_intercept : bool
     grouped_by_class : bool
         Whether the variables of each class are a group: then a kernel matrix in the order of classes needs no copies.
+    elementwise : bool
+        Whether the arrays of the problem depend on a sample at a time, so that all pairs can be posed as one.
     """
 
     formulation: Formulation
     pose: Callable[[SymmetricMatrix, Floats, Floats], DualProblem]
     fit_intercept: bool
     grouped_by_class: bool = False
+    elementwise: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,7 +86,7 @@ class SmallProblemTraining:
     """Problems on rows of one kernel matrix in memory."""
 
     batch: SmallProblemBatch
-    problems: list[DualProblem]
+    problems: Sequence[DualProblem]
     subproblems: Sequence[Subproblem]
     formulation: Formulation
     solver: Solver
@@ -99,7 +110,7 @@ class SmallProblemTraining:
         first = subproblems[0].pose()
         if kernel is None and first.matrix.stored() is None:
             return None
-        problems = [first, *(one.pose() for one in subproblems[1:])]
+        problems = [first, *(subproblems[p].pose() for p in range(1, len(subproblems)))]
         batch = SmallProblemBatch.of(problems, [one.start for one in subproblems], kernel)
         if batch is None:
             return None
@@ -107,6 +118,34 @@ class SmallProblemTraining:
         if not all(is_ordinary(problem, diagonal) for problem in problems):
             return None
         return cls(batch, problems, subproblems, formulation, solver, threads, session)
+
+    @classmethod
+    def of_joined(
+        cls,
+        joined: DualProblem,
+        subproblems: Sequence[Subproblem],
+        formulation: Formulation,
+        solver: Solver,
+        threads: int,
+        session: Session,
+        kernel: PackedKernel | None = None,
+    ) -> SmallProblemTraining | None:
+        """Return the training of problems that were posed as one, None if that is not possible."""
+        batch = SmallProblemBatch.of_joined(joined, [len(one.samples) for one in subproblems], kernel)
+        if batch is None:
+            return None
+        diagonal = float(np.abs(np.diagonal(batch.values)).max()) if kernel is None else kernel.diagonal
+        if not is_ordinary(joined, diagonal):
+            return None
+        return cls(
+            batch,
+            MadeWhenRead(len(batch), lambda p: subproblems[p].pose()),
+            subproblems,
+            formulation,
+            solver,
+            threads,
+            session,
+        )
 
     def train(self) -> list[TrainedModel]:
         """Return the trained model of each problem."""
@@ -127,8 +166,8 @@ class SmallProblemTraining:
         counts = np.maximum(solved.outcomes[:, 1:], 0).tolist()
         unfinished = np.flatnonzero(~finished).tolist()
         continued = self._continue_all(solved, unfinished) if unfinished else {}
-        models = []
-        for p, (problem, one) in enumerate(zip(self.problems, self.subproblems, strict=True)):
+        models, lazy, problem = [], isinstance(self.problems, MadeWhenRead), self.problems[0]
+        for p, one in enumerate(self.subproblems):
             if p in continued:
                 models.append(continued[p])
                 continue
@@ -136,10 +175,10 @@ class SmallProblemTraining:
             size = len(one.samples)
             counters = Counters(steps, size * (size if batch.kernel is None else rows), requests, seconds=seconds)
             solution = Solution(solved.dual[at], solved.gradient[at], Status.CONVERGED, counters)
+            problem = problem if lazy else self.problems[p]
             expansion = self.formulation.expand(problem, solution.dual, offsets[p])
-            models.append(
-                TrainedModel(one.uncached(problem), solution, one.samples, self.formulation, expansion, checksum)
-            )
+            source = one.pose_again or one.pose if lazy else one.uncached(problem)
+            models.append(TrainedModel(source, solution, one.samples, self.formulation, expansion, checksum))
         return models
 
     @property
@@ -153,10 +192,11 @@ class SmallProblemTraining:
         A fold is the whole problem with the bounds of the held-out samples set to 0: its gradient contains their
         values. None if a fold is not finished by the batch solver, or if totals other than 0 depend on the samples.
         """
-        if any(problem.total.any() for problem in self.problems):
+        problems = list(self.problems)
+        if any(problem.total.any() for problem in problems):
             return None
         count = int(folds.max()) + 1
-        folds_of_all = [problem for problem in self.problems for _ in range(count)]
+        folds_of_all = [problem for problem in problems for _ in range(count)]
         whole = SmallProblemBatch.of(folds_of_all, kernel=self.batch.kernel)
         assert whole is not None
         held = np.concatenate([folds[one.samples] == fold for one in self.subproblems for fold in range(count)])
@@ -169,7 +209,7 @@ class SmallProblemTraining:
 
         def fold(p: int) -> DualProblem:
             at = batch.variables(p)
-            return replace(self.problems[p // count], lower=batch.lower[at], upper=batch.upper[at])
+            return replace(problems[p // count], lower=batch.lower[at], upper=batch.upper[at])
 
         solved = batch.solve(
             tolerance,
@@ -218,7 +258,11 @@ class SmallProblemTraining:
     def _continue_all(self, solved: BatchSolution, unfinished: list[int]) -> dict[int, TrainedModel]:
         """Return the models of the unfinished problems."""
         models = train_parallel(
-            lambda k: self._continue(solved, unfinished[k]), len(unfinished), self.session, self.threads
+            lambda k: self._continue(solved, unfinished[k]),
+            len(unfinished),
+            self.session,
+            self.threads,
+            finished=len(self.batch) - len(unfinished),
         )
         return dict(zip(unfinished, models, strict=True))
 

@@ -192,4 +192,5 @@ class SVC(KernelClassifier):
 
     def _two_class(self) -> TwoClassFormulation:
         loss = LOSSES[self.loss]
-        return TwoClassFormulation(loss, partial(loss.pose, fit_intercept=self.fit_intercept), self.fit_intercept)
+        pose = partial(loss.pose, fit_intercept=self.fit_intercept)
+        return TwoClassFormulation(loss, pose, self.fit_intercept, elementwise=True)

@@ -23,6 +23,7 @@ from maxmargin.problems import DualProblem
 from maxmargin.solvers import BlockSolver
 from maxmargin.training import Solver, Subproblem, TrainedModel, train_problems
 from maxmargin.training.fit_context import FitContext
+from maxmargin.training.pipeline import MadeWhenRead
 from maxmargin.training.small_problems import TwoClassFormulation, TwoClassSamples
 
 
@@ -71,11 +72,21 @@ class OneVersusOneStrategy:
         again = None
         if isinstance(matrices, FullKernelMatrix):
             again = partial(_pose_again, matrices.kernel, matrices.points, two_class, data.costs)
-        subproblems = [
-            Subproblem(partial(pose, position), part.samples, start, again and partial(again, part))
-            for position, (part, start) in enumerate(zip(parts, starts, strict=True))
-        ]
-        small = context.small_training(subproblems, solver, two_class.formulation, workers, packed)
+
+        def subproblem(position: int) -> Subproblem:
+            part = parts[position]
+            return Subproblem(partial(pose, position), part.samples, starts[position], again and partial(again, part))
+
+        subproblems = MadeWhenRead(len(parts), subproblem)
+
+        def pose_joined() -> DualProblem:
+            samples = np.concatenate([part.samples for part in parts])
+            signs = np.concatenate([part.signs for part in parts])
+            return two_class.pose(matrices(samples), signs, data.costs[samples])
+
+        joinable = two_class.elementwise and not single and shared is None and not any(s is not None for s in starts)
+        joined = pose_joined if joinable else None
+        small = context.small_training(subproblems, solver, two_class.formulation, workers, packed, joined)
         if small is not None:
             held_out_values = small.held_out_values if small.solves_folds else None
             return TrainedClasses(small.train(), solver, pose, workers, threads, held_out_values)

@@ -119,6 +119,37 @@ class SmallProblemBatch:
             kernel=kernel,
         )
 
+    @classmethod
+    def of_joined(
+        cls, joined: DualProblem, sizes: Sequence[int], kernel: PackedKernel | None = None
+    ) -> SmallProblemBatch | None:
+        """Return the batch of problems that were posed as one, with so many variables each, from 0.
+
+        None if they are not of its kind. The only group of `joined`, if any, has a total of 0 and becomes one for each.
+        """
+        if not _fits(joined, min(1, joined.groups)) or joined.total.any() or joined.kinked:
+            return None
+        found = _common_matrix([joined], kernel)
+        if found is None or (kernel and not joined.groups):
+            return None
+        values, [rows] = found
+        if rows is None:
+            return None
+        return cls(
+            values,
+            np.cumsum([0, *sizes]),
+            rows,
+            joined.linear,
+            joined.lower,
+            joined.upper,
+            joined.ridge,
+            start=np.zeros(joined.size),
+            groups=joined.groups,
+            group=NO_GROUPS,
+            kink=NO_KINKS,
+            kernel=kernel,
+        )
+
     def __len__(self) -> int:
         return len(self.edges) - 1
 
