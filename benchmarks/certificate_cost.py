@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import maxmargin as mm
-from maxmargin.training.verification import LinearVerifier
+from maxmargin.training.linear_verification import LinearVerifier
 
 RUNS = 3
 

@@ -29,7 +29,7 @@ from maxmargin import (
     RankSVC,
 )
 from maxmargin.kernels import Gaussian, Linear
-from maxmargin.training import linear_certificate, small_linear_problems, verification
+from maxmargin.training import linear_certificate, linear_verification, small_linear_problems
 from random_search.__main__ import main
 from random_search.arithmetic import EXTENDED, MULTIPLE
 from random_search.cases import ESTIMATORS, minimum_kernel, random_case
@@ -277,7 +277,7 @@ def test_native_certificates_are_recorded(monkeypatch):
     def refuse(*arguments):
         raise AssertionError("the certificate was not computed in native code")
 
-    monkeypatch.setattr(verification, "certify", refuse)
+    monkeypatch.setattr(linear_verification, "certify", refuse)
     (small,) = certified_points(LinearSVC(loss="hinge"), X, SIGNS)
     monkeypatch.setattr(small_linear_problems, "MAX_STEP_MULTIPLICATIONS", -1)
     monkeypatch.setattr(linear_certificate, "MIN_VARIABLES", 0)

@@ -8,7 +8,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))  # the benchmarks are 
 from benchmarks.certificate_cost import measure, samples
 
 from maxmargin import SVC, LinearSVC
-from maxmargin.training.verification import LinearVerifier
+from maxmargin.training.linear_verification import LinearVerifier
 
 
 def test_certificates_of_both_kinds_are_measured():

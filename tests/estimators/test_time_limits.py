@@ -35,7 +35,7 @@ from maxmargin.machines.linear import linear_svc, linear_svr
 from maxmargin.matrices import features
 from maxmargin.problems import Status
 from maxmargin.solvers import monitor
-from maxmargin.training import verification
+from maxmargin.training import linear_verification
 
 
 def samples(n, features, classes=2):
@@ -219,7 +219,7 @@ PASSES = ["row_squared_norms", "row_decisions", "combine_rows", "row_moments", "
 PASSES += ["extended_decisions", "extended_combination", "coordinate_descent", "coordinate_ascent"]
 
 #: Modules that read the clock in a linear fit.
-READERS = [maxmargin.deadline, linear_svc, linear_svr, features, verification]
+READERS = [maxmargin.deadline, linear_svc, linear_svr, features, linear_verification]
 
 
 @pytest.mark.parametrize("passes", [2, 10, 30, 60, 100, 150, 200, 300])
@@ -227,7 +227,7 @@ READERS = [maxmargin.deadline, linear_svc, linear_svr, features, verification]
 def test_a_linear_fit_ends_in_time_on_a_slow_computer(name, passes, monkeypatch):
     # A clock that advances with every pass over the data, by six times what one takes on an ordinary core.
     n, width, now = 1000, 200, [0.0]
-    seconds = 6 * n * width * verification.ORDINARY_SECONDS_PER_VALUE
+    seconds = 6 * n * width * linear_verification.ORDINARY_SECONDS_PER_VALUE
 
     def advancing(function):
         def call(*arguments):

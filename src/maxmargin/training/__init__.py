@@ -3,7 +3,8 @@
     fit_context        kernel, solver options, memory, threads, limits and observers of one fit
     pipeline           solve, verify, resume; several problems on threads, with progress and Ctrl-C
     problem_scale      units in which problems of extreme magnitudes are ordinary
-    verification       verification in double precision, by form of model: kernel, linear, sparse linear, all-in-one
+    verification       verification in double precision, of kernel models
+    linear_verification  the same of linear models: penalties l2 and l1, all-in-one
     trained_model      the result: dual vector, decision function, certificate
     small_problems     small problems in one native call
     hard_margin_start  separability and the start of a hard margin

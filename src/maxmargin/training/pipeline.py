@@ -25,9 +25,10 @@ from maxmargin.solvers.monitor import Interruption, status_of
 from maxmargin.solvers.recorder import ENDED, Recorder
 from maxmargin.training.checkpoint import Checkpoint
 from maxmargin.training.hard_margin_start import hard_margin_start
+from maxmargin.training.linear_verification import penalty_of
 from maxmargin.training.problem_scale import ProblemScale, check_representable
 from maxmargin.training.trained_model import TrainedModel
-from maxmargin.training.verification import MAX_VERIFICATION_WORK, KernelVerifier, Verifier, penalty_of
+from maxmargin.training.verification import MAX_VERIFICATION_WORK, KernelVerifier, Verifier
 
 #: Steps without progress after which the pairwise solver stops on a problem of extreme magnitudes.
 SCALED_STALL_STEPS = 100_000

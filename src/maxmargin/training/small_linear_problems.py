@@ -26,9 +26,10 @@ from maxmargin.problems.certificate import NEGLIGIBLE_ROUNDING, inconclusive
 from maxmargin.solvers import LinearSolver, StoppingRule
 from maxmargin.solvers.linear.linear_solver import BLAS_SPEEDUP, MAX_CHEAP_STEP_PASSES, first_step_cost, newton_cost
 from maxmargin.solvers.monitor import Monitor
+from maxmargin.training.linear_verification import meets
 from maxmargin.training.pipeline import Session, Solver
 from maxmargin.training.trained_model import TrainedLinearModel
-from maxmargin.training.verification import MAX_ROUNDING_FRACTION, meets
+from maxmargin.training.verification import MAX_ROUNDING_FRACTION
 
 #: The most multiplications of a Newton step, with all rows free: up to 90 features of 2,000 rows. Faster than the
 #: pipeline on one thread up to four times as many, on Gaussian data of 8 to 120 features; beyond, threads pay off.

@@ -15,8 +15,8 @@ from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
 from maxmargin.solvers import StoppingRule
 from maxmargin.solvers.linear.semismooth_newton import SemismoothNewtonSolver
 from maxmargin.training import Session
+from maxmargin.training.linear_verification import LinearVerifier
 from maxmargin.training.pipeline import solve_and_verify
-from maxmargin.training.verification import LinearVerifier
 from reference.data import iris, wine
 from reference.quadratic_program import solve_quadratic_program
 

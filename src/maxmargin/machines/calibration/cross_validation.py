@@ -34,9 +34,9 @@ from maxmargin.solvers.monitor import Interruption, status_of
 from maxmargin.solvers.smo.small_problem_batch import SmallProblemBatch
 from maxmargin.training import Session, Solver, TrainedLinearModel, TrainedModel
 from maxmargin.training.checkpoint import is_feasible
+from maxmargin.training.linear_verification import LINEAR_FORMS, penalty_of
 from maxmargin.training.pipeline import solve_and_verify, solve_in_units
 from maxmargin.training.problem_scale import ProblemScale
-from maxmargin.training.verification import LINEAR_FORMS, penalty_of
 
 #: The number of folds.
 FOLDS = 5

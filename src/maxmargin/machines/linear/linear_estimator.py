@@ -38,9 +38,9 @@ from maxmargin.solvers import (
     SubgradientSolver,
 )
 from maxmargin.training import Session, Solver, TrainedLinearModel
+from maxmargin.training.linear_verification import LINEAR_FORMS, penalty_of
 from maxmargin.training.pipeline import solve_and_verify, train_parallel
 from maxmargin.training.small_linear_problems import train_small
-from maxmargin.training.verification import LINEAR_FORMS, penalty_of
 
 #: The solvers by name.
 LINEAR_SOLVERS: dict[str, Any] = {

@@ -37,8 +37,8 @@ from maxmargin.problems import DualProblem, Status
 from maxmargin.solvers import StoppingRule
 from maxmargin.training import Session, Solver, TrainedLinearModel
 from maxmargin.training.checkpoint import Checkpoint
+from maxmargin.training.linear_verification import AllInOneVerifier
 from maxmargin.training.pipeline import solve_and_verify
-from maxmargin.training.verification import AllInOneVerifier
 
 
 class LinearSVC(StreamingClassifier, LinearProbabilities, LinearEstimator):
