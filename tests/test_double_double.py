@@ -60,3 +60,9 @@ def test_sums_by_place():
     for k in range(10):
         members = [each[i] for i in np.flatnonzero(place == k)]
         assert abs(found[k] - sum(members)) <= Fraction(EXTENDED_EPSILON) * sum(map(abs, members))
+
+
+def test_sums_that_overflow_are_not_a_number():
+    large, infinite = np.full(3, 1e308), np.array([np.inf, -np.inf])
+    for values in (large, infinite):
+        assert np.isnan(exact_sum(DoubleDouble(values, np.zeros(len(values)))))

@@ -6,7 +6,7 @@ relative error below 2⁻¹⁰⁰, unless it overflows or underflows; overflow g
 
 from __future__ import annotations
 
-from math import fsum
+from math import fsum, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,8 +72,11 @@ def two_product(left: Floats, right: Floats) -> DoubleDouble:
 
 
 def exact_sum(*terms: DoubleDouble) -> float:
-    """Return the sum of all numbers, correctly rounded to float64."""
-    return fsum(np.concatenate([part for term in terms for part in (np.ravel(term.high), np.ravel(term.low))]))
+    """Return the sum of all numbers, correctly rounded to float64; not a number where it overflows."""
+    try:
+        return fsum(np.concatenate([part for term in terms for part in (np.ravel(term.high), np.ravel(term.low))]))
+    except (OverflowError, ValueError):  # finite numbers with a sum beyond float64, and infinite ones of both signs
+        return nan
 
 
 def extended_sums(place: Indices, values: DoubleDouble, count: int) -> DoubleDouble:

@@ -62,7 +62,7 @@ class MulticlassMatrix(WrappedMatrix):
         column_samples, column_inverse = np.unique(self.sample[columns], return_inverse=True)
         row_samples, row_inverse = np.unique(self.sample[rows], return_inverse=True)
         values = self.base.block(row_samples, column_samples)[row_inverse[:, None], column_inverse]
-        values *= self.label[rows][:, None] == self.label[columns]
+        values[self.label[rows][:, None] != self.label[columns]] = 0.0  # also where the value overflows
         return values
 
     def matvec(self, vector: Floats) -> Floats:

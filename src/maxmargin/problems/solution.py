@@ -28,7 +28,7 @@ class Status(Enum):
         return self is Status.CONVERGED
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Counters:
     """The cost of a solve."""
 
@@ -77,7 +77,7 @@ class Progress:
         return self.primal - self.dual
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Solution:
     """A dual vector, its gradient, how the solve ended, and its cost.
 

@@ -308,8 +308,9 @@ class SmoState:
         if not self.dual.any():
             return gradient
         self.rows.evaluations += self.size * int(np.count_nonzero(self.dual))
-        if not len(self.bounded_part):
-            return gradient - problem.matrix.matvec(self.dual)
-        at_bounds = self.at_bounds()
-        self.bounded_part[:] = problem.matrix.matvec(at_bounds)
-        return gradient - self.bounded_part - problem.matrix.matvec(self.dual - at_bounds)
+        with np.errstate(invalid="ignore", over="ignore"):  # a product that overflows is reported by the verification
+            if not len(self.bounded_part):
+                return gradient - problem.matrix.matvec(self.dual)
+            at_bounds = self.at_bounds()
+            self.bounded_part[:] = problem.matrix.matvec(at_bounds)
+            return gradient - self.bounded_part - problem.matrix.matvec(self.dual - at_bounds)
