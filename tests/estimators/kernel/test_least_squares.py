@@ -102,7 +102,7 @@ class TestClassification:
             rows = (y == a) | (y == b)
             pair = LSSVC(C=2.0, gamma=0.2, class_weight={a: weights[a], b: weights[b]}).fit(X[rows], y[rows])
             np.testing.assert_allclose(model.decision_function(X)[:, column], -pair.decision_function(X), atol=1e-10)
-        assert all(certificate.relative_gap < 1e-12 for certificate in model.certificate_)
+        assert all(certificate.relative_gap < 1e-10 for certificate in model.certificate_)
         assert LSSVC(n_jobs=2).fit(X, y).score(X, y) > 0.95
 
     def test_an_almost_empty_class(self):
