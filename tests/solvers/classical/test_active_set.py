@@ -116,7 +116,8 @@ def test_ties_and_dependencies_never_cycle(seed, size, cost, bias):
 
 def test_the_optimum_is_exact():
     problem = overlapping()
-    certificate = certify(problem, ActiveSetSolver(stopping=StoppingRule(violation=1e-6)).solve(problem).dual, extended=True)
+    solution = ActiveSetSolver(stopping=StoppingRule(violation=1e-6)).solve(problem)
+    certificate = certify(problem, solution.dual, extended=True)
     assert certificate.violation < 1e-12
     assert certificate.gap < 1e-11
 
