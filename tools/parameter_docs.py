@@ -140,9 +140,14 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
             "float",
             "Tolerance on the violation of the optimality conditions: the residual of the equations.",
         ),
-        "LinearSVC LinearSVR LinearOneClassSVM": (
+        "LinearSVC": (
             "float",
             "Tolerance on the relative duality gap: primal − dual ≤ tol · the larger of the two.",
+        ),
+        "LinearSVR LinearOneClassSVM": (
+            "float",
+            "Tolerance on the relative duality gap: primal − dual ≤ tol · the larger of the two. The optimum may be 0: "
+            "then a gap that is negligible next to the objective without a model is accepted.",
         ),
         "KernelApproximationSVC": ("float", "Tolerance on the relative duality gap of the linear problem."),
         "OnlineSVC OnlineOneClassSVM": (

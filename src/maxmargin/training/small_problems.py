@@ -40,14 +40,11 @@ from maxmargin.training.pipeline import (
 )
 from maxmargin.training.problem_scale import is_ordinary
 from maxmargin.training.trained_model import TrainedModel
-from maxmargin.training.verification import MAX_VERIFICATION_WORK, KernelVerifier
+from maxmargin.training.verification import MAX_ROUNDING_FRACTION, MAX_VERIFICATION_WORK, KernelVerifier
 
 #: Up to so many variables a problem, the folds of problems on computed rows are solved in one call from the start; of
 #: larger ones, each from the solution of the whole. Tuned on `abalone_28_classes`, `six_classes` and generated classes.
 MAX_VARIABLES_OF_FOLDS = 512
-
-#: The fraction of the tolerance that rounding errors of the gradient may reach without a verification.
-MAX_ROUNDING_FRACTION = 0.01
 
 
 class TwoClassSamples(NamedTuple):

@@ -37,7 +37,8 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
         Above 0 and at most 1: an upper bound on the fraction of training samples outside, and a lower bound on the
         fraction of support vectors.
     tol : float, default=1e-4
-        Tolerance on the relative duality gap: primal − dual ≤ tol · the larger of the two.
+        Tolerance on the relative duality gap: primal − dual ≤ tol · the larger of the two. The optimum may be 0:
+        then a gap that is negligible next to the objective without a model is accepted.
     verbose : bool, default=0
         Show a progress line on the terminal for fits longer than a second.
     max_iter : int, default=None

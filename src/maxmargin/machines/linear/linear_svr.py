@@ -44,7 +44,8 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
     epsilon : float, default=0.0
         Half the width of the tube: smaller errors cost nothing.
     tol : float, default=1e-4
-        Tolerance on the relative duality gap: primal − dual ≤ tol · the larger of the two.
+        Tolerance on the relative duality gap: primal − dual ≤ tol · the larger of the two. The optimum may be 0:
+        then a gap that is negligible next to the objective without a model is accepted.
     C : float, default=1.0
         Cost of an error beyond the tube.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
