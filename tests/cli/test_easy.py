@@ -9,6 +9,7 @@ from sklearn.datasets import load_iris
 
 from cli.terminal import Terminal
 from maxmargin import SVC, load
+from maxmargin.cli import easy
 from maxmargin.cli.main import main
 from maxmargin.datasets import Scaling, dump_libsvm, read_samples
 
@@ -157,6 +158,32 @@ def test_short_time_limit_still_gives_a_model(capsys, folder):
     assert found["cross_validation"] is None or found["cross_validation"]["mean"] > 0
     assert "too short" in found["decisions"][-1]
     assert load("chessboard:3000.maxmargin").predict([[0.5, 0.5]]).shape == (1,)
+
+
+@pytest.mark.parametrize("moment", ["_train", "_write"])
+def test_ctrl_c_after_the_model_selection_says_how_to_resume(moment, monkeypatch, folder, capsys):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(easy, moment, interrupt)
+        code, out, err = run(capsys, "chessboard:60", "--no-report", "--folds", 2, "--json")
+    assert code == 130
+    assert "to resume:  maxmargin easy chessboard:60 --no-report --folds 2 --json --resume" in err
+    kept = json.loads(out)["journals"]
+    assert kept == ["chessboard:60.linear.jsonl", "chessboard:60.kernel.jsonl"]
+    code, out, _ = run(capsys, "chessboard:60", "--no-report", "--folds", 2, "--resume")
+    assert code == 0
+    assert not list(folder.glob("*.jsonl"))
+
+
+def test_ctrl_c_before_the_model_selection(monkeypatch, capsys):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(easy.data, "read_data", interrupt)
+    code, out, err = run(capsys, "chessboard:60", "--no-report")
+    assert (code, out, err) == (130, "", "interrupted\n")
 
 
 def test_ctrl_c_on_a_terminal(guide):

@@ -13,6 +13,7 @@ from cli.terminal import COMMAND, ENVIRONMENT, Terminal
 from maxmargin import SVC, grid_search
 from maxmargin.cli.main import main
 from maxmargin.datasets import chessboard
+from maxmargin.search import grid as search_grid
 
 GRID = ["--Cs", "1:100:10", "--gammas", "0.1,1"]
 
@@ -162,6 +163,21 @@ def test_journal_after_kill(slow, capsys, folder):
     assert code == 0
     assert len(out.splitlines()) == 1 + 4
     assert journal.read_bytes().splitlines()[:4] == known
+
+
+def test_ctrl_c_between_two_rounds_says_how_to_resume(monkeypatch, capsys, folder):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(search_grid, "neighbours", interrupt)
+        code, _, err = run(capsys, "chessboard:200", *GRID, "--refine", 1)
+    assert code == 130
+    assert "to resume:  maxmargin grid chessboard:200" in err
+    code, out, _ = run(capsys, "chessboard:200", *GRID, "--refine", 1, "--resume")
+    assert code == 0
+    assert len(out.splitlines()) > 1 + 6  # with the points of the refinement
+    assert not list(folder.iterdir())
 
 
 class TestTerminal:

@@ -92,6 +92,24 @@ class TestChoice:
         assert "too short" in choice.reasons[-1]
         choice.estimator.fit(*BOARD)
 
+    @pytest.mark.parametrize("finished", [0, 1])
+    def test_ctrl_c_outside_of_the_searches(self, finished, monkeypatch):
+        search = model_selection.grid_search
+        searches = []
+
+        def interrupted(*arguments, **options):
+            if len(searches) == finished:
+                raise KeyboardInterrupt
+            searches.append(search(*arguments, **options))
+            return searches[-1]
+
+        monkeypatch.setattr(model_selection, "grid_search", interrupted)
+        choice = choose_estimator(*BOARD, classification=True, folds=3)
+        assert choice.interrupted
+        assert (choice.score is None) == (finished == 0)
+        assert type(choice.estimator).__name__ == ("LinearSVC" if finished else "SVC")
+        assert ("the search was interrupted before any parameters were scored" in choice.reasons[-1]) == (not finished)
+
     def test_ctrl_c_returns_the_best_choice_so_far(self):
         def callback(name, found):
             if name == "kernel" and found.scores:

@@ -69,6 +69,17 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     output = Output(options)
     files = _output_files(options)
+    try:
+        return _select_train_and_write(options, output, files)
+    except KeyboardInterrupt:
+        # A search returns what it has scored; this is Ctrl-C between two searches, or after them.
+        if not any(path.exists() for path in _journals(files)):
+            raise
+        output.remark("interrupted")
+        return _interrupted(options, output, files)
+
+
+def _select_train_and_write(options: argparse.Namespace, output: Output, files: dict[str, Path]) -> int:
     started = perf_counter()
     if not 0 < options.max_seconds < math.inf:
         raise ValueError(f"--max-seconds must be a number above 0, not {options.max_seconds:g}")
@@ -88,9 +99,7 @@ def run(options: argparse.Namespace) -> int:
         output.remark(sentence)
     if choice.interrupted:
         output.remark(f"interrupted; the best estimator so far: {' '.join(repr(choice.estimator).split())}")
-        output.remark(f"to resume:  {resume_command(options.words)}")
-        output.result({"status": "interrupted", "journals": [str(path) for path in _journals(files) if path.exists()]})
-        return INTERRUPTED
+        return _interrupted(options, output, files)
     work = easy_report.EasyRun(Path(samples.name).name, choice, [*decisions, *choice.reasons])
     work.reading_options = [] if options.one_hot is None else ["--one-hot", str(options.one_hot)]
     work.zero_based = samples.zero_based
@@ -102,6 +111,13 @@ def run(options: argparse.Namespace) -> int:
         journal.unlink(missing_ok=True)
     _report(work, output)
     return INTERRUPTED if work.interrupted else LIMITED if work.limited else 0
+
+
+def _interrupted(options: argparse.Namespace, output: Output, files: dict[str, Path]) -> int:
+    """Print how to resume, and which journals have the scores so far."""
+    output.remark(f"to resume:  {resume_command(options.words)}")
+    output.result({"status": "interrupted", "journals": [str(path) for path in _journals(files) if path.exists()]})
+    return INTERRUPTED
 
 
 def _output_files(options: argparse.Namespace) -> dict[str, Path]:

@@ -63,23 +63,28 @@ def run(options: argparse.Namespace) -> int:
     estimator = make_estimator(options, samples.y, output.remark)
     costs = _axis("--Cs", options.Cs, "-C", options.C)
     gammas = _axis("--gammas", options.gammas, "--gamma", options.gamma)
-    with LiveHeatMap(output.errors, not output.quiet) as callback:
-        result = grid_search(
-            densify(samples.X),
-            samples.y,
-            estimator,
-            Cs=[options.C] if costs == [] else costs,
-            gammas=gammas,
-            folds=options.folds,
-            scoring=options.score,
-            refine=options.refine,
-            seed=options.seed or 0,
-            max_seconds=limit,
-            n_jobs=options.threads,
-            journal=journal,
-            resume=options.resume,
-            callback=callback,
-        )
+    try:
+        with LiveHeatMap(output.errors, not output.quiet) as callback:
+            result = grid_search(
+                densify(samples.X),
+                samples.y,
+                estimator,
+                Cs=[options.C] if costs == [] else costs,
+                gammas=gammas,
+                folds=options.folds,
+                scoring=options.score,
+                refine=options.refine,
+                seed=options.seed or 0,
+                max_seconds=limit,
+                n_jobs=options.threads,
+                journal=journal,
+                resume=options.resume,
+                callback=callback,
+            )
+    except KeyboardInterrupt:  # between two rounds; a round returns what it has scored
+        if journal.exists():
+            output.remark(f"to resume:  {resume_command(options.words)}")
+        raise
     if result.status == COMPLETE and options.journal is None:
         journal.unlink()
     _report(output, result, journal if journal.exists() else None, options)

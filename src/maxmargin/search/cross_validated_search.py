@@ -204,27 +204,28 @@ class _TrialRunner:
         for job in jobs:
             waiting.put(job)
         # Stopped fits warn. Warning filters are shared by all threads, so they are set here and not in the workers.
-        with warnings.catch_warnings(), blas_thread_limit(threads), ThreadPoolExecutor(workers) as pool:
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            try:
-                for _ in range(workers):
-                    pool.submit(self._run_jobs, waiting, threads, self.scorer.cache_bytes() // workers)
-                while unfinished and status == COMPLETE:
-                    if self.deadline.reached:
-                        status = TIME_LIMIT
-                        break
-                    trials, finished = self._collect()
-                    unfinished -= finished
-                    if trials:
-                        seconds = perf_counter() - self.started
-                        result = replace(result, trials=(*result.trials, *trials), seconds=seconds)
-                        if self.callback is not None and self.callback(result) is True:
-                            status = STOPPED
-            except KeyboardInterrupt:
-                status = INTERRUPTED
-            finally:
-                if unfinished:
-                    self._ended.set()
+        try:
+            with warnings.catch_warnings(), blas_thread_limit(threads), ThreadPoolExecutor(workers) as pool:
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                try:
+                    for _ in range(workers):
+                        pool.submit(self._run_jobs, waiting, threads, self.scorer.cache_bytes() // workers)
+                    while unfinished and status == COMPLETE:
+                        if self.deadline.reached:
+                            status = TIME_LIMIT
+                            break
+                        trials, finished = self._collect()
+                        unfinished -= finished
+                        if trials:
+                            seconds = perf_counter() - self.started
+                            result = replace(result, trials=(*result.trials, *trials), seconds=seconds)
+                            if self.callback is not None and self.callback(result) is True:
+                                status = STOPPED
+                finally:
+                    if unfinished:
+                        self._ended.set()
+        except KeyboardInterrupt:  # also while the workers end
+            status = INTERRUPTED
         return replace(result, status=status, seconds=perf_counter() - self.started)
 
     def _collect(self) -> tuple[list[Trial], int]:

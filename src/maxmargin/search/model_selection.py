@@ -75,7 +75,7 @@ class ModelChoice:
     summary : DataSummary
         Properties of the data on which the choice is based.
     score : PointScore or None
-        The cross-validation score; None if the time limit was too short for a search.
+        The cross-validation score; None if a limit or Ctrl-C ended the search before the first one.
     reasons : tuple of str
         Why this estimator and these parameters, in sentences.
     searches : dict of str to GridSearchResult
@@ -172,6 +172,7 @@ class _ModelSelection:
     reasons: list[str] = field(default_factory=list)
     searches: dict[str, GridSearchResult] = field(default_factory=dict)
     started: float = field(default_factory=perf_counter)
+    stopped: bool = False  # by Ctrl-C outside of the searches
 
     def choose(self) -> ModelChoice:
         """Search, confirm on more samples, and choose."""
@@ -179,9 +180,12 @@ class _ModelSelection:
         rows = self._subset(self._search_samples(kernel), self.common["seed"])
         if len(rows) < self.summary.rows:
             self.reasons.append(f"parameters were searched on {len(rows):,} of {self.summary.rows:,} samples")
-        self._search("linear", linear, rows, LINEAR_DEADLINE if kernel is not None else KERNEL_DEADLINE)
-        if kernel is not None and not self._interrupted:
-            self._search("kernel", kernel, rows, KERNEL_DEADLINE)
+        try:
+            self._search("linear", linear, rows, LINEAR_DEADLINE if kernel is not None else KERNEL_DEADLINE)
+            if kernel is not None and not self._interrupted:
+                self._search("kernel", kernel, rows, KERNEL_DEADLINE)
+        except KeyboardInterrupt:  # between two searches; a search returns what it has scored
+            self.stopped = True
         results = {name: result for name, result in self.searches.items() if result.scores}
         if not results:
             return self._default_choice(linear if kernel is None else kernel)
@@ -202,7 +206,7 @@ class _ModelSelection:
 
     @property
     def _interrupted(self) -> bool:
-        return any(result.status == INTERRUPTED for result in self.searches.values())
+        return self.stopped or any(result.status == INTERRUPTED for result in self.searches.values())
 
     def _subset(self, count: int, seed: int) -> Any:
         """Return `count` random rows, or all if there are not many more."""
@@ -279,8 +283,9 @@ class _ModelSelection:
         return KernelApproximationSVC(C=estimator.C, gamma=estimator.gamma, random_state=self.common["seed"])
 
     def _default_choice(self, candidate: _Candidate) -> ModelChoice:
-        """Return an estimator with default parameters, because there was no time for a search."""
-        self.reasons.append("the time limit was too short to search for parameters: these are the defaults")
+        """Return an estimator with default parameters, because no parameters were scored."""
+        cause = "the search was interrupted" if self._interrupted else "the time limit was too short"
+        self.reasons.append(f"{cause} before any parameters were scored: these are the defaults")
         estimator = clone(candidate[0])
         if candidate[2] is not None:
             estimator.set_params(gamma=typical_gamma(self.X))
