@@ -17,6 +17,7 @@
 #include "linear_loops.hpp"
 #include "loss_offset.hpp"
 #include "row_products.hpp"
+#include "small_newton_equations.hpp"
 
 namespace maxmargin::MAXMARGIN_LEVEL {
 
@@ -25,10 +26,6 @@ constexpr double kSolvedFraction = 0.05, kSigmaReduction = 0.2, kMinSigmaRatio =
 constexpr double kDefaultRelativeSigma = 0.02;
 constexpr double kFullStepSlope = 0.25, kShortStep = 0.35, kSlopeTolerance = 1e-2, kObjectiveTolerance = 1e-14;
 constexpr int kMaxStepsPerProblem = 40, kMaxShortSteps = 6, kMaxLineSearchSteps = 60;
-
-// As in newton_equations.py.
-constexpr double kMaxChangedFraction = 0.5;
-constexpr int kMaxUpdates = 8;
 
 // A number or a vector of them.
 template <class V> MAXMARGIN_INLINE V get(const double* p) {
@@ -41,7 +38,11 @@ template <class V> MAXMARGIN_INLINE void put(double* p, V values) { std::memcpy(
 template <class Rows> class SmallLinearSolver {
  public:
   SmallLinearSolver(const SmallLinearProblem& problem, const Rows& rows, double* memory, std::int64_t* indices)
-      : p_(problem), rows_(rows), ridged_(problem.ridge[0] > 0.0), free_(indices) {
+      : p_(problem),
+        rows_(rows),
+        ridged_(problem.ridge[0] > 0.0),
+        equations_(rows, problem.rows_count, problem.width, memory, indices) {
+    memory += SmallNewtonEquations<Rows>::memory(problem.rows_count, problem.width);
     const auto take = [&](std::int64_t count) {
       double* begin = memory;
       memory += count;
@@ -49,17 +50,9 @@ template <class Rows> class SmallLinearSolver {
     };
     const std::int64_t n = p_.variables, m = p_.rows_count, d = p_.width;
     for (double** of_variables : {&slack_, &response_, &centre_, &trial_, &before_, &plain_}) *of_variables = take(n);
-    for (double** of_rows : {&decisions_, &change_, &sums_of_rows_, &factors_, &old_decisions_, &counted_})
-      *of_rows = take(m);
-    for (double** of_weights : {&weights_, &gradient_, &dual_weights_, &direction_, &first_, &old_weights_, &sums_})
+    for (double** of_rows : {&decisions_, &change_, &sums_of_rows_, &factors_, &old_decisions_}) *of_rows = take(m);
+    for (double** of_weights : {&weights_, &gradient_, &dual_weights_, &direction_, &old_weights_})
       *of_weights = take(d);
-    square_ = take(d * d);
-    squares_ = take(d * d);
-    buffer_ = take(kMomentRows * (d + kMomentPadding));
-  }
-
-  static std::int64_t memory_for(const SmallLinearProblem& p) {
-    return 6 * p.variables + 6 * p.rows_count + (7 + 2 * p.width) * p.width + kMomentRows * (p.width + kMomentPadding);
   }
 
   // The best weights and the best dual vector are written to the outcome's arrays.
@@ -246,9 +239,9 @@ template <class Rows> class SmallLinearSolver {
         change_[i] += b;
         value += b * (p_.linear[first + i] - 0.5 * p_.ridge[first + i] * b);
       }
-    for (std::int64_t j = 0; j < p_.width; ++j) first_[j] = 0.0;
-    combine_rows(rows_, nullptr, 0, m, change_, first_);
-    for (std::int64_t j = 0; j < p_.width; ++j) value -= 0.5 * first_[j] * first_[j];
+    for (std::int64_t j = 0; j < p_.width; ++j) dual_weights_[j] = 0.0;
+    combine_rows(rows_, nullptr, 0, m, change_, dual_weights_);
+    for (std::int64_t j = 0; j < p_.width; ++j) value -= 0.5 * dual_weights_[j] * dual_weights_[j];
     if (!(value > out_.dual)) return;
     out_.dual = value;
     for (std::int64_t k = 0; k < p_.variables; ++k) best_dual_[k] = trial_[k];
@@ -287,7 +280,8 @@ template <class Rows> class SmallLinearSolver {
     const std::int64_t m = p_.rows_count, d = p_.width;
     double offset_step = 0.0;
     ++out_.steps;
-    if (!newton_direction(offset_step)) return false;
+    const double total = equations_.update(factors_, least_ridge_ + sigma_, equal_ridges_);
+    if (!equations_.solve(gradient_, sum_, p_.grouped ? total : 0.0, direction_, offset_step)) return false;
     if (p_.grouped && offset_step == 0.0 && sum_ != 0.0) return move_offset();
     const double initial = slope_along(offset_step);
     if (!(initial < 0.0)) return false;
@@ -329,97 +323,6 @@ template <class Rows> class SmallLinearSolver {
     return slope;
   }
 
-  // (I + FᵀDF) d + FᵀD1 e = −gradient, 1ᵀDF d + (ΣD) e = Σ response, with D of the free variables: by a Cholesky
-  // factorisation of the matrix of the weights, after e is eliminated.
-  bool newton_direction(double& offset_step) {
-    const std::int64_t d = p_.width;
-    const double total = update_moments();
-    const bool moves = p_.grouped && total > 0.0;
-    for (std::int64_t j = 0; j < d; ++j) {
-      square_[j * d + j] += 1.0;
-      direction_[j] = -gradient_[j] - (moves ? first_[j] * sum_ / total : 0.0);
-      if (moves)
-        for (std::int64_t k = 0; k <= j; ++k) square_[j * d + k] -= first_[j] * first_[k] / total;
-    }
-    if (!solve_cholesky()) return false;
-    if (moves) {
-      double along = 0.0;
-      for (std::int64_t j = 0; j < d; ++j) along += first_[j] * direction_[j];
-      offset_step = (sum_ - along) / total;
-    }
-    return true;
-  }
-
-  // The moments FᵀDF and FᵀD1, whose sum ΣD is returned. They are those of the step before, updated by the rows whose
-  // factor has changed if these are few; in units in which factors of equal ridges do not depend on σ.
-  double update_moments() {
-    const std::int64_t m = p_.rows_count, d = p_.width;
-    const double unit = least_ridge_ + sigma_;
-    double total = 0.0, free = 0.0, changed = 0.0;
-    for (std::int64_t i = 0; i < m; ++i) {
-      total += factors_[i];
-      change_[i] = equal_ridges_ ? std::nearbyint(factors_[i] * unit) : factors_[i] * unit;
-      free += change_[i] > 0.0;
-      changed += change_[i] != counted_[i];
-    }
-    if (changed > kMaxChangedFraction * free || ++updates_ > kMaxUpdates) {
-      updates_ = 0;
-      for (std::int64_t j = 0; j < d; ++j) sums_[j] = 0.0;
-      for (std::int64_t j = 0; j < d * d; ++j) squares_[j] = 0.0;
-      for (std::int64_t i = 0; i < m; ++i) counted_[i] = 0.0;
-    }
-    count_rows(1.0);
-    count_rows(-1.0);
-    for (std::int64_t i = 0; i < m; ++i) counted_[i] = change_[i];
-    for (std::int64_t j = 0; j < d; ++j) first_[j] = sums_[j] / unit;
-    for (std::int64_t j = 0; j < d * d; ++j) square_[j] = squares_[j] / unit;
-    return total;
-  }
-
-  // Add the moments of the rows whose factor has grown, or subtract those of the rows whose factor has shrunk.
-  void count_rows(double sign) {
-    const std::int64_t d = p_.width;
-    std::int64_t count = 0;
-    for (std::int64_t i = 0; i < p_.rows_count; ++i) {
-      const double grown = sign * (change_[i] - counted_[i]);
-      if (!(grown > 0.0)) continue;
-      free_[count] = i;
-      old_decisions_[count++] = grown;
-    }
-    if (!count) return;
-    for (std::int64_t j = 0; j < d; ++j) first_[j] = 0.0;
-    for (std::int64_t j = 0; j < d * d; ++j) square_[j] = 0.0;
-    add_moments(rows_, free_, 0, count, old_decisions_, nullptr, buffer_, first_, square_, d);
-    for (std::int64_t j = 0; j < d; ++j) sums_[j] += sign * first_[j];
-    for (std::int64_t j = 0; j < d * d; ++j) squares_[j] += sign * square_[j];
-  }
-
-  // Factorise the lower triangle of the square in place, and solve for the direction.
-  bool solve_cholesky() {
-    const std::int64_t d = p_.width;
-    for (std::int64_t j = 0; j < d; ++j) {
-      double* row = square_ + j * d;
-      for (std::int64_t k = 0; k < j; ++k) {
-        const double* above = square_ + k * d;
-        row[k] = (row[k] - product(row, above, k)) / above[k];
-      }
-      const double pivot = row[j] - product(row, row, j);
-      if (!(pivot > 0.0 && pivot < kInfinite)) return false;
-      row[j] = std::sqrt(pivot);
-      direction_[j] = (direction_[j] - product(row, direction_, j)) / row[j];
-    }
-    for (std::int64_t j = d; j-- > 0;) {
-      const double* row = square_ + j * d;
-      direction_[j] /= row[j];
-      for (std::int64_t k = 0; k < j; ++k) direction_[k] -= row[k] * direction_[j];
-    }
-    return true;
-  }
-
-  static double product(const double* a, const double* b, std::int64_t count) {
-    return dot(DenseRows<double>{a, count}, 0, b);
-  }
-
   // The step length at which the directional derivative is nearly 0, by safeguarded Newton steps.
   double line_search() {
     double initial = 0.0, norm = 0.0;
@@ -459,21 +362,22 @@ template <class Rows> class SmallLinearSolver {
   const SmallLinearProblem& p_;
   const Rows rows_;
   const bool ridged_;
-  std::int64_t* free_;
-  double *slack_, *response_, *centre_, *trial_, *before_, *plain_;                           // of variables
-  double *decisions_, *change_, *sums_of_rows_, *factors_, *old_decisions_, *counted_;        // of rows
-  double *weights_, *gradient_, *dual_weights_, *direction_, *first_, *old_weights_, *sums_;  // of features
-  double *square_, *squares_, *buffer_, *best_dual_ = nullptr, *best_weights_ = nullptr;
+  SmallNewtonEquations<Rows> equations_;
+  double *slack_, *response_, *centre_, *trial_, *before_, *plain_;          // of variables
+  double *decisions_, *change_, *sums_of_rows_, *factors_, *old_decisions_;  // of rows
+  double *weights_, *gradient_, *dual_weights_, *direction_, *old_weights_;  // of features
+  double *best_dual_ = nullptr, *best_weights_ = nullptr;
   double sigma_ = 0.0, min_sigma_ = 0.0, row_norm_ = 1.0, least_ridge_ = 0.0;
   double offset_ = 0.0, best_ = 0.0, sum_ = 0.0, absolute_sum_ = 0.0;  // `best_` is the best offset of the weights
   double primal_ = 0.0, dual_estimate_ = 0.0, half_squared_gradient_ = 0.0, proximal_gap_ = 0.0;
-  int short_steps_ = 0, updates_ = kMaxUpdates;  // the first moments are computed from all rows
+  int short_steps_ = 0;
   bool ended_ = false, equal_ridges_ = true;
   SmallLinearOutcome out_;
 };
 
 inline std::int64_t small_memory(const SmallLinearProblem& p) {
-  return 6 * p.variables + 6 * p.rows_count + (7 + 2 * p.width) * p.width + kMomentRows * (p.width + kMomentPadding);
+  return 6 * p.variables + 5 * (p.rows_count + p.width) +
+         SmallNewtonEquations<DenseRows<double>>::memory(p.rows_count, p.width);
 }
 
 inline SmallLinearOutcome solve_small(const SmallLinearProblem& p, double* memory, std::int64_t* indices, double* dual,

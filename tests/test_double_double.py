@@ -1,11 +1,20 @@
 """Double-double arithmetic against exact rational numbers."""
 
 from fractions import Fraction
+from math import fsum
 
 import numpy as np
 import pytest
 
-from maxmargin.double_double import EXTENDED_EPSILON, DoubleDouble, exact_sum, extended_sums, two_product, two_sum
+from maxmargin.double_double import (
+    EXTENDED_EPSILON,
+    DoubleDouble,
+    compressed,
+    exact_sum,
+    extended_sums,
+    two_product,
+    two_sum,
+)
 
 
 def exact(number: DoubleDouble) -> list[Fraction]:
@@ -66,3 +75,32 @@ def test_sums_that_overflow_are_not_a_number():
     large, infinite = np.full(3, 1e308), np.array([np.inf, -np.inf])
     for values in (large, infinite):
         assert np.isnan(exact_sum(DoubleDouble(values, np.zeros(len(values)))))
+
+
+class TestCompressedSums:
+    @pytest.mark.parametrize("spread", [0, 20, 60, 400, 1000])
+    @pytest.mark.parametrize("cancelling", [False, True])
+    def test_the_sum_is_exactly_the_same(self, spread, cancelling):
+        random = np.random.default_rng(spread)
+        values = random.normal(size=5000) * 2.0 ** random.integers(-spread, min(spread, 950) + 1, size=5000)
+        values = np.concatenate([values, -values[1:]]) if cancelling else values
+        few = compressed(values)
+        assert sum(map(Fraction, few.tolist())) == sum(map(Fraction, values.tolist()))
+        assert len(few) < len(values) / 100 or spread > 60
+
+    def test_subnormal_numbers(self):
+        values = np.random.default_rng(0).integers(-9, 9, size=3000) * 5e-324
+        assert fsum(compressed(values)) == fsum(values)
+
+    def test_many_numbers_of_one_sign(self):
+        values = np.full(100_000, np.nextafter(1.0, 2.0))
+        assert fsum(compressed(values)) == fsum(values)
+
+    @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1.7e308])
+    def test_overflow_is_not_a_number(self, value):
+        values = np.ones(3000)
+        values[::100] = value
+        assert np.isnan(exact_sum(DoubleDouble.of(values)))
+
+    def test_empty_and_zero(self):
+        assert exact_sum(DoubleDouble.of(np.zeros(0))) == exact_sum(DoubleDouble.of(np.zeros(3000))) == 0.0

@@ -6,7 +6,7 @@ relative error below 2⁻¹⁰⁰, unless it overflows or underflows; overflow g
 
 from __future__ import annotations
 
-from math import fsum, nan
+from math import frexp, fsum, inf, isfinite, ldexp, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,9 @@ from maxmargin._typing import Floats, Indices
 
 #: Relative error of one operation on double-double numbers, with a margin: 2⁻¹⁰⁰.
 EXTENDED_EPSILON = 2.0**-100
+
+#: Fewer numbers are added by `math.fsum` alone. Of more, most parts of a sum are extracted before.
+MIN_COMPRESSED, MAX_EXTRACTIONS = 2**10, 6
 
 #: Multiplier of Veltkamp's splitting of a double into two halves of 26 bits.
 _SPLITTER = 2.0**27 + 1.0
@@ -73,10 +76,43 @@ def two_product(left: Floats, right: Floats) -> DoubleDouble:
 
 def exact_sum(*terms: DoubleDouble) -> float:
     """Return the sum of all numbers, correctly rounded to float64; not a number where it overflows."""
+    return rounded_sum(summands(*terms))
+
+
+def rounded_sum(values: Floats) -> float:
+    """Return the sum of float64 numbers, correctly rounded; not a number where it overflows."""
     try:
-        return fsum(np.concatenate([part for term in terms for part in (np.ravel(term.high), np.ravel(term.low))]))
+        total = fsum(values)
     except (OverflowError, ValueError):  # finite numbers with a sum beyond float64, and infinite ones of both signs
         return nan
+    return total if isfinite(total) else nan
+
+
+def summands(*terms: DoubleDouble) -> Floats:
+    """Return float64 numbers, few if possible, with exactly the same sum."""
+    return np.concatenate([compressed(np.ravel(part)) for term in terms for part in (term.high, term.low)])
+
+
+def compressed(values: Floats) -> Floats:
+    """Return numbers with exactly the same sum, of many only a few (the extraction of Rump, Ogita & Oishi 2008).
+
+    Added to a power of two that is larger than their sum, numbers are rounded to multiples of its last digit, which
+    have an exact sum in float64; the same is done with the rest, until it is 0.
+    """
+    if len(values) < MIN_COMPRESSED:
+        return values
+    rest, sums = values.copy(), []
+    digits = len(values).bit_length() + 1
+    for _ in range(MAX_EXTRACTIONS):
+        largest = max(-float(rest.min()), float(rest.max()))
+        exponent = digits + frexp(largest)[1]
+        if not 0.0 < largest < inf or exponent > 1023:  # also if it is not a number
+            break
+        unit = ldexp(1.0, exponent)
+        rounded = (rest + unit) - unit
+        sums.append(float(rounded.sum()))
+        rest -= rounded
+    return np.concatenate([sums, rest[rest != 0.0]])
 
 
 def extended_sums(place: Indices, values: DoubleDouble, count: int) -> DoubleDouble:
