@@ -295,6 +295,23 @@ class TestMemory:
         np.testing.assert_allclose(dual_of(far, 0, 200), dual_of(near, 0, 200), atol=1e-3)
         assert far.table.dtype == np.float32
 
+    def test_a_stop_while_the_table_grows_leaves_the_memory_unchanged(self):
+        X, y = chessboard(600)
+        labels, costs = (y > 0).astype(np.int64), np.full(600, 10.0)
+        learner, alike = (learner_for(X, [BinaryClassification(1)]) for _ in range(2))
+        for one in (learner, alike):
+            observe(one, X[:400], labels[:400], costs[:400])
+        width, count = learner.table.width, learner.count
+        learner.table._width_for = lambda slots: 2 * width  # more slots are needed
+        learner.table.reserve, reserve = lambda slots, stop: reserve(width + 1, stop), learner.table.reserve
+        assert learner.observe(X[400:], labels[400:], costs[400:], np.arange(400, 600), lambda: True) == 0
+        assert (learner.table.width, learner.count, learner.seen) == (width, count, 400)
+        assert_valid(learner)
+        for one in (learner, alike):
+            observe(one, X[400:], labels[400:], costs[400:], first=400)
+        assert learner.table.width == 2 * width
+        np.testing.assert_array_equal(dual_of(learner, 0, 600), dual_of(alike, 0, 600))
+
     def test_kernel_error_leaves_the_memory_unchanged(self):
         def kernel(A, B):
             return np.where((A[:, :1] > 1e6) | (B[:, :1].T > 1e6), np.nan, A @ B.T)

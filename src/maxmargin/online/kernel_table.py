@@ -9,6 +9,7 @@ Values are float32, or float64 if costs are so large that rounding errors would 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,9 @@ CHUNK_VALUES = 2**22
 
 #: Rows longer than this are moved one at a time.
 SHORT_ROW = 2**12
+
+#: Rows that are copied between two checks of the time limit; 64 rows of 16,000 samples take about ten milliseconds.
+ROWS_BETWEEN_STOPS = 64
 
 #: The product of cost and kernel value from which on values are float64: float32 gradients err by about 1e-7 of it.
 MAX_FLOAT32_SCALE = 1e3
@@ -89,6 +93,13 @@ class KernelTable:
         """Return how many of `wanted` samples can be added as one chunk: their rows and two others must fit."""
         rows = self._rows_for(self._width_for(self.count + wanted), self.dtype)
         return max(1, min(wanted, rows - 2))
+
+    def reserve(self, slots: int, stop: Callable[[], bool]) -> bool:
+        """Extend the capacity to so many slots; return False, with nothing changed, if `stop` returns True meanwhile.
+
+        To copy gigabytes of values takes seconds.
+        """
+        return slots <= self.width or self._shape(self.dtype, self._width_for(slots), stop)
 
     def append(self, store: SampleStore, last: int, threads: int) -> None:
         """Compute the rows of new samples up to slot `last`."""
@@ -188,8 +199,11 @@ class KernelTable:
     def _rows_for(self, width: int, dtype: np.dtype[Any]) -> int:
         return int(min(width, max(MIN_ROWS, self.budget // (dtype.itemsize * max(1, width)))))
 
-    def _shape(self, dtype: np.dtype[Any], width: int) -> None:
-        """Reallocate for this capacity; rows that do not fit are dropped, the least recently used first."""
+    def _shape(self, dtype: np.dtype[Any], width: int, stop: Callable[[], bool] = lambda: False) -> bool:
+        """Reallocate for this capacity; rows that do not fit are dropped, the least recently used first.
+
+        Return False, with nothing changed, if `stop` returns True while values are copied.
+        """
         rows = self._rows_for(width, dtype)
         storage = np.empty((rows, width), dtype=dtype)  # untouched pages of an empty array are free
         row_of, owner = np.full(width, -1), np.full(rows, -1)
@@ -199,6 +213,8 @@ class KernelTable:
             order = np.argsort(self.last_use[self.row_of[slots]], kind="stable")
             slots = np.sort(slots[order[max(0, len(slots) - rows) :]])
             for row, slot in enumerate(slots):
+                if row % ROWS_BETWEEN_STOPS == ROWS_BETWEEN_STOPS - 1 and stop():
+                    return False
                 storage[row, : self.count] = self.storage[self.row_of[slot], : self.count]
             row_of[slots], owner[: len(slots)] = np.arange(len(slots)), slots
             last_use[: len(slots)] = self.last_use[self.row_of[slots]]
@@ -206,6 +222,7 @@ class KernelTable:
         self.storage, self.row_of, self._owner, self.last_use, self.diagonal = (
             storage, row_of, owner, last_use, diagonal,
         )  # fmt: skip
+        return True
 
     def _free_rows(self, wanted: int) -> Indices:
         """Return rows that may be overwritten: unassigned ones first, then the least recently used."""

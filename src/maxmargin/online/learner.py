@@ -107,7 +107,10 @@ class OnlineLearner(OnlineMemory):
                 constraints = [own._replace(start=np.zeros(len(own.start))) for own in constraints]
             arrived = self.seen + np.arange(len(labels[part]))
             data = SlotData(labels[part], costs[part], identity[part], arrived)
-            taken += self._observe_chunk(X[part], data, constraints, stop)
+            done = self._observe_chunk(X[part], data, constraints, stop)
+            if not done:
+                break
+            taken += done
         return taken
 
     def finish(self, stop: Callable[[], bool]) -> None:
@@ -138,7 +141,9 @@ class OnlineLearner(OnlineMemory):
         if self.count + total > self.table.width:
             self.remove_unused(0)  # before the capacity grows
         before = self.count
-        arrivals = self._assign_slots(X, data)
+        arrivals = self._assign_slots(X, data, stop)
+        if arrivals is None:
+            return 0
         while done < total and (done == 0 or not stop()):
             end = min(total, done + SLICE_SIZE)
             length = before + int((arrivals[:done] >= before).sum())
@@ -157,8 +162,8 @@ class OnlineLearner(OnlineMemory):
         self.remove_unused(before)
         return done
 
-    def _assign_slots(self, X: Any, data: SlotData) -> Indices:
-        """Append samples that are not in memory; return the slots of all."""
+    def _assign_slots(self, X: Any, data: SlotData, stop: Callable[[], bool]) -> Indices | None:
+        """Append samples that are not in memory; return the slots of all, None if there was no time for more slots."""
         total = len(data.label)
         arrivals, known = np.zeros(total, dtype=np.int64), np.zeros(total, dtype=bool)
         if self.count and data.identity.min() <= self.slots.identity.max():
@@ -167,6 +172,8 @@ class OnlineLearner(OnlineMemory):
             arrivals = order[np.minimum(place, self.count - 1)]
             known = self.slots.identity[arrivals] == data.identity
         new = np.flatnonzero(~known)
+        if not self.table.reserve(self.count + len(new), stop):
+            return None
         arrivals[new] = self.count + np.arange(len(new))
         self.slots.arrived[arrivals[known]] = data.arrived[known]
         if len(new):
