@@ -1,6 +1,6 @@
 """Fit time and log loss with probabilities, compared with scikit-learn.
 
-    python -m benchmarks.probability --data ../shared/data
+    python -m benchmarks.probability --data FOLDER
 
 A random half of the rows is for training, the other for the log loss; default parameters except C. Times are relative
 to a fit without probabilities: ``probability=True``, ``CalibratedClassifierCV(SVC(), ensemble=False)`` around our SVC

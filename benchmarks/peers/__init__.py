@@ -1,8 +1,8 @@
 """Benchmark maxmargin against other libraries ("peers") on the same data, parameters, tolerance and cores.
 
-    python -m benchmarks.peers --data ../shared/data --suite kernel
-    python -m benchmarks.peers --data ../shared/data --suite linear
-    python -m benchmarks.peers --data ../shared/data --suite machines --quick
+    python -m benchmarks.peers --data FOLDER --suite kernel
+    python -m benchmarks.peers --data FOLDER --suite linear
+    python -m benchmarks.peers --data FOLDER --suite machines --quick
 
 `cases`, `machine_cases` and `small_cases` define the problems, partly from `generated` data, and `suites` lists them;
 `libraries` are the adapters of the libraries. `launch` and `fit_process` run the first fit and warm fits in a fresh

@@ -1,12 +1,12 @@
 """Command line of the benchmark against other libraries.
 
-python -m benchmarks.peers --data ../shared/data --suite kernel
-python -m benchmarks.peers --data ../shared/data --suite kernel --cases a9a,usps --peers scikit-learn,sklearnex
-python -m benchmarks.peers --data ../shared/data --suite linear --cases a9a,covtype_C100
-python -m benchmarks.peers --data ../shared/data --suite machines
-python -m benchmarks.peers --data ../shared/data --suite machines --quick --baseline ../other/src
-python -m benchmarks.peers --data ../shared/data --growth
-python -m benchmarks.peers --data ../shared/data --curves covtype_20k
+python -m benchmarks.peers --data FOLDER --suite kernel
+python -m benchmarks.peers --data FOLDER --suite kernel --cases a9a,usps --peers scikit-learn,sklearnex
+python -m benchmarks.peers --data FOLDER --suite linear --cases a9a,covtype_C100
+python -m benchmarks.peers --data FOLDER --suite machines
+python -m benchmarks.peers --data FOLDER --suite machines --quick --baseline ../other/src
+python -m benchmarks.peers --data FOLDER --growth
+python -m benchmarks.peers --data FOLDER --curves covtype_20k
 python -m benchmarks.peers --quick
 """
 
@@ -137,7 +137,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         description="Benchmark maxmargin against other libraries; all solutions are verified.",
     )
     add = parser.add_argument
-    add("--data", type=Path, default=Path("../shared/data"), help="folder with the data files")
+    add("--data", type=Path, default=Path("data"), help="folder with the data files")
     add("--suite", choices=[name for name in EVERY_SUITE if name != "growth" and "quick" not in name], default="kernel")
     add(
         "--quick",
