@@ -394,3 +394,13 @@ class TestCheckpoints:
         code, _, err = run(capsys, *self.WORDS[:-1], name)
         assert code == 1
         assert reason in " ".join(err.split())
+
+
+def test_slow_convergence_is_a_limit_that_was_reached(folder, capsys):
+    random = np.random.default_rng(0)
+    np.savez(folder / "unscaled.npz", X=1e4 * random.normal(size=(15, 4)), y=random.permutation(np.arange(15) % 2))
+    words = ("unscaled.npz", "slow.model", "--kernel", "linear", "-C", "1e8", "--solver", "platt")
+    code, printed, _ = run(capsys, *words)
+    assert code == 3
+    assert "converges too slowly" in printed
+    assert (folder / "slow.model").exists()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 from tests.extreme_scales import ESTIMATORS, check, cpu_limit, random_case
+from tests.random_search.cases import random_case as search_case
 
 import maxmargin
 from maxmargin import (
@@ -28,7 +30,7 @@ from maxmargin import (
     RankSVC,
 )
 from maxmargin.kernels import Laplacian, Polynomial
-from maxmargin.problems import Certificate
+from maxmargin.problems import Certificate, Status
 
 #: CPU seconds for fits that took more than 30 before, on a slow machine.
 SECONDS = 20.0
@@ -257,3 +259,60 @@ def test_random_extreme_fits(name: str) -> None:
 def test_cases_cover_all_estimators() -> None:
     public = {name for name in maxmargin.__all__ if hasattr(getattr(maxmargin, name), "fit")}
     assert public - {"ActiveLearner"} == set(ESTIMATORS)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "scale"),
+    [
+        (LinearSVC(C=1e6, loss="hinge", solver="dual_coordinate_ascent"), 1e3),
+        (SVC(C=1e8, kernel="linear", loss="squared_hinge", fit_intercept=False, solver="platt"), 1e4),
+        (SVC(C=1e8, kernel="linear", solver="gradient_projection"), 1e4),
+        (SVC(C=1e8, kernel="linear", solver="decomposition"), 1e4),
+    ],
+    ids=lambda value: getattr(value, "solver", None),
+)
+def test_solvers_by_name_end_where_they_converge_slowly(estimator, scale):
+    X, y, _ = data(samples=15)
+    with pytest.warns(ConvergenceWarning, match="converges too slowly on these data; use solver='auto'"):
+        model = estimator.fit(X * scale, np.where(np.arange(len(y)) % 4 == 0, -y, y))
+    assert model.status_ is Status.SLOW
+    assert_finite(model.certificate_)
+
+
+def test_max_iter_replaces_the_limit_of_a_slow_solver():
+    X, y, _ = data()
+    model = LinearSVC(C=1e6, loss="hinge", solver="dual_coordinate_ascent", max_iter=40_000)
+    with pytest.warns(ConvergenceWarning, match="limit on iterations"):
+        model.fit(X * 1e3, np.where(np.arange(len(y)) % 7 == 0, -y, y))
+    assert model.n_iter_ == 40_000
+
+
+def test_a_tiny_cache_holds_the_kernel_values_of_few_samples():
+    X, y, _ = data(samples=200)
+    tiny, large = SVC(C=100, cache_size=1e-6).fit(X, y), SVC(C=100).fit(X, y)
+    np.testing.assert_array_equal(tiny.dual_coef_, large.dual_coef_)
+    assert tiny._models_[0].counters == replace(large._models_[0].counters, seconds=tiny._models_[0].counters.seconds)
+
+
+def test_hard_margins_of_tiny_distances():
+    X, y, _ = data()
+    X = 4e-100 * X
+    with pytest.raises(ValueError, match="no hard margin"):
+        SVC(C=np.inf, gamma=1e-3, solver="chunking").fit(X, y)
+
+
+def test_singular_equations_of_rankings():
+    random = np.random.default_rng(0)
+    X = np.repeat(np.abs(random.normal(size=(5, 6))) * 3e3, 2, axis=0)
+    y = np.arange(10) % 4
+    model = fit(RankSVC(C=1e12, kernel="chi_squared", tol=0.1), X, y)
+    assert_finite(model.certificate_)
+
+
+def test_dual_vectors_that_overflow_warn_of_nothing():
+    case = search_case(9200, 178, name="SVR")
+    with pytest.raises(ValueError, match="the kernel is indefinite"):
+        fit(case.estimator, case.X, case.y, sample_weight=case.sample_weight)
+    X, _, targets = data(samples=28)
+    with pytest.raises(ValueError, match="overflow"):
+        fit(LinearSVR(C=1e100, epsilon=0.1, loss="squared_epsilon_insensitive"), X[:17], 1e304 * targets[:17])

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from maxmargin import LinearSVR
 from maxmargin.formulations import c_classification, epsilon_regression, one_class, squared_hinge
 from maxmargin.kernels import Linear, Points
 from maxmargin.matrices import BiasAugmentedMatrix, KernelMatrix
-from maxmargin.problems import certify
+from maxmargin.problems import Status, certify
 from maxmargin.problems.split_problem import SplitProblem
 from maxmargin.training import linear_certificate
 from maxmargin.training.linear_certificate import certify_many
@@ -71,3 +72,13 @@ def test_few_samples_and_other_problems_are_left_to_certify(monkeypatch):
     assert certify_many(kinked, problem.matrix.features(), np.zeros(problem.size), own, own) is None
     other = one_class.pose(problem.matrix, np.ones(problem.size), 0.5)
     assert certify_many(other, problem.matrix.features(), np.zeros(problem.size), own, own) is None
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+@pytest.mark.parametrize("target", [3.7, 1e8])
+def test_flat_targets_of_many_samples_converge(target, epsilon):
+    """With an optimum of 0, the offset decides about everything."""
+    X = np.random.default_rng(0).normal(size=(25_000, 5))
+    model = LinearSVR(epsilon=epsilon).fit(X, np.full(len(X), target))
+    assert model.status_ is Status.CONVERGED
+    assert model.intercept_ == pytest.approx(target, abs=epsilon + 1e-12 * target)

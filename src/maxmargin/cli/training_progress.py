@@ -245,7 +245,8 @@ def fit(model: Any, arguments: tuple[Any, ...], bar: TrainingProgressBar) -> Fit
             model.set_params(callback=None)
     outcome.seconds = perf_counter() - bar.started
     statuses = model.status_ if isinstance(model.status_, list) else [model.status_]
-    outcome.limited = any(status in (Status.MAX_ITERATIONS, Status.MAX_SECONDS) for status in statuses)
+    limits = Status.MAX_ITERATIONS, Status.MAX_SECONDS, Status.SLOW
+    outcome.limited = any(status in limits for status in statuses)
     outcome.unconverged = next((status.value for status in statuses if not status.converged), None)
     for warning in caught:
         about_limits = issubclass(warning.category, ConvergenceWarning)

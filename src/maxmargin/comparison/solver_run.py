@@ -16,6 +16,7 @@ OUTCOMES = {
     Status.STOPPED: "stopped",
     Status.INTERRUPTED: "interrupted",
     Status.PRECISION: "precision",
+    Status.SLOW: "slow convergence",
     Status.UNBOUNDED: "unbounded",
 }
 

@@ -37,6 +37,7 @@ from maxmargin.machines.linear.linear_estimator import LinearEstimator
 from maxmargin.machines.linear.linear_one_class_svm import LinearOneClassSVM
 from maxmargin.machines.linear.linear_svc import LinearSVC
 from maxmargin.machines.linear.linear_svr import LinearSVR
+from maxmargin.training.joined_models import JoinedModels
 
 #: Machines that a file may contain, also as estimators; the state of online estimators requires pickle.
 MACHINES: dict[str, type[Any]] = {
@@ -163,9 +164,10 @@ def check_fitted(model: Any) -> None:
 
 
 def fitted_attributes(model: Any) -> dict[str, Any]:
-    """Return the attributes set by `fit`, without the parameters."""
+    """Return the attributes set by `fit`, without the parameters; models of pairs of classes as a list."""
     parameters = parameter_names(type(model))
-    return {name: value for name, value in vars(model).items() if name not in parameters}
+    fitted = {name: value for name, value in vars(model).items() if name not in parameters}
+    return {name: list(value) if isinstance(value, JoinedModels) else value for name, value in fitted.items()}
 
 
 def _check_kernel_estimator(model: KernelEstimator, sizes: Sizes) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import is_dataclass
 from functools import wraps
@@ -20,6 +20,7 @@ from maxmargin.machines.validation.samples import check_finite_targets, check_la
 from maxmargin.problems import Status
 from maxmargin.solvers import Callback, StoppingRule
 from maxmargin.training import Solver
+from maxmargin.training.joined_models import statuses, unconverged
 
 
 class NotFittedError(ValueError, AttributeError):
@@ -44,7 +45,7 @@ class Machine:
     _scaling_advice = ""
 
     #: The trained model of each problem: one, or one per pair of classes, class or output.
-    _models_: list[Any]
+    _models_: Sequence[Any]
 
     #: Whether samples are rows of a kernel matrix.
     _precomputed: Any = False
@@ -65,9 +66,9 @@ class Machine:
     @property
     def status_(self) -> Any:
         """How the solver ended: one, or a list with one per problem."""
-        return self._per_model([model.status for model in self._trained("status_")])
+        return self._per_model(statuses(self._trained("status_")))
 
-    def _trained(self, attribute: str) -> list[Any]:
+    def _trained(self, attribute: str) -> Sequence[Any]:
         """Return the trained models, or raise if there are none."""
         name = type(self).__name__
         if self._fitted_attribute not in self.__dict__:
@@ -94,7 +95,7 @@ class Machine:
     def _warn_if_unconverged(self, rule: StoppingRule, each: str, stacklevel: int = 3) -> None:
         """Raise after an interruption, warn if a limit was reached; the fitted attributes are set before."""
         models = self._models_
-        unfinished = [model for model in models if not model.status.converged]
+        unfinished = unconverged(models)
         if not unfinished:
             return
         if any(model.status is Status.INTERRUPTED for model in unfinished):

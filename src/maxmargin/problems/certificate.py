@@ -24,7 +24,7 @@ from maxmargin.problems.gradient_extremes import gradient_extremes, interval_mid
 from maxmargin.problems.losses import conjugate, residuals
 from maxmargin.problems.objective_bounds import PrimalPoint, bound_objectives
 from maxmargin.problems.offsets import best_offsets, group_offsets
-from maxmargin.problems.products import Products, evaluate_products, evaluate_products_extended
+from maxmargin.problems.products import Products, check_time, evaluate_products, evaluate_products_extended
 
 #: The certificate is computed in double-double arithmetic if rounding in float64 is more than this share of the gap …
 MAX_ROUNDING_SHARE = 0.2
@@ -141,6 +141,7 @@ def certificate_of(problem: DualProblem, dual: Floats, products: Products, offse
     """Return the certificate, given the products with the matrix and, perhaps, the offsets."""
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows makes the bounds infinite
         gradient, gradient_error = products.gradient(problem, dual)
+        check_time(products)
         low, high = gradient_extremes(problem, dual, gradient).offset_bounds
         if offset is None and products.weights is None:
             offset = group_offsets(problem, dual, gradient)
@@ -148,21 +149,22 @@ def certificate_of(problem: DualProblem, dual: Floats, products: Products, offse
             middle, threads = interval_midpoint(low, high), products.threads(problem.size)
             offset = best_offsets(problem, problem.linear - products.decision.high, middle, threads)
         point = _primal_point(problem, dual, products, offset)
+        check_time(products)
         bounds = bound_objectives(problem, dual, products, point, gradient, gradient_error)
         sums = problem.group_sums(dual)
         violation = rigorous_violation(problem, dual, gradient, gradient_error)
+        outside = [
+            _largest(problem.lower - dual),
+            _largest(dual - problem.upper),
+            _largest(np.abs(sums - problem.total)),
+        ]
     return Certificate(
         primal=bounds.primal,
         dual=bounds.dual,
         gap=bounds.gap,
         rounding=bounds.rounding,
         violation=violation,
-        infeasibility=max(
-            0.0,
-            _largest(problem.lower - dual),
-            _largest(dual - problem.upper),
-            _largest(np.abs(sums - problem.total)),
-        ),
+        infeasibility=max(0.0, *outside),
         squared_norm=products.weights_norm,
         offset=offset,
         offset_interval=np.array([np.minimum(low, high), np.maximum(low, high)]).T,

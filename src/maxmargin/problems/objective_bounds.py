@@ -16,12 +16,12 @@ from math import fsum
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.double_double import EXTENDED_EPSILON, DoubleDouble, exact_sum, two_product
+from maxmargin.double_double import EXTENDED_EPSILON, DoubleDouble, compressed, rounded_sum, summands, two_product
 from maxmargin.matrices.numerics import inner
 from maxmargin.precision import UNIT_ROUNDOFF
 from maxmargin.problems.dual_problem import DualProblem
 from maxmargin.problems.losses import excess, response_to_excess
-from maxmargin.problems.products import Products
+from maxmargin.problems.products import Products, check_time
 
 #: Factor on all bounds: covers their own rounding errors and terms of second order.
 SAFETY = 1.02
@@ -131,9 +131,10 @@ def _extended_values(
     else:
         primal_terms.append(two_product(products.weights, products.weights).scaled(half))
         dual_terms.append(DoubleDouble.of(np.array([-0.5 * products.dual_norm])))
-    negated = [DoubleDouble(-term.high, -term.low) for term in dual_terms]
-    primal, dual_value = exact_sum(*primal_terms), exact_sum(*dual_terms)
-    gap = exact_sum(*primal_terms, *negated)
+    check_time(products)
+    of_primal, of_dual = summands(*primal_terms), summands(*dual_terms)
+    primal, dual_value = rounded_sum(of_primal), rounded_sum(of_dual)
+    gap = rounded_sum(np.concatenate([of_primal, -of_dual]))
     size = sum(float(np.abs(term.high).sum()) for term in primal_terms + dual_terms)
     if problem.kinked:  # the excess of a slack is a difference, rounded relative to both
         size += inner(problem.kink, np.abs(beta))
@@ -227,7 +228,7 @@ def _correction(total: float, values: Floats, up: Floats, down: Floats, missing:
     room = np.minimum(up, down)
     best = int(room.argmax())
     if missing is None or room[best] < missing:
-        exactly = fsum([total, *(-values).tolist()])
+        exactly = fsum([total, *(-compressed(values)).tolist()])
         missing, room = abs(exactly), np.maximum(up if exactly > 0 else down, 0.0)
         best = int(room.argmax())
     if room[best] >= missing:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxmargin._typing import Floats
+from maxmargin.deadline import check_deadline
 from maxmargin.double_double import EXTENDED_EPSILON, DoubleDouble, exact_sum, two_product
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.numerics import inner
@@ -162,6 +163,12 @@ def evaluate_products_extended(problem: DualProblem, dual: Floats, weights: Floa
         rows=rows,
         extended=True,
     )
+
+
+def check_time(products: Products) -> None:
+    """Raise `TimeLimitReachedError` if there is no time for double-double arithmetic."""
+    if products.extended:
+        check_deadline()
 
 
 def features_of(problem: DualProblem) -> Features:

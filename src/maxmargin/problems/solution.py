@@ -20,6 +20,10 @@ class Status(Enum):
         "the tolerance is finer than double precision can resolve on these data; "
         "scale the features (for example with StandardScaler), lower C, or raise tol"
     )
+    SLOW = (
+        "the solver converges too slowly on these data; use solver='auto', scale the features (for example with "
+        "StandardScaler), lower C, or set max_iter to go on"
+    )
     UNBOUNDED = "the dual is unbounded: the problem has no solution"
 
     @property

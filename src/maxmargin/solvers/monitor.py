@@ -138,6 +138,10 @@ class Monitor:
             return Status.MAX_SECONDS
         return None
 
+    def is_slow(self, steps: int, limit: int) -> bool:
+        """Return whether a solver has reached its own limit on steps, which holds unless the user has set one."""
+        return self.rule.max_iterations is None and steps >= limit
+
     def next_steps(self, iterations: int, wanted: int) -> int:
         """Return how many of the wanted steps to take before the iteration limit or the next entry of a `Trace`."""
         left = self.iterations_left(iterations)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 import numpy as np
 
 from maxmargin._typing import Floats
@@ -18,7 +20,7 @@ class UnboundedDualTest:
 
     def __init__(self, problem: DualProblem) -> None:
         self._problem = problem
-        self._squared_radius: float | None = None
+        self._radius: float | None = None
 
     def __call__(self, dual: Floats, gradient: Floats) -> bool:
         """Return whether the weight vector is too short for the dual variables it is made of.
@@ -30,16 +32,16 @@ class UnboundedDualTest:
         used = np.flatnonzero(dual)
         total = float(np.abs(dual[used]).sum())
         squared_norm = inner(dual[used], (self._problem.linear - gradient)[used])
-        return total > 0 and squared_norm <= SMALLEST_RELATIVE_MARGIN**2 * total**2 * self.squared_radius
+        return total > 0 and sqrt(max(squared_norm, 0.0)) <= SMALLEST_RELATIVE_MARGIN * total * self.radius
 
     @property
-    def squared_radius(self) -> float:
-        """The squared radius of the data in feature space, from the first sample or, without a group, the origin."""
-        if self._squared_radius is None:
+    def radius(self) -> float:
+        """The radius of the data in feature space, from the first sample or, without a group, the origin."""
+        if self._radius is None:
             problem = self._problem
             distances = problem.curvature
             if problem.groups == 1 and problem.ungrouped == 0:
                 distances = distances - 2.0 * problem.matrix.block(np.arange(1), np.arange(problem.size))[0]
                 distances = distances - distances[0]
-            self._squared_radius = float(distances.max())
-        return self._squared_radius
+            self._radius = sqrt(max(0.0, float(distances.max())))
+        return self._radius

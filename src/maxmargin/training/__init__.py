@@ -7,6 +7,7 @@
     linear_verification  the same of linear models: penalties l2 and l1, all-in-one
     trained_model      the result: dual vector, decision function, certificate
     small_problems     small problems in one native call
+    joined_models      problems posed as one, and their models, made when they are read
     hard_margin_start  separability and the start of a hard margin
 
 Nothing here imports scikit-learn. Solvers and formulations meet only here.

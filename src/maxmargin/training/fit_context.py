@@ -17,9 +17,9 @@ from maxmargin.kernels import Kernel, Points
 from maxmargin.kernels.points import evaluation_cost
 from maxmargin.matrices import FullKernelMatrix, KernelMatrix, PrecomputedMatrix, SharedCacheMatrix, SymmetricMatrix
 from maxmargin.matrices.packed_kernel import PackedKernel
-from maxmargin.problems import DualProblem
 from maxmargin.resources import default_cache_bytes, thread_count
 from maxmargin.solvers import BlockSolver, PairwiseSolver, StoppingRule, make_solver
+from maxmargin.training.joined_models import JoinedProblem
 from maxmargin.training.pipeline import Session, Solver, Subproblem, train_problems
 from maxmargin.training.small_problems import SmallProblemTraining
 from maxmargin.training.trained_model import TrainedModel
@@ -30,6 +30,9 @@ MAX_FULL_KERNEL_ROWS = 2048
 #: The same for the largest problem on a precomputed matrix, of which only rows of support vectors are read. Pair steps
 #: of a batch, at most 10,000 in one native call, then take about 50 ms. Tuned on kernel matrices of mnist and covtype.
 MAX_PRECOMPUTED_ROWS = 4096
+
+#: The least memory for kernel values, whatever `cache_size` is: those of 256 samples.
+MIN_CACHE_BYTES = 2**19
 
 #: Up to this many variables the pairwise solver in double precision is faster than the block solver.
 MAX_PAIRWISE_VARIABLES = 500
@@ -122,7 +125,7 @@ class FitContext:
     def cache_bytes(self, size: int) -> int:
         """Return the memory for kernel values of a fit with `size` samples."""
         if self.cache_budget is not None:
-            return self.cache_budget
+            return max(self.cache_budget, MIN_CACHE_BYTES)
         return 8 * size**2 if size <= MAX_FULL_KERNEL_ROWS else default_cache_bytes()
 
     def divide_threads(self, size: int, problems: int) -> tuple[int, int]:
@@ -207,11 +210,11 @@ class FitContext:
         formulation: Formulation,
         workers: int,
         kernel: PackedKernel | None = None,
-        joined: Callable[[], DualProblem] | None = None,
+        joined: JoinedProblem | None = None,
     ) -> SmallProblemTraining | None:
         """Return the training of small problems in a batch, None if that is not possible.
 
-        `joined` poses all of them as one problem with the variables of each after those of another.
+        `joined` is all of them as one problem, if they can be posed so.
         """
         if not self.options.solves_batches:
             return None
@@ -219,11 +222,11 @@ class FitContext:
             workers = min(workers, self.cache_bytes(len(kernel.data)) // (8 * STORED_VALUES))
         else:
             most = MAX_PRECOMPUTED_ROWS if self.kernel is None else MAX_FULL_KERNEL_ROWS
-            if max(len(one.samples) for one in subproblems) > most:
+            if max([len(one.samples) for one in subproblems] if joined is None else joined.sizes) > most:
                 return None
         if joined is not None:
             small = SmallProblemTraining.of_joined(
-                joined(), subproblems, formulation, solver, workers, self.session, kernel
+                joined, subproblems, formulation, solver, workers, self.session, kernel
             )
             if small is not None:
                 return small
@@ -231,7 +234,7 @@ class FitContext:
 
     def train(
         self, subproblems: Sequence[Subproblem], solver: Solver, formulation: Formulation, workers: int = 1
-    ) -> list[TrainedModel]:
+    ) -> Sequence[TrainedModel]:
         """Return the trained model of each problem: small ones in a batch, others one by one, some at the same time."""
         small = self.small_training(subproblems, solver, formulation, workers)
         if small is not None:

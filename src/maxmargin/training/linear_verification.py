@@ -46,7 +46,8 @@ SECONDS_PER_VALUE, SECONDS_PER_VARIABLE, SECONDS_PER_GROUPED_VARIABLE = 6e-9, 4e
 #: computer, the certificate is expected to take longer in proportion, up to this factor.
 ORDINARY_SECONDS_PER_VALUE, MAX_SLOWDOWN = 1.5e-9, 8.0
 
-#: How many times as long as in float64 a certificate of a linear model takes in double-double arithmetic.
+#: How many times as long as in float64 a certificate of a linear model takes in double-double arithmetic, at least; it
+#: is not begun if there is less time.
 EXTENDED_SLOWDOWN = 8.0
 
 #: An absolute gap is accepted only where the objective values are no larger than the gap: the optimum may be 0.
@@ -108,7 +109,11 @@ class LinearVerifier:
         if seconds_until_deadline() < EXTENDED_SLOWDOWN * seconds:
             self._late = checked
             raise TimeLimitReachedError
-        precise = self._check(solution, extended=True)
+        try:
+            precise = self._check(solution, extended=True)
+        except TimeLimitReachedError:
+            self._late = checked
+            raise
         return precise if precise.evidence[0].rounding < certificate.rounding else checked
 
     def unverified(self, solution: Solution) -> Checked:

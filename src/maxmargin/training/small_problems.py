@@ -25,10 +25,11 @@ from maxmargin.matrices import SymmetricMatrix
 from maxmargin.matrices.kernel_matrix import KernelMatrix
 from maxmargin.matrices.packed_kernel import PackedKernel
 from maxmargin.matrices.repeated_matrix import RepeatedMatrix
-from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status
+from maxmargin.problems import Counters, DualProblem, Progress, Status
 from maxmargin.solvers.dual_point import progress_snapshot
 from maxmargin.solvers.monitor import Monitor
 from maxmargin.solvers.smo.small_problem_batch import MAX_STEPS, BatchSolution, SmallProblemBatch
+from maxmargin.training.joined_models import JoinedModels, JoinedProblem, JoinedSolution
 from maxmargin.training.pipeline import (
     MadeWhenRead,
     Session,
@@ -89,6 +90,7 @@ class SmallProblemTraining:
     solver: Solver
     threads: int
     session: Session
+    joined: JoinedProblem | None = None
 
     @classmethod
     def of(
@@ -119,7 +121,7 @@ class SmallProblemTraining:
     @classmethod
     def of_joined(
         cls,
-        joined: DualProblem,
+        joined: JoinedProblem,
         subproblems: Sequence[Subproblem],
         formulation: Formulation,
         solver: Solver,
@@ -128,11 +130,12 @@ class SmallProblemTraining:
         kernel: PackedKernel | None = None,
     ) -> SmallProblemTraining | None:
         """Return the training of problems that were posed as one, None if that is not possible."""
-        batch = SmallProblemBatch.of_joined(joined, [len(one.samples) for one in subproblems], kernel)
+        problem = joined.pose()
+        batch = SmallProblemBatch.of_joined(problem, joined.sizes, kernel)
         if batch is None:
             return None
         diagonal = float(np.abs(np.diagonal(batch.values)).max()) if kernel is None else kernel.diagonal
-        if not is_ordinary(joined, diagonal):
+        if not is_ordinary(problem, diagonal):
             return None
         return cls(
             batch,
@@ -142,9 +145,10 @@ class SmallProblemTraining:
             solver,
             threads,
             session,
+            joined,
         )
 
-    def train(self) -> list[TrainedModel]:
+    def train(self) -> Sequence[TrainedModel]:
         """Return the trained model of each problem."""
         started = perf_counter()
         batch, rule = self.batch, self.solver.stopping
@@ -158,23 +162,20 @@ class SmallProblemTraining:
         )
         checksum = self.problems[0].matrix.uncached().checksum()  # of the data, the same for all problems
         seconds = (perf_counter() - started) / len(batch)
-        # There may be a hundred thousand problems of a few samples: as little as possible for each of them.
-        edges, finished, offsets = batch.edges.tolist(), self._confirmed(solved), solved.offsets
-        counts = np.maximum(solved.outcomes[:, 1:], 0).tolist()
-        unfinished = np.flatnonzero(~finished).tolist()
+        unfinished = np.flatnonzero(~self._confirmed(solved)).tolist()
         continued = self._continue_all(solved, unfinished) if unfinished else {}
-        models, lazy, problem = [], isinstance(self.problems, MadeWhenRead), self.problems[0]
-        for p, one in enumerate(self.subproblems):
+        if self.joined is not None:
+            offsets = solved.offsets[:, 0] if batch.groups else np.zeros(len(batch))
+            found = JoinedSolution(solved.dual, solved.gradient, offsets, *solved.costs(), seconds)
+            return JoinedModels(self.joined, found, continued, self.formulation, checksum)
+        models = []
+        for p, (one, problem) in enumerate(zip(self.subproblems, self.problems, strict=True)):
             if p in continued:
                 models.append(continued[p])
                 continue
-            at, (steps, requests, rows) = slice(edges[p], edges[p + 1]), counts[p]
-            size = len(one.samples)
-            counters = Counters(steps, size * (size if batch.kernel is None else rows), requests, seconds=seconds)
-            solution = Solution(solved.dual[at], solved.gradient[at], Status.CONVERGED, counters)
-            problem = problem if lazy else self.problems[p]
-            expansion = self.formulation.expand(problem, solution.dual, offsets[p])
-            source = one.pose_again or one.pose if lazy else one.uncached(problem)
+            solution = solved.solution(p, Status.CONVERGED, seconds)
+            expansion = self.formulation.expand(problem, solution.dual, solved.offsets[p])
+            source = one.uncached(problem)
             models.append(TrainedModel(source, solution, one.samples, self.formulation, expansion, checksum))
         return models
 
@@ -233,11 +234,11 @@ class SmallProblemTraining:
         where large numbers cancel, for example in the argument of a sigmoid kernel.
         """
         negligible = MAX_ROUNDING_FRACTION * self.solver.stopping.violation
-        sums = np.add.reduceat(np.abs(solved.dual), self.batch.edges[:-1])
         matrix = self.problems[0].matrix.uncached()
         matrix = matrix.base if isinstance(matrix, RepeatedMatrix) else matrix
         error = _largest_error(matrix) if isinstance(matrix, KernelMatrix) else np.inf
         with np.errstate(over="ignore", invalid="ignore"):
+            sums = np.add.reduceat(np.abs(solved.dual), self.batch.edges[:-1])
             small = error * sums <= (0.0 if self.problems[0].linear_error is not None else negligible)
 
         def confirmed(p: int) -> bool:
@@ -276,7 +277,8 @@ class SmallProblemTraining:
             earlier, spent = self.subproblems[p].start, solved.counters(p)
             return train(problem, self.solver, samples, self.formulation, earlier, self.session, max_work, spent)
         verifier = KernelVerifier(problem, samples, self.formulation, self.solver.stopping, False)
-        start, spent = solved.solution(p, Status.STOPPED).dual, solved.counters(p)
+        reached, spent = solved.solution(p, Status.STOPPED).dual, solved.counters(p)
+        start = reached if np.isfinite(reached).all() else None  # an indefinite kernel may have no solution
         return solve_and_verify(problem, self.solver, verifier, start, self.session, spent)
 
     def _reporter(

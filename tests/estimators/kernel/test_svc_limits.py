@@ -81,7 +81,7 @@ def test_selection_rules_agree():
 
 
 def test_cache_size_changes_nothing():
-    board, y = chessboard(150)
+    board, y = chessboard(300)
     for X, options in (
         (board, {}),
         (board, {"kernel": "poly", "coef0": 1.0, "degree": 2}),

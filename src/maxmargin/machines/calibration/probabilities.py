@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -179,7 +179,7 @@ class PairwiseProbabilities(ClassProbabilities):
 class LinearProbabilities(ClassProbabilities):
     """Probabilities from a linear model for each class against the rest."""
 
-    _models_: list[TrainedLinearModel]  # of the classifier
+    _models_: Sequence[TrainedLinearModel]  # of the classifier
 
     def _combine(self, probabilities: Floats) -> Floats:
         likely = np.maximum(probabilities, np.finfo(float).tiny)

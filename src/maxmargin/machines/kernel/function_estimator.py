@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, NamedTuple, Self
 
@@ -111,12 +111,12 @@ class FunctionEstimator(KernelEstimator):
 
     def _starts(self, rows: Indices, shape: tuple[int, ...], outputs: int | None) -> list[Floats] | None:
         """Return the previous solution of each output as a start, None if there is none that fits."""
-        models: list[TrainedModel] | None = getattr(self, "_models_", None)
+        models: Sequence[TrainedModel] | None = getattr(self, "_models_", None)
         if not self.warm_start or models is None or shape != self.shape_fit_ or outputs != self._outputs_:
             return None
         return [model.dual for model in models] if np.array_equal(models[0].samples, rows) else None
 
-    def _set_fitted(self, X: Any, kernel: Kernel | None, models: list[TrainedModel], outputs: int | None) -> None:
+    def _set_fitted(self, X: Any, kernel: Kernel | None, models: Sequence[TrainedModel], outputs: int | None) -> None:
         """Set the fitted attributes in scikit-learn's layout, or raise if there is no solution."""
         if any(model.status is Status.UNBOUNDED for model in models):
             hard = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -33,6 +33,7 @@ from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
 from maxmargin.models import OneVsOneVote, OneVsRestArgmax
 from maxmargin.problems import DualProblem, Status
 from maxmargin.training import TrainedModel
+from maxmargin.training.joined_models import iteration_counts, unconverged
 from maxmargin.training.small_problems import TwoClassFormulation, TwoClassSamples
 
 #: The multi-class strategies by name.
@@ -208,9 +209,9 @@ class KernelClassifier(PairwiseProbabilities, KernelEstimator):
 
     # Training.
 
-    def _starts(self, data: LabelledData, name: str, parts: list[TwoClassSamples]) -> list[Floats | None]:
+    def _starts(self, data: LabelledData, name: str, parts: Sequence[TwoClassSamples]) -> list[Floats | None]:
         """Return the previous solution as the start of each problem, None if there is none that fits."""
-        models: list[TrainedModel] | None = getattr(self, "_models_", None)
+        models: Sequence[TrainedModel] | None = getattr(self, "_models_", None)
         if (
             not self.warm_start
             or models is None
@@ -227,9 +228,10 @@ class KernelClassifier(PairwiseProbabilities, KernelEstimator):
             starts.append(by_sample[part.samples].ravel())
         return starts
 
-    def _set_fitted(self, data: LabelledData, kernel: Kernel | None, name: str, models: list[TrainedModel]) -> None:
+    def _set_fitted(self, data: LabelledData, kernel: Kernel | None, name: str, models: Sequence[TrainedModel]) -> None:
         """Set the fitted attributes in scikit-learn's layout, or raise if there is no solution."""
-        if any(model.status is Status.UNBOUNDED for model in models):
+        unfinished = unconverged(models)
+        if any(model.status is Status.UNBOUNDED for model in unfinished):
             hard = (
                 "the classes cannot be separated by this kernel, at least not with a margin above a millionth of the "
                 "extent of the data, so there is no hard margin (C=inf); use a finite C for a soft margin, another "
@@ -252,8 +254,8 @@ class KernelClassifier(PairwiseProbabilities, KernelEstimator):
         self.support_vectors_ = np.empty((0, 0)) if self._kernel_ is None else rows_of(data.X, order, threads)
         if sparse.issparse(data.X):
             self.dual_coef_ = sparse.csr_matrix(self.dual_coef_)
-        self.n_iter_ = np.array([model.counters.iterations for model in models], dtype=np.int32)
-        self.fit_status_ = int(not all(model.status.converged for model in models))
+        self.n_iter_ = iteration_counts(models).astype(np.int32)
+        self.fit_status_ = int(bool(unfinished))
 
     def _model(self) -> OneVsOneVote | OneVsRestArgmax:
         coefficients = self.dual_coef_.toarray() if sparse.issparse(self.dual_coef_) else self.dual_coef_

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
@@ -201,6 +202,6 @@ class OneClassSVM(NoveltyDetector, FunctionEstimator):
         self._fit_outputs(X, weights, pose, one_class, variables=1, after=after, started=started)
         return self
 
-    def _set_fitted(self, X: Any, kernel: Kernel | None, models: list[TrainedModel], outputs: int | None) -> None:
+    def _set_fitted(self, X: Any, kernel: Kernel | None, models: Sequence[TrainedModel], outputs: int | None) -> None:
         super()._set_fitted(X, kernel, models, outputs)
         self.offset_ = -self.intercept_

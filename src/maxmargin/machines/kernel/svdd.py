@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
@@ -197,7 +198,7 @@ class SVDD(FunctionEstimator):
         """Return 1 for samples inside, −1 for those outside."""
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
-    def _set_fitted(self, X: Any, kernel: Kernel | None, models: list[TrainedModel], outputs: int | None) -> None:
+    def _set_fitted(self, X: Any, kernel: Kernel | None, models: Sequence[TrainedModel], outputs: int | None) -> None:
         super()._set_fitted(X, kernel, models, outputs)
         if models[0].status is Status.MAX_SECONDS:  # the product below takes as long as a gradient
             centre = models[0].known_squared_norm()

@@ -6,7 +6,7 @@ become C-ordered once, and CSR with unsorted or repeated indices is canonicalise
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, cast
@@ -94,7 +94,7 @@ class LinearEstimator(Machine):
     coef_: Any
     intercept_: Any
     _outputs_: int | None
-    _models_: list[TrainedLinearModel]
+    _models_: Sequence[TrainedLinearModel]
 
     _scaling_advice = (
         "Features of similar scale need far fewer iterations: consider StandardScaler, or MaxAbsScaler for sparse data."

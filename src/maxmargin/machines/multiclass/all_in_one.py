@@ -34,7 +34,7 @@ class AllInOneStrategy:
         context: FitContext,
         two_class: TwoClassFormulation,
         data: LabelledData,
-        parts: list[TwoClassSamples],
+        parts: Sequence[TwoClassSamples],
         starts: Sequence[Floats | None],
     ) -> TrainedClasses:
         """Train the problem of all classes."""
@@ -55,7 +55,7 @@ class AllInOneStrategy:
         subproblem = Subproblem(pose, rows, starts[0])
         return TrainedClasses(train_problems([subproblem], solver, self.formulation, context.session), solver)
 
-    def lay_out(self, models: list[TrainedModel], data: LabelledData) -> tuple[Floats, Floats]:
+    def lay_out(self, models: Sequence[TrainedModel], data: LabelledData) -> tuple[Floats, Floats]:
         """Return a row of coefficients for each class; of two classes, which are opposites, the difference."""
         columns, offsets = models[0].expansion
         coefficients = np.zeros((columns.shape[1], len(data.labels)))

@@ -32,7 +32,7 @@ class OneVersusRestStrategy:
         context: FitContext,
         two_class: TwoClassFormulation,
         data: LabelledData,
-        parts: list[TwoClassSamples],
+        parts: Sequence[TwoClassSamples],
         starts: Sequence[Floats | None],
     ) -> TrainedClasses:
         """Train all classes."""
@@ -48,7 +48,7 @@ class OneVersusRestStrategy:
         models = context.train(subproblems, solver, two_class.formulation, workers)
         return TrainedClasses(models, solver)
 
-    def lay_out(self, models: list[TrainedModel], data: LabelledData) -> tuple[Floats, Floats]:
+    def lay_out(self, models: Sequence[TrainedModel], data: LabelledData) -> tuple[Floats, Floats]:
         """Return a row of coefficients for each class."""
         coefficients = np.zeros((len(models), len(data.labels)))
         for row, model in zip(coefficients, models, strict=True):

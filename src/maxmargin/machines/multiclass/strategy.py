@@ -50,7 +50,7 @@ class TrainedClasses(NamedTuple):
 
     Attributes
     ----------
-    models : list of TrainedModel
+    models : sequence of TrainedModel
     solver : Solver
     problem : function, optional
         From the position of a pair to its dual problem; None if there are no pairs.
@@ -60,7 +60,7 @@ class TrainedClasses(NamedTuple):
         From the fold of each sample and a tolerance to its decision values by models trained without that fold.
     """
 
-    models: list[TrainedModel]
+    models: Sequence[TrainedModel]
     solver: Solver
     problem: Callable[[int], DualProblem] | None = None
     workers: int = 1
@@ -81,7 +81,7 @@ class MulticlassStrategy(Protocol):
         """Whether there is a model for each pair of classes."""
         ...
 
-    def parts(self, data: LabelledData) -> list[TwoClassSamples]:
+    def parts(self, data: LabelledData) -> Sequence[TwoClassSamples]:
         """Return the rows and the signs of each problem."""
         ...
 
@@ -90,13 +90,13 @@ class MulticlassStrategy(Protocol):
         context: FitContext,
         two_class: TwoClassFormulation,
         data: LabelledData,
-        parts: list[TwoClassSamples],
+        parts: Sequence[TwoClassSamples],
         starts: Sequence[Floats | None],
     ) -> TrainedClasses:
         """Return the trained models."""
         ...
 
-    def lay_out(self, models: list[TrainedModel], data: LabelledData) -> tuple[Floats, Floats]:
+    def lay_out(self, models: Sequence[TrainedModel], data: LabelledData) -> tuple[Floats, Floats]:
         """Return the coefficients of all rows in the layout of ``dual_coef_``, and the offsets."""
         ...
 

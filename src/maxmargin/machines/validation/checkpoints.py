@@ -21,6 +21,7 @@ from maxmargin.solvers.monitor import Interruption
 from maxmargin.solvers.recorder import ENDED
 from maxmargin.training.checkpoint import Checkpoint
 from maxmargin.training.checkpoint_file import FitIdentity
+from maxmargin.training.joined_models import unconverged
 
 #: Parameters that may differ when a fit is resumed: they do not change the problem, or only what follows its solution.
 NEUTRAL_PARAMETERS = frozenset(
@@ -52,7 +53,7 @@ def checkpointing(
     except Interruption:
         checkpoint.save()
         raise
-    ended = checkpoint.complete and all(model.status in ENDED for model in estimator._models_)
+    ended = checkpoint.complete and all(model.status in ENDED for model in unconverged(estimator._models_))
     if ended and not getattr(estimator, "_keeps_checkpoint", False):  # else the caller removes it with the model stored
         checkpoint.remove()
     else:

@@ -50,6 +50,9 @@ REPORT_AFTER = 0.1
 #: Rounds, and rounds per variable, within which the violation must halve; otherwise rounding undoes them.
 STALL_ROUNDS, STALL_ROUNDS_PER_VARIABLE = 10_000, 1000
 
+#: Limits on rounds, on rounds per variable, and on iterations of the inner solver, unless the user has set one.
+MAX_ROUNDS, MAX_ROUNDS_PER_VARIABLE, MAX_INNER_ITERATIONS = 5000, 100, 10**7
+
 
 def restrict(
     problem: DualProblem, variables: Indices, dual: Floats, gradient: Floats, matrix: SymmetricMatrix | None = None
@@ -215,6 +218,8 @@ class DecompositionRun(ABC):
         while not self.point.meets(self.monitor.rule):
             if (stop := self.monitor.limit_reached(self.iterations)) is not None:
                 return stop
+            if self._is_slow():
+                return Status.SLOW
             if self.monitor.report(self.progress):
                 return Status.STOPPED
             if is_unbounded(self.point.dual, self.point.gradient):
@@ -243,8 +248,15 @@ class DecompositionRun(ABC):
                 return solution.status
             if moved:
                 return None
+            if self._is_slow():
+                return Status.SLOW
             violation, gap = 0.1 * violation, None if gap is None else 0.1 * gap
         return Status.PRECISION
+
+    def _is_slow(self) -> bool:
+        """Return whether a limit of this solver is reached."""
+        limit = MAX_ROUNDS + MAX_ROUNDS_PER_VARIABLE * self.problem.size
+        return self.monitor.is_slow(self.rounds, limit) or self.monitor.is_slow(self.iterations, MAX_INNER_ITERATIONS)
 
     def _report(self, inner: Progress) -> bool:
         """Report the progress of the whole during a long subproblem; return whether the callback requests a stop."""

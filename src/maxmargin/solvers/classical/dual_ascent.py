@@ -24,6 +24,9 @@ from maxmargin.solvers.unbounded_dual import UnboundedDualTest
 #: risen by less than this fraction of it.
 MAX_REFRESHES, MIN_RELATIVE_RISE = 3, 1e-10
 
+#: The limit on steps, and on steps per variable, unless the user has set one.
+MAX_STEPS, MAX_STEPS_PER_VARIABLE = 20_000, 1000
+
 
 class DualAscentRun:
     """One run from a feasible point upwards.
@@ -105,6 +108,8 @@ class DualAscentRun:
     def check_limits(self) -> None:
         """Report progress, and stop the run at a limit or if the callback requests it."""
         self.monitor.check(self.progress, self.iterations)
+        if self.monitor.is_slow(self.iterations, MAX_STEPS + MAX_STEPS_PER_VARIABLE * self.problem.size):
+            raise SolverStoppedError(Status.SLOW)
 
     def step_to(self, dual: Floats, gradient: Floats) -> None:
         """Move to a new point; that is one iteration."""

@@ -58,6 +58,9 @@ DEFAULT_RELATIVE_GAP = 1e-6
 #: The run has stalled if the dual objective has not grown by this relative amount in this many passes.
 MAX_STALLED_PASSES, MIN_RELATIVE_INCREASE = 1000, 1e-13
 
+#: The limit on passes, thirty times that of LIBLINEAR, unless the user has set one.
+MAX_PASSES = 30_000
+
 
 @dataclass(frozen=True)
 class DualCoordinateAscentSolver:
@@ -81,8 +84,7 @@ class DualCoordinateAscentSolver:
         monitor = Monitor(self.stopping, callback)
         point = LinearPoint.start(problem, rows, start, self.stopping)
         run = CoordinateAscentRun(problem, rows, point, monitor, self.seed)
-        status = run.solve()
-        assert status is not None
+        status = run.solve(lambda: not monitor.is_slow(run.iterations, MAX_PASSES)) or Status.SLOW
         return run.point.solution(status, run.counters(), monitor)
 
 

@@ -57,8 +57,14 @@ class KernelEquations:
     values: Floats
 
     @cached_property
-    def _factor(self) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
-        """K and its partial Cholesky factor in single precision; None if there is no good one of few columns."""
+    def _single(self) -> NDArray[np.float32]:
+        """K in single precision, in which it may overflow."""
+        with np.errstate(over="ignore"):
+            return self.values.astype(np.float32)
+
+    @cached_property
+    def _factor(self) -> NDArray[np.float32] | None:
+        """The partial Cholesky factor of K in single precision; None if there is no good one of few columns."""
         largest = float(self.values.diagonal().max())
         if not 0.0 < largest < MAX_SINGLE_DIAGONAL:
             return None
@@ -68,7 +74,7 @@ class KernelEquations:
         factor = np.empty(lower.shape, dtype=np.float32)
         factor[order - 1] = lower
         rest = self.values.diagonal() - np.einsum("ij,ij->i", factor, factor)
-        return (self.values.astype(np.float32), factor) if rest.max() <= MAX_FACTOR_ERROR * largest else None
+        return factor if rest.max() <= MAX_FACTOR_ERROR * largest else None
 
     def product(self, coefficients: Floats) -> Floats:
         """Return K b."""
@@ -88,8 +94,8 @@ class KernelEquations:
 
         This is the step of the coefficients, whose errors Λ would magnify if the step of the scores was iterated.
         """
-        assert self._factor is not None
-        single, factor = self._factor
+        single, factor = self._single, self._factor
+        assert factor is not None
         with np.errstate(over="ignore", invalid="ignore"):  # float32 may overflow; then there is no solution
             edges = laplacian.astype(np.float32)
             images = edges @ factor
@@ -110,12 +116,21 @@ class KernelEquations:
 
     def _solve(self, used: Indices, laplacian: Laplacian, target: Floats, in_single: bool) -> Floats:
         """Solve the equations of the samples in use by factors; the others do not matter."""
-        small = laplacian[used][:, used]
-        square = self.values[np.ix_(used, used)] if len(used) < len(self.values) else self.values
-        found = _solve_in_single(square, small, target[used]) if in_single else None
+        some = len(used) < len(self.values)
+        small = laplacian[used][:, used] if some else laplacian
+        found = None
+        if in_single:
+            single = self._single[used][:, used] if some else self._single
+
+            def product(vector: Floats) -> Floats:
+                spread = np.zeros(len(target))
+                spread[used] = vector
+                return self.product(spread)[used]
+
+            found = _solve_in_single(single, small, product, target[used])
         if found is None:
-            factor = linalg.lu_factor(_system(square, small), True, False)
-            found = linalg.lu_solve(factor, target[used], check_finite=False)
+            square = self.values[np.ix_(used, used)] if some else self.values
+            found = _factorised(_system(square, small))(target[used])
         change = np.zeros(len(target))
         change[used] = found
         return change
@@ -162,18 +177,33 @@ def _system(square: NDArray[Any], laplacian: Laplacian) -> NDArray[Any]:
     return np.asarray(system)
 
 
-def _solve_in_single(square: Floats, laplacian: Laplacian, target: Floats) -> Floats | None:
-    """Solve (I + K Λ) x = target by factors in single precision, refined; None where that is not enough."""
+def _factorised(system: NDArray[Any]) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """Return a function that solves linear equations by LU factors, which replace the matrix.
+
+    The solution of singular equations is not finite; unlike scipy.linalg.lu_factor, nothing warns of them.
+    """
+    factorise, substitute = linalg.get_lapack_funcs(("getrf", "getrs"), (system,))
+    factors, pivots, _ = factorise(system, overwrite_a=True)
+    return lambda target: np.asarray(substitute(factors, pivots, target)[0])
+
+
+def _solve_in_single(
+    single: NDArray[np.float32], laplacian: Laplacian, product: Callable[[Floats], Floats], target: Floats
+) -> Floats | None:
+    """Solve (I + K Λ) x = target by factors in single precision, refined; None where that is not enough.
+
+    `product` multiplies by K in double precision.
+    """
     with np.errstate(over="ignore", invalid="ignore"):  # float32 may overflow; then there is no solution
-        system = _system(square.astype(np.float32), laplacian.astype(np.float32))
+        system = _system(single, laplacian.astype(np.float32))
         if not np.isfinite(system).all():
             return None
-        factor = linalg.lu_factor(system, True, False)
+        solve = _factorised(system)
         solution = np.zeros_like(target)
         rest = target
         for _ in range(MAX_REFINEMENTS):
-            solution = solution + linalg.lu_solve(factor, rest.astype(np.float32), check_finite=False)
-            rest = target - solution - square @ (laplacian @ solution)
+            solution = solution + solve(rest.astype(np.float32))
+            rest = target - solution - product(laplacian @ solution)
             if np.abs(rest).max() <= REFINED * np.abs(target).max():
                 return np.asarray(solution)
     return None

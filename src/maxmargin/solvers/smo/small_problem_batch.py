@@ -121,7 +121,7 @@ class SmallProblemBatch:
 
     @classmethod
     def of_joined(
-        cls, joined: DualProblem, sizes: Sequence[int], kernel: PackedKernel | None = None
+        cls, joined: DualProblem, sizes: Indices, kernel: PackedKernel | None = None
     ) -> SmallProblemBatch | None:
         """Return the batch of problems that were posed as one, with so many variables each, from 0.
 
@@ -137,7 +137,7 @@ class SmallProblemBatch:
             return None
         return cls(
             values,
-            np.cumsum([0, *sizes]),
+            np.concatenate([[0], np.cumsum(sizes)]),
             rows,
             joined.linear,
             joined.lower,
@@ -286,14 +286,21 @@ class BatchSolution:
         """Return for each problem whether a recomputed gradient confirmed the tolerance."""
         return np.asarray(self.outcomes[:, 0] == int(StopReason.OPTIMAL))
 
-    def solution(self, problem: int, status: Status) -> Solution:
+    def solution(self, problem: int, status: Status, seconds: float = 0.0) -> Solution:
         """Return the point of one problem."""
         at = self.batch.variables(problem)
-        return Solution(self.dual[at], self.gradient[at], status, self.counters(problem))
+        return Solution(self.dual[at], self.gradient[at], status, self.counters(problem, seconds))
 
-    def counters(self, problem: int) -> Counters:
+    def counters(self, problem: int, seconds: float = 0.0) -> Counters:
         """Return the cost of a problem: the whole of its matrix, or the rows that were computed."""
         _, steps, requests, rows = (max(0, int(count)) for count in self.outcomes[problem])
         size = int(self.batch.edges[problem + 1] - self.batch.edges[problem])
         values = min(size, len(self.batch.values)) ** 2 if self.batch.kernel is None else rows * size
-        return Counters(steps, values, requests, 0)
+        return Counters(steps, values, requests, 0, seconds=seconds)
+
+    def costs(self) -> tuple[Indices, Indices, Indices]:
+        """Return steps, kernel evaluations and row requests of all problems, as in `counters`."""
+        steps, requests, rows = np.maximum(self.outcomes[:, 1:], 0).T
+        sizes = np.diff(self.batch.edges)
+        values = np.minimum(sizes, len(self.batch.values)) ** 2 if self.batch.kernel is None else rows * sizes
+        return steps, values, requests
