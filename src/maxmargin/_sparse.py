@@ -8,9 +8,13 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import numpy as np
+
 
 def issparse(values: Any) -> bool:
     """Return whether values are a sparse matrix or array: none exist before scipy.sparse is imported."""
+    if type(values) is np.ndarray:  # a small fit asks a dozen times
+        return False
     module = sys.modules.get("scipy.sparse")
     return module is not None and bool(module.issparse(values))
 

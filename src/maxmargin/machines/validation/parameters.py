@@ -13,8 +13,8 @@ def check_number(
     name: str, value: Any, *, least: float | None = None, above: float | None = None, infinite: bool = False
 ) -> float:
     """Return `value` as a float, or raise: it must be a number in the given range."""
-    good = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-    if good and isinstance(value, Integral) and abs(int(value)) >= 2**1023:
+    good = type(value) is float or (isinstance(value, Real) and not isinstance(value, bool | np.bool_))
+    if type(value) is not float and good and isinstance(value, Integral) and abs(int(value)) >= 2**1023:
         raise ValueError(f"{name} overflows float64")
     good = good and (isfinite(value) or (infinite and float(value) == inf))
     good = good and (least is None or float(value) >= least) and (above is None or float(value) > above)
@@ -38,7 +38,8 @@ def check_fraction(name: str, value: Any) -> float:
 
 def check_count(name: str, value: Any, least: int) -> int:
     """Return `value` as an int, or raise: it must be a whole number of at least `least`."""
-    if not isinstance(value, Integral) or isinstance(value, bool | np.bool_) or value < least:
+    whole = type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool | np.bool_))
+    if not whole or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
     return int(value)
 
