@@ -21,7 +21,7 @@ SIZES = (20, 50, 200, 500, 2_000)
 QUICK_SIZES = (50, 500)
 
 #: Warm fits in each process.
-REPEATS = 20
+REPEATS = 60
 
 
 def small(folder: Path) -> list[Case]:

@@ -260,6 +260,10 @@ class DualProblem:
         if not self.facts.zero_fits and len(crossed := np.flatnonzero(self.lower > self.upper)):
             raise InfeasibleProblemError(f"variable {crossed[0]} has its lower bound above its upper bound")
         least, most = self.group_sums(self.lower), self.group_sums(self.upper)
+        if self.bounded:  # totals further from the ends than any rounding error
+            margin = GROUP_SUM_TOLERANCE * (np.abs(self.total) + self.size * self.facts.largest_bound)
+            if ((least + margin < self.total) & (self.total < most - margin)).all():
+                return
         below, above = (self._sum_slack(bounds) for bounds in (self.lower, self.upper))
         for g in range(self.groups):
             if not least[g] - below[g] <= self.total[g] <= most[g] + above[g]:
