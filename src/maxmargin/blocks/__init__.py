@@ -1,0 +1,8 @@
+"""Data that need not fit into memory, as blocks of rows.
+
+- `row_blocks`: the interface, `RowBlocks` and `RowBlock`.
+"""
+
+from maxmargin.blocks.row_blocks import RowBlock, RowBlocks
+
+__all__ = ["RowBlock", "RowBlocks"]
