@@ -14,6 +14,7 @@ from maxmargin.formulations import crammer_singer
 from maxmargin.machines.base import warn_if_unvalidated
 from maxmargin.machines.calibration.probabilities import LinearProbabilities
 from maxmargin.machines.kernel.svc import LOSSES
+from maxmargin.machines.linear import block_fitting
 from maxmargin.machines.linear.linear_estimator import (
     ALL_IN_ONE_SOLVERS,
     LINEAR_SOLVERS,
@@ -207,6 +208,8 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, LinearEstimator):
         started = perf_counter()
         cost = self._check_parameters()
         solver = self._make_solver(self._solvers)
+        if block_fitting.is_blocks(X):
+            return self._fit_blocks(X, cost, solver.stopping), solver.stopping
         X, y = self._validate_pairs(X, y)
         weights = check_sample_weights(sample_weight, X)
         self._validate_labels(y)
@@ -217,6 +220,17 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, LinearEstimator):
             session = Session.begin(callback, solver.stopping.max_seconds, started, checkpoint)
             train = self._train_all_in_one if self.multi_class == "crammer_singer" else self._train_classes
             return train(X, labels, cost, factors, weights, solver, session), solver.stopping
+
+    def _fit_blocks(self, blocks: Any, cost: float, rule: StoppingRule) -> Status:
+        """Train on blocks of rows."""
+        needed = {"penalty": "l2", "multi_class": "ovr", "solver": "auto", "probability": False, "checkpoint": None}
+        block_fitting.check_options(self, **needed)
+        fit = block_fitting.BlockFit(self, blocks, rule)
+        models, classes, factors = fit.classes(cost, self._formulation)
+        nothing = np.empty(0, dtype=np.int64)
+        self._set_classes(models, Labels(classes, nothing, nothing), factors)
+        self.n_features_in_ = blocks.n_features
+        return Status.CONVERGED
 
     def _checkpointing(
         self, X: Any, labels: Labels, weights: Floats, given: Checkpoint | None

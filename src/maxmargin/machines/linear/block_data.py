@@ -1,0 +1,137 @@
+"""Blocks of rows as the training of linear machines takes them, and what a first pass over them finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from maxmargin import _sparse as sparse
+from maxmargin._typing import Floats, Indices
+from maxmargin.blocks import RowBlock, RowBlocks
+from maxmargin.kernels import Points
+from maxmargin.machines.validation.training_data import check_sample_weights, single_class_message
+from maxmargin.matrices.features import Features
+from maxmargin.training.block_training import TrainingBlock
+
+#: About so many values of the rows are kept in memory for a first solution: 32 MB in float64.
+SAMPLE_VALUES = 2**22
+
+#: At least so many rows are kept, if there are as many.
+MIN_SAMPLE_ROWS = 2000
+
+
+@dataclass
+class BlockData:
+    """A table of blocks for training.
+
+    Parameters
+    ----------
+    blocks : RowBlocks
+    threads : int
+    constant : float
+        The value of the constant feature of a regularised intercept, 0 for none.
+    read : callable
+        From the blocks to an iterator over them, which may read ahead.
+
+    Attributes
+    ----------
+    sample : TrainingBlock
+        Random rows of all blocks, in memory; their targets are as given.
+    total_weight, sample_weight : float
+        The sums of the weights of all rows and of the sample.
+    origin : float array or None
+        The mean of the sample, None for CSR rows.
+    passes : int
+        Passes over the blocks so far.
+    """
+
+    blocks: RowBlocks
+    threads: int
+    constant: float
+    read: Callable[[RowBlocks], Iterator[RowBlock]] = iter
+    total_weight: float = 0.0
+    sample_weight: float = 0.0
+    passes: int = 0
+    sample: TrainingBlock = field(init=False)
+    origin: Floats | None = field(init=False, default=None)
+    _norms: dict[int, float] = field(default_factory=dict)
+
+    def scan(self, inspect: Callable[[np.ndarray[Any, Any], Floats], None]) -> None:
+        """Read all blocks once: call `inspect` with the targets and weights of each, and draw the sample."""
+        parts: list[tuple[Any, Any, Floats]] = []
+        for block in self._read():
+            weights = self._weights(block)
+            assert block.y is not None
+            rows = np.flatnonzero(weights > 0)
+            inspect(block.y[rows], weights[rows])
+            self.total_weight += float(weights.sum())
+            features = Features(Points.wrap(block.X), self.constant, self.threads)
+            self._norms[block.first] = float(np.sqrt(features.squared_norms().max(initial=0.0)))
+            chosen = self._drawn(block, rows)
+            parts.append((block.X[chosen], block.y[chosen], weights[chosen]))
+        self._keep_sample(parts)
+
+    def _drawn(self, block: RowBlock, rows: Indices) -> Indices:
+        """Return random rows of a block, always the same."""
+        stored = block.X.nnz if sparse.issparse(block.X) else block.X.size
+        per_row = max(1.0, stored / max(1, block.X.shape[0]))
+        share = max(SAMPLE_VALUES / per_row, MIN_SAMPLE_ROWS) / self.blocks.n_rows
+        if share >= 1.0:
+            return rows
+        count = min(len(rows), int(np.ceil(share * len(rows))))
+        return np.sort(np.random.default_rng(block.first).choice(rows, count, replace=False))
+
+    def _keep_sample(self, parts: list[tuple[Any, Any, Floats]]) -> None:
+        tables = [part[0] for part in parts]
+        X = sparse.vstack(tables, format="csr") if sparse.issparse(tables[0]) else np.concatenate(tables)
+        features = Features(Points.wrap(X), self.constant, self.threads)
+        targets, weights = (np.concatenate([part[k] for part in parts]) for k in (1, 2))
+        self.sample = TrainingBlock(features, targets, weights, max(self._norms.values()))
+        self.sample_weight = float(weights.sum())
+        if not sparse.issparse(X):
+            self.origin = X.mean(axis=0, dtype=np.float64)
+
+    def __iter__(self) -> Iterator[TrainingBlock]:
+        for block in self._read():
+            weights = self._weights(block)
+            rows = np.flatnonzero(weights > 0)
+            points = Points.wrap(block.X)
+            taken = points if len(rows) == len(points) else points.take(rows)
+            norm = float(np.hypot(self._norms[block.first], self.constant))
+            assert block.y is not None
+            yield TrainingBlock(Features(taken, self.constant, self.threads), block.y[rows], weights[rows], norm)
+
+    def _read(self) -> Iterator[RowBlock]:
+        self.passes += 1
+        return self.read(self.blocks)
+
+    @staticmethod
+    def _weights(block: RowBlock) -> Floats:
+        if block.sample_weight is None:
+            return np.ones(block.X.shape[0])
+        weights = np.asarray(block.sample_weight, dtype=np.float64)
+        return check_sample_weights(weights, block.X) if weights.max(initial=0.0) > 0 else np.zeros(len(weights))
+
+
+class ClassCounts:
+    """The classes of all blocks and the weight of each, found in a first pass."""
+
+    def __init__(self) -> None:
+        self.weights: dict[Any, float] = {}
+
+    def __call__(self, y: np.ndarray[Any, Any], weights: Floats) -> None:
+        """Count the labels of a block."""
+        labels, numbers = np.unique(y, return_inverse=True)
+        for label, weight in zip(labels.tolist(), np.bincount(numbers, weights, len(labels)), strict=True):
+            self.weights[label] = self.weights.get(label, 0.0) + float(weight)
+
+    @property
+    def classes(self) -> np.ndarray[Any, Any]:
+        """The labels that occur, sorted; raise if there is only one."""
+        classes = np.array(sorted(self.weights))
+        if len(classes) < 2:
+            raise ValueError(single_class_message(classes.tolist()[0]))
+        return classes

@@ -1,0 +1,251 @@
+"""Newton's method on the primal problem with the linear kernel, one pass over the data for each step.
+
+Each pass evaluates the problem at one point (`pass_sums`): objective bounds, gradient and second moments of the free
+rows, with which the next step is computed. A full step that is too long is shortened by the secant rule, at the cost of
+one more pass. Where the loss has kinks, a ridge σ smooths it and is reduced from pass to pass, as soon as what is left
+of the gap is due to the smoothing (a smoothing Newton method; Chen & Mangasarian 1996).
+
+With many features the Newton equations are solved by conjugate gradients, of which each step is a pass.
+"""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+
+import numpy as np
+
+from maxmargin._typing import Floats
+from maxmargin.matrices.numerics import inner
+from maxmargin.precision import UNIT_ROUNDOFF
+from maxmargin.problems import Status
+from maxmargin.solvers.linear.newton_equations import step_by_features
+from maxmargin.solvers.linear.pass_sums import PassPoint, PassSums
+from maxmargin.solvers.stopping import StoppingRule
+
+#: A trial step is accepted if the slope at its end is at most this fraction of the initial one.
+ACCEPTED_SLOPE = 0.5
+
+#: A shortened step lies at least this fraction of the interval from both of its ends; so many times it is shortened.
+SECANT_MARGIN, MAX_SHORTENINGS = 0.1, 4
+
+#: σ is reduced by this factor when half the squared gradient is at most this fraction of the gap.
+SIGMA_REDUCTION, SMOOTHED_FRACTION = 0.25, 0.25
+
+#: The smallest σ, relative to the first one.
+MIN_SIGMA_RATIO = 1e-9
+
+#: The run has stalled if the gap has not fallen below this fraction within so many passes.
+MAX_STALLED_PASSES, PROGRESS_RATIO = 25, 0.9
+
+#: Relative residual at which conjugate gradients stop, and the most steps of them for a Newton step.
+CG_TOLERANCE, MAX_CG_STEPS = 0.1, 12
+
+
+class NewtonByPasses:
+    """The run of one problem: `point` is what the next pass evaluates, `receive` takes its sums.
+
+    Parameters
+    ----------
+    start : PassPoint
+    rule : StoppingRule
+        An iteration is a pass.
+    scalable : bool
+        Whether multiples of feasible dual vectors above 1 are feasible: no variable has a finite bound but 0.
+    constant : float
+        The value of the constant feature, 0 for none.
+    origin : float array
+        What moments are relative to.
+    by_products : bool
+        Whether the Newton equations are solved by products with the Hessian instead of second moments.
+
+    Attributes
+    ----------
+    status : Status or None
+        How the run ended, None before.
+    weights, offset : float arrays
+        Of the smallest primal value so far.
+    primal, dual : float
+        Proven bounds on the optimum.
+    rounding : float
+        The share of primal − dual that is due to rounding errors.
+    passes : int
+        The number of evaluations.
+    """
+
+    def __init__(
+        self,
+        start: PassPoint,
+        rule: StoppingRule,
+        scalable: bool,
+        constant: float,
+        origin: Floats,
+        by_products: bool = False,
+    ) -> None:
+        self.point, self.rule, self.scalable = start, rule, scalable
+        self.constant, self.origin, self.by_products = constant, origin, by_products
+        self.weights, self.offset = start.weights, start.offset
+        self.primal, self.dual, self.rounding = inf, -inf, inf
+        self.status: Status | None = None
+        self.passes = 0
+        self._search: _LineSearch | None = None
+        self._equations: _HessianEquations | None = None
+        self._min_sigma = MIN_SIGMA_RATIO * start.sigma
+        self._least_gap, self._least_gap_at = inf, 0
+
+    @property
+    def gap(self) -> float:
+        """The duality gap."""
+        return self.primal - self.dual
+
+    def receive(self, sums: PassSums) -> None:
+        """Continue with the sums of the pass over `point`."""
+        self.passes += 1
+        if self._equations is not None:
+            self._continue_equations(sums)
+            return
+        self._bound_objectives(sums)
+        if self.rule.accepts_gap(self.primal, self.dual):
+            self.status = Status.CONVERGED
+            return
+        if self._stalled():
+            self.status = Status.PRECISION
+            return
+        gradient = self.point.weights - sums.weights.sum(axis=0)
+        deficit = -np.full(len(self.point.offset), sums.total.sum())
+        if self._search is not None and (shorter := self._search.shorter(gradient, deficit)) is not None:
+            self.point = shorter
+            return
+        sigma = self.point.sigma
+        if sigma > self._min_sigma and 0.5 * inner(gradient, gradient) <= SMOOTHED_FRACTION * self.gap:
+            sigma = max(SIGMA_REDUCTION * sigma, self._min_sigma)
+        if self.by_products:
+            self._equations = _HessianEquations(self.point, gradient, deficit, sigma)
+            self.point = self._equations.next_point()
+            return
+        assert sums.moments is not None
+        step, offset_step = step_by_features(sums.moments, self.origin, self.constant, -gradient, -deficit)
+        self._try_step(step, offset_step, gradient, deficit, sigma)
+
+    def _continue_equations(self, sums: PassSums) -> None:
+        """Take a step of conjugate gradients; when they are solved, try the Newton step."""
+        equations = self._equations
+        assert equations is not None and sums.product is not None
+        if not equations.advance(sums.product):
+            self.point = equations.next_point()
+            return
+        self._equations = None
+        self.point = equations.base
+        step = equations.solution
+        dimension = len(self.point.weights)
+        self._try_step(step[:dimension], step[dimension:], equations.gradient, equations.deficit, equations.sigma)
+
+    def _try_step(self, step: Floats, offset_step: Floats, gradient: Floats, deficit: Floats, sigma: float) -> None:
+        slope = inner(gradient, step) + float(deficit @ offset_step)
+        if not slope < 0:  # due to rounding errors
+            self.status = Status.PRECISION
+            return
+        self._search = _LineSearch(self.point, step, offset_step, slope, sigma)
+        self.point = self._search.point(1.0)
+
+    def _stalled(self) -> bool:
+        if self.gap < PROGRESS_RATIO * self._least_gap:
+            self._least_gap, self._least_gap_at = self.gap, self.passes
+        return self.passes - self._least_gap_at > MAX_STALLED_PASSES
+
+    def _bound_objectives(self, sums: PassSums) -> None:
+        """Keep the best primal and dual bounds, with rounding errors included."""
+        weights, rounding = self.point.weights, len(self.point.weights) * UNIT_ROUNDOFF
+        primal = 0.5 * inner(weights, weights) * (1.0 + 2 * rounding) + sums.loss
+        dual, dual_error = dual_bound(sums, bool(len(self.point.offset)), self.scalable)
+        if primal < self.primal:
+            self.primal, self.weights, self.offset = primal, weights, self.point.offset
+        if dual > self.dual:
+            self.dual, self.rounding = dual, dual_error + rounding * abs(primal)
+
+
+class _LineSearch:
+    """A step from a base point, which is shortened until its slope is small."""
+
+    def __init__(self, base: PassPoint, step: Floats, offset_step: Floats, slope: float, sigma: float) -> None:
+        self.base, self.step, self.offset_step, self.sigma = base, step, offset_step, sigma
+        self.initial = slope
+        self._length, self._shortenings = 1.0, 0
+
+    def point(self, length: float) -> PassPoint:
+        """Return the point at a step length."""
+        self._length = length
+        weights, offset = self.base.weights + length * self.step, self.base.offset + length * self.offset_step
+        return PassPoint(weights, offset, self.sigma)
+
+    def shorter(self, gradient: Floats, deficit: Floats) -> PassPoint | None:
+        """Return a shorter step if the slope at the end of this one is too large, None if the step is accepted."""
+        slope = inner(gradient, self.step) + float(deficit @ self.offset_step)
+        self._shortenings += 1
+        if slope <= ACCEPTED_SLOPE * -self.initial or self._shortenings > MAX_SHORTENINGS:
+            return None
+        share = -self.initial / (slope - self.initial)
+        return self.point(self._length * min(max(share, SECANT_MARGIN), 1.0 - SECANT_MARGIN))
+
+
+class _HessianEquations:
+    """Conjugate gradients for the Newton step of weights and offset, H d = −gradient with H = I + the loss's part."""
+
+    def __init__(self, base: PassPoint, gradient: Floats, deficit: Floats, sigma: float) -> None:
+        self.base, self.gradient, self.deficit, self.sigma = base, gradient, deficit, sigma
+        right = -np.append(gradient, deficit)
+        self.solution = np.zeros_like(right)
+        self._residual, self._direction = right, right.copy()
+        self._square = inner(right, right)
+        self._target = CG_TOLERANCE**2 * self._square
+        self._steps = 0
+
+    def next_point(self) -> PassPoint:
+        """Return the base with the direction whose product is needed."""
+        return self.base._replace(direction=self._direction)
+
+    def advance(self, product: Floats) -> bool:
+        """Take a step with the product of the Hessian of the loss and the direction; return whether that suffices."""
+        dimension, direction = len(self.base.weights), self._direction
+        product = product.copy()
+        product[:dimension] += direction[:dimension]
+        curvature = inner(direction, product)
+        self._steps += 1
+        if not curvature > 0:
+            return True
+        length = self._square / curvature
+        self.solution = self.solution + length * direction
+        self._residual = self._residual - length * product
+        before, self._square = self._square, inner(self._residual, self._residual)
+        self._direction = self._residual + (self._square / before) * direction
+        return self._square <= self._target or self._steps >= MAX_CG_STEPS
+
+
+def dual_bound(sums: PassSums, grouped: bool, scalable: bool) -> tuple[float, float]:
+    """Return a lower bound on the optimum by the responses of a pass, and the share of it that is due to rounding.
+
+    With an intercept the sum of all variables must be 0: the responses of the larger sum are scaled down to the sum of
+    the others. Then all are multiplied by the best factor, at most 1 where there are finite bounds.
+    """
+    sizes = np.abs(sums.total)
+    large = int(np.argmax(sizes))
+    scale = np.ones(2)
+    if grouped and sizes.max() > 0:
+        scale[large] = sizes[1 - large] / sizes[large]
+    linear = float(scale @ sums.linear)
+    weights = scale @ sums.weights
+    norm = sqrt(inner(weights, weights))
+    square = norm**2 + float(scale**2 @ sums.ridge)
+    if not (linear > 0 and square > 0):
+        return 0.0, 0.0
+    factor = linear / square if scalable else min(1.0, linear / square)
+    value = factor * linear - 0.5 * factor**2 * square
+    of_weights = sums.weights_error + (len(weights) + 8) * UNIT_ROUNDOFF * norm
+    of_square = 2 * norm * of_weights + of_weights**2 + sums.term_error
+    error = factor * 2 * sums.term_error + 0.5 * factor**2 * of_square
+    if grouped:  # the factor of the larger part is a quotient of rounded sums
+        of_scale = 4 * sums.term_error / sizes[large] + 4 * UNIT_ROUNDOFF
+        largest = sums.weights[large]
+        slope = abs(sums.linear[large]) + factor * (sums.ridge[large] + norm * sqrt(inner(largest, largest)))
+        error += 2 * factor * of_scale * slope
+    error += 8 * UNIT_ROUNDOFF * (factor * abs(linear) + factor**2 * square)
+    return value - error, error

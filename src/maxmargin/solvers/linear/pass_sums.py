@@ -1,0 +1,176 @@
+"""The primal problem with the linear kernel as sums over blocks of samples, for data that do not fit into memory.
+
+At weights w and an offset ρ, the slacks z = linear − F w − ρ of a block determine responses β (`problems.losses`). All
+that Newton's method and the certificate need are sums over samples: the losses, Fᵀβ, the moments of the free rows, and
+the terms of the dual value. Sums of blocks are added, so a pass over a file, over the partitions of a cluster, and over
+an array in memory are the same computation.
+
+A ridge σ smooths a loss with kinks, as the hinge loss. Responses to smoothed losses lie within the bounds of the
+problem without smoothing, too, so their dual value is a bound on its optimum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin._typing import Floats
+from maxmargin.matrices import NON_FINITE_MESSAGE
+from maxmargin.matrices.features import Features, Moments
+from maxmargin.matrices.numerics import inner
+from maxmargin.precision import UNIT_ROUNDOFF
+from maxmargin.problems import DualProblem
+from maxmargin.problems.losses import conjugate, excess, response_to_excess
+
+#: Roundings of a term beside those of its sum, for the bounds on rounding errors.
+EXTRA_ROUNDINGS = 8
+
+
+class PassPoint(NamedTuple):
+    """Where a pass evaluates a problem.
+
+    Attributes
+    ----------
+    weights : float array
+        One for each feature, and the last for the constant one.
+    offset : float array
+        One for each group: one or none.
+    sigma : float
+        The ridge that smooths the loss, 0 for none.
+    direction : float array, optional
+        Weights and offsets along which the product with the Hessian is computed instead of second moments.
+    """
+
+    weights: Floats
+    offset: Floats
+    sigma: float = 0.0
+    direction: Floats | None = None
+
+
+@dataclass(frozen=True)
+class PassSums:
+    """Sums over samples. Pairs of numbers are of positive and of negative responses, which may be scaled apart.
+
+    Attributes
+    ----------
+    loss : float
+        An upper bound on Σ conjugate(z), rounding errors included.
+    linear, ridge, total : float arrays of shape (2,)
+        Σ (linear β − kink |β|), Σ ridge β², Σ β.
+    weights : float array of shape (2, dimension)
+        Fᵀβ.
+    term_error, weights_error : float
+        Bounds on the rounding errors of the sums: of each of the first three, and of the norm of Fᵀβ.
+    moments : Moments or None
+        Of the free rows, weighted by the inverse ridge.
+    product : float array or None
+        Of the Hessian of the loss with the direction of the point, for weights and offsets.
+    """
+
+    loss: float
+    linear: Floats
+    ridge: Floats
+    total: Floats
+    weights: Floats
+    term_error: float
+    weights_error: float
+    moments: Moments | None
+    product: Floats | None
+
+    def __add__(self, other: PassSums) -> PassSums:
+        """Return the sums over both parts of the samples; each addition is rounded once."""
+        moments = self.moments
+        if moments is not None and other.moments is not None:
+            moments = Moments(
+                moments.total + other.moments.total,
+                moments.sums + other.moments.sums,
+                moments.squares + other.moments.squares,
+            )
+        product = None if self.product is None or other.product is None else self.product + other.product
+        terms = self.linear, other.linear, self.ridge, other.ridge, self.total, other.total
+        rounding = 2 * UNIT_ROUNDOFF
+        return PassSums(
+            (self.loss + other.loss) * (1.0 + rounding),
+            self.linear + other.linear,
+            self.ridge + other.ridge,
+            self.total + other.total,
+            self.weights + other.weights,
+            self.term_error + other.term_error + rounding * float(max(np.abs(part).sum() for part in terms)),
+            self.weights_error + other.weights_error + rounding * sqrt(inner(*2 * (self.weights.ravel(),))),
+            moments,
+            product,
+        )
+
+
+def evaluate_block(
+    problem: DualProblem, rows: Features, point: PassPoint, largest_norm: float, origin: Floats | None
+) -> PassSums:
+    """Return the sums over the samples of a block, of whose rows none has a larger norm than `largest_norm`.
+
+    Moments are about `origin`, None for CSR rows.
+    """
+    decisions = rows.decisions(point.weights)
+    slack = problem.minus_groups(problem.linear - decisions, point.offset)
+    if not np.isfinite(slack.sum()):
+        raise ValueError(NON_FINITE_MESSAGE)
+    roundings = rows.most_stored + EXTRA_ROUNDINGS
+    norm = sqrt(inner(point.weights, point.weights))
+    largest = float(np.abs(slack).max(initial=0.0)) + float(np.abs(problem.linear).max(initial=0.0))
+    slack_error = UNIT_ROUNDOFF * (roundings * largest_norm * norm + EXTRA_ROUNDINGS * largest)
+    losses = np.maximum(conjugate(problem, slack + slack_error), conjugate(problem, slack - slack_error))
+    roundings = problem.size + EXTRA_ROUNDINGS
+    response = _smoothed_response(problem, slack, point.sigma)
+    parts = [_dual_terms(problem, rows, response, chosen) for chosen in (response > 0, response < 0)]
+    absolute = float(np.abs(response).sum())
+    size = float((np.abs(problem.linear) + problem.kink) @ np.abs(response)) + sum(part[1] for part in parts) + absolute
+    return PassSums(
+        loss=float(losses.sum()) * (1.0 + roundings * UNIT_ROUNDOFF),
+        linear=np.array([part[0] for part in parts]),
+        ridge=np.array([part[1] for part in parts]),
+        total=np.array([part[2] for part in parts]),
+        weights=np.array([part[3] for part in parts]),
+        term_error=roundings * UNIT_ROUNDOFF * size,
+        weights_error=(roundings + rows.threads) * UNIT_ROUNDOFF * largest_norm * absolute,
+        **_second_order(problem, rows, point, response, origin),
+    )
+
+
+def _smoothed_response(problem: DualProblem, slack: Floats, sigma: float) -> Floats:
+    """Return the optimal variable of each slack, with σ added to the ridge."""
+    beyond = excess(problem, slack)
+    if sigma == 0.0:
+        return response_to_excess(problem, beyond)
+    return np.clip(beyond / (problem.ridge + sigma), problem.lower, problem.upper)
+
+
+def _dual_terms(
+    problem: DualProblem, rows: Features, response: Floats, chosen: np.ndarray
+) -> tuple[float, float, float, Floats]:
+    """Return the terms of the dual value of some responses, their sum, and Fᵀβ."""
+    used = np.flatnonzero(chosen)
+    if not len(used):
+        return 0.0, 0.0, 0.0, np.zeros(rows.dimension)
+    beta = response[used]
+    linear = inner(problem.linear[used], beta) - inner(problem.kink[used], np.abs(beta))
+    return linear, inner(problem.ridge[used] * beta, beta), float(beta.sum()), rows.take(used).weights(beta)
+
+
+def _second_order(
+    problem: DualProblem, rows: Features, point: PassPoint, response: Floats, origin: Floats | None
+) -> dict[str, Moments | Floats | None]:
+    """Return the moments of the free rows, or the product of the Hessian with the direction of the point."""
+    free = (response > problem.lower) & (response < problem.upper)
+    if problem.kinked:
+        free &= response != 0
+    chosen = np.flatnonzero(free)
+    factors = 1.0 / (problem.ridge[chosen] + point.sigma)
+    free_rows = rows.take(chosen)
+    if point.direction is None:
+        return {"moments": free_rows.moments(factors, origin), "product": None}
+    along, offset_step = point.direction[: rows.dimension], point.direction[rows.dimension :]
+    change = factors * (free_rows.decisions(along) + offset_step.sum())
+    product = np.append(free_rows.weights(change), np.full(len(offset_step), change.sum()))
+    return {"moments": None, "product": product}

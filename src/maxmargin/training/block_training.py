@@ -1,0 +1,167 @@
+"""Training of linear models on blocks of rows: Newton's method, one pass over the data for each step.
+
+All problems of a fit (classes against the rest, outputs of a regression) share each pass. The objective bounds of a
+pass are the certificate: they are computed in float64 from the data and the weights, with proven bounds on rounding
+errors (`solvers.linear.pass_sums`), and no further pass is needed to verify a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin._typing import Floats
+from maxmargin.deadline import check_deadline
+from maxmargin.matrices.features import Features
+from maxmargin.matrices.numerics import inner
+from maxmargin.problems import Certificate, Counters, DualProblem, Progress, Solution, Status
+from maxmargin.problems.losses import excess, residuals
+from maxmargin.solvers.linear.linear_point import minimise_over_offset
+from maxmargin.solvers.linear.newton_by_passes import NewtonByPasses
+from maxmargin.solvers.linear.pass_sums import PassPoint, PassSums, evaluate_block
+from maxmargin.solvers.linear.smoothed_primal import mean_squared_norm
+from maxmargin.solvers.monitor import Interruption, Monitor, status_of
+from maxmargin.solvers.stopping import StoppingRule
+from maxmargin.training.pipeline import Session, Solver
+from maxmargin.training.trained_model import TrainedLinearModel
+
+#: The first σ is the largest whose smoothing leaves a gap of this fraction of the tolerance, if it lets so many samples
+#: per feature be free: with fewer, the Newton equations do not determine the weights.
+SMOOTHING_FRACTION, FREE_PER_FEATURE = 0.3, 4
+
+#: Halvings in the search for that σ.
+SIGMA_HALVINGS = 40
+
+#: With more features than this, the Newton equations are solved by products with the Hessian, a pass each.
+MAX_SECOND_MOMENTS = 3000
+
+
+class TrainingBlock(NamedTuple):
+    """Rows with a positive weight.
+
+    Attributes
+    ----------
+    rows : Features
+    targets : array
+        The number of the class of each row, or its targets.
+    weights : float array
+    largest_norm : float
+        No row has a larger norm.
+    """
+
+    rows: Features
+    targets: np.ndarray[Any, Any]
+    weights: Floats
+    largest_norm: float
+
+
+#: From a block and the number of a class or output to the problem of its samples.
+PoseBlock = Callable[[TrainingBlock, int], DualProblem]
+
+#: From points of problems, by number, to the sums over all samples.
+EvaluatePass = Callable[[dict[int, PassPoint]], dict[int, PassSums]]
+
+
+def evaluate_pass(
+    blocks: Iterable[TrainingBlock], pose: PoseBlock, points: dict[int, PassPoint], origin: Floats | None
+) -> dict[int, PassSums]:
+    """Return the sums over all blocks at a point of each problem."""
+    totals: dict[int, PassSums] = {}
+    for block in blocks:
+        for number, point in points.items():
+            check_deadline()
+            sums = evaluate_block(pose(block, number), block.rows, point, block.largest_norm, origin)
+            totals[number] = totals[number] + sums if number in totals else sums
+    return totals
+
+
+def start_of_sample(problem: DualProblem, rows: Features, solver: Solver, scale: float, count: int) -> PassPoint:
+    """Return where the passes over `count` rows start: the solution of a sample, whose costs are larger by `scale`."""
+    solution: Solution = solver.solve(problem)
+    weights = rows.weights(solution.dual) if solution.weights is None else solution.weights
+    without_offset = problem.linear - rows.decisions(weights)
+    offset, primal = minimise_over_offset(problem, rows, weights, without_offset)
+    if not problem.bounded or problem.ridge.any():
+        return PassPoint(weights, offset)
+    slack = problem.minus_groups(without_offset, offset)
+    tolerance = solver.stopping.relative_gap or 0.0
+    sigma = _first_sigma(problem, slack, SMOOTHING_FRACTION * tolerance * primal, FREE_PER_FEATURE * rows.width / count)
+    return PassPoint(weights, offset, scale * (sigma if sigma > 0 else 1e-3 * mean_squared_norm(rows)))
+
+
+def _first_sigma(problem: DualProblem, slack: Floats, gap: float, free_fraction: float) -> float:
+    """Return the σ with which smoothing leaves this gap at some slacks, or more if it lets too few samples be free."""
+    beyond = np.abs(excess(problem, slack))
+    width = float((problem.upper - problem.lower).mean())
+    largest = 2.0 * float(beyond.max(initial=0.0)) / width
+    least = 2.0 * float(np.quantile(beyond, min(1.0, free_fraction))) / width
+    sigma = largest
+    for _ in range(SIGMA_HALVINGS):
+        response = np.clip(excess(problem, slack) / sigma, problem.lower, problem.upper) if sigma > 0 else slack
+        if sigma <= least or float(residuals(problem, response, slack).sum()) <= gap:
+            break
+        sigma *= 0.5
+    return max(sigma, least)
+
+
+def train_by_passes(
+    evaluate: EvaluatePass, runs: Sequence[NewtonByPasses], session: Session, rows: int
+) -> list[TrainedLinearModel]:
+    """Return the trained models, one for each run."""
+    monitor = Monitor(runs[0].rule, session.callback)
+    status = Status.CONVERGED
+    passes = 0
+    try:
+        with session.deadline.in_force():
+            while unfinished := {number: run for number, run in enumerate(runs) if run.status is None}:
+                if (limit := monitor.limit_reached(passes)) is not None:
+                    status = limit
+                    break
+                found = evaluate({number: run.point for number, run in unfinished.items()})
+                for number, run in unfinished.items():
+                    run.receive(found[number])
+                passes += 1
+                if monitor.report(lambda: _progress(runs, passes, rows, monitor), now=True):  # noqa: B023
+                    status = Status.STOPPED
+                    break
+    except Interruption as interruption:
+        status = status_of(interruption)
+    return [_trained(run, status if run.status is None else run.status, monitor.seconds) for run in runs]
+
+
+def _progress(runs: Sequence[NewtonByPasses], passes: int, rows: int, monitor: Monitor) -> Progress:
+    """Return the progress of the problem with the largest gap."""
+    worst = max(runs, key=lambda run: run.gap)
+    return Progress(passes, np.inf, worst.primal, worst.dual, rows, monitor.seconds)
+
+
+def _trained(run: NewtonByPasses, status: Status, seconds: float) -> TrainedLinearModel:
+    """Return the model of the best weights, without the arrays that have an entry for each sample."""
+    weights, offset = run.weights, run.offset
+    shift = float(offset[0]) if len(offset) else run.constant * float(weights[-1])
+    certificate = Certificate(
+        primal=run.primal,
+        dual=run.dual,
+        gap=run.gap,
+        rounding=run.rounding,
+        violation=np.nan,
+        infeasibility=0.0,
+        squared_norm=inner(weights, weights),
+        offset=offset,
+        offset_interval=np.repeat(offset[:, None], 2, axis=1),
+        slack=np.empty(0),
+        residual=np.empty(0),
+    )
+    counters = Counters(iterations=run.passes, rounds=run.passes, seconds=seconds)
+    nothing = np.empty(0, dtype=np.int64)
+    return TrainedLinearModel(weights[:-1], shift, np.empty(0), nothing, certificate, status, counters)
+
+
+def new_run(
+    start: PassPoint, rule: StoppingRule, scalable: bool, rows: Features, origin: Floats | None
+) -> NewtonByPasses:
+    """Return the run of a problem of rows like these."""
+    about = np.zeros(rows.width) if origin is None else origin
+    return NewtonByPasses(start, rule, scalable, rows.constant, about, rows.width > MAX_SECOND_MOMENTS)
