@@ -3,6 +3,6 @@
 - `row_blocks`: the interface, `RowBlocks` and `RowBlock`.
 """
 
-from maxmargin.blocks.row_blocks import RowBlock, RowBlocks
+from maxmargin.blocks.row_blocks import RowBlock, RowBlocks, is_blocks
 
-__all__ = ["RowBlock", "RowBlocks"]
+__all__ = ["RowBlock", "RowBlocks", "is_blocks"]

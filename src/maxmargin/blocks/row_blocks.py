@@ -62,3 +62,8 @@ class RowBlocks(ABC):
     @abstractmethod
     def __iter__(self) -> Iterator[RowBlock]:
         """Read all blocks once, in order."""
+
+
+def is_blocks(X: Any) -> bool:
+    """Whether data are blocks of rows."""
+    return isinstance(X, RowBlocks)

@@ -18,8 +18,9 @@ from maxmargin.matrices.features import Features
 from maxmargin.matrices.numerics import inner
 from maxmargin.problems import Certificate, Counters, DualProblem, Progress, Solution, Status
 from maxmargin.problems.losses import excess, residuals
-from maxmargin.solvers.linear.linear_point import minimise_over_offset
-from maxmargin.solvers.linear.newton_by_passes import NewtonByPasses
+from maxmargin.problems.split_problem import SplitProblem
+from maxmargin.solvers.linear.linear_point import features_of, minimise_over_offset
+from maxmargin.solvers.linear.newton_by_passes import DualConstraints, NewtonByPasses
 from maxmargin.solvers.linear.pass_sums import PassPoint, PassSums, evaluate_block
 from maxmargin.solvers.linear.smoothed_primal import mean_squared_norm
 from maxmargin.solvers.monitor import Interruption, Monitor, status_of
@@ -79,15 +80,19 @@ def evaluate_pass(
 
 def start_of_sample(problem: DualProblem, rows: Features, solver: Solver, scale: float, count: int) -> PassPoint:
     """Return where the passes over `count` rows start: the solution of a sample, whose costs are larger by `scale`."""
-    solution: Solution = solver.solve(problem)
-    weights = rows.weights(solution.dual) if solution.weights is None else solution.weights
-    without_offset = problem.linear - rows.decisions(weights)
-    offset, primal = minimise_over_offset(problem, rows, weights, without_offset)
+    posed = SplitProblem.of(problem).problem if problem.kinked else problem  # linear solvers take no kinks
+    solution: Solution = solver.solve(posed)
+    posed_rows = features_of(posed, "LinearSolver")
+    weights = posed_rows.weights(solution.dual) if solution.weights is None else solution.weights
+    without_offset = posed.linear - posed_rows.decisions(weights)
+    offset, primal = minimise_over_offset(posed, posed_rows, weights, without_offset)
     if not problem.bounded or problem.ridge.any():
         return PassPoint(weights, offset)
-    slack = problem.minus_groups(without_offset, offset)
+    slack = problem.minus_groups(problem.linear - rows.decisions(weights), offset)
     tolerance = solver.stopping.relative_gap or 0.0
-    sigma = _first_sigma(problem, slack, SMOOTHING_FRACTION * tolerance * primal, FREE_PER_FEATURE * rows.width / count)
+    sigma = _first_sigma(
+        problem, slack, SMOOTHING_FRACTION * tolerance * abs(primal), FREE_PER_FEATURE * rows.width / count
+    )
     return PassPoint(weights, offset, scale * (sigma if sigma > 0 else 1e-3 * mean_squared_norm(rows)))
 
 
@@ -160,8 +165,8 @@ def _trained(run: NewtonByPasses, status: Status, seconds: float) -> TrainedLine
 
 
 def new_run(
-    start: PassPoint, rule: StoppingRule, scalable: bool, rows: Features, origin: Floats | None
+    start: PassPoint, rule: StoppingRule, constraints: DualConstraints, rows: Features, origin: Floats | None
 ) -> NewtonByPasses:
     """Return the run of a problem of rows like these."""
     about = np.zeros(rows.width) if origin is None else origin
-    return NewtonByPasses(start, rule, scalable, rows.constant, about, rows.width > MAX_SECOND_MOMENTS)
+    return NewtonByPasses(start, rule, constraints, rows.constant, about, rows.width > MAX_SECOND_MOMENTS)

@@ -14,6 +14,9 @@ from maxmargin.blocks import RowBlock, RowBlocks
 from maxmargin.kernels import Points
 from maxmargin.machines.validation.training_data import check_sample_weights, single_class_message
 from maxmargin.matrices.features import Features
+from maxmargin.precision import UNIT_ROUNDOFF
+from maxmargin.problems import DualProblem
+from maxmargin.solvers.linear.newton_by_passes import DualConstraints
 from maxmargin.training.block_training import TrainingBlock
 
 #: About so many values of the rows are kept in memory for a first solution: 32 MB in float64.
@@ -35,6 +38,8 @@ class BlockData:
         The value of the constant feature of a regularised intercept, 0 for none.
     read : callable
         From the blocks to an iterator over them, which may read ahead.
+    labelled : bool
+        Whether the machine takes labels or targets.
 
     Attributes
     ----------
@@ -44,6 +49,8 @@ class BlockData:
         The sums of the weights of all rows and of the sample.
     origin : float array or None
         The mean of the sample, None for CSR rows.
+    weighted_rows : float array
+        Σ weight · row, for a machine without labels.
     passes : int
         Passes over the blocks so far.
     """
@@ -52,26 +59,30 @@ class BlockData:
     threads: int
     constant: float
     read: Callable[[RowBlocks], Iterator[RowBlock]] = iter
+    labelled: bool = True
     total_weight: float = 0.0
     sample_weight: float = 0.0
     passes: int = 0
     sample: TrainingBlock = field(init=False)
     origin: Floats | None = field(init=False, default=None)
+    weighted_rows: Floats = field(init=False)
     _norms: dict[int, float] = field(default_factory=dict)
 
     def scan(self, inspect: Callable[[np.ndarray[Any, Any], Floats], None]) -> None:
         """Read all blocks once: call `inspect` with the targets and weights of each, and draw the sample."""
         parts: list[tuple[Any, Any, Floats]] = []
+        self.weighted_rows = np.zeros(self.blocks.n_features + 1)
         for block in self._read():
-            weights = self._weights(block)
-            assert block.y is not None
+            weights, y = self._weights(block), self._targets(block)
             rows = np.flatnonzero(weights > 0)
-            inspect(block.y[rows], weights[rows])
+            inspect(y[rows], weights[rows])
             self.total_weight += float(weights.sum())
             features = Features(Points.wrap(block.X), self.constant, self.threads)
+            if not self.labelled:
+                self.weighted_rows += features.weights(weights)
             self._norms[block.first] = float(np.sqrt(features.squared_norms().max(initial=0.0)))
             chosen = self._drawn(block, rows)
-            parts.append((block.X[chosen], block.y[chosen], weights[chosen]))
+            parts.append((block.X[chosen], y[chosen], weights[chosen]))
         self._keep_sample(parts)
 
     def _drawn(self, block: RowBlock, rows: Indices) -> Indices:
@@ -101,8 +112,23 @@ class BlockData:
             points = Points.wrap(block.X)
             taken = points if len(rows) == len(points) else points.take(rows)
             norm = float(np.hypot(self._norms[block.first], self.constant))
-            assert block.y is not None
-            yield TrainingBlock(Features(taken, self.constant, self.threads), block.y[rows], weights[rows], norm)
+            targets = self._targets(block)[rows]
+            yield TrainingBlock(Features(taken, self.constant, self.threads), targets, weights[rows], norm)
+
+    def constraints(self, problem: DualProblem) -> DualConstraints:
+        """Return the constraints of a problem of all rows; `problem` is that of the sample, with larger costs."""
+        if not problem.total.any():
+            return DualConstraints(problem.total, scalable=not problem.bounded)
+        error = (self.blocks.n_rows + 8) * UNIT_ROUNDOFF * max(self._norms.values()) * self.total_weight
+        return DualConstraints(problem.total, False, self.weighted_rows, self.total_weight, error)
+
+    def _targets(self, block: RowBlock) -> np.ndarray[Any, Any]:
+        """Return the labels or targets of a block; zeros for a machine that takes none."""
+        if not self.labelled:
+            return np.zeros(block.X.shape[0])
+        if block.y is None:
+            raise ValueError(f"{self.blocks.name} has no labels: give them to maxmargin.blocks.open, or to fit as y")
+        return block.y
 
     def _read(self) -> Iterator[RowBlock]:
         self.passes += 1

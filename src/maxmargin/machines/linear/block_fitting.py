@@ -15,7 +15,8 @@ from maxmargin.machines.linear.block_data import BlockData, ClassCounts
 from maxmargin.machines.linear.stochastic_updates import factors_of
 from maxmargin.machines.validation.callbacks import reporting
 from maxmargin.machines.validation.training_data import check_costs, class_factors
-from maxmargin.matrices import KernelMatrix
+from maxmargin.matrices import BiasAugmentedMatrix, KernelMatrix, SymmetricMatrix
+from maxmargin.matrices.numerics import inner
 from maxmargin.problems import DualProblem
 from maxmargin.resources import blas_thread_limit, thread_count
 from maxmargin.solvers import LinearSolver, StoppingRule
@@ -30,10 +31,6 @@ from maxmargin.training.block_training import (
     start_of_sample,
     train_by_passes,
 )
-
-def is_blocks(X: Any) -> bool:
-    """Whether data are blocks of rows."""
-    return isinstance(X, RowBlocks)
 
 
 def check_options(estimator: Any, **needed: Any) -> None:
@@ -55,12 +52,11 @@ class BlockFit:
     rule : StoppingRule
     """
 
-    def __init__(self, estimator: Any, blocks: RowBlocks, rule: StoppingRule) -> None:
-        if not blocks.has_labels:
-            raise ValueError(f"{blocks.name} has no labels: give them to blocks.open, or as y")
+    def __init__(self, estimator: Any, blocks: RowBlocks, rule: StoppingRule, labelled: bool = True) -> None:
         self.estimator, self.rule, self.started = estimator, rule, perf_counter()
         self.intercept: bool = estimator._exact_intercept
-        self.data = BlockData(blocks, thread_count(estimator.n_jobs), estimator._check_intercept(), read_blocks)
+        constant = estimator._check_intercept()
+        self.data = BlockData(blocks, thread_count(estimator.n_jobs), constant, read_blocks, labelled)
 
     def classes(self, cost: float, formulation: Any) -> tuple[list[TrainedLinearModel], Any, Floats]:
         """Train each class against the rest; return the models, the classes and their factors."""
@@ -74,7 +70,7 @@ class BlockFit:
             numbers = np.searchsorted(classes, block.targets)
             signs = np.where(numbers == (number if len(classes) > 2 else 1), 1.0, -1.0)
             costs = check_costs(cost, factors_of(number, numbers, factors, block.weights))
-            problem: DualProblem = formulation.pose(_matrix(block), signs, costs, self.intercept)
+            problem: DualProblem = formulation.pose(matrix_of(block), signs, costs, self.intercept)
             return problem
 
         with self._session() as session:
@@ -85,11 +81,29 @@ class BlockFit:
             models = self._train(pose, len(classes) if len(classes) > 2 else 1, session)
         return models, classes, factors
 
-    def outputs(self, pose: Callable[[TrainingBlock], DualProblem], min_gap: Any) -> list[TrainedLinearModel]:
-        """Train a regression of one output."""
+    def regression(
+        self, pose: Callable[[TrainingBlock, float], DualProblem], min_gap: Callable[[DualProblem], float]
+    ) -> tuple[TrainedLinearModel, float]:
+        """Train a regression; return the model of targets minus their mean, where the intercept is free, and that."""
+        sums = np.zeros(2)
+
+        def inspect(y: np.ndarray[Any, Any], weights: Floats) -> None:
+            if y.ndim != 1 or y.dtype.kind not in "biuf" or not np.isfinite(y).all():
+                raise ValueError(f"{self.data.blocks.name}: targets must be one finite number for each row")
+            sums[:] += inner(weights, y.astype(np.float64)), weights.sum()
+
         with self._session() as session:
-            self.data.scan(_check_targets)
-            return self._train(lambda block, _: pose(block), 1, session, min_gap)
+            self.data.scan(inspect)
+            centre = float(sums[0] / sums[1]) if self.intercept else 0.0
+            return self._train(lambda block, _: pose(block, centre), 1, session, min_gap)[0], centre
+
+    def one_class(
+        self, pose: Callable[[TrainingBlock], DualProblem], min_gap: Callable[[DualProblem], float]
+    ) -> TrainedLinearModel:
+        """Train a one-class machine, whose dual variables have a positive sum."""
+        with self._session() as session:
+            self.data.scan(lambda y, weights: None)
+            return self._train(lambda block, _: pose(block), 1, session, min_gap)[0]
 
     def _session(self) -> Any:
         """Return a context with the session of the fit."""
@@ -104,6 +118,7 @@ class BlockFit:
         scale = data.total_weight / data.sample_weight
         larger = sample._replace(weights=scale * sample.weights)
         runs: list[NewtonByPasses] = []
+        origin: Floats | None = None
         with session.deadline.in_force(), blas_thread_limit(1):
             for number in range(count):
                 problem = pose(larger, number)
@@ -111,11 +126,12 @@ class BlockFit:
                 rule = StoppingRule(
                     self.rule.violation, gap, self.rule.max_iterations, self.rule.max_seconds, self.rule.relative_gap
                 )
-                scalable = not problem.bounded
-                runs.append(new_run(self._start(problem, sample, scale), rule, scalable, sample.rows, data.origin))
+                start = self._start(problem, sample, scale)
+                origin = data.origin if problem.groups else None  # with a free offset rows are centred
+                runs.append(new_run(start, rule, data.constraints(problem), sample.rows, origin))
 
         def evaluate(points: dict[int, PassPoint]) -> Any:
-            return evaluate_pass(data, pose, points, data.origin)
+            return evaluate_pass(data, pose, points, origin)
 
         models = train_by_passes(evaluate, runs, session, data.blocks.n_rows)
         self.estimator.n_passes_ = data.passes
@@ -144,15 +160,7 @@ def read_blocks(blocks: RowBlocks) -> Iterator[RowBlock]:
     return iter(blocks)
 
 
-def decide_blocks(estimator: Any, blocks: RowBlocks) -> Floats:
-    """Return the decision values of all rows."""
-    return np.concatenate([estimator._decide(block.X) for block in read_blocks(blocks)])
-
-
-def _matrix(block: TrainingBlock) -> KernelMatrix:
-    return KernelMatrix(Linear(), block.rows.points, block.rows.threads)
-
-
-def _check_targets(y: np.ndarray[Any, Any], weights: Floats) -> None:
-    if y.ndim != 1 or y.dtype.kind not in "biuf" or not np.isfinite(y.astype(np.float64)).all():
-        raise ValueError("the targets of a regression on blocks must be one finite number for each row")
+def matrix_of(block: TrainingBlock) -> SymmetricMatrix:
+    """Return the linear kernel matrix of the rows of a block; a regularised intercept is a constant feature."""
+    matrix = KernelMatrix(Linear(), block.rows.points, block.rows.threads)
+    return BiasAugmentedMatrix(matrix, block.rows.constant**2) if block.rows.constant else matrix

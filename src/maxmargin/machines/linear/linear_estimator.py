@@ -15,6 +15,7 @@ import numpy as np
 
 from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
+from maxmargin.blocks import is_blocks
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.kernels import Linear, Points
 from maxmargin.kernels.points import VERY_WIDE
@@ -121,6 +122,9 @@ class LinearEstimator(Machine):
 
     def _decide(self, X: Any) -> Floats:
         """Return the value of each function for each sample."""
+        if is_blocks(X):
+            self._check_fitted()
+            return np.concatenate([self._decide(block.X) for block in X])
         X = self._check_samples(X)
         weights = self.coef_.toarray() if sparse.issparse(self.coef_) else np.asarray(self.coef_, dtype=np.float64)
         weights = np.atleast_2d(weights)

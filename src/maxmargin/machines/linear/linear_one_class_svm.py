@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.blocks import is_blocks
 from maxmargin.formulations import one_class
 from maxmargin.machines.calibration.novelty_detector import NoveltyDetector, rounded
+from maxmargin.machines.linear import block_fitting
 from maxmargin.machines.linear.linear_estimator import LINEAR_SOLVERS, LinearEstimator
 from maxmargin.machines.validation.callbacks import reporting
 from maxmargin.machines.validation.checkpoints import checkpointing
@@ -17,7 +19,9 @@ from maxmargin.machines.validation.training_data import check_costs, check_sampl
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.models.calibration import density_marks
 from maxmargin.problems import DualProblem
+from maxmargin.solvers import StoppingRule
 from maxmargin.training import Session
+from maxmargin.training.block_training import TrainingBlock
 
 #: A gap of this fraction of the largest possible objective, times the tolerance, is accepted: the optimum is 0 if no
 #: half-space separates the samples from the origin.
@@ -141,6 +145,8 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
         nu = check_fraction("nu", self.nu)
         check_flag("probability", self.probability)
         solver = self._make_solver(LINEAR_SOLVERS)
+        if is_blocks(X):
+            return self._fit_blocks(X, nu, solver.stopping)
         X = self._validate_samples(X, reset=True)
         weights = check_costs(1.0, check_sample_weights(sample_weight, X))
         rows = np.flatnonzero(weights > 0)
@@ -148,21 +154,35 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
         def pose(matrix: SymmetricMatrix, _: int) -> DualProblem:
             return one_class.pose(matrix, weights[rows], nu)
 
-        def min_gap(problem: DualProblem) -> float:
-            features = problem.matrix.features()
-            assert features is not None
-            with np.errstate(over="ignore"):
-                longest = 0.5 * float(np.square(problem.total[0])) * float(features.squared_norms().mean())
-            return MIN_GAP_FRACTION * float(self.tol) * longest
-
         starts = self._starts(rows, 1, len(rows))
         with reporting(self) as callback, checkpointing(self, X, None, weights) as checkpoint:
             session = Session.begin(callback, solver.stopping.max_seconds, started, checkpoint)
-            self._set_fitted(self._train(X, rows, pose, 1, one_class, solver, session, starts, min_gap))
+            self._set_fitted(self._train(X, rows, pose, 1, one_class, solver, session, starts, self._min_gap))
         self.offset_ = -self.intercept_
         self.__dict__.pop("density_marks_", None)
         if self.probability:
             values = -self._models_[0].certificate.slack  # of the training rows: the linear term of the dual is 0
             self.density_marks_ = density_marks(rounded(values, self.offset_), weights[rows])
         self._warn_if_unconverged(solver.stopping, "problems")
+        return self
+
+    def _min_gap(self, problem: DualProblem) -> float:
+        features = problem.matrix.features()
+        assert features is not None
+        with np.errstate(over="ignore"):
+            longest = 0.5 * float(np.square(problem.total[0])) * float(features.squared_norms().mean())
+        return MIN_GAP_FRACTION * float(self.tol) * longest
+
+    def _fit_blocks(self, blocks: Any, nu: float, rule: StoppingRule) -> LinearOneClassSVM:
+        """Train on blocks of rows."""
+        block_fitting.check_options(self, solver="auto", probability=False, checkpoint=None)
+
+        def pose(block: TrainingBlock) -> DualProblem:
+            return one_class.pose(block_fitting.matrix_of(block), block.weights, nu)
+
+        fit = block_fitting.BlockFit(self, blocks, rule, labelled=False)
+        self._set_fitted([fit.one_class(pose, self._min_gap)])
+        self.offset_, self.n_features_in_ = -self.intercept_, blocks.n_features
+        self.__dict__.pop("density_marks_", None)
+        self._warn_if_unconverged(rule, "problems")
         return self

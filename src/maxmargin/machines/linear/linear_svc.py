@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin._typing import Floats
+from maxmargin.blocks import is_blocks
 from maxmargin.formulations import crammer_singer
 from maxmargin.machines.base import warn_if_unvalidated
 from maxmargin.machines.calibration.probabilities import LinearProbabilities
@@ -208,7 +209,7 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, LinearEstimator):
         started = perf_counter()
         cost = self._check_parameters()
         solver = self._make_solver(self._solvers)
-        if block_fitting.is_blocks(X):
+        if is_blocks(X):
             return self._fit_blocks(X, cost, solver.stopping), solver.stopping
         X, y = self._validate_pairs(X, y)
         weights = check_sample_weights(sample_weight, X)

@@ -10,10 +10,12 @@ import numpy as np
 
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices
+from maxmargin.blocks import is_blocks
 from maxmargin.machines.base import warn_if_unvalidated
 from maxmargin.machines.calibration.cross_validation import linear_held_out_values, stratified_folds
 from maxmargin.machines.calibration.noise_scale import NoiseIntervals
 from maxmargin.machines.kernel.svr import LOSSES
+from maxmargin.machines.linear import block_fitting
 from maxmargin.machines.linear.linear_estimator import LINEAR_SOLVERS, LinearEstimator
 from maxmargin.machines.linear.stochastic_updates import StreamingRegressor
 from maxmargin.machines.validation.callbacks import reporting
@@ -25,7 +27,9 @@ from maxmargin.matrices.numerics import ordinary_weights
 from maxmargin.models.calibration import noise_scale
 from maxmargin.problems import DualProblem, Status
 from maxmargin.problems.split_problem import SplitProblem
+from maxmargin.solvers import StoppingRule
 from maxmargin.training import Session, Solver, TrainedLinearModel
+from maxmargin.training.block_training import TrainingBlock
 
 #: A gap of this fraction of the loss of the zero function is rounding: the optimum is 0 if all targets lie in the tube.
 #: The second is for squared losses, whose rounding errors are squared.
@@ -177,6 +181,8 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
         started = perf_counter()
         cost, epsilon = self._check_parameters()
         formulation, solver = self._formulation, self._make_solver(LINEAR_SOLVERS)
+        if is_blocks(X):
+            return self._fit_blocks(X, cost, epsilon, solver.stopping)
         X, targets = self._check_targets(X, y)
         weights = check_sample_weights(sample_weight, X)
         costs, rows = check_costs(cost, weights), np.flatnonzero(weights > 0)
@@ -200,6 +206,26 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
             ended = self._estimate_noise(X, rows, pose, formulation, columns, weights[rows], solver, session)
         self._warn_if_unconverged(solver.stopping, "outputs")
         warn_if_unvalidated(self, ended, stacklevel=3)
+        return self
+
+    def _fit_blocks(self, blocks: Any, cost: float, epsilon: float, rule: StoppingRule) -> LinearSVR:
+        """Train on blocks of rows."""
+        block_fitting.check_options(self, solver="auto", noise=False, checkpoint=None)
+        formulation = self._formulation
+
+        def pose(block: TrainingBlock, centre: float) -> DualProblem:
+            costs, matrix = check_costs(cost, block.weights), block_fitting.matrix_of(block)
+            targets = block.targets.astype(np.float64) - centre
+            problem: DualProblem = formulation.pose(matrix, targets, costs, epsilon, self._exact_intercept)
+            return problem
+
+        model, centre = block_fitting.BlockFit(self, blocks, rule).regression(pose, _min_gap)
+        self._set_fitted([_shifted(model, centre)])
+        self.coef_, self._outputs_ = self.coef_.ravel(), None
+        self.n_features_in_ = blocks.n_features
+        for name in ("_streams_", "noise_scale_"):
+            self.__dict__.pop(name, None)
+        self._warn_if_unconverged(rule, "outputs")
         return self
 
     def predict(self, X: Any) -> Floats:
@@ -251,6 +277,7 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
 
 
 def _min_gap(problem: DualProblem) -> float:
+    problem = SplitProblem.of(problem).problem if problem.kinked else problem
     fraction = MIN_SQUARED_GAP_FRACTION if problem.ridge.any() else MIN_GAP_FRACTION
     return fraction * _native.total_loss(problem.linear, problem.lower, problem.upper, problem.ridge, 1)
 

@@ -10,7 +10,9 @@ With many features the Newton equations are solved by conjugate gradients, of wh
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import inf, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,6 +43,102 @@ MAX_STALLED_PASSES, PROGRESS_RATIO = 25, 0.9
 CG_TOLERANCE, MAX_CG_STEPS = 0.1, 12
 
 
+class Repaired(NamedTuple):
+    """The terms of the dual value of variables with the right sum.
+
+    Attributes
+    ----------
+    linear, ridge : float
+    weights : float array
+        Fᵀβ, with an additional error of the norm `weights_error`.
+    scale_error : float
+        The error of the factor by which a part was scaled or moved, a quotient of rounded sums.
+    part : tuple of float
+        The derivatives with respect to that factor: of the linear term, of the ridge term, and the norm of that of Fᵀβ.
+    """
+
+    linear: float
+    ridge: float
+    weights: Floats
+    weights_error: float = 0.0
+    scale_error: float = 0.0
+    part: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class DualConstraints:
+    """What dual vectors must satisfy beside the bounds that responses are within.
+
+    Attributes
+    ----------
+    total : float array
+        The sum of all variables, empty if there is no such constraint; 0, or positive if all variables are.
+    scalable : bool
+        Whether multiples of feasible dual vectors above 1 are feasible: no variable has a finite bound but 0.
+    upper_weights, upper_total : float array, float
+        Fᵀ upper and Σ upper, where the total is positive.
+    upper_error : float
+        A bound on the norm of the error of `upper_weights`.
+    """
+
+    total: Floats
+    scalable: bool = False
+    upper_weights: Floats | None = None
+    upper_total: float = 0.0
+    upper_error: float = 0.0
+
+    def factor(self, linear: float, square: float) -> float:
+        """Return the best factor on a dual vector with these terms of its dual value."""
+        if len(self.total) and self.total[0] != 0:
+            return 1.0
+        if not (linear > 0 and square > 0):
+            return 0.0
+        return linear / square if self.scalable else min(1.0, linear / square)
+
+    def repaired(self, sums: PassSums) -> Repaired | None:
+        """Return the terms of responses that are moved to the right sum, None if they cannot.
+
+        For a sum of 0, positive and negative responses are scaled apart: the larger part is scaled down. A positive sum
+        is reached by scaling down, or by moving all variables towards their upper bounds.
+        """
+        if len(self.total) and self.total[0] != 0:
+            return self._with_total(sums, float(self.total[0]))
+        sizes = np.abs(sums.total)
+        if not len(self.total) or not sizes.max() > 0:
+            return Repaired(float(sums.linear.sum()), float(sums.ridge.sum()), sums.weights.sum(axis=0))
+        large = int(np.argmax(sizes))
+        scale = np.ones(2)
+        scale[large] = sizes[1 - large] / sizes[large]
+        return Repaired(
+            float(scale @ sums.linear),
+            float(scale**2 @ sums.ridge),
+            scale @ sums.weights,
+            0.0,
+            4 * sums.term_error / float(sizes[large]) + 4 * UNIT_ROUNDOFF,
+            (abs(float(sums.linear[large])), float(sums.ridge[large]), _norm(sums.weights[large])),
+        )
+
+    def _with_total(self, sums: PassSums, total: float) -> Repaired | None:
+        """Return the terms of nonnegative responses with a positive sum; the linear term and the ridge are 0."""
+        found, weights = float(sums.total[0]), sums.weights[0]
+        if not found > 0 or self.upper_weights is None:
+            return None
+        if found >= total:
+            scale_error = 4 * sums.term_error / found + 4 * UNIT_ROUNDOFF
+            return Repaired(0.0, 0.0, (total / found) * weights, 0.0, scale_error, (0.0, 0.0, _norm(weights)))
+        room = self.upper_total - found
+        if not room > total - found:
+            return None
+        share, direction = (total - found) / room, self.upper_weights - weights
+        scale_error = 4 * (sums.term_error + UNIT_ROUNDOFF * self.upper_total) / room + 4 * UNIT_ROUNDOFF
+        moved = weights + share * direction
+        return Repaired(0.0, 0.0, moved, share * self.upper_error, scale_error, (0.0, 0.0, _norm(direction)))
+
+
+def _norm(vector: Floats) -> float:
+    return sqrt(inner(vector, vector))
+
+
 class NewtonByPasses:
     """The run of one problem: `point` is what the next pass evaluates, `receive` takes its sums.
 
@@ -49,8 +147,7 @@ class NewtonByPasses:
     start : PassPoint
     rule : StoppingRule
         An iteration is a pass.
-    scalable : bool
-        Whether multiples of feasible dual vectors above 1 are feasible: no variable has a finite bound but 0.
+    constraints : DualConstraints
     constant : float
         The value of the constant feature, 0 for none.
     origin : float array
@@ -76,12 +173,12 @@ class NewtonByPasses:
         self,
         start: PassPoint,
         rule: StoppingRule,
-        scalable: bool,
+        constraints: DualConstraints,
         constant: float,
         origin: Floats,
         by_products: bool = False,
     ) -> None:
-        self.point, self.rule, self.scalable = start, rule, scalable
+        self.point, self.rule, self.constraints = start, rule, constraints
         self.constant, self.origin, self.by_products = constant, origin, by_products
         self.weights, self.offset = start.weights, start.offset
         self.primal, self.dual, self.rounding = inf, -inf, inf
@@ -111,7 +208,7 @@ class NewtonByPasses:
             self.status = Status.PRECISION
             return
         gradient = self.point.weights - sums.weights.sum(axis=0)
-        deficit = -np.full(len(self.point.offset), sums.total.sum())
+        deficit = self.constraints.total - np.full(len(self.point.offset), sums.total.sum())
         if self._search is not None and (shorter := self._search.shorter(gradient, deficit)) is not None:
             self.point = shorter
             return
@@ -129,7 +226,8 @@ class NewtonByPasses:
     def _continue_equations(self, sums: PassSums) -> None:
         """Take a step of conjugate gradients; when they are solved, try the Newton step."""
         equations = self._equations
-        assert equations is not None and sums.product is not None
+        assert equations is not None
+        assert sums.product is not None
         if not equations.advance(sums.product):
             self.point = equations.next_point()
             return
@@ -155,8 +253,10 @@ class NewtonByPasses:
     def _bound_objectives(self, sums: PassSums) -> None:
         """Keep the best primal and dual bounds, with rounding errors included."""
         weights, rounding = self.point.weights, len(self.point.weights) * UNIT_ROUNDOFF
+        of_offset = float(self.constraints.total @ self.point.offset)
         primal = 0.5 * inner(weights, weights) * (1.0 + 2 * rounding) + sums.loss
-        dual, dual_error = dual_bound(sums, bool(len(self.point.offset)), self.scalable)
+        primal += of_offset + 4 * UNIT_ROUNDOFF * abs(of_offset)
+        dual, dual_error = dual_bound(sums, self.constraints)
         if primal < self.primal:
             self.primal, self.weights, self.offset = primal, weights, self.point.offset
         if dual > self.dual:
@@ -220,32 +320,24 @@ class _HessianEquations:
         return self._square <= self._target or self._steps >= MAX_CG_STEPS
 
 
-def dual_bound(sums: PassSums, grouped: bool, scalable: bool) -> tuple[float, float]:
+def dual_bound(sums: PassSums, constraints: DualConstraints) -> tuple[float, float]:
     """Return a lower bound on the optimum by the responses of a pass, and the share of it that is due to rounding.
 
-    With an intercept the sum of all variables must be 0: the responses of the larger sum are scaled down to the sum of
-    the others. Then all are multiplied by the best factor, at most 1 where there are finite bounds.
+    Where the sum of all variables is given, the responses are moved to that sum first (`DualConstraints`). Then all are
+    multiplied by the best factor that the constraints allow.
     """
-    sizes = np.abs(sums.total)
-    large = int(np.argmax(sizes))
-    scale = np.ones(2)
-    if grouped and sizes.max() > 0:
-        scale[large] = sizes[1 - large] / sizes[large]
-    linear = float(scale @ sums.linear)
-    weights = scale @ sums.weights
-    norm = sqrt(inner(weights, weights))
-    square = norm**2 + float(scale**2 @ sums.ridge)
-    if not (linear > 0 and square > 0):
-        return 0.0, 0.0
-    factor = linear / square if scalable else min(1.0, linear / square)
+    moved = constraints.repaired(sums)
+    if moved is None:
+        return -inf, 0.0
+    linear, ridge, weights = moved.linear, moved.ridge, moved.weights
+    norm = _norm(weights)
+    square = norm**2 + ridge
+    factor = constraints.factor(linear, square)
     value = factor * linear - 0.5 * factor**2 * square
-    of_weights = sums.weights_error + (len(weights) + 8) * UNIT_ROUNDOFF * norm
+    of_weights = sums.weights_error + moved.weights_error + (len(weights) + 8) * UNIT_ROUNDOFF * norm
     of_square = 2 * norm * of_weights + of_weights**2 + sums.term_error
     error = factor * 2 * sums.term_error + 0.5 * factor**2 * of_square
-    if grouped:  # the factor of the larger part is a quotient of rounded sums
-        of_scale = 4 * sums.term_error / sizes[large] + 4 * UNIT_ROUNDOFF
-        largest = sums.weights[large]
-        slope = abs(sums.linear[large]) + factor * (sums.ridge[large] + norm * sqrt(inner(largest, largest)))
-        error += 2 * factor * of_scale * slope
+    part_linear, part_ridge, part_norm = moved.part
+    error += 2 * factor * moved.scale_error * (part_linear + factor * (part_ridge + norm * part_norm))
     error += 8 * UNIT_ROUNDOFF * (factor * abs(linear) + factor**2 * square)
     return value - error, error

@@ -126,6 +126,7 @@ def evaluate_block(
     parts = [_dual_terms(problem, rows, response, chosen) for chosen in (response > 0, response < 0)]
     absolute = float(np.abs(response).sum())
     size = float((np.abs(problem.linear) + problem.kink) @ np.abs(response)) + sum(part[1] for part in parts) + absolute
+    moments, product = _second_order(problem, rows, point, response, origin)
     return PassSums(
         loss=float(losses.sum()) * (1.0 + roundings * UNIT_ROUNDOFF),
         linear=np.array([part[0] for part in parts]),
@@ -134,7 +135,8 @@ def evaluate_block(
         weights=np.array([part[3] for part in parts]),
         term_error=roundings * UNIT_ROUNDOFF * size,
         weights_error=(roundings + rows.threads) * UNIT_ROUNDOFF * largest_norm * absolute,
-        **_second_order(problem, rows, point, response, origin),
+        moments=moments,
+        product=product,
     )
 
 
@@ -160,7 +162,7 @@ def _dual_terms(
 
 def _second_order(
     problem: DualProblem, rows: Features, point: PassPoint, response: Floats, origin: Floats | None
-) -> dict[str, Moments | Floats | None]:
+) -> tuple[Moments | None, Floats | None]:
     """Return the moments of the free rows, or the product of the Hessian with the direction of the point."""
     free = (response > problem.lower) & (response < problem.upper)
     if problem.kinked:
@@ -169,8 +171,7 @@ def _second_order(
     factors = 1.0 / (problem.ridge[chosen] + point.sigma)
     free_rows = rows.take(chosen)
     if point.direction is None:
-        return {"moments": free_rows.moments(factors, origin), "product": None}
+        return free_rows.moments(factors, origin), None
     along, offset_step = point.direction[: rows.dimension], point.direction[rows.dimension :]
     change = factors * (free_rows.decisions(along) + offset_step.sum())
-    product = np.append(free_rows.weights(change), np.full(len(offset_step), change.sum()))
-    return {"moments": None, "product": product}
+    return None, np.append(free_rows.weights(change), np.full(len(offset_step), change.sum()))
