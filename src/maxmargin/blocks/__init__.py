@@ -1,8 +1,17 @@
 """Data that need not fit into memory, as blocks of rows.
 
-- `row_blocks`: the interface, `RowBlocks` and `RowBlock`.
+- `row_blocks`: the interface, `RowBlocks` and `RowBlock`; `checked_blocks` and `block_checks` implement it for a
+  `Source` of `sources`, with validation of every block; `columns`: labels and weights that are given apart
+- `opening`: `open`, which finds the source for an object or a path
+- `array_sources`, `csr_sources`, `iterable_source`: sources in memory and of a user
+- `mapped_arrays`: .npy files and arrays inside .npz files, mapped into memory block by block; `file_stamps`: files that
+  change
+- `read_ahead`: blocks that a thread reads while others are used
+
+Public: the names in ``__init__.pyi``.
 """
 
-from maxmargin.blocks.row_blocks import RowBlock, RowBlocks, is_blocks
+import lazy_loader as _lazy
 
-__all__ = ["RowBlock", "RowBlocks", "is_blocks"]
+# The names are in __init__.pyi and imported when they are first needed: few fits read blocks.
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

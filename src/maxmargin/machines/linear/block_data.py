@@ -10,7 +10,7 @@ import numpy as np
 
 from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
-from maxmargin.blocks import RowBlock, RowBlocks
+from maxmargin.blocks.row_blocks import RowBlock, RowBlocks
 from maxmargin.kernels import Points
 from maxmargin.machines.validation.training_data import check_sample_weights, single_class_message
 from maxmargin.matrices.features import Features

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.blocks import RowBlock, RowBlocks
+from maxmargin.blocks.read_ahead import read_ahead
+from maxmargin.blocks.row_blocks import RowBlocks
 from maxmargin.kernels import Linear
 from maxmargin.machines.linear.block_data import BlockData, ClassCounts
 from maxmargin.machines.linear.stochastic_updates import factors_of
@@ -56,7 +57,7 @@ class BlockFit:
         self.estimator, self.rule, self.started = estimator, rule, perf_counter()
         self.intercept: bool = estimator._exact_intercept
         constant = estimator._check_intercept()
-        self.data = BlockData(blocks, thread_count(estimator.n_jobs), constant, read_blocks, labelled)
+        self.data = BlockData(blocks, thread_count(estimator.n_jobs), constant, read_ahead, labelled)
 
     def classes(self, cost: float, formulation: Any) -> tuple[list[TrainedLinearModel], Any, Floats]:
         """Train each class against the rest; return the models, the classes and their factors."""
@@ -153,11 +154,6 @@ class _SessionContext:
 
     def __exit__(self, *error: Any) -> Any:
         return self._reporting.__exit__(*error)
-
-
-def read_blocks(blocks: RowBlocks) -> Iterator[RowBlock]:
-    """Read all blocks once."""
-    return iter(blocks)
 
 
 def matrix_of(block: TrainingBlock) -> SymmetricMatrix:

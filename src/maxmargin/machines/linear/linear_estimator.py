@@ -15,7 +15,7 @@ import numpy as np
 
 from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
-from maxmargin.blocks import is_blocks
+from maxmargin.blocks.row_blocks import is_blocks
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.kernels import Linear, Points
 from maxmargin.kernels.points import VERY_WIDE

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.blocks import is_blocks
+from maxmargin.blocks.row_blocks import is_blocks
 from maxmargin.formulations import one_class
 from maxmargin.machines.calibration.novelty_detector import NoveltyDetector, rounded
 from maxmargin.machines.linear import block_fitting

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.blocks import is_blocks
+from maxmargin.blocks.row_blocks import is_blocks
 from maxmargin.formulations import crammer_singer
 from maxmargin.machines.base import warn_if_unvalidated
 from maxmargin.machines.calibration.probabilities import LinearProbabilities

@@ -10,7 +10,7 @@ import numpy as np
 
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices
-from maxmargin.blocks import is_blocks
+from maxmargin.blocks.row_blocks import is_blocks
 from maxmargin.machines.base import warn_if_unvalidated
 from maxmargin.machines.calibration.cross_validation import linear_held_out_values, stratified_folds
 from maxmargin.machines.calibration.noise_scale import NoiseIntervals

@@ -1,0 +1,45 @@
+"""Arrays in memory, memory maps and .npy files as sources of rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from maxmargin.blocks.mapped_arrays import MappedArray
+from maxmargin.blocks.sources import Rows, Source, check_shape, float_type, rows_per_block
+
+
+class ArraySource(Source):
+    """An array, an ``np.memmap`` or the array of a file, of shape (rows, columns)."""
+
+    is_sparse = False
+
+    def __init__(self, X: np.ndarray[Any, Any] | MappedArray, name: str) -> None:
+        self.name = name
+        self.n_rows, self.n_features = check_shape(X.shape, name)
+        self.dtype = float_type(X.dtype, name)
+        self._X = X
+
+    def read(self, block_rows: int | None) -> Iterator[Rows]:
+        step = block_rows or rows_per_block(self.n_features * self.dtype.itemsize)
+        for first in range(0, self.n_rows, step):
+            yield Rows(self._X[first : first + step], None, None, self.name)
+
+    def check_unchanged(self) -> None:
+        if isinstance(self._X, MappedArray):
+            self._X.check_unchanged()
+        elif isinstance(self._X, np.memmap):
+            _check_size(self._X, self.name)
+
+
+def _check_size(X: np.memmap[Any, Any], name: str) -> None:
+    """Raise if the file of a memory map is shorter than the map: reading it would end the process.
+
+    The modification time of a map that the user may write to says nothing.
+    """
+    path = X.filename
+    if path is not None and os.path.exists(path) and os.path.getsize(path) < X.offset + X.nbytes:
+        raise ValueError(f"{name}: the file {os.fspath(path)} was truncated after it was mapped into memory")
