@@ -10,7 +10,7 @@ import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.blocks.read_ahead import read_ahead
-from maxmargin.blocks.row_blocks import RowBlocks
+from maxmargin.blocks.row_blocks import RowBlocks, is_blocks
 from maxmargin.kernels import Linear
 from maxmargin.machines.linear.block_data import BlockData, ClassCounts
 from maxmargin.machines.linear.stochastic_updates import factors_of
@@ -19,7 +19,7 @@ from maxmargin.machines.validation.training_data import check_costs, class_facto
 from maxmargin.matrices import BiasAugmentedMatrix, KernelMatrix, SymmetricMatrix
 from maxmargin.matrices.numerics import inner
 from maxmargin.problems import DualProblem
-from maxmargin.resources import blas_thread_limit, thread_count
+from maxmargin.resources import available_memory, blas_thread_limit, thread_count
 from maxmargin.solvers import LinearSolver, StoppingRule
 from maxmargin.solvers.linear.newton_by_passes import NewtonByPasses
 from maxmargin.solvers.linear.pass_sums import PassPoint
@@ -32,6 +32,22 @@ from maxmargin.training.block_training import (
     start_of_sample,
     train_by_passes,
 )
+
+#: Memory maps that are larger than this fraction of the available memory are read block by block.
+MAX_MAPPED_FRACTION = 0.5
+
+
+def as_blocks(X: Any, y: Any = None, sample_weight: Any = None) -> RowBlocks | None:
+    """Return data that are read block by block, None for others: blocks, and memory maps beside which there is no room.
+
+    Labels and weights that are given apart take the place of those of the blocks.
+    """
+    large = isinstance(X, np.memmap) and X.nbytes > MAX_MAPPED_FRACTION * available_memory()
+    if not is_blocks(X) and not large:
+        return None
+    from maxmargin.blocks import open as open_blocks  # few fits need it
+
+    return open_blocks(X, y, sample_weight)
 
 
 def check_options(estimator: Any, **needed: Any) -> None:

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.blocks.row_blocks import is_blocks
+from maxmargin.blocks.row_blocks import RowBlocks
 from maxmargin.formulations import crammer_singer
 from maxmargin.machines.base import warn_if_unvalidated
 from maxmargin.machines.calibration.probabilities import LinearProbabilities
 from maxmargin.machines.kernel.svc import LOSSES
-from maxmargin.machines.linear import block_fitting
+from maxmargin.machines.linear.block_fitting import BlockFit, as_blocks, check_options
 from maxmargin.machines.linear.linear_estimator import (
     ALL_IN_ONE_SOLVERS,
     LINEAR_SOLVERS,
@@ -179,7 +179,7 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, LinearEstimator):
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LinearSVC:
         """Train on samples `X` with labels `y`.
 
         Parameters
@@ -209,8 +209,8 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, LinearEstimator):
         started = perf_counter()
         cost = self._check_parameters()
         solver = self._make_solver(self._solvers)
-        if is_blocks(X):
-            return self._fit_blocks(X, cost, solver.stopping), solver.stopping
+        if (blocks := as_blocks(X, y, sample_weight)) is not None:
+            return self._fit_blocks(blocks, cost, solver.stopping), solver.stopping
         X, y = self._validate_pairs(X, y)
         weights = check_sample_weights(sample_weight, X)
         self._validate_labels(y)
@@ -222,11 +222,11 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, LinearEstimator):
             train = self._train_all_in_one if self.multi_class == "crammer_singer" else self._train_classes
             return train(X, labels, cost, factors, weights, solver, session), solver.stopping
 
-    def _fit_blocks(self, blocks: Any, cost: float, rule: StoppingRule) -> Status:
+    def _fit_blocks(self, blocks: RowBlocks, cost: float, rule: StoppingRule) -> Status:
         """Train on blocks of rows."""
         needed = {"penalty": "l2", "multi_class": "ovr", "solver": "auto", "probability": False, "checkpoint": None}
-        block_fitting.check_options(self, **needed)
-        fit = block_fitting.BlockFit(self, blocks, rule)
+        check_options(self, **needed)
+        fit = BlockFit(self, blocks, rule)
         models, classes, factors = fit.classes(cost, self._formulation)
         nothing = np.empty(0, dtype=np.int64)
         self._set_classes(models, Labels(classes, nothing, nothing), factors)

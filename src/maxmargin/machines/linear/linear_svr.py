@@ -10,12 +10,12 @@ import numpy as np
 
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices
-from maxmargin.blocks.row_blocks import is_blocks
+from maxmargin.blocks.row_blocks import RowBlocks
 from maxmargin.machines.base import warn_if_unvalidated
 from maxmargin.machines.calibration.cross_validation import linear_held_out_values, stratified_folds
 from maxmargin.machines.calibration.noise_scale import NoiseIntervals
 from maxmargin.machines.kernel.svr import LOSSES
-from maxmargin.machines.linear import block_fitting
+from maxmargin.machines.linear.block_fitting import BlockFit, as_blocks, check_options, matrix_of
 from maxmargin.machines.linear.linear_estimator import LINEAR_SOLVERS, LinearEstimator
 from maxmargin.machines.linear.stochastic_updates import StreamingRegressor
 from maxmargin.machines.validation.callbacks import reporting
@@ -160,7 +160,7 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LinearSVR:
         """Train on samples `X` with targets `y`.
 
         Parameters
@@ -181,8 +181,8 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
         started = perf_counter()
         cost, epsilon = self._check_parameters()
         formulation, solver = self._formulation, self._make_solver(LINEAR_SOLVERS)
-        if is_blocks(X):
-            return self._fit_blocks(X, cost, epsilon, solver.stopping)
+        if (blocks := as_blocks(X, y, sample_weight)) is not None:
+            return self._fit_blocks(blocks, cost, epsilon, solver.stopping)
         X, targets = self._check_targets(X, y)
         weights = check_sample_weights(sample_weight, X)
         costs, rows = check_costs(cost, weights), np.flatnonzero(weights > 0)
@@ -208,18 +208,18 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
         warn_if_unvalidated(self, ended, stacklevel=3)
         return self
 
-    def _fit_blocks(self, blocks: Any, cost: float, epsilon: float, rule: StoppingRule) -> LinearSVR:
+    def _fit_blocks(self, blocks: RowBlocks, cost: float, epsilon: float, rule: StoppingRule) -> LinearSVR:
         """Train on blocks of rows."""
-        block_fitting.check_options(self, solver="auto", noise=False, checkpoint=None)
+        check_options(self, solver="auto", noise=False, checkpoint=None)
         formulation = self._formulation
 
         def pose(block: TrainingBlock, centre: float) -> DualProblem:
-            costs, matrix = check_costs(cost, block.weights), block_fitting.matrix_of(block)
+            costs, matrix = check_costs(cost, block.weights), matrix_of(block)
             targets = block.targets.astype(np.float64) - centre
             problem: DualProblem = formulation.pose(matrix, targets, costs, epsilon, self._exact_intercept)
             return problem
 
-        model, centre = block_fitting.BlockFit(self, blocks, rule).regression(pose, _min_gap)
+        model, centre = BlockFit(self, blocks, rule).regression(pose, _min_gap)
         self._set_fitted([_shifted(model, centre)])
         self.coef_, self._outputs_ = self.coef_.ravel(), None
         self.n_features_in_ = blocks.n_features
