@@ -17,7 +17,7 @@ from maxmargin.deadline import check_deadline
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.numerics import inner
 from maxmargin.problems import Certificate, Counters, DualProblem, Progress, Solution, Status
-from maxmargin.problems.losses import excess, residuals
+from maxmargin.problems.losses import conjugate, excess, residuals
 from maxmargin.problems.split_problem import SplitProblem
 from maxmargin.solvers.linear.linear_point import features_of, minimise_over_offset
 from maxmargin.solvers.linear.newton_by_passes import DualConstraints, NewtonByPasses
@@ -78,21 +78,29 @@ def evaluate_pass(
     return totals
 
 
-def start_of_sample(problem: DualProblem, rows: Features, solver: Solver, scale: float, count: int) -> PassPoint:
-    """Return where the passes over `count` rows start: the solution of a sample, whose costs are larger by `scale`."""
+def solve_sample(problem: DualProblem, solver: Solver) -> tuple[Floats, Floats]:
+    """Return the weights and offsets of a problem in memory."""
     posed = SplitProblem.of(problem).problem if problem.kinked else problem  # linear solvers take no kinks
     solution: Solution = solver.solve(posed)
-    posed_rows = features_of(posed, "LinearSolver")
-    weights = posed_rows.weights(solution.dual) if solution.weights is None else solution.weights
-    without_offset = posed.linear - posed_rows.decisions(weights)
-    offset, primal = minimise_over_offset(posed, posed_rows, weights, without_offset)
+    rows = features_of(posed, "LinearSolver")
+    weights = rows.weights(solution.dual) if solution.weights is None else solution.weights
+    offset, _ = minimise_over_offset(posed, rows, weights, posed.linear - rows.decisions(weights))
+    return weights, offset
+
+
+def smoothed_point(
+    problem: DualProblem, rows: Features, weights: Floats, offset: Floats, tolerance: float, scale: float, count: int
+) -> PassPoint:
+    """Return weights and offsets as a point of the passes over `count` rows, with a σ that suits the tolerance.
+
+    `problem` is that of a sample, whose costs are larger by the factor `scale`.
+    """
     if not problem.bounded or problem.ridge.any():
         return PassPoint(weights, offset)
     slack = problem.minus_groups(problem.linear - rows.decisions(weights), offset)
-    tolerance = solver.stopping.relative_gap or 0.0
-    sigma = _first_sigma(
-        problem, slack, SMOOTHING_FRACTION * tolerance * abs(primal), FREE_PER_FEATURE * rows.width / count
-    )
+    primal = 0.5 * inner(weights, weights) + float(conjugate(problem, slack).sum()) + float(offset @ problem.total)
+    gap = SMOOTHING_FRACTION * tolerance * abs(primal)
+    sigma = _first_sigma(problem, slack, gap, FREE_PER_FEATURE * rows.width / count)
     return PassPoint(weights, offset, scale * (sigma if sigma > 0 else 1e-3 * mean_squared_norm(rows)))
 
 

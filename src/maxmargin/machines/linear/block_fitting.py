@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.blocks.read_ahead import read_ahead
-from maxmargin.blocks.row_blocks import RowBlocks, is_blocks
+from maxmargin.blocks.row_blocks import RowBlocks
 from maxmargin.kernels import Linear
 from maxmargin.machines.linear.block_data import BlockData, ClassCounts
 from maxmargin.machines.linear.stochastic_updates import factors_of
@@ -19,7 +20,7 @@ from maxmargin.machines.validation.training_data import check_costs, class_facto
 from maxmargin.matrices import BiasAugmentedMatrix, KernelMatrix, SymmetricMatrix
 from maxmargin.matrices.numerics import inner
 from maxmargin.problems import DualProblem
-from maxmargin.resources import available_memory, blas_thread_limit, thread_count
+from maxmargin.resources import blas_thread_limit, thread_count
 from maxmargin.solvers import LinearSolver, StoppingRule
 from maxmargin.solvers.linear.newton_by_passes import NewtonByPasses
 from maxmargin.solvers.linear.pass_sums import PassPoint
@@ -29,25 +30,10 @@ from maxmargin.training.block_training import (
     TrainingBlock,
     evaluate_pass,
     new_run,
-    start_of_sample,
+    smoothed_point,
+    solve_sample,
     train_by_passes,
 )
-
-#: Memory maps that are larger than this fraction of the available memory are read block by block.
-MAX_MAPPED_FRACTION = 0.5
-
-
-def as_blocks(X: Any, y: Any = None, sample_weight: Any = None) -> RowBlocks | None:
-    """Return data that are read block by block, None for others: blocks, and memory maps beside which there is no room.
-
-    Labels and weights that are given apart take the place of those of the blocks.
-    """
-    large = isinstance(X, np.memmap) and X.nbytes > MAX_MAPPED_FRACTION * available_memory()
-    if not is_blocks(X) and not large:
-        return None
-    from maxmargin.blocks import open as open_blocks  # few fits need it
-
-    return open_blocks(X, y, sample_weight)
 
 
 def check_options(estimator: Any, **needed: Any) -> None:
@@ -67,16 +53,27 @@ class BlockFit:
     estimator : LinearEstimator
     blocks : RowBlocks
     rule : StoppingRule
+    labelled : bool
+        Whether the machine takes labels or targets.
+    fitted : bool
+        Whether only to evaluate the weights of the estimator, in one pass, for their certificate.
     """
 
-    def __init__(self, estimator: Any, blocks: RowBlocks, rule: StoppingRule, labelled: bool = True) -> None:
-        self.estimator, self.rule, self.started = estimator, rule, perf_counter()
-        self.intercept: bool = estimator._exact_intercept
+    def __init__(
+        self, estimator: Any, blocks: RowBlocks, rule: StoppingRule, labelled: bool = True, fitted: bool = False
+    ) -> None:
+        self.estimator, self.started, self.fitted = estimator, perf_counter(), fitted
+        self.rule = replace(rule, max_iterations=1) if fitted else rule
+        self.centre = 0.0
+        self.intercept: bool = estimator._exact_intercept  # a free offset
         constant = estimator._check_intercept()
         self.data = BlockData(blocks, thread_count(estimator.n_jobs), constant, read_ahead, labelled)
 
-    def classes(self, cost: float, formulation: Any) -> tuple[list[TrainedLinearModel], Any, Floats]:
-        """Train each class against the rest; return the models, the classes and their factors."""
+    def classes(self, cost: float, formulation: Any, known: Any = None) -> tuple[list[TrainedLinearModel], Any, Floats]:
+        """Train each class against the rest; return the models, the classes and their factors.
+
+        `known` are the classes if they must be those of an earlier fit.
+        """
         counts = ClassCounts()
 
         def inspect(y: np.ndarray[Any, Any], weights: Floats) -> None:
@@ -92,8 +89,8 @@ class BlockFit:
 
         with self._session() as session:
             self.data.scan(inspect)
-            classes = counts.classes
-            weights = np.array([counts.weights[label] for label in classes.tolist()])
+            classes = counts.classes if known is None else counts.among(known, self.data.blocks.name)
+            weights = np.array([counts.weights.get(label, 0.0) for label in classes.tolist()])
             factors = class_factors(self.estimator.class_weight, classes, np.arange(len(classes)), weights)
             models = self._train(pose, len(classes) if len(classes) > 2 else 1, session)
         return models, classes, factors
@@ -111,8 +108,8 @@ class BlockFit:
 
         with self._session() as session:
             self.data.scan(inspect)
-            centre = float(sums[0] / sums[1]) if self.intercept else 0.0
-            return self._train(lambda block, _: pose(block, centre), 1, session, min_gap)[0], centre
+            self.centre = float(sums[0] / sums[1]) if self.intercept else 0.0
+            return self._train(lambda block, _: pose(block, self.centre), 1, session, min_gap)[0], self.centre
 
     def one_class(
         self, pose: Callable[[TrainingBlock], DualProblem], min_gap: Callable[[DualProblem], float]
@@ -140,23 +137,34 @@ class BlockFit:
             for number in range(count):
                 problem = pose(larger, number)
                 gap = None if min_gap is None else min_gap(problem)
-                rule = StoppingRule(
-                    self.rule.violation, gap, self.rule.max_iterations, self.rule.max_seconds, self.rule.relative_gap
-                )
-                start = self._start(problem, sample, scale)
+                rule = replace(self.rule, gap=gap)
+                start = self._start(problem, number)
                 origin = data.origin if problem.groups else None  # with a free offset rows are centred
                 runs.append(new_run(start, rule, data.constraints(problem), sample.rows, origin))
 
         def evaluate(points: dict[int, PassPoint]) -> Any:
             return evaluate_pass(data, pose, points, origin)
 
-        models = train_by_passes(evaluate, runs, session, data.blocks.n_rows)
-        self.estimator.n_passes_ = data.passes
-        return models
+        return train_by_passes(evaluate, runs, session, data.blocks.n_rows)
 
-    def _start(self, problem: DualProblem, sample: TrainingBlock, scale: float) -> PassPoint:
-        rule = StoppingRule(self.rule.violation, relative_gap=self.rule.relative_gap)
-        return start_of_sample(problem, sample.rows, LinearSolver(stopping=rule), scale, self.data.blocks.n_rows)
+    def _start(self, problem: DualProblem, number: int) -> PassPoint:
+        """Return where the passes start: at the weights of the estimator, or at the solution of the sample."""
+        data, tolerance = self.data, self.rule.relative_gap or 0.0
+        if self.fitted:
+            weights, offset = self._weights_of_estimator(number)
+        else:
+            rule = StoppingRule(self.rule.violation, relative_gap=tolerance)
+            weights, offset = solve_sample(problem, LinearSolver(stopping=rule))
+        scale = data.total_weight / data.sample_weight
+        return smoothed_point(problem, data.sample.rows, weights, offset, tolerance, scale, data.blocks.n_rows)
+
+    def _weights_of_estimator(self, number: int) -> tuple[Floats, Floats]:
+        """Return the weights, the last for the constant feature, and the offsets of a function of the estimator."""
+        offset, constant = float(np.atleast_1d(self.estimator.intercept_)[number]), self.data.constant
+        weights = np.append(np.atleast_2d(self.estimator.coef_)[number], offset / constant if constant else 0.0)
+        return weights, np.empty(0) if constant or not self.estimator.fit_intercept else np.array(
+            [offset - self.centre]
+        )
 
 
 class _SessionContext:

@@ -10,7 +10,8 @@ import numpy as np
 from maxmargin.blocks.row_blocks import RowBlocks
 from maxmargin.formulations import one_class
 from maxmargin.machines.calibration.novelty_detector import NoveltyDetector, rounded
-from maxmargin.machines.linear.block_fitting import BlockFit, as_blocks, check_options, matrix_of
+from maxmargin.machines.linear.block_data import as_blocks
+from maxmargin.machines.linear.block_fitting import BlockFit, check_options, matrix_of
 from maxmargin.machines.linear.linear_estimator import LINEAR_SOLVERS, LinearEstimator
 from maxmargin.machines.validation.callbacks import reporting
 from maxmargin.machines.validation.checkpoints import checkpointing
@@ -182,7 +183,7 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
 
         fit = BlockFit(self, blocks, rule, labelled=False)
         self._set_fitted([fit.one_class(pose, self._min_gap)])
-        self.offset_, self.n_features_in_ = -self.intercept_, blocks.n_features
+        self.offset_, self.n_features_in_, self.n_passes_ = -self.intercept_, blocks.n_features, fit.data.passes
         self.__dict__.pop("density_marks_", None)
         self._warn_if_unconverged(rule, "problems")
         return self

@@ -15,7 +15,8 @@ from maxmargin.formulations import crammer_singer
 from maxmargin.machines.base import warn_if_unvalidated
 from maxmargin.machines.calibration.probabilities import LinearProbabilities
 from maxmargin.machines.kernel.svc import LOSSES
-from maxmargin.machines.linear.block_fitting import BlockFit, as_blocks, check_options
+from maxmargin.machines.linear.block_data import as_blocks
+from maxmargin.machines.linear.block_fitting import BlockFit, check_options
 from maxmargin.machines.linear.linear_estimator import (
     ALL_IN_ONE_SOLVERS,
     LINEAR_SOLVERS,
@@ -35,7 +36,7 @@ from maxmargin.machines.validation.training_data import (
     single_class_message,
 )
 from maxmargin.matrices import BiasAugmentedMatrix, SymmetricMatrix
-from maxmargin.problems import DualProblem, Status
+from maxmargin.problems import Certificate, DualProblem, Status
 from maxmargin.solvers import StoppingRule
 from maxmargin.training import Session, Solver, TrainedLinearModel
 from maxmargin.training.checkpoint import Checkpoint
@@ -230,8 +231,15 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, LinearEstimator):
         models, classes, factors = fit.classes(cost, self._formulation)
         nothing = np.empty(0, dtype=np.int64)
         self._set_classes(models, Labels(classes, nothing, nothing), factors)
-        self.n_features_in_ = blocks.n_features
+        self.n_features_in_, self.n_passes_ = blocks.n_features, fit.data.passes
         return Status.CONVERGED
+
+    def _certify_blocks(self, blocks: RowBlocks) -> list[Certificate]:
+        """Return the certificates of the weights as a solution on blocks of rows."""
+        self._check_fitted()
+        fit = BlockFit(self, blocks, self._make_solver(LINEAR_SOLVERS).stopping, fitted=True)
+        models, _, _ = fit.classes(self._check_parameters(), self._formulation, self.classes_)
+        return [model.certificate for model in models]
 
     def _checkpointing(
         self, X: Any, labels: Labels, weights: Floats, given: Checkpoint | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -15,7 +16,8 @@ from maxmargin.machines.base import warn_if_unvalidated
 from maxmargin.machines.calibration.cross_validation import linear_held_out_values, stratified_folds
 from maxmargin.machines.calibration.noise_scale import NoiseIntervals
 from maxmargin.machines.kernel.svr import LOSSES
-from maxmargin.machines.linear.block_fitting import BlockFit, as_blocks, check_options, matrix_of
+from maxmargin.machines.linear.block_data import as_blocks
+from maxmargin.machines.linear.block_fitting import BlockFit, check_options, matrix_of
 from maxmargin.machines.linear.linear_estimator import LINEAR_SOLVERS, LinearEstimator
 from maxmargin.machines.linear.stochastic_updates import StreamingRegressor
 from maxmargin.machines.validation.callbacks import reporting
@@ -25,7 +27,7 @@ from maxmargin.machines.validation.training_data import check_costs, check_sampl
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.matrices.numerics import ordinary_weights
 from maxmargin.models.calibration import noise_scale
-from maxmargin.problems import DualProblem, Status
+from maxmargin.problems import Certificate, DualProblem, Status
 from maxmargin.problems.split_problem import SplitProblem
 from maxmargin.solvers import StoppingRule
 from maxmargin.training import Session, Solver, TrainedLinearModel
@@ -211,22 +213,33 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
     def _fit_blocks(self, blocks: RowBlocks, cost: float, epsilon: float, rule: StoppingRule) -> LinearSVR:
         """Train on blocks of rows."""
         check_options(self, solver="auto", noise=False, checkpoint=None)
-        formulation = self._formulation
-
-        def pose(block: TrainingBlock, centre: float) -> DualProblem:
-            costs, matrix = check_costs(cost, block.weights), matrix_of(block)
-            targets = block.targets.astype(np.float64) - centre
-            problem: DualProblem = formulation.pose(matrix, targets, costs, epsilon, self._exact_intercept)
-            return problem
-
-        model, centre = BlockFit(self, blocks, rule).regression(pose, _min_gap)
+        fit = BlockFit(self, blocks, rule)
+        model, centre = fit.regression(self._pose_block(cost, epsilon), _min_gap)
         self._set_fitted([_shifted(model, centre)])
         self.coef_, self._outputs_ = self.coef_.ravel(), None
-        self.n_features_in_ = blocks.n_features
+        self.n_features_in_, self.n_passes_ = blocks.n_features, fit.data.passes
         for name in ("_streams_", "noise_scale_"):
             self.__dict__.pop(name, None)
         self._warn_if_unconverged(rule, "outputs")
         return self
+
+    def _certify_blocks(self, blocks: RowBlocks) -> list[Certificate]:
+        """Return the certificate of the weights as a solution on blocks of rows, as a list of one."""
+        self._check_fitted()
+        fit = BlockFit(self, blocks, self._make_solver(LINEAR_SOLVERS).stopping, fitted=True)
+        model, centre = fit.regression(self._pose_block(*self._check_parameters()), _min_gap)
+        return [_shifted(model, centre).certificate]
+
+    def _pose_block(self, cost: float, epsilon: float) -> Callable[[TrainingBlock, float], DualProblem]:
+        formulation = self._formulation
+
+        def pose(block: TrainingBlock, centre: float) -> DualProblem:
+            targets = block.targets.astype(np.float64) - centre
+            costs, matrix = check_costs(cost, block.weights), matrix_of(block)
+            problem: DualProblem = formulation.pose(matrix, targets, costs, epsilon, self._exact_intercept)
+            return problem
+
+        return pose
 
     def predict(self, X: Any) -> Floats:
         """Return the value of the function for each sample; of several outputs a column each."""
