@@ -26,6 +26,7 @@ from maxmargin.solvers.linear.smoothed_primal import mean_squared_norm
 from maxmargin.solvers.monitor import Interruption, Monitor, status_of
 from maxmargin.solvers.stopping import StoppingRule
 from maxmargin.training.pipeline import Session, Solver
+from maxmargin.training.proximal_centres import ProximalCentres
 from maxmargin.training.trained_model import TrainedLinearModel
 
 #: The first σ is the largest whose smoothing leaves a gap of this fraction of the tolerance, if it lets so many samples
@@ -50,12 +51,15 @@ class TrainingBlock(NamedTuple):
     weights : float array
     largest_norm : float
         No row has a larger norm.
+    first : int
+        The position of the first row among all that are read here.
     """
 
     rows: Features
     targets: np.ndarray[Any, Any]
     weights: Floats
     largest_norm: float
+    first: int = 0
 
 
 #: From a block and the number of a class or output to the problem of its samples.
@@ -66,14 +70,23 @@ EvaluatePass = Callable[[dict[int, PassPoint]], dict[int, PassSums]]
 
 
 def evaluate_pass(
-    blocks: Iterable[TrainingBlock], pose: PoseBlock, points: dict[int, PassPoint], origin: Floats | None
+    blocks: Iterable[TrainingBlock],
+    pose: PoseBlock,
+    points: dict[int, PassPoint],
+    origin: Floats | None,
+    centres: ProximalCentres,
 ) -> dict[int, PassSums]:
-    """Return the sums over all blocks at a point of each problem."""
+    """Return the sums over all blocks at a point of each problem; `centres` are kept from pass to pass."""
     totals: dict[int, PassSums] = {}
+    for number, point in points.items():
+        centres.begin(number, point)
     for block in blocks:
+        at = slice(block.first, block.first + block.rows.size)
         for number, point in points.items():
             check_deadline()
-            sums = evaluate_block(pose(block, number), block.rows, point, block.largest_norm, origin)
+            problem, centre = pose(block, number), centres.centre(number, at)
+            sums, response = evaluate_block(problem, block.rows, point, block.largest_norm, origin, centre)
+            centres.keep(number, at, response)
             totals[number] = totals[number] + sums if number in totals else sums
     return totals
 

@@ -130,8 +130,8 @@ class BlockData:
             points = Points.wrap(block.X)
             taken = points if len(rows) == len(points) else points.take(rows)
             norm = float(np.hypot(self._norms[block.first], self.constant))
-            targets = self._targets(block)[rows]
-            yield TrainingBlock(Features(taken, self.constant, self.threads), targets, weights[rows], norm)
+            targets, features = self._targets(block)[rows], Features(taken, self.constant, self.threads)
+            yield TrainingBlock(features, targets, weights[rows], norm, block.first)
 
     def constraints(self, problem: DualProblem) -> DualConstraints:
         """Return the constraints of a problem of all rows; `problem` is that of the sample, with larger costs."""

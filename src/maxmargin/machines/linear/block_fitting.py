@@ -23,7 +23,7 @@ from maxmargin.problems import DualProblem
 from maxmargin.resources import blas_thread_limit, thread_count
 from maxmargin.solvers import LinearSolver, StoppingRule
 from maxmargin.solvers.linear.newton_by_passes import NewtonByPasses
-from maxmargin.solvers.linear.pass_sums import PassPoint
+from maxmargin.solvers.linear.pass_sums import PassPoint, PassSums
 from maxmargin.training import Session, TrainedLinearModel
 from maxmargin.training.block_training import (
     PoseBlock,
@@ -34,6 +34,7 @@ from maxmargin.training.block_training import (
     solve_sample,
     train_by_passes,
 )
+from maxmargin.training.proximal_centres import ProximalCentres
 
 
 def check_options(estimator: Any, **needed: Any) -> None:
@@ -142,8 +143,10 @@ class BlockFit:
                 origin = data.origin if problem.groups else None  # with a free offset rows are centred
                 runs.append(new_run(start, rule, data.constraints(problem), sample.rows, origin))
 
-        def evaluate(points: dict[int, PassPoint]) -> Any:
-            return evaluate_pass(data, pose, points, origin)
+        centres = ProximalCentres(data.blocks.n_rows)
+
+        def evaluate(points: dict[int, PassPoint]) -> dict[int, PassSums]:
+            return evaluate_pass(data, pose, points, origin, centres)
 
         return train_by_passes(evaluate, runs, session, data.blocks.n_rows)
 
