@@ -13,6 +13,7 @@ from maxmargin._typing import Floats
 from maxmargin.blocks.read_ahead import read_ahead
 from maxmargin.blocks.row_blocks import RowBlocks
 from maxmargin.kernels import Linear
+from maxmargin.machines.linear.block_checkpoint import BlockCheckpoint
 from maxmargin.machines.linear.block_data import BlockData, ClassCounts
 from maxmargin.machines.linear.stochastic_updates import factors_of
 from maxmargin.machines.validation.callbacks import reporting
@@ -134,12 +135,14 @@ class BlockFit:
         larger = sample._replace(weights=scale * sample.weights)
         runs: list[NewtonByPasses] = []
         origin: Floats | None = None
+        file = None if self.fitted or self.estimator.checkpoint is None else BlockCheckpoint(self.estimator, data.facts)
         with session.deadline.in_force(), blas_thread_limit(1):
             for number in range(count):
                 problem = pose(larger, number)
                 gap = None if min_gap is None else min_gap(problem)
                 rule = replace(self.rule, gap=gap)
-                start = self._start(problem, number)
+                start = None if file is None else file.start(number, sample.rows.dimension, problem.groups)
+                start = self._start(problem, number) if start is None else start
                 origin = data.origin if problem.groups else None  # with a free offset rows are centred
                 runs.append(new_run(start, rule, data.constraints(problem), sample.rows, origin))
 
@@ -148,7 +151,11 @@ class BlockFit:
         def evaluate(points: dict[int, PassPoint]) -> dict[int, PassSums]:
             return evaluate_pass(data, pose, points, origin, centres)
 
-        return train_by_passes(evaluate, runs, session, data.blocks.n_rows)
+        if file is None:
+            return train_by_passes(evaluate, runs, session, data.blocks.n_rows)
+        models = train_by_passes(evaluate, runs, session, data.blocks.n_rows, lambda: file.save(runs))
+        file.finish(runs)
+        return models
 
     def _start(self, problem: DualProblem, number: int) -> PassPoint:
         """Return where the passes start: at the weights of the estimator, or at the solution of the sample."""
