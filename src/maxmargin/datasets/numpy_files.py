@@ -35,7 +35,7 @@ MAX_DEFLATION = 1100
 
 def read_npz(stream: IO[bytes], name: str, selection: ColumnSelection) -> Samples:
     """Read samples from an .npz archive."""
-    arrays = _read_archive(stream, name)
+    arrays = read_archive(stream, name)
     X = _numeric_matrix(name, arrays["X"], "X") if "X" in arrays else _sparse_matrix(name, arrays)
     if "X" in arrays:
         _check_exact(name, arrays["X"], range(X.shape[1]))
@@ -104,7 +104,7 @@ def write_npy(samples: Samples, stream: IO[bytes]) -> None:
     np.lib.format.write_array(stream, X if samples.y is None else np.column_stack([X, samples.y]), allow_pickle=False)
 
 
-def _read_archive(stream: IO[bytes], name: str) -> dict[str, np.ndarray[Any, Any]]:
+def read_archive(stream: IO[bytes], name: str) -> dict[str, np.ndarray[Any, Any]]:
     """Return the arrays of an archive that samples consist of; others only by name, as empty arrays."""
     size = stream.seek(0, io.SEEK_END)
     stream.seek(0)
