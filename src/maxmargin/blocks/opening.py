@@ -47,8 +47,8 @@ def open(
           folder that `write_csr` has written;
         - a list of arrays, sparse matrices and paths, whose rows follow one another;
         - an object that yields (X, y), (X, y, sample_weight) or `RowBlock` anew at each iteration, or a function
-          without arguments that returns such an iterator. Its rows are counted in a first pass, unless it has `shape`, or
-          `n_rows` and `n_features`.
+          without arguments that returns such an iterator. Its rows are counted in a first pass, unless it has `shape`,
+          or `n_rows` and `n_features`.
     y, sample_weight : array, path of an .npy file, list of those, or None
         One value for each row, instead of those of the source.
     block_rows : int, optional
