@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,10 @@ from maxmargin.datasets.errors import DataFileError
 
 #: Bytes of a column that are read at once: without a limit, the compressed columns of a whole row group are.
 BUFFER_BYTES = 2**16
+
+#: Rows that are read at once: few enough that they stay in the cache of the processor while their columns are written
+#: to the rows of a block, and that they take little memory beside it.
+BATCH_ROWS = 2**13
 
 #: First bytes of a Parquet file, and of an Arrow file; an Arrow stream has neither.
 PARQUET, ARROW = b"PAR1", b"ARROW1"
@@ -37,21 +42,22 @@ class ArrowFile:
         with self._explained():
             self._open()
 
-    def tables(self, columns: Sequence[int], rows: int) -> Iterator[dict[int, Any]]:
-        """Yield the values of columns, by position, in tables of a number of rows."""
+    def tables(self, columns: Sequence[int], sizes: Iterable[int] = repeat(BATCH_ROWS)) -> Iterator[dict[int, Any]]:
+        """Yield the values of columns, by position, in tables of these numbers of rows; the last one may have fewer."""
         import pyarrow as pa
 
-        order = sorted(set(columns))
+        order, wanted = sorted(set(columns)), iter(sizes)
         held: list[Any] = []
-        count = 0
+        count, size = 0, next(wanted)
         with self._explained():
-            for batch in self._batches(order, rows):
+            for batch in self._batches(order):
                 held.append(batch)
                 count += batch.num_rows
-                while count >= rows:
+                while count >= size:
                     table = pa.Table.from_batches(held)
-                    yield _columns(table.slice(0, rows), order)
-                    held, count = table.slice(rows).to_batches(), count - rows
+                    yield _columns(table.slice(0, size), order)
+                    held, count = table.slice(size).to_batches(), count - size
+                    size = next(wanted, self.n_rows)
             if count:
                 yield _columns(pa.Table.from_batches(held), order)
 
@@ -59,8 +65,8 @@ class ArrowFile:
         """Find the schema and the number of rows."""
         raise NotImplementedError
 
-    def _batches(self, columns: Sequence[int], rows: int) -> Iterator[Any]:
-        """Yield record batches of columns, of at most about this number of rows where the format allows it."""
+    def _batches(self, columns: Sequence[int]) -> Iterator[Any]:
+        """Yield record batches of columns."""
         raise NotImplementedError
 
     @contextmanager
@@ -86,13 +92,15 @@ class ParquetTable(ArrowFile):
         with self._reader() as file:
             self.schema, self.n_rows = file.schema_arrow, file.metadata.num_rows
 
-    def _batches(self, columns: Sequence[int], rows: int) -> Iterator[Any]:
+    def _batches(self, columns: Sequence[int]) -> Iterator[Any]:
         names = self.schema.names
         with self._reader() as file:
             if len(set(names)) == len(names):
-                yield from file.iter_batches(batch_size=rows, columns=[names[at] for at in columns], use_threads=False)
+                yield from file.iter_batches(
+                    batch_size=BATCH_ROWS, columns=[names[at] for at in columns], use_threads=True
+                )
             else:  # columns of the same name can only be told apart by position
-                for batch in file.iter_batches(batch_size=rows, use_threads=False):
+                for batch in file.iter_batches(batch_size=BATCH_ROWS, use_threads=True):
                     yield batch.select(list(columns))
 
     def _reader(self) -> Any:
@@ -107,9 +115,9 @@ class ArrowTable(ArrowFile):
     def _open(self) -> None:
         with self._reader() as reader:
             self.schema = reader.schema
-        self.n_rows = sum(batch.num_rows for batch in self._batches([0], 1)) if len(self.schema) else 0
+        self.n_rows = sum(batch.num_rows for batch in self._batches([0])) if len(self.schema) else 0
 
-    def _batches(self, columns: Sequence[int], rows: int) -> Iterator[Any]:
+    def _batches(self, columns: Sequence[int]) -> Iterator[Any]:
         with self._reader(columns) as reader:
             if hasattr(reader, "num_record_batches"):
                 for number in range(reader.num_record_batches):
@@ -122,7 +130,7 @@ class ArrowTable(ArrowFile):
         import pyarrow as pa
         from pyarrow import ipc
 
-        options = ipc.IpcReadOptions(included_fields=None if columns is None else list(columns), use_threads=False)
+        options = ipc.IpcReadOptions(included_fields=None if columns is None else list(columns), use_threads=True)
         with open(self.name, "rb") as start:
             is_file = start.read(len(ARROW)) == ARROW
         with pa.memory_map(self.name) as stream:
@@ -141,4 +149,5 @@ def open_arrow_file(path: Path) -> ArrowFile:
 
 
 def _columns(table: Any, order: Sequence[int]) -> dict[int, Any]:
+    table.validate(full=True)  # strings of a damaged file may lie outside its memory
     return {column: table.column(at) for at, column in enumerate(order)}

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.blocks.arrow_batches import ArrowFile, open_arrow_file
+from maxmargin.blocks.arrow_batches import BATCH_ROWS, ArrowFile, open_arrow_file
 from maxmargin.blocks.sources import FLOATS, RowError, Rows, Source, check_shape, rows_per_block
 from maxmargin.datasets.arrow_files import CellError, column_values, is_text, without_dictionary
 from maxmargin.datasets.categorical_columns import (
@@ -66,18 +66,37 @@ class ArrowSource(Source):
         step = block_rows or rows_per_block(self.n_features * self.dtype.itemsize)
         used = [*self._roles.features, *(at for at in (self._roles.label, self._weight) if at is not None)]
         for file in self._files:
-            for table in file.tables(used, step):
-                try:
-                    yield self._rows(file, table)
-                except (CellError, CategoryError) as error:
-                    raise RowError(file.name, str(error), error.sample) from error
+            tables = file.tables(used, _pieces(file.n_rows, step))
+            for first in range(0, file.n_rows, step):
+                yield self._rows(file, tables, min(step, file.n_rows - first))
 
     def check_unchanged(self) -> None:
         for file in self._files:
             file.stamp.check()
 
-    def _rows(self, file: ArrowFile, table: dict[int, Any]) -> Rows:
-        X = np.empty((len(table[self._roles.features[0]]), self.n_features), self.dtype)
+    def _rows(self, file: ArrowFile, tables: Iterator[dict[int, Any]], count: int) -> Rows:
+        """Return the next rows of a file."""
+        X = np.empty((count, self.n_features), self.dtype)
+        labels, weights, filled = [], [], 0
+        while filled < count:
+            table = next(tables, None)
+            if table is None:
+                raise RowError(file.name, f"the file ends, although it says that it has {file.n_rows} rows", filled)
+            try:
+                self._fill(X[filled : filled + len(table[self._roles.features[0]])], table)
+                if self._roles.label is not None:
+                    labels.append(self._labels(self._roles.names[self._roles.label], table[self._roles.label]))
+                if self._weight is not None:
+                    weights.append(_numbers(self._roles.names[self._weight], table[self._weight]))
+            except (CellError, CategoryError) as error:
+                row = None if error.sample is None else filled + error.sample
+                raise RowError(file.name, str(error), row) from error
+            filled += len(table[self._roles.features[0]])
+        y, weight = (np.concatenate(parts) if parts else None for parts in (labels, weights))
+        return Rows(X, y, weight, file.name)
+
+    def _fill(self, X: Any, table: dict[int, Any]) -> None:
+        """Write the features of a table into rows."""
         at = 0
         for column in self._roles.features:
             name = self._roles.names[column]
@@ -88,13 +107,9 @@ class ArrowSource(Source):
             else:
                 X[:, at] = _numbers(name, table[column])
                 at += 1
-        y = None if self._roles.label is None else self._labels(table[self._roles.label])
-        weight = None if self._weight is None else _numbers(self._roles.names[self._weight], table[self._weight])
-        return Rows(X, y, weight, file.name)
 
-    def _labels(self, values: Any) -> Any:
-        assert self._roles.label is not None
-        given = column_values(self._roles.names[self._roles.label], values, True)
+    def _labels(self, name: str, values: Any) -> Any:
+        given = column_values(name, values, True)
         if not isinstance(given, list):
             return given
         return np.array(given, str) if self._label_is_text else parse_numbers(given)
@@ -120,7 +135,7 @@ class ArrowSource(Source):
         found = {at: tuple(listed[names[at]]) for at in columns if names[at] in listed}
         unlisted = [at for at in columns if at not in found]
         if unlisted and selection.categorical != "one-hot":
-            table = next(self._files[0].tables(unlisted, 1000))
+            table = next(self._files[0].tables(unlisted))
             values = {names[at]: list(map(str, table[at].to_pylist())) for at in unlisted}
             raise DataFileError(self.name, non_numeric_message(values))
         for at in unlisted:
@@ -135,7 +150,7 @@ class ArrowSource(Source):
         found: set[str] = set()
         for file in self._files:
             first = 0
-            for table in file.tables([column], 2**16):
+            for table in file.tables([column]):
                 try:
                     found.update(_encoded(self._roles.names[column], table[column])[0])
                 except CellError as error:
@@ -151,11 +166,18 @@ class ArrowSource(Source):
         if not is_text(_value_type(self._files[0].schema.types[column])):
             return False
         name = self._roles.names[column]
-        tables = (table for file in self._files for table in file.tables([column], 2**16))
+        tables = (table for file in self._files for table in file.tables([column]))
         try:
             return any(parse_numbers(_encoded(name, table[column])[0]) is None for table in tables)
         except CellError:  # a missing label: reading the rows says where
             return True
+
+
+def _pieces(rows: int, step: int) -> Iterator[int]:
+    """Yield the numbers of rows that are read at once, in blocks of `step` rows."""
+    for first in range(0, rows, step):
+        last = min(rows, first + step)
+        yield from (min(BATCH_ROWS, last - piece) for piece in range(first, last, BATCH_ROWS))
 
 
 def _numbers(name: str, values: Any) -> Any:

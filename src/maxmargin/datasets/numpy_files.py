@@ -44,7 +44,7 @@ def read_npz(stream: IO[bytes], name: str, selection: ColumnSelection) -> Sample
     if names is not None and (names.dtype.kind != "U" or names.shape != (X.shape[1],)):
         raise DataFileError(name, f"feature_names must be {X.shape[1]} strings, one for each column of X")
     if names is not None:
-        _check_text(name, names, "feature_names")
+        check_text(name, names, "feature_names")
     with_labels = selection.label is not None and "y" in arrays
     return Samples(
         X,
@@ -151,7 +151,7 @@ def _labels(name: str, values: np.ndarray[Any, Any], count: int, what: str = "y"
     if values.shape != (count,):
         raise DataFileError(name, f"{what} must have shape ({count},), one entry per sample, not {values.shape}")
     if values.dtype.kind == "U":
-        _check_text(name, values, what)
+        check_text(name, values, what)
         return values
     if values.dtype.kind not in "biuf":
         raise DataFileError(name, f"{what} must be numbers or strings, not {values.dtype}")
@@ -168,7 +168,7 @@ def _labels(name: str, values: np.ndarray[Any, Any], count: int, what: str = "y"
     return numbers
 
 
-def _check_text(name: str, values: np.ndarray[Any, Any], what: str) -> None:
+def check_text(name: str, values: np.ndarray[Any, Any], what: str) -> None:
     """Raise unless the strings are valid Unicode: NumPy reads any 32-bit numbers as characters."""
     codes = np.ascontiguousarray(values.astype(values.dtype.newbyteorder("="))).view(np.uint32)
     invalid = (codes > 0x10FFFF) | ((codes >= 0xD800) & (codes <= 0xDFFF))
