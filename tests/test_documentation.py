@@ -75,6 +75,7 @@ def test_custom_kernels_run():
 
 
 PRINTING = [
+    "blocks.md",
     "checkpoints.md",
     "data_files.md",
     "estimators.md",

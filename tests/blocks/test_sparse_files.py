@@ -88,6 +88,8 @@ def test_write_csr_is_complete_or_absent(tmp_path):
     with pytest.raises(FileNotFoundError, match="does not exist"):
         blocks.write_csr(tmp_path / "none" / "table", blocks.open(DENSE))
     blocks.write_csr(tmp_path / "table", blocks.open(DENSE))
+    with pytest.raises(ValueError, match=r"pass maxmargin.blocks.open\(X, y\)"):
+        blocks.write_csr(tmp_path / "other", DENSE)
     with pytest.raises(FileExistsError, match="exists"):
         blocks.write_csr(tmp_path / "table", blocks.open(DENSE))
 

@@ -26,6 +26,9 @@ from maxmargin.datasets.column_roles import ColumnSelection, position_of
 from maxmargin.datasets.errors import DataFileError
 from maxmargin.datasets.table import parse_numbers
 
+#: Types whose values float32 represents.
+SINGLES = ("float", "halffloat")
+
 
 class ArrowSource(Source):
     """The rows of Parquet or Arrow files with the same columns.
@@ -59,7 +62,7 @@ class ArrowSource(Source):
         self.n_features = sum(len(self._categories.get(column, " ")) for column in self._roles.features)
         if selection.n_features is not None and self.n_features != selection.n_features:
             raise DataFileError(self.name, f"{self.n_features} features, but {selection.n_features} are required")
-        singles = all(str(first.schema.types[column]) in ("float", "halffloat") for column in self._roles.features)
+        singles = all(str(first.schema.types[column]) in SINGLES for column in self._roles.features)
         self.dtype = FLOATS[1] if singles and not self._categories else FLOATS[0]
 
     def read(self, block_rows: int | None) -> Iterator[Rows]:
@@ -217,4 +220,4 @@ def _value_type(kind: Any) -> Any:
 def _kind(kind: Any) -> str:
     """Return the type of a column as far as all files must agree: strings in any encoding, numbers in any size."""
     plain = _value_type(kind)
-    return "string" if is_text(plain) else "float" if str(plain) == "float" else "number"
+    return "string" if is_text(plain) else "float32" if str(plain) in SINGLES else "number"

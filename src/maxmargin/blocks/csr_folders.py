@@ -81,6 +81,10 @@ def write_arrays(folder: Path, target: Path, blocks: Iterable[RowBlock]) -> None
 
         append("indptr", np.zeros(1, np.int64))
         for block in blocks:
+            if not isinstance(block, RowBlock):
+                raise ValueError(
+                    f"blocks must be RowBlock, not {type(block).__name__}; pass maxmargin.blocks.open(X, y)"
+                )
             rows = CompressedRows.of(block.X)
             starts = np.asarray(rows.starts, np.int64)
             append("data", rows.values[starts[0] : starts[-1]])
