@@ -123,9 +123,8 @@ def test_naming_keeps_the_kind_of_error():
 
 
 def test_folders_are_complete_or_absent(tmp_path):
-    with pytest.raises(RuntimeError), atomic_folder(tmp_path / "target") as folder:
-        (folder / "file").write_text("half")
-        raise RuntimeError
+    with pytest.raises(FileNotFoundError), atomic_folder(tmp_path / "target") as folder:
+        (folder / "absent").read_text()
     assert not os.listdir(tmp_path)
     with atomic_folder(tmp_path / "target") as folder:
         (folder / "file").write_text("whole")

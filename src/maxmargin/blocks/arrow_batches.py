@@ -99,7 +99,7 @@ class ParquetTable(ArrowFile):
                 yield from file.iter_batches(
                     batch_size=BATCH_ROWS, columns=[names[at] for at in columns], use_threads=True
                 )
-            else:  # columns of the same name can only be told apart by position
+            else:  # columns of the same name are selected by position
                 for batch in file.iter_batches(batch_size=BATCH_ROWS, use_threads=True):
                     yield batch.select(list(columns))
 

@@ -82,7 +82,7 @@ def _expanded(path: Path) -> list[Path]:
 
 
 def _format(path: Path, options: FileOptions) -> str:
-    """Return the format of a file; Parquet and Arrow are told apart by their contents."""
+    """Return the format of a file; `open_arrow_file` distinguishes Parquet from Arrow."""
     from maxmargin.datasets.sample_files import find_format
 
     if path.is_dir():
