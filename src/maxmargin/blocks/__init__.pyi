@@ -4,8 +4,4 @@ from .opening import open
 from .read_ahead import read_ahead
 from .row_blocks import RowBlock, RowBlocks, is_blocks
 
-<<<<<<< HEAD
-__all__ = ["RowBlock", "RowBlocks", "is_blocks", "open", "read_ahead"]
-=======
-__all__ = ["RowBlock", "RowBlocks", "clear_cache", "open", "read_ahead", "write_csr"]
->>>>>>> sources
+__all__ = ["RowBlock", "RowBlocks", "clear_cache", "is_blocks", "open", "read_ahead", "write_csr"]
