@@ -236,11 +236,15 @@ def _is_consistent(model: TrainedModel, sizes: Sizes) -> bool:
 
 
 def _is_linear_consistent(model: TrainedLinearModel, sizes: Sizes) -> bool:
-    """Return whether dual vector, weights and certificate have the sizes of the same samples and features."""
+    """Return whether dual vector, weights and certificate have the sizes of the same samples and features.
+
+    A model of blocks of rows has no samples.
+    """
     per_variable, per_sample = model.dual.shape, model.samples.shape
-    if not (len(per_variable) == len(per_sample) == 1 and per_sample[0] > 0 and is_within(model.samples, 2**62)):
+    if not (len(per_variable) == len(per_sample) == 1 and is_within(model.samples, 2**62)):
         return False
-    valid = per_variable[0] % per_sample[0] == 0 and is_floats(model.dual) and is_floats(model.weights)
+    valid = per_variable[0] % max(1, per_sample[0]) == 0 and (per_sample[0] > 0 or per_variable[0] == 0)
+    valid = valid and is_floats(model.dual) and is_floats(model.weights)
     valid = valid and model.weights.shape[-1:] == (sizes["features"],)
     return valid and bool(np.isfinite(model.offset).all()) and _certificate_fits(model.certificate, per_variable)
 

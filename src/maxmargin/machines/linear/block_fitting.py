@@ -136,13 +136,13 @@ class BlockFit:
         runs: list[NewtonByPasses] = []
         origin: Floats | None = None
         file = None if self.fitted or self.estimator.checkpoint is None else BlockCheckpoint(self.estimator, data.facts)
-        with session.deadline.in_force(), blas_thread_limit(1):
+        with blas_thread_limit(1):
             for number in range(count):
                 problem = pose(larger, number)
                 gap = None if min_gap is None else min_gap(problem)
                 rule = replace(self.rule, gap=gap)
                 start = None if file is None else file.start(number, sample.rows.dimension, problem.groups)
-                start = self._start(problem, number) if start is None else start
+                start = self._start(problem, number, session) if start is None else start
                 origin = data.origin if problem.groups else None  # with a free offset rows are centred
                 runs.append(new_run(start, rule, data.constraints(problem), sample.rows, origin))
 
@@ -157,14 +157,14 @@ class BlockFit:
         file.finish(runs)
         return models
 
-    def _start(self, problem: DualProblem, number: int) -> PassPoint:
+    def _start(self, problem: DualProblem, number: int, session: Session) -> PassPoint:
         """Return where the passes start: at the weights of the estimator, or at the solution of the sample."""
         data, tolerance = self.data, self.rule.relative_gap or 0.0
         if self.fitted:
             weights, offset = self._weights_of_estimator(number)
         else:
             rule = StoppingRule(self.rule.violation, relative_gap=tolerance)
-            weights, offset = solve_sample(problem, LinearSolver(stopping=rule))
+            weights, offset = solve_sample(problem, LinearSolver(stopping=rule), session.deadline)
         scale = data.total_weight / data.sample_weight
         return smoothed_point(problem, data.sample.rows, weights, offset, tolerance, scale, data.blocks.n_rows)
 
