@@ -24,6 +24,7 @@ from maxmargin.deadline import Deadline, TimeLimitReachedError, check_deadline
 from maxmargin.kernels import Points
 from maxmargin.machines.base import Machine, warn_if_unvalidated
 from maxmargin.machines.calibration.probabilities import LinearProbabilities
+from maxmargin.machines.linear.exact_bounds import certify_exactly, check_certify
 from maxmargin.machines.linear.landmarks import draw, fit_landmarks
 from maxmargin.machines.linear.linear_svc import LinearSVC
 from maxmargin.machines.validation.checkpoints import checkpointing
@@ -82,6 +83,10 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
     probability : bool, default=False
         Whether to fit class probabilities by cross-validation, for ``predict_proba``. ``predict`` then returns the
         most probable class.
+    certify : {None, "exact"}, default=None
+        Whether to bound the distance from the exact kernel machine, ``exact_certificate_``, in ``fit``. "exact"
+        takes kernel values between all support vectors, for at most about a minute on two cores; ``certify_exact``
+        does the same later.
     max_seconds : float, default=None
         Limit on the time of the whole fit, within a tenth of it or half a second. Half of it is for landmarks and
         features, of samples in random order: if time runs out, the fit uses what was computed so far, or 100
@@ -121,8 +126,10 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
     exact_primal_ : float, or a list with one per class
         The objective of the exact problem, that of `SVC`, at this function, in double precision: the primal
         of the certificate, plus what ½ aᵀ K_zz a differs from ½‖w‖², plus what the losses of up to 10,000 training
-        samples differ (drawn at random, and scaled up to all). The optimum of the exact problem is at most that; by
-        how much less is not known.
+        samples differ (drawn at random, and scaled up to all). The optimum of the exact problem is at most that.
+    exact_certificate_ : ExactCertificate, or a list with one per class
+        With ``certify="exact"``: proven bounds on the optimum of the exact problem from both sides, ``primal`` and
+        ``dual``, and on its objective at this function, ``model_primal``.
     probA_, probB_ : arrays with a number for each class, or one if there are two
         With ``probability=True``: as in `LinearSVC`.
     classes_, class_weight_, n_iter_, fit_status_, n_features_in_, feature_names_in_
@@ -156,6 +163,7 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         class_weight: Any = None,
         tol: Any = 1e-3,
         probability: Any = False,
+        certify: Any = None,
         max_seconds: Any = None,
         n_jobs: Any = None,
         random_state: Any = None,
@@ -175,6 +183,7 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         self.class_weight = class_weight
         self.tol = tol
         self.probability = probability
+        self.certify = certify
         self.max_seconds = max_seconds
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -200,6 +209,7 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
             The fitted estimator.
         """
         started = perf_counter()
+        exactly = check_certify(self.certify)
         seconds = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
         X, y = self._validate_pairs(X, y)
         weights = check_sample_weights(sample_weight, X)
@@ -241,12 +251,45 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
                 check_deadline()
                 approximate = linear.decision_function(mapped[drawn])
                 self.exact_primal_ = self._estimate_primal(X, weights, labels, rows[drawn], approximate)
+            if exactly:
+                del mapped  # the features take most of the memory
+                certificates = certify_exactly(self, Points(X), labels, weights, deadline, rows, features)
+                self.exact_certificate_ = self._per_model(certificates)
             if few or len(rows) < X.shape[0]:
                 self._warn_of_unused_samples(len(rows), X.shape[0], few)
                 return self
         self._warn_if_unconverged(rule, "classes")
         warn_if_unvalidated(self, ended, stacklevel=3)
         return self
+
+    def certify_exact(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Return bounds on the optimum of the exact kernel problem, that of `SVC`, on the training data.
+
+        The bounds hold for the problem of the data that are given. They are close only for those of the fit.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The training samples.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Their weights.
+
+        Returns
+        -------
+        certificate : ExactCertificate, or a list with one per class
+            As in ``exact_certificate_``. With ``max_seconds``, it takes about that time at most.
+        """
+        self._check_fitted()
+        X, y = self._validate_pairs(X, y, reset=False)
+        weights = check_sample_weights(sample_weight, X)
+        labels = number_classes(y, weights, single_class_message)
+        rows = labels.taking_part
+        labels = labels if len(rows) == len(weights) else number_classes(y[rows], weights[rows], single_class_message)
+        seconds = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
+        points, deadline = Points(X if len(rows) == len(weights) else X[rows]), Deadline.after(seconds)
+        return self._per_model(certify_exactly(self, points, labels, weights[rows], deadline))
 
     def decision_function(self, X: Any) -> Floats:
         """Return a value for each sample, positive for ``classes_[1]``; of more than two classes a column each.
@@ -266,7 +309,8 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
 
     def _set_fitted(self, features: LandmarkFeatures, linear: LinearSVC) -> None:
         """Set the fitted attributes."""
-        self.__dict__.pop("exact_primal_", None)  # of an earlier fit
+        for estimated in ("exact_primal_", "exact_certificate_"):  # of an earlier fit
+            self.__dict__.pop(estimated, None)
         self.rank_, self.landmarks_, self._kernel_ = features.rank, features.landmarks.data, features.kernel
         self.dual_coef_, self.intercept_ = features.expand(linear.coef_), linear.intercept_
         self.classes_, self.class_weight_ = linear.classes_, linear.class_weight_
