@@ -1,4 +1,4 @@
-"""A dual vector for an exact kernel from that of a machine on landmarks.
+"""A dual vector for an exact kernel from that of a machine on landmarks, and its squared norm.
 
 Landmarks do not tell neighbouring samples apart, so their machine leaves many samples of one class next to one another
 at their bounds, and the same vector has a far larger norm, and a low dual value, in the exact problem. Multiplying the
@@ -7,11 +7,12 @@ the solution of a problem with one variable for each group,
 
     maximise D(b)   over   b_i = t_g dual_i for i in g,
 
-whose matrix consists of mean kernel values between groups; they are estimated from a few samples of each. Nothing here
-is a bound: the dual value of the result is computed elsewhere.
+whose matrix is known with the form bᵀMb, divided by groups. It takes the same kernel values as the form itself.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,64 +20,61 @@ from numpy.typing import NDArray
 from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import check_deadline
 from maxmargin.matrices import PrecomputedMatrix, SymmetricMatrix
-from maxmargin.problems import DualProblem, feasible_start
+from maxmargin.matrices.group_forms import form_error, group_forms
+from maxmargin.matrices.numerics import inner
+from maxmargin.problems import DualProblem
 from maxmargin.problems.feasible_start import estimated_value
 from maxmargin.solvers import PairwiseSolver, StoppingRule
 
 #: The number of groups, at most; their matrix takes 32 MB. Up to this many support vectors, each is a group.
 MAX_GROUPS = 2048
 
-#: Samples of a group from which its mean kernel values are estimated.
-SAMPLES_PER_GROUP = 8
-
-#: Kernel values that are computed at a time.
+#: Kernel values that are computed at a time to find the groups.
 VALUES_AT_ONCE = 2**22
 
 #: Steps of the solver for each group, at most.
 STEPS_PER_GROUP = 100
 
-#: The kernel values among the support vectors of the result take about this many multiplications, where variables can
-#: be moved to their bounds to have fewer of them: half a minute on two cores.
-MAX_WORK = 1.2 * 10**12
+#: If the kernel values among the support vectors take more multiplications than this, half a minute on two cores, and
+#: the dual value is estimated to be low, a random part of the support vectors is used.
+MAX_WORK = 8 * 10**11
+
+#: A dual value is low if it is below this fraction of the linear term: at the optimum of a problem it is at least ½.
+LOW_VALUE = 0.25
 
 
-def adapted_dual(problem: DualProblem, dual: Floats) -> Floats:
-    """Return the dual vector of the problem, or one with a factor for each group if its dual value is higher.
+class AdaptedDual(NamedTuple):
+    """A dual vector b, and bᵀMb with a bound on its rounding error."""
 
-    0 must be feasible. Values of many support vectors are compared by estimates.
-    """
+    dual: Floats
+    squared_norm: float
+    error: float
+
+
+def adapted_dual(problem: DualProblem, dual: Floats) -> AdaptedDual:
+    """Return the multiples, by group, of a dual vector of highest dual value. The vector 0 must be feasible."""
     random = np.random.default_rng(0)
-    used = np.flatnonzero(dual)
-    if not len(used):
-        return dual
+    used = _chosen(problem, dual, random)
     group = _groups(problem.matrix, used, dual[used] > 0, random)
-    factors = _best_factors(problem, dual, used, group, random)
+    order = np.argsort(group, kind="stable")
+    used, group = used[order], group[order]
+    starts = np.flatnonzero(np.diff(group, prepend=-1))
+    part, values = problem.matrix.take(used), dual[used]
+    forms = group_forms(part, values, starts)
+    factors = _best_factors(problem, used, values, starts, forms)
     adapted = np.zeros(problem.size)
-    adapted[used] = factors[group] * dual[used]
-    adapted = feasible_start(problem, adapted)
-    better = estimated_value(problem, adapted) > estimated_value(problem, dual)
-    return thinned(problem, adapted if better else dual, random)
+    adapted[used] = np.clip(factors[group] * values, problem.lower[used], problem.upper[used])
+    norm = float(factors @ forms @ factors)
+    return AdaptedDual(adapted, norm, form_error(part, adapted[used], len(starts)))
 
 
-def thinned(problem: DualProblem, dual: Floats, random: np.random.Generator) -> Floats:
-    """Return a dual vector with fewer support vectors, nearer to their bounds, whose kernel values take less work.
-
-    Each variable stays with a probability and is divided by it, so that sums over neighbours stay about the same.
-    """
-    most = int(np.sqrt(2.0 * MAX_WORK / problem.matrix.cost))
+def _chosen(problem: DualProblem, dual: Floats, random: np.random.Generator) -> Indices:
+    """Return the support vectors; a random part of them where all would take too long and be of little use."""
     used = np.flatnonzero(dual)
-    if len(used) <= most or not problem.bounded:
-        return dual
-    size, bound = np.abs(dual[used]), np.where(dual > 0, problem.upper, -problem.lower)[used]
-    low, high = 1.0, float((bound / size).max())
-    for _ in range(50):
-        factor = np.sqrt(low * high)
-        low, high = (low, factor) if np.minimum(1.0, factor * size / bound).sum() > most else (factor, high)
-    share = np.minimum(1.0, low * size / bound)
-    kept = random.random(len(used)) < share
-    out = np.zeros(problem.size)
-    out[used[kept]] = dual[used[kept]] / share[kept]
-    return feasible_start(problem, out)
+    most = int(np.sqrt(2.0 * MAX_WORK / problem.matrix.cost))
+    if len(used) <= most or estimated_value(problem, dual) > LOW_VALUE * inner(problem.linear, dual):
+        return used
+    return np.sort(random.choice(used, most, replace=False))
 
 
 def _groups(
@@ -95,45 +93,26 @@ def _groups(
     return np.unique(2 * cell + positive, return_inverse=True)[1]
 
 
-def _best_factors(
-    problem: DualProblem, dual: Floats, used: Indices, group: Indices, random: np.random.Generator
-) -> Floats:
-    """Return the factor of each group with the highest estimate of the dual value."""
-    values = dual[used]
-    sums: Floats = np.bincount(group, values).astype(np.float64)
-    with np.errstate(over="ignore"):
-        room = np.where(values > 0, problem.upper[used], problem.lower[used]) / values
-    most = np.full(len(sums), np.inf)
-    np.minimum.at(most, group, room)
-    most *= np.abs(sums)
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
+def _best_factors(problem: DualProblem, used: Indices, values: Floats, starts: Indices, forms: Floats) -> Floats:
+    """Return the factor of each group, with which the dual value is highest; 1 where numbers overflow."""
+    sums = np.add.reduceat(values, starts)
+    room = np.where(values > 0, problem.upper[used], problem.lower[used]) / values
+    most = np.minimum.reduceat(room, starts) * np.abs(sums)
+    matrix = forms / sums / sums[:, None]
+    linear = np.add.reduceat(problem.linear[used] * values, starts) / sums
+    ridge = np.add.reduceat(problem.ridge[used] * values**2, starts) / sums**2
+    if not (np.isfinite(matrix).all() and np.isfinite(linear).all() and np.isfinite(ridge).all()):
+        return np.ones(len(starts))
     reduced = DualProblem(
-        matrix=PrecomputedMatrix(_mean_values(problem.matrix, used, group, random)),
-        linear=np.bincount(group, problem.linear[used] * values) / sums,
+        matrix=PrecomputedMatrix(matrix),
+        linear=linear,
         lower=np.where(sums > 0, 0.0, -most),
         upper=np.where(sums > 0, most, 0.0),
-        ridge=np.bincount(group, problem.ridge[used] * values**2) / sums**2,
-        group=np.zeros(len(sums), dtype=np.int32) if problem.groups else np.full(len(sums), -1, dtype=np.int32),
+        ridge=ridge,
+        group=np.full(len(starts), problem.groups - 1, dtype=np.int32),
         total=problem.total,
     )
-    rule = StoppingRule(violation=1e-3, max_iterations=STEPS_PER_GROUP * len(sums))
+    rule = StoppingRule(violation=1e-3, max_iterations=STEPS_PER_GROUP * len(starts))
     factors: Floats = PairwiseSolver(stopping=rule).solve(reduced, sums).dual / sums
-    return factors
-
-
-def _mean_values(matrix: SymmetricMatrix, used: Indices, group: Indices, random: np.random.Generator) -> Floats:
-    """Return the mean kernel value between each two groups, estimated from a few samples of each."""
-    shuffled = random.permutation(len(used))
-    order = shuffled[np.argsort(group[shuffled], kind="stable")]
-    first = np.searchsorted(group[order], np.arange(group.max() + 1))
-    place = np.arange(len(order)) - first[group[order]]
-    drawn = order[place < SAMPLES_PER_GROUP]
-    samples, starts = used[drawn], np.searchsorted(group[drawn], np.arange(group.max() + 1))
-    counts = np.diff(np.append(starts, len(drawn)))
-    means = np.empty((len(drawn), len(starts)))
-    step = max(1, VALUES_AT_ONCE // len(drawn))
-    for start in range(0, len(drawn), step):
-        check_deadline()
-        rows = slice(start, start + step)
-        means[rows] = np.add.reduceat(matrix.block(samples[rows], samples), starts, axis=1) / counts
-    mean: Floats = np.add.reduceat(means, starts, axis=0) / counts[:, None]
-    return 0.5 * (mean + mean.T)
+    return np.where(np.isfinite(factors), np.maximum(factors, 0.0), 1.0)

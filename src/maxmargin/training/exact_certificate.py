@@ -22,7 +22,6 @@ from maxmargin.deadline import TimeLimitReachedError, check_deadline, seconds_un
 from maxmargin.double_double import DoubleDouble, exact_sum
 from maxmargin.matrices.kernel_matrix import KernelMatrix, expansion_values
 from maxmargin.matrices.numerics import inner
-from maxmargin.matrices.quadratic_form import quadratic_form
 from maxmargin.models.landmark_features import LandmarkFeatures
 from maxmargin.models.residual_bound import bound_quadratic_form
 from maxmargin.precision import SMALLEST_DOUBLE, UNIT_ROUNDOFF
@@ -30,7 +29,7 @@ from maxmargin.problems import Certificate, DualProblem, certify
 from maxmargin.problems.certificate import MAX_EXTENDED_WORK, certificate_of
 from maxmargin.problems.dual_bound import best_multiple, bound_of_best_multiple
 from maxmargin.problems.products import Products, norm_of_expansion
-from maxmargin.training.adapted_dual import adapted_dual
+from maxmargin.training.adapted_dual import AdaptedDual, adapted_dual
 
 #: The values of all samples with all support vectors are computed, for a full certificate, if they take at most so many
 #: multiplications: a few seconds.
@@ -103,7 +102,8 @@ def bound_exact_optimum(
         bounds.use_function(function)
         if np.isfinite(seconds_until_deadline()):
             bounds.use_residuals(dual, features())
-        bounds.use_dual(adapted_dual(problem, dual))
+        if dual.any():
+            bounds.use_dual(adapted_dual(problem, dual))
     except TimeLimitReachedError:
         pass
     return bounds.certificate()
@@ -158,14 +158,14 @@ class _Bounds:
         norm = bound_quadratic_form(features, self.matrix.points, dual)
         self._raise(bound_of_best_multiple(self.problem, dual, norm), "residuals of the landmark features")
 
-    def use_dual(self, dual: Floats) -> None:
+    def use_dual(self, adapted: AdaptedDual) -> None:
         """Compute the dual value of a vector; if it is affordable, the primal value of its function, too."""
-        check_deadline()
-        norm, error = quadratic_form(self.matrix, dual)
+        dual, norm, error = adapted
         self.indefinite |= norm < -error
         count = int(np.count_nonzero(dual))
         self._raise(bound_of_best_multiple(self.problem, dual, norm, error), f"{count:,} support vectors")
         if count and self.problem.size * count * self.matrix.cost <= MAX_CERTIFICATE_WORK:
+            check_deadline()
             factor = best_multiple(self.problem, dual, norm)
             multiple = np.clip(factor * dual, self.problem.lower, self.problem.upper)
             self._use_certificate(certify(self.problem, multiple), count)
