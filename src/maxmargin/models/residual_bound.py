@@ -5,8 +5,9 @@ and Φ(x_j). So R is positive semi-definite with the residuals r on its diagonal
 
     bᵀKb = ‖P Σ b_i Φ(x_i)‖² + bᵀRb ≤ ‖Σ b_i φ(x_i)‖² + (Σ |b_i| √r_i)².
 
-No kernel values between samples are needed. The features are evaluated in float64. Their rounding errors, and that the
-columns of the factor F are orthonormal in feature space up to rounding only, are in the bound: with G = Fᵀ K_ZZ F and
+No kernel values between samples are needed. The bound holds for any features; these are in float64, and of the
+eigenvectors of K_ZZ with large eigenvalues only, so that rounding errors are small. They are in the bound, as well as
+that the columns of the factor F are orthonormal in feature space up to rounding only: with G = Fᵀ K_ZZ F and
 η ≥ ‖G − I‖, a computed φ with ‖φ − Fᵀ k_Z(x)‖ ≤ δ has
 
     r ≤ k(x, x) − (1 − η)‖φ‖² + 2‖φ‖ δ,   ‖P Φ(x) − F φ‖ ≤ (η‖φ‖ + δ) / √(1 − η).
@@ -14,16 +15,19 @@ columns of the factor F are orthonormal in feature space up to rounding only, ar
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.deadline import check_deadline
+from maxmargin.deadline import check_deadline, require_seconds
+from maxmargin.kernels.kernel import Kernel
 from maxmargin.kernels.points import Points
-from maxmargin.models.landmark_features import LandmarkFeatures
+from maxmargin.models.landmark_features import EIGENVECTOR_SECONDS, LandmarkFeatures, inverse_root
 from maxmargin.precision import UNIT_ROUNDOFF
 from maxmargin.resources import blas_thread_limit
+
+#: Smallest eigenvalue that is kept, relative to the largest: what the others add to the residuals is negligible, the
+#: rounding errors of their features would not be.
+EIGENVALUE_CUTOFF = 1e-8
 
 #: Samples whose features are evaluated at a time.
 ROWS_AT_ONCE = 4096
@@ -33,13 +37,19 @@ SAFETY = 1.0 + 1e-8
 
 
 @np.errstate(over="ignore", invalid="ignore")  # what overflows makes the bound infinite
-def bound_quadratic_form(features: LandmarkFeatures, points: Points, vector: Floats) -> float:
-    """Return an upper bound on bᵀKb, infinite if the features are too inaccurate for one."""
-    used = np.flatnonzero(vector)
-    precise = replace(features, factor=features.factor.astype(np.float64))
-    skew = _distance_from_orthonormal(precise)
+def bound_quadratic_form(kernel: Kernel, landmarks: Points, points: Points, vector: Floats, threads: int = 1) -> float:
+    """Return an upper bound on bᵀKb, infinite if the features are too inaccurate for one.
+
+    It raises `TimeLimitReachedError` if there is hardly time for the eigenvectors.
+    """
+    require_seconds(4 * EIGENVECTOR_SECONDS * len(landmarks) ** 3)
+    values = kernel.evaluate(landmarks, landmarks)
+    with blas_thread_limit(threads):
+        precise = LandmarkFeatures(kernel, landmarks, inverse_root(values, EIGENVALUE_CUTOFF), threads)
+        skew = _distance_from_orthonormal(precise, values)
     if not skew < 0.5:
         return np.inf
+    used = np.flatnonzero(vector)
     samples, weights = points.take(used), vector[used]
     total, length, drift, residual = np.zeros(precise.rank), 0.0, 0.0, 0.0
     for start in range(0, len(used), ROWS_AT_ONCE):
@@ -75,14 +85,11 @@ def _feature_errors(features: LandmarkFeatures, rows: Points) -> Floats:
     return np.asarray(size * (errors + (len(landmarks) + 16) * UNIT_ROUNDOFF * values))
 
 
-def _distance_from_orthonormal(features: LandmarkFeatures) -> float:
-    """Return a bound on ‖Fᵀ K_ZZ F − I‖."""
+def _distance_from_orthonormal(features: LandmarkFeatures, values: Floats) -> float:
+    """Return a bound on ‖Fᵀ K_ZZ F − I‖, with `values` the computed K_ZZ."""
     kernel, landmarks, factor = features.kernel, features.landmarks, features.factor
-    values = kernel.evaluate(landmarks, landmarks)
-    with blas_thread_limit(features.threads):
-        gram = factor.T @ (values @ factor)
-    errors = kernel.error_bound(landmarks, landmarks, np.ones(len(landmarks)))
-    magnitudes = kernel.magnitudes(landmarks)
-    lost = float(errors.sum()) + 2 * (len(landmarks) + 16) * UNIT_ROUNDOFF * float(magnitudes @ magnitudes)
-    size = float(np.linalg.norm(factor))
-    return float(np.linalg.norm(gram - np.eye(features.rank))) + size * size * lost
+    gram, size = factor.T @ (values @ factor), float(np.linalg.norm(factor))
+    # The spectral norm of the symmetric matrix of errors is at most its largest sum of a row.
+    errors = float(kernel.error_bound(landmarks, landmarks, np.ones(len(landmarks))).max())
+    rounding = 2 * (len(landmarks) + 16) * UNIT_ROUNDOFF * float(np.linalg.norm(values))
+    return float(np.linalg.norm(gram - np.eye(features.rank))) + size * size * (errors + rounding)

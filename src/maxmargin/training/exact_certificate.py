@@ -12,7 +12,7 @@ their rounding errors. They hold for positive semi-definite kernels.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +22,6 @@ from maxmargin.deadline import TimeLimitReachedError, check_deadline, seconds_un
 from maxmargin.double_double import DoubleDouble, exact_sum
 from maxmargin.matrices.kernel_matrix import KernelMatrix, expansion_values
 from maxmargin.matrices.numerics import inner
-from maxmargin.models.landmark_features import LandmarkFeatures
 from maxmargin.models.residual_bound import bound_quadratic_form
 from maxmargin.precision import SMALLEST_DOUBLE, UNIT_ROUNDOFF
 from maxmargin.problems import Certificate, DualProblem, certify
@@ -89,19 +88,16 @@ class LandmarkFunction:
     offset: float
 
 
-def bound_exact_optimum(
-    problem: DualProblem, dual: Floats, function: LandmarkFunction, features: Callable[[], LandmarkFeatures]
-) -> ExactCertificate:
+def bound_exact_optimum(problem: DualProblem, dual: Floats, function: LandmarkFunction) -> ExactCertificate:
     """Return the bounds for a problem with an exact kernel matrix, which 0 is a feasible point of.
 
-    `dual` is a feasible dual vector. `features` are only asked for if a time limit is in force. When it is reached, the
-    bounds are those known by then.
+    `dual` is a feasible dual vector. When a time limit is reached, the bounds are those known by then.
     """
     bounds = _Bounds(problem)
     try:
         bounds.use_function(function)
         if np.isfinite(seconds_until_deadline()):
-            bounds.use_residuals(dual, features())
+            bounds.use_residuals(dual, function.landmarks)
         if dual.any():
             bounds.use_dual(adapted_dual(problem, dual))
     except TimeLimitReachedError:
@@ -153,10 +149,12 @@ class _Bounds:
         self.model_primal = certificate_of(problem, zero, products, offset).primal
         self._lower(self.model_primal, "the landmark function")
 
-    def use_residuals(self, dual: Floats, features: LandmarkFeatures) -> None:
-        """Compute a dual bound without kernel values between samples."""
-        norm = bound_quadratic_form(features, self.matrix.points, dual)
-        self._raise(bound_of_best_multiple(self.problem, dual, norm), "residuals of the landmark features")
+    def use_residuals(self, dual: Floats, landmarks: KernelMatrix) -> None:
+        """Compute a dual bound without kernel values between samples, unless that takes most of the time left."""
+        kernel, points, threads = self.matrix.kernel, self.matrix.points, self.matrix.threads
+        with suppress(TimeLimitReachedError):
+            norm = bound_quadratic_form(kernel, landmarks.points, points, dual, threads)
+            self._raise(bound_of_best_multiple(self.problem, dual, norm), "residuals of the landmark features")
 
     def use_dual(self, adapted: AdaptedDual) -> None:
         """Compute the dual value of a vector; if it is affordable, the primal value of its function, too."""

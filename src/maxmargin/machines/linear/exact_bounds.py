@@ -13,7 +13,6 @@ from maxmargin.machines.kernel.svc import LOSSES
 from maxmargin.machines.linear.stochastic_updates import factors_of
 from maxmargin.machines.validation.training_data import Labels, check_costs
 from maxmargin.matrices import KernelMatrix
-from maxmargin.models import LandmarkFeatures
 from maxmargin.problems import DualProblem, feasible_start
 from maxmargin.resources import thread_count
 from maxmargin.training.exact_certificate import ExactCertificate, LandmarkFunction, bound_exact_optimum
@@ -33,11 +32,10 @@ def certify_exactly(
     weights: Floats,
     deadline: Deadline,
     rows: Indices | None = None,
-    features: LandmarkFeatures | None = None,
 ) -> list[ExactCertificate]:
     """Return bounds on the exact optimum for each model of a machine that was fitted to these samples.
 
-    `rows` are the samples that it was trained on, by default all; `features` those of the fit, if they are known.
+    `rows` are the samples that it was trained on, by default all.
     """
     size, models = len(points), machine._trained("exact_certificate_")
     rows = np.arange(size) if rows is None else rows
@@ -52,9 +50,6 @@ def certify_exactly(
     matrix = KernelMatrix(kernel, points, threads)
     landmarks = KernelMatrix(kernel, Points(machine.landmarks_), threads)
 
-    def features_of() -> LandmarkFeatures:
-        return LandmarkFeatures.of(kernel, landmarks.points, threads) if features is None else features
-
     certificates = []
     for number, model in enumerate(models):
         problem = _pose(machine, matrix, labels, weights, number)
@@ -62,7 +57,7 @@ def certify_exactly(
         dual[rows] = model.dual * (len(rows) / size)  # each sample was weighted by the inverse of that
         function = LandmarkFunction(landmarks, machine.dual_coef_[number], float(machine.intercept_[number]))
         with deadline.in_force():
-            certificates.append(bound_exact_optimum(problem, feasible_start(problem, dual), function, features_of))
+            certificates.append(bound_exact_optimum(problem, feasible_start(problem, dual), function))
     return certificates
 
 

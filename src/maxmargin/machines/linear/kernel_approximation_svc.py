@@ -25,7 +25,7 @@ from maxmargin.kernels import Points
 from maxmargin.machines.base import Machine, warn_if_unvalidated
 from maxmargin.machines.calibration.probabilities import LinearProbabilities
 from maxmargin.machines.linear.exact_bounds import certify_exactly, check_certify
-from maxmargin.machines.linear.landmarks import draw, fit_landmarks
+from maxmargin.machines.linear.landmarks import draw, features_until, fit_landmarks
 from maxmargin.machines.linear.linear_svc import LinearSVC
 from maxmargin.machines.validation.checkpoints import checkpointing
 from maxmargin.machines.validation.parameters import check_number
@@ -40,9 +40,6 @@ from maxmargin.models import ComputedKernelBlocks, KernelExpansions, LandmarkFea
 from maxmargin.models.kernel_blocks import MIN_VALUES_FOR_THREADS
 from maxmargin.problems import Status
 from maxmargin.resources import thread_count, usable_memory
-
-#: Feature columns that are brought back to the order of the samples at a time.
-COLUMNS_REORDERED_AT_ONCE = 64
 
 #: The loss of the exact problem is estimated from at most this many training samples.
 MAX_LOSS_SAMPLES = 10_000
@@ -210,14 +207,9 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         """
         started = perf_counter()
         exactly = check_certify(self.certify)
-        seconds = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
+        seconds = self._seconds()
         X, y = self._validate_pairs(X, y)
-        weights = check_sample_weights(sample_weight, X)
-        self._validate_labels(y)
-        labels = number_classes(y, weights, single_class_message)
-        if len(labels.taking_part) < len(weights):
-            X, y, weights = X[labels.taking_part], y[labels.taking_part], weights[labels.taking_part]
-            labels = number_classes(y, weights, single_class_message)
+        X, y, weights, labels = self._taking_part(X, y, check_sample_weights(sample_weight, X))
         linear = LinearSVC(loss=self.loss, tol=self.tol, C=self.C, class_weight=self.class_weight)
         linear.set_params(callback=self.callback, verbose=self.verbose, n_jobs=self.n_jobs)
         linear.set_params(probability=self.probability, random_state=self.random_state)
@@ -237,7 +229,7 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
             deadline = Deadline.after(seconds, started)
             left = deadline.seconds_left()
             half = None if left is None else perf_counter() + 0.5 * left
-            mapped, rows = _features_until(half, features, X, labels, random)
+            mapped, rows = features_until(half, features, X, labels, random)
             linear.set_params(max_seconds=deadline.seconds_left())
             try:
                 own_weights = weights[rows] * (X.shape[0] / len(rows))
@@ -253,7 +245,7 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
                 self.exact_primal_ = self._estimate_primal(X, weights, labels, rows[drawn], approximate)
             if exactly:
                 del mapped  # the features take most of the memory
-                certificates = certify_exactly(self, Points(X), labels, weights, deadline, rows, features)
+                certificates = certify_exactly(self, Points(X), labels, weights, deadline, rows)
                 self.exact_certificate_ = self._per_model(certificates)
             if few or len(rows) < X.shape[0]:
                 self._warn_of_unused_samples(len(rows), X.shape[0], few)
@@ -282,14 +274,10 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
             As in ``exact_certificate_``. With ``max_seconds``, it takes about that time at most.
         """
         self._check_fitted()
+        deadline = Deadline.after(self._seconds())
         X, y = self._validate_pairs(X, y, reset=False)
-        weights = check_sample_weights(sample_weight, X)
-        labels = number_classes(y, weights, single_class_message)
-        rows = labels.taking_part
-        labels = labels if len(rows) == len(weights) else number_classes(y[rows], weights[rows], single_class_message)
-        seconds = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
-        points, deadline = Points(X if len(rows) == len(weights) else X[rows]), Deadline.after(seconds)
-        return self._per_model(certify_exactly(self, points, labels, weights[rows], deadline))
+        X, _, weights, labels = self._taking_part(X, y, check_sample_weights(sample_weight, X))
+        return self._per_model(certify_exactly(self, Points(X), labels, weights, deadline))
 
     def decision_function(self, X: Any) -> Floats:
         """Return a value for each sample, positive for ``classes_[1]``; of more than two classes a column each.
@@ -306,6 +294,18 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         decisions = self.decision_function(X)
         winners = (decisions > 0).astype(np.intp) if decisions.ndim == 1 else np.argmax(decisions, axis=1)
         return self.classes_[winners]
+
+    def _seconds(self) -> float | None:
+        return None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
+
+    def _taking_part(self, X: Any, y: Any, weights: Floats) -> tuple[Any, Any, Floats, Labels]:
+        """Return samples, labels and weights without the rows that have no weight, and the labels by number."""
+        self._validate_labels(y)
+        labels = number_classes(y, weights, single_class_message)
+        if len(labels.taking_part) == len(weights):
+            return X, y, weights, labels
+        X, y, weights = X[labels.taking_part], y[labels.taking_part], weights[labels.taking_part]
+        return X, y, weights, number_classes(y, weights, single_class_message)
 
     def _set_fitted(self, features: LandmarkFeatures, linear: LinearSVC) -> None:
         """Set the fitted attributes."""
@@ -369,31 +369,6 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
     def _losses(self, margins: Floats) -> Floats:
         slack = np.maximum(0.0, 1.0 - margins)
         return slack if self.loss == "hinge" else slack**2
-
-
-def _features_until(
-    deadline: float | None, features: LandmarkFeatures, X: Any, labels: Labels, random: np.random.RandomState
-) -> tuple[Any, Indices]:
-    """Return the features of all samples, or of those computed by the deadline; and their rows.
-
-    They are computed in random order, with a sample of every class among the first, so that any prefix can be trained
-    on. The order does not depend on the deadline: a limit that is not reached does not change the fit.
-    """
-    points = Points(X)
-    first = np.array([members[0] for members in labels.members])
-    order = np.concatenate([first, random.permutation(np.setdiff1d(np.arange(len(points)), first))])
-    features.kernel.check(points)
-    out, done = np.empty((len(points), features.rank), dtype=features.factor.dtype), 0
-    for done in features.fill(points.take(order), out):  # at least one block
-        if deadline is not None and done >= len(first) and perf_counter() >= deadline:
-            break
-    if done < len(points):
-        return out[:done], order[:done]
-    place = np.argsort(order)
-    for start in range(0, features.rank, COLUMNS_REORDERED_AT_ONCE):  # not a copy of all features
-        part = out[:, start : start + COLUMNS_REORDERED_AT_ONCE]
-        part[...] = part[place]
-    return out, np.arange(len(points))
 
 
 def _check_memory(samples: int, factor: Any) -> None:
