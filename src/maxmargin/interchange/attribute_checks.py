@@ -19,6 +19,7 @@ from maxmargin.machines.kernel.kernel_classifier import STRATEGIES
 from maxmargin.models.calibration import DENSITY_BINS, PlattSigmoid
 from maxmargin.problems import Certificate
 from maxmargin.training import TrainedLinearModel, TrainedModel
+from maxmargin.training.exact_certificate import ExactCertificate
 
 
 class Sizes(dict[str, int]):
@@ -190,6 +191,12 @@ def objectives(value: Any, sizes: Sizes) -> bool:
     """Check a number, or a list with one per decision function."""
     values = value if isinstance(value, list) else [value]
     return len(values) == sizes["functions"] and all(number(one, sizes) for one in values)
+
+
+def exact_certificates(value: Any, sizes: Sizes) -> bool:
+    """Check a certificate of the exact kernel problem, or a list with one per decision function."""
+    values = value if isinstance(value, list) else [value]
+    return len(values) == sizes["functions"] and all(isinstance(one, ExactCertificate) for one in values)
 
 
 def trained_models(name: str) -> Check:
