@@ -1,8 +1,11 @@
 """Models of problems that were posed as one: made when they are read, the same as those of single problems."""
 
+import gc
 import pickle
 import time
 import tracemalloc
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 
 import numpy as np
@@ -222,3 +225,24 @@ def test_a_checkpoint_of_a_fit_that_ends_early_is_kept(tmp_path, monkeypatch):
     again = model.set_params(max_seconds=None).fit(X, y)
     assert again.status_ == [Status.CONVERGED] * 780
     np.testing.assert_array_equal(again.dual_coef_, SVC().fit(X, y).dual_coef_)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
+def test_training_data_are_released_with_the_last_certificate(kernel):
+    X, y = many_classes(5, 20)
+    data = X if kernel == "rbf" else np.exp(-np.square(X[:, None] - X[None]).sum(axis=2))
+    known, model = weakref.ref(data), SVC(kernel=kernel).fit(data, y)
+    del X, data
+    assert len(model.certificate_) == 10
+    gc.collect()
+    assert known() is None
+    assert [one.status for one in model._models_] == model.status_
+
+
+def test_threads_read_the_same_models():
+    X, y = many_classes()
+    for _ in range(5):
+        models = SVC().fit(X, y)._models_
+        with ThreadPoolExecutor(4) as pool:
+            read = list(pool.map(lambda _, models=models: models[:], range(4)))
+        assert all(one is other for some in read for one, other in zip(some, models, strict=True))

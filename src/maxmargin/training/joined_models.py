@@ -109,7 +109,8 @@ class JoinedModels(Sequence[TrainedModel]):
         self._formulation, self._checksum = formulation, checksum
         self._edges = np.concatenate([[0], np.cumsum(self.sizes)])
         self._stopped, self._continued, self._read = solution.stopped, continued, dict(continued)
-        self._source: tuple[Callable[[int], DualProblem], JoinedSolution] = problems.pose_again, solution
+        # Until all models are read: then each has what its certificate needs, and releases it.
+        self._source: tuple[Callable[[int], DualProblem], JoinedSolution] | None = problems.pose_again, solution
         for p, model in continued.items():
             self.coefficients[self._variables(p)] = model.expansion.coefficients
             self.offsets[p] = model.expansion.offset
@@ -144,7 +145,14 @@ class JoinedModels(Sequence[TrainedModel]):
         if isinstance(position, slice):
             return [self[p] for p in range(*position.indices(len(self)))]
         p = range(len(self))[position]
-        return self._read.get(p) or self._read.setdefault(p, self._make(p, *self._source))
+        model, source = self._read.get(p), self._source
+        if model is None and source is None:  # another thread has read the last models in the meantime
+            model = self._read[p]
+        elif model is None and source is not None:
+            model = self._read.setdefault(p, self._make(p, *source))
+            if len(self._read) == len(self):
+                self._source = None
+        return model
 
     def __reduce__(self) -> tuple[type[list[TrainedModel]], tuple[list[TrainedModel]]]:
         return list, (list(self),)
