@@ -85,8 +85,8 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         most probable class.
     certify : {None, "exact"}, default=None
         Whether to bound the distance from the exact kernel machine, ``exact_certificate_``, in ``fit``. "exact"
-        takes kernel values between all support vectors, for at most about a minute on two cores; ``certify_exact``
-        does the same later.
+        takes kernel values between the support vectors, which may take longer than the fit; ``max_seconds`` limits
+        it, and ``certify_exact`` does the same later.
     max_seconds : float, default=None
         Limit on the time of the whole fit, within a tenth of it or half a second. Half of it is for landmarks and
         features, of samples in random order: if time runs out, the fit uses what was computed so far, or 100
