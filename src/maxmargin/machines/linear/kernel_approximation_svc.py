@@ -132,6 +132,8 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         ``dual``, and on its objective at this function, ``model_primal``.
     probA_, probB_ : arrays with a number for each class, or one if there are two
         With ``probability=True``: as in `LinearSVC`.
+    n_passes_ : int
+        After a fit on blocks of rows: how often they were read.
     classes_, class_weight_, n_iter_, fit_status_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -198,8 +200,10 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Labels of any type.
+            Blocks of rows (`maxmargin.blocks.open`) need not fit into memory: landmarks and ``gamma="scale"`` are then
+            those of random rows, and features are computed anew in each pass.
+        y : array-like of shape (n_samples,), optional
+            Labels of any type; None if blocks of rows have them.
         sample_weight : array-like of shape (n_samples,), optional
             Factors on C by sample. 0 or less leaves a row out.
 
