@@ -15,7 +15,7 @@ import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.deadline import Deadline, TimeLimitReachedError, check_deadline
-from maxmargin.matrices.features import Features
+from maxmargin.matrices.features import Features, Moments
 from maxmargin.matrices.numerics import inner
 from maxmargin.problems import Certificate, Counters, DualProblem, Progress, Solution, Status
 from maxmargin.problems.losses import conjugate, excess, residuals
@@ -37,6 +37,10 @@ SMOOTHING_FRACTION, FREE_PER_FEATURE = 0.3, 4
 #: The error of slacks at the solution of m rows with d weights, relative to their mean: about √(d/m), of which this
 #: fraction is enough for Newton steps to find the free samples.
 SAMPLE_ERROR = 0.2
+
+#: Second moments of a sample take the place of those of all rows if it has so many rows per weight: they are off by
+#: about 10 % then, and so is a Newton step.
+MIN_SAMPLE_PER_WEIGHT = 100
 
 #: Halvings in the search for that σ.
 SIGMA_HALVINGS = 40
@@ -207,8 +211,35 @@ def _trained(run: NewtonByPasses, status: Status, seconds: float) -> TrainedLine
 
 
 def new_run(
-    start: PassPoint, rule: StoppingRule, constraints: DualConstraints, rows: Features, origin: Floats | None
+    start: PassPoint,
+    rule: StoppingRule,
+    constraints: DualConstraints,
+    rows: Features,
+    origin: Floats | None,
+    sample_moments: Callable[[PassPoint], Moments] | None = None,
 ) -> NewtonByPasses:
     """Return the run of a problem of rows like these."""
     about = np.zeros(rows.width) if origin is None else origin
-    return NewtonByPasses(start, rule, constraints, rows.constant, about, rows.width > MAX_SECOND_MOMENTS)
+    by_products = rows.width > MAX_SECOND_MOMENTS
+    return NewtonByPasses(
+        start, rule, constraints, rows.constant, about, by_products, None if by_products else sample_moments
+    )
+
+
+def moments_of_sample(
+    problem: DualProblem, rows: Features, largest_norm: float, origin: Floats | None, count: int
+) -> Callable[[PassPoint], Moments] | None:
+    """Return a function from a point to the moments of a sample of `count` rows, None if they are not good enough.
+
+    Where a loss is not squared, few samples are free: then those of all rows cost little, and those of a sample would
+    be too few.
+    """
+    if not problem.ridged or rows.size == count or rows.size < MIN_SAMPLE_PER_WEIGHT * rows.dimension:
+        return None
+
+    def moments(point: PassPoint) -> Moments:
+        sums, _ = evaluate_block(problem, rows, point._replace(curvature=True), largest_norm, origin)
+        assert sums.moments is not None
+        return sums.moments
+
+    return moments

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from maxmargin import KernelApproximationSVC, LinearOneClassSVM, LinearSVC, LinearSVR, blocks, load, save
 from maxmargin.machines.linear import block_data
 from maxmargin.problems import Status
+from maxmargin.solvers.linear.newton_by_passes import NewtonByPasses
 
 RANDOM = np.random.default_rng(0)
 X = (RANDOM.normal(size=(5000, 8)) + 0.7).astype(np.float32)
@@ -66,6 +67,22 @@ def test_the_optimum_is_that_in_memory(name, kind, small_sample):
     if y is not None and y.dtype.kind in "iU":
         assert streamed.classes_.dtype == whole.classes_.dtype
         assert (streamed.predict(data) == whole.predict(data)).mean() > 0.99
+
+
+@pytest.mark.parametrize("name", ["squared hinge", "balanced", "squared regression", "regularised intercept"])
+def test_moments_of_a_sample(name, monkeypatch):
+    monkeypatch.setattr(block_data, "SAMPLE_VALUES", 400)
+    monkeypatch.setattr(block_data, "MIN_SAMPLE_ROWS", 1500)
+    seen = []
+    receive = NewtonByPasses.receive
+    monkeypatch.setattr(NewtonByPasses, "receive", lambda run, sums: (seen.append(sums.moments), receive(run, sums)))
+    estimator, y = CASES[name]
+    streamed = clone(estimator).set_params(tol=1e-7).fit(blocks.open(X, y, block_rows=700))
+    whole = clone(estimator).set_params(tol=1e-8).fit(X, y)
+    assert all(moments is None for moments in seen[:3])  # those of all rows are not computed
+    for one, other in zip(certificates(streamed), certificates(whole), strict=True):
+        assert one.relative_gap <= 1e-7
+        assert one.primal == pytest.approx(other.primal, rel=2e-7)
 
 
 def test_blocks_change_nothing_but_rounding(small_sample):

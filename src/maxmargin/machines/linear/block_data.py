@@ -20,8 +20,8 @@ from maxmargin.resources import available_memory
 from maxmargin.solvers.linear.newton_by_passes import DualConstraints
 from maxmargin.training.block_training import TrainingBlock
 
-#: About so many values of the rows are kept in memory for a first solution: 32 MB in float64.
-SAMPLE_VALUES = 2**22
+#: About so many values of the rows are kept in memory for a first solution: 64 MB in float32.
+SAMPLE_VALUES = 2**24
 
 #: At least so many rows are kept, if there are as many.
 MIN_SAMPLE_ROWS = 2000

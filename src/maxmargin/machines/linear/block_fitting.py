@@ -30,6 +30,7 @@ from maxmargin.training.block_training import (
     PoseBlock,
     TrainingBlock,
     evaluate_pass,
+    moments_of_sample,
     new_run,
     smoothed_point,
     solve_sample,
@@ -83,7 +84,8 @@ class BlockFit:
             counts(y, weights)
 
         def pose(block: TrainingBlock, number: int) -> DualProblem:
-            numbers = np.searchsorted(classes, block.targets)
+            two = len(classes) == 2  # to compare is faster than to search
+            numbers = (block.targets == classes[1]).astype(np.intp) if two else np.searchsorted(classes, block.targets)
             signs = np.where(numbers == (number if len(classes) > 2 else 1), 1.0, -1.0)
             costs = check_costs(cost, factors_of(number, numbers, factors, block.weights))
             problem: DualProblem = formulation.pose(matrix_of(block), signs, costs, self.intercept)
@@ -144,7 +146,8 @@ class BlockFit:
                 start = None if file is None else file.start(number, sample.rows.dimension, problem.groups)
                 start = self._start(problem, number, session) if start is None else start
                 origin = data.origin if problem.groups else None  # with a free offset rows are centred
-                runs.append(new_run(start, rule, data.constraints(problem), sample.rows, origin))
+                moments = moments_of_sample(problem, sample.rows, sample.largest_norm, origin, data.blocks.n_rows)
+                runs.append(new_run(start, rule, data.constraints(problem), sample.rows, origin, moments))
 
         centres = ProximalCentres(data.blocks.n_rows)
 

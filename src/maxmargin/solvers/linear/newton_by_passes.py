@@ -5,11 +5,15 @@ rows, with which the next step is computed. A full step that is too long is shor
 one more pass. Where the loss has kinks, a proximal term in the dual smooths it, as in `semismooth_newton`: as soon as
 what is left of the gap is due to the smoothing, the responses become its centre and σ is reduced.
 
+Second moments take most of the time of a pass. Where a sample of the rows is in memory, its moments can take the place
+of those of all rows, as long as each step reduces the gradient enough (sub-sampled Newton; Roosta & Mahoney 2019).
+
 With many features the Newton equations are solved by conjugate gradients, of which each step is a pass.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, sqrt
 from typing import NamedTuple
@@ -17,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin._typing import Floats
+from maxmargin.matrices.features import Moments
 from maxmargin.matrices.numerics import inner
 from maxmargin.precision import UNIT_ROUNDOFF
 from maxmargin.problems import Status
@@ -40,6 +45,9 @@ EASY_EVALUATIONS, HARD_EVALUATIONS = 4, 10
 
 #: The run has stalled if the gap has not fallen below this fraction within so many evaluations.
 MAX_STALLED_EVALUATIONS, PROGRESS_RATIO = 60, 0.9
+
+#: Moments of a sample are used as long as each step reduces the squared gradient to this fraction.
+SAMPLED_PROGRESS = 0.1
 
 #: Relative residual at which conjugate gradients stop, and the most steps of them for a Newton step.
 CG_TOLERANCE, MAX_CG_STEPS = 0.1, 12
@@ -156,6 +164,8 @@ class NewtonByPasses:
         What moments are relative to.
     by_products : bool
         Whether the Newton equations are solved by products with the Hessian instead of second moments.
+    sample_moments : callable, optional
+        From a point to the second moments of a sample, on the scale of all rows.
 
     Attributes
     ----------
@@ -179,8 +189,10 @@ class NewtonByPasses:
         constant: float,
         origin: Floats,
         by_products: bool = False,
+        sample_moments: Callable[[PassPoint], Moments] | None = None,
     ) -> None:
-        self.point, self.rule, self.constraints = start, rule, constraints
+        self.point, self.rule, self.constraints = start._replace(curvature=sample_moments is None), rule, constraints
+        self.sample_moments, self._last_square = sample_moments, inf
         self.constant, self.origin, self.by_products = constant, origin, by_products
         self.weights, self.offset = start.weights, start.offset
         self.primal, self.dual, self.rounding = inf, -inf, inf
@@ -227,8 +239,15 @@ class NewtonByPasses:
             self._equations = _HessianEquations(self.point, gradient, deficit)
             self.point = self._equations.next_point()
             return
-        assert sums.moments is not None
-        step, offset_step = step_by_features(sums.moments, self.origin, self.constant, -gradient, -deficit)
+        moments = sums.moments
+        if moments is None:
+            square = inner(gradient, gradient) + inner(deficit, deficit)
+            if self.sample_moments is None or not square < SAMPLED_PROGRESS * self._last_square:
+                self.sample_moments, self._search = None, None  # the same weights again, with the moments of all rows
+                self.point = self.point._replace(curvature=True)
+                return
+            self._last_square, moments = square, self.sample_moments(self.point)
+        step, offset_step = step_by_features(moments, self.origin, self.constant, -gradient, -deficit)
         self._try_step(step, offset_step, gradient, deficit)
 
     def _continue_equations(self, sums: PassSums) -> None:
@@ -295,7 +314,7 @@ class _LineSearch:
         """Return the point at a step length."""
         self._length = length
         weights, offset = self.base.weights + length * self.step, self.base.offset + length * self.offset_step
-        return PassPoint(weights, offset, self.base.sigma)
+        return PassPoint(weights, offset, self.base.sigma, curvature=self.base.curvature)
 
     def shorter(self, gradient: Floats, deficit: Floats) -> PassPoint | None:
         """Return a shorter step if the slope at the end of this one is too large, None if the step is accepted."""

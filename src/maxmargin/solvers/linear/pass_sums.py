@@ -43,6 +43,8 @@ class PassPoint(NamedTuple):
         The smoothing parameter σ, 0 for none.
     recentre : bool
         Whether the responses of the pass before become the proximal centre first.
+    curvature : bool
+        Whether the second moments of the free rows are computed.
     direction : float array, optional
         Weights and offsets along which the product with the Hessian is computed instead of second moments.
     """
@@ -51,6 +53,7 @@ class PassPoint(NamedTuple):
     offset: Floats
     sigma: float = 0.0
     recentre: bool = False
+    curvature: bool = True
     direction: Floats | None = None
 
 
@@ -184,6 +187,8 @@ def _second_order(
     problem: DualProblem, free_rows: Features, chosen: Indices, point: PassPoint, origin: Floats | None
 ) -> tuple[Moments | None, Floats | None]:
     """Return the moments of the free rows, or the product of the Hessian with the direction of the point."""
+    if point.direction is None and not point.curvature:
+        return None, None
     factors = 1.0 / (problem.ridge[chosen] + point.sigma) if len(chosen) else np.empty(0)
     if point.direction is None:
         return free_rows.moments(factors, origin), None
