@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import perf_counter
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,10 @@ import numpy as np
 from maxmargin._typing import Floats
 from maxmargin.blocks.read_ahead import read_ahead
 from maxmargin.blocks.row_blocks import RowBlocks
-from maxmargin.kernels import Linear
 from maxmargin.machines.linear.block_data import BlockData, ClassCounts
-from maxmargin.machines.linear.stochastic_updates import factors_of
+from maxmargin.machines.linear.block_posing import ClassPose
 from maxmargin.machines.validation.callbacks import reporting
-from maxmargin.machines.validation.training_data import check_costs, class_factors
-from maxmargin.matrices import BiasAugmentedMatrix, KernelMatrix, SymmetricMatrix
+from maxmargin.machines.validation.training_data import class_factors
 from maxmargin.matrices.numerics import inner
 from maxmargin.problems import DualProblem
 from maxmargin.resources import blas_thread_limit, thread_count
@@ -67,19 +66,13 @@ class BlockFit:
             self.estimator._validate_labels(y)
             counts(y, weights)
 
-        def pose(block: TrainingBlock, number: int) -> DualProblem:
-            numbers = np.searchsorted(classes, block.targets)
-            signs = np.where(numbers == (number if len(classes) > 2 else 1), 1.0, -1.0)
-            costs = check_costs(cost, factors_of(number, numbers, factors, block.weights))
-            problem: DualProblem = formulation.pose(matrix_of(block), signs, costs, self.intercept)
-            return problem
-
         with self._session() as session:
             self.data.scan(inspect)
             classes = counts.classes
             weights = np.array([counts.weights[label] for label in classes.tolist()])
             factors = class_factors(self.estimator.class_weight, classes, np.arange(len(classes)), weights)
-            models = self._train(pose, len(classes) if len(classes) > 2 else 1, session)
+            pose = ClassPose(formulation, cost, self.intercept, classes, factors)
+            models = self._train(pose, pose.count, session)
         return models, classes, factors
 
     def regression(
@@ -115,21 +108,7 @@ class BlockFit:
     ) -> list[TrainedLinearModel]:
         """Start from the solutions of a sample, and continue by passes over all blocks."""
         data = self.data
-        sample = data.sample
-        scale = data.total_weight / data.sample_weight
-        larger = sample._replace(weights=scale * sample.weights)
-        runs: list[NewtonByPasses] = []
-        origin: Floats | None = None
-        with session.deadline.in_force(), blas_thread_limit(1):
-            for number in range(count):
-                problem = pose(larger, number)
-                gap = None if min_gap is None else min_gap(problem)
-                rule = StoppingRule(
-                    self.rule.violation, gap, self.rule.max_iterations, self.rule.max_seconds, self.rule.relative_gap
-                )
-                start = self._start(problem, sample, scale)
-                origin = data.origin if problem.groups else None  # with a free offset rows are centred
-                runs.append(new_run(start, rule, data.constraints(problem), sample.rows, origin))
+        runs, origin = sample_runs(pose, count, data, data.blocks.n_rows, self.rule, session, min_gap)
 
         def evaluate(points: dict[int, PassPoint]) -> Any:
             return evaluate_pass(data, pose, points, origin)
@@ -137,10 +116,6 @@ class BlockFit:
         models = train_by_passes(evaluate, runs, session, data.blocks.n_rows)
         self.estimator.n_passes_ = data.passes
         return models
-
-    def _start(self, problem: DualProblem, sample: TrainingBlock, scale: float) -> PassPoint:
-        rule = StoppingRule(self.rule.violation, relative_gap=self.rule.relative_gap)
-        return start_of_sample(problem, sample.rows, LinearSolver(stopping=rule), scale, self.data.blocks.n_rows)
 
 
 class _SessionContext:
@@ -156,7 +131,32 @@ class _SessionContext:
         return self._reporting.__exit__(*error)
 
 
-def matrix_of(block: TrainingBlock) -> SymmetricMatrix:
-    """Return the linear kernel matrix of the rows of a block; a regularised intercept is a constant feature."""
-    matrix = KernelMatrix(Linear(), block.rows.points, block.rows.threads)
-    return BiasAugmentedMatrix(matrix, block.rows.constant**2) if block.rows.constant else matrix
+def sample_runs(
+    pose: PoseBlock,
+    count: int,
+    data: Any,
+    n_rows: int,
+    rule: StoppingRule,
+    session: Session,
+    min_gap: Callable[[DualProblem], float] | None = None,
+    known: Mapping[int, PassPoint] = MappingProxyType({}),
+) -> tuple[list[NewtonByPasses], Floats | None]:
+    """Return the runs of all problems, and what moments are about; starts that are not known are those of a sample.
+
+    `data` has the sample and the weights of `BlockData`; `n_rows` is the number of all rows.
+    """
+    sample: TrainingBlock = data.sample
+    scale = data.total_weight / data.sample_weight
+    larger = sample._replace(weights=scale * sample.weights)
+    solver = LinearSolver(stopping=StoppingRule(rule.violation, relative_gap=rule.relative_gap))
+    runs: list[NewtonByPasses] = []
+    origin: Floats | None = None
+    with session.deadline.in_force(), blas_thread_limit(1):
+        for number in range(count):
+            problem = pose(larger, number)
+            gap = None if min_gap is None else min_gap(problem)
+            own = StoppingRule(rule.violation, gap, rule.max_iterations, rule.max_seconds, rule.relative_gap)
+            start = known.get(number) or start_of_sample(problem, sample.rows, solver, scale, n_rows)
+            origin = data.origin if problem.groups else None  # with a free offset rows are centred
+            runs.append(new_run(start, own, data.constraints(problem), sample.rows, origin))
+    return runs, origin

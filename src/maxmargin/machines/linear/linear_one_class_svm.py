@@ -10,7 +10,7 @@ import numpy as np
 from maxmargin.blocks.row_blocks import is_blocks
 from maxmargin.formulations import one_class
 from maxmargin.machines.calibration.novelty_detector import NoveltyDetector, rounded
-from maxmargin.machines.linear import block_fitting
+from maxmargin.machines.linear import block_fitting, block_posing
 from maxmargin.machines.linear.linear_estimator import LINEAR_SOLVERS, LinearEstimator
 from maxmargin.machines.validation.callbacks import reporting
 from maxmargin.machines.validation.checkpoints import checkpointing
@@ -178,7 +178,7 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
         block_fitting.check_options(self, solver="auto", probability=False, checkpoint=None)
 
         def pose(block: TrainingBlock) -> DualProblem:
-            return one_class.pose(block_fitting.matrix_of(block), block.weights, nu)
+            return one_class.pose(block_posing.matrix_of(block), block.weights, nu)
 
         fit = block_fitting.BlockFit(self, blocks, rule, labelled=False)
         self._set_fitted([fit.one_class(pose, self._min_gap)])
