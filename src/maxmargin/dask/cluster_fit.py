@@ -10,6 +10,7 @@ from __future__ import annotations
 import queue
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -149,7 +150,7 @@ class _Attempt:
             if self.callback is not None:
                 self.client.unsubscribe_topic(self.name)
             self._end(addresses)
-            self.client.cancel(list(self._loops.values()))
+            self._release_loops()
 
     def _start(self, address: str, parts: list[Any], sample: list[Any] | None) -> None:
         loop = self.client.submit(
@@ -165,6 +166,13 @@ class _Attempt:
         )
         loop.add_done_callback(lambda _: self._events.put(None))
         self._loops[address] = loop
+
+    def _release_loops(self) -> None:
+        """Give the loops a moment to end, so that a cluster that is closed now need not wait for them."""
+        loops = list(self._loops.values())
+        with suppress(TimeoutError, distributed.CancelledError):
+            distributed.wait(loops, timeout=INTERVAL)
+        self.client.cancel(loops)
 
     def _wait(self, addresses: list[str]) -> Outcome:
         """Return how the attempt ended; look after the workers in between."""
