@@ -21,13 +21,13 @@ def draw_small_samples():
     """Let starts be those of few rows, so that small data take several passes."""
     from maxmargin.machines.linear import block_data
 
-    block_data.SAMPLE_VALUES, block_data.MIN_SAMPLE_ROWS = 2000, 300
+    block_data.SAMPLE_VALUES, block_data.MIN_SAMPLE_ROWS = 500, 1000
 
 
 @pytest.fixture(scope="session")
 def table():
     """Rows, labels of two and of three classes, and targets."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(900, 6))
+    X = rng.normal(size=(3000, 6))
     noisy = X + 0.7 * rng.normal(size=X.shape)
     return X, noisy[:, 0] + noisy[:, 1] > 0.3, np.argmax(noisy[:, :3], axis=1), noisy[:, 0] - 2 * noisy[:, 3] + 5

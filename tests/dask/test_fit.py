@@ -14,7 +14,7 @@ import maxmargin
 from maxmargin.dask import LinearSVC, LinearSVR
 
 
-def rows_of(array, chunks=200):
+def rows_of(array, chunks=600):
     return da.from_array(array, chunks=(chunks, *array.shape[1:]))
 
 
@@ -35,7 +35,7 @@ def assert_same_optimum(model, local, tolerance=1e-4):
 def test_two_classes(client, table, loss, intercept_scaling):
     X, y, _, _ = table
     options = {"loss": loss, "intercept_scaling": intercept_scaling}
-    model = LinearSVC(**options).fit(rows_of(X), rows_of(y, 300), client=client)
+    model = LinearSVC(**options).fit(rows_of(X), rows_of(y, 900), client=client)
     assert_same_optimum(model, maxmargin.LinearSVC(**options).fit(X, y))
     assert model.classes_.tolist() == [False, True]
     assert model.n_passes_ > 2
@@ -71,8 +71,8 @@ def test_regression(client, table, loss):
 def test_weights_and_balanced_classes(client, table):
     X, y, _, _ = table
     weights = np.random.default_rng(1).integers(0, 3, len(y)).astype(float)
-    weights[:200] = 0  # a partition without a row that takes part
-    model = LinearSVC(class_weight="balanced").fit(rows_of(X), rows_of(y), rows_of(weights, 450), client)
+    weights[:600] = 0  # a partition without a row that takes part
+    model = LinearSVC(class_weight="balanced").fit(rows_of(X), rows_of(y), rows_of(weights, 1400), client)
     local = maxmargin.LinearSVC(class_weight="balanced").fit(X, y, weights)
     assert_same_optimum(model, local)
     np.testing.assert_allclose(model.class_weight_, local.class_weight_)
@@ -116,7 +116,7 @@ def test_arrays_of_unknown_lengths(client, table):
 
 def test_uneven_and_empty_partitions(client, table):
     X, y, _, _ = table
-    chunks = (1, 0, 700, 0, 3, 196, 0)
+    chunks = (1, 0, 2300, 0, 3, 696, 0)
     model = LinearSVC().fit(da.from_array(X, chunks=(chunks, (2, 4))), rows_of(y), client=client)
     assert_same_optimum(model, maxmargin.LinearSVC().fit(X, y))
     predicted = model.predict(da.from_array(X, chunks=(chunks, (6,)))).compute()
@@ -132,7 +132,7 @@ def test_float32_and_partitions_in_memory(client, table):
 
 def test_repeatable(client, table):
     X, y, _, _ = table
-    first, second = (LinearSVC(loss="hinge").fit(rows_of(X, 90), rows_of(y), client=client) for _ in range(2))
+    first, second = (LinearSVC(loss="hinge").fit(rows_of(X, 250), rows_of(y), client=client) for _ in range(2))
     assert (first.coef_ == second.coef_).all()
     assert (first.intercept_ == second.intercept_).all()
     assert first.certificate_.gap == second.certificate_.gap
@@ -185,8 +185,8 @@ def test_predictions_are_lazy(client, table):
     rows = rows_of(X).map_blocks(forbidden, meta=np.empty((0, 6)))
     with dask.config.set(scheduler=lambda *_: pytest.fail("something was computed")):
         predicted, values = model.predict(rows), model.decision_function(rows)
-    assert (predicted.shape, predicted.dtype) == ((900,), three.dtype)
-    assert (values.shape, values.dtype) == ((900, 3), np.float64)
+    assert (predicted.shape, predicted.dtype) == ((3000,), three.dtype)
+    assert (values.shape, values.dtype) == ((3000, 3), np.float64)
     two = LinearSVC().fit(X, y)
     assert (two.decision_function(rows_of(X)).compute() == two.decision_function(X)).all()
 

@@ -238,7 +238,7 @@ class _Attempt:
     def _lost(self, addresses: list[str], reason: str) -> Outcome:
         """Return the outcome of an attempt that has lost a worker, and keep the last points of the others."""
         passes, points = max(self._end(addresses), key=lambda state: state[0], default=(0, {}))
-        self.points = {number: point._replace(direction=None) for number, point in points.items()}
+        self.points = {number: point._replace(recentre=False, direction=None) for number, point in points.items()}
         return Outcome([], passes, reason)
 
     def _end(self, addresses: list[str]) -> list[tuple[int, dict[int, PassPoint]]]:

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from distributed import get_worker, secede
 
 from maxmargin._typing import Floats
 from maxmargin.dask.packed_sums import Sums, unpacked
-from maxmargin.dask.partitions import Partition, training_block
+from maxmargin.dask.partitions import Partition, training_blocks
 from maxmargin.dask.worker_loop import FitEndedError, LostWorkerError, Node, Request
 from maxmargin.machines.linear.block_data import joined_sample
-from maxmargin.machines.linear.block_fitting import sample_runs
+from maxmargin.machines.linear.block_fitting import new_runs
 from maxmargin.problems import DualProblem, Progress
 from maxmargin.resources import thread_count
-from maxmargin.solvers import StoppingRule
+from maxmargin.solvers import LinearSolver, StoppingRule
 from maxmargin.solvers.linear.newton_by_passes import DualConstraints
 from maxmargin.solvers.linear.pass_sums import PassPoint
 from maxmargin.training import Session, TrainedLinearModel
-from maxmargin.training.block_training import PoseBlock, TrainingBlock, train_by_passes
+from maxmargin.training.block_training import (
+    PoseBlock,
+    TrainingBlock,
+    smoothed_point,
+    solve_sample,
+    train_by_passes,
+)
 
 
 @dataclass(frozen=True)
@@ -73,7 +80,7 @@ class Outcome:
 
 @dataclass
 class SampleData:
-    """The sample of a fit as `sample_runs` takes it."""
+    """The sample of a fit as `new_runs` takes it."""
 
     sample: TrainingBlock
     sample_weight: float
@@ -95,8 +102,7 @@ def run_loop(name: str, plan: Plan, parts: Sequence[Partition], sample: Sequence
     secede()  # other fits and tasks go on: loops of two fits that wait for each other's workers would never end
     threads = worker.state.nthreads if plan.n_jobs is None else thread_count(plan.n_jobs)
     try:
-        found = (training_block(part, plan.constant, threads) for part in parts)
-        blocks = [block for block in found if block is not None]
+        blocks = training_blocks(parts, plan.constant, threads)
         if sample is not None:
             return _drive(node, plan, blocks, sample, threads)
         node.serve(blocks, plan.pose)
@@ -112,9 +118,8 @@ def _drive(node: Node, plan: Plan, blocks: list[TrainingBlock], sample: Sequence
     drawn = [part for part in sample if part is not None]
     data = SampleData(*joined_sample(drawn, plan.constant, threads, plan.largest_norm), plan.total_weight)
     session = Session.begin(_reporter(node, plan), plan.rule.max_seconds)
-    runs, origin = sample_runs(
-        plan.pose, plan.count, data, plan.n_rows, plan.rule, session, plan.min_gap, known=plan.starts
-    )
+    start = partial(_start, plan, data)
+    runs, origin = new_runs(plan.pose, plan.count, data, plan.rule, session, start, plan.min_gap)
     width = data.sample.rows.width
 
     def evaluate(points: dict[int, PassPoint]) -> Sums:
@@ -128,6 +133,17 @@ def _drive(node: Node, plan: Plan, blocks: list[TrainingBlock], sample: Sequence
     except LostWorkerError as error:
         return Outcome([], node.passes, str(error))
     return Outcome(models, node.passes)
+
+
+def _start(plan: Plan, data: SampleData, problem: DualProblem, number: int) -> PassPoint:
+    """Return where an earlier attempt has left a problem, or the solution of the sample."""
+    if number in plan.starts:
+        return plan.starts[number]
+    tolerance = plan.rule.relative_gap or 0.0
+    rule = StoppingRule(plan.rule.violation, relative_gap=tolerance)
+    weights, offset = solve_sample(problem, LinearSolver(stopping=rule))
+    scale = data.total_weight / data.sample_weight
+    return smoothed_point(problem, data.sample.rows, weights, offset, tolerance, scale, plan.n_rows)
 
 
 def _reporter(node: Node, plan: Plan) -> Callable[[Progress], bool] | None:

@@ -85,7 +85,7 @@ class LinearSVC(_OnCluster, linear.LinearSVC):
     >>> model.certificate_.relative_gap                     # doctest: +SKIP
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, client: Any = None) -> LinearSVC:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, client: Any = None) -> LinearSVC:
         """Train on samples `X` with labels `y`.
 
         Parameters
@@ -150,7 +150,7 @@ class LinearSVR(_OnCluster, linear.LinearSVR):
     ``noise=False`` and ``checkpoint=None``. Arrays in memory are taken as usual.
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, client: Any = None) -> LinearSVR:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, client: Any = None) -> LinearSVR:
         """Train on samples `X` with targets `y`.
 
         Parameters

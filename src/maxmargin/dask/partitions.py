@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -143,15 +144,20 @@ def draw(part: Partition, n_rows: int) -> tuple[Any, Any, Floats] | None:
     return (part.X[rows], part.y[rows], part.weights[rows]) if len(rows) else None
 
 
-def training_block(part: Partition, constant: float, threads: int) -> TrainingBlock | None:
-    """Return the rows with a positive weight; None if there are none."""
-    rows = np.flatnonzero(part.weights > 0)
-    if not len(rows):
-        return None
-    points = Points.wrap(part.X)
-    taken = points if len(rows) == len(points) else points.take(rows)
-    norm = float(np.hypot(_largest_norm(part.X), constant))
-    return TrainingBlock(Features(taken, constant, threads), part.y[rows], part.weights[rows], norm)
+def training_blocks(parts: Sequence[Partition], constant: float, threads: int) -> list[TrainingBlock]:
+    """Return the rows with a positive weight of partitions that have some."""
+    blocks: list[TrainingBlock] = []
+    first = 0
+    for part in parts:
+        rows = np.flatnonzero(part.weights > 0)
+        if len(rows):
+            points = Points.wrap(part.X)
+            taken = points if len(rows) == len(points) else points.take(rows)
+            norm = float(np.hypot(_largest_norm(part.X), constant))
+            features = Features(taken, constant, threads)
+            blocks.append(TrainingBlock(features, part.y[rows], part.weights[rows], norm, first))
+            first += len(rows)
+    return blocks
 
 
 def _largest_norm(X: Any) -> float:

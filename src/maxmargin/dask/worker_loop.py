@@ -25,6 +25,7 @@ from maxmargin.dask.packed_sums import Sums, add_sums, packed
 from maxmargin.deadline import check_deadline
 from maxmargin.solvers.linear.pass_sums import PassPoint
 from maxmargin.training.block_training import PoseBlock, TrainingBlock, evaluate_pass
+from maxmargin.training.proximal_centres import ProximalCentres
 
 #: Seconds after which a waiting loop looks whether its task was cancelled, or the deadline of the fit has passed.
 PATIENCE = 0.1
@@ -73,6 +74,7 @@ class Node:
         self.passes = 0
         self._ended = Event()
         self._key: Any = None
+        self._centres: ProximalCentres | None = None
         self._requests: queue.SimpleQueue[tuple[Request, Future[Sums]]] = queue.SimpleQueue()
 
     # In the event loop of the worker.
@@ -148,7 +150,9 @@ class Node:
         """Return the sums of this worker."""
         self.points.update(request.points)
         self.passes += 1
-        return packed(evaluate_pass(self._while_wanted(blocks), pose, request.points, request.origin))
+        if self._centres is None:
+            self._centres = ProximalCentres(sum(block.rows.size for block in blocks))
+        return packed(evaluate_pass(self._while_wanted(blocks), pose, request.points, request.origin, self._centres))
 
     def evaluate_tree(self, blocks: Sequence[TrainingBlock], pose: PoseBlock, request: Request) -> Sums:
         """Return the sums of all workers; this is the root of the tree."""

@@ -14,6 +14,7 @@ double-double arithmetic. Nothing here depends on what a solver reports.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import isnan
 
 import numpy as np
 
@@ -50,7 +51,8 @@ class Certificate:
     rounding : float
         The share of the gap that is due to rounding errors: a proven bound on them.
     violation : float
-        The largest violation of the optimality criterion (1.11), the number that `tol` bounds; rounding included.
+        The largest violation of the optimality criterion (1.11), the number that `tol` bounds; rounding included. NaN
+        after a fit on blocks of rows, where it would take another pass over the data.
     infeasibility : float
         The largest violation of the box and the sums; rounding only.
     squared_norm : float
@@ -60,9 +62,9 @@ class Certificate:
     offset_interval : float array of shape (groups, 2)
         The interval of optimal offsets; a single point if a variable is free.
     slack : float array
-        z of each variable, signed.
+        z of each variable, signed; empty after a fit on blocks of rows.
     residual : float array
-        Each variable's share of the gap: where it is large, the sample is not optimal yet.
+        Each variable's share of the gap: where it is large, the sample is not optimal yet; empty as well.
     """
 
     primal: float
@@ -97,7 +99,8 @@ class Certificate:
                 f"{numbers}, violation {self.violation:.3g}; the kernel is indefinite: stationary, not proved optimal"
             )
         rounding = f", of which rounding {self.rounding:.2g}" if self.rounding > MAX_ROUNDING_SHARE * self.gap else ""
-        return f"{numbers} (relative gap {self.relative_gap:.2g}{rounding}), violation {self.violation:.3g}"
+        violation = "" if isnan(self.violation) else f", violation {self.violation:.3g}"
+        return f"{numbers} (relative gap {self.relative_gap:.2g}{rounding}){violation}"
 
 
 def certify(

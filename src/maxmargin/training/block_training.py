@@ -17,7 +17,7 @@ from maxmargin.deadline import check_deadline
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.numerics import inner
 from maxmargin.problems import Certificate, Counters, DualProblem, Progress, Solution, Status
-from maxmargin.problems.losses import excess, residuals
+from maxmargin.problems.losses import conjugate, excess, residuals
 from maxmargin.problems.split_problem import SplitProblem
 from maxmargin.solvers.linear.linear_point import features_of, minimise_over_offset
 from maxmargin.solvers.linear.newton_by_passes import DualConstraints, NewtonByPasses
@@ -26,6 +26,7 @@ from maxmargin.solvers.linear.smoothed_primal import mean_squared_norm
 from maxmargin.solvers.monitor import Interruption, Monitor, status_of
 from maxmargin.solvers.stopping import StoppingRule
 from maxmargin.training.pipeline import Session, Solver
+from maxmargin.training.proximal_centres import ProximalCentres
 from maxmargin.training.trained_model import TrainedLinearModel
 
 #: The first σ is the largest whose smoothing leaves a gap of this fraction of the tolerance, if it lets so many samples
@@ -50,12 +51,15 @@ class TrainingBlock(NamedTuple):
     weights : float array
     largest_norm : float
         No row has a larger norm.
+    first : int
+        The position of the first row among all that are read here.
     """
 
     rows: Features
     targets: np.ndarray[Any, Any]
     weights: Floats
     largest_norm: float
+    first: int = 0
 
 
 #: From a block and the number of a class or output to the problem of its samples.
@@ -66,33 +70,50 @@ EvaluatePass = Callable[[dict[int, PassPoint]], dict[int, PassSums]]
 
 
 def evaluate_pass(
-    blocks: Iterable[TrainingBlock], pose: PoseBlock, points: dict[int, PassPoint], origin: Floats | None
+    blocks: Iterable[TrainingBlock],
+    pose: PoseBlock,
+    points: dict[int, PassPoint],
+    origin: Floats | None,
+    centres: ProximalCentres,
 ) -> dict[int, PassSums]:
-    """Return the sums over all blocks at a point of each problem."""
+    """Return the sums over all blocks at a point of each problem; `centres` are kept from pass to pass."""
     totals: dict[int, PassSums] = {}
+    for number, point in points.items():
+        centres.begin(number, point)
     for block in blocks:
+        at = slice(block.first, block.first + block.rows.size)
         for number, point in points.items():
             check_deadline()
-            sums = evaluate_block(pose(block, number), block.rows, point, block.largest_norm, origin)
+            problem, centre = pose(block, number), centres.centre(number, at)
+            sums, response = evaluate_block(problem, block.rows, point, block.largest_norm, origin, centre)
+            centres.keep(number, at, response)
             totals[number] = totals[number] + sums if number in totals else sums
     return totals
 
 
-def start_of_sample(problem: DualProblem, rows: Features, solver: Solver, scale: float, count: int) -> PassPoint:
-    """Return where the passes over `count` rows start: the solution of a sample, whose costs are larger by `scale`."""
+def solve_sample(problem: DualProblem, solver: Solver) -> tuple[Floats, Floats]:
+    """Return the weights and offsets of a problem in memory."""
     posed = SplitProblem.of(problem).problem if problem.kinked else problem  # linear solvers take no kinks
     solution: Solution = solver.solve(posed)
-    posed_rows = features_of(posed, "LinearSolver")
-    weights = posed_rows.weights(solution.dual) if solution.weights is None else solution.weights
-    without_offset = posed.linear - posed_rows.decisions(weights)
-    offset, primal = minimise_over_offset(posed, posed_rows, weights, without_offset)
+    rows = features_of(posed, "LinearSolver")
+    weights = rows.weights(solution.dual) if solution.weights is None else solution.weights
+    offset, _ = minimise_over_offset(posed, rows, weights, posed.linear - rows.decisions(weights))
+    return weights, offset
+
+
+def smoothed_point(
+    problem: DualProblem, rows: Features, weights: Floats, offset: Floats, tolerance: float, scale: float, count: int
+) -> PassPoint:
+    """Return weights and offsets as a point of the passes over `count` rows, with a σ that suits the tolerance.
+
+    `problem` is that of a sample, whose costs are larger by the factor `scale`.
+    """
     if not problem.bounded or problem.ridge.any():
         return PassPoint(weights, offset)
     slack = problem.minus_groups(problem.linear - rows.decisions(weights), offset)
-    tolerance = solver.stopping.relative_gap or 0.0
-    sigma = _first_sigma(
-        problem, slack, SMOOTHING_FRACTION * tolerance * abs(primal), FREE_PER_FEATURE * rows.width / count
-    )
+    primal = 0.5 * inner(weights, weights) + float(conjugate(problem, slack).sum()) + float(offset @ problem.total)
+    gap = SMOOTHING_FRACTION * tolerance * abs(primal)
+    sigma = _first_sigma(problem, slack, gap, FREE_PER_FEATURE * rows.width / count)
     return PassPoint(weights, offset, scale * (sigma if sigma > 0 else 1e-3 * mean_squared_norm(rows)))
 
 

@@ -10,12 +10,13 @@ import numpy as np
 
 from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
-from maxmargin.blocks.row_blocks import RowBlock, RowBlocks
+from maxmargin.blocks.row_blocks import RowBlock, RowBlocks, is_blocks
 from maxmargin.kernels import Points
 from maxmargin.machines.validation.training_data import check_sample_weights, single_class_message
 from maxmargin.matrices.features import Features
 from maxmargin.precision import UNIT_ROUNDOFF
 from maxmargin.problems import DualProblem
+from maxmargin.resources import available_memory
 from maxmargin.solvers.linear.newton_by_passes import DualConstraints
 from maxmargin.training.block_training import TrainingBlock
 
@@ -24,6 +25,23 @@ SAMPLE_VALUES = 2**22
 
 #: At least so many rows are kept, if there are as many.
 MIN_SAMPLE_ROWS = 2000
+
+
+#: Memory maps that are larger than this fraction of the available memory are read block by block.
+MAX_MAPPED_FRACTION = 0.5
+
+
+def as_blocks(X: Any, y: Any = None, sample_weight: Any = None) -> RowBlocks | None:
+    """Return data that are read block by block, None for others: blocks, and memory maps beside which there is no room.
+
+    Labels and weights that are given apart take the place of those of the blocks.
+    """
+    large = isinstance(X, np.memmap) and X.nbytes > MAX_MAPPED_FRACTION * available_memory()
+    if not is_blocks(X) and not large:
+        return None
+    from maxmargin.blocks import open as open_blocks  # few fits need it
+
+    return open_blocks(X, y, sample_weight)
 
 
 @dataclass
@@ -96,8 +114,8 @@ class BlockData:
             points = Points.wrap(block.X)
             taken = points if len(rows) == len(points) else points.take(rows)
             norm = float(np.hypot(self._norms[block.first], self.constant))
-            targets = self._targets(block)[rows]
-            yield TrainingBlock(Features(taken, self.constant, self.threads), targets, weights[rows], norm)
+            targets, features = self._targets(block)[rows], Features(taken, self.constant, self.threads)
+            yield TrainingBlock(features, targets, weights[rows], norm, block.first)
 
     def constraints(self, problem: DualProblem) -> DualConstraints:
         """Return the constraints of a problem of all rows; `problem` is that of the sample, with larger costs."""
@@ -167,3 +185,10 @@ class ClassCounts:
         if len(classes) < 2:
             raise ValueError(single_class_message(classes.tolist()[0]))
         return classes
+
+    def among(self, known: np.ndarray[Any, Any], name: str) -> np.ndarray[Any, Any]:
+        """Return the classes of an earlier fit; raise if there is another label."""
+        for label in self.weights:
+            if label not in known.tolist():
+                raise ValueError(f"{name} has the label {label!r}, which is not one of the {len(known)} classes of fit")
+        return known

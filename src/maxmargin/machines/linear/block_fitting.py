@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from time import perf_counter
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,16 +21,18 @@ from maxmargin.problems import DualProblem
 from maxmargin.resources import blas_thread_limit, thread_count
 from maxmargin.solvers import LinearSolver, StoppingRule
 from maxmargin.solvers.linear.newton_by_passes import NewtonByPasses
-from maxmargin.solvers.linear.pass_sums import PassPoint
+from maxmargin.solvers.linear.pass_sums import PassPoint, PassSums
 from maxmargin.training import Session, TrainedLinearModel
 from maxmargin.training.block_training import (
     PoseBlock,
     TrainingBlock,
     evaluate_pass,
     new_run,
-    start_of_sample,
+    smoothed_point,
+    solve_sample,
     train_by_passes,
 )
+from maxmargin.training.proximal_centres import ProximalCentres
 
 
 def check_options(estimator: Any, **needed: Any) -> None:
@@ -50,16 +52,27 @@ class BlockFit:
     estimator : LinearEstimator
     blocks : RowBlocks
     rule : StoppingRule
+    labelled : bool
+        Whether the machine takes labels or targets.
+    fitted : bool
+        Whether only to evaluate the weights of the estimator, in one pass, for their certificate.
     """
 
-    def __init__(self, estimator: Any, blocks: RowBlocks, rule: StoppingRule, labelled: bool = True) -> None:
-        self.estimator, self.rule, self.started = estimator, rule, perf_counter()
-        self.intercept: bool = estimator._exact_intercept
+    def __init__(
+        self, estimator: Any, blocks: RowBlocks, rule: StoppingRule, labelled: bool = True, fitted: bool = False
+    ) -> None:
+        self.estimator, self.started, self.fitted = estimator, perf_counter(), fitted
+        self.rule = replace(rule, max_iterations=1) if fitted else rule
+        self.centre = 0.0
+        self.intercept: bool = estimator._exact_intercept  # a free offset
         constant = estimator._check_intercept()
         self.data = BlockData(blocks, thread_count(estimator.n_jobs), constant, read_ahead, labelled)
 
-    def classes(self, cost: float, formulation: Any) -> tuple[list[TrainedLinearModel], Any, Floats]:
-        """Train each class against the rest; return the models, the classes and their factors."""
+    def classes(self, cost: float, formulation: Any, known: Any = None) -> tuple[list[TrainedLinearModel], Any, Floats]:
+        """Train each class against the rest; return the models, the classes and their factors.
+
+        `known` are the classes if they must be those of an earlier fit.
+        """
         counts = ClassCounts()
 
         def inspect(y: np.ndarray[Any, Any], weights: Floats) -> None:
@@ -68,8 +81,8 @@ class BlockFit:
 
         with self._session() as session:
             self.data.scan(inspect)
-            classes = counts.classes
-            weights = np.array([counts.weights[label] for label in classes.tolist()])
+            classes = counts.classes if known is None else counts.among(known, self.data.blocks.name)
+            weights = np.array([counts.weights.get(label, 0.0) for label in classes.tolist()])
             factors = class_factors(self.estimator.class_weight, classes, np.arange(len(classes)), weights)
             pose = ClassPose(formulation, cost, self.intercept, classes, factors)
             models = self._train(pose, pose.count, session)
@@ -88,8 +101,8 @@ class BlockFit:
 
         with self._session() as session:
             self.data.scan(inspect)
-            centre = float(sums[0] / sums[1]) if self.intercept else 0.0
-            return self._train(lambda block, _: pose(block, centre), 1, session, min_gap)[0], centre
+            self.centre = float(sums[0] / sums[1]) if self.intercept else 0.0
+            return self._train(lambda block, _: pose(block, self.centre), 1, session, min_gap)[0], self.centre
 
     def one_class(
         self, pose: Callable[[TrainingBlock], DualProblem], min_gap: Callable[[DualProblem], float]
@@ -108,14 +121,32 @@ class BlockFit:
     ) -> list[TrainedLinearModel]:
         """Start from the solutions of a sample, and continue by passes over all blocks."""
         data = self.data
-        runs, origin = sample_runs(pose, count, data, data.blocks.n_rows, self.rule, session, min_gap)
+        runs, origin = new_runs(pose, count, data, self.rule, session, self._start, min_gap)
+        centres = ProximalCentres(data.blocks.n_rows)
 
-        def evaluate(points: dict[int, PassPoint]) -> Any:
-            return evaluate_pass(data, pose, points, origin)
+        def evaluate(points: dict[int, PassPoint]) -> dict[int, PassSums]:
+            return evaluate_pass(data, pose, points, origin, centres)
 
-        models = train_by_passes(evaluate, runs, session, data.blocks.n_rows)
-        self.estimator.n_passes_ = data.passes
-        return models
+        return train_by_passes(evaluate, runs, session, data.blocks.n_rows)
+
+    def _start(self, problem: DualProblem, number: int) -> PassPoint:
+        """Return where the passes start: at the weights of the estimator, or at the solution of the sample."""
+        data, tolerance = self.data, self.rule.relative_gap or 0.0
+        if self.fitted:
+            weights, offset = self._weights_of_estimator(number)
+        else:
+            rule = StoppingRule(self.rule.violation, relative_gap=tolerance)
+            weights, offset = solve_sample(problem, LinearSolver(stopping=rule))
+        scale = data.total_weight / data.sample_weight
+        return smoothed_point(problem, data.sample.rows, weights, offset, tolerance, scale, data.blocks.n_rows)
+
+    def _weights_of_estimator(self, number: int) -> tuple[Floats, Floats]:
+        """Return the weights, the last for the constant feature, and the offsets of a function of the estimator."""
+        offset, constant = float(np.atleast_1d(self.estimator.intercept_)[number]), self.data.constant
+        weights = np.append(np.atleast_2d(self.estimator.coef_)[number], offset / constant if constant else 0.0)
+        return weights, np.empty(0) if constant or not self.estimator.fit_intercept else np.array(
+            [offset - self.centre]
+        )
 
 
 class _SessionContext:
@@ -131,32 +162,28 @@ class _SessionContext:
         return self._reporting.__exit__(*error)
 
 
-def sample_runs(
+def new_runs(
     pose: PoseBlock,
     count: int,
     data: Any,
-    n_rows: int,
     rule: StoppingRule,
     session: Session,
+    start: Callable[[DualProblem, int], PassPoint],
     min_gap: Callable[[DualProblem], float] | None = None,
-    known: Mapping[int, PassPoint] = MappingProxyType({}),
 ) -> tuple[list[NewtonByPasses], Floats | None]:
-    """Return the runs of all problems, and what moments are about; starts that are not known are those of a sample.
+    """Return the runs of all problems, and what moments are about.
 
-    `data` has the sample and the weights of `BlockData`; `n_rows` is the number of all rows.
+    `data` has the sample, the weights and the constraints of `BlockData`. `start` returns where a problem starts; its
+    arguments are the problem of the sample, with the costs of all rows, and its number.
     """
     sample: TrainingBlock = data.sample
-    scale = data.total_weight / data.sample_weight
-    larger = sample._replace(weights=scale * sample.weights)
-    solver = LinearSolver(stopping=StoppingRule(rule.violation, relative_gap=rule.relative_gap))
+    larger = sample._replace(weights=data.total_weight / data.sample_weight * sample.weights)
     runs: list[NewtonByPasses] = []
     origin: Floats | None = None
     with session.deadline.in_force(), blas_thread_limit(1):
         for number in range(count):
             problem = pose(larger, number)
-            gap = None if min_gap is None else min_gap(problem)
-            own = StoppingRule(rule.violation, gap, rule.max_iterations, rule.max_seconds, rule.relative_gap)
-            start = known.get(number) or start_of_sample(problem, sample.rows, solver, scale, n_rows)
+            own = replace(rule, gap=None if min_gap is None else min_gap(problem))
             origin = data.origin if problem.groups else None  # with a free offset rows are centred
-            runs.append(new_run(start, own, data.constraints(problem), sample.rows, origin))
+            runs.append(new_run(start(problem, number), own, data.constraints(problem), sample.rows, origin))
     return runs, origin

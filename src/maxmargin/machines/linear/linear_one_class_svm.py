@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.blocks.row_blocks import is_blocks
+from maxmargin.blocks.row_blocks import RowBlocks
 from maxmargin.formulations import one_class
 from maxmargin.machines.calibration.novelty_detector import NoveltyDetector, rounded
-from maxmargin.machines.linear import block_fitting, block_posing
+from maxmargin.machines.linear.block_data import as_blocks
+from maxmargin.machines.linear.block_fitting import BlockFit, check_options
+from maxmargin.machines.linear.block_posing import matrix_of
 from maxmargin.machines.linear.linear_estimator import LINEAR_SOLVERS, LinearEstimator
 from maxmargin.machines.validation.callbacks import reporting
 from maxmargin.machines.validation.checkpoints import checkpointing
@@ -145,8 +147,8 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
         nu = check_fraction("nu", self.nu)
         check_flag("probability", self.probability)
         solver = self._make_solver(LINEAR_SOLVERS)
-        if is_blocks(X):
-            return self._fit_blocks(X, nu, solver.stopping)
+        if (blocks := as_blocks(X, None, sample_weight)) is not None:
+            return self._fit_blocks(blocks, nu, solver.stopping)
         X = self._validate_samples(X, reset=True)
         weights = check_costs(1.0, check_sample_weights(sample_weight, X))
         rows = np.flatnonzero(weights > 0)
@@ -173,16 +175,16 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
             longest = 0.5 * float(np.square(problem.total[0])) * float(features.squared_norms().mean())
         return MIN_GAP_FRACTION * float(self.tol) * longest
 
-    def _fit_blocks(self, blocks: Any, nu: float, rule: StoppingRule) -> LinearOneClassSVM:
+    def _fit_blocks(self, blocks: RowBlocks, nu: float, rule: StoppingRule) -> LinearOneClassSVM:
         """Train on blocks of rows."""
-        block_fitting.check_options(self, solver="auto", probability=False, checkpoint=None)
+        check_options(self, solver="auto", probability=False, checkpoint=None)
 
         def pose(block: TrainingBlock) -> DualProblem:
-            return one_class.pose(block_posing.matrix_of(block), block.weights, nu)
+            return one_class.pose(matrix_of(block), block.weights, nu)
 
-        fit = block_fitting.BlockFit(self, blocks, rule, labelled=False)
+        fit = BlockFit(self, blocks, rule, labelled=False)
         self._set_fitted([fit.one_class(pose, self._min_gap)])
-        self.offset_, self.n_features_in_ = -self.intercept_, blocks.n_features
+        self.offset_, self.n_features_in_, self.n_passes_ = -self.intercept_, blocks.n_features, fit.data.passes
         self.__dict__.pop("density_marks_", None)
         self._warn_if_unconverged(rule, "problems")
         return self

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.blocks.row_blocks import is_blocks
+from maxmargin.blocks.row_blocks import RowBlocks
 from maxmargin.formulations import crammer_singer
 from maxmargin.machines.base import warn_if_unvalidated
 from maxmargin.machines.calibration.probabilities import LinearProbabilities
 from maxmargin.machines.kernel.svc import LOSSES
-from maxmargin.machines.linear import block_fitting
+from maxmargin.machines.linear.block_data import as_blocks
+from maxmargin.machines.linear.block_fitting import BlockFit, check_options
 from maxmargin.machines.linear.linear_estimator import (
     ALL_IN_ONE_SOLVERS,
     LINEAR_SOLVERS,
@@ -35,7 +36,7 @@ from maxmargin.machines.validation.training_data import (
     single_class_message,
 )
 from maxmargin.matrices import BiasAugmentedMatrix, SymmetricMatrix
-from maxmargin.problems import DualProblem, Status
+from maxmargin.problems import Certificate, DualProblem, Status
 from maxmargin.solvers import StoppingRule
 from maxmargin.training import Session, Solver, TrainedLinearModel
 from maxmargin.training.checkpoint import Checkpoint
@@ -179,7 +180,7 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, LinearEstimator):
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LinearSVC:
         """Train on samples `X` with labels `y`.
 
         Parameters
@@ -209,8 +210,8 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, LinearEstimator):
         started = perf_counter()
         cost = self._check_parameters()
         solver = self._make_solver(self._solvers)
-        if is_blocks(X):
-            return self._fit_blocks(X, cost, solver.stopping), solver.stopping
+        if (blocks := as_blocks(X, y, sample_weight)) is not None:
+            return self._fit_blocks(blocks, cost, solver.stopping), solver.stopping
         X, y = self._validate_pairs(X, y)
         weights = check_sample_weights(sample_weight, X)
         self._validate_labels(y)
@@ -222,16 +223,23 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, LinearEstimator):
             train = self._train_all_in_one if self.multi_class == "crammer_singer" else self._train_classes
             return train(X, labels, cost, factors, weights, solver, session), solver.stopping
 
-    def _fit_blocks(self, blocks: Any, cost: float, rule: StoppingRule) -> Status:
+    def _fit_blocks(self, blocks: RowBlocks, cost: float, rule: StoppingRule) -> Status:
         """Train on blocks of rows."""
         needed = {"penalty": "l2", "multi_class": "ovr", "solver": "auto", "probability": False, "checkpoint": None}
-        block_fitting.check_options(self, **needed)
-        fit = block_fitting.BlockFit(self, blocks, rule)
+        check_options(self, **needed)
+        fit = BlockFit(self, blocks, rule)
         models, classes, factors = fit.classes(cost, self._formulation)
         nothing = np.empty(0, dtype=np.int64)
         self._set_classes(models, Labels(classes, nothing, nothing), factors)
-        self.n_features_in_ = blocks.n_features
+        self.n_features_in_, self.n_passes_ = blocks.n_features, fit.data.passes
         return Status.CONVERGED
+
+    def _certify_blocks(self, blocks: RowBlocks) -> list[Certificate]:
+        """Return the certificates of the weights as a solution on blocks of rows."""
+        self._check_fitted()
+        fit = BlockFit(self, blocks, self._make_solver(LINEAR_SOLVERS).stopping, fitted=True)
+        models, _, _ = fit.classes(self._check_parameters(), self._formulation, self.classes_)
+        return [model.certificate for model in models]
 
     def _checkpointing(
         self, X: Any, labels: Labels, weights: Floats, given: Checkpoint | None

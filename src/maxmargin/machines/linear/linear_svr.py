@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -10,12 +11,13 @@ import numpy as np
 
 from maxmargin import _native
 from maxmargin._typing import Floats, Indices
-from maxmargin.blocks.row_blocks import is_blocks
+from maxmargin.blocks.row_blocks import RowBlocks
 from maxmargin.machines.base import warn_if_unvalidated
 from maxmargin.machines.calibration.cross_validation import linear_held_out_values, stratified_folds
 from maxmargin.machines.calibration.noise_scale import NoiseIntervals
 from maxmargin.machines.kernel.svr import LOSSES
-from maxmargin.machines.linear import block_fitting
+from maxmargin.machines.linear.block_data import as_blocks
+from maxmargin.machines.linear.block_fitting import BlockFit, check_options
 from maxmargin.machines.linear.block_posing import RegressionPose
 from maxmargin.machines.linear.linear_estimator import LINEAR_SOLVERS, LinearEstimator
 from maxmargin.machines.linear.stochastic_updates import StreamingRegressor
@@ -26,7 +28,7 @@ from maxmargin.machines.validation.training_data import check_costs, check_sampl
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.matrices.numerics import ordinary_weights
 from maxmargin.models.calibration import noise_scale
-from maxmargin.problems import DualProblem, Status
+from maxmargin.problems import Certificate, DualProblem, Status
 from maxmargin.problems.split_problem import SplitProblem
 from maxmargin.solvers import StoppingRule
 from maxmargin.training import Session, Solver, TrainedLinearModel
@@ -161,7 +163,7 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LinearSVR:
         """Train on samples `X` with targets `y`.
 
         Parameters
@@ -182,8 +184,8 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
         started = perf_counter()
         cost, epsilon = self._check_parameters()
         formulation, solver = self._formulation, self._make_solver(LINEAR_SOLVERS)
-        if is_blocks(X):
-            return self._fit_blocks(X, cost, epsilon, solver.stopping)
+        if (blocks := as_blocks(X, y, sample_weight)) is not None:
+            return self._fit_blocks(blocks, cost, epsilon, solver.stopping)
         X, targets = self._check_targets(X, y)
         weights = check_sample_weights(sample_weight, X)
         costs, rows = check_costs(cost, weights), np.flatnonzero(weights > 0)
@@ -209,22 +211,33 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
         warn_if_unvalidated(self, ended, stacklevel=3)
         return self
 
-    def _fit_blocks(self, blocks: Any, cost: float, epsilon: float, rule: StoppingRule) -> LinearSVR:
+    def _fit_blocks(self, blocks: RowBlocks, cost: float, epsilon: float, rule: StoppingRule) -> LinearSVR:
         """Train on blocks of rows."""
-        block_fitting.check_options(self, solver="auto", noise=False, checkpoint=None)
+        check_options(self, solver="auto", noise=False, checkpoint=None)
+        fit = BlockFit(self, blocks, rule)
+        model, centre = fit.regression(self._pose_block(cost, epsilon), min_gap)
+        self._set_fitted([shifted(model, centre)])
+        self.coef_, self._outputs_ = self.coef_.ravel(), None
+        self.n_features_in_, self.n_passes_ = blocks.n_features, fit.data.passes
+        for name in ("_streams_", "noise_scale_"):
+            self.__dict__.pop(name, None)
+        self._warn_if_unconverged(rule, "outputs")
+        return self
+
+    def _certify_blocks(self, blocks: RowBlocks) -> list[Certificate]:
+        """Return the certificate of the weights as a solution on blocks of rows, as a list of one."""
+        self._check_fitted()
+        fit = BlockFit(self, blocks, self._make_solver(LINEAR_SOLVERS).stopping, fitted=True)
+        model, centre = fit.regression(self._pose_block(*self._check_parameters()), min_gap)
+        return [shifted(model, centre).certificate]
+
+    def _pose_block(self, cost: float, epsilon: float) -> Callable[[TrainingBlock, float], DualProblem]:
         formulation = self._formulation
 
         def pose(block: TrainingBlock, centre: float) -> DualProblem:
             return RegressionPose(formulation, cost, self._exact_intercept, epsilon, centre)(block, 0)
 
-        model, centre = block_fitting.BlockFit(self, blocks, rule).regression(pose, min_gap)
-        self._set_fitted([shifted(model, centre)])
-        self.coef_, self._outputs_ = self.coef_.ravel(), None
-        self.n_features_in_ = blocks.n_features
-        for name in ("_streams_", "noise_scale_"):
-            self.__dict__.pop(name, None)
-        self._warn_if_unconverged(rule, "outputs")
-        return self
+        return pose
 
     def predict(self, X: Any) -> Floats:
         """Return the value of the function for each sample; of several outputs a column each."""

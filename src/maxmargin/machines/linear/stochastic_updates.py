@@ -12,6 +12,7 @@ import numpy as np
 
 from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
+from maxmargin.machines.linear.block_data import as_blocks
 from maxmargin.machines.validation.availability import available_if
 from maxmargin.machines.validation.samples import check_vector
 from maxmargin.machines.validation.training_data import check_costs, check_sample_weights, class_factors
@@ -114,7 +115,7 @@ class StreamingClassifier(Streaming):
         self.classes_, self._sigmoids_ = labels, None
         return self
 
-    def certify(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | list[Certificate]:
+    def certify(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate | list[Certificate]:
         """Return the certificate of the weights as a solution on these samples: one, or one per class.
 
         The dual vector is computed from the slacks at the weights; for weights far from the optimum the bound is
@@ -123,6 +124,9 @@ class StreamingClassifier(Streaming):
         cost = self._check_parameters()
         if self.multi_class != "ovr":
             raise ValueError("certify needs multi_class='ovr'")
+        if (blocks := as_blocks(X, y, sample_weight)) is not None:
+            found: list[Certificate] = self._certify_blocks(blocks)
+            return found[0] if len(found) == 1 else found
         X = self._check_samples(X)
         y = check_vector(y, X.shape[0])
         weights = check_sample_weights(sample_weight, X)
@@ -200,7 +204,7 @@ class StreamingRegressor(Streaming):
         self.__dict__.pop("noise_scale_", None)
         return self
 
-    def certify(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | list[Certificate]:
+    def certify(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate | list[Certificate]:
         """Return the certificate of the weights as a solution on these samples: one, or one per output.
 
         The dual vector is computed from the slacks at the weights; for weights far from the optimum the bound is
@@ -208,6 +212,9 @@ class StreamingRegressor(Streaming):
         """
         self._check_parameters()
         self._check_fitted()
+        if (blocks := as_blocks(X, y, sample_weight)) is not None:
+            found: list[Certificate] = self._certify_blocks(blocks)
+            return found[0]
         X, targets = self._check_targets(X, y, reset=False)
         if (None if targets.ndim == 1 else targets.shape[1]) != self._outputs_:
             raise ValueError("y must have as many columns as there are outputs")

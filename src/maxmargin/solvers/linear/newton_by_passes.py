@@ -2,8 +2,8 @@
 
 Each pass evaluates the problem at one point (`pass_sums`): objective bounds, gradient and second moments of the free
 rows, with which the next step is computed. A full step that is too long is shortened by the secant rule, at the cost of
-one more pass. Where the loss has kinks, a ridge σ smooths it and is reduced from pass to pass, as soon as what is left
-of the gap is due to the smoothing (a smoothing Newton method; Chen & Mangasarian 1996).
+one more pass. Where the loss has kinks, a proximal term in the dual smooths it, as in `semismooth_newton`: as soon as
+what is left of the gap is due to the smoothing, the responses become its centre and σ is reduced.
 
 With many features the Newton equations are solved by conjugate gradients, of which each step is a pass.
 """
@@ -30,14 +30,15 @@ ACCEPTED_SLOPE = 0.5
 #: A shortened step lies at least this fraction of the interval from both of its ends; so many times it is shortened.
 SECANT_MARGIN, MAX_SHORTENINGS = 0.1, 4
 
-#: σ is reduced by this factor when half the squared gradient is at most this fraction of the gap.
-SIGMA_REDUCTION, SMOOTHED_FRACTION = 0.25, 0.25
+#: σ is reduced by this factor when half the squared gradient is at most this fraction of the gap, and the sum of the
+#: responses is off by at most this fraction of their magnitudes.
+SIGMA_REDUCTION, SMOOTHED_FRACTION, SMOOTHED_IMBALANCE = 0.25, 0.25, 1e-3
 
-#: The smallest σ, relative to the first one.
-MIN_SIGMA_RATIO = 1e-9
+#: σ is kept after a smoothed problem that took more evaluations than this: its kinks are too many for longer steps.
+EASY_EVALUATIONS = 4
 
-#: The run has stalled if the gap has not fallen below this fraction within so many passes.
-MAX_STALLED_PASSES, PROGRESS_RATIO = 25, 0.9
+#: The run has stalled if the gap has not fallen below this fraction within so many evaluations.
+MAX_STALLED_EVALUATIONS, PROGRESS_RATIO = 25, 0.9
 
 #: Relative residual at which conjugate gradients stop, and the most steps of them for a Newton step.
 CG_TOLERANCE, MAX_CG_STEPS = 0.1, 12
@@ -186,7 +187,7 @@ class NewtonByPasses:
         self.passes = 0
         self._search: _LineSearch | None = None
         self._equations: _HessianEquations | None = None
-        self._min_sigma = MIN_SIGMA_RATIO * start.sigma
+        self._evaluations = self._recentred_at = 0
         self._least_gap, self._least_gap_at = inf, 0
 
     @property
@@ -212,16 +213,20 @@ class NewtonByPasses:
         if self._search is not None and (shorter := self._search.shorter(gradient, deficit)) is not None:
             self.point = shorter
             return
-        sigma = self.point.sigma
-        if sigma > self._min_sigma and 0.5 * inner(gradient, gradient) <= SMOOTHED_FRACTION * self.gap:
-            sigma = max(SIGMA_REDUCTION * sigma, self._min_sigma)
+        if self.point.sigma > 0 and self._smoothed_solved(gradient, deficit, sums):
+            # The same weights with another centre: their gradient is not that of the steps so far.
+            few = self._evaluations - self._recentred_at <= EASY_EVALUATIONS
+            sigma = (SIGMA_REDUCTION if few else 1.0) * self.point.sigma
+            self._recentred_at = self._evaluations
+            self.point, self._search = self.point._replace(sigma=sigma, recentre=True), None
+            return
         if self.by_products:
-            self._equations = _HessianEquations(self.point, gradient, deficit, sigma)
+            self._equations = _HessianEquations(self.point, gradient, deficit)
             self.point = self._equations.next_point()
             return
         assert sums.moments is not None
         step, offset_step = step_by_features(sums.moments, self.origin, self.constant, -gradient, -deficit)
-        self._try_step(step, offset_step, gradient, deficit, sigma)
+        self._try_step(step, offset_step, gradient, deficit)
 
     def _continue_equations(self, sums: PassSums) -> None:
         """Take a step of conjugate gradients; when they are solved, try the Newton step."""
@@ -235,20 +240,27 @@ class NewtonByPasses:
         self.point = equations.base
         step = equations.solution
         dimension = len(self.point.weights)
-        self._try_step(step[:dimension], step[dimension:], equations.gradient, equations.deficit, equations.sigma)
+        self._try_step(step[:dimension], step[dimension:], equations.gradient, equations.deficit)
 
-    def _try_step(self, step: Floats, offset_step: Floats, gradient: Floats, deficit: Floats, sigma: float) -> None:
+    def _try_step(self, step: Floats, offset_step: Floats, gradient: Floats, deficit: Floats) -> None:
         slope = inner(gradient, step) + float(deficit @ offset_step)
         if not slope < 0:  # due to rounding errors
             self.status = Status.PRECISION
             return
-        self._search = _LineSearch(self.point, step, offset_step, slope, sigma)
+        self._search = _LineSearch(self.point, step, offset_step, slope)
         self.point = self._search.point(1.0)
 
+    def _smoothed_solved(self, gradient: Floats, deficit: Floats, sums: PassSums) -> bool:
+        """Whether the smoothed problem is solved to a fraction of the gap, with nearly the right sum of responses."""
+        balanced = float(np.abs(deficit).sum()) <= SMOOTHED_IMBALANCE * float(np.abs(sums.total).sum())
+        return balanced and 0.5 * inner(gradient, gradient) <= SMOOTHED_FRACTION * self.gap < inf
+
     def _stalled(self) -> bool:
+        """Whether the gap has not decreased for too many evaluations; passes of conjugate gradients do not count."""
+        self._evaluations += 1
         if self.gap < PROGRESS_RATIO * self._least_gap:
-            self._least_gap, self._least_gap_at = self.gap, self.passes
-        return self.passes - self._least_gap_at > MAX_STALLED_PASSES
+            self._least_gap, self._least_gap_at = self.gap, self._evaluations
+        return self._evaluations - self._least_gap_at > MAX_STALLED_EVALUATIONS
 
     def _bound_objectives(self, sums: PassSums) -> None:
         """Keep the best primal and dual bounds, with rounding errors included."""
@@ -266,8 +278,8 @@ class NewtonByPasses:
 class _LineSearch:
     """A step from a base point, which is shortened until its slope is small."""
 
-    def __init__(self, base: PassPoint, step: Floats, offset_step: Floats, slope: float, sigma: float) -> None:
-        self.base, self.step, self.offset_step, self.sigma = base, step, offset_step, sigma
+    def __init__(self, base: PassPoint, step: Floats, offset_step: Floats, slope: float) -> None:
+        self.base, self.step, self.offset_step = base, step, offset_step
         self.initial = slope
         self._length, self._shortenings = 1.0, 0
 
@@ -275,7 +287,7 @@ class _LineSearch:
         """Return the point at a step length."""
         self._length = length
         weights, offset = self.base.weights + length * self.step, self.base.offset + length * self.offset_step
-        return PassPoint(weights, offset, self.sigma)
+        return PassPoint(weights, offset, self.base.sigma)
 
     def shorter(self, gradient: Floats, deficit: Floats) -> PassPoint | None:
         """Return a shorter step if the slope at the end of this one is too large, None if the step is accepted."""
@@ -290,8 +302,8 @@ class _LineSearch:
 class _HessianEquations:
     """Conjugate gradients for the Newton step of weights and offset, H d = −gradient with H = I + the loss's part."""
 
-    def __init__(self, base: PassPoint, gradient: Floats, deficit: Floats, sigma: float) -> None:
-        self.base, self.gradient, self.deficit, self.sigma = base, gradient, deficit, sigma
+    def __init__(self, base: PassPoint, gradient: Floats, deficit: Floats) -> None:
+        self.base, self.gradient, self.deficit = base._replace(recentre=False), gradient, deficit
         right = -np.append(gradient, deficit)
         self.solution = np.zeros_like(right)
         self._residual, self._direction = right, right.copy()

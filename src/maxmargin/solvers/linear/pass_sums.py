@@ -5,8 +5,9 @@ that Newton's method and the certificate need are sums over samples: the losses,
 the terms of the dual value. Sums of blocks are added, so a pass over a file, over the partitions of a cluster, and over
 an array in memory are the same computation.
 
-A ridge σ smooths a loss with kinks, as the hinge loss. Responses to smoothed losses lie within the bounds of the
-problem without smoothing, too, so their dual value is a bound on its optimum.
+A proximal term −½ σ‖β − c‖² in the dual smooths a loss with kinks, as the hinge loss (`smoothed_primal`). Responses to
+smoothed losses lie within the bounds of the problem without smoothing, too, so their dual value is a bound on its
+optimum.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin._typing import Floats
+from maxmargin._typing import Floats, Indices
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.features import Features, Moments
 from maxmargin.matrices.numerics import inner
@@ -39,7 +40,9 @@ class PassPoint(NamedTuple):
     offset : float array
         One for each group: one or none.
     sigma : float
-        The ridge that smooths the loss, 0 for none.
+        The smoothing parameter σ, 0 for none.
+    recentre : bool
+        Whether the responses of the pass before become the proximal centre first.
     direction : float array, optional
         Weights and offsets along which the product with the Hessian is computed instead of second moments.
     """
@@ -47,6 +50,7 @@ class PassPoint(NamedTuple):
     weights: Floats
     offset: Floats
     sigma: float = 0.0
+    recentre: bool = False
     direction: Floats | None = None
 
 
@@ -64,6 +68,8 @@ class PassSums:
         Fᵀβ.
     term_error, weights_error : float
         Bounds on the rounding errors of the sums: of each of the first three, and of the norm of Fᵀβ.
+    free : int
+        The number of free rows, whose responses are off their bounds and kinks.
     moments : Moments or None
         Of the free rows, weighted by the inverse ridge.
     product : float array or None
@@ -77,6 +83,7 @@ class PassSums:
     weights: Floats
     term_error: float
     weights_error: float
+    free: int
     moments: Moments | None
     product: Floats | None
 
@@ -100,34 +107,45 @@ class PassSums:
             self.weights + other.weights,
             self.term_error + other.term_error + rounding * float(max(np.abs(part).sum() for part in terms)),
             self.weights_error + other.weights_error + rounding * sqrt(inner(*2 * (self.weights.ravel(),))),
+            self.free + other.free,
             moments,
             product,
         )
 
 
 def evaluate_block(
-    problem: DualProblem, rows: Features, point: PassPoint, largest_norm: float, origin: Floats | None
-) -> PassSums:
+    problem: DualProblem,
+    rows: Features,
+    point: PassPoint,
+    largest_norm: float,
+    origin: Floats | None,
+    centre: Floats | None = None,
+) -> tuple[PassSums, Floats]:
     """Return the sums over the samples of a block, of whose rows none has a larger norm than `largest_norm`.
 
-    Moments are about `origin`, None for CSR rows.
+    Moments are about `origin`, None for CSR rows. `centre` is the proximal centre c, 0 by default. The responses of the
+    samples are returned as well.
     """
-    decisions = rows.decisions(point.weights)
-    slack = problem.minus_groups(problem.linear - decisions, point.offset)
-    if not np.isfinite(slack.sum()):
-        raise ValueError(NON_FINITE_MESSAGE)
+    with np.errstate(over="ignore", invalid="ignore"):
+        slack = problem.minus_groups(problem.linear - rows.decisions(point.weights), point.offset)
+        if not np.isfinite(inner(slack, slack)):
+            raise ValueError(NON_FINITE_MESSAGE)
     roundings = rows.most_stored + EXTRA_ROUNDINGS
     norm = sqrt(inner(point.weights, point.weights))
     largest = float(np.abs(slack).max(initial=0.0)) + float(np.abs(problem.linear).max(initial=0.0))
     slack_error = UNIT_ROUNDOFF * (roundings * largest_norm * norm + EXTRA_ROUNDINGS * largest)
     losses = np.maximum(conjugate(problem, slack + slack_error), conjugate(problem, slack - slack_error))
     roundings = problem.size + EXTRA_ROUNDINGS
-    response = _smoothed_response(problem, slack, point.sigma)
+    response = _smoothed_response(problem, slack, point.sigma, centre)
     parts = [_dual_terms(problem, rows, response, chosen) for chosen in (response > 0, response < 0)]
     absolute = float(np.abs(response).sum())
     size = float((np.abs(problem.linear) + problem.kink) @ np.abs(response)) + sum(part[1] for part in parts) + absolute
-    moments, product = _second_order(problem, rows, point, response, origin)
-    return PassSums(
+    free = (response > problem.lower) & (response < problem.upper)
+    if problem.kinked:
+        free &= response != 0
+    chosen = np.flatnonzero(free)
+    moments, product = _second_order(problem, rows.take(chosen), chosen, point, origin)
+    sums = PassSums(
         loss=float(losses.sum()) * (1.0 + roundings * UNIT_ROUNDOFF),
         linear=np.array([part[0] for part in parts]),
         ridge=np.array([part[1] for part in parts]),
@@ -135,16 +153,18 @@ def evaluate_block(
         weights=np.array([part[3] for part in parts]),
         term_error=roundings * UNIT_ROUNDOFF * size,
         weights_error=(roundings + rows.threads) * UNIT_ROUNDOFF * largest_norm * absolute,
+        free=len(chosen),
         moments=moments,
         product=product,
     )
+    return sums, response
 
 
-def _smoothed_response(problem: DualProblem, slack: Floats, sigma: float) -> Floats:
-    """Return the optimal variable of each slack, with σ added to the ridge."""
-    beyond = excess(problem, slack)
+def _smoothed_response(problem: DualProblem, slack: Floats, sigma: float, centre: Floats | None) -> Floats:
+    """Return the optimal variable of each slack with the proximal term."""
     if sigma == 0.0:
-        return response_to_excess(problem, beyond)
+        return response_to_excess(problem, excess(problem, slack))
+    beyond = excess(problem, slack if centre is None else slack + sigma * centre)
     return np.clip(beyond / (problem.ridge + sigma), problem.lower, problem.upper)
 
 
@@ -161,17 +181,13 @@ def _dual_terms(
 
 
 def _second_order(
-    problem: DualProblem, rows: Features, point: PassPoint, response: Floats, origin: Floats | None
+    problem: DualProblem, free_rows: Features, chosen: Indices, point: PassPoint, origin: Floats | None
 ) -> tuple[Moments | None, Floats | None]:
     """Return the moments of the free rows, or the product of the Hessian with the direction of the point."""
-    free = (response > problem.lower) & (response < problem.upper)
-    if problem.kinked:
-        free &= response != 0
-    chosen = np.flatnonzero(free)
-    factors = 1.0 / (problem.ridge[chosen] + point.sigma)
-    free_rows = rows.take(chosen)
+    factors = 1.0 / (problem.ridge[chosen] + point.sigma) if len(chosen) else np.empty(0)
     if point.direction is None:
         return free_rows.moments(factors, origin), None
-    along, offset_step = point.direction[: rows.dimension], point.direction[rows.dimension :]
+    dimension = free_rows.dimension
+    along, offset_step = point.direction[:dimension], point.direction[dimension:]
     change = factors * (free_rows.decisions(along) + offset_step.sum())
     return None, np.append(free_rows.weights(change), np.full(len(offset_step), change.sum()))
