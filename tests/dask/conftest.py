@@ -4,12 +4,12 @@ import pytest
 distributed = pytest.importorskip("distributed", reason="dask and distributed are in the test extra")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def client():
     """A client of three worker processes of one thread."""
     with (
         distributed.LocalCluster(
-            n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
+            n_workers=3, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=0
         ) as cluster,
         distributed.Client(cluster) as client,
     ):

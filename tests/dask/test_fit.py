@@ -8,10 +8,13 @@ import dask.array as da
 import numpy as np
 import pytest
 from dask import dataframe as dd
+from distributed import futures_of
 from scipy import sparse
 
 import maxmargin
 from maxmargin.dask import LinearSVC, LinearSVR
+from maxmargin.dask.collections import partitions_of
+from maxmargin.dask.placement import await_tasks, place
 
 
 def rows_of(array, chunks=600):
@@ -87,6 +90,16 @@ def test_sparse_chunks(client, table):
     assert (model.predict(chunks).compute() == model.predict(thin)).all()
 
 
+def test_more_features_than_second_moments_are_formed_for(client):
+    rng = np.random.default_rng(2)
+    X = sparse.random(600, 3200, density=0.01, format="csr", random_state=rng)
+    y = np.asarray(X[:, :1600].sum(axis=1)).ravel() > np.asarray(X[:, 1600:].sum(axis=1)).ravel()
+    parts = [dask.delayed(X[first : first + 200]) for first in (0, 200, 400)]
+    chunks = da.concatenate([da.from_delayed(part, (200, 3200), meta=sparse.csr_matrix((0, 3200))) for part in parts])
+    model = LinearSVC(intercept_scaling=1.0).fit(chunks, rows_of(y, 200), client=client)
+    assert_same_optimum(model, maxmargin.LinearSVC(intercept_scaling=1.0).fit(X, y))
+
+
 def test_data_frame_with_categories_and_unknown_lengths(client, table):
     pandas = pytest.importorskip("pandas")
     X, _, y, _ = table
@@ -128,6 +141,20 @@ def test_float32_and_partitions_in_memory(client, table):
     rows, labels = client.persist([rows_of(X.astype(np.float32)), rows_of(y)])
     model = LinearSVC().fit(rows, labels, client=client)
     assert_same_optimum(model, maxmargin.LinearSVC().fit(X.astype(np.float32), y))
+
+
+@pytest.mark.parametrize("kind", ["array", "frame"])
+def test_partitions_stay_where_they_are(client, table, kind):
+    pandas = pytest.importorskip("pandas")
+    X, y, _, _ = table
+    rows = rows_of(X) if kind == "array" else dd.from_pandas(pandas.DataFrame(X), npartitions=5)
+    rows, labels = client.persist([rows, rows_of(y)])
+    await_tasks(client, futures_of(rows))
+    futures = place(client, partitions_of(rows, labels, None))
+    await_tasks(client, futures)
+    holders = {key[1]: set(addresses) for key, addresses in client.who_has(futures_of(rows)).items()}
+    for number, future in enumerate(futures):
+        assert set(client.who_has([future])[future.key]) <= holders[number]
 
 
 def test_repeatable(client, table):

@@ -184,19 +184,26 @@ class _Attempt:
                 if perf_counter() - looked < INTERVAL:
                     continue
                 looked = perf_counter()
-                if lost := set(addresses) - set(self.client.nthreads()):
-                    return self._lost(addresses, f"{min(lost)} has left the cluster")
+                if gone := self._gone(addresses):
+                    return self._lost(addresses, gone)
         except KeyboardInterrupt:
             return self._interrupted(addresses, root)
         for loop in self._loops.values():
             if loop.status == "error":
                 loop.result()
         if root.status != "finished":
+            if gone := self._gone(addresses):  # its data were lost with a worker
+                return self._lost(addresses, gone)
             raise RuntimeError("the fit was cancelled by another user of the cluster")
         outcome: Outcome | None = root.result()
         if outcome is None:
             raise RuntimeError("the loops of the fit were ended by another user of the cluster")
         return self._lost(addresses, outcome.lost) if outcome.lost else self._with_status(outcome)
+
+    def _gone(self, addresses: list[str]) -> str | None:
+        """Return which worker has left the cluster, None if all are there."""
+        gone = set(addresses) - set(self.client.nthreads())
+        return f"{min(gone)} has left the cluster" if gone else None
 
     def _take_event(self) -> None:
         """Wait for a moment for a report or the end of a loop; the callback may end the fit."""

@@ -15,8 +15,9 @@ from maxmargin.dask.partitions import Layout
 
 @dataclass(frozen=True)
 class Partitions:
-    """The delayed parts of X, y and weights; those of the weights are None where none are given."""
+    """The table X, and the delayed parts of X, y and weights; those of the weights are None where none are given."""
 
+    table: Any
     layout: Layout
     X: list[Any]
     y: list[Any]
@@ -73,7 +74,7 @@ def partitions_of(X: Any, y: Any, sample_weight: Any) -> Partitions:
     weights: list[Any] = [None] * len(rows)
     if sample_weight is not None:
         weights = _aligned(X, sample_weight, "sample_weight", len(rows))
-    return Partitions(layout, rows, _aligned(X, y, "y", len(rows)), weights)
+    return Partitions(X, layout, rows, _aligned(X, y, "y", len(rows)), weights)
 
 
 def _aligned(X: Any, values: Any, what: str, count: int) -> list[Any]:

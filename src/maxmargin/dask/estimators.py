@@ -64,7 +64,8 @@ class _OnCluster:
     def _predicting(self: Any) -> Any:
         """Return the model without what predictions do not need, for the tasks."""
         model = self.to_local()
-        for name in ("_models_", "callback", "_streams_"):
+        model.callback = None
+        for name in ("_models_", "_streams_"):
             vars(model).pop(name, None)
         return model
 

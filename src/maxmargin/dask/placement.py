@@ -22,10 +22,10 @@ MAX_SECONDS_WITHOUT_WORKERS = 60.0
 def place(client: Any, given: Partitions) -> list[Any]:
     """Return the futures of the prepared partitions.
 
-    A partition stays where its rows are in memory already. Others are divided among the workers in ranges, so that the
+    A partition stays where its rows are in memory already. Data that are not in memory are divided among the workers in ranges, so that the
     same data on the same workers are always placed, and added, in the same way.
     """
-    homes = _homes(client, given.X)
+    homes = _homes(client, given)
     tasks = []
     for number, (X, y, weights) in enumerate(zip(given.X, given.y, given.weights, strict=True)):
         chosen = {"workers": [homes[number]], "allow_other_workers": True} if homes[number] else {}
@@ -36,15 +36,28 @@ def place(client: Any, given: Partitions) -> list[Any]:
     return futures
 
 
-def _homes(client: Any, parts: Sequence[Any]) -> list[str | None]:
-    """Return the worker for each partition, None if there are no workers yet."""
-    workers = sorted(client.nthreads())
+def _homes(client: Any, given: Partitions) -> list[str | None]:
+    """Return the worker for each partition; None where Dask decides."""
+    count, workers = len(given.X), sorted(client.nthreads())
+    futures = distributed.futures_of(given.table)
     if not workers:
-        return [None] * len(parts)
-    stored = {future.key: future for future in distributed.futures_of(list(parts))}
+        return [None] * count
+    if not futures:
+        return [workers[number * len(workers) // count] for number in range(count)]
+    await_tasks(client, futures)
+    stored = _numbered(futures, count)
     holders = client.who_has(list(stored.values())) if stored else {}
-    ranges = [workers[number * len(workers) // len(parts)] for number in range(len(parts))]
-    return [min(holders.get(part.key) or [home]) for part, home in zip(parts, ranges, strict=True)]
+    found = (holders.get(stored[number].key) if stored else None for number in range(count))
+    return [min(addresses) if addresses else None for addresses in found]
+
+
+def _numbered(futures: Sequence[Any], count: int) -> dict[int, Any] | None:
+    """Return the stored partition behind each partition of a table; None if the numbers in their keys do not tell."""
+    tuples = [future for future in futures if isinstance(future.key, tuple) and len(future.key) > 1]
+    if len(tuples) != len(futures) or len({future.key[0] for future in tuples}) != 1:
+        return None
+    stored = {future.key[1]: future for future in tuples}
+    return stored if sorted(stored) == list(range(count)) else None
 
 
 def await_tasks(client: Any, futures: Sequence[Any]) -> None:

@@ -119,7 +119,9 @@ class Node:
         """Let the loop end; requests that wait are answered."""
         self._ended.set()
         while not self._requests.empty():
-            self._requests.get()[1].set_exception(FitEndedError())
+            answer = self._requests.get()[1]
+            if answer.set_running_or_notify_cancel():
+                answer.set_exception(FitEndedError())
 
     # In the thread of the task.
 
@@ -140,6 +142,8 @@ class Node:
             try:
                 request, answer = self._requests.get(timeout=PATIENCE)
             except queue.Empty:
+                continue
+            if not answer.set_running_or_notify_cancel():  # the worker that asked has gone
                 continue
             try:
                 answer.set_result(self.evaluate_own(blocks, pose, request))
