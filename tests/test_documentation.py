@@ -9,6 +9,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pytest
 
+from maxmargin.blocks import opening
 from maxmargin.comparison import solver_comparison
 from maxmargin.datasets import sample_files, scaling
 from maxmargin.estimators import fit_trace, linear_path
@@ -75,6 +76,7 @@ def test_custom_kernels_run():
 
 
 PRINTING = [
+    "blocks.md",
     "checkpoints.md",
     "data_files.md",
     "estimators.md",
@@ -113,7 +115,7 @@ ESTIMATORS += [active_learner, active_query, importance_weights]
 ESTIMATORS += [online_svc, online_one_class_svm]
 
 
-DATASETS = [sample_files, scaling]
+DATASETS = [sample_files, scaling, opening]
 
 
 FEATURE_MAPS = [distance_map, function_map, nystroem_map, polar_coordinates, polynomial_map]

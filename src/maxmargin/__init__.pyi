@@ -1,4 +1,4 @@
-from . import datasets, feature_maps, interchange, kernels, online, search, solvers
+from . import blocks, datasets, feature_maps, interchange, kernels, online, search, solvers
 from .comparison import Comparison, compare
 from .estimators import (
     LSSVC,
@@ -57,6 +57,7 @@ __all__ = [
     "Solution",
     "Status",
     "__version__",
+    "blocks",
     "certify",
     "compare",
     "datasets",

@@ -34,11 +34,10 @@ def test_the_same_blocks(depth):
 def test_exceptions_are_raised_in_order():
     table = X.copy()
     table[10, 1] = np.nan
-    seen = []
+    reading = blocks.read_ahead(blocks.open(table, block_rows=4))
+    assert [next(reading).first, next(reading).first] == [0, 4]
     with pytest.raises(ValueError, match="row 10"):
-        for block in blocks.read_ahead(blocks.open(table, block_rows=4)):
-            seen.append(block.first)
-    assert seen == [0, 4]
+        next(reading)
 
 
 def test_an_early_close_ends_the_thread_and_the_source():

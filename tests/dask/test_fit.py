@@ -148,7 +148,7 @@ def test_partitions_stay_where_they_are(client, table, kind):
     pandas = pytest.importorskip("pandas")
     X, y, _, _ = table
     rows = rows_of(X) if kind == "array" else dd.from_pandas(pandas.DataFrame(X), npartitions=5)
-    rows, labels = client.persist([rows, rows_of(y)])
+    rows, labels = client.persist(rows), client.persist(rows_of(y))
     await_tasks(client, futures_of(rows))
     futures = place(client, partitions_of(rows, labels, None))
     await_tasks(client, futures)

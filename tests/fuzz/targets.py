@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
 import os
 import struct
 import tempfile
@@ -25,6 +26,7 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
+from maxmargin import blocks
 from maxmargin.datasets import (
     DataFileError,
     Scaling,
@@ -148,6 +150,26 @@ def read_table(data: bytes) -> None:
 
 def read_npy_array(data: bytes) -> None:
     read_samples(io.BytesIO(data), format="npy")
+
+
+def read_blocks_of_npy(data: bytes) -> None:
+    scratch_file().write_bytes(data)
+    read_blocks("npy")
+
+
+def read_blocks_of_npz(data: bytes) -> None:
+    archive = data if data.startswith(b"PK") else seal_archive(data, zipfile.ZIP_STORED)
+    scratch_file().write_bytes(archive)
+    read_blocks("npz")
+
+
+def read_blocks(format: str) -> None:
+    """Read the scratch file twice by blocks."""
+    table = blocks.open(scratch_file(), format=format, block_rows=2)
+    for _ in range(2):
+        read = list(itertools.islice(table, 100))
+        assert table.n_rows > 200 or sum(block.X.shape[0] for block in read) == table.n_rows
+        assert all(block.X.shape[1] == table.n_features for block in read)
 
 
 def read_npz_archive(data: bytes) -> None:
@@ -278,10 +300,10 @@ def unseal(file: bytes) -> bytes:
     return file[64:end].rstrip() + SEPARATOR + file[end:]
 
 
-def seal_archive(data: bytes) -> bytes:
+def seal_archive(data: bytes, compression: int = zipfile.ZIP_DEFLATED) -> bytes:
     """Return an .npz archive: each member is a name, a line end, and an .npy file."""
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive, warnings.catch_warnings():
+    with zipfile.ZipFile(file, "w", compression) as archive, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the same name twice
         for member in data.split(SEPARATOR):
             name, _, content = member.partition(b"\n")
@@ -297,6 +319,7 @@ def scratch_file() -> Path:
     return Path(scratch_file.folder.name) / f"{os.getpid()}"
 
 
+BLOCKS = "maxmargin.blocks."
 DATASETS = "maxmargin.datasets."
 INTERCHANGE = "maxmargin.interchange."
 TEXT_MODEL = (INTERCHANGE + "model_text", INTERCHANGE + "support_vector_lines")
@@ -336,6 +359,8 @@ TARGETS = {
             CSV_WORDS,
         ),
         Target("npy", read_npy_array, (DataFileError,), (DATASETS + "numpy_files",), NPY_WORDS, seeds.arrays),
+        Target("blocks_npy", read_blocks_of_npy, (ValueError,), (BLOCKS + "mapped_arrays",), NPY_WORDS, seeds.arrays),
+        Target("blocks_npz", read_blocks_of_npz, (ValueError,), (BLOCKS + "npz_files",), NPY_WORDS, seeds.archives),
         Target("npz", read_npz_archive, (DataFileError,), (DATASETS + "numpy_files",), NPY_WORDS, seeds.archives),
         Target("ranges", read_ranges, (DataFileError,), (DATASETS + "scaling",), RANGE_WORDS),
         Target("journal", read_journal, (ValueError,), ("maxmargin.search.journal",), JOURNAL_WORDS),

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from maxmargin.storage.output_files import atomic_path, naming, write_atomically
+from maxmargin.storage.output_files import atomic_folder, atomic_path, naming, remove_abandoned, write_atomically
 
 #: The operating system lets files grow to this size only.
 LIMIT = 4096
@@ -120,3 +120,29 @@ def test_naming_keeps_the_kind_of_error():
     assert caught.value.filename == "out"
     with pytest.raises(OSError, match="^unclear$"), naming("out"):
         raise OSError("unclear")
+
+
+def test_folders_are_complete_or_absent(tmp_path):
+    with pytest.raises(FileNotFoundError), atomic_folder(tmp_path / "target") as folder:
+        (folder / "absent").read_text()
+    assert not os.listdir(tmp_path)
+    with atomic_folder(tmp_path / "target") as folder:
+        (folder / "file").write_text("whole")
+        remove_abandoned(tmp_path)  # its process is running
+        assert os.listdir(tmp_path) == [folder.name]
+    assert (tmp_path / "target" / "file").read_text() == "whole"
+    with pytest.raises(OSError, match="target"), atomic_folder(tmp_path / "target") as folder:
+        (folder / "file").write_text("other")
+    assert os.listdir(tmp_path) == ["target"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes of POSIX")
+def test_folders_of_ended_processes_are_removed(tmp_path):
+    script = (
+        "import os, sys\nfrom maxmargin.storage.output_files import atomic_folder\n"
+        "with atomic_folder(sys.argv[1]):\n    os._exit(0)\n"
+    )
+    subprocess.run([sys.executable, "-c", script, str(tmp_path / "target")], check=True)
+    assert len(os.listdir(tmp_path)) == 1
+    remove_abandoned(tmp_path)
+    assert not os.listdir(tmp_path)

@@ -2,10 +2,13 @@
 
 - `row_blocks`: the interface, `RowBlocks` and `RowBlock`; `checked_blocks` and `block_checks` implement it for a
   `Source` of `sources`, with validation of every block; `columns`: labels and weights that are given apart
-- `opening`: `open`, which finds the source for an object or a path
-- `array_sources`, `csr_sources`, `iterable_source`: sources in memory and of a user
-- `mapped_arrays`: .npy files and arrays inside .npz files, mapped into memory block by block; `file_stamps`: files that
-  change
+- `opening`: `open`, which finds the source for an object; `file_sources` for a path
+- `array_sources`, `csr_sources`, `iterable_source`: sources in memory, in arrays of files, and of a user
+- `mapped_arrays`: .npy files and arrays inside .npz files (`npz_files`), mapped into memory block by block;
+  `file_stamps`: files that change
+- `csr_folders`, `npy_writer`: sparse tables in folders, `write_csr`; `libsvm_cache`: LIBSVM text converted into such a
+  folder, `clear_cache`
+- `arrow_source`, `arrow_batches`: Parquet and Arrow files
 - `read_ahead`: blocks that a thread reads while others are used
 
 Public: the names in ``__init__.pyi``.

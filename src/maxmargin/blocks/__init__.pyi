@@ -1,5 +1,7 @@
+from .csr_folders import write_csr
+from .libsvm_cache import clear_cache
 from .opening import open
 from .read_ahead import read_ahead
 from .row_blocks import RowBlock, RowBlocks, is_blocks
 
-__all__ = ["RowBlock", "RowBlocks", "is_blocks", "open", "read_ahead"]
+__all__ = ["RowBlock", "RowBlocks", "clear_cache", "is_blocks", "open", "read_ahead", "write_csr"]

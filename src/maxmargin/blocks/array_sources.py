@@ -13,20 +13,24 @@ from maxmargin.blocks.sources import Rows, Source, check_shape, float_type, rows
 
 
 class ArraySource(Source):
-    """An array, an ``np.memmap`` or the array of a file, of shape (rows, columns)."""
+    """An array, an ``np.memmap`` or the array of a file, of shape (rows, columns), and optionally labels."""
 
     is_sparse = False
 
-    def __init__(self, X: np.ndarray[Any, Any] | MappedArray, name: str) -> None:
+    def __init__(self, X: np.ndarray[Any, Any] | MappedArray, name: str, y: Any = None) -> None:
         self.name = name
         self.n_rows, self.n_features = check_shape(X.shape, name)
         self.dtype = float_type(X.dtype, name)
-        self._X = X
+        self._X, self._y = X, y
+        self.has_labels = y is not None
+        if y is not None and tuple(y.shape) != (self.n_rows,):
+            raise ValueError(f"{name}: y must have the shape ({self.n_rows},), not {tuple(y.shape)}")
 
     def read(self, block_rows: int | None) -> Iterator[Rows]:
         step = block_rows or rows_per_block(self.n_features * self.dtype.itemsize)
         for first in range(0, self.n_rows, step):
-            yield Rows(self._X[first : first + step], None, None, self.name)
+            y = None if self._y is None else self._y[first : first + step]
+            yield Rows(self._X[first : first + step], y, None, self.name)
 
     def check_unchanged(self) -> None:
         if isinstance(self._X, MappedArray):

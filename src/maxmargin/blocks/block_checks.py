@@ -12,6 +12,7 @@ from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats
 from maxmargin.blocks.sources import FLOATS, float_type
 from maxmargin.datasets.exact_numbers import INEXACT, inexact_position, to_float64
+from maxmargin.datasets.numpy_files import check_text
 
 #: What to do about values that are not finite.
 REPLACE = "replace such values, or leave out their rows"
@@ -52,7 +53,9 @@ def check_labels(given: Any, rows: int, place: Place) -> np.ndarray[Any, Any]:
         if not isfinite(_sum(y)) and not np.isfinite(y).all():
             row = int(np.argmin(np.isfinite(y)))
             raise place.error(f"the label or target is {y[row]}; leave out rows without one", row)
-    elif y.dtype.kind not in "biuUS":
+    elif y.dtype.kind == "U":
+        check_text(f"{place.source}, block {place.number}", y, "y")
+    elif y.dtype.kind not in "biuS":
         raise place.error(f"labels must be numbers or strings, not of type {y.dtype}")
     return y
 

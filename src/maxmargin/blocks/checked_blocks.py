@@ -11,7 +11,7 @@ import numpy as np
 from maxmargin.blocks.block_checks import Place, check_block, check_labels, check_weights
 from maxmargin.blocks.columns import Column
 from maxmargin.blocks.row_blocks import RowBlock, RowBlocks
-from maxmargin.blocks.sources import Rows, Source
+from maxmargin.blocks.sources import RowError, Rows, Source
 
 
 class CheckedBlocks(RowBlocks):
@@ -71,14 +71,18 @@ class CheckedBlocks(RowBlocks):
     def __iter__(self) -> Iterator[RowBlock]:
         self._check_unchanged()
         first = number = 0
-        with closing(self._source.read(self._block_rows)) as parts:  # type: ignore[type-var]
-            for rows in parts:
-                count = rows.X.shape[0]
-                if first + count > self.n_rows:
-                    raise self._changed(f"at least {first + count}")
-                if count:  # an object of the user may yield blocks without rows
-                    yield self._checked(rows, count, Place(rows.part, number, first))
-                    first, number = first + count, number + 1
+        try:
+            with closing(self._source.read(self._block_rows)) as parts:  # type: ignore[type-var]
+                for rows in parts:
+                    count = rows.X.shape[0]
+                    if first + count > self.n_rows:
+                        raise self._changed(f"at least {first + count}")
+                    if count:  # an object of the user may yield blocks without rows
+                        yield self._checked(rows, count, Place(rows.part, number, first))
+                        first, number = first + count, number + 1
+                    del rows  # it must not stay in memory while the next ones are read
+        except RowError as error:
+            raise Place(error.part, number, first).error(error.problem, error.row) from error
         if first != self.n_rows:
             raise self._changed(str(first))
         self._check_unchanged()

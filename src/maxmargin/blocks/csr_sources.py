@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from maxmargin import _sparse as sparse
+from maxmargin.blocks.file_stamps import FileStamp
 from maxmargin.blocks.mapped_arrays import MappedArray
 from maxmargin.blocks.sources import BLOCK_BYTES, MAX_BLOCK_ROWS, Rows, Source, check_shape, float_type
 
@@ -21,9 +23,15 @@ class CsrSource(Source):
     shape : (rows, columns)
     name : str
     y, sample_weight : array or MappedArray, optional
+
+    Attributes
+    ----------
+    origin : FileStamp or None
+        Of the text that the arrays were converted from.
     """
 
     is_sparse = True
+    origin: FileStamp | None = None
 
     def __init__(
         self, data: Any, indices: Any, indptr: Any, shape: Any, name: str, y: Any = None, sample_weight: Any = None
@@ -67,6 +75,8 @@ class CsrSource(Source):
         for values in (self._data, self._indices, self._indptr, self._y, self._weight):
             if isinstance(values, MappedArray):
                 values.check_unchanged()
+        if self.origin is not None and os.path.exists(self.origin.path):  # the arrays are complete without it
+            self.origin.check()
 
     def _starts(self, first: int, block_rows: int | None) -> Any:
         """Return the row starts of a block and its end; blocks of the default size have equally many values."""

@@ -57,6 +57,10 @@ class MappedArray:
             return np.ascontiguousarray(whole[first:last])
         return self._map(first * row, max(0, last - first) * row).reshape(-1, *self.shape[1:])
 
+    def item(self) -> Any:
+        """Return the value of an array without dimensions."""
+        return self._map(0, 1)[0].item()
+
     def check_unchanged(self) -> None:
         """Raise if the file is not as it was."""
         self._stamp.check()

@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterable
 from maxmargin.blocks.row_blocks import RowBlock
 
 #: Seconds after which a waiting thread looks whether the other one has ended.
-PATIENCE = 0.1
+WAIT_SECONDS = 0.1
 
 
 def read_ahead(blocks: Iterable[RowBlock], depth: int = 1) -> Generator[RowBlock, None, None]:
@@ -67,7 +67,7 @@ def _put(ready: queue.Queue[_Item], item: _Item, stop: threading.Event) -> bool:
     """Put an item into the queue when there is room; return False if the items are not wanted any more."""
     while not stop.is_set():
         try:
-            ready.put(item, timeout=PATIENCE)
+            ready.put(item, timeout=WAIT_SECONDS)
             return True
         except queue.Full:
             continue
@@ -78,7 +78,7 @@ def _next(ready: queue.Queue[_Item], reader: threading.Thread) -> _Item:
     """Return the next item, in short waits: Ctrl-C reaches Python between them on every system."""
     while True:
         try:
-            return ready.get(timeout=PATIENCE)
+            return ready.get(timeout=WAIT_SECONDS)
         except queue.Empty:
             if not reader.is_alive() and ready.empty():
                 raise RuntimeError("the thread that reads blocks ended without a result") from None

@@ -28,6 +28,14 @@ class Rows(NamedTuple):
     part: str
 
 
+class RowError(Exception):
+    """A row that cannot be read, of the block that is being read; `row` is None if it concerns the whole block."""
+
+    def __init__(self, part: str, problem: str, row: int | None = None) -> None:
+        super().__init__(problem)
+        self.part, self.problem, self.row = part, problem, row
+
+
 class Source(ABC):
     """A table that can be read several times.
 
@@ -39,6 +47,8 @@ class Source(ABC):
     dtype : float32 or float64
         Of the values after conversion.
     is_sparse, has_labels, has_weights : bool
+    has_open_width : bool
+        Whether `n_features` is only the largest index that occurs, and may be increased.
     """
 
     name: str
@@ -48,6 +58,7 @@ class Source(ABC):
     is_sparse: bool
     has_labels: bool = False
     has_weights: bool = False
+    has_open_width: bool = False
 
     @abstractmethod
     def read(self, block_rows: int | None) -> Iterator[Rows]:
@@ -62,6 +73,9 @@ class JoinedSource(Source):
     """Several sources, one after another."""
 
     def __init__(self, parts: Sequence[Source]) -> None:
+        if all(part.has_open_width for part in parts):
+            for part in parts:
+                part.n_features = max(other.n_features for other in parts)
         first = parts[0]
         self.name = f"{first.name} and {len(parts) - 1} more" if len(parts) > 1 else first.name
         self.n_rows = sum(part.n_rows for part in parts)

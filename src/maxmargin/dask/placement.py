@@ -22,8 +22,8 @@ MAX_SECONDS_WITHOUT_WORKERS = 60.0
 def place(client: Any, given: Partitions) -> list[Any]:
     """Return the futures of the prepared partitions.
 
-    A partition stays where its rows are in memory already. Data that are not in memory are divided among the workers in ranges, so that the
-    same data on the same workers are always placed, and added, in the same way.
+    A partition stays where its rows are in memory already. Data that are not in memory are divided among the workers in
+    ranges, so that the same data on the same workers are always placed, and added, in the same way.
     """
     homes = _homes(client, given)
     tasks = []

@@ -21,6 +21,14 @@ from maxmargin.datasets.table import Table
 from maxmargin.resources import check_memory, format_bytes
 
 
+class CellError(ValueError):
+    """A value that cannot be used; `sample` is the index of the sample, None if it concerns the whole column."""
+
+    def __init__(self, message: str, sample: int | None = None) -> None:
+        super().__init__(message)
+        self.sample = sample
+
+
 def read_parquet(stream: IO[bytes], name: str, selection: ColumnSelection) -> Samples:
     """Read samples from a Parquet file."""
     _require_pyarrow(name)
@@ -104,7 +112,7 @@ def _samples(name: str, read: Any, selection: ColumnSelection) -> Samples:
         if position is None:
             continue
         is_feature = position in roles.features and roles.names[position] not in categorical
-        values = _values(name, roles.names[position], table.column(position), is_feature)
+        values = _column(name, roles.names[position], table.column(position), is_feature)
         if not is_feature or isinstance(values, list):
             strings[position] = values if isinstance(values, list) else _as_strings(table.column(position), values)
         else:
@@ -118,36 +126,57 @@ def _samples(name: str, read: Any, selection: ColumnSelection) -> Samples:
     return Table(name, roles, numeric, numbers, strings, None).samples(selection)
 
 
-def _values(name: str, column: str, values: Any, is_feature: bool) -> Any:
+def _column(name: str, column: str, values: Any, is_feature: bool) -> Any:
+    """Return the values of a column, or raise an error that names the file and the sample."""
+    try:
+        return column_values(column, values, is_feature)
+    except CellError as error:
+        at = "" if error.sample is None else f"sample {error.sample + 1}: "
+        raise DataFileError(name, f"{at}{error}") from error
+
+
+def column_values(column: str, values: Any, is_feature: bool) -> Any:
     """Return the values of a column: numbers as an array, strings as a list; integers of features must be exact."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
+    values = without_dictionary(column, values)
     kind = values.type
-    if values.null_count:
-        row = pc.index(pc.is_null(values), True).as_py()
-        raise DataFileError(name, f"sample {row + 1}: the value of column {column!r} is missing; fill it in")
-    if pa.types.is_dictionary(kind):
-        values, kind = values.cast(kind.value_type), kind.value_type
-        if values.null_count:
-            raise DataFileError(name, f"column {column!r} has a category that is missing; fill it in")
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    if is_text(kind):
         return [value.strip() for value in values.to_pylist()]
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
             or pa.types.is_decimal(kind)):  # fmt: skip
-        raise DataFileError(
-            name, f"column {column!r} has type {kind}, neither numbers nor strings; leave it out (--ignore)"
-        )
+        raise CellError(f"column {column!r} has type {kind}, neither numbers nor strings; leave it out (--ignore)")
     given = values.cast(pa.int8() if pa.types.is_boolean(kind) else kind).to_numpy()
     inexact = inexact_position(given) if is_feature else None
     if inexact is not None:
-        message = f"sample {inexact[0] + 1}: column {column!r} has {given[inexact]}, {INEXACT}"
-        raise DataFileError(name, message)
+        raise CellError(f"column {column!r} has {given[inexact]}, {INEXACT}", inexact[0])
     numbers = to_float64(given)
     if not np.isfinite(numbers).all():
         row = int(np.argmin(np.isfinite(numbers)))
-        raise DataFileError(name, f"sample {row + 1}: {numbers[row]} in column {column!r} is not finite")
+        raise CellError(f"{numbers[row]} in column {column!r} is not finite", row)
     return numbers
+
+
+def without_dictionary(column: str, values: Any) -> Any:
+    """Return the values of a column, those of a dictionary instead of its codes, or raise if some are missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if values.null_count:
+        row = pc.index(pc.is_null(values), True).as_py()
+        raise CellError(f"the value of column {column!r} is missing; fill it in", row)
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+        if values.null_count:
+            raise CellError(f"column {column!r} has a category that is missing; fill it in")
+    return values
+
+
+def is_text(kind: Any) -> bool:
+    """Return whether a type of Arrow is one of strings."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _as_strings(column: Any, numbers: Any) -> list[str]:

@@ -68,9 +68,9 @@ class ColumnSelection:
         names = tuple(str(column + 1) for column in range(width)) if header is None else tuple(header)
         self._check_names(file, names)
         for column in () if isinstance(self.categorical, str) else self.categorical:
-            _position(file, names, column)
-        query = None if self.query is None else _position(file, names, self.query)
-        excluded = {_position(file, names, column) for column in self.ignore} | ({query} - {None})
+            position_of(file, names, column)
+        query = None if self.query is None else position_of(file, names, self.query)
+        excluded = {position_of(file, names, column) for column in self.ignore} | ({query} - {None})
         remaining = [column for column in range(width) if column not in excluded]
         label = self._label(file, names, remaining, header is not None)
         if label is not None and label in excluded:
@@ -86,7 +86,7 @@ class ColumnSelection:
         if self.label is None or not columns:
             return None
         if self.label != "auto":
-            return _position(file, names, self.label)
+            return position_of(file, names, self.label)
         if self.n_features is not None and len(columns) == self._feature_columns():
             return None
         if has_header:
@@ -112,7 +112,7 @@ class ColumnSelection:
         return not isinstance(self.categorical, str) or any(isinstance(column, str) for column in selected)
 
 
-def _position(file: object, names: Sequence[str], column: str | int) -> int:
+def position_of(file: object, names: Sequence[str], column: str | int) -> int:
     """Return the position of a column given by name or index."""
     if isinstance(column, str) and column in names:
         return names.index(column)

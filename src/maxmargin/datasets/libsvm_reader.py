@@ -14,7 +14,7 @@ qid.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Literal, NoReturn, TypeAlias
 
@@ -36,6 +36,10 @@ BLOCK_BYTES = 2**26
 
 # Status codes of the native reader.
 _OK, _BAD_LINE, _WIDE_INDEX = range(3)
+
+
+class ZeroIndexError(DataFileError):
+    """An index is 0, although indices start at 1; the line is valid otherwise."""
 
 
 def load_libsvm(
@@ -309,8 +313,10 @@ class _Reader:
 
     def _raise_error(self, block: TextBlock, offset: int) -> NoReturn:
         rules = LineRules(self.zero_based is not False, self.limit, bool(self.has_queries))
-        problems = line_problems(block.line(offset), rules)
-        raise DataFileError(self.name, next(problems), block.line_number(offset))
+        problem = next(line_problems(block.line(offset), rules))
+        allowing_zero = line_problems(block.line(offset), replace(rules, zero_allowed=True))
+        error = DataFileError if rules.zero_allowed or next(allowing_zero, None) else ZeroIndexError
+        raise error(self.name, problem, block.line_number(offset))
 
     def fix_base(self) -> None:
         """Fix whether indices start at 0 by the lines read so far."""

@@ -35,7 +35,7 @@ MAX_DEFLATION = 1100
 
 def read_npz(stream: IO[bytes], name: str, selection: ColumnSelection) -> Samples:
     """Read samples from an .npz archive."""
-    arrays = _read_archive(stream, name)
+    arrays = read_archive(stream, name)
     X = _numeric_matrix(name, arrays["X"], "X") if "X" in arrays else _sparse_matrix(name, arrays)
     if "X" in arrays:
         _check_exact(name, arrays["X"], range(X.shape[1]))
@@ -44,7 +44,7 @@ def read_npz(stream: IO[bytes], name: str, selection: ColumnSelection) -> Sample
     if names is not None and (names.dtype.kind != "U" or names.shape != (X.shape[1],)):
         raise DataFileError(name, f"feature_names must be {X.shape[1]} strings, one for each column of X")
     if names is not None:
-        _check_text(name, names, "feature_names")
+        check_text(name, names, "feature_names")
     with_labels = selection.label is not None and "y" in arrays
     return Samples(
         X,
@@ -104,7 +104,7 @@ def write_npy(samples: Samples, stream: IO[bytes]) -> None:
     np.lib.format.write_array(stream, X if samples.y is None else np.column_stack([X, samples.y]), allow_pickle=False)
 
 
-def _read_archive(stream: IO[bytes], name: str) -> dict[str, np.ndarray[Any, Any]]:
+def read_archive(stream: IO[bytes], name: str) -> dict[str, np.ndarray[Any, Any]]:
     """Return the arrays of an archive that samples consist of; others only by name, as empty arrays."""
     size = stream.seek(0, io.SEEK_END)
     stream.seek(0)
@@ -151,7 +151,7 @@ def _labels(name: str, values: np.ndarray[Any, Any], count: int, what: str = "y"
     if values.shape != (count,):
         raise DataFileError(name, f"{what} must have shape ({count},), one entry per sample, not {values.shape}")
     if values.dtype.kind == "U":
-        _check_text(name, values, what)
+        check_text(name, values, what)
         return values
     if values.dtype.kind not in "biuf":
         raise DataFileError(name, f"{what} must be numbers or strings, not {values.dtype}")
@@ -168,7 +168,7 @@ def _labels(name: str, values: np.ndarray[Any, Any], count: int, what: str = "y"
     return numbers
 
 
-def _check_text(name: str, values: np.ndarray[Any, Any], what: str) -> None:
+def check_text(name: str, values: np.ndarray[Any, Any], what: str) -> None:
     """Raise unless the strings are valid Unicode: NumPy reads any 32-bit numbers as characters."""
     codes = np.ascontiguousarray(values.astype(values.dtype.newbyteorder("="))).view(np.uint32)
     invalid = (codes > 0x10FFFF) | ((codes >= 0xD800) & (codes <= 0xDFFF))

@@ -120,7 +120,7 @@ class Table:
         if column is None:
             return None
         cells = self.strings[column]
-        numbers = _parse_numbers(cells)
+        numbers = parse_numbers(cells)
         if numbers is not None:
             self._check_large_integers(column, numbers)
             return numbers
@@ -152,7 +152,7 @@ class Table:
             raise self.error(f"column {self.roles.names[column]!r} has {same[0]} and {same[1]}, {INDISTINGUISHABLE}")
 
 
-def _parse_numbers(cells: list[str]) -> Floats | None:
+def parse_numbers(cells: list[str]) -> Floats | None:
     """Return cells as numbers, None if any is not a finite number."""
     try:
         numbers = np.fromiter(map(float, cells), np.float64, count=len(cells))

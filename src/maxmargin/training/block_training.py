@@ -133,9 +133,13 @@ def _first_sigma(problem: DualProblem, slack: Floats, gap: float, free_fraction:
 
 
 def train_by_passes(
-    evaluate: EvaluatePass, runs: Sequence[NewtonByPasses], session: Session, rows: int
+    evaluate: EvaluatePass,
+    runs: Sequence[NewtonByPasses],
+    session: Session,
+    rows: int,
+    after_pass: Callable[[], None] = lambda: None,
 ) -> list[TrainedLinearModel]:
-    """Return the trained models, one for each run."""
+    """Return the trained models, one for each run; `after_pass` is called after every pass."""
     monitor = Monitor(runs[0].rule, session.callback)
     status = Status.CONVERGED
     passes = 0
@@ -149,6 +153,7 @@ def train_by_passes(
                 for number, run in unfinished.items():
                     run.receive(found[number])
                 passes += 1
+                after_pass()
                 if monitor.report(lambda: _progress(runs, passes, rows, monitor), now=True):  # noqa: B023
                     status = Status.STOPPED
                     break

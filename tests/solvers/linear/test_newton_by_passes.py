@@ -55,7 +55,7 @@ def sums_at(name, point, blocks, data=X, centre=None):
 
 
 def constraints_of(name):
-    problem, rows = block(name, np.arange(300))
+    problem, _ = block(name, np.arange(300))
     if not problem.total.any():
         return DualConstraints(problem.total, scalable=not problem.bounded)
     upper = rows.weights(problem.upper)
@@ -63,7 +63,7 @@ def constraints_of(name):
 
 
 def a_point(name, sigma=0.0, scale=0.3):
-    problem, rows = block(name, np.arange(300))
+    problem, _ = block(name, np.arange(300))
     weights = np.append(scale * np.random.default_rng(1).normal(size=6), 0.0)
     return PassPoint(weights, np.full(problem.groups, 0.2 if name != "one class" else -0.1), sigma)
 
@@ -87,7 +87,7 @@ def test_sums_do_not_depend_on_the_blocks(name, sigma):
 @pytest.mark.parametrize("sigma", [0.0, 1e-3, 0.5, 20.0])
 @pytest.mark.parametrize("scale", [0.0, 0.3, 5.0])
 def test_every_point_bounds_the_optimum(name, sigma, scale):
-    problem, rows = block(name, np.arange(300))
+    problem, _ = block(name, np.arange(300))
     solution = LinearSolver(stopping=StoppingRule(violation=1e-12, relative_gap=1e-10)).solve(problem)
     exact = certify(problem, solution.dual, solution.weights)
     point = a_point(name, sigma, scale)
@@ -102,7 +102,7 @@ def test_every_point_bounds_the_optimum(name, sigma, scale):
 @pytest.mark.parametrize("by_products", [False, True])
 @pytest.mark.parametrize("name", POSES)
 def test_the_run_converges_to_the_optimum(name, by_products):
-    problem, rows = block(name, np.arange(300))
+    problem, _ = block(name, np.arange(300))
     exact = certify(problem, LinearSolver(stopping=StoppingRule(relative_gap=1e-9)).solve(problem).dual)
     start = PassPoint(np.zeros(7), np.full(problem.groups, -1.0), 0.0 if problem.ridged else 2.0)
     tolerance = 1e-3 if by_products else 1e-5  # with inexact steps, the last digits take many

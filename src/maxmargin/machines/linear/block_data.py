@@ -103,6 +103,14 @@ class BlockData:
             parts.append((block.X[chosen], y[chosen], weights[chosen]))
         self._keep_sample(parts)
 
+    @property
+    def facts(self) -> Floats:
+        """Numbers that a first pass over the same data always finds."""
+        norms = [number for item in self._norms.items() for number in item]
+        targets = self.sample.targets
+        known = targets.astype(np.float64) if targets.dtype.kind in "biuf" else np.empty(0)
+        return np.array([*self.blocks.shape, self.total_weight, known.sum(), *norms])
+
     def _keep_sample(self, parts: list[tuple[Any, Any, Floats]]) -> None:
         largest = max(self._norms.values())
         self.sample, self.sample_weight, self.origin = joined_sample(parts, self.constant, self.threads, largest)

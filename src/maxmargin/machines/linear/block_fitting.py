@@ -12,6 +12,7 @@ import numpy as np
 from maxmargin._typing import Floats
 from maxmargin.blocks.read_ahead import read_ahead
 from maxmargin.blocks.row_blocks import RowBlocks
+from maxmargin.machines.linear.block_checkpoint import BlockCheckpoint
 from maxmargin.machines.linear.block_data import BlockData, ClassCounts
 from maxmargin.machines.linear.block_posing import ClassPose
 from maxmargin.machines.validation.callbacks import reporting
@@ -121,13 +122,23 @@ class BlockFit:
     ) -> list[TrainedLinearModel]:
         """Start from the solutions of a sample, and continue by passes over all blocks."""
         data = self.data
-        runs, origin = new_runs(pose, count, data, self.rule, session, self._start, min_gap)
+        file = None if self.fitted or self.estimator.checkpoint is None else BlockCheckpoint(self.estimator, data.facts)
+
+        def start(problem: DualProblem, number: int) -> PassPoint:
+            kept = None if file is None else file.start(number, data.sample.rows.dimension, problem.groups)
+            return self._start(problem, number) if kept is None else kept
+
+        runs, origin = new_runs(pose, count, data, self.rule, session, start, min_gap)
         centres = ProximalCentres(data.blocks.n_rows)
 
         def evaluate(points: dict[int, PassPoint]) -> dict[int, PassSums]:
             return evaluate_pass(data, pose, points, origin, centres)
 
-        return train_by_passes(evaluate, runs, session, data.blocks.n_rows)
+        if file is None:
+            return train_by_passes(evaluate, runs, session, data.blocks.n_rows)
+        models = train_by_passes(evaluate, runs, session, data.blocks.n_rows, lambda: file.save(runs))
+        file.finish(runs)
+        return models
 
     def _start(self, problem: DualProblem, number: int) -> PassPoint:
         """Return where the passes start: at the weights of the estimator, or at the solution of the sample."""

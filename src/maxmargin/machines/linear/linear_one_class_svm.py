@@ -177,7 +177,7 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
 
     def _fit_blocks(self, blocks: RowBlocks, nu: float, rule: StoppingRule) -> LinearOneClassSVM:
         """Train on blocks of rows."""
-        check_options(self, solver="auto", probability=False, checkpoint=None)
+        check_options(self, solver="auto", probability=False)
 
         def pose(block: TrainingBlock) -> DualProblem:
             return one_class.pose(matrix_of(block), block.weights, nu)

@@ -225,7 +225,7 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, LinearEstimator):
 
     def _fit_blocks(self, blocks: RowBlocks, cost: float, rule: StoppingRule) -> Status:
         """Train on blocks of rows."""
-        needed = {"penalty": "l2", "multi_class": "ovr", "solver": "auto", "probability": False, "checkpoint": None}
+        needed = {"penalty": "l2", "multi_class": "ovr", "solver": "auto", "probability": False}
         check_options(self, **needed)
         fit = BlockFit(self, blocks, rule)
         models, classes, factors = fit.classes(cost, self._formulation)

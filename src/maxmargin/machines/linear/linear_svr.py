@@ -213,7 +213,7 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
 
     def _fit_blocks(self, blocks: RowBlocks, cost: float, epsilon: float, rule: StoppingRule) -> LinearSVR:
         """Train on blocks of rows."""
-        check_options(self, solver="auto", noise=False, checkpoint=None)
+        check_options(self, solver="auto", noise=False)
         fit = BlockFit(self, blocks, rule)
         model, centre = fit.regression(self._pose_block(cost, epsilon), min_gap)
         self._set_fitted([shifted(model, centre)])

@@ -46,7 +46,7 @@ def checkpointing(
     if estimator.checkpoint is None:
         yield None
         return
-    path = Path(os.path.realpath(_checked_path(estimator.checkpoint)))
+    path = Path(os.path.realpath(checked_path(estimator.checkpoint)))
     checkpoint = Checkpoint.open(path, seconds, identity_of(estimator, X, y, sample_weight, also))
     try:
         yield checkpoint
@@ -60,7 +60,8 @@ def checkpointing(
         checkpoint.save()
 
 
-def _checked_path(value: Any) -> str:
+def checked_path(value: Any) -> str:
+    """Return the name of the file of a checkpoint, or raise."""
     if not isinstance(value, str | os.PathLike) or not os.fspath(value):
         raise ValueError(f"checkpoint must be the name of a file, or None, not {value!r}")
     return os.fsdecode(value)

@@ -1,0 +1,271 @@
+"""Linear estimators on blocks of rows: the same optimum as in memory, limits, checkpoints, errors."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from maxmargin import LinearOneClassSVM, LinearSVC, LinearSVR, blocks, load, save
+from maxmargin.machines.linear import block_data
+from maxmargin.problems import Status
+
+RANDOM = np.random.default_rng(0)
+X = (RANDOM.normal(size=(5000, 8)) + 0.7).astype(np.float32)
+SCORE = X @ RANDOM.normal(size=8) + RANDOM.normal(size=5000)
+CLASSES = np.array(["no", "yes"])[(np.median(SCORE) < SCORE).astype(int)]
+SEVERAL = np.digitize(SCORE, np.quantile(SCORE, [0.2, 0.7]))
+WEIGHTS = RANDOM.choice([0.0, 0.5, 2.0], size=5000)
+
+CASES = {
+    "squared hinge": (LinearSVC(), CLASSES),
+    "hinge": (LinearSVC(loss="hinge", C=0.1), CLASSES),
+    "regularised intercept": (LinearSVC(intercept_scaling=1.0), CLASSES),
+    "no intercept": (LinearSVC(fit_intercept=False, loss="hinge"), CLASSES),
+    "balanced": (LinearSVC(class_weight="balanced", C=10), SEVERAL),
+    "class weights": (LinearSVC(class_weight={"yes": 3.0}), CLASSES),
+    "regression": (LinearSVR(epsilon=0.2), SCORE + 100),
+    "squared regression": (LinearSVR(loss="squared_epsilon_insensitive", epsilon=0.1, C=0.1), SCORE),
+    "one class": (LinearOneClassSVM(nu=0.2), None),
+}
+
+
+def certificates(model):
+    found = model.certificate_
+    return found if isinstance(found, list) else [found]
+
+
+@pytest.fixture
+def small_sample(monkeypatch):
+    """Start from few rows, so that passes have something to do."""
+    monkeypatch.setattr(block_data, "SAMPLE_VALUES", 400)
+    monkeypatch.setattr(block_data, "MIN_SAMPLE_ROWS", 300)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("kind", ["dense", "sparse", "weighted"])
+def test_the_optimum_is_that_in_memory(name, kind, small_sample):
+    estimator, y = CASES[name]
+    data = sparse.csr_array(np.where(np.abs(X) < 0.5, 0, X)) if kind == "sparse" else X
+    weights = WEIGHTS if kind == "weighted" else None
+    streamed = clone(estimator).fit(blocks.open(data, y, weights, block_rows=700))
+    whole = clone(estimator).set_params(tol=1e-7).fit(data, y, weights)
+    assert streamed.n_passes_ >= 2
+    for one, other in zip(certificates(streamed), certificates(whole), strict=True):
+        assert one.relative_gap <= 1e-4
+        assert one.dual <= other.primal
+        assert other.dual <= one.primal
+        assert 0 <= one.rounding <= one.gap + 1e-9 * abs(one.primal)
+    if y is not None and y.dtype.kind in "iU":
+        assert streamed.classes_.dtype == whole.classes_.dtype
+        assert (streamed.predict(data) == whole.predict(data)).mean() > 0.99
+
+
+def test_blocks_change_nothing_but_rounding(small_sample):
+    fits = [LinearSVC().fit(blocks.open(X, CLASSES, block_rows=rows)) for rows in (5000, 5000, 640)]
+    np.testing.assert_array_equal(fits[0].coef_, fits[1].coef_)
+    np.testing.assert_allclose(fits[0].coef_, fits[2].coef_, rtol=1e-2)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_predictions_scores_and_certificates_of_blocks(threads):
+    table = blocks.open(X, CLASSES, block_rows=999)
+    model = LinearSVC(n_jobs=threads).fit(table)
+    np.testing.assert_array_equal(model.predict(table), model.predict(X))
+    np.testing.assert_allclose(model.decision_function(table), model.decision_function(X))
+    assert model.score(table) == model.score(X, CLASSES)
+    weighted = blocks.open(X, CLASSES, WEIGHTS)
+    assert model.score(weighted) == pytest.approx(model.score(X, CLASSES, WEIGHTS))
+    again = model.certify(table)
+    assert again.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
+    assert again.relative_gap <= 1e-4
+    regression = LinearSVR(epsilon=0.1, C=0.01).fit(blocks.open(X, SCORE))
+    assert regression.score(blocks.open(X, SCORE)) == pytest.approx(regression.score(X, SCORE))
+    assert regression.certify(blocks.open(X, SCORE)).primal == pytest.approx(regression.certificate_.primal, rel=1e-9)
+
+
+def test_labels_and_weights_given_to_fit():
+    given = LinearSVC().fit(blocks.open(X), CLASSES, WEIGHTS)
+    inside = LinearSVC().fit(blocks.open(X, CLASSES, WEIGHTS))
+    np.testing.assert_array_equal(given.coef_, inside.coef_)
+
+
+def test_large_memory_maps_are_read_in_blocks(tmp_path, monkeypatch):
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    assert not hasattr(LinearSVC().fit(mapped, CLASSES), "n_passes_")
+    monkeypatch.setattr(block_data, "available_memory", lambda: X.nbytes)
+    model = LinearSVC().fit(mapped, CLASSES)
+    assert model.n_passes_ >= 2
+    assert model.score(mapped, CLASSES) == model.score(X, CLASSES)
+
+
+def test_a_class_that_appears_late():
+    y = np.where(np.arange(5000) < 4900, CLASSES, "late")
+    model = LinearSVC().fit(blocks.open(X, y, block_rows=500))
+    assert model.classes_.tolist() == ["late", "no", "yes"]
+    assert all(one.relative_gap <= 1e-4 for one in model.certificate_)
+
+
+def test_models_are_stored_without_the_data(tmp_path):
+    model = LinearSVC().fit(blocks.open(X, CLASSES))
+    for other in (pickle.loads(pickle.dumps(model)), _saved(model, tmp_path / "model")):
+        np.testing.assert_array_equal(other.decision_function(X), model.decision_function(X))
+        assert other.certificate_.primal == model.certificate_.primal
+    assert "violation" not in str(model.certificate_)
+
+
+def _saved(model, path):
+    save(model, path)
+    return load(path)
+
+
+class TestLimits:
+    def test_max_iter(self, small_sample):
+        with pytest.warns(ConvergenceWarning, match="iterations"):
+            model = LinearSVC(loss="hinge", max_iter=1, tol=1e-8).fit(blocks.open(X, CLASSES))
+        assert model.status_ is Status.MAX_ITERATIONS
+        assert model.n_passes_ == 2
+        assert model.certificate_.dual <= LinearSVC(loss="hinge", tol=1e-6).fit(X, CLASSES).certificate_.primal
+
+    def test_max_seconds(self, small_sample):
+        with pytest.warns(ConvergenceWarning, match="time"):
+            model = LinearSVC(loss="hinge", max_seconds=0, tol=1e-8).fit(blocks.open(X, CLASSES))
+        assert model.status_ is Status.MAX_SECONDS
+        assert model.predict(X).shape == (5000,)
+
+    def test_callback(self, small_sample):
+        seen = []
+        model = LinearSVC(loss="hinge", tol=1e-8, callback=lambda progress: seen.append(progress) or True)
+        with pytest.warns(ConvergenceWarning, match="callback"):
+            model.fit(blocks.open(X, CLASSES))
+        assert model.status_ is Status.STOPPED
+        assert len(seen) == 1
+        assert seen[0].primal >= seen[0].dual
+
+    def test_observers_change_nothing(self, small_sample):
+        silent = LinearSVC(loss="hinge").fit(blocks.open(X, CLASSES))
+        observed = LinearSVC(loss="hinge", callback=lambda _: None, max_seconds=1e6, max_iter=10**6)
+        np.testing.assert_array_equal(observed.fit(blocks.open(X, CLASSES)).coef_, silent.coef_)
+
+    def test_ctrl_c_leaves_a_model(self, small_sample):
+        class Interrupted(blocks.RowBlocks):
+            name, n_rows, n_features, has_labels, passes = "rows", 5000, 8, True, 0
+
+            def __iter__(self):
+                self.passes += 1
+                if self.passes == 3:
+                    raise KeyboardInterrupt
+                yield blocks.RowBlock(X, CLASSES, None, 0)
+
+        model = LinearSVC(loss="hinge", tol=1e-9)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(Interrupted())
+        assert model.status_ is Status.INTERRUPTED
+        assert np.isfinite(model.certificate_.primal)
+
+
+class TestCheckpoints:
+    def test_resumes(self, tmp_path, small_sample):
+        file = tmp_path / "state"
+        table = blocks.open(X, SEVERAL, block_rows=900)
+        options = {"loss": "hinge", "checkpoint": file, "checkpoint_seconds": 0}
+        with pytest.warns(ConvergenceWarning):
+            stopped = LinearSVC(max_iter=4, tol=1e-6, **options).fit(table)
+        assert file.exists()
+        resumed = LinearSVC(tol=1e-6, **options).fit(table)
+        fresh = LinearSVC(tol=1e-6, loss="hinge").fit(table)
+        assert not file.exists()
+        assert resumed.n_passes_ <= fresh.n_passes_ + 2
+        for one, other, before in zip(
+            resumed.certificate_, fresh.certificate_, stopped.certificate_, strict=True
+        ):
+            assert one.relative_gap <= 1e-6
+            assert one.primal == pytest.approx(other.primal, rel=2e-6)
+            assert one.gap < before.gap
+
+    def test_other_data_and_parameters_are_refused(self, tmp_path, small_sample):
+        file = tmp_path / "state"
+        with pytest.warns(ConvergenceWarning):
+            LinearSVC(loss="hinge", max_iter=1, tol=1e-9, checkpoint=file).fit(blocks.open(X, CLASSES))
+        with pytest.raises(ValueError, match="other data"):
+            LinearSVC(loss="hinge", checkpoint=file).fit(blocks.open(X[:4000], CLASSES[:4000]))
+        with pytest.raises(ValueError, match="C=1, this fit has C=2"):
+            LinearSVC(loss="hinge", C=2, checkpoint=file).fit(blocks.open(X, CLASSES))
+        assert file.exists()
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+    def test_a_killed_process(self, tmp_path):
+        np.save(tmp_path / "X.npy", X), np.save(tmp_path / "y.npy", CLASSES)
+        program = (
+            "from maxmargin import LinearSVC, blocks; import time\n"
+            "LinearSVC(loss='hinge', tol=1e-12, checkpoint='state', checkpoint_seconds=0,\n"
+            "          callback=lambda _: time.sleep(0.05)).fit(blocks.open('X.npy', 'y.npy'))"
+        )
+        process = subprocess.Popen([sys.executable, "-W", "ignore", "-c", program], cwd=tmp_path, env=os.environ)
+        limit = time.monotonic() + 60
+        while not (tmp_path / "state").exists() and time.monotonic() < limit:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        model = LinearSVC(loss="hinge", checkpoint=tmp_path / "state").fit(
+            blocks.open(tmp_path / "X.npy", tmp_path / "y.npy")
+        )
+        assert model.certificate_.relative_gap <= 1e-4
+        assert [path.name for path in tmp_path.iterdir()] == ["X.npy", "y.npy"] or not (tmp_path / "state").exists()
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"penalty": "l1"}, "penalty='l2', not 'l1'"),
+            ({"multi_class": "crammer_singer"}, "multi_class='ovr'"),
+            ({"probability": True}, "probability=False"),
+            ({"solver": "semismooth_newton"}, "solver='auto'"),
+        ],
+    )
+    def test_options_that_need_all_rows(self, options, message):
+        with pytest.raises(ValueError, match=message):
+            LinearSVC(**options).fit(blocks.open(X, CLASSES))
+
+    def test_one_class(self):
+        with pytest.raises(ValueError, match="only one class, 'no'"):
+            LinearSVC().fit(blocks.open(X, np.full(5000, "no")))
+
+    def test_no_labels(self):
+        with pytest.raises(ValueError, match="has no labels"):
+            LinearSVC().fit(blocks.open(X))
+
+    def test_targets_are_not_classes(self):
+        with pytest.raises(ValueError, match="continuous"):
+            LinearSVC().fit(blocks.open(X, SCORE))
+
+    def test_text_is_no_target(self):
+        with pytest.raises(ValueError, match="finite number"):
+            LinearSVR().fit(blocks.open(X, CLASSES))
+
+    def test_not_a_number(self):
+        broken = X.copy()
+        broken[4321, 3] = np.nan
+        with pytest.raises(ValueError, match="4,?321"):
+            LinearSVC().fit(blocks.open(broken, CLASSES, block_rows=500))
+
+    def test_unknown_labels_in_certify(self):
+        model = LinearSVC().fit(blocks.open(X, CLASSES))
+        with pytest.raises(ValueError, match="label 'other'"):
+            model.certify(blocks.open(X, np.where(np.arange(5000) == 7, "other", CLASSES)))
+
+    def test_other_width(self):
+        model = LinearSVC().fit(blocks.open(X, CLASSES))
+        with pytest.raises(ValueError, match="features"):
+            model.predict(blocks.open(X[:, :5]))
+        with pytest.raises(ValueError, match="no labels"):
+            model.score(blocks.open(X))
