@@ -107,7 +107,7 @@ class ClusterFit:
             losses.append(outcome.lost)
             if len(losses) >= MAX_LOSSES:
                 raise WorkerLossError(
-                    f"the fit was given up after workers were lost {len(losses)} times: {'; '.join(losses)}; see the "
+                    f"the fit was stopped after workers were lost {len(losses)} times: {'; '.join(losses)}; see the "
                     "logs of these workers (memory is the most frequent cause), and fit again"
                 )
             plan = replace(plan, starts={**plan.starts, **attempt.points})

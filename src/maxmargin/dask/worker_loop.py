@@ -28,7 +28,7 @@ from maxmargin.training.block_training import PoseBlock, TrainingBlock, evaluate
 from maxmargin.training.proximal_centres import ProximalCentres
 
 #: Seconds after which a waiting loop looks whether its task was cancelled, or the deadline of the fit has passed.
-PATIENCE = 0.1
+MAX_WAIT = 0.1
 
 #: The states of a task whose result is still wanted.
 WANTED = ("executing", "long-running")
@@ -140,7 +140,7 @@ class Node:
         while True:
             self.check_wanted()
             try:
-                request, answer = self._requests.get(timeout=PATIENCE)
+                request, answer = self._requests.get(timeout=MAX_WAIT)
             except queue.Empty:
                 continue
             if not answer.set_running_or_notify_cancel():  # the worker that asked has gone
@@ -167,7 +167,7 @@ class Node:
                 self.check_wanted()
                 check_deadline()
                 try:
-                    return add_sums(own, below.result(PATIENCE))
+                    return add_sums(own, below.result(MAX_WAIT))
                 except FutureTimeoutError:
                     if below.done():  # it was the exception of a child
                         raise
