@@ -387,6 +387,14 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
     },
     "checkpoint_seconds": {"": ("float", "The time between two writes of the checkpoint: the most that is lost.")},
     "verbose": {"": ("bool", "Show a progress line on the terminal for fits longer than a second.")},
+    "certify": {
+        "": (
+            '{None, "exact"}',
+            'Whether to bound the distance from the exact kernel machine, ``exact_certificate_``, in ``fit``. "exact" takes '
+            "kernel values between all support vectors, for at most about a minute on two cores; ``certify_exact`` does the "
+            "same later.",
+        )
+    },
     "warm_start": {
         "": ("bool", "Start from the solution of the previous fit, if the shape of the data is the same."),
         "SVC NuSVC LSSVC LinearSVC": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -53,7 +54,8 @@ class NpyWriter:
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if kind is not None:
-            self._stream.close()
+            with suppress(OSError):  # a full disk once more, when the rest is written: the first error is raised
+                self._stream.close()
             return
         with naming(self._name):
             try:

@@ -118,8 +118,8 @@ def _drive(node: Node, plan: Plan, blocks: list[TrainingBlock], sample: Sequence
     drawn = [part for part in sample if part is not None]
     data = SampleData(*joined_sample(drawn, plan.constant, threads, plan.largest_norm), plan.total_weight)
     session = Session.begin(_reporter(node, plan), plan.rule.max_seconds)
-    start = partial(_start, plan, data)
-    runs, origin = new_runs(plan.pose, plan.count, data, plan.rule, session, start, plan.min_gap)
+    start = partial(_start, plan, data, session)
+    runs, origin = new_runs(plan.pose, plan.count, data, plan.rule, start, plan.min_gap)
     width = data.sample.rows.width
 
     def evaluate(points: dict[int, PassPoint]) -> Sums:
@@ -135,13 +135,13 @@ def _drive(node: Node, plan: Plan, blocks: list[TrainingBlock], sample: Sequence
     return Outcome(models, node.passes)
 
 
-def _start(plan: Plan, data: SampleData, problem: DualProblem, number: int) -> PassPoint:
+def _start(plan: Plan, data: SampleData, session: Session, problem: DualProblem, number: int) -> PassPoint:
     """Return where an earlier attempt has left a problem, or the solution of the sample."""
     if number in plan.starts:
         return plan.starts[number]
     tolerance = plan.rule.relative_gap or 0.0
     rule = StoppingRule(plan.rule.violation, relative_gap=tolerance)
-    weights, offset = solve_sample(problem, LinearSolver(stopping=rule))
+    weights, offset = solve_sample(problem, LinearSolver(stopping=rule), session.deadline)
     scale = data.total_weight / data.sample_weight
     return smoothed_point(problem, data.sample.rows, weights, offset, tolerance, scale, plan.n_rows)
 

@@ -19,6 +19,7 @@ from maxmargin.machines.kernel.kernel_classifier import STRATEGIES
 from maxmargin.models.calibration import DENSITY_BINS, PlattSigmoid
 from maxmargin.problems import Certificate
 from maxmargin.training import TrainedLinearModel, TrainedModel
+from maxmargin.training.exact_certificate import ExactCertificate
 
 
 class Sizes(dict[str, int]):
@@ -192,6 +193,12 @@ def objectives(value: Any, sizes: Sizes) -> bool:
     return len(values) == sizes["functions"] and all(number(one, sizes) for one in values)
 
 
+def exact_certificates(value: Any, sizes: Sizes) -> bool:
+    """Check a certificate of the exact kernel problem, or a list with one per decision function."""
+    values = value if isinstance(value, list) else [value]
+    return len(values) == sizes["functions"] and all(isinstance(one, ExactCertificate) for one in values)
+
+
 def trained_models(name: str) -> Check:
     """Return the check of a list of trained kernel models, whose number has a name."""
 
@@ -236,11 +243,15 @@ def _is_consistent(model: TrainedModel, sizes: Sizes) -> bool:
 
 
 def _is_linear_consistent(model: TrainedLinearModel, sizes: Sizes) -> bool:
-    """Return whether dual vector, weights and certificate have the sizes of the same samples and features."""
+    """Return whether dual vector, weights and certificate have the sizes of the same samples and features.
+
+    A model of blocks of rows has no samples.
+    """
     per_variable, per_sample = model.dual.shape, model.samples.shape
-    if not (len(per_variable) == len(per_sample) == 1 and per_sample[0] > 0 and is_within(model.samples, 2**62)):
+    if not (len(per_variable) == len(per_sample) == 1 and is_within(model.samples, 2**62)):
         return False
-    valid = per_variable[0] % per_sample[0] == 0 and is_floats(model.dual) and is_floats(model.weights)
+    valid = per_variable[0] % max(1, per_sample[0]) == 0 and (per_sample[0] > 0 or per_variable[0] == 0)
+    valid = valid and is_floats(model.dual) and is_floats(model.weights)
     valid = valid and model.weights.shape[-1:] == (sizes["features"],)
     return valid and bool(np.isfinite(model.offset).all()) and _certificate_fits(model.certificate, per_variable)
 

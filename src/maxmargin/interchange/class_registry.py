@@ -34,6 +34,7 @@ from maxmargin.kernels import ChiSquared, Gaussian, Laplacian, Linear, Polynomia
 from maxmargin.models.calibration import PlattSigmoid
 from maxmargin.problems import Certificate, Counters, Status
 from maxmargin.training import StoredModel, TrainedLinearModel, TrainedModel
+from maxmargin.training.exact_certificate import ExactCertificate
 
 KERNELS: tuple[Any, ...] = (Linear, Polynomial, Gaussian, Laplacian, ChiSquared, Sigmoid, Sum, Product, Scaled)
 _SOLVER_EXPORTS: list[Any] = [getattr(solvers, name) for name in solvers.__all__]
@@ -125,7 +126,7 @@ _STORED = _register(StoredModel, StoredModel._fields)
 CLASSES: dict[str, RegisteredClass] = {
     **{
         kind.__name__: _register(kind, [field.name for field in fields(kind)])
-        for kind in (*KERNELS, *SOLVERS, *GEOMETRIES, Certificate, Counters, TrainedLinearModel)
+        for kind in (*KERNELS, *SOLVERS, *GEOMETRIES, Certificate, ExactCertificate, Counters, TrainedLinearModel)
     },
     "KernelExpansion": _register(KernelExpansion, KernelExpansion._fields),
     "PlattSigmoid": _register(PlattSigmoid, PlattSigmoid._fields),

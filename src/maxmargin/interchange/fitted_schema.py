@@ -49,7 +49,17 @@ MACHINES: dict[str, type[Any]] = {
 }
 
 #: Attributes that only some fitted models have.
-OPTIONAL = frozenset(["feature_names_in_", "n_pairs_", "noise_scale_", "density_marks_", "exact_primal_"])
+OPTIONAL = frozenset(
+    [
+        "feature_names_in_",
+        "n_pairs_",
+        "noise_scale_",
+        "density_marks_",
+        "exact_primal_",
+        "exact_certificate_",
+        "n_passes_",
+    ]
+)
 
 #: Attributes of the training, which models of other programs lack.
 OF_TRAINING = frozenset(["_models_", "shape_fit_", "fit_status_", "n_iter_", "class_weight_"])
@@ -93,6 +103,7 @@ ATTRIBUTES: dict[type, dict[str, Check]] = {
         "feature_names_in_": check.feature_names,
         "fit_status_": count(),
         "n_iter_": count(),
+        "n_passes_": count(),
     },
     LinearSVC: {
         "classes_": check.classes,
@@ -114,6 +125,7 @@ ATTRIBUTES: dict[type, dict[str, Check]] = {
         "rank_": count("rank"),
         "approximation_error_": check.number,
         "exact_primal_": check.objectives,
+        "exact_certificate_": check.exact_certificates,
         "n_iter_": count(),
         "fit_status_": count(),
         "_models_": check.trained_landmark_models,

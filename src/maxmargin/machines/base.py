@@ -74,7 +74,8 @@ class Machine:
         if self._fitted_attribute not in self.__dict__:
             raise AttributeError(f"{name!r} object has no attribute {attribute!r} before fit")
         if "_models_" not in self.__dict__:
-            certify = "; certify(X, y) computes a certificate on any data" if hasattr(self, "certify") else ""
+            computes = callable(getattr(self, "certify", None))
+            certify = "; certify(X, y) computes a certificate on any data" if computes else ""
             raise AttributeError(
                 f"this {name!r} object has no attribute {attribute!r}: it was not trained by fit (it comes from "
                 "another program, or from partial_fit), and a certificate needs the training data and the dual "

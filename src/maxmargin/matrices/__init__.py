@@ -7,6 +7,7 @@
 - `cached_matrix`, `lazy_row_cache`, `shared_cache_matrix`, `class_kernel_cache`: row caches within a byte budget
 - `float32_row_cache`, `float32_matrix`: float32 rows and values for the block solver
 - `features`, `feature_columns`: rows and columns of explicit features
+- `group_forms`: quadratic forms, divided by groups of variables
 - `numerics`: finite checks and inner products
 
 The names in `__all__` are public.

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.deadline import check_deadline
 from maxmargin.double_double import DoubleDouble
 from maxmargin.kernels import Kernel, Linear, NativeKernel, Points
 from maxmargin.kernels.float32_kernel import Float32Kernel, float32_kernel
@@ -172,6 +173,20 @@ class _Float32KernelColumns:
     def combine(self, rows: Indices, weights: Floats) -> tuple[Floats, int]:
         product = combine_in_batches(self.columns, self.kernel.rows(self.index[rows]), weights)
         return product, len(rows) * self.count
+
+
+def expansion_values(matrix: KernelMatrix, columns: KernelMatrix, weights: Floats) -> tuple[Floats, Errors]:
+    """Return Σ_j weights_j k(x, z_j), x the samples of one matrix and z those of another, and bounds on its errors."""
+    kernel, points = matrix.kernel, matrix.points
+    if isinstance(kernel, NativeKernel):
+        values = kernel_product(kernel.formula, points, columns.points, weights, matrix.threads)
+        return values, expansion_error(matrix, columns, weights, in_lanes=True)
+    values, step = np.empty(len(points)), max(1, REQUEST_VALUES // max(1, columns.size))
+    for start in range(0, len(points), step):
+        check_deadline()
+        rows = slice(start, start + step)
+        values[rows] = kernel.evaluate(points.take(rows), columns.points) @ weights
+    return values, expansion_error(matrix, columns, weights)
 
 
 def expansion_error(matrix: KernelMatrix, columns: KernelMatrix, weights: Floats, in_lanes: bool = False) -> Errors:

@@ -5,6 +5,7 @@
 - `linear_functions`: `LinearFunctions`, decision functions with explicit weights
 - `kernel_blocks`: kernel values of samples and support vectors in blocks, on several threads
 - `landmark_features`: `LandmarkFeatures`, the Nyström approximation of a kernel
+- `residual_bound`: a bound on quadratic forms of the exact kernel from it
 - `overflow`: decision values beyond the range of float64
 - `calibration`: Platt sigmoids, pairwise coupling, density marks and Laplace intervals
 - `concordance`: the fraction of correctly ordered pairs, the score of a ranking

@@ -85,7 +85,7 @@ class LandmarkFeatures:
             factor = _inverse_cholesky(values, EIGENVALUE_CUTOFF[precision])
             if factor is None:
                 require_seconds(EIGENVECTOR_SECONDS * len(landmarks) ** 3)
-                factor = _inverse_root(values, EIGENVALUE_CUTOFF[precision])
+                factor = inverse_root(values, EIGENVALUE_CUTOFF[precision])
         factor[np.abs(factor) < UNDERFLOW_CUTOFF * np.abs(factor).max()] = 0.0
         return cls(kernel, landmarks, np.ascontiguousarray(factor, dtype=precision), threads)
 
@@ -180,7 +180,7 @@ def _inverse_cholesky(values: Floats, cutoff: float) -> Floats | None:
     return None if failed else np.tril(inverse).T
 
 
-def _inverse_root(values: Floats, cutoff: float) -> Floats:
+def inverse_root(values: Floats, cutoff: float) -> Floats:
     """Return U Λ^−½ of the eigenvalues above `cutoff` times the largest."""
     eigenvalues, vectors = linalg.eigh(0.5 * (values + values.T), driver="evd")
     kept = eigenvalues > cutoff * np.abs(eigenvalues).max()

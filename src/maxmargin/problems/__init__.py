@@ -5,6 +5,7 @@ solution            `Solution`, `Status`, `Counters`, `Progress` (public): what 
 certificate         `certify`, `Certificate` (public): primal, dual, duality gap and violation of a dual vector
 products            the products with the matrix that a certificate needs, with bounds on their errors
 objective_bounds    rigorous bounds on both objective values of a point
+dual_bound          a lower bound on the optimum from a dual vector and its squared norm alone
 losses              the loss of a sample, its derivative and its share of the gap
 l1_certificate      `certify_l1` (public): the same for the penalty Σ |w_j|
 feasible_start      `feasible_start`, `recorded_start` (public): a feasible point close to a given one

@@ -6,6 +6,8 @@
     verification       verification in double precision, of kernel models
     linear_verification  the same of linear models: penalties l2 and l1, all-in-one
     trained_model      the result: dual vector, decision function, certificate
+    exact_certificate  bounds on the exact kernel optimum from a machine on landmarks
+    adapted_dual       a dual vector for the exact kernel from that of a machine on landmarks
     small_problems     small problems in one native call
     joined_models      problems posed as one, and their models, made when they are read
     hard_margin_start  separability and the start of a hard margin

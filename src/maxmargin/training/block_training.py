@@ -8,12 +8,13 @@ errors (`solvers.linear.pass_sums`), and no further pass is needed to verify a m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.deadline import check_deadline
+from maxmargin.deadline import Deadline, TimeLimitReachedError, check_deadline
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.numerics import inner
 from maxmargin.problems import Certificate, Counters, DualProblem, Progress, Solution, Status
@@ -32,6 +33,10 @@ from maxmargin.training.trained_model import TrainedLinearModel
 #: The first σ is the largest whose smoothing leaves a gap of this fraction of the tolerance, if it lets so many samples
 #: per feature be free: with fewer, the Newton equations do not determine the weights.
 SMOOTHING_FRACTION, FREE_PER_FEATURE = 0.3, 4
+
+#: The error of slacks at the solution of m rows with d weights, relative to their mean: about √(d/m), of which this
+#: fraction is enough for Newton steps to find the free samples.
+SAMPLE_ERROR = 0.2
 
 #: Halvings in the search for that σ.
 SIGMA_HALVINGS = 40
@@ -91,12 +96,16 @@ def evaluate_pass(
     return totals
 
 
-def solve_sample(problem: DualProblem, solver: Solver) -> tuple[Floats, Floats]:
-    """Return the weights and offsets of a problem in memory."""
+def solve_sample(problem: DualProblem, solver: Solver, deadline: Deadline) -> tuple[Floats, Floats]:
+    """Return the weights and offsets of a problem in memory, as good as they are at the deadline."""
     posed = SplitProblem.of(problem).problem if problem.kinked else problem  # linear solvers take no kinks
-    solution: Solution = solver.solve(posed)
     rows = features_of(posed, "LinearSolver")
-    weights = rows.weights(solution.dual) if solution.weights is None else solution.weights
+    try:
+        with deadline.in_force():
+            solution: Solution = solver.solve(posed)
+        weights = rows.weights(solution.dual) if solution.weights is None else solution.weights
+    except TimeLimitReachedError:  # before the first point
+        weights = np.zeros(rows.dimension)
     offset, _ = minimise_over_offset(posed, rows, weights, posed.linear - rows.decisions(weights))
     return weights, offset
 
@@ -113,16 +122,23 @@ def smoothed_point(
     slack = problem.minus_groups(problem.linear - rows.decisions(weights), offset)
     primal = 0.5 * inner(weights, weights) + float(conjugate(problem, slack).sum()) + float(offset @ problem.total)
     gap = SMOOTHING_FRACTION * tolerance * abs(primal)
-    sigma = _first_sigma(problem, slack, gap, FREE_PER_FEATURE * rows.width / count)
+    # As many samples as there are weights are at their kinks, where the solution of the sample has put them.
+    least_free = rows.dimension / rows.size + FREE_PER_FEATURE * rows.dimension / count
+    error = SAMPLE_ERROR * float(np.abs(slack).mean()) * sqrt(rows.dimension / rows.size)
+    sigma = _first_sigma(problem, slack, gap, least_free, error if rows.size < count else 0.0)
     return PassPoint(weights, offset, scale * (sigma if sigma > 0 else 1e-3 * mean_squared_norm(rows)))
 
 
-def _first_sigma(problem: DualProblem, slack: Floats, gap: float, free_fraction: float) -> float:
-    """Return the σ with which smoothing leaves this gap at some slacks, or more if it lets too few samples be free."""
+def _first_sigma(problem: DualProblem, slack: Floats, gap: float, least_free: float, error: float) -> float:
+    """Return the σ with which smoothing leaves this gap at some slacks.
+
+    It is larger if that let less than a fraction `least_free` of the samples be free, or if the kinks of the smoothed
+    losses were closer to each other than the `error` of the slacks.
+    """
     beyond = np.abs(excess(problem, slack))
     width = float((problem.upper - problem.lower).mean())
     largest = 2.0 * float(beyond.max(initial=0.0)) / width
-    least = 2.0 * float(np.quantile(beyond, min(1.0, free_fraction))) / width
+    least = 2.0 * max(float(np.quantile(beyond, min(1.0, least_free))), error) / width
     sigma = largest
     for _ in range(SIGMA_HALVINGS):
         response = np.clip(excess(problem, slack) / sigma, problem.lower, problem.upper) if sigma > 0 else slack

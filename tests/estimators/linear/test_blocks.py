@@ -184,9 +184,7 @@ class TestCheckpoints:
         fresh = LinearSVC(tol=1e-6, loss="hinge").fit(table)
         assert not file.exists()
         assert resumed.n_passes_ <= fresh.n_passes_ + 2
-        for one, other, before in zip(
-            resumed.certificate_, fresh.certificate_, stopped.certificate_, strict=True
-        ):
+        for one, other, before in zip(resumed.certificate_, fresh.certificate_, stopped.certificate_, strict=True):
             assert one.relative_gap <= 1e-6
             assert one.primal == pytest.approx(other.primal, rel=2e-6)
             assert one.gap < before.gap

@@ -55,7 +55,7 @@ def sums_at(name, point, blocks, data=X, centre=None):
 
 
 def constraints_of(name):
-    problem, _ = block(name, np.arange(300))
+    problem, rows = block(name, np.arange(300))
     if not problem.total.any():
         return DualConstraints(problem.total, scalable=not problem.bounded)
     upper = rows.weights(problem.upper)

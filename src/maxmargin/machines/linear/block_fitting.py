@@ -126,9 +126,9 @@ class BlockFit:
 
         def start(problem: DualProblem, number: int) -> PassPoint:
             kept = None if file is None else file.start(number, data.sample.rows.dimension, problem.groups)
-            return self._start(problem, number) if kept is None else kept
+            return self._start(problem, number, session) if kept is None else kept
 
-        runs, origin = new_runs(pose, count, data, self.rule, session, start, min_gap)
+        runs, origin = new_runs(pose, count, data, self.rule, start, min_gap)
         centres = ProximalCentres(data.blocks.n_rows)
 
         def evaluate(points: dict[int, PassPoint]) -> dict[int, PassSums]:
@@ -140,14 +140,14 @@ class BlockFit:
         file.finish(runs)
         return models
 
-    def _start(self, problem: DualProblem, number: int) -> PassPoint:
+    def _start(self, problem: DualProblem, number: int, session: Session) -> PassPoint:
         """Return where the passes start: at the weights of the estimator, or at the solution of the sample."""
         data, tolerance = self.data, self.rule.relative_gap or 0.0
         if self.fitted:
             weights, offset = self._weights_of_estimator(number)
         else:
             rule = StoppingRule(self.rule.violation, relative_gap=tolerance)
-            weights, offset = solve_sample(problem, LinearSolver(stopping=rule))
+            weights, offset = solve_sample(problem, LinearSolver(stopping=rule), session.deadline)
         scale = data.total_weight / data.sample_weight
         return smoothed_point(problem, data.sample.rows, weights, offset, tolerance, scale, data.blocks.n_rows)
 
@@ -178,7 +178,6 @@ def new_runs(
     count: int,
     data: Any,
     rule: StoppingRule,
-    session: Session,
     start: Callable[[DualProblem, int], PassPoint],
     min_gap: Callable[[DualProblem], float] | None = None,
 ) -> tuple[list[NewtonByPasses], Floats | None]:
@@ -191,7 +190,7 @@ def new_runs(
     larger = sample._replace(weights=data.total_weight / data.sample_weight * sample.weights)
     runs: list[NewtonByPasses] = []
     origin: Floats | None = None
-    with session.deadline.in_force(), blas_thread_limit(1):
+    with blas_thread_limit(1):
         for number in range(count):
             problem = pose(larger, number)
             own = replace(rule, gap=None if min_gap is None else min_gap(problem))

@@ -24,7 +24,8 @@ from maxmargin.deadline import Deadline, TimeLimitReachedError, check_deadline
 from maxmargin.kernels import Points
 from maxmargin.machines.base import Machine, warn_if_unvalidated
 from maxmargin.machines.calibration.probabilities import LinearProbabilities
-from maxmargin.machines.linear.landmarks import draw, fit_landmarks
+from maxmargin.machines.linear.exact_bounds import certify_exactly, check_certify
+from maxmargin.machines.linear.landmarks import draw, features_until, fit_landmarks
 from maxmargin.machines.linear.linear_svc import LinearSVC
 from maxmargin.machines.validation.checkpoints import checkpointing
 from maxmargin.machines.validation.parameters import check_number
@@ -39,9 +40,6 @@ from maxmargin.models import ComputedKernelBlocks, KernelExpansions, LandmarkFea
 from maxmargin.models.kernel_blocks import MIN_VALUES_FOR_THREADS
 from maxmargin.problems import Status
 from maxmargin.resources import thread_count, usable_memory
-
-#: Feature columns that are brought back to the order of the samples at a time.
-COLUMNS_REORDERED_AT_ONCE = 64
 
 #: The loss of the exact problem is estimated from at most this many training samples.
 MAX_LOSS_SAMPLES = 10_000
@@ -82,6 +80,10 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
     probability : bool, default=False
         Whether to fit class probabilities by cross-validation, for ``predict_proba``. ``predict`` then returns the
         most probable class.
+    certify : {None, "exact"}, default=None
+        Whether to bound the distance from the exact kernel machine, ``exact_certificate_``, in ``fit``. "exact"
+        takes kernel values between all support vectors, for at most about a minute on two cores; ``certify_exact``
+        does the same later.
     max_seconds : float, default=None
         Limit on the time of the whole fit, within a tenth of it or half a second. Half of it is for landmarks and
         features, of samples in random order: if time runs out, the fit uses what was computed so far, or 100
@@ -121,8 +123,10 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
     exact_primal_ : float, or a list with one per class
         The objective of the exact problem, that of `SVC`, at this function, in double precision: the primal
         of the certificate, plus what ½ aᵀ K_zz a differs from ½‖w‖², plus what the losses of up to 10,000 training
-        samples differ (drawn at random, and scaled up to all). The optimum of the exact problem is at most that; by
-        how much less is not known.
+        samples differ (drawn at random, and scaled up to all). The optimum of the exact problem is at most that.
+    exact_certificate_ : ExactCertificate, or a list with one per class
+        With ``certify="exact"``: proven bounds on the optimum of the exact problem from both sides, ``primal`` and
+        ``dual``, and on its objective at this function, ``model_primal``.
     probA_, probB_ : arrays with a number for each class, or one if there are two
         With ``probability=True``: as in `LinearSVC`.
     classes_, class_weight_, n_iter_, fit_status_, n_features_in_, feature_names_in_
@@ -156,6 +160,7 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         class_weight: Any = None,
         tol: Any = 1e-3,
         probability: Any = False,
+        certify: Any = None,
         max_seconds: Any = None,
         n_jobs: Any = None,
         random_state: Any = None,
@@ -175,6 +180,7 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         self.class_weight = class_weight
         self.tol = tol
         self.probability = probability
+        self.certify = certify
         self.max_seconds = max_seconds
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -200,14 +206,10 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
             The fitted estimator.
         """
         started = perf_counter()
-        seconds = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
+        exactly = check_certify(self.certify)
+        seconds = self._seconds()
         X, y = self._validate_pairs(X, y)
-        weights = check_sample_weights(sample_weight, X)
-        self._validate_labels(y)
-        labels = number_classes(y, weights, single_class_message)
-        if len(labels.taking_part) < len(weights):
-            X, y, weights = X[labels.taking_part], y[labels.taking_part], weights[labels.taking_part]
-            labels = number_classes(y, weights, single_class_message)
+        X, y, weights, labels = self._taking_part(X, y, check_sample_weights(sample_weight, X))
         linear = LinearSVC(loss=self.loss, tol=self.tol, C=self.C, class_weight=self.class_weight)
         linear.set_params(callback=self.callback, verbose=self.verbose, n_jobs=self.n_jobs)
         linear.set_params(probability=self.probability, random_state=self.random_state)
@@ -227,7 +229,7 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
             deadline = Deadline.after(seconds, started)
             left = deadline.seconds_left()
             half = None if left is None else perf_counter() + 0.5 * left
-            mapped, rows = _features_until(half, features, X, labels, random)
+            mapped, rows = features_until(half, features, X, labels, random)
             linear.set_params(max_seconds=deadline.seconds_left())
             try:
                 own_weights = weights[rows] * (X.shape[0] / len(rows))
@@ -241,12 +243,41 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
                 check_deadline()
                 approximate = linear.decision_function(mapped[drawn])
                 self.exact_primal_ = self._estimate_primal(X, weights, labels, rows[drawn], approximate)
+            if exactly:
+                del mapped  # the features take most of the memory
+                certificates = certify_exactly(self, Points(X), labels, weights, deadline, rows)
+                self.exact_certificate_ = self._per_model(certificates)
             if few or len(rows) < X.shape[0]:
                 self._warn_of_unused_samples(len(rows), X.shape[0], few)
                 return self
         self._warn_if_unconverged(rule, "classes")
         warn_if_unvalidated(self, ended, stacklevel=3)
         return self
+
+    def certify_exact(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Return bounds on the optimum of the exact kernel problem, that of `SVC`, on the training data.
+
+        The bounds hold for the problem of the data that are given. They are close only for those of the fit.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The training samples.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Their weights.
+
+        Returns
+        -------
+        certificate : ExactCertificate, or a list with one per class
+            As in ``exact_certificate_``. With ``max_seconds``, it takes about that time at most.
+        """
+        self._check_fitted()
+        deadline = Deadline.after(self._seconds())
+        X, y = self._validate_pairs(X, y, reset=False)
+        X, _, weights, labels = self._taking_part(X, y, check_sample_weights(sample_weight, X))
+        return self._per_model(certify_exactly(self, Points(X), labels, weights, deadline))
 
     def decision_function(self, X: Any) -> Floats:
         """Return a value for each sample, positive for ``classes_[1]``; of more than two classes a column each.
@@ -264,9 +295,22 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         winners = (decisions > 0).astype(np.intp) if decisions.ndim == 1 else np.argmax(decisions, axis=1)
         return self.classes_[winners]
 
+    def _seconds(self) -> float | None:
+        return None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
+
+    def _taking_part(self, X: Any, y: Any, weights: Floats) -> tuple[Any, Any, Floats, Labels]:
+        """Return samples, labels and weights without the rows that have no weight, and the labels by number."""
+        self._validate_labels(y)
+        labels = number_classes(y, weights, single_class_message)
+        if len(labels.taking_part) == len(weights):
+            return X, y, weights, labels
+        X, y, weights = X[labels.taking_part], y[labels.taking_part], weights[labels.taking_part]
+        return X, y, weights, number_classes(y, weights, single_class_message)
+
     def _set_fitted(self, features: LandmarkFeatures, linear: LinearSVC) -> None:
         """Set the fitted attributes."""
-        self.__dict__.pop("exact_primal_", None)  # of an earlier fit
+        for estimated in ("exact_primal_", "exact_certificate_"):  # of an earlier fit
+            self.__dict__.pop(estimated, None)
         self.rank_, self.landmarks_, self._kernel_ = features.rank, features.landmarks.data, features.kernel
         self.dual_coef_, self.intercept_ = features.expand(linear.coef_), linear.intercept_
         self.classes_, self.class_weight_ = linear.classes_, linear.class_weight_
@@ -325,31 +369,6 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
     def _losses(self, margins: Floats) -> Floats:
         slack = np.maximum(0.0, 1.0 - margins)
         return slack if self.loss == "hinge" else slack**2
-
-
-def _features_until(
-    deadline: float | None, features: LandmarkFeatures, X: Any, labels: Labels, random: np.random.RandomState
-) -> tuple[Any, Indices]:
-    """Return the features of all samples, or of those computed by the deadline; and their rows.
-
-    They are computed in random order, with a sample of every class among the first, so that any prefix can be trained
-    on. The order does not depend on the deadline: a limit that is not reached does not change the fit.
-    """
-    points = Points(X)
-    first = np.array([members[0] for members in labels.members])
-    order = np.concatenate([first, random.permutation(np.setdiff1d(np.arange(len(points)), first))])
-    features.kernel.check(points)
-    out, done = np.empty((len(points), features.rank), dtype=features.factor.dtype), 0
-    for done in features.fill(points.take(order), out):  # at least one block
-        if deadline is not None and done >= len(first) and perf_counter() >= deadline:
-            break
-    if done < len(points):
-        return out[:done], order[:done]
-    place = np.argsort(order)
-    for start in range(0, features.rank, COLUMNS_REORDERED_AT_ONCE):  # not a copy of all features
-        part = out[:, start : start + COLUMNS_REORDERED_AT_ONCE]
-        part[...] = part[place]
-    return out, np.arange(len(points))
 
 
 def _check_memory(samples: int, factor: Any) -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from maxmargin import _sparse as sparse
-from maxmargin._typing import Floats
+from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import until_deadline
 from maxmargin.kernels import Kernel, Points, make_kernel
 from maxmargin.machines.validation.parameters import check_count, check_number
 from maxmargin.machines.validation.samples import check_random_state
-from maxmargin.machines.validation.training_data import resolve_gamma
+from maxmargin.machines.validation.training_data import Labels, resolve_gamma
 from maxmargin.models import LandmarkFeatures
 from maxmargin.resources import thread_count
 
@@ -24,6 +25,9 @@ MANY = 10_000
 
 #: The number of landmarks if there is no time for more.
 LANDMARKS_WITHOUT_TIME = 100
+
+#: Feature columns that are brought back to the order of the samples at a time.
+COLUMNS_REORDERED_AT_ONCE = 64
 
 #: Training samples on which the approximation error is estimated.
 MEASURED = 1000
@@ -45,6 +49,31 @@ def fit_landmarks(
     features = LandmarkFeatures.of(kernel, Points(landmarks), thread_count(estimator.n_jobs))
     measured = Points(X).take(draw(X.shape[0], MEASURED, random))
     return features, float(features.residual(measured).mean())
+
+
+def features_until(
+    deadline: float | None, features: LandmarkFeatures, X: Any, labels: Labels, random: np.random.RandomState
+) -> tuple[Any, Indices]:
+    """Return the features of all samples, or of those computed by the deadline; and their rows.
+
+    They are computed in random order, with a sample of every class among the first, so that any prefix can be trained
+    on. The order does not depend on the deadline: a limit that is not reached does not change the fit.
+    """
+    points = Points(X)
+    first = np.array([members[0] for members in labels.members])
+    order = np.concatenate([first, random.permutation(np.setdiff1d(np.arange(len(points)), first))])
+    features.kernel.check(points)
+    out, done = np.empty((len(points), features.rank), dtype=features.factor.dtype), 0
+    for done in features.fill(points.take(order), out):  # at least one block
+        if deadline is not None and done >= len(first) and perf_counter() >= deadline:
+            break
+    if done < len(points):
+        return out[:done], order[:done]
+    place = np.argsort(order)
+    for start in range(0, features.rank, COLUMNS_REORDERED_AT_ONCE):  # not a copy of all features
+        part = out[:, start : start + COLUMNS_REORDERED_AT_ONCE]
+        part[...] = part[place]
+    return out, np.arange(len(points))
 
 
 def _make_kernel(estimator: Any, X: Any, weights: Floats) -> Kernel:

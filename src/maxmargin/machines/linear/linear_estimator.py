@@ -254,6 +254,7 @@ class LinearEstimator(Machine):
 
     def _set_fitted(self, models: list[TrainedLinearModel]) -> None:
         """Set the fitted attributes."""
+        self.__dict__.pop("n_passes_", None)  # of an earlier fit on blocks of rows
         self._models_ = models
         self.coef_ = np.vstack([model.weights for model in models])
         self.intercept_ = np.hstack([model.offset for model in models])

@@ -32,13 +32,14 @@ SECANT_MARGIN, MAX_SHORTENINGS = 0.1, 4
 
 #: σ is reduced by this factor when half the squared gradient is at most this fraction of the gap, and the sum of the
 #: responses is off by at most this fraction of their magnitudes.
-SIGMA_REDUCTION, SMOOTHED_FRACTION, SMOOTHED_IMBALANCE = 0.25, 0.25, 1e-3
+SIGMA_REDUCTION, SMOOTHED_FRACTION, SMOOTHED_IMBALANCE = 0.25, 0.05, 1e-3
 
-#: σ is kept after a smoothed problem that took more evaluations than this: its kinks are too many for longer steps.
-EASY_EVALUATIONS = 4
+#: σ is kept after a smoothed problem that took more evaluations than the first number, or has fewer free samples than
+#: weights, and increased if it is not solved after the second: it has too many kinks for long steps.
+EASY_EVALUATIONS, HARD_EVALUATIONS = 4, 10
 
 #: The run has stalled if the gap has not fallen below this fraction within so many evaluations.
-MAX_STALLED_EVALUATIONS, PROGRESS_RATIO = 25, 0.9
+MAX_STALLED_EVALUATIONS, PROGRESS_RATIO = 60, 0.9
 
 #: Relative residual at which conjugate gradients stop, and the most steps of them for a Newton step.
 CG_TOLERANCE, MAX_CG_STEPS = 0.1, 12
@@ -187,7 +188,7 @@ class NewtonByPasses:
         self.passes = 0
         self._search: _LineSearch | None = None
         self._equations: _HessianEquations | None = None
-        self._evaluations = self._recentred_at = 0
+        self._evaluations = self._changed_at = 0
         self._least_gap, self._least_gap_at = inf, 0
 
     @property
@@ -210,15 +211,17 @@ class NewtonByPasses:
             return
         gradient = self.point.weights - sums.weights.sum(axis=0)
         deficit = self.constraints.total - np.full(len(self.point.offset), sums.total.sum())
+        smoothed, spent = self.point.sigma > 0, self._evaluations - self._changed_at
+        solved = smoothed and self._smoothed_solved(gradient, deficit, sums)
+        if smoothed and not solved and (sums.free == 0 or spent >= HARD_EVALUATIONS):
+            self._change_smoothing(1.0 / SIGMA_REDUCTION, recentre=False)
+            return
         if self._search is not None and (shorter := self._search.shorter(gradient, deficit)) is not None:
             self.point = shorter
             return
-        if self.point.sigma > 0 and self._smoothed_solved(gradient, deficit, sums):
-            # The same weights with another centre: their gradient is not that of the steps so far.
-            few = self._evaluations - self._recentred_at <= EASY_EVALUATIONS
-            sigma = (SIGMA_REDUCTION if few else 1.0) * self.point.sigma
-            self._recentred_at = self._evaluations
-            self.point, self._search = self.point._replace(sigma=sigma, recentre=True), None
+        if solved:
+            easy = spent <= EASY_EVALUATIONS and sums.free > len(self.point.weights)
+            self._change_smoothing(SIGMA_REDUCTION if easy else 1.0, recentre=True)
             return
         if self.by_products:
             self._equations = _HessianEquations(self.point, gradient, deficit)
@@ -249,6 +252,11 @@ class NewtonByPasses:
             return
         self._search = _LineSearch(self.point, step, offset_step, slope)
         self.point = self._search.point(1.0)
+
+    def _change_smoothing(self, factor: float, recentre: bool) -> None:
+        """Change σ and perhaps the centre: the next pass evaluates the same weights, whose gradient is another then."""
+        self._changed_at, self._search = self._evaluations, None
+        self.point = self.point._replace(sigma=factor * self.point.sigma, recentre=recentre)
 
     def _smoothed_solved(self, gradient: Floats, deficit: Floats, sums: PassSums) -> bool:
         """Whether the smoothed problem is solved to a fraction of the gap, with nearly the right sum of responses."""

@@ -1,0 +1,196 @@
+"""Bounds on the optimum of an exact kernel problem from a machine on landmarks, from both sides.
+
+    primal   any function in feature space has a primal value of at least the optimum: the function of the landmarks,
+             and Σ b_i Φ(x_i) where the values K b are affordable
+    dual     any feasible dual vector has a dual value of at most the optimum: that of the landmark machine, adapted to
+             the exact kernel (`adapted_dual`), which takes the kernel values among its support vectors; or, without
+             them, the residuals of the features (`models.residual_bound`)
+
+At w = 0 and b = 0 both are known at once, so that there are bounds after any time limit. All of them include bounds on
+their rounding errors. They hold for positive semi-definite kernels.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from maxmargin._typing import Floats
+from maxmargin.deadline import TimeLimitReachedError, check_deadline, seconds_until_deadline
+from maxmargin.double_double import DoubleDouble, exact_sum
+from maxmargin.matrices.kernel_matrix import KernelMatrix, expansion_values
+from maxmargin.matrices.numerics import inner
+from maxmargin.models.residual_bound import bound_quadratic_form
+from maxmargin.precision import SMALLEST_DOUBLE, UNIT_ROUNDOFF
+from maxmargin.problems import Certificate, DualProblem, certify
+from maxmargin.problems.certificate import MAX_EXTENDED_WORK, certificate_of
+from maxmargin.problems.dual_bound import best_multiple, bound_of_best_multiple
+from maxmargin.problems.products import Products, norm_of_expansion
+from maxmargin.training.adapted_dual import AdaptedDual, adapted_dual
+
+#: The values of all samples with all support vectors are computed, for a full certificate, if they take at most so many
+#: multiplications: a few seconds.
+MAX_CERTIFICATE_WORK = 4 * 10**10
+
+#: The squared norm of the landmark function is computed in double-double arithmetic if the bound on its rounding error
+#: in float64 is above this fraction of it.
+NEGLIGIBLE_ROUNDING = 1e-10
+
+
+@dataclass(frozen=True)
+class ExactCertificate:
+    """Proven bounds on the optimum of the exact kernel problem, that of `SVC`, from a machine on landmarks.
+
+    Attributes
+    ----------
+    primal, dual : float
+        The optimum lies between them (for a positive semi-definite kernel), rounding errors included.
+    model_primal : float
+        The objective of the exact problem at the fitted function, at most; infinite if there was no time for it. It
+        exceeds the optimum by at most ``model_primal - dual``.
+    primal_from, dual_from : str
+        What the bounds were computed from.
+    """
+
+    primal: float
+    dual: float
+    model_primal: float
+    primal_from: str
+    dual_from: str
+
+    @property
+    def gap(self) -> float:
+        """Primal − dual: the width of the interval that contains the optimum."""
+        return max(0.0, float(np.nextafter(self.primal - self.dual, np.inf)))
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap relative to the larger of primal and dual value."""
+        if not np.isfinite(self.gap):
+            return float("inf")
+        return self.gap / max(abs(self.primal), abs(self.dual), SMALLEST_DOUBLE)
+
+    def __str__(self) -> str:
+        return (
+            f"exact optimum between {self.dual:.10g} ({self.dual_from}) and {self.primal:.10g} ({self.primal_from}), "
+            f"relative gap {self.relative_gap:.2g}; objective of this model {self.model_primal:.10g}"
+        )
+
+
+@dataclass(frozen=True)
+class LandmarkFunction:
+    """f(x) = Σ_j coefficients_j k(z_j, x) + offset, with the kernel matrix of the landmarks z."""
+
+    landmarks: KernelMatrix
+    coefficients: Floats
+    offset: float
+
+
+def bound_exact_optimum(problem: DualProblem, dual: Floats, function: LandmarkFunction) -> ExactCertificate:
+    """Return the bounds for a problem with an exact kernel matrix, which 0 is a feasible point of.
+
+    `dual` is a feasible dual vector. When a time limit is reached, the bounds are those known by then.
+    """
+    bounds = _Bounds(problem)
+    try:
+        bounds.use_function(function)
+        if np.isfinite(seconds_until_deadline()):
+            bounds.use_residuals(dual, function.landmarks)
+        if dual.any():
+            bounds.use_dual(adapted_dual(problem, dual))
+    except TimeLimitReachedError:
+        pass
+    return bounds.certificate()
+
+
+class _Bounds:
+    """The best bounds so far."""
+
+    def __init__(self, problem: DualProblem) -> None:
+        self.problem = problem
+        assert isinstance(problem.matrix, KernelMatrix)
+        self.matrix = problem.matrix
+        self.dual, self.dual_from, self.indefinite = 0.0, "the dual vector 0", False
+        nothing, zero = np.zeros(problem.size), DoubleDouble(np.zeros(problem.size), np.zeros(0))
+        products = Products(zero, nothing, zero, nothing, 0.0, 0.0, 0.0, 0.0, weights=nothing[:0])
+        self.primal, self.primal_from = certificate_of(problem, nothing, products).primal, "a constant function"
+        self.model_primal = np.inf
+
+    def certificate(self) -> ExactCertificate:
+        if self.indefinite:  # no bound holds
+            why = "none: the kernel is indefinite"
+            return ExactCertificate(np.inf, -np.inf, self.model_primal, why, why)
+        return ExactCertificate(self.primal, self.dual, self.model_primal, self.primal_from, self.dual_from)
+
+    def use_function(self, function: LandmarkFunction) -> None:
+        """Compute the primal value of the landmark function."""
+        check_deadline()
+        problem, size = self.problem, self.problem.size
+        values, errors = expansion_values(self.matrix, function.landmarks, function.coefficients)
+        norm, norm_error = _squared_norm(function.landmarks, function.coefficients)
+        self.indefinite |= norm < -norm_error
+        zero = np.zeros(size)
+        products = Products(
+            product=DoubleDouble(zero, zero[:0]),
+            product_error=zero,
+            decision=DoubleDouble(values, zero[:0]),
+            decision_error=errors.double,
+            dual_norm=0.0,
+            dual_norm_error=0.0,
+            weights_norm=norm,
+            weights_norm_error=norm_error,
+            distance=0.5 * norm,
+            distance_error=0.5 * norm_error,
+            weights=function.coefficients,
+        )
+        offset = np.full(problem.groups, function.offset)
+        self.model_primal = certificate_of(problem, zero, products, offset).primal
+        self._lower(self.model_primal, "the landmark function")
+
+    def use_residuals(self, dual: Floats, landmarks: KernelMatrix) -> None:
+        """Compute a dual bound without kernel values between samples, unless that takes most of the time left."""
+        kernel, points, threads = self.matrix.kernel, self.matrix.points, self.matrix.threads
+        with suppress(TimeLimitReachedError):
+            norm = bound_quadratic_form(kernel, landmarks.points, points, dual, threads)
+            self._raise(bound_of_best_multiple(self.problem, dual, norm), "residuals of the landmark features")
+
+    def use_dual(self, adapted: AdaptedDual) -> None:
+        """Compute the dual value of a vector; if it is affordable, the primal value of its function, too."""
+        dual, norm, error = adapted
+        self.indefinite |= norm < -error
+        count = int(np.count_nonzero(dual))
+        self._raise(bound_of_best_multiple(self.problem, dual, norm, error), f"{count:,} support vectors")
+        if count and self.problem.size * count * self.matrix.cost <= MAX_CERTIFICATE_WORK:
+            check_deadline()
+            factor = best_multiple(self.problem, dual, norm)
+            multiple = np.clip(factor * dual, self.problem.lower, self.problem.upper)
+            self._use_certificate(certify(self.problem, multiple), count)
+
+    def _use_certificate(self, certificate: Certificate, count: int) -> None:
+        self.indefinite |= certificate.indefinite
+        self._raise(certificate.dual, f"{count:,} support vectors")
+        self._lower(certificate.primal, f"the expansion of {count:,} support vectors")
+
+    def _raise(self, dual: float, source: str) -> None:
+        if dual > self.dual:
+            self.dual, self.dual_from = dual, source
+
+    def _lower(self, primal: float, source: str) -> None:
+        if primal < self.primal:
+            self.primal, self.primal_from = primal, source
+
+
+@np.errstate(over="ignore", invalid="ignore")  # what overflows makes the bounds infinite
+def _squared_norm(matrix: KernelMatrix, coefficients: Floats) -> tuple[float, float]:
+    """Return aᵀKa and a bound on its rounding error, in double-double arithmetic where that is needed."""
+    product, errors = matrix.matvec(coefficients), matrix.product_error(coefficients)
+    norm, error = norm_of_expansion(coefficients, product, errors.double)
+    precise = error <= NEGLIGIBLE_ROUNDING * abs(norm)
+    if precise or matrix.extended_work(int(np.count_nonzero(coefficients))) > MAX_EXTENDED_WORK:
+        return norm, error
+    terms = matrix.extended_product(DoubleDouble.of(coefficients)).scaled(coefficients)
+    norm = exact_sum(terms)
+    rounding = 2 * UNIT_ROUNDOFF * abs(norm) + UNIT_ROUNDOFF**1.5 * float(np.abs(terms.high).sum())
+    return norm, inner(np.abs(coefficients), errors.extended) + rounding
