@@ -29,10 +29,8 @@ class _OnCluster:
 
     n_passes_: int
 
-    def _train_partitions(
-        self: Any, cluster: ClusterFit, given: Partitions, pose: Any, rule: StoppingRule, gap: Any = None
-    ) -> Outcome:
-        """Train all problems of a fit, and set what does not depend on the kind of estimator."""
+    def _train_partitions(self: Any, cluster: ClusterFit, pose: Any, rule: StoppingRule, gap: Any = None) -> Outcome:
+        """Train all problems of a fit."""
         found = cluster.summary
         plan = Plan(
             pose,
@@ -46,13 +44,15 @@ class _OnCluster:
             found.largest_norm,
         )
         with reporting(self) as callback:
-            outcome = cluster.train(plan, callback)
+            return cluster.train(plan, callback)
+
+    def _set_table(self: Any, cluster: ClusterFit, given: Partitions) -> None:
+        """Set the attributes that describe the table."""
         self.n_passes_, self.n_features_in_ = cluster.passes, given.layout.n_features
         names = given.layout.columns
         self.__dict__.pop("feature_names_in_", None)
         if names is not None and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.array(names, dtype=object)
-        return outcome
 
     def _local(self: Any, kind: Any) -> Any:
         """Return the fitted model as another class, which does not need Dask."""
@@ -118,9 +118,10 @@ class LinearSVC(_OnCluster, linear.LinearSVC):
         weights = np.array([counts.weights[label] for label in classes.tolist()])
         factors = class_factors(self.class_weight, classes, np.arange(len(classes)), weights)
         pose = ClassPose(self._formulation, cost, self._exact_intercept, classes, factors)
-        outcome = self._train_partitions(cluster, given, pose, rule)
+        outcome = self._train_partitions(cluster, pose, rule)
         nothing = np.empty(0, dtype=np.int64)
         self._set_classes(outcome.models, Labels(classes, nothing, nothing), factors)
+        self._set_table(cluster, given)
         self._warn_if_unconverged(rule, "classes", stacklevel=2)
         return self
 
@@ -180,11 +181,12 @@ class LinearSVR(_OnCluster, linear.LinearSVR):
         found = cluster.summary
         centre = found.target_sum / found.total_weight if self._exact_intercept else 0.0
         pose = RegressionPose(self._formulation, cost, self._exact_intercept, epsilon, centre)
-        outcome = self._train_partitions(cluster, given, pose, rule, min_gap)
+        outcome = self._train_partitions(cluster, pose, rule, min_gap)
         self._set_fitted([shifted(outcome.models[0], centre)])
         self.coef_, self._outputs_ = self.coef_.ravel(), None
         for name in ("_streams_", "noise_scale_"):
             self.__dict__.pop(name, None)
+        self._set_table(cluster, given)
         self._warn_if_unconverged(rule, "outputs", stacklevel=2)
         return self
 
