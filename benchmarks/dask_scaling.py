@@ -23,8 +23,8 @@ from distributed import Client, LocalCluster
 
 from maxmargin.dask import LinearSVC
 
-#: Rows of the fit whose rounds consist of communication.
-FEW_ROWS = 64
+#: Rows of each worker in the fit whose rounds consist of communication.
+MIN_ROWS_OF_A_WORKER = 64
 
 #: Rows, workers and bandwidths of the predictions.
 PREDICTED_ROWS, PREDICTED_WORKERS, GIGABITS = 100_000_000, (8, 64, 512), (10, 100)
@@ -68,8 +68,8 @@ def measure(workers: int, options: argparse.Namespace) -> tuple[float, float]:
         LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0", memory_limit=0) as cluster,
         Client(cluster) as client,
     ):
-        seconds_of_a_round(client, FEW_ROWS * workers, options.features, options.loss)  # imports
-        few, _, _ = seconds_of_a_round(client, FEW_ROWS * workers, options.features, options.loss)
+        seconds_of_a_round(client, MIN_ROWS_OF_A_WORKER * workers, options.features, options.loss)  # imports
+        few, _, _ = seconds_of_a_round(client, MIN_ROWS_OF_A_WORKER * workers, options.features, options.loss)
         all_rows, passes, gap = seconds_of_a_round(client, options.rows, options.features, options.loss)
     print(f"{workers:7d} {1e3 * all_rows:12.2f} {1e3 * few:12.2f} {passes:7d} {gap:9.1e}", flush=True)
     return all_rows, few

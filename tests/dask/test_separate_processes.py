@@ -1,10 +1,12 @@
 """A scheduler and workers that are commands of their own, as in docs/dask.md."""
 
 import json
+import re
 import subprocess
 import sys
 import time
 from contextlib import ExitStack
+from pathlib import Path
 
 import dask.array as da
 import pytest
@@ -14,6 +16,8 @@ import maxmargin
 from maxmargin.dask import LinearSVC
 
 MAX_SECONDS = 60
+
+PAGE = Path(__file__).parents[2] / "docs" / "dask.md"
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +42,16 @@ def start(stack, *command):
     )
     stack.callback(process.wait)
     stack.callback(process.kill)
+
+
+def test_example_of_the_documentation(address):
+    code = re.search(r"```py\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[1]
+    code = code.replace("tcp://127.0.0.1:8786", address).replace("1_000_000", "5_000").replace("100_000", "1_000")
+    names = {}
+    exec(compile(code, str(PAGE), "exec"), names)
+    names["client"].close()
+    assert names["model"].certificate_.relative_gap <= 1e-4
+    assert type(names["local"]) is maxmargin.LinearSVC
 
 
 def test_fit(address, table):

@@ -187,7 +187,7 @@ class _Attempt:
                 if gone := self._gone(addresses):
                     return self._lost(addresses, gone)
         except KeyboardInterrupt:
-            return self._interrupted(addresses, root)
+            return self._interrupted(addresses[0], root)
         for loop in self._loops.values():
             if loop.status == "error":
                 loop.result()
@@ -218,12 +218,12 @@ class _Attempt:
         progress = Progress(int(iteration), float("inf"), primal, dual, int(active), seconds)
         if requests_stop(self.callback(progress)):
             self._ended_as = Status.STOPPED
-            self._run_on([*self._loops][:1], end_node, self.name)
+            self._run_on([*self._loops][:1], end_node, self.name)  # the root, which returns the models so far
 
-    def _interrupted(self, addresses: list[str], root: Any) -> Outcome:
+    def _interrupted(self, address: str, root: Any) -> Outcome:
         """Return the models so far after Ctrl-C; a second Ctrl-C, or a root that does not answer, leaves none."""
         self._ended_as = Status.INTERRUPTED
-        self._end(addresses)
+        self._run_on([address], end_node, self.name)
         try:
             outcome: Outcome | None = root.result(timeout=MAX_SECONDS_TO_END)
         except TimeoutError:
