@@ -4,7 +4,7 @@
 - `collections`: Dask arrays and data frames as partitions of rows
 - `partitions`: tasks on a partition: validation, the first scan, the sample
 - `placement`: the worker of each partition
-- `worker_loop`: the loop on each worker, and the tree in which sums are added
+- `worker_loop`: the loop on each worker, and the tree in which sums are added; `packed_sums`: the sums as they travel
 - `driver`: Newton's method on the worker at the root of the tree
 - `cluster_fit`: the fit as the client sees it: start of the loops, progress, failures
 - `prediction`: predictions of partitions
