@@ -1,13 +1,13 @@
 """Linear models on a file that is larger than the memory they may use, compared with plain reading.
 
-    python -m benchmarks.out_of_core --folder FOLDER                     10⁷ x 100 in float32, 4 GB, within 1 GB of memory
-    python -m benchmarks.out_of_core --folder FOLDER --rows 50000000     20 GB
+    python -m benchmarks.out_of_core --folder FOLDER                    10⁷ x 100 in float32: 4 GB, in 1 GB of memory
+    python -m benchmarks.out_of_core --folder FOLDER --rows 50000000    20 GB
     python -m benchmarks.out_of_core --folder FOLDER --rows 1000000 --peers
 
 The data are generated once, in two .npy files. Every fit runs in a process whose private memory is limited
 (`RLIMIT_DATA`; pages of files do not count). The last column is the speed of the passes relative to that of reading the
-file from the first to the last byte. With ``--peers``, `SGDClassifier.partial_fit` of scikit-learn runs on the same blocks
-for as many epochs as take the same time, and LinearSVC in memory; objective values are those of all rows.
+file from the first to the last byte. With ``--peers``, `SGDClassifier.partial_fit` of scikit-learn runs on the same
+blocks for as long as the fit took, and LinearSVC in memory; objective values are those of all rows.
 """
 
 from __future__ import annotations
@@ -94,17 +94,14 @@ def peers(options: argparse.Namespace, seconds: float) -> None:
         slack = np.maximum(0.0, 1.0 - signs * (X @ weights.astype(np.float32) + offset))
         return float(0.5 * weights @ weights + (slack @ slack if options.loss == "squared_hinge" else slack.sum()))
 
-    sgd = SGDClassifier(
-        loss=options.loss, alpha=0.5 / options.rows if options.loss == "squared_hinge" else 1 / options.rows
-    )
+    sgd = SGDClassifier(loss=options.loss, alpha=(0.5 if options.loss == "squared_hinge" else 1.0) / options.rows)
     started, epochs = perf_counter(), 0
     while perf_counter() - started < seconds:
         for block in blocks.open(X, y):
             sgd.partial_fit(block.X, block.y, classes=[0, 1])
         epochs += 1
-    print(
-        f"SGDClassifier, {epochs} epochs: {perf_counter() - started:.1f} s, primal {objective(sgd.coef_[0], sgd.intercept_[0]):.8g}"
-    )
+    seconds = perf_counter() - started
+    print(f"SGDClassifier, {epochs} epochs: {seconds:.1f} s, primal {objective(sgd.coef_[0], sgd.intercept_[0]):.8g}")
     started = perf_counter()
     model = LinearSVC(loss=options.loss, tol=options.tol).fit(np.asarray(X), y)
     print(f"LinearSVC in memory: {perf_counter() - started:.1f} s, primal {model.certificate_.primal:.8g}")
@@ -128,9 +125,8 @@ def main() -> None:
     samples, _ = generate(options.folder, options.rows, options.features)
     size = samples.stat().st_size
     reading = min(read(samples) for _ in range(2))
-    print(
-        f"{options.rows:,} x {options.features}, {size / 1e9:.1f} GB; plain reading {reading:.2f} s, {size / reading / 1e9:.2f} GB/s"
-    )
+    speed = f"plain reading {reading:.2f} s, {size / reading / 1e9:.2f} GB/s"
+    print(f"{options.rows:,} x {options.features}, {size / 1e9:.1f} GB; {speed}")
     print("| loss | status | passes | seconds | s / pass | relative gap | primal | reading / pass |")
     print("|---|---|---:|---:|---:|---:|---:|---:|")
     for loss in [options.loss] if options.loss else ["squared_hinge", "hinge"]:

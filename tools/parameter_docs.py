@@ -391,8 +391,8 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         "": (
             '{None, "exact"}',
             'Whether to bound the distance from the exact kernel machine, ``exact_certificate_``, in ``fit``. "exact" takes '
-            "kernel values between all support vectors, for at most about a minute on two cores; ``certify_exact`` does the "
-            "same later.",
+            "kernel values between the support vectors, which may take longer than the fit; ``max_seconds`` limits it, and "
+            "``certify_exact`` does the same later.",
         )
     },
     "warm_start": {

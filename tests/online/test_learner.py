@@ -13,7 +13,7 @@ from scipy import sparse
 from maxmargin import _native
 from maxmargin.datasets import chessboard
 from maxmargin.kernels import FunctionKernel, Gaussian, Linear, Polynomial
-from maxmargin.online import BinaryClassification, NoveltyDetection, OnlineLearner
+from maxmargin.online import BinaryClassification, NoveltyDetection, OnlineLearner, kernel_table
 from maxmargin.online.budget import Budget
 from maxmargin.online.kernel_table import KernelTable
 from maxmargin.online.sample_store import SampleStore
@@ -295,7 +295,8 @@ class TestMemory:
         np.testing.assert_allclose(dual_of(far, 0, 200), dual_of(near, 0, 200), atol=1e-3)
         assert far.table.dtype == np.float32
 
-    def test_a_stop_while_the_table_grows_leaves_the_memory_unchanged(self):
+    def test_a_stop_while_the_table_grows_leaves_the_memory_unchanged(self, monkeypatch):
+        monkeypatch.setattr(kernel_table, "VALUES_BETWEEN_STOPS", 2**14)
         X, y = chessboard(600)
         labels, costs = (y > 0).astype(np.int64), np.full(600, 10.0)
         learner, alike = (learner_for(X, [BinaryClassification(1)]) for _ in range(2))
@@ -311,6 +312,44 @@ class TestMemory:
             observe(one, X[400:], labels[400:], costs[400:], first=400)
         assert learner.table.width == 2 * width
         np.testing.assert_array_equal(dual_of(learner, 0, 600), dual_of(alike, 0, 600))
+
+    @pytest.mark.parametrize("values", [1, 2**14])
+    def test_every_call_that_is_stopped_at_once_makes_progress(self, monkeypatch, values):
+        X, _ = chessboard(600)
+        labels, costs = np.random.default_rng(0).integers(0, 2, 600), np.full(600, 10.0)
+        stopped, alike = (learner_for(X, [BinaryClassification(1)]) for _ in range(2))
+        monkeypatch.setattr(kernel_table, "VALUES_BETWEEN_STOPS", values)
+        done = interrupted = 0
+        while done < 600:
+            copied = 0 if stopped.table._copy is None else stopped.table._copy.done
+            taken = stopped.observe(X[done:], labels[done:], costs[done:], np.arange(done, 600), lambda: True)
+            assert taken or stopped.table._copy.done > copied
+            if not taken:
+                interrupted += 1
+                if interrupted % 5 == 0:  # the rows change between two calls
+                    stopped.keep(np.arange(stopped.count))
+                    assert stopped.table._copy is None
+                    stopped.table.reserve(stopped.table.width + 1, lambda: False)
+            observe(alike, X[done : done + taken], labels[done : done + taken], costs[:taken], first=done)
+            done += taken
+        assert interrupted
+        np.testing.assert_array_equal(dual_of(stopped, 0, 600), dual_of(alike, 0, 600))
+        assert_valid(stopped)
+
+    def test_a_copy_of_a_learner_resumes_after_a_stop_while_the_table_grew(self, monkeypatch):
+        monkeypatch.setattr(kernel_table, "VALUES_BETWEEN_STOPS", 1)
+        X, _ = chessboard(600)
+        labels, costs = np.random.default_rng(0).integers(0, 2, 600), np.full(600, 10.0)
+        learner = learner_for(X, [BinaryClassification(1)])
+        done = 0
+        while learner.table._copy is None:
+            assert done < 600
+            done += learner.observe(X[done:], labels[done:], costs[done:], np.arange(done, 600), lambda: True)
+        again = pickle.loads(pickle.dumps(learner))
+        assert again.table._copy is None
+        for one in (learner, again):
+            observe(one, X[done:], labels[done:], costs[done:], first=done)
+        np.testing.assert_array_equal(dual_of(learner, 0, 600), dual_of(again, 0, 600))
 
     def test_kernel_error_leaves_the_memory_unchanged(self):
         def kernel(A, B):

@@ -110,6 +110,37 @@ class TestChoice:
         assert type(choice.estimator).__name__ == ("LinearSVC" if finished else "SVC")
         assert ("the search was interrupted before any parameters were scored" in choice.reasons[-1]) == (not finished)
 
+    @pytest.mark.parametrize("cause", ["Ctrl-C came", "the callback asked to stop", "the time limit was reached"])
+    def test_the_reason_why_a_choice_is_not_confirmed(self, cause, monkeypatch):
+        monkeypatch.setattr(model_selection, "SEARCH_SAMPLES", 100)
+
+        def callback(name, found):
+            if name == "confirmation" and cause == "Ctrl-C came":
+                raise KeyboardInterrupt
+            return name == "confirmation"
+
+        if cause == "the time limit was reached":
+            until = model_selection._ModelSelection._seconds_until
+            monkeypatch.setattr(
+                model_selection._ModelSelection, "_seconds_until", lambda own, part: until(own, part) if part < 1 else 0
+            )
+        choice = choose_estimator(*BOARD, classification=True, folds=3, callback=callback)
+        assert f"{cause} before this was confirmed on 260 samples" in choice.reasons
+        assert choice.interrupted == (cause == "Ctrl-C came")
+        assert choice.score is not None
+
+    def test_ctrl_c_before_the_first_trial_of_the_confirmation(self, monkeypatch):
+        monkeypatch.setattr(model_selection, "SEARCH_SAMPLES", 100)
+
+        def interrupted(*arguments, **options):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(model_selection, "score_points", interrupted)
+        choice = choose_estimator(*BOARD, classification=True, folds=3)
+        assert choice.interrupted
+        assert choice.score == choice.searches["kernel"].best
+        assert "Ctrl-C came before this was confirmed on more samples" in choice.reasons
+
     def test_ctrl_c_returns_the_best_choice_so_far(self):
         def callback(name, found):
             if name == "kernel" and found.scores:

@@ -17,6 +17,7 @@ import numpy as np
 from maxmargin import _sparse as sparse
 from maxmargin.cli import data
 from maxmargin.cli.model_files import model_format, read_model
+from maxmargin.cli.tables import is_read_in_blocks, open_table
 from maxmargin.datasets import Samples, Scaling, iterate_libsvm
 from maxmargin.datasets.sample_files import find_format
 
@@ -57,8 +58,12 @@ class ModelInput:
         return self._adapted(data.read_data(self.options, n_features=n_features))
 
     def blocks(self) -> Iterator[Samples]:
-        """Yield the samples of DATA: LIBSVM text in blocks that fit into memory, other formats at once."""
+        """Yield the samples of DATA: LIBSVM text and large files in blocks that fit into memory, others at once."""
         options = self.options
+        if options.samples is None and is_read_in_blocks(options):
+            for block in open_table(options):
+                yield self._adapted(Samples(block.X, block.y, name=options.data))
+            return
         if options.samples is not None or not self._is_libsvm_text():
             yield self.samples()
             return

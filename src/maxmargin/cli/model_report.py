@@ -143,6 +143,8 @@ def _certificate(model: Any) -> dict[str, Any]:
         "relative gap": max(certificate.relative_gap for certificate in certificates),
         "violation": max(certificate.violation for certificate in certificates),
     }
+    if math.isnan(facts["violation"]):  # after training on blocks
+        del facts["violation"]
     values = {name: _plain(value) for name, value in facts.items()}
     return _sample_kinds(model) | values | {"stopping reason": _stopping_reason(model)}
 
@@ -193,13 +195,14 @@ def _kinds_text(facts: Mapping[str, Any]) -> str:
 def _certificate_text(facts: Mapping[str, Any]) -> dict[str, str]:
     problems = facts["problems"]
     worst = f", worst of {problems} problems" if problems > 1 else ""
-    return {
+    rows = {
         "primal objective": _number(facts["primal"], 9),
         "dual objective": _number(facts["dual"], 9),
         "duality gap": f"{_number(facts['gap'])} (relative gap {_number(facts['relative gap'], 2)}{worst})",
-        "KKT violation": f"{_number(facts['violation'])}{worst}",
-        "status": str(facts["stopping reason"]),
     }
+    if "violation" in facts:
+        rows["KKT violation"] = f"{_number(facts['violation'])}{worst}"
+    return {**rows, "status": str(facts["stopping reason"])}
 
 
 def _number(value: Any, digits: int = 3) -> str:

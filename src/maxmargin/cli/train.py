@@ -9,11 +9,13 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from time import perf_counter
+from types import MappingProxyType
 from typing import Any
 
-from maxmargin.cli import data, training_progress
+from maxmargin.cli import data, out_of_core, training_progress
 from maxmargin.cli.estimator_options import (
     add_estimator_options,
     make_estimator,
@@ -23,6 +25,7 @@ from maxmargin.cli.estimator_options import (
 from maxmargin.cli.model_files import format_for, model_format, write_model
 from maxmargin.cli.model_report import describe, to_json, to_text
 from maxmargin.cli.output import Output, add_output_options, check_folder, resume_command
+from maxmargin.cli.tables import is_read_in_blocks
 from maxmargin.datasets import Samples
 from maxmargin.datasets.samples import checksum
 from maxmargin.deadline import Deadline
@@ -50,6 +53,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--checkpoint-seconds", type=float, default=60.0, metavar="S", help="time between two checkpoints [60]"
     )
+    parser.add_argument(
+        "--out-of-core",
+        action="store_true",
+        help="read DATA in blocks, pass after pass; for linear estimators [if a file does not fit into memory]",
+    )
     add_estimator_options(parser)
     data.add_data_options(parser)
     add_output_options(parser)
@@ -69,6 +77,8 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError(f"{target} is the data file, which the model would replace; choose another name")
     if options.checkpoint is not None and os.path.realpath(options.checkpoint) == os.path.realpath(target):
         raise ValueError(f"{target} cannot be both the model and the checkpoint; choose another name")
+    if is_read_in_blocks(options):
+        return out_of_core.train(options, output, target, _report)
     began = perf_counter()
     with training_progress.spinner(output.errors, f"reading {options.data}", not output.quiet):
         samples = data.read_data(options)
@@ -115,8 +125,7 @@ def run(options: argparse.Namespace) -> int:
         elif format == "maxmargin" and "warm_start" in model.get_params():
             resume = resume_command(options.words)
     score = {} if deadline.reached else _training_score(model, samples)
-    _report(output, outcome, samples, facts, seconds, target, resume, score)
-    return INTERRUPTED if outcome.interrupted else LIMITED if outcome.limited else 0
+    return _report(output, outcome, samples, facts, seconds, target, resume, score)
 
 
 def default_model(source: str) -> str:
@@ -176,14 +185,14 @@ def _continue(options: argparse.Namespace, target: Path, samples: Samples, finge
 def _report(
     output: Output,
     outcome: training_progress.FitOutcome,
-    samples: Samples,
+    samples: Samples | out_of_core.TableName,
     facts: dict[str, Any],
     seconds: dict[str, float],
     target: Path,
     resume: str | None,
-    score: dict[str, float],
-) -> None:
-    """Print the description of the model, and how to resume an unfinished training."""
+    score: Mapping[str, float] = MappingProxyType({}),
+) -> int:
+    """Print the description of the model, and how to resume an unfinished training; return the exit code."""
     rows = {
         "data": f"{samples.name}: {len(samples):,} samples, {samples.n_features:,} features",
         **to_text(facts),
@@ -203,12 +212,13 @@ def _report(
             "data": {"name": samples.name, "rows": len(samples), "columns": samples.n_features},
             "model": str(target),
             "status": "interrupted" if outcome.interrupted else "limited" if outcome.limited else "finished",
-            **to_json(facts | score),
+            **to_json(facts | dict(score)),
             "seconds": seconds,
             "remarks": outcome.remarks,
             "resume": resume,
         }
     )
+    return INTERRUPTED if outcome.interrupted else LIMITED if outcome.limited else 0
 
 
 def _training_score(model: Any, samples: Samples) -> dict[str, float]:

@@ -142,7 +142,7 @@ class TrainingProgressBar:
         fields: dict[str, Any] = {
             "description": title,
             "completed": self.estimate.fraction_done,
-            "state": f"violation {progress.violation:.1e}  gap {progress.gap:.1e}",
+            "state": _state(progress),
             "left": self._left(now),
         }
         if self._bar is None:
@@ -198,6 +198,14 @@ def spinner(console: Console, text: str, shown: bool = True) -> Iterator[None]:
         if timer.is_alive():  # it may be starting the spinner at this moment
             timer.join()
         status.stop()
+
+
+def _state(progress: Progress) -> str:
+    """Return violation and gap; of passes over blocks, how many there were and how fast they are."""
+    if math.isfinite(progress.violation):
+        return f"violation {progress.violation:.1e}  gap {progress.gap:.1e}"
+    speed = progress.iteration * progress.active / max(progress.seconds, 1e-9)
+    return f"{progress.iteration} passes, {speed:,.0f} rows/s  gap {progress.gap:.1e}"
 
 
 @dataclass

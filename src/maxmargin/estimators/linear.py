@@ -38,5 +38,5 @@ class LinearOneClassSVM(OutlierDetector, linear_one_class_svm.LinearOneClassSVM)
     pass
 
 
-class KernelApproximationSVC(Classifier, kernel_approximation_svc.KernelApproximationSVC):  # noqa: D101
+class KernelApproximationSVC(BlockScores, Classifier, kernel_approximation_svc.KernelApproximationSVC):  # noqa: D101
     pass

@@ -127,6 +127,7 @@ ATTRIBUTES: dict[type, dict[str, Check]] = {
         "exact_primal_": check.objectives,
         "exact_certificate_": check.exact_certificates,
         "n_iter_": count(),
+        "n_passes_": count(),
         "fit_status_": count(),
         "_models_": check.trained_landmark_models,
         "_sigmoids_": check.sigmoids,

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import is_dataclass
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Self, cast
 
 import numpy as np
@@ -20,7 +20,7 @@ from maxmargin.machines.validation.samples import check_finite_targets, check_la
 from maxmargin.problems import Status
 from maxmargin.solvers import Callback, StoppingRule
 from maxmargin.training import Solver
-from maxmargin.training.joined_models import statuses, unconverged
+from maxmargin.training.joined_models import farthest_from_optimal, statuses, unconverged
 
 
 class NotFittedError(ValueError, AttributeError):
@@ -99,11 +99,11 @@ class Machine:
         unfinished = unconverged(models)
         if not unfinished:
             return
-        if any(model.status is Status.INTERRUPTED for model in unfinished):
+        if Status.INTERRUPTED in unfinished:
             raise KeyboardInterrupt(
                 "fit was interrupted; the model so far is usable, see certificate_ for how good it is"
             )
-        worst = max(unfinished, key=lambda model: _distance(rule, model))
+        worst = farthest_from_optimal(models, partial(_distance, rule))
         which = "" if len(models) == 1 else f" in {len(unfinished)} of {len(models)} {each}"
         # One level more for `keeping_previous_fit`.
         warnings.warn(self._describe(rule, worst, which), self._convergence_warning, stacklevel=stacklevel + 1)

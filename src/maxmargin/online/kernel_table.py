@@ -10,6 +10,7 @@ Values are float32, or float64 if costs are so large that rounding errors would 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,11 +39,43 @@ CHUNK_VALUES = 2**22
 #: Rows longer than this are moved one at a time.
 SHORT_ROW = 2**12
 
-#: Rows that are copied between two checks of the time limit; 64 rows of 16,000 samples take about ten milliseconds.
-ROWS_BETWEEN_STOPS = 64
+#: Values that are copied between two checks of the time limit, about ten milliseconds.
+VALUES_BETWEEN_STOPS = 2**20
 
 #: The product of cost and kernel value from which on values are float64: float32 gradients err by about 1e-7 of it.
 MAX_FLOAT32_SCALE = 1e3
+
+
+@dataclass
+class RowCopy:
+    """A copy of stored rows to a larger array that a time limit can stop, and a later call resume.
+
+    Attributes
+    ----------
+    storage : float array of shape (rows, width)
+        The new values.
+    slots : int array
+        The slots whose rows are copied, in the order of their new rows.
+    done : int
+        How many of them are copied.
+    """
+
+    storage: NDArray[Any]
+    slots: Indices
+    done: int = 0
+
+    def advance(self, table: KernelTable, stop: Callable[[], bool]) -> bool:
+        """Copy rows, at least some of them; return whether all are copied, or False when `stop` returns True."""
+        count, total = table.count, len(self.slots)
+        at_once = max(1, VALUES_BETWEEN_STOPS // max(1, count))
+        while self.done < total:
+            end = min(self.done + at_once, total)
+            for row in range(self.done, end):
+                self.storage[row, :count] = table.storage[table.row_of[self.slots[row]], :count]
+            self.done = end
+            if end < total and stop():
+                return False
+        return True
 
 
 class KernelTable:
@@ -71,6 +104,7 @@ class KernelTable:
         self.last_use: Indices
         self.diagonal: Floats
         self._shift: Floats | None = None
+        self._copy: RowCopy | None = None  # stopped by a time limit
         self._shape(np.dtype(np.float32), INITIAL_WIDTH)
 
     @property
@@ -95,11 +129,18 @@ class KernelTable:
         return max(1, min(wanted, rows - 2))
 
     def reserve(self, slots: int, stop: Callable[[], bool]) -> bool:
-        """Extend the capacity to so many slots; return False, with nothing changed, if `stop` returns True meanwhile.
+        """Extend the capacity to so many slots; return False, with the slots as before, if `stop` ends it.
 
-        To copy gigabytes of values takes seconds.
+        To copy gigabytes of values takes seconds, so the next call continues the copy, unless the rows have changed.
         """
-        return slots <= self.width or self._shape(self.dtype, self._width_for(slots), stop)
+        if slots <= self.width:
+            return True
+        if self._copy is None or self._copy.storage.shape[1] < slots:
+            self._copy = self._begin_copy(self.dtype, self._width_for(slots))
+        copied = self._copy.advance(self, stop)
+        if copied:
+            self._move_to(self._copy)
+        return copied
 
     def append(self, store: SampleStore, last: int, threads: int) -> None:
         """Compute the rows of new samples up to slot `last`."""
@@ -149,6 +190,7 @@ class KernelTable:
         self.diagonal[: len(slots)] = self.diagonal[slots]
         owners = np.flatnonzero(self.row_of >= 0)
         self._owner[self.row_of[owners]] = owners
+        self._copy = None  # it has the rows of other slots
         self.count = len(slots)
 
     def append_all(self, store: SampleStore, threads: int) -> None:
@@ -199,30 +241,34 @@ class KernelTable:
     def _rows_for(self, width: int, dtype: np.dtype[Any]) -> int:
         return int(min(width, max(MIN_ROWS, self.budget // (dtype.itemsize * max(1, width)))))
 
-    def _shape(self, dtype: np.dtype[Any], width: int, stop: Callable[[], bool] = lambda: False) -> bool:
-        """Reallocate for this capacity; rows that do not fit are dropped, the least recently used first.
+    def _shape(self, dtype: np.dtype[Any], width: int) -> None:
+        """Reallocate for this capacity; rows that do not fit are dropped, the least recently used first."""
+        copy = self._begin_copy(dtype, width)
+        copy.advance(self, lambda: False)
+        self._move_to(copy)
 
-        Return False, with nothing changed, if `stop` returns True while values are copied.
-        """
-        rows = self._rows_for(width, dtype)
-        storage = np.empty((rows, width), dtype=dtype)  # untouched pages of an empty array are free
-        row_of, owner = np.full(width, -1), np.full(rows, -1)
-        last_use, diagonal = np.zeros(rows, dtype=np.int64), np.zeros(width)
+    def _begin_copy(self, dtype: np.dtype[Any], width: int) -> RowCopy:
+        rows, slots = self._rows_for(width, dtype), np.empty(0, dtype=np.int64)
         if self.count:
             slots = np.flatnonzero(self.row_of[: self.count] >= 0)
             order = np.argsort(self.last_use[self.row_of[slots]], kind="stable")
             slots = np.sort(slots[order[max(0, len(slots) - rows) :]])
-            for row, slot in enumerate(slots):
-                if row % ROWS_BETWEEN_STOPS == ROWS_BETWEEN_STOPS - 1 and stop():
-                    return False
-                storage[row, : self.count] = self.storage[self.row_of[slot], : self.count]
+        return RowCopy(np.empty((rows, width), dtype=dtype), slots)  # untouched pages of an empty array are free
+
+    def _move_to(self, copy: RowCopy) -> None:
+        """Use the copied values."""
+        rows, width = copy.storage.shape
+        row_of, owner = np.full(width, -1), np.full(rows, -1)
+        last_use, diagonal = np.zeros(rows, dtype=np.int64), np.zeros(width)
+        if self.count:
+            slots = copy.slots
             row_of[slots], owner[: len(slots)] = np.arange(len(slots)), slots
             last_use[: len(slots)] = self.last_use[self.row_of[slots]]
             diagonal[: self.count] = self.diagonal[: self.count]
         self.storage, self.row_of, self._owner, self.last_use, self.diagonal = (
-            storage, row_of, owner, last_use, diagonal,
+            copy.storage, row_of, owner, last_use, diagonal,
         )  # fmt: skip
-        return True
+        self._copy = None
 
     def _free_rows(self, wanted: int) -> Indices:
         """Return rows that may be overwritten: unassigned ones first, then the least recently used."""
@@ -237,11 +283,12 @@ class KernelTable:
 
     def _assign(self, slots: Indices, rows: Indices) -> None:
         self.clock += 1
+        self._copy = None  # it lacks these rows
         self._owner[rows], self.row_of[slots], self.last_use[rows] = slots, rows, self.clock
 
     def __getstate__(self) -> dict[str, Any]:
         # Values that can be recomputed bit for bit are not pickled; those of a user-defined function are.
-        state = {**self.__dict__, "_shape_before": (self.storage.shape, self.dtype), "_held": None}
+        state = {**self.__dict__, "_shape_before": (self.storage.shape, self.dtype), "_held": None, "_copy": None}
         state.pop("storage")
         if not isinstance(self.kernel, NativeKernel):
             state["_held"] = self.storage[self._owner >= 0, : self.count].copy()

@@ -55,11 +55,11 @@ def recorded_start(problem: DualProblem, recorded: Floats | None) -> Floats | No
         return None
     point = feasible_start(problem, recorded)
     with np.errstate(over="ignore", invalid="ignore"):
-        worse = problem.zero_is_feasible and not estimated_value(problem, point) >= 0.0
+        worse = problem.zero_is_feasible and not _estimated_value(problem, point) >= 0.0
     return None if worse else point
 
 
-def estimated_value(problem: DualProblem, dual: Floats) -> float:
+def _estimated_value(problem: DualProblem, dual: Floats) -> float:
     """Return the dual value of a point; of many support vectors its quadratic term is estimated.
 
     The estimate is by rows of the matrix, drawn with probabilities in proportion to the variables.

@@ -27,7 +27,7 @@ from maxmargin.search.cross_validated_search import grid_search, score_points
 from maxmargin.search.data_summary import DataSummary, summarize, typical_gamma
 from maxmargin.search.fold_scoring import draw_subset
 from maxmargin.search.grid import Point, powers
-from maxmargin.search.grid_search_result import INTERRUPTED, GridSearchResult, PointScore
+from maxmargin.search.grid_search_result import INTERRUPTED, STOPPED, GridSearchResult, PointScore
 from maxmargin.search.score_colormap import format_score
 
 #: Data with more features than this and a smaller fraction of nonzeros are treated as text.
@@ -193,7 +193,11 @@ class _ModelSelection:
         self._explain(results, name)
         estimator, score, samples = results[name].best_estimator, results[name].best, len(rows)
         if len(rows) < self.summary.rows and not self._interrupted:
-            estimator, score, samples = self._confirm(results[name], len(rows))
+            try:
+                estimator, score, samples = self._confirm(results[name], len(rows))
+            except KeyboardInterrupt:  # before the first trial or after the last
+                self.stopped = True
+                self.reasons.append("Ctrl-C came before this was confirmed on more samples")
         final = self._final(estimator, score.seconds / self.common["folds"], samples)
         return ModelChoice(final, self.summary, score, tuple(self.reasons), self.searches, self._interrupted)
 
@@ -255,7 +259,9 @@ class _ModelSelection:
         )  # fmt: skip
         self.searches["confirmation"] = confirmed
         if len(confirmed.scores) < 2:
-            self.reasons.append(f"the time limit was too short to confirm this on {len(rows):,} samples")
+            causes = {INTERRUPTED: "Ctrl-C came", STOPPED: "the callback asked to stop"}
+            cause = causes.get(confirmed.status, "the time limit was reached")
+            self.reasons.append(f"{cause} before this was confirmed on {len(rows):,} samples")
             return result.best_estimator, result.best, searched
         score = confirmed.best
         value = format_score(score.mean, confirmed.scoring)

@@ -41,8 +41,22 @@ class JoinedProblem:
     pose_again: Callable[[int], DualProblem]
 
 
+class StoppedProblems(NamedTuple):
+    """Problems that a limit, the callback or Ctrl-C ended: their numbers, why, and their violations.
+
+    A violation is not a number where the gradient is not known.
+    """
+
+    numbers: Indices
+    status: Status
+    violations: Floats
+
+
 class JoinedSolution(NamedTuple):
-    """The solution of joined problems: dual vector, gradient, and offset and cost of each problem."""
+    """The solution of joined problems: dual vector, gradient, and offset and cost of each problem.
+
+    All problems converged, except those of `stopped`.
+    """
 
     dual: Floats
     gradient: Floats
@@ -51,6 +65,7 @@ class JoinedSolution(NamedTuple):
     kernel_evaluations: Indices
     row_requests: Indices
     seconds: float
+    stopped: StoppedProblems | None = None
 
 
 class JoinedModels(Sequence[TrainedModel]):
@@ -60,9 +75,9 @@ class JoinedModels(Sequence[TrainedModel]):
     ----------
     problems : JoinedProblem
     solution : JoinedSolution
-        Converged, except for the problems of `continued`.
+        Of all problems but those of `continued`.
     continued : dict
-        The models of problems that the batch solver left unfinished, by their numbers.
+        The models of problems that the batch solver left unfinished and another continued, by their numbers.
     formulation : Formulation
     checksum : int
         Of the training data.
@@ -89,11 +104,13 @@ class JoinedModels(Sequence[TrainedModel]):
         formulation: Formulation,
         checksum: int,
     ) -> None:
-        self.samples, self.sizes, self._pose_again = problems.samples, problems.sizes, problems.pose_again
+        self.samples, self.sizes = problems.samples, problems.sizes
         self.coefficients, self.offsets, self.iterations = solution.dual, solution.offsets, solution.iterations
-        self._solution, self._formulation, self._checksum = solution, formulation, checksum
+        self._formulation, self._checksum = formulation, checksum
         self._edges = np.concatenate([[0], np.cumsum(self.sizes)])
-        self._continued, self._read = continued, dict(continued)
+        self._stopped, self._continued, self._read = solution.stopped, continued, dict(continued)
+        # Until all models are read: then each has what its certificate needs, and releases it.
+        self._source: tuple[Callable[[int], DualProblem], JoinedSolution] | None = problems.pose_again, solution
         for p, model in continued.items():
             self.coefficients[self._variables(p)] = model.expansion.coefficients
             self.offsets[p] = model.expansion.offset
@@ -102,15 +119,24 @@ class JoinedModels(Sequence[TrainedModel]):
     def _variables(self, p: int) -> slice:
         return slice(int(self._edges[p]), int(self._edges[p + 1]))
 
-    def _make(self, p: int) -> TrainedModel:
-        """Return the model of a problem that the batch solver finished."""
-        solved, at = self._solution, self._variables(p)
+    def _make(self, p: int, pose_again: Callable[[int], DualProblem], solved: JoinedSolution) -> TrainedModel:
+        """Return the model of a problem from the arrays of all."""
+        at = self._variables(p)
         evaluations, requests = int(solved.kernel_evaluations[p]), int(solved.row_requests[p])
         counters = Counters(int(solved.iterations[p]), evaluations, requests, seconds=solved.seconds)
-        solution = Solution(solved.dual[at], solved.gradient[at], Status.CONVERGED, counters)
+        solution = Solution(solved.dual[at], solved.gradient[at], self._status(p), counters)
         expansion = KernelExpansion(solution.dual, float(solved.offsets[p]))
-        pose = partial(self._pose_again, p)
+        pose = partial(pose_again, p)
         return TrainedModel(pose, solution, self.samples[at], self._formulation, expansion, self._checksum)
+
+    def _status(self, p: int) -> Status:
+        """Return how a problem ended that was not continued."""
+        stopped = self._stopped
+        if stopped is None:
+            return Status.CONVERGED
+        place = int(np.searchsorted(stopped.numbers, p))
+        found = place < len(stopped.numbers) and stopped.numbers[place] == p
+        return stopped.status if found else Status.CONVERGED
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -119,7 +145,14 @@ class JoinedModels(Sequence[TrainedModel]):
         if isinstance(position, slice):
             return [self[p] for p in range(*position.indices(len(self)))]
         p = range(len(self))[position]
-        return self._read.get(p) or self._read.setdefault(p, self._make(p))
+        model, source = self._read.get(p), self._source
+        if model is None and source is None:  # another thread has read the last models in the meantime
+            model = self._read[p]
+        elif model is None and source is not None:
+            model = self._read.setdefault(p, self._make(p, *source))
+            if len(self._read) == len(self):
+                self._source = None
+        return model
 
     def __reduce__(self) -> tuple[type[list[TrainedModel]], tuple[list[TrainedModel]]]:
         return list, (list(self),)
@@ -128,21 +161,44 @@ class JoinedModels(Sequence[TrainedModel]):
         return self  # nothing of it is modified
 
     @property
-    def unconverged(self) -> list[TrainedModel]:
-        """The models that did not reach the tolerance, which are among those that the batch solver left unfinished."""
-        return [model for model in self._continued.values() if not model.status.converged]
+    def unconverged(self) -> list[Status]:
+        """How the models ended that did not reach the tolerance."""
+        stopped = [] if self._stopped is None else [self._stopped.status] * len(self._stopped.numbers)
+        return [model.status for model in self._continued.values() if not model.status.converged] + stopped
 
     @property
     def statuses(self) -> list[Status]:
         """How each model ended."""
-        return [self._continued[p].status if p in self._continued else Status.CONVERGED for p in range(len(self))]
+        found = [Status.CONVERGED] * len(self)
+        if self._stopped is not None:
+            for p in self._stopped.numbers.tolist():
+                found[p] = self._stopped.status
+        for p, model in self._continued.items():
+            found[p] = model.status
+        return found
+
+    @property
+    def least_converged(self) -> list[TrainedModel]:
+        """Models that did not reach the tolerance, among them the one with the largest violation."""
+        models = [model for model in self._continued.values() if not model.status.converged]
+        if self._stopped is not None:
+            known = np.where(np.isnan(self._stopped.violations), np.inf, self._stopped.violations)
+            models.append(self[int(self._stopped.numbers[known.argmax()])])
+        return models
 
 
-def unconverged(models: Sequence[Any]) -> list[Any]:
-    """Return the models that did not reach the tolerance."""
+def unconverged(models: Sequence[Any]) -> list[Status]:
+    """Return how the models ended that did not reach the tolerance."""
     if isinstance(models, JoinedModels):
         return models.unconverged
-    return [model for model in models if not model.status.converged]
+    return [model.status for model in models if not model.status.converged]
+
+
+def farthest_from_optimal(models: Sequence[Any], distance: Callable[[Any], float]) -> Any:
+    """Return the model with the largest distance from the tolerance, of those that did not reach it."""
+    if isinstance(models, JoinedModels):
+        return max(models.least_converged, key=distance)
+    return max((model for model in models if not model.status.converged), key=distance)
 
 
 def statuses(models: Sequence[Any]) -> list[Status]:

@@ -25,16 +25,19 @@ from maxmargin.matrices import SymmetricMatrix
 from maxmargin.matrices.kernel_matrix import KernelMatrix
 from maxmargin.matrices.packed_kernel import PackedKernel
 from maxmargin.matrices.repeated_matrix import RepeatedMatrix
+from maxmargin.precision import GROUP_SUM_TOLERANCE
 from maxmargin.problems import Counters, DualProblem, Progress, Status
+from maxmargin.problems.gradient_extremes import interval_midpoint
 from maxmargin.solvers.dual_point import progress_snapshot
 from maxmargin.solvers.monitor import Monitor
-from maxmargin.solvers.smo.small_problem_batch import MAX_STEPS, BatchSolution, SmallProblemBatch
-from maxmargin.training.joined_models import JoinedModels, JoinedProblem, JoinedSolution
+from maxmargin.solvers.smo.small_problem_batch import MAX_STEPS, NOT_BEGUN, BatchSolution, SmallProblemBatch
+from maxmargin.training.joined_models import JoinedModels, JoinedProblem, JoinedSolution, StoppedProblems
 from maxmargin.training.pipeline import (
     MadeWhenRead,
     Session,
     Solver,
     Subproblem,
+    run_parallel,
     solve_and_verify,
     train,
     train_parallel,
@@ -162,11 +165,15 @@ class SmallProblemTraining:
         )
         checksum = self.problems[0].matrix.uncached().checksum()  # of the data, the same for all problems
         seconds = (perf_counter() - started) / len(batch)
-        unfinished = np.flatnonzero(~self._confirmed(solved)).tolist()
-        continued = self._continue_all(solved, unfinished) if unfinished else {}
+        unfinished = np.flatnonzero(~self._confirmed(solved))
+        continued, ended = self._continue_all(solved, unfinished.tolist()) if len(unfinished) else ({}, None)
         if self.joined is not None:
+            stopped = None
+            if ended is not None:
+                left = unfinished[[p not in continued for p in unfinished.tolist()]]
+                stopped = StoppedProblems(left, ended, self._leave(solved, left))
             offsets = solved.offsets[:, 0] if batch.groups else np.zeros(len(batch))
-            found = JoinedSolution(solved.dual, solved.gradient, offsets, *solved.costs(), seconds)
+            found = JoinedSolution(solved.dual, solved.gradient, offsets, *solved.costs(), seconds, stopped)
             return JoinedModels(self.joined, found, continued, self.formulation, checksum)
         models = []
         for p, (one, problem) in enumerate(zip(self.subproblems, self.problems, strict=True)):
@@ -250,19 +257,76 @@ class SmallProblemTraining:
 
         finished = solved.all_finished()
         for p in np.flatnonzero(finished & ~small).tolist():
-            finished[p] = confirmed(p)
+            finished[p] = not self.session.deadline.reached and confirmed(p)
         return finished
 
-    def _continue_all(self, solved: BatchSolution, unfinished: list[int]) -> dict[int, TrainedModel]:
-        """Return the models of the unfinished problems."""
-        models = train_parallel(
-            lambda k: self._continue(solved, unfinished[k]),
-            len(unfinished),
-            self.session,
-            self.threads,
-            finished=len(self.batch) - len(unfinished),
-        )
-        return dict(zip(unfinished, models, strict=True))
+    def _ended(self, solved: BatchSolution) -> Status | None:
+        """Return why no problem is continued any more, None if there is no reason."""
+        if self.session.callback.stopped.is_set():
+            return Status.STOPPED
+        if solved.interrupted:
+            return Status.INTERRUPTED
+        return Status.MAX_SECONDS if self.session.deadline.reached else None
+
+    def _continue_all(
+        self, solved: BatchSolution, unfinished: list[int]
+    ) -> tuple[dict[int, TrainedModel], Status | None]:
+        """Return the models of the unfinished problems, of joined ones only those that were continued in time.
+
+        A hundred thousand models take half a minute. So once the fit has ended, the others stay arrays; returned is why
+        it has, None if there are none.
+        """
+        ended = self._ended(solved)
+        if ended is not None and self.joined is not None:
+            return {}, ended
+
+        shared, done = self.session.callback, len(self.batch) - len(unfinished)
+        if self.joined is None:
+            counts = len(unfinished), self.session, self.threads
+            found = train_parallel(lambda k: self._continue(solved, unfinished[k]), *counts, finished=done)
+            return dict(zip(unfinished, found, strict=True)), None
+
+        def continue_in_time(k: int) -> TrainedModel | None:
+            model = self._continue(solved, unfinished[k]) if self._ended(solved) is None else None
+            if model is not None and model.status is Status.INTERRUPTED:
+                shared.stopped.set()
+            return model
+
+        some, interrupted = run_parallel(continue_in_time, len(unfinished), shared, self.threads, done)
+        models = {p: model for p, model in zip(unfinished, some, strict=True) if model is not None}
+        interrupted |= any(model.status is Status.INTERRUPTED for model in models.values())
+        for model in models.values():
+            if interrupted and model.status is Status.STOPPED:
+                model.status = Status.INTERRUPTED
+        ended = Status.INTERRUPTED if interrupted else self._ended(solved)
+        return models, ended if len(models) < len(unfinished) else None
+
+    def _leave(self, solved: BatchSolution, left: Indices) -> Floats:
+        """Turn the arrays of unfinished problems into feasible points with their gradients; return the violations.
+
+        A problem that was not begun, or whose numbers overflowed, as an indefinite kernel lets them, is left at 0.
+        """
+        batch, edges = self.batch, self.batch.edges
+        dual, gradient, sizes = solved.dual, solved.gradient, np.diff(edges)
+        with np.errstate(over="ignore", invalid="ignore"):
+            inside = (batch.lower <= dual) & (dual <= batch.upper) & np.isfinite(gradient)
+            feasible = np.logical_and.reduceat(inside, edges[:-1])
+            if batch.groups:
+                sums, scale = (np.add.reduceat(values, edges[:-1]) for values in (dual, np.abs(dual)))
+                feasible &= np.abs(sums) <= GROUP_SUM_TOLERANCE * scale
+        unfinished, begun = np.zeros(len(batch), dtype=bool), solved.outcomes[:, 0] != NOT_BEGUN
+        unfinished[left] = True
+        at_zero = np.repeat(unfinished & ~(begun & feasible), sizes)
+        dual[at_zero], gradient[at_zero] = 0.0, batch.linear[at_zero]
+        if batch.kernel is not None:  # steps may have ended where a row was missing, before the gradient was updated
+            gradient[np.repeat(unfinished & begun & feasible, sizes)] = np.nan
+        low: Floats = np.maximum.reduceat(np.where(dual < batch.upper, gradient, -np.inf), edges[:-1])[left]
+        high: Floats = np.minimum.reduceat(np.where(dual > batch.lower, gradient, np.inf), edges[:-1])[left]
+        violations: Floats = low - high if batch.groups else np.maximum(low, -high)
+        if batch.groups:
+            known = ~np.isnan(violations)
+            solved.offsets[left[known], 0] = interval_midpoint(low[known], high[known])
+        return np.maximum(violations, 0.0)
 
     def _continue(self, solved: BatchSolution, p: int) -> TrainedModel:
         """Return the model of an unfinished problem, from where the batch solver left it."""

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from maxmargin import LinearOneClassSVM, LinearSVC, LinearSVR, blocks, load, save
+from maxmargin import KernelApproximationSVC, LinearOneClassSVM, LinearSVC, LinearSVR, blocks, load, save
 from maxmargin.machines.linear import block_data
 from maxmargin.problems import Status
 
@@ -125,6 +125,31 @@ def test_models_are_stored_without_the_data(tmp_path):
 def _saved(model, path):
     save(model, path)
     return load(path)
+
+
+class TestLandmarks:
+    def test_the_optimum_is_that_in_memory(self):
+        y = np.where(np.linalg.norm(X - 0.7, axis=1) > 2.7, "out", "in")
+        options = {"C": 3.0, "n_components": 60, "random_state": 0, "landmarks": X[:60].astype(float), "gamma": 0.1}
+        streamed = KernelApproximationSVC(**options).fit(blocks.open(X, y, block_rows=900))
+        whole = KernelApproximationSVC(**options).fit(X, y)
+        assert streamed.certificate_.relative_gap <= 1e-3
+        assert streamed.certificate_.dual <= whole.certificate_.primal
+        assert whole.certificate_.dual <= streamed.certificate_.primal
+        assert streamed.n_passes_ >= 3
+        table = blocks.open(X, y, block_rows=700)
+        np.testing.assert_array_equal(streamed.predict(table), streamed.predict(X))
+        assert streamed.score(table) == streamed.score(X, y) > 0.85
+
+    def test_landmarks_of_random_rows(self, small_sample, tmp_path):
+        model = KernelApproximationSVC(n_components=40, random_state=0).fit(blocks.open(X, SEVERAL, block_rows=900))
+        assert model.landmarks_.shape == (40, 8)
+        assert model.score(X, SEVERAL) > 0.6
+        np.testing.assert_array_equal(_saved(model, tmp_path / "model").predict(X), model.predict(X))
+
+    def test_exact_bounds_need_the_data(self):
+        with pytest.raises(ValueError, match="certify='exact' needs the data in memory"):
+            KernelApproximationSVC(certify="exact").fit(blocks.open(X, CLASSES))
 
 
 class TestLimits:

@@ -27,6 +27,7 @@ from maxmargin.solvers import (
     StoppingRule,
     Trace,
 )
+from maxmargin.solvers.classical import decomposition_run
 
 
 class TestTen(SolverContract):
@@ -210,3 +211,16 @@ def test_model_file_stores_the_inner_solver():
     save(model, file)
     file.seek(0)
     assert load(file).solver == model.solver
+
+
+def test_the_limit_on_inner_steps_grows_with_the_number_of_variables(monkeypatch):
+    problem = overlapping()
+    solver = DecompositionSolver(10, stopping=StoppingRule(violation=1e-6))
+    unlimited = solver.solve(problem)
+    assert unlimited.counters.iterations > 2 * problem.size
+    monkeypatch.setattr(decomposition_run, "MAX_INNER_ITERATIONS", 0)
+    found = solver.solve(problem)
+    assert found.status is Status.CONVERGED
+    np.testing.assert_array_equal(found.dual, unlimited.dual)
+    monkeypatch.setattr(decomposition_run, "MAX_INNER_ITERATIONS_PER_VARIABLE", 1)
+    assert solver.solve(problem).status is Status.SLOW

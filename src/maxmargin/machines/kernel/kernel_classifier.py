@@ -231,7 +231,7 @@ class KernelClassifier(PairwiseProbabilities, KernelEstimator):
     def _set_fitted(self, data: LabelledData, kernel: Kernel | None, name: str, models: Sequence[TrainedModel]) -> None:
         """Set the fitted attributes in scikit-learn's layout, or raise if there is no solution."""
         unfinished = unconverged(models)
-        if any(model.status is Status.UNBOUNDED for model in unfinished):
+        if Status.UNBOUNDED in unfinished:
             hard = (
                 "the classes cannot be separated by this kernel, at least not with a margin above a millionth of the "
                 "extent of the data, so there is no hard margin (C=inf); use a finite C for a soft margin, another "

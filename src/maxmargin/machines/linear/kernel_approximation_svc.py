@@ -20,10 +20,13 @@ from typing import Any
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.blocks.row_blocks import RowBlocks, is_blocks
 from maxmargin.deadline import Deadline, TimeLimitReachedError, check_deadline
 from maxmargin.kernels import Points
 from maxmargin.machines.base import Machine, warn_if_unvalidated
 from maxmargin.machines.calibration.probabilities import LinearProbabilities
+from maxmargin.machines.linear import landmark_blocks
+from maxmargin.machines.linear.block_data import as_blocks
 from maxmargin.machines.linear.exact_bounds import certify_exactly, check_certify
 from maxmargin.machines.linear.landmarks import draw, features_until, fit_landmarks
 from maxmargin.machines.linear.linear_svc import LinearSVC
@@ -82,8 +85,8 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         most probable class.
     certify : {None, "exact"}, default=None
         Whether to bound the distance from the exact kernel machine, ``exact_certificate_``, in ``fit``. "exact"
-        takes kernel values between all support vectors, for at most about a minute on two cores; ``certify_exact``
-        does the same later.
+        takes kernel values between the support vectors, which may take longer than the fit; ``max_seconds`` limits
+        it, and ``certify_exact`` does the same later.
     max_seconds : float, default=None
         Limit on the time of the whole fit, within a tenth of it or half a second. Half of it is for landmarks and
         features, of samples in random order: if time runs out, the fit uses what was computed so far, or 100
@@ -129,6 +132,8 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         ``dual``, and on its objective at this function, ``model_primal``.
     probA_, probB_ : arrays with a number for each class, or one if there are two
         With ``probability=True``: as in `LinearSVC`.
+    n_passes_ : int
+        After a fit on blocks of rows: how often they were read.
     classes_, class_weight_, n_iter_, fit_status_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -189,14 +194,16 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelApproximationSVC:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KernelApproximationSVC:
         """Train on samples `X` with labels `y`.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Labels of any type.
+            Blocks of rows (`maxmargin.blocks.open`) need not fit into memory: landmarks and ``gamma="scale"`` are then
+            those of random rows, and features are computed anew in each pass.
+        y : array-like of shape (n_samples,), optional
+            Labels of any type; None if blocks of rows have them.
         sample_weight : array-like of shape (n_samples,), optional
             Factors on C by sample. 0 or less leaves a row out.
 
@@ -208,11 +215,13 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         started = perf_counter()
         exactly = check_certify(self.certify)
         seconds = self._seconds()
-        X, y = self._validate_pairs(X, y)
-        X, y, weights, labels = self._taking_part(X, y, check_sample_weights(sample_weight, X))
         linear = LinearSVC(loss=self.loss, tol=self.tol, C=self.C, class_weight=self.class_weight)
         linear.set_params(callback=self.callback, verbose=self.verbose, n_jobs=self.n_jobs)
         linear.set_params(probability=self.probability, random_state=self.random_state)
+        if (blocks := as_blocks(X, y, sample_weight)) is not None:
+            return self._fit_blocks(blocks, linear.set_params(max_seconds=seconds), exactly)
+        X, y = self._validate_pairs(X, y)
+        X, y, weights, labels = self._taking_part(X, y, check_sample_weights(sample_weight, X))
         with checkpointing(self, X, labels.numbers, weights, ("random_state",)) as checkpoint:
             seed = self.random_state
             if seed is None and checkpoint is not None:
@@ -250,6 +259,17 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
             if few or len(rows) < X.shape[0]:
                 self._warn_of_unused_samples(len(rows), X.shape[0], few)
                 return self
+        self._warn_if_unconverged(rule, "classes")
+        warn_if_unvalidated(self, ended, stacklevel=3)
+        return self
+
+    def _fit_blocks(self, blocks: RowBlocks, linear: LinearSVC, exactly: bool) -> KernelApproximationSVC:
+        """Train on blocks of rows."""
+        if exactly:
+            raise ValueError("certify='exact' needs the data in memory; fit on blocks of rows with certify=None")
+        ended, rule, features = landmark_blocks.fit_blocks(self, blocks, linear)
+        self._set_fitted(features, linear)
+        self.n_features_in_, self.n_passes_ = blocks.n_features, linear.n_passes_
         self._warn_if_unconverged(rule, "classes")
         warn_if_unvalidated(self, ended, stacklevel=3)
         return self
@@ -309,7 +329,7 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
 
     def _set_fitted(self, features: LandmarkFeatures, linear: LinearSVC) -> None:
         """Set the fitted attributes."""
-        for estimated in ("exact_primal_", "exact_certificate_"):  # of an earlier fit
+        for estimated in ("exact_primal_", "exact_certificate_", "n_passes_"):  # of an earlier fit
             self.__dict__.pop(estimated, None)
         self.rank_, self.landmarks_, self._kernel_ = features.rank, features.landmarks.data, features.kernel
         self.dual_coef_, self.intercept_ = features.expand(linear.coef_), linear.intercept_
@@ -320,6 +340,8 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
     def _decide(self, X: Any) -> Floats:
         """Return the value of each function for each sample."""
         self._check_fitted()
+        if is_blocks(X):
+            return np.concatenate([self._decide(block.X) for block in X])
         return self._values(self._validate_samples(X, reset=False))
 
     def _values(self, X: Any) -> Floats:

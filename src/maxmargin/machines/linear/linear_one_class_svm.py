@@ -85,6 +85,8 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
         −ρ and ρ.
     density_marks_ : array of shape (11,)
         With ``probability=True``: the decision values at which the probability to be inside is 0, 0.1, …, 1.
+    n_passes_ : int
+        After a fit on blocks of rows: how often they were read.
     n_iter_, fit_status_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -132,7 +134,9 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Used as it is in C order or as CSR, in float32 or float64; other forms are converted once. Many dense values
-            that are mostly zeros are compressed, which takes less than half as much memory as they have.
+            that are mostly zeros are compressed, which takes less than half as much memory as they have. Blocks of rows
+            (`maxmargin.blocks.open`) need not fit into memory; a memory map beside which there is no room is read in
+            blocks, too.
         y : ignored
             There for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional

@@ -122,6 +122,8 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, LinearEstimator):
         decision value (the negative of the decision function, and the first class, if there are only two).
     n_iter_ : int
         The largest number of iterations of any problem.
+    n_passes_ : int
+        After a fit on blocks of rows: how often they were read.
     classes_, class_weight_, fit_status_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -187,9 +189,11 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, LinearEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Used as it is in C order or as CSR, in float32 or float64; other forms are converted once. Many dense values
-            that are mostly zeros are compressed, which takes less than half as much memory as they have.
-        y : array-like of shape (n_samples,)
-            Labels of any type.
+            that are mostly zeros are compressed, which takes less than half as much memory as they have. Blocks of rows
+            (`maxmargin.blocks.open`) need not fit into memory; a memory map beside which there is no room is read in
+            blocks, too.
+        y : array-like of shape (n_samples,), optional
+            Labels of any type; None if blocks of rows have them.
         sample_weight : array-like of shape (n_samples,), optional
             Factors on C by sample. 0 or less leaves a row out, 2 counts it twice.
 

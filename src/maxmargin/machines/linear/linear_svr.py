@@ -111,6 +111,8 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
         training, without outliers.
     n_iter_ : int
         The most iterations of any output.
+    n_passes_ : int
+        After a fit on blocks of rows: how often they were read.
     fit_status_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -170,9 +172,11 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Used as it is in C order or as CSR, in float32 or float64; other forms are converted once. Many dense values
-            that are mostly zeros are compressed, which takes less than half as much memory as they have.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets. Each column of a table is a problem of its own.
+            that are mostly zeros are compressed, which takes less than half as much memory as they have. Blocks of rows
+            (`maxmargin.blocks.open`) need not fit into memory; a memory map beside which there is no room is read in
+            blocks, too.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            Targets. Each column of a table is a problem of its own. None if blocks of rows have them.
         sample_weight : array-like of shape (n_samples,), optional
             Factors on C by sample. 0 or less leaves a row out, 2 counts it twice.
 

@@ -53,7 +53,7 @@ def checkpointing(
     except Interruption:
         checkpoint.save()
         raise
-    ended = checkpoint.complete and all(model.status in ENDED for model in unconverged(estimator._models_))
+    ended = checkpoint.complete and all(status in ENDED for status in unconverged(estimator._models_))
     if ended and not getattr(estimator, "_keeps_checkpoint", False):  # else the caller removes it with the model stored
         checkpoint.remove()
     else:

@@ -37,6 +37,9 @@ MAX_FREE = 256
 #: memory anew.
 SECONDS_PER_CALL = 0.2
 
+#: The outcome of a problem that no native call has begun.
+NOT_BEGUN = -1
+
 #: The most groups of a problem that the native solver takes.
 MAX_GROUPS = 2
 
@@ -173,7 +176,7 @@ class SmallProblemBatch:
         ``max_free=0`` the equations of the free variables are not solved.
         """
         dual, count = self.start.copy(), len(self)
-        outcomes, offsets = np.full((count, 4), -1, dtype=np.int64), np.zeros((count, self.groups))
+        outcomes, offsets = np.full((count, 4), NOT_BEGUN, dtype=np.int64), np.zeros((count, self.groups))
         solved = BatchSolution(self, dual, np.zeros(len(dual)), outcomes, offsets)
         limits = tolerance, max_steps, max_free
         samples = None if self.kernel is None else self.kernel.samples(max(1, threads))
@@ -219,7 +222,7 @@ class SmallProblemBatch:
             samples=samples,
         )
         point = solved.dual[at], solved.gradient[at], outcomes, solved.offsets[first:last]
-        while (outcomes[:, 0] == -1).any():
+        while (outcomes[:, 0] == NOT_BEGUN).any():
             seconds = SECONDS_PER_CALL if deadline is None else min(SECONDS_PER_CALL, deadline - perf_counter())
             if seconds <= 0:
                 return False

@@ -1,0 +1,86 @@
+"""Training on a file that is read block by block: `maxmargin train --out-of-core`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from maxmargin.cli import training_progress
+from maxmargin.cli.estimator_options import estimator_class, parameters_of
+from maxmargin.cli.model_report import describe
+from maxmargin.cli.output import Output
+from maxmargin.cli.tables import open_table
+from maxmargin.datasets.samples import are_classes
+from maxmargin.deadline import Deadline
+
+if TYPE_CHECKING:
+    from maxmargin.blocks import RowBlocks
+
+#: Estimators that take blocks of rows, by name.
+ESTIMATORS = ("linear-svc", "linear-svr", "linear-one-class", "kernel-approximation-svc")
+
+
+class TableName(NamedTuple):
+    """What reports say about a table."""
+
+    name: str
+    rows: int
+    n_features: int
+
+    def __len__(self) -> int:
+        return self.rows
+
+
+def make_estimator(options: argparse.Namespace, table: RowBlocks, output: Output) -> Any:
+    """Return an unfitted estimator; without --estimator the labels of the first block determine it."""
+    first = next(iter(table)).y
+    name = options.estimator
+    if name is None:
+        if first is None:
+            raise ValueError(f"{table.name} has no labels; --estimator linear-one-class needs none")
+        name = "linear-svc" if are_classes(first) else "linear-svr"
+        output.remark(f"data are read in blocks: using {name}; --estimator selects another one")
+    if name not in ESTIMATORS:
+        raise ValueError(f"{name} needs the data in memory; out of core there are {', '.join(ESTIMATORS)}")
+    return estimator_class(name)().set_params(**parameters_of(name, options, first))
+
+
+def train(options: argparse.Namespace, output: Output, target: Path, report: Any) -> int:
+    """Train on blocks and write the model; `report` prints the results and returns the exit code."""
+    from maxmargin.interchange import save
+
+    if options.resume:
+        raise ValueError("training on blocks resumes from a checkpoint: use --checkpoint FILE instead of --resume")
+    began = perf_counter()
+    with training_progress.spinner(output.errors, f"opening {options.data}", not output.quiet):
+        table = open_table(options)
+    opening = perf_counter() - began
+    model = make_estimator(options, table, output)
+    if options.checkpoint is not None:
+        model.set_params(checkpoint=options.checkpoint, checkpoint_seconds=options.checkpoint_seconds)
+        if Path(options.checkpoint).exists():
+            output.remark(f"resuming from {options.checkpoint}")
+    deadline = Deadline.after(options.max_seconds)
+    estimate = training_progress.ProgressEstimate(model.tol, True, table.n_rows)
+    bar = training_progress.TrainingProgressBar(
+        output.errors, estimate, options.max_seconds, not output.quiet, "passes"
+    )
+    outcome = training_progress.fit(model, (table,), bar)
+    if options.checkpoint is not None:
+        fresh = type(model)().get_params()
+        model.set_params(**{name: fresh[name] for name in ("checkpoint", "checkpoint_seconds")})
+    notes: dict[str, str | int | float] = {
+        "data": os.path.basename(table.name), "rows": table.n_rows, "columns": table.n_features,
+        "seconds": round(outcome.seconds, 3),
+    }  # fmt: skip
+    facts = describe(model, deadline) | {"passes": int(model.n_passes_)}
+    save(model, target, notes)
+    unfinished = outcome.interrupted or outcome.limited
+    resume = shlex.join(["maxmargin", *options.words]) if unfinished and options.checkpoint is not None else None
+    seconds = {"opening": opening, "training": outcome.seconds}
+    code: int = report(output, outcome, TableName(table.name, *table.shape), facts, seconds, target, resume)
+    return code

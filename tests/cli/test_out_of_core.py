@@ -1,0 +1,110 @@
+"""`maxmargin train --out-of-core`, and predictions of files that are read in blocks."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from maxmargin import LinearSVC, load
+from maxmargin.cli import tables
+from maxmargin.cli.main import main
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(3000, 5))
+Y = np.where(X[:, 0] + 0.5 * RANDOM.normal(size=3000) > 0, "spam", "ham")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    table = pd.DataFrame(X, columns=list("abcde"))
+    table["label"] = Y
+    table.to_parquet("spam.parquet", row_group_size=700)
+    return tmp_path
+
+
+def run(capsys, *arguments):
+    code = main([str(word) for word in arguments])
+    return code, *capsys.readouterr()
+
+
+def test_the_model_is_that_of_training_in_memory(capsys, folder):
+    code, out, err = run(capsys, "train", "spam.parquet", "model", "--out-of-core", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert "using linear-svc" in err
+    assert found["data"] == {"name": "spam.parquet", "rows": 3000, "columns": 5}
+    assert found["passes"] >= 2
+    assert found["relative_gap"] <= 1e-4
+    assert "violation" not in found
+    model = load("model")
+    whole = LinearSVC().fit(X, Y)
+    assert model.certificate_.primal == pytest.approx(whole.certificate_.primal, rel=1e-4)
+    code, _, _ = run(capsys, "predict", "spam.parquet", "model", "out.csv")
+    assert code == 0
+    predicted = np.array((folder / "out.csv").read_text().splitlines()[1:])
+    assert (predicted == whole.predict(X)).mean() > 0.99
+
+
+def test_files_larger_than_memory_are_read_in_blocks(capsys, monkeypatch):
+    monkeypatch.setattr(tables, "available_memory", lambda: 1000)
+    code, out, _ = run(capsys, "train", "spam.parquet", "model", "-q")
+    assert code == 0
+    assert "passes" in out
+    code, out, _ = run(capsys, "predict", "spam.parquet", "model", "-q")
+    assert code == 0
+    assert len(out.splitlines()) == 3000
+    code, out, _ = run(capsys, "info", "model", "-q")
+    assert code == 0
+    assert "duality gap" in out
+
+
+def test_text_regression_and_options(capsys):
+    lines = [f"{x[1] + 3:.6f} " + " ".join(f"{j + 1}:{v:.6f}" for j, v in enumerate(x)) for x in X[:500]]
+    with open("targets.libsvm", "w") as file:
+        file.write("\n".join(lines) + "\n")
+    code, out, err = run(capsys, "train", "targets.libsvm", "model", "--out-of-core", "--epsilon", "0.1", "--json")
+    assert code == 0
+    assert "using linear-svr" in err
+    assert json.loads(out)["parameters"]["epsilon"] == 0.1
+    assert load("model").score(X[:500], X[:500, 1] + 3) > 0.99
+
+
+def test_checkpoints(capsys, folder):
+    words = ["train", "spam.parquet", "model", "--out-of-core", "--loss", "hinge", "--checkpoint", "state"]
+    code, _, err = run(capsys, *words, "--tol", "1e-10", "--max-iter", 1)
+    assert code == 3
+    assert "to resume:  maxmargin train spam.parquet model --out-of-core" in err
+    assert (folder / "state").exists()
+    code, _, err = run(capsys, *words)
+    assert code == 0
+    assert "resuming from state" in err
+    assert not (folder / "state").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--estimator", "svc"], "svc needs the data in memory; out of core there are linear-svc"),
+        (["--resume"], "use --checkpoint FILE instead of --resume"),
+        (["--samples", "100"], "--samples needs the data in memory"),
+        (["--penalty", "l1"], "penalty='l2', not 'l1'"),
+    ],
+)
+def test_errors(words, message, capsys, folder):
+    code, _, err = run(capsys, "train", "spam.parquet", "model", "--out-of-core", *words)
+    assert code == 1
+    assert message in " ".join(err.split())
+    assert not (folder / "model").exists()
+
+
+def test_missing_and_truncated_files(capsys, folder):
+    code, _, err = run(capsys, "train", "none.parquet", "model", "--out-of-core")
+    assert (code, "there is no file none.parquet" in err) == (1, True)
+    (folder / "short.parquet").write_bytes((folder / "spam.parquet").read_bytes()[:5000])
+    code, _, err = run(capsys, "train", "short.parquet", "model", "--out-of-core")
+    assert code == 1
+    assert "short.parquet" in err
+    assert len(err.splitlines()) == 1
