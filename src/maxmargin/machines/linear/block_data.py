@@ -99,9 +99,14 @@ class BlockData:
             if not self.labelled:
                 self.weighted_rows += features.weights(weights)
             self._norms[block.first] = float(np.sqrt(features.squared_norms().max(initial=0.0)))
-            chosen = self._drawn(block, rows)
+            chosen = draw_rows(block.X, rows, self.blocks.n_rows, block.first)
             parts.append((block.X[chosen], y[chosen], weights[chosen]))
         self._keep_sample(parts)
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows of all blocks."""
+        return self.blocks.n_rows
 
     @property
     def facts(self) -> Floats:
@@ -111,25 +116,9 @@ class BlockData:
         known = targets.astype(np.float64) if targets.dtype.kind in "biuf" else np.empty(0)
         return np.array([*self.blocks.shape, self.total_weight, known.sum(), *norms])
 
-    def _drawn(self, block: RowBlock, rows: Indices) -> Indices:
-        """Return random rows of a block, always the same."""
-        stored = block.X.nnz if sparse.issparse(block.X) else block.X.size
-        per_row = max(1.0, stored / max(1, block.X.shape[0]))
-        share = max(SAMPLE_VALUES / per_row, MIN_SAMPLE_ROWS) / self.blocks.n_rows
-        if share >= 1.0:
-            return rows
-        count = min(len(rows), int(np.ceil(share * len(rows))))
-        return np.sort(np.random.default_rng(block.first).choice(rows, count, replace=False))
-
     def _keep_sample(self, parts: list[tuple[Any, Any, Floats]]) -> None:
-        tables = [part[0] for part in parts]
-        X = sparse.vstack(tables, format="csr") if sparse.issparse(tables[0]) else np.concatenate(tables)
-        features = Features(Points.wrap(X), self.constant, self.threads)
-        targets, weights = (np.concatenate([part[k] for part in parts]) for k in (1, 2))
-        self.sample = TrainingBlock(features, targets, weights, max(self._norms.values()))
-        self.sample_weight = float(weights.sum())
-        if not sparse.issparse(X):
-            self.origin = X.mean(axis=0, dtype=np.float64)
+        largest = max(self._norms.values())
+        self.sample, self.sample_weight, self.origin = joined_sample(parts, self.constant, self.threads, largest)
 
     def __iter__(self) -> Iterator[TrainingBlock]:
         for block in self._read():
@@ -166,6 +155,28 @@ class BlockData:
             return np.ones(block.X.shape[0])
         weights = np.asarray(block.sample_weight, dtype=np.float64)
         return check_sample_weights(weights, block.X) if weights.max(initial=0.0) > 0 else np.zeros(len(weights))
+
+
+def draw_rows(X: Any, rows: Indices, n_rows: int, seed: int) -> Indices:
+    """Return random ones of some rows of a block, always the same: the share of the block in a sample of all rows."""
+    stored = X.nnz if sparse.issparse(X) else X.size
+    per_row = max(1.0, stored / max(1, X.shape[0]))
+    share = max(SAMPLE_VALUES / per_row, MIN_SAMPLE_ROWS) / n_rows
+    if share >= 1.0:
+        return rows
+    count = min(len(rows), int(np.ceil(share * len(rows))))
+    return np.sort(np.random.default_rng(seed).choice(rows, count, replace=False))
+
+
+def joined_sample(
+    parts: list[tuple[Any, Any, Floats]], constant: float, threads: int, largest_norm: float
+) -> tuple[TrainingBlock, float, Floats | None]:
+    """Return the sample of rows, targets and weights of all blocks, the sum of its weights, and its mean if dense."""
+    tables = [part[0] for part in parts]
+    X = sparse.vstack(tables, format="csr") if sparse.issparse(tables[0]) else np.concatenate(tables)
+    targets, weights = (np.concatenate([part[k] for part in parts]) for k in (1, 2))
+    sample = TrainingBlock(Features(Points.wrap(X), constant, threads), targets, weights, largest_norm)
+    return sample, float(weights.sum()), None if sparse.issparse(X) else X.mean(axis=0, dtype=np.float64)
 
 
 class ClassCounts:

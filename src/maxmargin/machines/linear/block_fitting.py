@@ -12,13 +12,11 @@ import numpy as np
 from maxmargin._typing import Floats
 from maxmargin.blocks.read_ahead import read_ahead
 from maxmargin.blocks.row_blocks import RowBlocks
-from maxmargin.kernels import Linear
 from maxmargin.machines.linear.block_checkpoint import BlockCheckpoint
 from maxmargin.machines.linear.block_data import BlockData, ClassCounts
-from maxmargin.machines.linear.stochastic_updates import factors_of
+from maxmargin.machines.linear.block_posing import ClassPose
 from maxmargin.machines.validation.callbacks import reporting
-from maxmargin.machines.validation.training_data import check_costs, class_factors
-from maxmargin.matrices import BiasAugmentedMatrix, KernelMatrix, SymmetricMatrix
+from maxmargin.machines.validation.training_data import class_factors
 from maxmargin.matrices.numerics import inner
 from maxmargin.problems import DualProblem
 from maxmargin.resources import blas_thread_limit, thread_count
@@ -83,20 +81,13 @@ class BlockFit:
             self.estimator._validate_labels(y)
             counts(y, weights)
 
-        def pose(block: TrainingBlock, number: int) -> DualProblem:
-            two = len(classes) == 2  # to compare is faster than to search
-            numbers = (block.targets == classes[1]).astype(np.intp) if two else np.searchsorted(classes, block.targets)
-            signs = np.where(numbers == (number if len(classes) > 2 else 1), 1.0, -1.0)
-            costs = check_costs(cost, factors_of(number, numbers, factors, block.weights))
-            problem: DualProblem = formulation.pose(matrix_of(block), signs, costs, self.intercept)
-            return problem
-
         with self._session() as session:
             self.data.scan(inspect)
             classes = counts.classes if known is None else counts.among(known, self.data.blocks.name)
             weights = np.array([counts.weights.get(label, 0.0) for label in classes.tolist()])
             factors = class_factors(self.estimator.class_weight, classes, np.arange(len(classes)), weights)
-            models = self._train(pose, len(classes) if len(classes) > 2 else 1, session)
+            pose = ClassPose(formulation, cost, self.intercept, classes, factors)
+            models = self._train(pose, pose.count, session)
         return models, classes, factors
 
     def regression(
@@ -132,23 +123,13 @@ class BlockFit:
     ) -> list[TrainedLinearModel]:
         """Start from the solutions of a sample, and continue by passes over all blocks."""
         data = self.data
-        sample = data.sample
-        scale = data.total_weight / data.sample_weight
-        larger = sample._replace(weights=scale * sample.weights)
-        runs: list[NewtonByPasses] = []
-        origin: Floats | None = None
         file = None if self.fitted or self.estimator.checkpoint is None else BlockCheckpoint(self.estimator, data.facts)
-        with blas_thread_limit(1):
-            for number in range(count):
-                problem = pose(larger, number)
-                gap = None if min_gap is None else min_gap(problem)
-                rule = replace(self.rule, gap=gap)
-                start = None if file is None else file.start(number, sample.rows.dimension, problem.groups)
-                start = self._start(problem, number, session) if start is None else start
-                origin = data.origin if problem.groups else None  # with a free offset rows are centred
-                moments = moments_of_sample(problem, sample.rows, sample.largest_norm, origin, data.blocks.n_rows)
-                runs.append(new_run(start, rule, data.constraints(problem), sample.rows, origin, moments))
 
+        def start(problem: DualProblem, number: int) -> PassPoint:
+            kept = None if file is None else file.start(number, data.sample.rows.dimension, problem.groups)
+            return self._start(problem, number, session) if kept is None else kept
+
+        runs, origin = new_runs(pose, count, data, self.rule, start, min_gap)
         centres = ProximalCentres(data.blocks.n_rows)
 
         def evaluate(points: dict[int, PassPoint]) -> dict[int, PassSums]:
@@ -193,7 +174,29 @@ class _SessionContext:
         return self._reporting.__exit__(*error)
 
 
-def matrix_of(block: TrainingBlock) -> SymmetricMatrix:
-    """Return the linear kernel matrix of the rows of a block; a regularised intercept is a constant feature."""
-    matrix = KernelMatrix(Linear(), block.rows.points, block.rows.threads)
-    return BiasAugmentedMatrix(matrix, block.rows.constant**2) if block.rows.constant else matrix
+def new_runs(
+    pose: PoseBlock,
+    count: int,
+    data: Any,
+    rule: StoppingRule,
+    start: Callable[[DualProblem, int], PassPoint],
+    min_gap: Callable[[DualProblem], float] | None = None,
+) -> tuple[list[NewtonByPasses], Floats | None]:
+    """Return the runs of all problems, and what moments are about.
+
+    `data` has the sample, the weights and the constraints of `BlockData`. `start` returns where a problem starts; its
+    arguments are the problem of the sample, with the costs of all rows, and its number.
+    """
+    sample: TrainingBlock = data.sample
+    larger = sample._replace(weights=data.total_weight / data.sample_weight * sample.weights)
+    runs: list[NewtonByPasses] = []
+    origin: Floats | None = None
+    with blas_thread_limit(1):
+        for number in range(count):
+            problem = pose(larger, number)
+            own = replace(rule, gap=None if min_gap is None else min_gap(problem))
+            origin = data.origin if problem.groups else None  # with a free offset rows are centred
+            moments = moments_of_sample(problem, sample.rows, sample.largest_norm, origin, data.n_rows)
+            point, constraints = start(problem, number), data.constraints(problem)
+            runs.append(new_run(point, own, constraints, sample.rows, origin, moments))
+    return runs, origin

@@ -11,7 +11,8 @@ from maxmargin.blocks.row_blocks import RowBlocks
 from maxmargin.formulations import one_class
 from maxmargin.machines.calibration.novelty_detector import NoveltyDetector, rounded
 from maxmargin.machines.linear.block_data import as_blocks
-from maxmargin.machines.linear.block_fitting import BlockFit, check_options, matrix_of
+from maxmargin.machines.linear.block_fitting import BlockFit, check_options
+from maxmargin.machines.linear.block_posing import matrix_of
 from maxmargin.machines.linear.linear_estimator import LINEAR_SOLVERS, LinearEstimator
 from maxmargin.machines.validation.callbacks import reporting
 from maxmargin.machines.validation.checkpoints import checkpointing

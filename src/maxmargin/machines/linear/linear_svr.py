@@ -17,7 +17,8 @@ from maxmargin.machines.calibration.cross_validation import linear_held_out_valu
 from maxmargin.machines.calibration.noise_scale import NoiseIntervals
 from maxmargin.machines.kernel.svr import LOSSES
 from maxmargin.machines.linear.block_data import as_blocks
-from maxmargin.machines.linear.block_fitting import BlockFit, check_options, matrix_of
+from maxmargin.machines.linear.block_fitting import BlockFit, check_options
+from maxmargin.machines.linear.block_posing import RegressionPose
 from maxmargin.machines.linear.linear_estimator import LINEAR_SOLVERS, LinearEstimator
 from maxmargin.machines.linear.stochastic_updates import StreamingRegressor
 from maxmargin.machines.validation.callbacks import reporting
@@ -203,8 +204,8 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
         starts = self._starts(rows, count, (2 if epsilon > 0 else 1) * len(rows))
         with reporting(self) as callback, checkpointing(self, X, targets, weights) as checkpoint:
             session = Session.begin(callback, solver.stopping.max_seconds, started, checkpoint)
-            models = self._train(X, rows, pose, count, formulation, solver, session, starts, _min_gap)
-            self._set_fitted([_shifted(model, by) for model, by in zip(models, centre, strict=True)])
+            models = self._train(X, rows, pose, count, formulation, solver, session, starts, min_gap)
+            self._set_fitted([shifted(model, by) for model, by in zip(models, centre, strict=True)])
             self._outputs_ = None if targets.ndim == 1 else count
             self.__dict__.pop("_streams_", None)
             if self._outputs_ is None:
@@ -218,8 +219,8 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
         """Train on blocks of rows."""
         check_options(self, solver="auto", noise=False)
         fit = BlockFit(self, blocks, rule)
-        model, centre = fit.regression(self._pose_block(cost, epsilon), _min_gap)
-        self._set_fitted([_shifted(model, centre)])
+        model, centre = fit.regression(self._pose_block(cost, epsilon), min_gap)
+        self._set_fitted([shifted(model, centre)])
         self.coef_, self._outputs_ = self.coef_.ravel(), None
         self.n_features_in_, self.n_passes_ = blocks.n_features, fit.data.passes
         for name in ("_streams_", "noise_scale_"):
@@ -231,17 +232,14 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
         """Return the certificate of the weights as a solution on blocks of rows, as a list of one."""
         self._check_fitted()
         fit = BlockFit(self, blocks, self._make_solver(LINEAR_SOLVERS).stopping, fitted=True)
-        model, centre = fit.regression(self._pose_block(*self._check_parameters()), _min_gap)
-        return [_shifted(model, centre).certificate]
+        model, centre = fit.regression(self._pose_block(*self._check_parameters()), min_gap)
+        return [shifted(model, centre).certificate]
 
     def _pose_block(self, cost: float, epsilon: float) -> Callable[[TrainingBlock, float], DualProblem]:
         formulation = self._formulation
 
         def pose(block: TrainingBlock, centre: float) -> DualProblem:
-            targets = block.targets.astype(np.float64) - centre
-            costs, matrix = check_costs(cost, block.weights), matrix_of(block)
-            problem: DualProblem = formulation.pose(matrix, targets, costs, epsilon, self._exact_intercept)
-            return problem
+            return RegressionPose(formulation, cost, self._exact_intercept, epsilon, centre)(block, 0)
 
         return pose
 
@@ -293,7 +291,8 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
         return worst
 
 
-def _min_gap(problem: DualProblem) -> float:
+def min_gap(problem: DualProblem) -> float:
+    """Return the gap that is rounding: a fraction of the loss of the zero function."""
     problem = SplitProblem.of(problem).problem if problem.kinked else problem
     fraction = MIN_SQUARED_GAP_FRACTION if problem.ridge.any() else MIN_GAP_FRACTION
     return fraction * _native.total_loss(problem.linear, problem.lower, problem.upper, problem.ridge, 1)
@@ -313,7 +312,7 @@ def _centre(columns: Floats, weights: Floats, intercept: bool) -> Floats:
     return np.where(representable, centre, 0.0)
 
 
-def _shifted(model: TrainedLinearModel, by: float) -> TrainedLinearModel:
+def shifted(model: TrainedLinearModel, by: float) -> TrainedLinearModel:
     """Return the model of targets that are larger by a number."""
     certificate = model.certificate
     interval = certificate.offset_interval + by

@@ -1,0 +1,23 @@
+"""Linear machines on a Dask cluster: training where the partitions are, lazy prediction.
+
+- `estimators`: `LinearSVC` and `LinearSVR`
+- `collections`: Dask arrays and data frames as partitions of rows
+- `partitions`: tasks on a partition: validation, the first scan, the sample
+- `placement`: the worker of each partition
+- `worker_loop`: the loop on each worker, and the tree in which sums are added; `packed_sums`: the sums as they travel
+- `driver`: Newton's method on the worker at the root of the tree
+- `cluster_fit`: the fit as the client sees it: start of the loops, progress, failures
+- `prediction`: predictions of partitions
+
+The names below are public. ``import maxmargin`` does not import Dask.
+"""
+
+try:
+    import dask.array  # noqa: F401
+    import distributed  # noqa: F401
+except ImportError as error:
+    raise ImportError("maxmargin.dask needs Dask: pip install 'maxmargin[dask]'") from error
+
+from maxmargin.dask.estimators import LinearSVC, LinearSVR
+
+__all__ = ["LinearSVC", "LinearSVR"]

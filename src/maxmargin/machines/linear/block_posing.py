@@ -1,0 +1,82 @@
+"""From a block of rows to the problem of a class or of a regression; for blocks also in other processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from maxmargin._typing import Floats
+from maxmargin.kernels import Linear
+from maxmargin.machines.linear.stochastic_updates import factors_of
+from maxmargin.machines.validation.training_data import check_costs
+from maxmargin.matrices import BiasAugmentedMatrix, KernelMatrix, SymmetricMatrix
+from maxmargin.problems import DualProblem
+from maxmargin.training.block_training import TrainingBlock
+
+
+@dataclass(frozen=True)
+class ClassPose:
+    """The problem of a class against the rest, or the only one of two classes.
+
+    Parameters
+    ----------
+    formulation : module of `formulations`
+    cost : float
+    intercept : bool
+        Whether there is an intercept that is not regularised.
+    classes : array
+        The labels in ascending order.
+    factors : float array
+        The factor on the cost of each class.
+    """
+
+    formulation: Any
+    cost: float
+    intercept: bool
+    classes: np.ndarray[Any, Any]
+    factors: Floats
+
+    @property
+    def count(self) -> int:
+        """The number of problems."""
+        return len(self.classes) if len(self.classes) > 2 else 1
+
+    def __call__(self, block: TrainingBlock, number: int) -> DualProblem:
+        """Return the problem of a block."""
+        two = len(self.classes) == 2  # to compare is faster than to search
+        numbers = np.asarray(block.targets == self.classes[1]) if two else np.searchsorted(self.classes, block.targets)
+        numbers = numbers.astype(np.intp, copy=False)
+        signs = np.where(numbers == (number if len(self.classes) > 2 else 1), 1.0, -1.0)
+        costs = check_costs(self.cost, factors_of(number, numbers, self.factors, block.weights))
+        problem: DualProblem = self.formulation.pose(matrix_of(block), signs, costs, self.intercept)
+        return problem
+
+
+@dataclass(frozen=True)
+class RegressionPose:
+    """The problem of a regression on targets minus `centre`."""
+
+    formulation: Any
+    cost: float
+    intercept: bool
+    epsilon: float
+    centre: float
+
+    @property
+    def count(self) -> int:
+        """The number of problems."""
+        return 1
+
+    def __call__(self, block: TrainingBlock, _: int) -> DualProblem:
+        """Return the problem of a block."""
+        costs, targets = check_costs(self.cost, block.weights), block.targets.astype(np.float64) - self.centre
+        problem: DualProblem = self.formulation.pose(matrix_of(block), targets, costs, self.epsilon, self.intercept)
+        return problem
+
+
+def matrix_of(block: TrainingBlock) -> SymmetricMatrix:
+    """Return the linear kernel matrix of the rows of a block; a regularised intercept is a constant feature."""
+    matrix = KernelMatrix(Linear(), block.rows.points, block.rows.threads)
+    return BiasAugmentedMatrix(matrix, block.rows.constant**2) if block.rows.constant else matrix
