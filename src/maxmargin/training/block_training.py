@@ -42,6 +42,9 @@ SAMPLE_ERROR = 0.2
 #: about 10 % then, and so is a Newton step.
 MIN_SAMPLE_PER_WEIGHT = 100
 
+#: The least σ relative to the mean squared norm of a row: where the optimum is 0, slacks have no scale.
+MIN_RELATIVE_SIGMA = 1e-9
+
 #: Halvings in the search for that σ.
 SIGMA_HALVINGS = 40
 
@@ -130,7 +133,7 @@ def smoothed_point(
     least_free = rows.dimension / rows.size + FREE_PER_FEATURE * rows.dimension / count
     error = SAMPLE_ERROR * float(np.abs(slack).mean()) * sqrt(rows.dimension / rows.size)
     sigma = _first_sigma(problem, slack, gap, least_free, error if rows.size < count else 0.0)
-    return PassPoint(weights, offset, scale * (sigma if sigma > 0 else 1e-3 * mean_squared_norm(rows)))
+    return PassPoint(weights, offset, max(scale * sigma, MIN_RELATIVE_SIGMA * mean_squared_norm(rows)))
 
 
 def _first_sigma(problem: DualProblem, slack: Floats, gap: float, least_free: float, error: float) -> float:

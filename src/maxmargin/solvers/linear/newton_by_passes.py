@@ -101,8 +101,10 @@ class DualConstraints:
         """Return the best factor on a dual vector with these terms of its dual value."""
         if len(self.total) and self.total[0] != 0:
             return 1.0
-        if not (linear > 0 and square > 0):
+        if not linear > 0:
             return 0.0
+        if not square > 0:  # no feature differs from 0
+            return 1.0
         return linear / square if self.scalable else min(1.0, linear / square)
 
     def repaired(self, sums: PassSums) -> Repaired | None:
