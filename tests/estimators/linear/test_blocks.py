@@ -69,6 +69,47 @@ def test_the_optimum_is_that_in_memory(name, kind, small_sample):
         assert (streamed.predict(data) == whole.predict(data)).mean() > 0.99
 
 
+NOISE = np.random.default_rng(3).normal(size=(2000, 6))
+NOISY = (NOISE[:, 0] + np.random.default_rng(4).normal(size=2000) > 0).astype(int)
+SPARSE = sparse.random_array((800, 3500), density=0.01, format="csr", rng=np.random.default_rng(5))
+
+HARD = {
+    "huge C": (LinearSVC(C=1e8), NOISE, NOISY),
+    "tiny C": (LinearSVC(C=1e-6), NOISE, NOISY),
+    "unscaled columns": (LinearSVC(), NOISE * [1, 10, 1e3, 1e-3, 1e5, 1], NOISY),
+    "duplicates": (LinearSVC(), np.repeat(NOISE[:20], 100, axis=0), np.tile([0, 1], 1000)),
+    "two rows": (LinearSVC(), NOISE[:2], np.array([0, 1])),
+    "separable": (LinearSVC(C=1e4), NOISE, (NOISE[:, 0] > 0).astype(int)),
+    "one row of a class": (LinearSVC(), NOISE, (np.arange(2000) == 77).astype(int)),
+    "constant column": (LinearSVC(), np.column_stack([NOISE, np.full(2000, 7.0)]), NOISY),
+    "only zeros": (LinearSVC(), np.zeros((2000, 3)), NOISY),
+    "more features than rows": (LinearSVC(tol=0.05), SPARSE, NOISY[:800]),
+    "tight tolerance": (LinearSVC(tol=1e-9), NOISE, NOISY),
+    "exact regression": (LinearSVR(C=100), NOISE, NOISE @ np.arange(6.0)),
+    "flat regression": (LinearSVR(), NOISE, np.full(2000, 3.7)),
+    "optimum 0": (LinearOneClassSVM(nu=0.3), NOISE, None),
+    "all outside": (LinearOneClassSVM(nu=1.0), NOISE + 3, None),
+}
+
+
+@pytest.mark.parametrize("loss", ["squared", "plain"])
+@pytest.mark.parametrize("name", HARD)
+def test_hard_cases(name, loss, small_sample):
+    estimator, data, y = HARD[name]
+    losses = {
+        "LinearSVC": ("squared_hinge", "hinge"),
+        "LinearSVR": ("squared_epsilon_insensitive", "epsilon_insensitive"),
+    }
+    if (choices := losses.get(type(estimator).__name__)) is not None:
+        estimator = clone(estimator).set_params(loss=choices[loss == "plain"])
+    streamed = clone(estimator).fit(blocks.open(data, y, block_rows=300))
+    whole = clone(estimator).fit(data, y)
+    one, other = streamed.certificate_, whole.certificate_
+    assert streamed.status_ is Status.CONVERGED
+    assert one.dual <= other.primal
+    assert other.dual <= one.primal
+
+
 @pytest.mark.parametrize("name", ["squared hinge", "balanced", "squared regression", "regularised intercept"])
 def test_moments_of_a_sample(name, monkeypatch):
     monkeypatch.setattr(block_data, "SAMPLE_VALUES", 400)

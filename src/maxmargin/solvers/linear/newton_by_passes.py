@@ -233,6 +233,9 @@ class NewtonByPasses:
         if self._search is not None and (shorter := self._search.shorter(gradient, deficit)) is not None:
             self.point = shorter
             return
+        if smoothed and not solved and self._search is not None and self._search.exhausted:
+            self._change_smoothing(1.0 / SIGMA_REDUCTION, recentre=False)
+            return
         if solved:
             easy = spent <= EASY_EVALUATIONS and sums.free > len(self.point.weights)
             self._change_smoothing(SIGMA_REDUCTION if easy else 1.0, recentre=True)
@@ -275,9 +278,13 @@ class NewtonByPasses:
         self.point = self._search.point(1.0)
 
     def _change_smoothing(self, factor: float, recentre: bool) -> None:
-        """Change σ and perhaps the centre: the next pass evaluates the same weights, whose gradient is another then."""
+        """Change σ and perhaps the centre: the next pass evaluates the same weights, whose gradient is another then.
+
+        If σ is increased, since steps were too long, these are the weights before the last step.
+        """
+        last = self._search.base if self._search is not None and not recentre else self.point
         self._changed_at, self._search = self._evaluations, None
-        self.point = self.point._replace(sigma=factor * self.point.sigma, recentre=recentre)
+        self.point = last._replace(sigma=factor * self.point.sigma, recentre=recentre)
 
     def _smoothed_solved(self, gradient: Floats, deficit: Floats, sums: PassSums) -> bool:
         """Whether the smoothed problem is solved to a fraction of the gap, with nearly the right sum of responses."""
@@ -310,7 +317,7 @@ class _LineSearch:
     def __init__(self, base: PassPoint, step: Floats, offset_step: Floats, slope: float) -> None:
         self.base, self.step, self.offset_step = base, step, offset_step
         self.initial = slope
-        self._length, self._shortenings = 1.0, 0
+        self._length, self._shortenings, self.exhausted = 1.0, 0, False
 
     def point(self, length: float) -> PassPoint:
         """Return the point at a step length."""
@@ -321,8 +328,11 @@ class _LineSearch:
     def shorter(self, gradient: Floats, deficit: Floats) -> PassPoint | None:
         """Return a shorter step if the slope at the end of this one is too large, None if the step is accepted."""
         slope = inner(gradient, self.step) + float(deficit @ self.offset_step)
+        if slope <= ACCEPTED_SLOPE * -self.initial:
+            return None
         self._shortenings += 1
-        if slope <= ACCEPTED_SLOPE * -self.initial or self._shortenings > MAX_SHORTENINGS:
+        self.exhausted = self._shortenings > MAX_SHORTENINGS
+        if self.exhausted:
             return None
         share = -self.initial / (slope - self.initial)
         return self.point(self._length * min(max(share, SECANT_MARGIN), 1.0 - SECANT_MARGIN))
