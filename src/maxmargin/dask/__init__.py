@@ -7,7 +7,7 @@
 - `worker_loop`: the loop on each worker, and the tree in which sums are added; `packed_sums`: the sums as they travel
 - `driver`: Newton's method on the worker at the root of the tree
 - `cluster_fit`: the fit as the client sees it: start of the loops, progress, failures
-- `prediction`: predictions of partitions
+- `prediction`: predictions of partitions, also by models that were trained elsewhere
 
 The names below are public. ``import maxmargin`` does not import Dask.
 """
@@ -19,5 +19,6 @@ except ImportError as error:
     raise ImportError("maxmargin.dask needs Dask: pip install 'maxmargin[dask]'") from error
 
 from maxmargin.dask.estimators import LinearSVC, LinearSVR
+from maxmargin.dask.prediction import decision_function, predict, predict_proba
 
-__all__ = ["LinearSVC", "LinearSVR"]
+__all__ = ["LinearSVC", "LinearSVR", "decision_function", "predict", "predict_proba"]

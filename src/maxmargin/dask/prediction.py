@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import dask.array as da
@@ -11,13 +12,51 @@ from maxmargin.dask.collections import layout_of
 from maxmargin.dask.partitions import as_rows
 
 
+def predict(model: Any, X: Any) -> Any:
+    """Return the predictions of any fitted model for a Dask collection, such as those of `SVC`, partition by partition.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted model of a single machine.
+    X : Dask array or data frame
+
+    Returns
+    -------
+    predictions
+        An array for an array, a series or a data frame with the same index for a data frame. Nothing is computed
+        before the user asks for it.
+    """
+    return _as_on_one_row(model, "predict", X)
+
+
+def decision_function(model: Any, X: Any) -> Any:
+    """Return the decision values of any fitted model for a Dask collection; the rest is as in `predict`."""
+    return _as_on_one_row(model, "decision_function", X)
+
+
+def predict_proba(model: Any, X: Any) -> Any:
+    """Return the class probabilities of any fitted model for a Dask collection; the rest is as in `predict`."""
+    return _as_on_one_row(model, "predict_proba", X)
+
+
+def _as_on_one_row(model: Any, method: str, X: Any) -> Any:
+    """Return a prediction whose type and width are those of a row of zeros."""
+    if not hasattr(model, method):
+        raise ValueError(f"{type(model).__name__} has no {method}")
+    if not hasattr(model, "n_features_in_"):
+        raise ValueError(f"this {type(model).__name__} is not fitted yet")
+    one = np.asarray(getattr(_without_names(model), method)(np.zeros((1, model.n_features_in_))))
+    return predict_lazily(model, method, X, one.dtype, None if one.ndim == 1 else one.shape[1])
+
+
 def predict_lazily(model: Any, method: str, X: Any, dtype: Any, columns: int | None) -> Any:
     """Return the Dask collection of a prediction.
 
     Parameters
     ----------
-    model : LinearSVC or LinearSVR
-        A model of a single machine.
+    model : estimator
+        A fitted model of a single machine.
     method : str
         The method that predicts a partition.
     X : Dask array or data frame
@@ -35,7 +74,7 @@ def predict_lazily(model: Any, method: str, X: Any, dtype: Any, columns: int | N
     if layout.n_features != model.n_features_in_:
         raise ValueError(f"X has {layout.n_features} features, but the model was fitted with {model.n_features_in_}")
     empty = np.empty((0,) if columns is None else (0, columns), dtype=dtype)
-    options = {"model": model, "method": method, "empty": empty, "number_type": layout.dtype}
+    options = {"model": _without_names(model), "method": method, "empty": empty, "number_type": layout.dtype}
     if not isinstance(X, da.Array):
         _check_names(model, layout.columns)
         return X.map_partitions(_predict_frame, **options, meta=_as_frame(empty, X._meta.index[:0]))
@@ -71,3 +110,12 @@ def _check_names(model: Any, columns: tuple[Any, ...] | None) -> None:
             "the feature names should match those that were passed during fit, in the same order: "
             f"{', '.join(map(str, names[:10]))}{', ...' if len(names) > 10 else ''}"
         )
+
+
+def _without_names(model: Any) -> Any:
+    """Return the model without the names of its features: those of a collection are checked once, and rows have none."""
+    if not hasattr(model, "feature_names_in_"):
+        return model
+    unnamed = copy(model)
+    del unnamed.feature_names_in_
+    return unnamed
