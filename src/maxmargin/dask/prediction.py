@@ -113,7 +113,7 @@ def _check_names(model: Any, columns: tuple[Any, ...] | None) -> None:
 
 
 def _without_names(model: Any) -> Any:
-    """Return the model without the names of its features: those of a collection are checked once, and rows have none."""
+    """Return the model without the names of its features: collections are checked once, and their rows have none."""
     if not hasattr(model, "feature_names_in_"):
         return model
     unnamed = copy(model)
