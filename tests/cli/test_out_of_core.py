@@ -72,6 +72,14 @@ def test_text_regression_and_options(capsys):
     assert load("model").score(X[:500], X[:500, 1] + 3) > 0.99
 
 
+def test_landmarks(capsys):
+    words = ["--estimator", "approximate-svc", "--out-of-core", "--json"]
+    code, out, _ = run(capsys, "train", "spam.parquet", "model", *words)
+    assert code == 0
+    assert json.loads(out)["estimator"] == "KernelApproximationSVC"
+    assert load("model").score(X, Y) > 0.8
+
+
 def test_checkpoints(capsys, folder):
     words = ["train", "spam.parquet", "model", "--out-of-core", "--loss", "hinge", "--checkpoint", "state"]
     code, _, err = run(capsys, *words, "--tol", "1e-10", "--max-iter", 1)

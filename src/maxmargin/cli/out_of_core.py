@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from maxmargin.blocks import RowBlocks
 
 #: Estimators that take blocks of rows, by name.
-ESTIMATORS = ("linear-svc", "linear-svr", "linear-one-class", "kernel-approximation-svc")
+ESTIMATORS = ("linear-svc", "linear-svr", "linear-one-class", "approximate-svc")
 
 
 class TableName(NamedTuple):
@@ -67,7 +67,7 @@ def train(options: argparse.Namespace, output: Output, target: Path, report: Any
     deadline = Deadline.after(options.max_seconds)
     estimate = training_progress.ProgressEstimate(model.tol, True, table.n_rows)
     bar = training_progress.TrainingProgressBar(
-        output.errors, estimate, options.max_seconds, not output.quiet, "passes"
+        output.errors, estimate, options.max_seconds, not output.quiet, "training"
     )
     outcome = training_progress.fit(model, (table,), bar)
     if options.checkpoint is not None:
