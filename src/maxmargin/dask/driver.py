@@ -18,7 +18,7 @@ from maxmargin.machines.linear.block_fitting import new_runs
 from maxmargin.problems import DualProblem, Progress
 from maxmargin.resources import thread_count
 from maxmargin.solvers import LinearSolver, StoppingRule
-from maxmargin.solvers.linear.newton_by_passes import DualConstraints
+from maxmargin.solvers.linear.pass_bounds import DualConstraints
 from maxmargin.solvers.linear.pass_sums import PassPoint
 from maxmargin.training import Session, TrainedLinearModel
 from maxmargin.training.block_training import (

@@ -21,7 +21,8 @@ from maxmargin.problems import Certificate, Counters, DualProblem, Progress, Sol
 from maxmargin.problems.losses import conjugate, excess, residuals
 from maxmargin.problems.split_problem import SplitProblem
 from maxmargin.solvers.linear.linear_point import features_of, minimise_over_offset
-from maxmargin.solvers.linear.newton_by_passes import DualConstraints, NewtonByPasses
+from maxmargin.solvers.linear.newton_by_passes import NewtonByPasses
+from maxmargin.solvers.linear.pass_bounds import DualConstraints
 from maxmargin.solvers.linear.pass_sums import PassPoint, PassSums, evaluate_block
 from maxmargin.solvers.linear.smoothed_primal import mean_squared_norm
 from maxmargin.solvers.monitor import Interruption, Monitor, status_of

@@ -15,7 +15,8 @@ from maxmargin.kernels import Linear, Points
 from maxmargin.matrices import KernelMatrix
 from maxmargin.problems import certify
 from maxmargin.solvers import LinearSolver, StoppingRule
-from maxmargin.solvers.linear.newton_by_passes import DualConstraints, NewtonByPasses, dual_bound
+from maxmargin.solvers.linear.newton_by_passes import NewtonByPasses
+from maxmargin.solvers.linear.pass_bounds import DualConstraints, dual_bound
 from maxmargin.solvers.linear.pass_sums import PassPoint, evaluate_block
 
 RANDOM = np.random.default_rng(0)

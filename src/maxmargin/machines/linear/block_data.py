@@ -17,7 +17,7 @@ from maxmargin.matrices.features import Features
 from maxmargin.precision import UNIT_ROUNDOFF
 from maxmargin.problems import DualProblem
 from maxmargin.resources import available_memory
-from maxmargin.solvers.linear.newton_by_passes import DualConstraints
+from maxmargin.solvers.linear.pass_bounds import DualConstraints
 from maxmargin.training.block_training import TrainingBlock
 
 #: About so many values of the rows are kept in memory for a first solution: 64 MB in float32.

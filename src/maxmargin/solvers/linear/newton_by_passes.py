@@ -14,9 +14,7 @@ With many features the Newton equations are solved by conjugate gradients, of wh
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from math import inf, sqrt
-from typing import NamedTuple
+from math import inf
 
 import numpy as np
 
@@ -26,6 +24,7 @@ from maxmargin.matrices.numerics import inner
 from maxmargin.precision import UNIT_ROUNDOFF
 from maxmargin.problems import Status
 from maxmargin.solvers.linear.newton_equations import step_by_features
+from maxmargin.solvers.linear.pass_bounds import DualConstraints, dual_bound
 from maxmargin.solvers.linear.pass_sums import PassPoint, PassSums
 from maxmargin.solvers.stopping import StoppingRule
 
@@ -51,104 +50,6 @@ SAMPLED_PROGRESS = 0.1
 
 #: Relative residual at which conjugate gradients stop, and the most steps of them for a Newton step.
 CG_TOLERANCE, MAX_CG_STEPS = 0.1, 12
-
-
-class Repaired(NamedTuple):
-    """The terms of the dual value of variables with the right sum.
-
-    Attributes
-    ----------
-    linear, ridge : float
-    weights : float array
-        Fᵀβ, with an additional error of the norm `weights_error`.
-    scale_error : float
-        The error of the factor by which a part was scaled or moved, a quotient of rounded sums.
-    part : tuple of float
-        The derivatives with respect to that factor: of the linear term, of the ridge term, and the norm of that of Fᵀβ.
-    """
-
-    linear: float
-    ridge: float
-    weights: Floats
-    weights_error: float = 0.0
-    scale_error: float = 0.0
-    part: tuple[float, float, float] = (0.0, 0.0, 0.0)
-
-
-@dataclass(frozen=True)
-class DualConstraints:
-    """What dual vectors must satisfy beside the bounds that responses are within.
-
-    Attributes
-    ----------
-    total : float array
-        The sum of all variables, empty if there is no such constraint; 0, or positive if all variables are.
-    scalable : bool
-        Whether multiples of feasible dual vectors above 1 are feasible: no variable has a finite bound but 0.
-    upper_weights, upper_total : float array, float
-        Fᵀ upper and Σ upper, where the total is positive.
-    upper_error : float
-        A bound on the norm of the error of `upper_weights`.
-    """
-
-    total: Floats
-    scalable: bool = False
-    upper_weights: Floats | None = None
-    upper_total: float = 0.0
-    upper_error: float = 0.0
-
-    def factor(self, linear: float, square: float) -> float:
-        """Return the best factor on a dual vector with these terms of its dual value."""
-        if len(self.total) and self.total[0] != 0:
-            return 1.0
-        if not linear > 0:
-            return 0.0
-        if not square > 0:  # no feature differs from 0
-            return 1.0
-        return linear / square if self.scalable else min(1.0, linear / square)
-
-    def repaired(self, sums: PassSums) -> Repaired | None:
-        """Return the terms of responses that are moved to the right sum, None if they cannot.
-
-        For a sum of 0, positive and negative responses are scaled apart: the larger part is scaled down. A positive sum
-        is reached by scaling down, or by moving all variables towards their upper bounds.
-        """
-        if len(self.total) and self.total[0] != 0:
-            return self._with_total(sums, float(self.total[0]))
-        sizes = np.abs(sums.total)
-        if not len(self.total) or not sizes.max() > 0:
-            return Repaired(float(sums.linear.sum()), float(sums.ridge.sum()), sums.weights.sum(axis=0))
-        large = int(np.argmax(sizes))
-        scale = np.ones(2)
-        scale[large] = sizes[1 - large] / sizes[large]
-        return Repaired(
-            float(scale @ sums.linear),
-            float(scale**2 @ sums.ridge),
-            scale @ sums.weights,
-            0.0,
-            4 * sums.term_error / float(sizes[large]) + 4 * UNIT_ROUNDOFF,
-            (abs(float(sums.linear[large])), float(sums.ridge[large]), _norm(sums.weights[large])),
-        )
-
-    def _with_total(self, sums: PassSums, total: float) -> Repaired | None:
-        """Return the terms of nonnegative responses with a positive sum; the linear term and the ridge are 0."""
-        found, weights = float(sums.total[0]), sums.weights[0]
-        if not found > 0 or self.upper_weights is None:
-            return None
-        if found >= total:
-            scale_error = 4 * sums.term_error / found + 4 * UNIT_ROUNDOFF
-            return Repaired(0.0, 0.0, (total / found) * weights, 0.0, scale_error, (0.0, 0.0, _norm(weights)))
-        room = self.upper_total - found
-        if not room > total - found:
-            return None
-        share, direction = (total - found) / room, self.upper_weights - weights
-        scale_error = 4 * (sums.term_error + UNIT_ROUNDOFF * self.upper_total) / room + 4 * UNIT_ROUNDOFF
-        moved = weights + share * direction
-        return Repaired(0.0, 0.0, moved, share * self.upper_error, scale_error, (0.0, 0.0, _norm(direction)))
-
-
-def _norm(vector: Floats) -> float:
-    return sqrt(inner(vector, vector))
 
 
 class NewtonByPasses:
@@ -225,20 +126,11 @@ class NewtonByPasses:
             return
         gradient = self.point.weights - sums.weights.sum(axis=0)
         deficit = self.constraints.total - np.full(len(self.point.offset), sums.total.sum())
-        smoothed, spent = self.point.sigma > 0, self._evaluations - self._changed_at
-        solved = smoothed and self._smoothed_solved(gradient, deficit, sums)
-        if smoothed and not solved and (sums.free == 0 or spent >= HARD_EVALUATIONS):
-            self._change_smoothing(1.0 / SIGMA_REDUCTION, recentre=False)
+        shorter = None if self._search is None else self._search.shorter(gradient, deficit)
+        if self.point.sigma > 0 and self._update_smoothing(gradient, deficit, sums, accepted=shorter is None):
             return
-        if self._search is not None and (shorter := self._search.shorter(gradient, deficit)) is not None:
+        if shorter is not None:
             self.point = shorter
-            return
-        if smoothed and not solved and self._search is not None and self._search.exhausted:
-            self._change_smoothing(1.0 / SIGMA_REDUCTION, recentre=False)
-            return
-        if solved:
-            easy = spent <= EASY_EVALUATIONS and sums.free > len(self.point.weights)
-            self._change_smoothing(SIGMA_REDUCTION if easy else 1.0, recentre=True)
             return
         if self.by_products:
             self._equations = _HessianEquations(self.point, gradient, deficit)
@@ -276,6 +168,23 @@ class NewtonByPasses:
             return
         self._search = _LineSearch(self.point, step, offset_step, slope)
         self.point = self._search.point(1.0)
+
+    def _update_smoothing(self, gradient: Floats, deficit: Floats, sums: PassSums, accepted: bool) -> bool:
+        """Smooth less if the smoothed problem is solved, more if it is too hard; return whether that was done.
+
+        `accepted` says whether the last step is not to be shortened.
+        """
+        spent = self._evaluations - self._changed_at
+        solved = self._smoothed_solved(gradient, deficit, sums)
+        failed = self._search is not None and self._search.exhausted
+        if not solved and (sums.free == 0 or spent >= HARD_EVALUATIONS or failed):
+            self._change_smoothing(1.0 / SIGMA_REDUCTION, recentre=False)
+            return True
+        if solved and accepted:
+            easy = spent <= EASY_EVALUATIONS and sums.free > len(self.point.weights)
+            self._change_smoothing(SIGMA_REDUCTION if easy else 1.0, recentre=True)
+            return True
+        return False
 
     def _change_smoothing(self, factor: float, recentre: bool) -> None:
         """Change σ and perhaps the centre: the next pass evaluates the same weights, whose gradient is another then.
@@ -369,26 +278,3 @@ class _HessianEquations:
         before, self._square = self._square, inner(self._residual, self._residual)
         self._direction = self._residual + (self._square / before) * direction
         return self._square <= self._target or self._steps >= MAX_CG_STEPS
-
-
-def dual_bound(sums: PassSums, constraints: DualConstraints) -> tuple[float, float]:
-    """Return a lower bound on the optimum by the responses of a pass, and the share of it that is due to rounding.
-
-    Where the sum of all variables is given, the responses are moved to that sum first (`DualConstraints`). Then all are
-    multiplied by the best factor that the constraints allow.
-    """
-    moved = constraints.repaired(sums)
-    if moved is None:
-        return -inf, 0.0
-    linear, ridge, weights = moved.linear, moved.ridge, moved.weights
-    norm = _norm(weights)
-    square = norm**2 + ridge
-    factor = constraints.factor(linear, square)
-    value = factor * linear - 0.5 * factor**2 * square
-    of_weights = sums.weights_error + moved.weights_error + (len(weights) + 8) * UNIT_ROUNDOFF * norm
-    of_square = 2 * norm * of_weights + of_weights**2 + sums.term_error
-    error = factor * 2 * sums.term_error + 0.5 * factor**2 * of_square
-    part_linear, part_ridge, part_norm = moved.part
-    error += 2 * factor * moved.scale_error * (part_linear + factor * (part_ridge + norm * part_norm))
-    error += 8 * UNIT_ROUNDOFF * (factor * abs(linear) + factor**2 * square)
-    return value - error, error
