@@ -1,11 +1,23 @@
+import os
+
 import numpy as np
 import pytest
 
 distributed = pytest.importorskip("distributed", reason="dask and distributed are in the test extra")
 
 
-@pytest.fixture(scope="session")
-def client():
+@pytest.fixture(scope="module", autouse=True)
+def environment():
+    """Restore the environment: a nanny of Dask sets the number of BLAS threads there, for all processes that follow."""
+    before = dict(os.environ)
+    yield
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
+    os.environ.update(before)
+
+
+@pytest.fixture(scope="module")
+def client(environment):
     """A client of three worker processes of one thread."""
     with (
         distributed.LocalCluster(
