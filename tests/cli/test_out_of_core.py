@@ -72,6 +72,12 @@ def test_text_regression_and_options(capsys):
     assert load("model").score(X[:500], X[:500, 1] + 3) > 0.99
 
 
+def test_formats_of_other_programs(capsys, folder):
+    code, _, _ = run(capsys, "train", "spam.parquet", "spam.onnx", "--out-of-core", "-q")
+    assert code == 0
+    assert not (folder / "spam.onnx").read_bytes().startswith(b"\x89MXM")
+
+
 def test_landmarks(capsys):
     words = ["--estimator", "approximate-svc", "--out-of-core", "--json"]
     code, out, _ = run(capsys, "train", "spam.parquet", "model", *words)

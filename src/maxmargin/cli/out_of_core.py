@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from maxmargin.cli import training_progress
 from maxmargin.cli.estimator_options import estimator_class, parameters_of
+from maxmargin.cli.model_files import format_for, write_model
 from maxmargin.cli.model_report import describe
 from maxmargin.cli.output import Output
 from maxmargin.cli.tables import open_table
@@ -52,6 +53,7 @@ def make_estimator(options: argparse.Namespace, table: RowBlocks, output: Output
 def train(options: argparse.Namespace, output: Output, target: Path, report: Any) -> int:
     """Train on blocks and write the model; `report` prints the results and returns the exit code."""
     from maxmargin.interchange import save
+    from maxmargin.training.checkpoint_file import remove_checkpoint
 
     if options.resume:
         raise ValueError("training on blocks resumes from a checkpoint: use --checkpoint FILE instead of --resume")
@@ -62,6 +64,7 @@ def train(options: argparse.Namespace, output: Output, target: Path, report: Any
     model = make_estimator(options, table, output)
     if options.checkpoint is not None:
         model.set_params(checkpoint=options.checkpoint, checkpoint_seconds=options.checkpoint_seconds)
+        model._keeps_checkpoint = True  # until the model is written
         if Path(options.checkpoint).exists():
             output.remark(f"resuming from {options.checkpoint}")
     deadline = Deadline.after(options.max_seconds)
@@ -73,13 +76,20 @@ def train(options: argparse.Namespace, output: Output, target: Path, report: Any
     if options.checkpoint is not None:
         fresh = type(model)().get_params()
         model.set_params(**{name: fresh[name] for name in ("checkpoint", "checkpoint_seconds")})
+        del model._keeps_checkpoint
     notes: dict[str, str | int | float] = {
         "data": os.path.basename(table.name), "rows": table.n_rows, "columns": table.n_features,
         "seconds": round(outcome.seconds, 3),
     }  # fmt: skip
     facts = describe(model, deadline) | {"passes": int(model.n_passes_)}
-    save(model, target, notes)
+    format = format_for(model, target)
+    if format == "maxmargin":
+        save(model, target, notes)
+    else:
+        write_model(model, target, format)
     unfinished = outcome.interrupted or outcome.limited
+    if options.checkpoint is not None and not unfinished:
+        remove_checkpoint(Path(os.path.realpath(options.checkpoint)))
     resume = shlex.join(["maxmargin", *options.words]) if unfinished and options.checkpoint is not None else None
     seconds = {"opening": opening, "training": outcome.seconds}
     code: int = report(output, outcome, TableName(table.name, *table.shape), facts, seconds, target, resume)

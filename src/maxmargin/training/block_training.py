@@ -112,7 +112,7 @@ def solve_sample(problem: DualProblem, solver: Solver, deadline: Deadline) -> tu
         with deadline.in_force():
             solution: Solution = solver.solve(posed)
         weights = rows.weights(solution.dual) if solution.weights is None else solution.weights
-    except TimeLimitReachedError:  # before the first point
+    except (TimeLimitReachedError, ValueError):  # before the first point; numbers that overflow, perhaps not in passes
         weights = np.zeros(rows.dimension)
     offset, _ = minimise_over_offset(posed, rows, weights, posed.linear - rows.decisions(weights))
     return weights, offset

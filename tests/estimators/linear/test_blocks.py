@@ -8,6 +8,7 @@ import sys
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -303,7 +304,57 @@ class TestCheckpoints:
         assert [path.name for path in tmp_path.iterdir()] == ["X.npy", "y.npy"] or not (tmp_path / "state").exists()
 
 
+class TestOtherModels:
+    def test_certificates_are_those_of_the_same_problem(self):
+        with pytest.raises(ValueError, match="penalty='l2', not 'l1'"):
+            LinearSVC(penalty="l1", C=0.1).fit(X, CLASSES).certify(blocks.open(X, CLASSES))
+        with pytest.raises(ValueError, match="several outputs"):
+            LinearSVR().fit(X, np.column_stack([SCORE, SCORE])).certify(blocks.open(X, SCORE))
+        model = LinearSVC().fit(X, CLASSES).sparsify()
+        assert model.certify(blocks.open(X, CLASSES)).primal == pytest.approx(model.certificate_.primal, rel=1e-6)
+
+    def test_attributes_of_other_fits_are_removed(self):
+        frame = pd.DataFrame(X, columns=list("abcdefgh"))
+        model = LinearSVC().fit(frame, CLASSES).fit(blocks.open(X, CLASSES))
+        assert not hasattr(model, "feature_names_in_")
+        assert not hasattr(model.partial_fit(X, CLASSES), "n_passes_")
+        assert not hasattr(LinearSVC().fit(blocks.open(X, CLASSES)).fit(X, CLASSES), "n_passes_")
+
+    @pytest.mark.parametrize("dtype", [np.uint8, bool, np.float32])
+    def test_types_of_labels(self, dtype):
+        y = (CLASSES == "yes").astype(dtype)
+        assert LinearSVC().fit(blocks.open(X, y)).classes_.dtype == LinearSVC().fit(X, y).classes_.dtype
+
+    def test_blocks_that_are_cut_differently_in_each_pass(self, small_sample):
+        class Changing:
+            shape, passes = X.shape, 0
+
+            def __iter__(self):
+                self.passes += 1
+                for first in range(0, 5000, 500 + self.passes):
+                    rows = slice(first, first + 500 + self.passes)
+                    yield X[rows], CLASSES[rows]
+
+        assert LinearSVC(loss="hinge").fit(blocks.open(Changing())).certificate_.relative_gap <= 1e-4
+
+
 class TestErrors:
+    def test_all_weights_are_zero(self):
+        for estimator, y in ((LinearSVC(), CLASSES), (LinearSVR(), SCORE), (LinearOneClassSVM(), None)):
+            with pytest.raises(ValueError, match="weights"):
+                clone(estimator).fit(blocks.open(X, y, np.zeros(5000)))
+
+    def test_labels_of_several_types(self):
+        parts = [(X[:100], CLASSES[:100]), (X[100:], np.arange(4900) % 2)]
+        with pytest.raises(ValueError, match="text|type"):
+            LinearSVC().fit(blocks.open(lambda: iter(parts)))
+
+    @pytest.mark.parametrize("seconds", [60, -1])
+    def test_checkpoints_that_cannot_be_written(self, seconds, tmp_path):
+        name = tmp_path / ("state" if seconds < 0 else "none/state")
+        with pytest.raises(ValueError, match="checkpoint"):
+            LinearSVC(checkpoint=name, checkpoint_seconds=seconds).fit(blocks.open(X, CLASSES))
+
     @pytest.mark.parametrize(
         ("options", "message"),
         [

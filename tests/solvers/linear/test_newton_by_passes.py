@@ -1,5 +1,8 @@
 """Newton's method by passes: sums of blocks, bounds on the optimum, repaired dual vectors."""
 
+from dataclasses import replace
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -98,6 +101,20 @@ def test_every_point_bounds_the_optimum(name, sigma, scale):
     assert dual <= exact.primal
     assert primal >= exact.dual
     assert error <= 1e-9 * max(1.0, abs(exact.primal)) or not np.isfinite(dual)
+
+
+def test_sums_in_any_order_bound_their_rounding():
+    """A sum of one large and many small parts, from the small end."""
+    point = a_point("hinge", sigma=0.5)
+    parts = [sums_at("hinge", point, [np.array([k])]) for k in range(40)]
+    parts[0] = replace(parts[0], weights=parts[0].weights + 2.0**53)
+    total = parts[0]
+    for part in parts[1:]:
+        total = part + total
+    places = [(side, k) for side in range(2) for k in range(7)]
+    exact = [sum(Fraction(float(part.weights[at])) for part in parts) for at in places]
+    off = [float(sought - Fraction(float(total.weights[at]))) for sought, at in zip(exact, places, strict=True)]
+    assert 0 < float(np.linalg.norm(off)) <= total.weights_error
 
 
 @pytest.mark.parametrize("by_products", [False, True])

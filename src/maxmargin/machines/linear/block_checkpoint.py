@@ -30,6 +30,15 @@ from maxmargin.training.checkpoint_file import (
 )
 
 
+def checkpoint_options(estimator: Any) -> tuple[Path, float]:
+    """Return the file and the interval of an estimator, or raise before anything is computed."""
+    seconds = check_number("checkpoint_seconds", estimator.checkpoint_seconds, least=0)
+    path = Path(os.path.realpath(checked_path(estimator.checkpoint)))
+    if not path.parent.is_dir():
+        raise ValueError(f"cannot write the checkpoint {path}: there is no folder {path.parent}")
+    return path, seconds
+
+
 class BlockCheckpoint:
     """The file of a fit on blocks, which is written after a pass if that is due.
 
@@ -42,8 +51,8 @@ class BlockCheckpoint:
     """
 
     def __init__(self, estimator: Any, numbers: Floats) -> None:
-        self.path = Path(os.path.realpath(checked_path(estimator.checkpoint)))
-        self.seconds = check_number("checkpoint_seconds", estimator.checkpoint_seconds, least=0)
+        self.path, self.seconds = checkpoint_options(estimator)
+        self._keep = getattr(estimator, "_keeps_checkpoint", False)
         digest = hashlib.sha256(np.ascontiguousarray(numbers).tobytes()).hexdigest()
         identity = identity_of(estimator, np.empty(0), None, np.empty(0))
         self.identity: FitIdentity = replace(identity, data={"blocks": digest})
@@ -73,7 +82,8 @@ class BlockCheckpoint:
 
     def finish(self, runs: Sequence[NewtonByPasses]) -> None:
         """Remove the file of a fit that has ended; write that of another once more."""
-        if all(run.status in ENDED for run in runs):
+        ended = all(run.status in ENDED for run in runs)
+        if ended and not self._keep:  # else the caller removes it with the model stored
             remove_checkpoint(self.path)
         else:
             self.save(runs, now=True)

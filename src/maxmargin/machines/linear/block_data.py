@@ -101,6 +101,8 @@ class BlockData:
             self._norms[block.first] = float(np.sqrt(features.squared_norms().max(initial=0.0)))
             chosen = draw_rows(block.X, rows, self.blocks.n_rows, block.first)
             parts.append((block.X[chosen], y[chosen], weights[chosen]))
+        if not self.total_weight > 0:
+            raise ValueError(f"{self.blocks.name}: all sample weights are 0, and rows of weight 0 are left out")
         self._keep_sample(parts)
 
     @property
@@ -126,7 +128,8 @@ class BlockData:
             rows = np.flatnonzero(weights > 0)
             points = Points.wrap(block.X)
             taken = points if len(rows) == len(points) else points.take(rows)
-            norm = float(np.hypot(self._norms[block.first], self.constant))
+            largest = self._norms.get(block.first, self.sample.largest_norm)  # an object may cut other blocks now
+            norm = float(np.hypot(largest, self.constant))
             targets, features = self._targets(block)[rows], Features(taken, self.constant, self.threads)
             yield TrainingBlock(features, targets, weights[rows], norm, block.first)
 
@@ -134,8 +137,9 @@ class BlockData:
         """Return the constraints of a problem of all rows; `problem` is that of the sample, with larger costs."""
         if not problem.total.any():
             return DualConstraints(problem.total, scalable=not problem.bounded)
-        error = (self.blocks.n_rows + 8) * UNIT_ROUNDOFF * max(self._norms.values()) * self.total_weight
-        return DualConstraints(problem.total, False, self.weighted_rows, self.total_weight, error)
+        of_total = (self.blocks.n_rows + 8) * UNIT_ROUNDOFF * self.total_weight
+        error = of_total * max(self._norms.values())
+        return DualConstraints(problem.total, False, self.weighted_rows, self.total_weight, error, of_total)
 
     def _targets(self, block: RowBlock) -> np.ndarray[Any, Any]:
         """Return the labels or targets of a block; zeros for a machine that takes none."""
@@ -184,9 +188,11 @@ class ClassCounts:
 
     def __init__(self) -> None:
         self.weights: dict[Any, float] = {}
+        self.dtype: np.dtype[Any] | None = None  # of all blocks, as far as they agree
 
     def __call__(self, y: np.ndarray[Any, Any], weights: Floats) -> None:
         """Count the labels of a block."""
+        self.dtype = y.dtype if self.dtype is None else np.promote_types(self.dtype, y.dtype)
         labels, numbers = np.unique(y, return_inverse=True)
         for label, weight in zip(labels.tolist(), np.bincount(numbers, weights, len(labels)), strict=True):
             self.weights[label] = self.weights.get(label, 0.0) + float(weight)
@@ -194,7 +200,11 @@ class ClassCounts:
     @property
     def classes(self) -> np.ndarray[Any, Any]:
         """The labels that occur, sorted; raise if there is only one."""
-        classes = np.array(sorted(self.weights))
+        try:
+            ordered = sorted(self.weights)
+        except TypeError:
+            raise ValueError("the labels of some blocks are text and those of others are numbers") from None
+        classes = np.array(ordered, dtype=self.dtype if self.dtype is not None and self.dtype.kind in "biufO" else None)
         if len(classes) < 2:
             raise ValueError(single_class_message(classes.tolist()[0]))
         return classes

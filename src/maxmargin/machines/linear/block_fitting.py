@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats
 from maxmargin.blocks.read_ahead import read_ahead
 from maxmargin.blocks.row_blocks import RowBlocks
-from maxmargin.machines.linear.block_checkpoint import BlockCheckpoint
+from maxmargin.machines.linear.block_checkpoint import BlockCheckpoint, checkpoint_options
 from maxmargin.machines.linear.block_data import BlockData, ClassCounts
 from maxmargin.machines.linear.block_posing import ClassPose
 from maxmargin.machines.validation.callbacks import reporting
@@ -42,7 +43,7 @@ def check_options(estimator: Any, **needed: Any) -> None:
     for name, value in needed.items():
         if (given := getattr(estimator, name)) != value:
             raise ValueError(
-                f"fit on blocks of rows needs {name}={value!r}, not {given!r}; load the data into memory for the others"
+                f"blocks of rows need {name}={value!r}, not {given!r}; load the data into memory for other values"
             )
 
 
@@ -64,8 +65,10 @@ class BlockFit:
         self, estimator: Any, blocks: RowBlocks, rule: StoppingRule, labelled: bool = True, fitted: bool = False
     ) -> None:
         self.estimator, self.started, self.fitted = estimator, perf_counter(), fitted
-        self.rule = replace(rule, max_iterations=1) if fitted else rule
+        self.rule = replace(rule, max_iterations=1, max_seconds=None) if fitted else rule
         self.centre = 0.0
+        if not fitted and estimator.checkpoint is not None:
+            checkpoint_options(estimator)
         self.intercept: bool = estimator._exact_intercept  # a free offset
         constant = estimator._check_intercept()
         self.data = BlockData(blocks, thread_count(estimator.n_jobs), constant, read_ahead, labelled)
@@ -155,7 +158,8 @@ class BlockFit:
     def _weights_of_estimator(self, number: int) -> tuple[Floats, Floats]:
         """Return the weights, the last for the constant feature, and the offsets of a function of the estimator."""
         offset, constant = float(np.atleast_1d(self.estimator.intercept_)[number]), self.data.constant
-        weights = np.append(np.atleast_2d(self.estimator.coef_)[number], offset / constant if constant else 0.0)
+        dense = self.estimator.coef_.toarray() if sparse.issparse(self.estimator.coef_) else self.estimator.coef_
+        weights = np.append(np.atleast_2d(dense)[number], offset / constant if constant else 0.0)
         return weights, np.empty(0) if constant or not self.estimator.fit_intercept else np.array(
             [offset - self.centre]
         )

@@ -189,6 +189,7 @@ class LinearOneClassSVM(NoveltyDetector, LinearEstimator):
         fit = BlockFit(self, blocks, rule, labelled=False)
         self._set_fitted([fit.one_class(pose, self._min_gap)])
         self.offset_, self.n_features_in_, self.n_passes_ = -self.intercept_, blocks.n_features, fit.data.passes
-        self.__dict__.pop("density_marks_", None)
+        for name in ("density_marks_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
         self._warn_if_unconverged(rule, "problems")
         return self

@@ -236,11 +236,13 @@ class LinearSVC(StreamingClassifier, LinearProbabilities, LinearEstimator):
         nothing = np.empty(0, dtype=np.int64)
         self._set_classes(models, Labels(classes, nothing, nothing), factors)
         self.n_features_in_, self.n_passes_ = blocks.n_features, fit.data.passes
+        self.__dict__.pop("feature_names_in_", None)
         return Status.CONVERGED
 
     def _certify_blocks(self, blocks: RowBlocks) -> list[Certificate]:
         """Return the certificates of the weights as a solution on blocks of rows."""
         self._check_fitted()
+        check_options(self, penalty="l2")
         fit = BlockFit(self, blocks, self._make_solver(LINEAR_SOLVERS).stopping, fitted=True)
         models, _, _ = fit.classes(self._check_parameters(), self._formulation, self.classes_)
         return [model.certificate for model in models]

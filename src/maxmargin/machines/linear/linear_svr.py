@@ -223,7 +223,7 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
         self._set_fitted([shifted(model, centre)])
         self.coef_, self._outputs_ = self.coef_.ravel(), None
         self.n_features_in_, self.n_passes_ = blocks.n_features, fit.data.passes
-        for name in ("_streams_", "noise_scale_"):
+        for name in ("_streams_", "noise_scale_", "feature_names_in_"):
             self.__dict__.pop(name, None)
         self._warn_if_unconverged(rule, "outputs")
         return self
@@ -231,6 +231,8 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
     def _certify_blocks(self, blocks: RowBlocks) -> list[Certificate]:
         """Return the certificate of the weights as a solution on blocks of rows, as a list of one."""
         self._check_fitted()
+        if self._outputs_ is not None:
+            raise ValueError("blocks of rows have one target for each row, and this model has several outputs")
         fit = BlockFit(self, blocks, self._make_solver(LINEAR_SOLVERS).stopping, fitted=True)
         model, centre = fit.regression(self._pose_block(*self._check_parameters()), min_gap)
         return [shifted(model, centre).certificate]

@@ -55,6 +55,7 @@ class Streaming:
         self.coef_ = np.vstack([vector[:-1] for vector, _ in averages])
         self.intercept_ = np.array([float(offset.sum()) + scaling * vector[-1] for vector, offset in averages])
         self._streams_ = streams
+        self.__dict__.pop("n_passes_", None)
         self.__dict__.pop("_models_", None)  # of an earlier fit, with other weights
 
     def _certify(self: Any, problems: list[DualProblem]) -> Certificate | list[Certificate]:

@@ -144,7 +144,11 @@ class NewtonByPasses:
                 self.point = self.point._replace(curvature=True)
                 return
             self._last_square, moments = square, self.sample_moments(self.point)
-        step, offset_step = step_by_features(moments, self.origin, self.constant, -gradient, -deficit)
+        try:
+            step, offset_step = step_by_features(moments, self.origin, self.constant, -gradient, -deficit)
+        except ValueError:  # moments overflow: no step can be computed, and the bounds so far stand
+            self.status = Status.PRECISION
+            return
         self._try_step(step, offset_step, gradient, deficit)
 
     def _continue_equations(self, sums: PassSums) -> None:

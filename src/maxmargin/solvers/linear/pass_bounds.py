@@ -53,8 +53,8 @@ class DualConstraints:
         Whether multiples of feasible dual vectors above 1 are feasible: no variable has a finite bound but 0.
     upper_weights, upper_total : float array, float
         Fᵀ upper and Σ upper, where the total is positive.
-    upper_error : float
-        A bound on the norm of the error of `upper_weights`.
+    upper_error, upper_total_error : float
+        Bounds on the norm of the error of `upper_weights`, and on the error of `upper_total`.
     """
 
     total: Floats
@@ -62,6 +62,7 @@ class DualConstraints:
     upper_weights: Floats | None = None
     upper_total: float = 0.0
     upper_error: float = 0.0
+    upper_total_error: float = 0.0
 
     def factor(self, linear: float, square: float) -> float:
         """Return the best factor on a dual vector with these terms of its dual value."""
@@ -108,7 +109,7 @@ class DualConstraints:
         if not room > total - found:
             return None
         share, direction = (total - found) / room, self.upper_weights - weights
-        scale_error = 4 * (sums.term_error + UNIT_ROUNDOFF * self.upper_total) / room + 4 * UNIT_ROUNDOFF
+        scale_error = 4 * (sums.term_error + self.upper_total_error) / room + 4 * UNIT_ROUNDOFF
         moved = weights + share * direction
         return Repaired(0.0, 0.0, moved, share * self.upper_error, scale_error, (0.0, 0.0, _norm(direction)))
 
@@ -132,6 +133,7 @@ def dual_bound(sums: PassSums, constraints: DualConstraints) -> tuple[float, flo
     factor = constraints.factor(linear, square)
     value = factor * linear - 0.5 * factor**2 * square
     of_weights = sums.weights_error + moved.weights_error + (len(weights) + 8) * UNIT_ROUNDOFF * norm
+    of_weights += moved.scale_error * moved.part[2]
     of_square = 2 * norm * of_weights + of_weights**2 + sums.term_error
     error = factor * 2 * sums.term_error + 0.5 * factor**2 * of_square
     part_linear, part_ridge, part_norm = moved.part

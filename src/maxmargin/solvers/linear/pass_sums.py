@@ -101,15 +101,15 @@ class PassSums:
             )
         product = None if self.product is None or other.product is None else self.product + other.product
         terms = self.linear, other.linear, self.ridge, other.ridge, self.total, other.total
-        rounding = 2 * UNIT_ROUNDOFF
+        rounding, weights = 2 * UNIT_ROUNDOFF, self.weights + other.weights
         return PassSums(
             (self.loss + other.loss) * (1.0 + rounding),
             self.linear + other.linear,
             self.ridge + other.ridge,
             self.total + other.total,
-            self.weights + other.weights,
+            weights,
             self.term_error + other.term_error + rounding * float(max(np.abs(part).sum() for part in terms)),
-            self.weights_error + other.weights_error + rounding * sqrt(inner(*2 * (self.weights.ravel(),))),
+            self.weights_error + other.weights_error + rounding * float(np.linalg.norm(weights)),
             self.free + other.free,
             moments,
             product,
