@@ -4,6 +4,10 @@
 // Columns are packed into panels of two vectors, feature by feature; rows into strips of as many as the registers hold.
 // The sum of a pair runs over the features in order and in one lane, so a value depends on the two samples alone, never
 // on the block they were computed in: a fit is repeatable at any cache size and number of threads.
+//
+// The Gaussian of a product, exp(γ (x·z − ½‖x‖² − ½‖z‖²)), takes one multiplication a feature, but the error of its
+// exponent grows with the norms, about 1e-7 γ (½‖x‖² + ½‖z‖²). If one of the samples is near the centre of the data,
+// the value is small where that error is large. If both are far from it, the differences of the features are summed.
 #pragma once
 
 #include <cstdint>
@@ -55,8 +59,8 @@ void pack(const Source* data, const std::int64_t* indices, std::int64_t count, s
   }
 }
 
-// From the sum of a pair to its kernel value. `offset` is ½‖x‖² + ½‖z‖² where the function is gaussian_of_product.
-template <class T> MAXMARGIN_INLINE Vec<T> kernel_value(const Formula& f, Vec<T> sum, Vec<T> offset) {
+// From the sum of a pair to its kernel value; the sum of gaussian_of_product is −½‖x − z‖².
+template <class T> MAXMARGIN_INLINE Vec<T> kernel_value(const Formula& f, Vec<T> sum) {
   switch (f.function) {
     case Function::power: {
       Vec<T> base = sum * static_cast<T>(f.gamma) + static_cast<T>(f.coef0), result = repeat<T>(T(1));
@@ -69,7 +73,7 @@ template <class T> MAXMARGIN_INLINE Vec<T> kernel_value(const Formula& f, Vec<T>
       return exponential<T>(distance * static_cast<T>(-f.gamma));
     }
     case Function::gaussian_of_product: {
-      const Vec<T> exponent = (sum - offset) * static_cast<T>(f.gamma);
+      const Vec<T> exponent = sum * static_cast<T>(f.gamma);
       return exponential<T>(exponent > 0 ? Vec<T>{} : exponent);
     }
     case Function::tangent:
@@ -95,6 +99,60 @@ MAXMARGIN_INLINE void strip_by_panel(const T* strip, const T* panel, std::int64_
   }
 }
 
+template <class T> MAXMARGIN_INLINE bool is_far(const Formula& f, T half_norm) {
+  return static_cast<double>(half_norm) * f.gamma > kMaxProductExponent;
+}
+
+template <class T> MAXMARGIN_INLINE bool any_far(const Formula& f, const T* half_norms, int count) {
+  if (f.function != Function::gaussian_of_product) return false;
+  bool any = false;
+  for (int k = 0; k < count; ++k) any |= is_far(f, half_norms[k]);
+  return any;
+}
+
+// Sum the differences of a far sample x to the far samples of a panel. The features of x are `stride` apart.
+template <class T>
+[[gnu::noinline]] void replace_far_sums(const Formula& f, const T* x, std::int64_t stride, const T* panel,
+                                        const T* half_norms, std::int64_t features, Vec<T> (&sums)[2]) {
+  Vec<T> squares[2] = {};
+  for (std::int64_t k = 0; k < features; ++k)
+    for (int half = 0; half < 2; ++half)
+      squares[half] += SquaredDifference::term<Vec<T>>(repeat<T>(x[k * stride]),
+                                                       load_vector(panel + k * kPanel<T> + half * kWidth<T>));
+  for (int half = 0; half < 2; ++half)
+    for (int l = 0; l < kWidth<T>; ++l)
+      if (is_far(f, half_norms[half * kWidth<T> + l])) sums[half][l] = T(-0.5) * squares[half][l];
+}
+
+// The same for the far samples of a strip.
+template <class T>
+[[gnu::noinline]] void replace_far_sums(const Formula& f, const T* strip, const T* strip_norms, const T* panel,
+                                        const T* panel_norms, std::int64_t features, Vec<T> (&sums)[kStrip][2]) {
+  for (int r = 0; r < kStrip; ++r)
+    if (is_far(f, strip_norms[r])) replace_far_sums<T>(f, strip + r, kStrip, panel, panel_norms, features, sums[r]);
+}
+
+// The sums of one strip of rows with one panel of columns, of which kernel values are functions.
+template <class T, class Term>
+MAXMARGIN_INLINE void kernel_sums(const Formula& f, const T* strip, const T* strip_norms, bool far_strip,
+                                  const T* panel, const T* panel_norms, std::int64_t features,
+                                  Vec<T> (&sums)[kStrip][2]) {
+  strip_by_panel<T, Term>(strip, panel, features, sums);
+  if (f.function != Function::gaussian_of_product) return;
+  const Vec<T> first = load_vector(panel_norms), second = load_vector(panel_norms + kWidth<T>);
+#pragma GCC unroll 16
+  for (int r = 0; r < kStrip; ++r) {
+    sums[r][0] -= strip_norms[r] + first;
+    sums[r][1] -= strip_norms[r] + second;
+  }
+  if (far_strip && any_far(f, panel_norms, kPanel<T>)) {
+    Vec<T> in_memory[kStrip][2];  // those of other strips stay in registers
+    std::memcpy(in_memory, sums, sizeof sums);
+    replace_far_sums<T>(f, strip, strip_norms, panel, panel_norms, features, in_memory);
+    std::memcpy(sums, in_memory, sizeof sums);
+  }
+}
+
 template <class T> MAXMARGIN_INLINE void store_some(T* out, Vec<T> first, Vec<T> second, std::int64_t count) {
   if (count >= kPanel<T>) {
     store_vector(out, first);
@@ -113,15 +171,14 @@ MAXMARGIN_INLINE void write_strip(const Formula& f, const PackedSamples<T>& rows
                                   std::int64_t features, std::int64_t s, std::int64_t p, std::int64_t first_row,
                                   T* const* out) {
   const std::int64_t at = p * kPanel<T>;
-  const Vec<T> norms_first = load_vector(columns.half_norms + at),
-               norms_second = load_vector(columns.half_norms + at + kWidth<T>);
+  const T* norms = rows.half_norms + s * kStrip;
   Vec<T> sums[kStrip][2];
-  strip_by_panel<T, Term>(rows.values + s * features * kStrip, columns.values + at * features, features, sums);
+  kernel_sums<T, Term>(f, rows.values + s * features * kStrip, norms, any_far(f, norms, kStrip),
+                       columns.values + at * features, columns.half_norms + at, features, sums);
   for (int r = 0; r < kStrip && s * kStrip + r < rows.count; ++r) {
     if (s * kStrip + r < first_row) continue;
-    const T norm = rows.half_norms[s * kStrip + r];
-    store_some<T>(out[s * kStrip + r] + at, kernel_value<T>(f, sums[r][0], norm + norms_first),
-                  kernel_value<T>(f, sums[r][1], norm + norms_second), columns.count - at);
+    store_some<T>(out[s * kStrip + r] + at, kernel_value<T>(f, sums[r][0]), kernel_value<T>(f, sums[r][1]),
+                  columns.count - at);
   }
 }
 
@@ -155,14 +212,21 @@ MAXMARGIN_INLINE void write_row(const Formula& f, const PackedSamples<T>& column
       sums[q][1] += Term::template term<Vec<T>>(value, load_vector(panel + kWidth<T>));
     }
   }
-  const T norm = columns.half_norms[row];
+  const T* norm = columns.half_norms + row;
+  const bool far = any_far(f, norm, 1);
 #pragma GCC unroll 4
-  for (int q = 0; q < Panels; ++q)
-    for (int half = 0; half < 2; ++half) {
-      const std::int64_t at = q * kPanel<T> + half * kWidth<T>;
-      const Vec<T> norms = load_vector(columns.half_norms + p * kPanel<T> + at);
-      store_vector(out + at, kernel_value<T>(f, sums[q][half], norm + norms));
+  for (int q = 0; q < Panels; ++q) {
+    const T* norms = columns.half_norms + (p + q) * kPanel<T>;
+    if (f.function == Function::gaussian_of_product)
+      for (int half = 0; half < 2; ++half) sums[q][half] -= *norm + load_vector(norms + half * kWidth<T>);
+    if (far) {
+      Vec<T> in_memory[2] = {sums[q][0], sums[q][1]};
+      replace_far_sums<T>(f, x, kPanel<T>, panels + q * features * kPanel<T>, norms, features, in_memory);
+      std::memcpy(sums[q], in_memory, sizeof in_memory);
     }
+    for (int half = 0; half < 2; ++half)
+      store_vector(out + q * kPanel<T> + half * kWidth<T>, kernel_value<T>(f, sums[q][half]));
+  }
 }
 
 // The kernel values of one row, which is sample `row` of the columns, with all columns of panels [first_panel,
@@ -211,7 +275,7 @@ void dense_diagonal(const Formula& f, const T* data, const std::int64_t* indices
       for (int l = 0; l < kWidth<T>; ++l) x[l] = samples[l][k];
       sum += Term::template term<Vec<T>>(x, x);
     }
-    const Vec<T> values = kernel_value<T>(f, sum, sum);  // the product of a sample with itself is twice its half norm
+    const Vec<T> values = kernel_value<T>(f, f.function == Function::gaussian_of_product ? Vec<T>{} : sum);
     std::memcpy(out + at, &values, some * sizeof(T));
   }
 }
@@ -239,19 +303,18 @@ void dense_combination(const Formula& f, const PackedSamples<T>& rows, const Pac
       const std::int64_t stop = some + panels_at_once < panels ? some + panels_at_once : panels;
       for (std::int64_t s = begin; s < end; ++s) {
         Vec<T> parts[kStrip] = {};
+        const T* norms = rows.half_norms + s * kStrip;
+        const bool far = any_far(f, norms, kStrip);
         for (std::int64_t p = some; p < stop; ++p) {
           const std::int64_t at = p * kPanel<T>;
-          const Vec<T> norms_first = load_vector(columns.half_norms + at),
-                       norms_second = load_vector(columns.half_norms + at + kWidth<T>);
           const Vec<T> weights_first = load_vector(weights + at),
                        weights_second = load_vector(weights + at + kWidth<T>);
           Vec<T> sums[kStrip][2];
-          strip_by_panel<T, Term>(rows.values + s * features * kStrip, columns.values + at * features, features, sums);
-          for (int r = 0; r < kStrip; ++r) {
-            const T norm = rows.half_norms[s * kStrip + r];
-            parts[r] += kernel_value<T>(f, sums[r][0], norm + norms_first) * weights_first +
-                        kernel_value<T>(f, sums[r][1], norm + norms_second) * weights_second;
-          }
+          kernel_sums<T, Term>(f, rows.values + s * features * kStrip, norms, far, columns.values + at * features,
+                               columns.half_norms + at, features, sums);
+          for (int r = 0; r < kStrip; ++r)
+            parts[r] +=
+                kernel_value<T>(f, sums[r][0]) * weights_first + kernel_value<T>(f, sums[r][1]) * weights_second;
         }
         for (int r = 0; r < kStrip; ++r) totals[s - begin][r] += sum_of_lanes<T>(parts[r]);
       }

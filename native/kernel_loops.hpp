@@ -18,6 +18,9 @@ enum class Function : int {
   gaussian_of_product = 4,  // exp(γ (s − ½‖x‖² − ½‖z‖²)), s a product: the Gaussian kernel of γ/2
 };
 
+// Samples x with a larger γ ½‖x‖² count as far from the centre of the data (dense_blocks.hpp).
+constexpr double kMaxProductExponent = 16.0;
+
 struct Formula {
   Term term;
   Function function;

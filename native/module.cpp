@@ -36,6 +36,7 @@ NB_MODULE(_extension, m) {
   m.attr("strip") = level.kernels->in_single.strip;         // rows that are packed side by side
   m.attr("single_panel") = level.kernels->in_single.panel;  // columns that are packed side by side
   m.attr("double_panel") = level.kernels->in_double.panel;
+  m.attr("max_product_exponent") = kMaxProductExponent;  // of samples near the centre, in the Gaussian of a product
   m.attr("sparse_panel") = level.kernels->in_single.sparse_panel;  // weights are padded to a multiple of it
   define_arguments(m);
   define_kernels(m);

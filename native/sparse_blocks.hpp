@@ -94,7 +94,7 @@ template <class T> class ExpandedPanel {
     }
 #pragma GCC unroll 4
     for (int v = 0; v < kSparseVectors; ++v)
-      out[v] = kernel_value<T>(f, (rows.separate_sums[r] + load_vector(separate_ + v * kWidth<T>)) + out[v], Vec<T>{});
+      out[v] = kernel_value<T>(f, (rows.separate_sums[r] + load_vector(separate_ + v * kWidth<T>)) + out[v]);
   }
 
  private:
@@ -171,7 +171,7 @@ template <class T, class Term> void sparse_diagonal(const Formula& f, const Spar
       sum += Term::template cross<Vec<T>>(value, value);
     }
     const Vec<T> separate = repeat<T>(rows.separate_sums[r]);
-    out[r] = kernel_value<T>(f, (separate + separate) + sum, Vec<T>{})[0];
+    out[r] = kernel_value<T>(f, (separate + separate) + sum)[0];
   }
 }
 

@@ -41,9 +41,13 @@ double expected(const Formula& f, double sum, double half_norms) {
 }
 
 const std::vector<Formula> kFormulas = {
-    {Term::product, Function::identity, 0.0, 0.0, 0},       {Term::product, Function::power, 0.3, 0.7, 5},
-    {Term::product, Function::tangent, 0.3, -0.2, 0},       {Term::product, Function::gaussian_of_product, 0.3, 0.0, 0},
-    {Term::squared, Function::exponential, 0.3, 0.0, 0},    {Term::absolute, Function::exponential, 0.3, 0.0, 0},
+    {Term::product, Function::identity, 0.0, 0.0, 0},
+    {Term::product, Function::power, 0.3, 0.7, 5},
+    {Term::product, Function::tangent, 0.3, -0.2, 0},
+    {Term::product, Function::gaussian_of_product, 0.3, 0.0, 0},
+    {Term::product, Function::gaussian_of_product, 12.0, 0.0, 0},  // samples near and far from the centre
+    {Term::squared, Function::exponential, 0.3, 0.0, 0},
+    {Term::absolute, Function::exponential, 0.3, 0.0, 0},
     {Term::chi_squared, Function::exponential, 0.3, 0.0, 0}};
 
 template <class T> const BlockLoops<T>& blocks(const Level& level) {

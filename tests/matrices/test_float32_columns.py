@@ -85,6 +85,44 @@ def test_data_with_a_large_offset_are_centred(kernel):
     np.testing.assert_allclose(out, matrix.block(np.arange(60), np.arange(60)), atol=2e-6)
 
 
+def data_with_outliers(n_samples: int = 400) -> np.ndarray:
+    """Samples near 0, a few at all distances from it, and copies of these, moved a little: pairs of close outliers."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(n_samples, 6))
+    distant = random.choice(n_samples, n_samples // 20, replace=False)
+    X[distant] *= np.geomspace(1.0, 100.0, len(distant))[:, None]
+    X[(distant[:-1] + 1) % n_samples] = X[distant[:-1]] + 0.1 * random.normal(size=(len(distant) - 1, 6))
+    return X
+
+
+def test_pairs_of_outliers_are_summed_by_differences():
+    matrix = KernelMatrix(Gaussian(0.5), Points(data_with_outliers()))
+    every = np.arange(400)
+    assert float32_kernel(Gaussian(0.5), matrix.points).formula.function is OuterFunction.GAUSSIAN_OF_PRODUCT
+    exact = matrix.block(every, every)
+    columns = matrix.float32_columns(every)
+    values = np.empty((400, 400), dtype=np.float32)
+    columns.fill(every, values, every)
+    np.testing.assert_allclose(values, exact, atol=3e-6)
+    weights = np.random.default_rng(1).normal(size=400)
+    sums, _ = columns.combine(every, weights)
+    np.testing.assert_allclose(sums, exact @ weights, atol=3e-5)
+    # A value depends on its two samples, a sum on its row and the columns, never on the other rows of a block.
+    for step in (1, 7, 50):
+        in_parts = np.empty_like(values)
+        for start in range(0, 400, step):
+            part = every[start : start + step]
+            columns.fill(part, in_parts, part)
+            np.testing.assert_array_equal(columns.combine(part, weights)[0], sums[part])
+        np.testing.assert_array_equal(in_parts, values)
+
+
+def test_data_of_outliers_are_summed_by_differences():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    X[:12] *= 100
+    assert float32_kernel(Gaussian(0.5), Points(X)).formula.term is Term.SQUARED
+
+
 def test_fast_gaussian_is_used_for_moderate_exponents():
     X = np.random.default_rng(0).normal(size=(60, 3))
     assert float32_kernel(Gaussian(0.5), Points(X)).formula.function is OuterFunction.GAUSSIAN_OF_PRODUCT
@@ -127,7 +165,7 @@ class TestClassKernelCache:
             everything = np.arange(matrix.size)
             out = np.empty((matrix.size, matrix.size), dtype=np.float32)
             matrix.float32_columns(everything).fill(everything, out, everything)
-            np.testing.assert_allclose(out, exact, atol=1e-6)
+            np.testing.assert_allclose(out, exact, atol=2e-6)
             wide, backwards = np.empty((matrix.size, matrix.size + 2), dtype=np.float32), everything[::-1].copy()
             matrix.float32_columns(everything).fill(everything, wide, backwards)
             np.testing.assert_array_equal(wide[backwards, : matrix.size], out)

@@ -15,6 +15,7 @@ level: str
 strip: int
 single_panel: int
 double_panel: int
+max_product_exponent: float
 sparse_panel: int
 text_padding: int
 

@@ -1,8 +1,8 @@
 """Evaluation of a kernel in float32 without losing the digits that matter.
 
 Float32 has seven digits. Distances keep them if the samples are centred first; the fast form of the Gaussian exponent,
-‖x‖² + ‖z‖² − 2 x·z, keeps them as long as γ‖x‖² is moderate; beyond that, differences are summed. The certificate is
-computed in float64 and accounts for the remaining error.
+‖x‖² + ‖z‖² − 2 x·z, keeps them as long as γ‖x‖² of one of the two samples is moderate; for pairs of outliers, differences
+are summed. The certificate is computed in float64 and accounts for the remaining error.
 
 Dense data that are mostly zeros (one-hot columns, images) are compressed: an evaluation then costs the stored entries.
 """
@@ -24,7 +24,14 @@ from maxmargin.kernels.native_kernel import NativeKernel
 from maxmargin.kernels.points import Points, compress_rows, float64_batches
 
 #: Largest γ‖x‖² for the fast form of the Gaussian: the error of the exponent is 1e-7 times that.
-MAX_FAST_EXPONENT = 16.0
+MAX_FAST_EXPONENT = _native.max_product_exponent
+
+#: Largest fraction of samples beyond that for which the fast form is used, with differences for their pairs: a strip of
+#: rows without such a sample is frequent enough.
+MAX_OUTLIER_FRACTION = 0.1
+
+#: Number of samples whose medians are the centre of the data.
+CENTRE_SAMPLES = 256
 
 #: Largest entry of the data and largest kernel value for which float32 is used.
 MAX_FLOAT32_ENTRY, MAX_FLOAT32_VALUE = 1e15, 1e30
@@ -80,8 +87,8 @@ def _prepare(kernel: NativeKernel, some: Points, threads: int) -> Float32Kernel 
         return Float32Kernel(formula, points if compressed is None else compressed, no_shift)
     if compressed is not None and formula.gamma * _largest_norm(points.data, threads) <= MAX_FAST_EXPONENT:
         return Float32Kernel(formula, compressed, no_shift)
-    centre = np.sum([batch.sum(axis=0) for _, batch in float64_batches(points.data)], axis=0) / len(points)
-    if formula.term is Term.SQUARED and formula.gamma * _largest_distance(points.data, centre) <= MAX_FAST_EXPONENT:
+    centre = _centre(points.data)
+    if formula.term is Term.SQUARED and _outlier_fraction(formula, points.data, centre) <= MAX_OUTLIER_FRACTION:
         fast = KernelFormula(Term.PRODUCT, OuterFunction.GAUSSIAN_OF_PRODUCT, 2.0 * formula.gamma)
         return Float32Kernel(fast, points, centre)
     return Float32Kernel(formula, points, centre)
@@ -102,7 +109,14 @@ def _largest_norm(data: NDArray[Any], threads: int) -> float:
     return float(squares.max())
 
 
-def _largest_distance(data: NDArray[Any], centre: Floats) -> float:
-    """Return the largest ‖x − centre‖²."""
+def _centre(data: NDArray[Any]) -> Floats:
+    """Return the median of each feature over some samples: unlike the mean, outliers do not move it."""
+    some = data[:: -(-len(data) // CENTRE_SAMPLES)]
+    return np.asarray(np.median(some.astype(np.float64), axis=0))
+
+
+def _outlier_fraction(formula: KernelFormula, data: NDArray[Any], centre: Floats) -> float:
+    """Return the fraction of samples with γ‖x − centre‖² beyond `MAX_FAST_EXPONENT`."""
     batches = (batch - centre for _, batch in float64_batches(data))
-    return max(float(np.einsum("ij,ij->i", batch, batch).max()) for batch in batches)
+    distances = (np.einsum("ij,ij->i", batch, batch) for batch in batches)
+    return sum(np.count_nonzero(formula.gamma * each > MAX_FAST_EXPONENT) for each in distances) / len(data)
