@@ -1,8 +1,8 @@
 """Evaluation of a kernel in float32 without losing the digits that matter.
 
 Float32 has seven digits. Distances keep them if the samples are centred first; the fast form of the Gaussian exponent,
-‖x‖² + ‖z‖² − 2 x·z, keeps them as long as γ‖x‖² of one of the two samples is moderate; for pairs of outliers, differences
-are summed. The certificate is computed in float64 and accounts for the remaining error.
+‖x‖² + ‖z‖² − 2 x·z, keeps them as long as γ‖x‖² of one of the two samples is moderate; for pairs of outliers,
+differences are summed. The certificate is computed in float64 and accounts for the remaining error.
 
 Dense data that are mostly zeros (one-hot columns, images) are compressed: an evaluation then costs the stored entries.
 """
