@@ -223,6 +223,61 @@ double squared_distance(Vector<const double> left, Vector<const double> right, i
   return std::accumulate(parts.begin(), parts.end(), 0.0);
 }
 
+// Two sums over n variables, of what work(k) returns, in parts that do not depend on the number of threads.
+template <class Work> std::pair<double, double> sum_pairs(std::int64_t n, int threads, Work work) {
+  std::vector<std::pair<double, double>> parts((n + kSamplesForThreads - 1) / kSamplesForThreads);
+  in_parallel(threads, n, kSamplesForThreads, [&](std::int64_t begin, std::int64_t end, int) {
+    std::pair<double, double> sums;
+    for (std::int64_t k = begin; k < end; ++k) {
+      const std::pair<double, double> one = work(k);
+      sums.first += one.first;
+      sums.second += one.second;
+    }
+    parts[begin / kSamplesForThreads] = sums;
+  });
+  std::pair<double, double> all;
+  for (const auto& part : parts) {
+    all.first += part.first;
+    all.second += part.second;
+  }
+  return all;
+}
+
+// Clip variables to their bounds and correct their sum, unless the difference is within `rounding` times the sum of
+// magnitudes: free variables change in proportion to their distances to the bounds ahead, or, if some of these are
+// infinite, those by equal amounts. Returns the sums of the variables and of their magnitudes.
+std::pair<double, double> repair_sum(Vector<double> dual, Vector<const double> lower, Vector<const double> upper,
+                                     double total, double rounding, int threads) {
+  const std::int64_t n = length(dual);
+  require_length(n, "the arrays must have one length", lower, upper);
+  Memory().reads("lower", lower).reads("upper", upper).writes("dual", dual).require_disjoint();
+  nb::gil_scoped_release unlocked;
+  double* b = dual.data();
+  const double *least = lower.data(), *most = upper.data();
+  const auto sums = sum_pairs(n, threads, [&](std::int64_t k) {
+    b[k] = b[k] < least[k] ? least[k] : b[k] > most[k] ? most[k] : b[k];
+    return std::pair(b[k], std::fabs(b[k]));
+  });
+  const double deficit = total - sums.first;
+  if (!(std::fabs(deficit) > rounding * (sums.second + std::fabs(total)))) return sums;
+  const auto distance = [&](std::int64_t k) {
+    if (!(b[k] > least[k] && b[k] < most[k])) return 0.0;
+    return deficit > 0.0 ? most[k] - b[k] : b[k] - least[k];
+  };
+  const auto found = sum_pairs(n, threads, [&](std::int64_t k) {
+    const double ahead = distance(k);
+    return std::isinf(ahead) ? std::pair(0.0, 1.0) : std::pair(ahead, 0.0);
+  });
+  const bool unlimited = found.second > 0.0;
+  if (!unlimited && !(found.first > 2.0 * std::fabs(deficit))) return sums;
+  const double share = deficit / (unlimited ? found.second : found.first);
+  return sum_pairs(n, threads, [&](std::int64_t k) {
+    const double ahead = distance(k);
+    b[k] += share * (unlimited ? std::isinf(ahead) : ahead);
+    return std::pair(b[k], std::fabs(b[k]));
+  });
+}
+
 // ---- steps along weights for the penalty Σ |w_j| ----------------------------------------------------------------
 
 struct ColumnArrays {
@@ -292,6 +347,8 @@ void define_primal(nb::module_& m) {
   m.def("strictly_between", &strictly_between, exact("values"), exact("lower"), exact("upper"), exact("out"),
         nb::arg("threads"));
   m.def("squared_distance", &squared_distance, exact("left"), exact("right"), nb::arg("threads"));
+  m.def("repair_sum", &repair_sum, exact("dual"), exact("lower"), exact("upper"), nb::arg("total"), nb::arg("rounding"),
+        nb::arg("threads"));
   m.def("coordinate_descent", &coordinate_descent, nb::arg("columns"), nb::arg("state"), exact("order"));
   m.def("descend_quadratic_model", &descend_quadratic_model, exact("square"), exact("weights"), exact("slope"),
         nb::arg("tolerance"), nb::arg("max_passes"));

@@ -73,7 +73,7 @@ class Streaming:
             if self.penalty == "l1":
                 found.append(certify_l1(problem, wanted, vector, offset))
             else:
-                feasible = _rescaled(problem, repair_sums(problem, wanted), rows.weights)
+                feasible = _rescaled(problem, repair_sums(problem, wanted, rows.threads_for_samples), rows.weights)
                 found.append(certify(problem, feasible, vector, offset=offset))
         return found[0] if len(found) == 1 else found
 

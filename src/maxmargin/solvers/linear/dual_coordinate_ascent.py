@@ -239,7 +239,7 @@ class CoordinateAscentRun:
         """Evaluate the gap, keep the best point, reactivate shrunk samples, and return whether it is accepted."""
         problem, rows, rule = self.problem, self.rows, self.rule
         self.evaluations += 1
-        dual = repair_sums(problem, self.dual) if problem.groups else self.dual.copy()
+        dual = repair_sums(problem, self.dual, rows.threads_for_samples) if problem.groups else self.dual.copy()
         if rule.relative_gap is None:
             found = LinearPoint.of_dual(problem, rows, dual, rule)
             assert found.gradient is not None

@@ -15,7 +15,7 @@ from maxmargin._typing import Floats
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.features import Features
 from maxmargin.matrices.numerics import inner
-from maxmargin.precision import DOUBLE_EPSILON
+from maxmargin.precision import DOUBLE_EPSILON, GROUP_SUM_TOLERANCE
 from maxmargin.problems import Counters, DualProblem, Progress, Solution, Status, feasible_start
 from maxmargin.problems.gradient_extremes import gradient_extremes, interval_midpoint, violation_of
 from maxmargin.problems.losses import residuals
@@ -43,25 +43,26 @@ def finite_norms(rows: Features) -> Floats:
     return norms
 
 
-def repair_sums(problem: DualProblem, dual: Floats) -> Floats:
+def repair_sums(problem: DualProblem, dual: Floats, threads: int = 1) -> Floats:
     """Return the dual vector with the sums of its groups corrected, if possible by changing free variables only.
 
     A vector that exceeds its bounds is clipped first. A variable moved off its bound by a tiny amount would violate the
     KKT conditions. Deviations of the size of rounding errors are not corrected.
     """
-    dual = np.clip(dual, problem.lower, problem.upper)
-    deficit = problem.total - problem.group_sums(dual)
-    rounding = 4 * DOUBLE_EPSILON * (problem.group_sums(np.abs(dual)) + np.abs(problem.total))
-    for g in np.flatnonzero(np.abs(deficit) > rounding):
-        free = np.flatnonzero((problem.group == g) & (dual > problem.lower) & (dual < problem.upper))
-        if not len(free):
-            continue
-        slack = problem.upper[free] - dual[free] if deficit[g] > 0 else dual[free] - problem.lower[free]
-        if not slack.sum() > 2 * abs(deficit[g]):
-            continue
-        shares = np.isinf(slack).astype(float) if np.isinf(slack).any() else slack
-        dual[free] += deficit[g] * shares / shares.sum()
-    return feasible_start(problem, dual)
+    repaired = np.array(dual, dtype=np.float64)
+    rounding = 4 * DOUBLE_EPSILON
+    for g in range(problem.groups):
+        total = float(problem.total[g])
+        if problem.groups == 1 and not problem.ungrouped:
+            sums = _native.repair_sum(repaired, problem.lower, problem.upper, total, rounding, threads)
+            if abs(total - sums[0]) <= GROUP_SUM_TOLERANCE * (sums[1] + abs(total)) < np.inf:
+                return repaired
+        else:
+            members = problem.group == g
+            part = repaired[members]
+            _native.repair_sum(part, problem.lower[members], problem.upper[members], total, rounding, threads)
+            repaired[members] = part
+    return feasible_start(problem, repaired)
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class LinearPoint:
 
         With a relative gap as the tolerance only the objective values are computed, no gradient.
         """
-        dual = feasible_start(problem) if dual is None else repair_sums(problem, dual)
+        dual = feasible_start(problem) if dual is None else repair_sums(problem, dual, rows.threads_for_samples)
         if rule.relative_gap is None:
             return cls.of_dual(problem, rows, dual, rule)
         weights = rows.weights(dual)

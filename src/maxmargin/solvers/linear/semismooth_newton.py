@@ -212,7 +212,7 @@ class SemismoothNewtonRun:
             offset, primal = minimise_over_offset(problem, self.rows, smoothed.weights, without_offset, smoothed.offset)
             if primal < self.point.primal:
                 self.point = LinearPoint(self.point.dual, smoothed.weights, offset, primal, self.point.dual_value)
-            feasible = repair_sums(problem, dual)
+            feasible = repair_sums(problem, dual, self.rows.threads_for_samples)
             dual, dual_weights = feasible, dual_weights + self.rows.weights(feasible - dual)
         value = dual_value(problem, dual, dual_weights)
         if value > self.point.dual_value:

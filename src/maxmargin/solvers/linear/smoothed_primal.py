@@ -229,7 +229,7 @@ def start_near(
     with np.errstate(invalid="ignore"):
         middle = np.where(bounded, 0.5 * (problem.lower + problem.upper), 0.0)
     dual = np.clip((slack + sigma * middle) / (problem.ridge + sigma), problem.lower, problem.upper)
-    dual = repair_sums(problem, dual)
+    dual = repair_sums(problem, dual, rows.threads_for_samples)
     value = dual_value(problem, dual, rows.weights(dual))
     if rule.relative_gap is None:
         return NewtonStart(LinearPoint.of_dual(problem, rows, dual, rule), sigma)
