@@ -116,7 +116,11 @@ def test_large_costs_take_fewer_steps_with_the_equations():
     plain = PairwiseSolver(finish_below=0).solve(problem)
     helped = PairwiseSolver().solve(problem)
     assert helped.counters.iterations < plain.counters.iterations / 2
-    np.testing.assert_allclose(certify(problem, helped.dual).dual, certify(problem, plain.dual).dual, rtol=1e-5)
+    found, slow = (certify(problem, solution.dual) for solution in (helped, plain))
+    assert helped.status is Status.CONVERGED
+    assert found.violation <= 1e-3
+    assert found.relative_gap <= 1e-6
+    assert found.dual >= slow.dual  # pair steps alone stall, on some computers at another point than on others
 
 
 def test_no_acceleration_without_free_variables():

@@ -79,7 +79,14 @@ def _feature_matrix(moments: Moments, constant: float) -> Floats:
 
 
 class NewtonEquations:
-    """The system of one Newton step.
+    """The system of one Newton step, for any groups.
+
+    With e_g = bottom_g / Σ_g D − m_g·d and the mean m_g of the rows of each group it is one system for the weights,
+
+        (I + F_cᵀ D F_c) d = right − Σ m_g bottom_g,
+
+    in the rows F_c, each relative to the mean of its group. A Schur complement of the offsets instead would be lost in
+    rounding errors where rows are far from the origin.
 
     Parameters
     ----------
@@ -98,40 +105,59 @@ class NewtonEquations:
     def __init__(
         self, rows: Features, factors: Floats, group: np.ndarray, largest: Floats, square: Callable[[], Floats]
     ) -> None:
-        self.rows, self.factors, self.group, self.largest = rows, factors, group, largest
+        self.rows, self.factors = rows, factors
+        self._shares = [np.where(group == g, factors, 0.0) for g in range(len(largest))]
+        totals = np.array([share.sum() for share in self._shares])
+        self._totals = np.where(totals > 0, totals, MIN_RELATIVE_DIAGONAL * largest)
+        self._shares = [share / total for share, total in zip(self._shares, self._totals, strict=True)]
+        self._means = [rows.weights(share) for share in self._shares]
+        self._members = [group == g for g in range(len(largest))]
         if rows.size == 0:
             self._inverse: Callable[[Floats], Floats] = lambda right: right
         elif uses_features(rows, rows.size):
-            factor = factorise(_feature_matrix(rows.moments(factors), rows.constant))
+            factor = factorise(self._centred_features())
             self._inverse = lambda right: solve(factor, right)
         elif rows.size <= MAX_FACTORISED:
-            inner = square()
-            inner.flat[:: rows.size + 1] += 1.0 / factors
-            factor = factorise(inner)
-            self._inverse = lambda right: right - rows.weights(solve(factor, rows.decisions(right)))
+            factor = factorise(self._centred_square(square()))
+            self._inverse = lambda right: right - self._weights(solve(factor, self._decisions(right)))
         else:
             self._inverse = self._conjugate_gradients
 
     def solve(self, right: Floats, bottom: Floats) -> tuple[Floats, Floats]:
         """Return the steps of the weights and of the offsets."""
+        for mean, value in zip(self._means, bottom, strict=True):
+            right = right - value * mean
         step = self._inverse(right)
-        groups = len(bottom)
-        if not groups:
-            return step, np.zeros(0)
-        members = [np.where(self.group == g, self.factors, 0.0) for g in range(groups)]
-        columns = [self.rows.weights(member) for member in members]
-        solved = [self._inverse(column) for column in columns]
-        schur = np.array([[-float(a @ b) for b in solved] for a in columns])
-        schur.flat[:: groups + 1] += [member.sum() for member in members]
-        schur.flat[:: groups + 1] = np.maximum(schur.flat[:: groups + 1], MIN_RELATIVE_DIAGONAL * self.largest)
-        reduced = bottom - np.array([float(column @ step) for column in columns])
-        offset_step = np.linalg.lstsq(schur, reduced, rcond=None)[0]
-        for column, change in zip(solved, offset_step, strict=True):
-            step = step - change * column
-        return step, offset_step
+        return step, bottom / self._totals - np.array([float(mean @ step) for mean in self._means])
 
-    def _product(self, vector: Floats) -> Floats:
-        return vector + self.rows.weights(self.factors * self.rows.decisions(vector))
+    def _centred_features(self) -> Floats:
+        """Return the lower triangle of I + F_cᵀ D F_c."""
+        lower = _feature_matrix(self.rows.moments(self.factors), self.rows.constant)
+        for mean, total in zip(self._means, self._totals, strict=True):
+            lower -= np.outer(total * mean, mean)
+        return lower
+
+    def _centred_square(self, square: Floats) -> Floats:
+        """Return F_c F_cᵀ + 1 / D."""
+        for share, members in zip(self._shares, self._members, strict=True):
+            square = square - np.outer(members, share @ square)
+            square -= np.outer(square @ share, members)
+        square.flat[:: len(square) + 1] += 1.0 / self.factors
+        return square
+
+    def _decisions(self, vector: Floats) -> Floats:
+        """Return F_c v."""
+        decisions = self.rows.decisions(vector)
+        for mean, members in zip(self._means, self._members, strict=True):
+            decisions[members] -= float(mean @ vector)
+        return decisions
+
+    def _weights(self, dual: Floats) -> Floats:
+        """Return F_cᵀ b."""
+        weights = self.rows.weights(dual)
+        for mean, members in zip(self._means, self._members, strict=True):
+            weights -= float(dual[members].sum()) * mean
+        return weights
 
     def _conjugate_gradients(self, right: Floats) -> Floats:
         """Return an approximate solution for the weights: an inexact Newton step is sufficient."""
@@ -143,7 +169,7 @@ class NewtonEquations:
             if square <= target or square == 0:
                 break
             check_deadline()
-            product = self._product(direction)
+            product = direction + self._weights(self.factors * self._decisions(direction))
             length = square / float(direction @ product)
             solution += length * direction
             residual -= length * product
