@@ -14,7 +14,9 @@ from maxmargin.problems.gradient_extremes import interval_midpoint, offset_bound
 from maxmargin.solvers import PairwiseSolver, StoppingRule
 from maxmargin.training import Session
 
-TOLERANCE = 1e-6
+#: Of folds on their own, and of all at once: with the smaller one some take 10,000 steps, the most that are allowed, on
+#: some computers and not on others.
+TOLERANCE, TOLERANCE_TOGETHER = 1e-6, 1e-5
 
 
 def two_classes(n=300, seed=0):
@@ -53,9 +55,9 @@ class TestFolds:
         folds = np.arange(problem.size) % 5
         together = SmallFolds(problem, solution.dual, gradient, folds, 1)
         distance = np.where(solution.dual == 0, np.abs(gradient), 0.0)
-        assert together.solve(np.sort(np.argsort(distance)[:count]), TOLERANCE, Session())
+        assert together.solve(np.sort(np.argsort(distance)[:count]), TOLERANCE_TOGETHER, Session())
         found = together.values(c_classification)
-        np.testing.assert_allclose(found, one_by_one(problem, folds), atol=2e-3)
+        np.testing.assert_allclose(found, one_by_one(problem, folds), atol=2e-4)
 
     @pytest.mark.parametrize("classes", [2, 4])
     def test_probabilities_are_the_same_without_them(self, classes, monkeypatch):
