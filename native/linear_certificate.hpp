@@ -34,7 +34,8 @@ inline void keep_largest(double value, std::int64_t index, double& largest, std:
 inline LinearCertificate certify_linear(const CertifiedPoint& p) {
   constexpr double u = kUnitRoundoff;
   const std::int64_t n = p.variables;
-  const auto norm_of = [&](std::int64_t k) { return std::sqrt(p.squared_norms[k] + p.constant * p.constant); };
+  double* norms = p.residual;  // until the shares of the gap replace them
+  for (std::int64_t k = 0; k < n; ++k) norms[k] = std::sqrt(p.squared_norms[k] + p.constant * p.constant);
   LinearCertificate out;
   // ‖w‖, ‖Fᵀb‖, and the error of the latter.
   const double roundings = static_cast<double>(p.width + 1 + 8) * u;
@@ -42,7 +43,7 @@ inline LinearCertificate certify_linear(const CertifiedPoint& p) {
   for (std::int64_t k = 0; k < n; ++k) {
     const double magnitude = std::fabs(p.dual[k]);
     used += magnitude > 0.0;
-    size_of_weights += norm_of(k) * magnitude;
+    size_of_weights += norms[k] * magnitude;
     sum += p.dual[k];
     absolute_sum += magnitude;
   }
@@ -55,11 +56,12 @@ inline LinearCertificate certify_linear(const CertifiedPoint& p) {
     distance += 0.5 * difference * difference;
   }
   const double per_row = static_cast<double>(p.longest_row + 8) * u;
-  const auto product_error = [&](std::int64_t k) { return norm_of(k) * (per_row * std::sqrt(dual_norm) + of_weights); };
-  const auto gradient_error = [&](std::int64_t k, double& gradient) {
+  const double of_products = per_row * std::sqrt(dual_norm) + of_weights;
+  const double of_decisions = per_row * std::sqrt(weights_norm);
+  const auto gradient_error = [&](std::int64_t k, double norm, double& gradient) {
     const double ridge = p.ridge[k] * p.dual[k];
     gradient = p.linear[k] - p.product[k] - ridge;
-    return product_error(k) + 4.0 * u * (std::fabs(p.linear[k]) + std::fabs(p.product[k]) + std::fabs(ridge));
+    return norm * of_products + 4.0 * u * (std::fabs(p.linear[k]) + std::fabs(p.product[k]) + std::fabs(ridge));
   };
   // The violation of the optimality criterion with every gradient within its error, and the interval of the offset.
   double above = -kInfinite, below = kInfinite, low = -kInfinite, high = kInfinite;
@@ -67,7 +69,7 @@ inline LinearCertificate certify_linear(const CertifiedPoint& p) {
   std::int64_t up_most = 0, down_most = 0, roomiest = 0;
   for (std::int64_t k = 0; k < n; ++k) {
     double gradient = 0.0;
-    const double error = gradient_error(k, gradient), b = p.dual[k];
+    const double error = gradient_error(k, norms[k], gradient), b = p.dual[k];
     if (b < p.upper[k]) {
       low = gradient > low ? gradient : low;
       above = gradient + error > above ? gradient + error : above;
@@ -76,6 +78,7 @@ inline LinearCertificate certify_linear(const CertifiedPoint& p) {
       high = gradient < high ? gradient : high;
       below = gradient - error < below ? gradient - error : below;
     }
+    if (!p.grouped) continue;
     const double up = p.upper[k] - b, down = b - p.lower[k], room = up < down ? up : down;
     keep_largest(room, k, most_room, roomiest);
     keep_largest(up, k, most_up, up_most);
@@ -102,7 +105,7 @@ inline LinearCertificate certify_linear(const CertifiedPoint& p) {
   for (std::int64_t k = 0; k < n; ++k) {
     const double b = p.dual[k], ridge = p.ridge[k], lower = p.lower[k], upper = p.upper[k];
     const double slack = p.linear[k] - (p.decisions[k] + out.offset);
-    double error = norm_of(k) * per_row * std::sqrt(weights_norm);
+    double error = norms[k] * of_decisions;
     error += 4.0 * u * (std::fabs(p.linear[k]) + std::fabs(p.decisions[k]) + std::fabs(out.offset));
     const double loss = conjugate(slack, lower, upper, ridge), share = loss - (slack - 0.5 * ridge * b) * b;
     const double at_most = std::fabs(response_to(slack + error, lower, upper, ridge));
@@ -124,7 +127,8 @@ inline LinearCertificate certify_linear(const CertifiedPoint& p) {
     const double missing = std::fabs(sum) + static_cast<double>(n + 2) * u * absolute_sum;
     const auto cost_of = [&](std::int64_t k) {
       double gradient = 0.0;
-      const double error = gradient_error(k, gradient), length = missing * norm_of(k);
+      const double norm = std::sqrt(p.squared_norms[k] + p.constant * p.constant), length = missing * norm;
+      const double error = gradient_error(k, norm, gradient);
       return missing * (std::fabs(gradient) + error) + 0.5 * length * length + 0.5 * p.ridge[k] * missing * missing;
     };
     if (most_room >= missing)

@@ -86,6 +86,7 @@ MAXMARGIN_INLINE double dot(const CompressedRows<T, I>& rows, std::int64_t row, 
 template <class T, class I>
 MAXMARGIN_INLINE void add(const CompressedRows<T, I>& rows, std::int64_t row, double factor, double* w) {
   const std::int64_t end = rows.starts[row + 1];
+#pragma GCC unroll 4
   for (std::int64_t k = rows.starts[row]; k < end; ++k)
     w[rows.features[k]] += factor * static_cast<double>(rows.values[k]);
 }
@@ -193,6 +194,7 @@ void add_moments(const CompressedRows<T, I>& rows, const std::int64_t* indices, 
       const double factor = b[k] * static_cast<double>(rows.values[i]);
       sums[rows.features[i]] += factor;
       double* line = square + static_cast<std::int64_t>(rows.features[i]) * stride;
+#pragma GCC unroll 4
       for (std::int64_t j = first; j <= i; ++j) line[rows.features[j]] += factor * static_cast<double>(rows.values[j]);
     }
   }

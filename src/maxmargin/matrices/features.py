@@ -129,17 +129,21 @@ class Features:
 
     @cached_property
     def norms(self) -> Floats:
-        """‖f_i‖ of each row, with the constant feature; computed once for all views of the data."""
+        """‖f_i‖ of each row, with the constant feature."""
+        return np.sqrt(self.known_squared_norms() + self.constant**2)
+
+    def known_squared_norms(self) -> Floats:
+        """Return ‖f_i‖² of each row, without the constant feature; computed once for all views of the data."""
         memo = self.points.memo
         if "sums of squares" not in memo:
             began, everything = perf_counter(), Features(Points.wrap(self.points.data), threads=self.threads)
             memo["sums of squares"] = everything.squared_norms()
             memo["seconds per value"] = (perf_counter() - began) / max(1, everything.stored)
-        return np.sqrt(self.squared_norms() + self.constant**2)
+        return self.squared_norms()
 
     @property
     def seconds_per_value(self) -> float:
-        """How long the pass over the data took that computed `norms`, for each stored value; 0 if unknown."""
+        """How long the pass over the data took that computed the norms, for each stored value; 0 if unknown."""
         return float(self.points.memo.get("seconds per value", 0.0))
 
     def weights_error(self, dual: Floats) -> Errors:

@@ -48,12 +48,12 @@ def certify_many(
             dual_weights=dual_weights,
             decisions=decisions,
             product=product,
-            squared_norms=rows.norms**2,  # with the constant feature, which is therefore 0 below
+            squared_norms=rows.known_squared_norms(),
             offset=offset,
             slack=slack,
             residual=residual,
         ),
-        0.0,
+        rows.constant,
         rows.most_stored,
     )
     if not result.conclusive:

@@ -123,7 +123,7 @@ def suits_ascent(problem: DualProblem, rows: Features) -> bool:
     """Whether coordinate ascent is likely to converge within a few passes, each of which is short."""
     if problem.groups or rows.stored > MAX_ASCENT_VALUES or problem.kinked:
         return False
-    curvature = float(np.square(rows.norms).mean())
+    curvature = float(rows.known_squared_norms().mean()) + rows.constant**2
     if problem.ridged:
         return curvature <= MAX_ASCENT_CURVATURE * float(problem.ridge.mean())
     return problem.bounded and curvature * float((problem.upper - problem.lower).mean()) <= MAX_ASCENT_CURVATURE
