@@ -57,14 +57,18 @@ MAXMARGIN_INLINE double sample_gap(double z, double beta, double lower, double u
   return (response - beta) * (z - 0.5 * ridge * (response + beta));
 }
 
-// A step along each of the variables order[begin … end), in turn. Variables at a bound whose gradient points beyond it
-// by more than the thresholds are shrunk: they are moved behind the others.
-template <class Rows>
-AscentResult ascend(const Rows& rows, AscentState& s, std::int64_t* order, std::int64_t begin, std::int64_t end) {
+// `ascend` for problems with groups or without. Numbers that do not change are copied: stores to arrays might change
+// those of the state, as far as the compiler knows.
+template <bool kGrouped, class Rows>
+AscentResult ascend_along(const Rows& rows, AscentState& s, std::int64_t* order, std::int64_t begin, std::int64_t end) {
   AscentResult out;
-  double* w = s.weights;
+  const std::int64_t* const row_index = s.rows;
+  double *const w = s.weights, *const dual = s.dual;
+  const double *const linears = s.linear, *const lowers = s.lower, *const uppers = s.upper, *const ridges = s.ridge;
+  const double* const norms = s.squared_norm;
+  const double constant = s.constant, damping = s.damping, above = s.shrink_above, below = -s.shrink_below;
   double last_weight = w[s.width];  // of the constant feature
-  const auto row_of = [&](std::int64_t k) { return s.rows ? s.rows[order[k]] : order[k]; };
+  const auto row_of = [&](std::int64_t k) { return row_index ? row_index[order[k]] : order[k]; };
   std::int64_t bytes = 0, sampled = 0;
   for (; sampled < 16 && begin + sampled < end; ++sampled) bytes += bytes_of(rows, row_of(begin + sampled));
   std::int64_t ahead = sampled ? kLinesAhead * kCacheLine * sampled / (bytes + kCacheLine) : 1;
@@ -72,44 +76,36 @@ AscentResult ascend(const Rows& rows, AscentState& s, std::int64_t* order, std::
   for (std::int64_t k = begin; k < end; ++k) {
     if (k + 2 * ahead < end) {
       const std::int64_t i = order[k + 2 * ahead];
-      prefetch_start(rows, s.rows ? s.rows[i] : i);
-      __builtin_prefetch(s.dual + i, 1);
-      __builtin_prefetch(s.linear + i);
-      __builtin_prefetch(s.lower + i);
-      __builtin_prefetch(s.upper + i);
-      __builtin_prefetch(s.ridge + i);
-      __builtin_prefetch(s.squared_norm + i);
+      prefetch_start(rows, row_index ? row_index[i] : i);
+      __builtin_prefetch(dual + i, 1);
+      __builtin_prefetch(linears + i);
+      __builtin_prefetch(lowers + i);
+      __builtin_prefetch(uppers + i);
+      __builtin_prefetch(ridges + i);
+      __builtin_prefetch(norms + i);
     }
     if (k + ahead < end) prefetch_row(rows, row_of(k + ahead));
     if (k + 1 < end) prefetch_weights(rows, row_of(k + 1), w);
     const std::int64_t i = order[k];
-    const std::int64_t row = s.rows ? s.rows[i] : i;
-    const std::int32_t g = s.group ? s.group[i] : -1;
-    const double before = s.dual[i], lower = s.lower[i], upper = s.upper[i], ridge = s.ridge[i];
-    const double curvature =
-        s.damping * (s.squared_norm[i] + s.constant * s.constant + (g >= 0 ? s.penalty[g] : 0.0)) + ridge;
+    const std::int64_t row = row_index ? row_index[i] : i;
+    const std::int32_t g = kGrouped ? s.group[i] : -1;
+    const double before = dual[i], lower = lowers[i], upper = uppers[i], ridge = ridges[i];
+    const double curvature = damping * (norms[i] + constant * constant + (g >= 0 ? s.penalty[g] : 0.0)) + ridge;
     const double inverse = 1.0 / curvature;
-    const double offset = s.constant * last_weight + (g >= 0 ? s.offset[g] + s.penalty[g] * s.excess[g] : 0.0);
-    const double slack = (s.linear[i] - offset) - dot(rows, row, w);
+    const double offset = constant * last_weight + (g >= 0 ? s.offset[g] + s.penalty[g] * s.excess[g] : 0.0);
+    const double slack = (linears[i] - offset) - dot(rows, row, w);
     const double gradient = slack - ridge * before;
     out.gap += sample_gap(slack, before, lower, upper, ridge);
     double projected = gradient;
-    if (before >= upper) {
-      if (gradient > s.shrink_above) {
+    if (before >= upper || before <= lower) {
+      const bool at_upper = before >= upper;
+      if (at_upper ? gradient > above : gradient < below) {
         order[k] = order[--end];
         order[end] = i;
         --k;
         continue;
       }
-      projected = gradient < 0.0 ? gradient : 0.0;
-    } else if (before <= lower) {
-      if (gradient < -s.shrink_below) {
-        order[k] = order[--end];
-        order[end] = i;
-        --k;
-        continue;
-      }
-      projected = gradient > 0.0 ? gradient : 0.0;
+      projected = at_upper ? (gradient < 0.0 ? gradient : 0.0) : (gradient > 0.0 ? gradient : 0.0);
     }
     if (projected > out.highest) out.highest = projected;
     if (projected < out.lowest) out.lowest = projected;
@@ -120,14 +116,21 @@ AscentResult ascend(const Rows& rows, AscentState& s, std::int64_t* order, std::
     after = after < upper ? after : upper;
     const double change = after - before;
     if (change == 0.0) continue;
-    s.dual[i] = after;
-    add(rows, row, s.damping * change, w);
-    last_weight += s.damping * change * s.constant;
-    if (g >= 0) s.excess[g] += s.damping * change;
+    dual[i] = after;
+    add(rows, row, damping * change, w);
+    last_weight += damping * change * constant;
+    if (g >= 0) s.excess[g] += damping * change;
   }
   w[s.width] = last_weight;
   out.remaining = end;
   return out;
+}
+
+// A step along each of the variables order[begin … end), in turn. Variables at a bound whose gradient points beyond it
+// by more than the thresholds are shrunk: they are moved behind the others.
+template <class Rows>
+AscentResult ascend(const Rows& rows, AscentState& s, std::int64_t* order, std::int64_t begin, std::int64_t end) {
+  return s.group ? ascend_along<true>(rows, s, order, begin, end) : ascend_along<false>(rows, s, order, begin, end);
 }
 
 }  // namespace maxmargin::MAXMARGIN_LEVEL
