@@ -124,7 +124,14 @@ class BlockSolver:
         monitor = Monitor(self.stopping, callback)
         if float(problem.curvature.max(initial=0.0)) > MAX_SINGLE_PRECISION_VALUE:
             return self._continue_in_double(problem, feasible_start(problem, start), Counters(), monitor, callback)
-        state = get_backend(self.backend).open(problem, self.cache_bytes, self.threads)
+        backend = get_backend(self.backend)
+        with backend.scope():
+            return self._solve(backend.open(problem, self.cache_bytes, self.threads), start, monitor, callback)
+
+    def _solve(
+        self, state: BlockState[Any], start: Floats | None, monitor: Monitor, callback: Callback | None
+    ) -> Solution:
+        problem = state.problem
         try:
             first = feasible_start(problem, start)
             state.set_dual(first, with_gradient=not first.any())
@@ -198,7 +205,7 @@ class _BlockRun:
         self.tolerance = (1.0 - TOLERANCE_RESERVE) * solver.stopping.violation
         self.shrinking = solver.shrinking and state.problem.coercive
         tuning = state.tuning
-        self.steps_per_check = tuning.steps_per_check
+        self.steps_per_check, self.value_credit = tuning.steps_per_check, tuning.value_credit
         self.max_size = solver.max_size(state)
         self.size = first_size
         self.use_stored_rows = tuning.stored_rows > 2 * self.max_size
@@ -230,7 +237,7 @@ class _BlockRun:
             self._check_progress(stall, violation)
             self._round()
             self._report()
-            if is_unbounded(state.dual, state.gradient):
+            if not state.problem.coercive and is_unbounded(state.dual, state.gradient):
                 state.refresh_all()  # it may be an error of single precision
                 if is_unbounded(state.dual, state.gradient):
                     raise SolverStoppedError(Status.UNBOUNDED)
@@ -241,7 +248,8 @@ class _BlockRun:
         free = state.count_free()
         subproblem, target = self._next_subproblem(free)
         steps = state.totals.iterations
-        self._solve_free_equations(subproblem, self.count * free)  # the kernel values that the round will need
+        # The kernel values that the round will need, as far as they cost anything.
+        self._solve_free_equations(subproblem, self.value_credit * self.count * free)
         reason = self._solve_subproblem(subproblem, target)
         changed = subproblem.count_changed()
         if reason is StopReason.OPTIMAL and state.violation <= SETTLED_FACTOR * self._last_target:

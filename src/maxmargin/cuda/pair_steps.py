@@ -1,0 +1,65 @@
+"""Pair steps on the square block of a working set, by one block of threads."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from maxmargin.cuda.device import cupy
+from maxmargin.cuda.modules import kernel, launch
+from maxmargin.precision import BOUND_TOLERANCE
+
+#: The most variables whose gradient and diagonal fit into shared memory.
+MAX_VARIABLES = 16384
+
+#: Threads of a block, and the variables that each has at least: fewer threads have cheaper barriers.
+MAX_THREADS, MIN_VARIABLES_PER_THREAD = 1024, 2
+
+#: Bytes of shared memory for each variable: gradient, diagonal, flags.
+BYTES_PER_VARIABLE = 13
+
+
+class DeviceBox(NamedTuple):
+    """Bounds, kinks, groups, ridge and curvature of some variables, on the GPU."""
+
+    lower: Any
+    upper: Any
+    kink: Any
+    group: Any
+    ridge: Any
+    curvature: Any
+
+
+class PairResult(NamedTuple):
+    """What a call of `pair_steps` returns."""
+
+    violation: float
+    gain: float
+    steps: int
+    reason: int
+
+
+def pair_steps(
+    matrix: Any, gradient: Any, dual: Any, box: DeviceBox, groups: int, singles: bool, tolerance: float, max_steps: int
+) -> PairResult:
+    """Take pair steps until the violation is within the tolerance; gradient and dual vector are changed."""
+    xp, size = cupy(), len(dual)
+    threads = 32
+    while threads < MAX_THREADS and threads * MIN_VARIABLES_PER_THREAD < size:
+        threads *= 2
+    variables = 1
+    while threads * variables < size:
+        variables *= 2
+    compiled = kernel(
+        "pair_steps", "pair_steps", VALUE="float" if matrix.dtype == xp.float32 else "double", THREADS=threads,
+        VARIABLES=variables, GROUPS=max(1, groups), SINGLES=int(singles), KINKS=int(box.kink is not None),
+        BOUND_TOLERANCE=BOUND_TOLERANCE,
+    )  # fmt: skip
+    result = xp.empty(4)
+    arguments = (
+        matrix, xp.int32(size), gradient, dual, box.lower, box.upper,
+        xp.uint64(0) if box.kink is None else box.kink, box.group, box.ridge, box.curvature,
+        xp.float64(tolerance), xp.int32(max_steps), result,
+    )  # fmt: skip
+    launch(compiled, (1,), (threads,), arguments, BYTES_PER_VARIABLE * size + 16)
+    violation, gain, steps, reason = (float(value) for value in result.get())
+    return PairResult(violation, gain, int(steps), int(reason))
