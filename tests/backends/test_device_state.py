@@ -8,6 +8,7 @@ import pytest
 import maxmargin.backends
 from contracts.named_problems import CONVEX
 from contracts.solver_contract import SolverContract
+from maxmargin.backends.array_operations import ArrayOperations
 from maxmargin.backends.cuda_backend import tuning
 from maxmargin.backends.device_state import DeviceState
 from maxmargin.backends.interface import BoundStart
@@ -24,8 +25,8 @@ class HostMatrix:
         everything = np.arange(matrix.size)
         self.values = matrix.block(everything, everything)
 
-    def product(self, columns, weights):
-        return self.values[:, columns].astype(np.float32) @ weights
+    def product_parts(self, columns, weights):
+        return (self.values[:, columns].astype(np.float32) @ weights)[None]
 
     def square(self, variables):
         return self.precise_square(variables).astype(np.float32)
@@ -41,7 +42,7 @@ class Parent:
     """What `NumpySubproblem` needs of the problem that it is a part of."""
 
     def __init__(self, part):
-        box = part.box
+        box = part.variables
         self.dual, self.gradient = part.dual, part.gradient
         self.lower, self.upper, self.ridge, self.curvature = box.lower, box.upper, box.ridge, box.curvature
         self.kink = np.zeros(part.active) if box.kink is None else box.kink
@@ -50,7 +51,9 @@ class Parent:
 
 
 def take_pair_steps(part, tolerance, max_steps, max_seconds):
-    steps = (PreciseNumpySubproblem if part.precise else NumpySubproblem)(Parent(part), np.arange(part.active), part.values)
+    steps = (PreciseNumpySubproblem if part.precise else NumpySubproblem)(
+        Parent(part), np.arange(part.active), part.values
+    )
     reason = steps.pair_steps(tolerance, max_steps, max_seconds)
     part.dual[:], part.gradient[:], part.violation = steps.dual, steps.gradient, steps.violation
     return reason
@@ -63,10 +66,16 @@ class HostDevice:
         return nullcontext()
 
     def open(self, problem, cache_bytes, threads):
-        return DeviceState(problem, np, HostMatrix(problem.matrix), take_pair_steps, tuning(problem.size))
+        return DeviceState(
+            problem,
+            ArrayOperations(np, problem.groups),
+            HostMatrix(problem.matrix),
+            take_pair_steps,
+            tuning(problem.size),
+        )
 
     def start_at_bounds(self, problem, columns, weights):
-        product = HostMatrix(problem.matrix).product(columns, weights)
+        product = HostMatrix(problem.matrix).product_parts(columns, weights)[0]
         return BoundStart(place_at_bounds(problem, problem.linear - product), product, 0)
 
 

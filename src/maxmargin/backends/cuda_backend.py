@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
+from maxmargin.backends.cuda_operations import CudaOperations
 from maxmargin.backends.device_state import DeviceMatrix, DeviceState
 from maxmargin.backends.device_subproblem import DeviceSubproblem
 from maxmargin.backends.interface import BlockTuning, BoundStart, StopReason
 from maxmargin.backends.selection import place_at_bounds
 from maxmargin.cuda.device import DeviceError, cupy, open_device
 from maxmargin.cuda.pair_steps import MAX_VARIABLES, DeviceBox, pair_steps
-from maxmargin.cuda.products import precise_product, precise_square, product, square
-from maxmargin.cuda.samples import DeviceSamples
-from maxmargin.kernels import Linear, NativeKernel
+from maxmargin.cuda.products import precise_product, precise_square, product_parts, square
+from maxmargin.cuda.samples import DENSE_ONLY, DeviceSamples
+from maxmargin.kernels import NativeKernel
 from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
 from maxmargin.matrices.repeated_matrix import RepeatedMatrix
 from maxmargin.problems import DualProblem
@@ -60,13 +61,14 @@ class CudaBackend:
     def open(self, problem: DualProblem, cache_bytes: int, threads: int) -> DeviceState:
         """Return the state of a problem; rows are computed again instead of stored."""
         matrix = device_matrix(problem.matrix, self.number)
-        return DeviceState(problem, cupy(), matrix, take_pair_steps, tuning(problem.size))
+        operations = CudaOperations(problem.groups, problem.size)
+        return DeviceState(problem, operations, matrix, take_pair_steps, tuning(problem.size))
 
     def start_at_bounds(self, problem: DualProblem, columns: Indices, weights: Floats) -> BoundStart:
         """Return the feasible point with each variable at the bound that its slack indicates."""
         xp = cupy()
         matrix = device_matrix(problem.matrix, self.number)
-        result: Floats = matrix.product(xp.asarray(columns), xp.asarray(weights)).get()
+        result: Floats = matrix.product_parts(xp.asarray(columns), xp.asarray(weights)).sum(axis=0).get()
         return BoundStart(place_at_bounds(problem, problem.linear - result), result, problem.size * len(columns))
 
 
@@ -85,19 +87,23 @@ def tuning(size: int) -> BlockTuning:
 
 def take_pair_steps(part: DeviceSubproblem, tolerance: float, max_steps: int, max_seconds: float) -> StopReason:
     """Take pair steps on the GPU."""
-    box = part.box
+    box = part.variables
     if len(part.working_set) > MAX_VARIABLES:
-        raise DeviceError(f"device='cuda' has working sets of at most {MAX_VARIABLES} variables; use a smaller working_set")
+        raise DeviceError(
+            f"device='cuda' has working sets of at most {MAX_VARIABLES} variables; use a smaller working_set"
+        )
     result = pair_steps(
         part.values,
-        part.gradient,
-        part.dual,
+        (part.gradient, part.dual, part.start),
         DeviceBox(box.lower, box.upper, box.kink, box.group, box.ridge, box.curvature),
         part.groups,
         part.singles,
         tolerance,
         min(max_steps, STEPS_PER_CHECK),
+        part.private,
     )
+    part.private = result.buffer
+    part.know(result.changed, result.free)
     part.violation = result.violation
     part.totals.iterations += result.steps
     part.totals.dual_value += result.gain
@@ -117,7 +123,7 @@ def device_matrix(matrix: Any, device: int) -> DeviceMatrix:
                 "device='cuda' computes the built-in kernels; use one of them, kernel='precomputed', or device='cpu'"
             )
         if not isinstance(matrix.points.data, np.ndarray):
-            raise DeviceError("device='cuda' takes dense samples; use X.toarray() if that fits into memory, or device='cpu'")
+            raise DeviceError(DENSE_ONLY)
         index = matrix.points.index if sample is None else matrix.points.index[sample]
         return CudaKernelValues(DeviceSamples.of(matrix.kernel.formula, matrix.points, device), index)
     raise DeviceError(f"device='cuda' does not support matrices of type {type(matrix).__name__}; use device='cpu'")
@@ -129,9 +135,9 @@ class CudaKernelValues:
     def __init__(self, samples: DeviceSamples, index: Indices) -> None:
         self.samples, self.index = samples, cupy().asarray(index.astype(np.int32))
 
-    def product(self, columns: Any, weights: Any) -> Any:
-        """Return Σ weights · column for all variables, with values in single precision."""
-        return product(self.samples, self.index, self.index[columns], weights)
+    def product_parts(self, columns: Any, weights: Any) -> Any:
+        """Return rows whose sum is Σ weights · column for all variables, with values in single precision."""
+        return product_parts(self.samples, self.index, self.index[columns], weights)
 
     def square(self, variables: Any) -> Any:
         """Return the block between some variables in single precision."""
@@ -160,9 +166,9 @@ class CudaValues:
             index = xp.asarray(sample)
             self.values = self.values[index[:, None], index]
 
-    def product(self, columns: Any, weights: Any) -> Any:
-        """Return Σ weights · column for all variables."""
-        return self.values[:, columns] @ weights
+    def product_parts(self, columns: Any, weights: Any) -> Any:
+        """Return Σ weights · column for all variables, as one row."""
+        return (self.values[:, columns] @ weights)[None]
 
     def square(self, variables: Any) -> Any:
         """Return the block between some variables in single precision."""

@@ -1,26 +1,26 @@
 """Dual vector and gradient of all variables in the memory of a device: the state of the block solver on a GPU.
 
-The operations are those of `host_state`, on arrays of another module with NumPy's functions. A `DeviceMatrix` provides kernel
-values, a `PairStepper` the steps of a subproblem. Only scalars and what the solver asks for travel to the host. With NumPy as
-the array module the same code runs everywhere, which is how it is tested where there is no GPU.
+A `DeviceMatrix` provides kernel values, `ArrayOperations` what is done with all variables between two rounds, a
+`PairStepper` the steps of a subproblem. Only scalars and what the solver asks for travel to the host. With NumPy's
+arrays the same code runs everywhere, which is how it is tested where there is no GPU.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from maxmargin._typing import Floats, Indices
+from maxmargin._typing import Floats
+from maxmargin.backends.array_operations import ArrayOperations, DeviceVariables, Violations, to_host
 from maxmargin.backends.device_subproblem import DeviceSubproblem, PairStepper
 from maxmargin.backends.interface import BlockTuning, KnownProduct, RunningTotals
 from maxmargin.backends.optimality import known_gap
-from maxmargin.backends.selection import MAX_GROUPS_BY_VARIABLE, largest, select_working_set
+from maxmargin.backends.selection import MAX_GROUPS_BY_VARIABLE, largest
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.problems import Counters, DualProblem
 
-#: How many gradients an audit recomputes at each end of the violation, and spread over all variables; on a GPU a few thousand
-#: cost hardly more than one.
+#: How many gradients an audit recomputes at each end of the violation, and spread over all variables.
 AUDITED_AT_EACH_END, AUDITED_SPREAD = 256, 1024
 
 #: Groups that pair steps and selection distinguish.
@@ -36,8 +36,8 @@ MAX_PRECISE_SIZE = 512
 class DeviceMatrix(Protocol):
     """Kernel values on a device. Index arrays and results are arrays of the device."""
 
-    def product(self, columns: Any, weights: Any) -> Any:
-        """Return Σ weights · column for all variables, with values in single precision."""
+    def product_parts(self, columns: Any, weights: Any) -> Any:
+        """Return rows whose sum is Σ weights · column for all variables, with values in single precision."""
         ...
 
     def square(self, variables: Any) -> Any:
@@ -53,35 +53,6 @@ class DeviceMatrix(Protocol):
         ...
 
 
-class DeviceVariables(NamedTuple):
-    """The arrays of a problem on a device; `kink` is None where there is none."""
-
-    linear: Any
-    lower: Any
-    upper: Any
-    ridge: Any
-    curvature: Any
-    group: Any
-    kink: Any
-
-    @classmethod
-    def of(cls, problem: DualProblem, xp: Any) -> DeviceVariables:
-        """Copy the arrays of a problem to a device."""
-        return cls(
-            xp.asarray(problem.linear),
-            xp.asarray(problem.lower),
-            xp.asarray(problem.upper),
-            xp.asarray(problem.ridge),
-            xp.asarray(problem.curvature),
-            xp.asarray(problem.group.astype(np.int8)),
-            xp.asarray(problem.kink) if problem.kinked else None,
-        )
-
-    def take(self, index: Any) -> DeviceVariables:
-        """Return the arrays of some variables."""
-        return DeviceVariables(*(None if array is None else array[index] for array in self))
-
-
 class DeviceState:
     """Dual vector and gradient of a problem on a device, in float64.
 
@@ -89,20 +60,28 @@ class DeviceState:
     ----------
     problem : DualProblem
         Of at most two groups.
-    xp : module
-        NumPy, or a module with its functions.
+    operations : ArrayOperations
     matrix : DeviceMatrix
     stepper : PairStepper
     tuning : BlockTuning
     """
 
-    def __init__(self, problem: DualProblem, xp: Any, matrix: DeviceMatrix, stepper: PairStepper, tuning: BlockTuning):
+    def __init__(
+        self,
+        problem: DualProblem,
+        operations: ArrayOperations,
+        matrix: DeviceMatrix,
+        stepper: PairStepper,
+        tuning: BlockTuning,
+    ) -> None:
         if problem.groups > MAX_GROUPS:
             raise ValueError(
                 f"on a GPU problems have at most {MAX_GROUPS} sum constraints, this one has {problem.groups}: "
                 "train pairs of classes, or use device='cpu'"
             )
-        self.problem, self.xp, self.matrix, self.stepper, self.tuning = problem, xp, matrix, stepper, tuning
+        xp = operations.xp
+        self.problem, self.operations, self.xp, self.tuning = problem, operations, xp, tuning
+        self.matrix, self.stepper = matrix, stepper
         self.linear, self.active, self.groups = problem.linear, problem.size, problem.groups
         self.variables = DeviceVariables.of(problem, xp)
         self.totals, self.violation, self.refreshed = RunningTotals(), np.inf, False
@@ -110,7 +89,7 @@ class DeviceState:
         self._open: DeviceSubproblem | None = None
         self._largest_error = 0.0
         self._current = xp.zeros(self.active), self.variables.linear.copy()
-        self._up, self._down = xp.zeros(0), xp.zeros(0)
+        self._violations: Violations | None = None
 
     # ---- start -----------------------------------------------------------------------------------------------------
 
@@ -131,11 +110,12 @@ class DeviceState:
         self.evaluations += spent.kernel_evaluations
 
     def set_dual(self, dual: Floats, with_gradient: bool = True, known: KnownProduct | None = None) -> None:
-        """Set all variables and compute their gradient, from a product that is known near the point if it is cheaper."""
+        """Set all variables and compute their gradient, from a product that is known near it if cheaper."""
         xp = self.xp
         on_device = xp.asarray(dual)
         unknown = xp.where(on_device == self.variables.upper, xp.inf, -xp.inf)
-        self._current, self.totals.dual_value = (on_device, unknown), np.nan
+        self._move(on_device, unknown)
+        self.totals.dual_value = np.nan
         if not with_gradient:
             return
         change, product = dual, None
@@ -143,7 +123,7 @@ class DeviceState:
             change, product = dual - known.point, xp.asarray(known.product)
         used = xp.asarray(np.flatnonzero(change))
         if len(used):
-            added = self._product(used, xp.asarray(change)[used])
+            added = self._product_parts(used, xp.asarray(change)[used]).sum(axis=0)
             product = added if product is None else product + added
         product = 0.0 if product is None else product
         self._set(on_device, self.variables.linear - product - self.variables.ridge * on_device)
@@ -152,43 +132,22 @@ class DeviceState:
 
     def find_violation(self) -> float:
         """Compute and return the largest KKT violation."""
-        xp, (dual, gradient), box = self.xp, self._current, self.variables
-        growing, falling = slopes(xp, dual, gradient, box.kink)
-        up = xp.where(dual < box.upper, growing, -xp.inf)
-        down = xp.where(dual > box.lower, falling, xp.inf)
-        highest, lowest = self._extremes(up, down)
-        self._up = up - lowest[box.group]
-        self._down = highest[box.group] - down
-        worst = xp.maximum(self._up.max(), self._down.max())
-        violation, total = _host(xp.stack([worst, gradient.sum()]))
-        if not np.isfinite(total):
+        self._violations = self.operations.find_violations(self.variables, *self._current)
+        if not np.isfinite(self._violations.gradient_sum):
             raise ValueError(NON_FINITE_MESSAGE)
-        self.violation = max(float(violation), 0.0)
+        self.violation = self._violations.largest
         return self.violation
-
-    def _extremes(self, up: Any, down: Any) -> tuple[Any, Any]:
-        """Return, per group, the largest slope up and the smallest down; a last 0, for variables in no group."""
-        xp, problem = self.xp, self.problem
-        if problem.groups == 1 and not problem.ungrouped:
-            highest, lowest = [up.max()], [down.min()]
-        else:
-            members = [self.variables.group == g for g in range(problem.groups)]
-            highest = [xp.where(each, up, -xp.inf).max() for each in members]
-            lowest = [xp.where(each, down, xp.inf).min() for each in members]
-        zero = xp.zeros(())
-        return xp.stack([*highest, zero]), xp.stack([*lowest, zero])
-
-    def free(self) -> Any:
-        """Return the variables off their bounds and kinks."""
-        return self.xp.flatnonzero(is_free(self._current[0], self.variables))
 
     def count_free(self) -> int:
         """Return the number of variables off their bounds and kinks."""
-        return int(is_free(self._current[0], self.variables).sum())
+        if self._violations is None:
+            return int(self.variables.is_free(self._current[0]).sum())
+        return self._violations.free
 
     def select(self, size: int) -> Any:
         """Return a working set of at most `size` variables."""
-        return self.xp.sort(select_working_set(self, self._up, self._down, size, self.xp))
+        assert self._violations is not None
+        return self.operations.select(self._violations, size)
 
     def open_subproblem(self, working_set: Any) -> DeviceSubproblem:
         """Open the subproblem of a working set."""
@@ -196,10 +155,8 @@ class DeviceState:
         precise = self.refreshed and len(working_set) <= MAX_PRECISE_SIZE
         values = self.matrix.precise_square(working_set) if precise else self.matrix.square(working_set)
         self.totals.rounds += 1
-        dual, gradient = self._current
-        self._open = DeviceSubproblem(
-            self, working_set, values, dual[working_set], gradient[working_set], self.variables.take(working_set)
-        )
+        part = self.operations.gather(self.variables, *self._current, working_set)
+        self._open = DeviceSubproblem(self, working_set, values, part)
         return self._open
 
     def open_whole(self) -> DeviceSubproblem:
@@ -216,26 +173,30 @@ class DeviceState:
 
     def close(self, subproblem: DeviceSubproblem) -> None:
         """Update dual vector and gradient of all variables by the changes of the subproblem."""
-        dual, gradient = self._current[0].copy(), self._current[1].copy()
-        moved = subproblem.changed()
-        at = subproblem.working_set[moved]
-        change = subproblem.dual[moved] - dual[at]
-        dual[at] = subproblem.dual[moved]
-        if len(subproblem.working_set) == self.active:
-            gradient[subproblem.working_set] = subproblem.gradient
-        elif len(at):
-            if subproblem.precise:
-                self.evaluations += self.active * len(at)
-                gradient -= self.matrix.precise_product(None, at, change)
+        part, count = subproblem, subproblem.count_changed()
+        if part.active == self.active:
+            dual, gradient = self._current[0].copy(), self._current[1].copy()
+            dual[part.working_set], gradient[part.working_set] = part.dual, part.gradient
+            self._move(dual, gradient)
+        elif count:
+            at, change = changes = self.operations.changes(part.working_set, part.start, part.dual, count)
+            if part.precise:
+                self.evaluations += self.active * count
+                parts = self.matrix.precise_product(None, at, change)[None]
             else:
-                gradient -= self._product(at, change)
-            gradient[at] -= self.variables.ridge[at] * change
-        self._current = dual, gradient  # both at once: Ctrl-C cannot separate them
+                parts = self._product_parts(at, change)
+            point = self.operations.updated(
+                self.variables, self._current, (part.working_set, part.dual), changes, parts
+            )
+            self._move(*point)
         self._open = None
 
-    def _product(self, columns: Any, weights: Any) -> Any:
+    def _move(self, dual: Any, gradient: Any) -> None:
+        self._current, self._violations = (dual, gradient), None  # both at once: Ctrl-C cannot separate them
+
+    def _product_parts(self, columns: Any, weights: Any) -> Any:
         self.evaluations += self.active * len(columns)
-        return self.matrix.product(columns, weights)
+        return self.matrix.product_parts(columns, weights)
 
     # ---- convergence checks ----------------------------------------------------------------------------------------
 
@@ -245,13 +206,11 @@ class DeviceState:
 
     def audit(self) -> float:
         """Return an upper estimate of the error of the violation: twice the largest error in a sample."""
-        xp, (dual, gradient), box = self.xp, self._current, self.variables
+        xp, (dual, gradient) = self.xp, self._current
         support = xp.flatnonzero(dual)
         if not len(support):
             return 0.0
-        growing, falling = slopes(xp, dual, gradient, box.kink)
-        up = xp.where(dual < box.upper, growing, -xp.inf)
-        down = xp.where(dual > box.lower, falling, xp.inf)
+        up, down = self.operations.slopes(self.variables, dual, gradient)
         ends = [largest(values, AUDITED_AT_EACH_END, -np.inf, xp) for values in (up, -down)]
         spread = xp.arange(0, self.active, max(16, self.active // AUDITED_SPREAD))
         sample = xp.unique(xp.concatenate([*ends, spread]))
@@ -282,12 +241,9 @@ class DeviceState:
 
     def _could_move(self, error: Any, variables: Any) -> Any:
         """Return which variables could move if their gradients were off by `error`."""
-        xp, (dual, gradient), box = self.xp, self._current, self.variables
-        growing, falling = slopes(xp, dual, gradient, box.kink)
-        up = xp.where(dual < box.upper, growing, -xp.inf)
-        down = xp.where(dual > box.lower, falling, xp.inf)
-        highest, lowest = self._extremes(up, down)
-        group = box.group[variables]
+        up, down = self.operations.slopes(self.variables, *self._current)
+        highest, lowest = self.operations.extremes(self.variables, up, down)
+        group = self.variables.group[variables]
         return (up[variables] + error >= lowest[group]) | (down[variables] - error <= highest[group])
 
     # ---- the current point -----------------------------------------------------------------------------------------
@@ -295,12 +251,12 @@ class DeviceState:
     @property
     def dual(self) -> Floats:
         """The dual variables, without the changes in an open subproblem, in host memory."""
-        return _host(self._current[0])
+        return to_host(self._current[0])
 
     @property
     def gradient(self) -> Floats:
         """The gradient at `dual`, in host memory."""
-        return _host(self._current[1])
+        return to_host(self._current[1])
 
     @property
     def dual_value(self) -> float:
@@ -321,12 +277,12 @@ class DeviceState:
         """Return dual vector and gradient with the changes in an open subproblem; unknown gradients are infinite."""
         dual, gradient = self._current
         part = self._open
-        if part is not None and len(part.changed()):
+        if part is not None and part.count_changed():
             dual = dual.copy()
             dual[part.working_set] = part.dual
             gradient = self.xp.where(dual == self.variables.upper, self.xp.inf, -self.xp.inf)
             gradient[part.working_set] = part.gradient
-        return _host(dual), _host(gradient)
+        return to_host(dual), to_host(gradient)
 
     def full_point(self) -> tuple[Floats, Floats]:
         """Return dual vector and gradient like `point`, with the gradient of all variables."""
@@ -334,26 +290,8 @@ class DeviceState:
 
     def _set(self, dual: Any, gradient: Any) -> None:
         xp, box = self.xp, self.variables
-        self._current = dual, gradient
+        self._move(dual, gradient)
         value = 0.5 * (dual * (box.linear + gradient)).sum()
         if box.kink is not None:
             value -= (box.kink * xp.abs(dual)).sum()
         self.totals.dual_value = float(value)
-
-
-def slopes(xp: Any, dual: Any, gradient: Any, kink: Any) -> tuple[Any, Any]:
-    """Return the slope of the objective along each variable when it increases, and when it decreases."""
-    if kink is None:
-        return gradient, gradient
-    less, more = gradient - kink, gradient + kink
-    return xp.where(dual < 0, more, less), xp.where(dual > 0, less, more)
-
-
-def is_free(dual: Any, box: DeviceVariables) -> Any:
-    """Return which variables are strictly between their bounds and not at a kink."""
-    inside = (box.lower < dual) & (dual < box.upper)
-    return inside if box.kink is None else inside & ((dual != 0) | (box.kink == 0))
-
-
-def _host(array: Any) -> Indices | Floats | Any:
-    return array if isinstance(array, np.ndarray) else array.get()

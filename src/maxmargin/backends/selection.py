@@ -33,14 +33,19 @@ class SelectableVariables(BoxedVariables, Protocol):
         ...
 
 
-def select_working_set(state: SelectableVariables, up: Any, down: Any, size: int, xp: Any = np) -> Any:
-    """Return at most `size` variables: free ones as one half, and the worst violators of both kinds.
-
-    `up` and `down` are the KKT violations of growing and of falling; they are overwritten. `xp` is the module of the arrays.
-    """
+def select_working_set(state: SelectableVariables, up: Floats, down: Floats, size: int) -> Indices:
+    """Return at most `size` variables, with many groups whole groups; `up` and `down` are overwritten."""
     if state.groups > MAX_GROUPS_BY_VARIABLE:
         return _select_groups(state, np.maximum(up, down), size)
-    free = state.free()
+    return np.asarray(select_by_violation(state.free(), up, down, size))
+
+
+def select_by_violation(free: Any, up: Any, down: Any, size: int, xp: Any = np) -> Any:
+    """Return at most `size` variables: free ones as one half, and the worst violators of both kinds.
+
+    `up` and `down` are the KKT violations of growing and of falling; they are overwritten. `xp` is the module of the
+    arrays.
+    """
     max_free = min(size // 2, size - 2)  # the most violating pair must fit
     if len(free) > max_free:
         free = free[largest(xp.maximum(up, down)[free], max_free, 0.0, xp)]

@@ -22,7 +22,7 @@ def cupy() -> Any:
         import cupy as module
     except ImportError as error:
         raise DeviceError(
-            "device='cuda' needs CuPy: pip install 'maxmargin[cuda13]' (or 'maxmargin[cuda12]' for a driver of CUDA 12); "
+            "device='cuda' needs CuPy: pip install 'maxmargin[cuda13]' (driver of CUDA 12: 'maxmargin[cuda12]'); "
             "device='cpu' needs nothing"
         ) from error
     return module

@@ -17,7 +17,9 @@ def kernel(source: str, name: str, **parameters: object) -> Any:
     return cupy().RawModule(code=text, options=options, backend="nvrtc").get_function(name)
 
 
-def launch(function: Any, grid: tuple[int, ...], block: tuple[int, ...], arguments: tuple[Any, ...], memory: int) -> None:
+def launch(
+    function: Any, grid: tuple[int, ...], block: tuple[int, ...], arguments: tuple[Any, ...], memory: int
+) -> None:
     """Launch a function with dynamic shared memory; more than 48 KB must be asked for."""
     if memory > function.max_dynamic_shared_size_bytes:
         function.max_dynamic_shared_size_bytes = memory

@@ -30,19 +30,34 @@ class DeviceBox(NamedTuple):
 
 
 class PairResult(NamedTuple):
-    """What a call of `pair_steps` returns."""
+    """What a call of `pair_steps` returns; `changed` and `free` are numbers of variables."""
 
     violation: float
     gain: float
     steps: int
     reason: int
+    changed: int
+    free: int
+    buffer: Any
 
 
 def pair_steps(
-    matrix: Any, gradient: Any, dual: Any, box: DeviceBox, groups: int, singles: bool, tolerance: float, max_steps: int
+    matrix: Any,
+    point: tuple[Any, Any, Any],
+    box: DeviceBox,
+    groups: int,
+    singles: bool,
+    tolerance: float,
+    max_steps: int,
+    buffer: Any = None,
 ) -> PairResult:
-    """Take pair steps until the violation is within the tolerance; gradient and dual vector are changed."""
-    xp, size = cupy(), len(dual)
+    """Take pair steps until the violation is within the tolerance.
+
+    `point` are gradient and dual vector, which are changed, and a dual vector to count changes from. `buffer` is that
+    of the call before on the same variables.
+    """
+    xp, (gradient, dual, start) = cupy(), point
+    size = len(dual)
     threads = 32
     while threads < MAX_THREADS and threads * MIN_VARIABLES_PER_THREAD < size:
         threads *= 2
@@ -54,12 +69,12 @@ def pair_steps(
         VARIABLES=variables, GROUPS=max(1, groups), SINGLES=int(singles), KINKS=int(box.kink is not None),
         BOUND_TOLERANCE=BOUND_TOLERANCE,
     )  # fmt: skip
-    result = xp.empty(4)
+    buffer = xp.zeros(8) if buffer is None else buffer
     arguments = (
-        matrix, xp.int32(size), gradient, dual, box.lower, box.upper,
+        matrix, xp.int32(size), gradient, dual, start, box.lower, box.upper,
         xp.uint64(0) if box.kink is None else box.kink, box.group, box.ridge, box.curvature,
-        xp.float64(tolerance), xp.int32(max_steps), result,
+        xp.float64(tolerance), xp.int32(max_steps), buffer,
     )  # fmt: skip
     launch(compiled, (1,), (threads,), arguments, BYTES_PER_VARIABLE * size + 16)
-    violation, gain, steps, reason = (float(value) for value in result.get())
-    return PairResult(violation, gain, int(steps), int(reason))
+    violation, gain, steps, reason, changed, free = (float(value) for value in buffer[:6].get())
+    return PairResult(violation, gain, int(steps), int(reason), int(changed), int(free), buffer)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from maxmargin.cuda.device import cupy
+import numpy as np
+
+from maxmargin._typing import Floats
+from maxmargin.cuda.device import cupy, open_device
 from maxmargin.cuda.modules import kernel, launch
-from maxmargin.cuda.samples import DeviceSamples
+from maxmargin.cuda.samples import DeviceSamples, data_on_device
 from maxmargin.kernels.formula import KernelFormula, OuterFunction
+from maxmargin.kernels.points import Points
 
 #: The sides of a tile of tensor cores and of the direct kernel; threads of a block.
 TENSOR_TILE, DIRECT_TILE, TENSOR_THREADS, DIRECT_THREADS = 128, 64, (256,), (16, 16)
@@ -19,8 +23,8 @@ BLOCKS_PER_PROCESSOR = 8
 GAUSSIAN, CHUNK = int(OuterFunction.GAUSSIAN_OF_PRODUCT), 64
 
 
-def product(samples: DeviceSamples, rows: Any, columns: Any, weights: Any) -> Any:
-    """Return Σ_j weights_j k(x_row, x_column j) for some rows, with kernel values in float32.
+def product_parts(samples: DeviceSamples, rows: Any, columns: Any, weights: Any) -> Any:
+    """Return rows whose sum is Σ_j weights_j k(x_row, x_column j) for some rows, with kernel values in float32.
 
     `rows` and `columns` are int32 device arrays of row numbers; None stands for all rows in order.
     """
@@ -37,8 +41,24 @@ def square(samples: DeviceSamples, rows: Any, columns: Any) -> Any:
 
 
 def precise_product(samples: DeviceSamples, rows: Any, columns: Any, weights: Any) -> Any:
-    """Return the same as `product`, in float64."""
-    return _direct(samples, rows, columns, weights, "double", store=False)
+    """Return Σ_j weights_j k(x_row, x_column j) for some rows, in float64."""
+    return _direct(samples, rows, columns, weights, "double", store=False).sum(axis=0)
+
+
+def host_product(device: str, formula: KernelFormula, rows: Points, columns: Points, weights: Floats) -> Floats:
+    """Return Σ_c k(row, column c) weights[c] for every row in float64, all of them in host memory.
+
+    The GPU sums differences like the CPU; the results agree to rounding errors.
+    """
+    xp, number = cupy(), open_device(device)
+    with xp.cuda.Device(number):
+        left, right = (data_on_device(points, number) for points in (rows, columns))
+        if right.dtype != left.dtype:
+            left, right = left.astype(xp.float64), right.astype(xp.float64)
+        at, to = (xp.asarray(points.index.astype(np.int32)) for points in (rows, columns))
+        sums = _launch_direct(formula, left, at, right, to, xp.asarray(weights), "double", store=False)
+        out: Floats = sums.sum(axis=0).get()
+    return out
 
 
 def precise_square(samples: DeviceSamples, rows: Any, columns: Any) -> Any:
@@ -46,9 +66,7 @@ def precise_square(samples: DeviceSamples, rows: Any, columns: Any) -> Any:
     return _direct(samples, rows, columns, None, "double", store=True)
 
 
-def _tensor(
-    left: DeviceSamples, rows: Any, right: DeviceSamples, columns: Any, weights: Any, store: bool
-) -> Any:
+def _tensor(left: DeviceSamples, rows: Any, right: DeviceSamples, columns: Any, weights: Any, store: bool) -> Any:
     xp = cupy()
     assert left.halves is not None
     assert right.halves is not None
@@ -71,7 +89,7 @@ def _tensor(
         *sides[0], *sides[1], factors, xp.int32(per_part), xp.float32(left.scale), xp.float32(left.offset), out
     )  # fmt: skip
     launch(compiled, (tiles, parts), TENSOR_THREADS, _pointers(arguments), memory)
-    return out if store else _summed(out)
+    return out
 
 
 def _halves(samples: DeviceSamples) -> tuple[Any, Any]:
@@ -80,22 +98,28 @@ def _halves(samples: DeviceSamples) -> tuple[Any, Any]:
 
 
 def _direct(samples: DeviceSamples, rows: Any, columns: Any, weights: Any, real: str, store: bool) -> Any:
-    xp, formula = cupy(), samples.formula
-    n, m = _count(samples, rows), _count(samples, columns)
+    return _launch_direct(samples.formula, samples.data, rows, samples.data, columns, weights, real, store)
+
+
+def _launch_direct(
+    formula: KernelFormula, left: Any, rows: Any, right: Any, columns: Any, weights: Any, real: str, store: bool
+) -> Any:
+    xp = cupy()
+    n, m = (len(data) if index is None else len(index) for data, index in ((left, rows), (right, columns)))
     compiled = kernel(
-        "direct", "kernel_product", REAL=real, DATA="double" if samples.data.dtype == xp.float64 else "float",
+        "direct", "kernel_product", REAL=real, DATA="double" if left.dtype == xp.float64 else "float",
         TERM=int(formula.term), FUNCTION=int(formula.function), DEGREE=formula.degree, STORE=int(store),
     )  # fmt: skip
     tiles, parts, per_part = _grid(n, m, DIRECT_TILE, store)
     dtype = xp.float64 if real == "double" else xp.float32
     out = xp.empty((n, m), dtype=dtype) if store else xp.empty((parts, n))
     arguments = (
-        samples.data, rows, xp.int32(n), samples.data, columns, xp.int32(m), xp.int32(samples.data.shape[1]),
+        left, rows, xp.int32(n), right, columns, xp.int32(m), xp.int32(left.shape[1]),
         None if store else weights.astype(xp.float64), xp.int32(per_part), xp.float64(formula.gamma),
         xp.float64(formula.coef0), out,
     )  # fmt: skip
     launch(compiled, (tiles, parts), DIRECT_THREADS, _pointers(arguments), 0)
-    return out if store else _summed(out)
+    return out
 
 
 def _count(samples: DeviceSamples, index: Any) -> int:
@@ -111,10 +135,6 @@ def _grid(n: int, m: int, tile: int, store: bool) -> tuple[int, int, int]:
     parts = max(1, min(column_tiles, -(-BLOCKS_PER_PROCESSOR * processors // tiles)))
     tiles_per_part = -(-column_tiles // parts)
     return tiles, -(-column_tiles // tiles_per_part), tiles_per_part * tile
-
-
-def _summed(parts: Any) -> Any:
-    return parts[0] if len(parts) == 1 else parts.sum(axis=0)
 
 
 def _pointers(arguments: tuple[Any, ...]) -> tuple[Any, ...]:

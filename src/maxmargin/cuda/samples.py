@@ -1,12 +1,12 @@
 """Samples in GPU memory.
 
 Tensor cores multiply numbers of 11 bits. A feature is stored as the sum of two of them, high and low, which is exact to
-about 22 bits; the third product that is left out is smaller than that. Features are multiplied by a power of 2 first, so that
-the low parts are normal numbers. Integers up to 2048, as in images, are exact in one number.
+about 22 bits; the product of two low parts, which is left out, is smaller than that. Features are multiplied by a power
+of 2 first, so that the low parts are normal numbers. Integers up to 2048, as in images, are exact in one number.
 
 The Gaussian is 2^(scale x·z − ½ scale ‖x‖² − ½ scale ‖z‖²). The difference loses the digits of large norms: samples are
-centred, and the gap of a two-valued feature (a rare flag that was standardised lies hundreds of deviations out) is cut to
-where the kernel value is 2⁻⁶⁰, which is 0 in float32.
+centred, and the gap of a two-valued feature (a rare flag that was standardised lies hundreds of deviations out) is cut
+to where the kernel value is 2⁻⁶⁰, which is 0 in float32.
 """
 
 from __future__ import annotations
@@ -15,9 +15,14 @@ from dataclasses import dataclass
 from math import log2, sqrt
 from typing import Any
 
-from maxmargin.cuda.device import cupy
+import numpy as np
+
+from maxmargin.cuda.device import DeviceError, cupy
 from maxmargin.kernels.formula import KernelFormula, OuterFunction, Term
 from maxmargin.kernels.points import Points
+
+#: The message about sparse samples.
+DENSE_ONLY = "device='cuda' takes dense samples; use X.toarray() if that fits into memory, or device='cpu'"
 
 #: log2(e): exponentials are powers of 2.
 LOG2_E = 1.4426950408889634
@@ -51,8 +56,8 @@ class DeviceSamples:
     data : device array
         As given, float32 or float64, C-ordered.
     halves : tuple of device arrays, or None
-        High and low parts; the low part is None if it is 0. None altogether for kernels that are no functions of an inner
-        product.
+        High and low parts; the low part is None if it is 0. None altogether for kernels that are no functions of an
+        inner product.
     half_norms : device array or None
         ½ scale ‖x‖² in float32, of the Gaussian.
     scale, offset : float
@@ -71,7 +76,7 @@ class DeviceSamples:
         """Return the data behind the points on a GPU; all views of the same data share them."""
         key = ("cuda", device, formula)
         if key not in points.memo:
-            points.memo[key] = cls.prepare(formula, _data_on_device(points, device))
+            points.memo[key] = cls.prepare(formula, data_on_device(points, device))
         samples: DeviceSamples = points.memo[key]
         return samples
 
@@ -92,7 +97,10 @@ class DeviceSamples:
         return int(self.halves[0].shape[1]) if self.halves else int(self.data.shape[1])
 
 
-def _data_on_device(points: Points, device: int) -> Any:
+def data_on_device(points: Points, device: int) -> Any:
+    """Return the data behind dense points on a GPU, once for all views of them."""
+    if not isinstance(points.data, np.ndarray):
+        raise DeviceError(DENSE_ONLY)
     key = ("cuda", device)
     if key not in points.memo:
         points.memo[key] = cupy().asarray(points.data)
@@ -135,7 +143,7 @@ def _split(data: Any, integer_factor: float | None) -> tuple[tuple[Any, Any], fl
     if integer_factor is not None:
         high[:, : data.shape[1]] = xp.rint(data * integer_factor)
         return (high, None), integer_factor
-    largest = float(xp.abs(data).max(initial=0.0))
+    largest = float(xp.abs(data).max())
     unit = 2.0 ** int(log2(LARGEST_FEATURE / largest)) if largest > 0.0 else 1.0
     scaled = data * unit
     high[:, : data.shape[1]] = scaled

@@ -2,16 +2,18 @@
 // thread block (Bottou & Lin 1.27; the loop of backends/numpy_backend.py).
 //
 // A step takes two barriers: one for the variable that increases and the other end of the gradient, one for its partner.
-// Every warp then combines the candidates of all warps by itself. Candidates are compared in float32, as differences from
-// the middle of the interval of the step before, so that the comparison is exact to rounding near the optimum; steps,
-// gradient, dual vector and violation are float64.
+// Every warp offers a candidate with all that the others need of it, and combines the candidates of all warps by itself,
+// so that gradient, dual vector and flags are only touched by the thread that owns a variable. Candidates are compared in
+// float32, as differences from the middle of the interval of the step before, so that the comparison is exact to rounding
+// near the optimum; steps, gradient, dual vector and violation are float64. The middle is handed from launch to launch: how
+// steps are divided into launches changes nothing.
 //
-// Compile-time parameters: VALUE (float or double, of the matrix), THREADS, VARIABLES (per thread), GROUPS (1 or 2), SINGLES (whether variables without a group
-// exist), KINKS.
+// Compile-time parameters: VALUE (float or double, of the matrix), THREADS, VARIABLES (per thread), GROUPS (1 or 2),
+// SINGLES (whether variables without a group exist), KINKS, BOUND_TOLERANCE.
 
 constexpr int kWarps = THREADS / 32;
 constexpr unsigned kAll = 0xffffffffu;
-constexpr double kInfinity = __builtin_huge_val();
+#define kInfinity __longlong_as_double(0x7ff0000000000000LL)
 
 enum Reason { kOptimal = 0, kPaused = 2, kUnbounded = 3, kPrecision = 4 };
 enum Flags : unsigned char { kGrows = 1, kFalls = 2, kPositive = 4, kNegative = 8, kSecondGroup = 16, kSingle = 32 };
@@ -21,27 +23,36 @@ __device__ __forceinline__ unsigned ordered(float x) {  // the order of floats, 
   return u ^ (u >> 31 ? 0xffffffffu : 0x80000000u);
 }
 
+// The best candidate of each warp: its key, number, slope and dual variable.
 struct Candidates {
   unsigned key[32];
   int variable[32];
+  double slope[32], dual[32];
 };
 
-// The largest key of the block and its variable; 0 and −1 if there is none. `slots` is written before the barrier.
-__device__ __forceinline__ void offer(Candidates& slots, unsigned key, int variable) {
+struct Candidate {
+  int variable;  // −1 for none
+  double slope, dual;
+};
+
+__device__ __forceinline__ void offer(Candidates& slots, unsigned key, int variable, double slope, double dual) {
   const unsigned best = __reduce_max_sync(kAll, key);
   const int winner = __ffs(__ballot_sync(kAll, key == best)) - 1;
   if ((threadIdx.x & 31) == winner) {
-    slots.key[threadIdx.x / 32] = best;
-    slots.variable[threadIdx.x / 32] = variable;
+    const int warp = threadIdx.x / 32;
+    slots.key[warp] = best;
+    slots.variable[warp] = variable;
+    slots.slope[warp] = slope;
+    slots.dual[warp] = dual;
   }
 }
 
-__device__ __forceinline__ int winner_of(const Candidates& slots) {
+__device__ __forceinline__ Candidate winner_of(const Candidates& slots) {
   const int lane = threadIdx.x & 31;
   const unsigned key = lane < kWarps ? slots.key[lane] : 0u;
   const unsigned best = __reduce_max_sync(kAll, key);
   const int warp = __ffs(__ballot_sync(kAll, key == best)) - 1;
-  return best ? slots.variable[warp] : -1;
+  return {best ? slots.variable[warp] : -1, slots.slope[warp], slots.dual[warp]};
 }
 
 struct Box {
@@ -79,28 +90,19 @@ __device__ __forceinline__ double falling(double g, unsigned char flags, const B
 #endif
 }
 
-__device__ __forceinline__ double room_to_grow(const Box& box, int k, double b) {
+// How far a variable may move up (sign 1) or down (sign −1) before its bound or kink.
+__device__ __forceinline__ double room(const Box& box, int k, double b, double sign) {
 #if KINKS
-  if (b < 0 && box.kink[k] > 0) return -b;
+  if (b * sign < 0 && box.kink[k] > 0) return fabs(b);
 #endif
-  return box.upper[k] - b;
-}
-
-__device__ __forceinline__ double room_to_fall(const Box& box, int k, double b) {
-#if KINKS
-  if (b > 0 && box.kink[k] > 0) return b;
-#endif
-  return b - box.lower[k];
+  return sign > 0 ? box.upper[k] - b : b - box.lower[k];
 }
 
 // The variable after a step; a step to a bound ends exactly there, and one that ends very near to a bound, too.
 __device__ __forceinline__ double moved(const Box& box, int k, double b, double step, double sign, bool to_bound) {
-  double lower = box.lower[k], upper = box.upper[k];
+  const double lower = box.lower[k], upper = box.upper[k];
 #if KINKS
-  if (box.kink[k] > 0) {
-    if (b > 0 && to_bound && sign < 0) return 0.0;
-    if (b < 0 && to_bound && sign > 0) return 0.0;
-  }
+  if (to_bound && b * sign < 0 && box.kink[k] > 0) return 0.0;
 #endif
   if (to_bound) return sign > 0 ? upper : lower;
   const double value = b + sign * step;
@@ -109,11 +111,13 @@ __device__ __forceinline__ double moved(const Box& box, int k, double b, double 
   return value;
 }
 
+// result: violation, gain, steps, reason, variables that differ from `start`, free variables, middle of each group.
 extern "C" __global__ void __launch_bounds__(THREADS)
     pair_steps(const VALUE* __restrict__ matrix, int size, double* __restrict__ gradient_, double* __restrict__ dual_,
-               const double* __restrict__ lower, const double* __restrict__ upper, const double* __restrict__ kink,
-               const signed char* __restrict__ group, const double* __restrict__ ridge,
-               const double* __restrict__ diagonal_, double tolerance, int max_steps, double* __restrict__ result) {
+               const double* __restrict__ start, const double* __restrict__ lower, const double* __restrict__ upper,
+               const double* __restrict__ kink, const signed char* __restrict__ group,
+               const double* __restrict__ ridge, const double* __restrict__ diagonal_, double tolerance, int max_steps,
+               double* __restrict__ result) {
   extern __shared__ __align__(16) unsigned char memory[];
   double* gradient = reinterpret_cast<double*>(memory);
   float* diagonal = reinterpret_cast<float*>(gradient + size);
@@ -125,9 +129,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     diagonal[k] = (float)diagonal_[k];
     flags[k] = flags_of(box, k, dual_[k]);
   }
-  __syncthreads();
-  double middle[GROUPS] = {}, violation = -kInfinity, gain = 0.0;
+  double middle[GROUPS], violation = -kInfinity, gain = 0.0;
+#pragma unroll
+  for (int c = 0; c < GROUPS; ++c) middle[c] = result[6 + c];
   int steps = 0, reason = kOptimal;
+  __syncthreads();  // the middle has been read before anyone may end
   for (;;) {
     // The ends of the gradient.
     unsigned up_key[GROUPS] = {}, down_key[GROUPS] = {}, single_key = 0;
@@ -165,51 +171,58 @@ extern "C" __global__ void __launch_bounds__(THREADS)
       }
     }
 #pragma unroll
-    for (int c = 0; c < GROUPS; ++c) offer(up[c], up_key[c], up_at[c]), offer(down[c], down_key[c], down_at[c]);
-    if (SINGLES) offer(singles, single_key, single_at);
+    for (int c = 0; c < GROUPS; ++c) {
+      const int a = up_at[c], b = down_at[c];
+      offer(up[c], up_key[c], a, up_key[c] ? growing(gradient[a], flags[a], box, a) : 0.0, up_key[c] ? dual_[a] : 0.0);
+      offer(down[c], down_key[c], b, down_key[c] ? falling(gradient[b], flags[b], box, b) : 0.0, 0.0);
+    }
+#if SINGLES
+    {
+      const int s = single_at;
+      const double grows = single_key && flags[s] & kGrows ? growing(gradient[s], flags[s], box, s) : 0.0;
+      const double falls = single_key && flags[s] & kFalls ? -falling(gradient[s], flags[s], box, s) : 0.0;
+      offer(singles, single_key, s, grows > falls ? grows : -falls, single_key ? dual_[s] : 0.0);
+    }
+#endif
     if (__syncthreads_or(not_a_number)) {
       violation = kInfinity;
       reason = kPrecision;
       break;
     }
-    int i = -1, chosen = 0;
-    double high = 0.0;
+    Candidate first{-1, 0.0, 0.0};
+    int chosen = 0;
+    double next[GROUPS];
     violation = -kInfinity;
 #pragma unroll
     for (int c = 0; c < GROUPS; ++c) {
-      const int a = winner_of(up[c]), b = winner_of(down[c]);
-      if (a < 0 || b < 0) continue;
-      const double top = growing(gradient[a], flags[a], box, a), bottom = falling(gradient[b], flags[b], box, b);
-      middle[c] = 0.5 * (top + bottom);
-      if (top - bottom > violation) violation = top - bottom, i = a, high = top, chosen = c;
+      const Candidate top = winner_of(up[c]), bottom = winner_of(down[c]);
+      next[c] = middle[c];
+      if (top.variable < 0 || bottom.variable < 0) continue;
+      next[c] = 0.5 * (top.slope + bottom.slope);
+      if (top.slope - bottom.slope > violation) violation = top.slope - bottom.slope, first = top, chosen = c;
     }
-    int single = -1;
-    if (SINGLES) {
-      const int s = winner_of(singles);
-      if (s >= 0) {
-        const double grows = flags[s] & kGrows ? growing(gradient[s], flags[s], box, s) : 0.0;
-        const double falls = flags[s] & kFalls ? -falling(gradient[s], flags[s], box, s) : 0.0;
-        if (fmax(grows, falls) > violation) violation = fmax(grows, falls), single = s;
-      }
-    }
+#if SINGLES
+    const Candidate single = winner_of(singles);
+    const bool alone = single.variable >= 0 && fabs(single.slope) > violation;
+    if (alone) violation = fabs(single.slope);
+#else
+    constexpr bool alone = false;
+#endif
     if (!(violation > tolerance)) break;
     if (steps >= max_steps) {
       reason = kPaused;
       break;
     }
-    int j = -1;
-    const double* own_ridge = ridge;
-    if (single >= 0) {
-      __syncthreads();  // everyone has read the gradient
-      const int s = single;
-      const double b = dual_[s], grows = flags[s] & kGrows ? growing(gradient[s], flags[s], box, s) : 0.0;
-      const double falls = flags[s] & kFalls ? -falling(gradient[s], flags[s], box, s) : 0.0;
-      const double sign = grows > falls ? 1.0 : -1.0, slope = fmax(grows, falls), curvature = diagonal_[s];
-      const double room = sign > 0 ? room_to_grow(box, s, b) : room_to_fall(box, s, b);
-      const double step = fmin(curvature > 0 ? slope / curvature : kInfinity, room);
-      const double after = isinf(step) ? b : moved(box, s, b, step, sign, step >= room);
-      __syncthreads();
-      if (isinf(step) || after == b) {
+#pragma unroll
+    for (int c = 0; c < GROUPS; ++c) middle[c] = next[c];
+#if SINGLES
+    if (alone) {
+      const int s = single.variable;
+      const double sign = single.slope > 0 ? 1.0 : -1.0, slope = fabs(single.slope), curvature = diagonal_[s];
+      const double most = room(box, s, single.dual, sign);
+      const double step = fmin(curvature > 0 ? slope / curvature : kInfinity, most);
+      const double after = isinf(step) ? single.dual : moved(box, s, single.dual, step, sign, step >= most);
+      if (isinf(step) || after == single.dual) {
         reason = isinf(step) ? kUnbounded : kPrecision;
         break;
       }
@@ -218,14 +231,18 @@ extern "C" __global__ void __launch_bounds__(THREADS)
       for (int v = 0; v < VARIABLES; ++v) {
         const int k = threadIdx.x + v * THREADS;
         if (k >= size) break;
-        gradient[k] -= sign * step * ((double)row[k] + (k == s ? own_ridge[s] : 0.0));
+        gradient[k] -= sign * step * ((double)row[k] + (k == s ? ridge[s] : 0.0));
         if (k == s) dual_[s] = after, flags[s] = flags_of(box, s, after);
       }
       gain += step * (slope - 0.5 * step * curvature);
       ++steps;
+      __syncthreads();  // everyone has read the candidates
       continue;
     }
+#endif
     // The partner of the largest gain without bounds.
+    const int i = first.variable;
+    const double high = first.slope;
     const VALUE* row_i = matrix + (long long)i * size;
     const float diagonal_i = diagonal[i];
     VALUE values[VARIABLES];
@@ -236,6 +253,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
       const int k = threadIdx.x + v * THREADS;
       values[v] = k < size ? row_i[k] : VALUE(0);
     }
+    const double curvature_i = diagonal_[i], ridge_i = ridge[i], room_i = room(box, i, first.dual, 1.0);
 #pragma unroll
     for (int v = 0; v < VARIABLES; ++v) {
       const int k = threadIdx.x + v * THREADS;
@@ -246,36 +264,39 @@ extern "C" __global__ void __launch_bounds__(THREADS)
       const float slope = (float)(high - falling(gradient[k], flag, box, k));
       if (!(slope > 0.0f)) continue;
       const float curvature = fmaxf(diagonal_i + diagonal[k] - 2.0f * (float)values[v], 1e-12f);
-      const unsigned key = ordered(slope * slope / curvature);
+      const unsigned key = ordered(__fdividef(slope * slope, curvature));
       if (key > key_j) key_j = key, at_j = k;
     }
-    const double dual_i = dual_[i];  // written by its thread only after the next barrier
-    offer(partners, key_j, at_j);
+    offer(partners, key_j, at_j, key_j ? falling(gradient[at_j], flags[at_j], box, at_j) : 0.0, key_j ? dual_[at_j] : 0.0);
     __syncthreads();
-    j = winner_of(partners);
+    const Candidate second = winner_of(partners);
+    const int j = second.variable;
     if (j < 0) {
       reason = kPrecision;
       break;
     }
     const VALUE* row_j = matrix + (long long)j * size;
-    const double dual_j = dual_[j], low = falling(gradient[j], flags[j], box, j);
-    const double curvature = diagonal_[i] + diagonal_[j] - 2.0 * (double)row_i[j];
-    const double room_i = room_to_grow(box, i, dual_i), room_j = room_to_fall(box, j, dual_j);
-    const double slope = high - low;
+    VALUE others[VARIABLES];
+#pragma unroll
+    for (int v = 0; v < VARIABLES; ++v) {
+      const int k = threadIdx.x + v * THREADS;
+      others[v] = k < size ? row_j[k] : VALUE(0);
+    }
+    const double curvature = curvature_i + diagonal_[j] - 2.0 * (double)row_i[j];
+    const double room_j = room(box, j, second.dual, -1.0), slope = high - second.slope;
     const double step = fmin(curvature > 0 ? slope / curvature : kInfinity, fmin(room_i, room_j));
-    const double after_i = moved(box, i, dual_i, step, 1.0, step >= room_i);
-    const double after_j = moved(box, j, dual_j, step, -1.0, step >= room_j);
-    if (isinf(step) || (after_i == dual_i && after_j == dual_j)) {
+    const double after_i = moved(box, i, first.dual, step, 1.0, step >= room_i);
+    const double after_j = moved(box, j, second.dual, step, -1.0, step >= room_j);
+    if (isinf(step) || (after_i == first.dual && after_j == second.dual)) {
       reason = isinf(step) ? kUnbounded : kPrecision;
       break;
     }
-    const double ridge_i = own_ridge[i], ridge_j = own_ridge[j];
-    __syncthreads();  // everyone has read dual vector, gradient and flags of the pair
+    const double ridge_j = ridge[j];
 #pragma unroll
     for (int v = 0; v < VARIABLES; ++v) {
       const int k = threadIdx.x + v * THREADS;
       if (k >= size) break;
-      double g = gradient[k] - step * ((double)values[v] - (double)row_j[k]);
+      double g = gradient[k] - step * ((double)values[v] - (double)others[v]);
       if (k == i) g -= ridge_i * step, dual_[i] = after_i, flags[i] = flags_of(box, i, after_i);
       if (k == j) g += ridge_j * step, dual_[j] = after_j, flags[j] = flags_of(box, j, after_j);
       gradient[k] = g;
@@ -283,7 +304,26 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     gain += step * (slope - 0.5 * step * curvature);
     ++steps;
   }
-  __syncthreads();
-  for (int k = threadIdx.x; k < size; k += THREADS) gradient_[k] = gradient[k];
-  if (threadIdx.x == 0) result[0] = violation, result[1] = gain, result[2] = steps, result[3] = reason;
+  int changed = 0, free_count = 0;
+  for (int first = 0; first < size; first += THREADS) {
+    const int k = first + threadIdx.x;
+    bool differs = false, inside = false;
+    if (k < size) {
+      gradient_[k] = gradient[k];
+      const double b = dual_[k];
+      differs = b != start[k];
+      inside = (flags[k] & kGrows) && (flags[k] & kFalls);
+#if KINKS
+      inside = inside && (b != 0.0 || box.kink[k] == 0.0);
+#endif
+    }
+    changed += __syncthreads_count(differs);
+    free_count += __syncthreads_count(inside);
+  }
+  if (threadIdx.x == 0) {
+    result[0] = violation, result[1] = gain, result[2] = steps, result[3] = reason;
+    result[4] = changed, result[5] = free_count;
+#pragma unroll
+    for (int c = 0; c < GROUPS; ++c) result[6 + c] = middle[c];
+  }
 }

@@ -316,6 +316,8 @@ class _BlockRun:
     def _solve_free_equations(self, subproblem: Subproblem, spent: float) -> None:
         """Solve the linear equations of the free variables, if that is cheap beside the operations of slow steps."""
         self._credit += spent
+        if not self._credit:
+            return
         count = subproblem.count_free()
         if 0 < count <= MAX_FREE_EQUATIONS and self._credit >= count**2 * self._rank:
             max_work = 2.0 * self._credit
