@@ -1,5 +1,7 @@
 """`device="cuda"` of the estimators: the certificate, the optimum and the predictions of the CPU."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -63,12 +65,9 @@ def test_large_samples_and_limits():
 
 
 def test_unsupported():
-    from scipy import sparse
-
     X, y = samples(50)
     labels = (y > 0).astype(int)
     for model, data, match in [
-        (SVC(device="cuda"), sparse.csr_matrix(X), "dense"),
         (SVC(device="cuda", kernel=lambda X, Z: X @ Z.T), X, "built-in kernels"),
         (SVC(device="cuda:77"), X, "does not exist"),
         (SVC(device="gpu"), X, "device must be"),
@@ -77,3 +76,50 @@ def test_unsupported():
     ]:
         with pytest.raises((ValueError, RuntimeError), match=match):
             model.fit(data, labels)
+
+
+def test_sparse_samples():
+    from scipy import sparse
+
+    X, y = samples(3000)
+    X = np.where(np.abs(X) > 1, X, 0.0)
+    labels = (y > 0).astype(int)
+    dense, rows = SVC(device="cuda").fit(X, labels), SVC(device="cuda").fit(sparse.csr_matrix(X), labels)
+    np.testing.assert_allclose(rows.decision_function(sparse.csr_matrix(X)), dense.decision_function(X), atol=1e-9)
+    assert rows.certificate_.violation <= 1e-3
+
+
+def test_fits_in_two_threads():
+    X, y = samples(6000)
+    labels = (y > 0).astype(int)
+    expected = SVC(device="cuda").fit(X, labels)
+    with ThreadPoolExecutor(2) as pool:
+        fitted = list(pool.map(lambda _: SVC(device="cuda").fit(X, labels), range(4)))
+    for model in fitted:
+        np.testing.assert_array_equal(model.dual_coef_, expected.dual_coef_)
+
+
+def hard_cases():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(2500, 6))
+    y = np.where(X[:, 0] + 0.5 * random.normal(size=2500) > 0, 1, -1)
+    single = -np.ones(2500, dtype=int)
+    single[7] = 1
+    return {
+        "unscaled": (X * [1e4, 1, 1e-3, 1, 100, 1], y),
+        "far from the origin": (X + 1e4, y),
+        "duplicates with other labels": (np.vstack([X[:1000], X[:1000]]), np.concatenate([y[:1000], -y[:1000]])),
+        "one sample in a class": (X, single),
+        "one value": (np.ones((50, 3)), y[:50]),
+    }
+
+
+@pytest.mark.parametrize("C", [1e-6, 1.0, 1e4, 1e6])
+@pytest.mark.parametrize("name", hard_cases())
+def test_hard_cases(name, C):
+    X, y = hard_cases()[name]
+    on_cpu, on_gpu = SVC(C=C).fit(X, y), SVC(C=C, device="cuda").fit(X, y)
+    assert on_gpu.status_.name == "CONVERGED" or on_cpu.status_.name != "CONVERGED"
+    assert on_gpu.certificate_.violation <= max(1e-3, 2 * on_cpu.certificate_.violation)
+    slack = on_cpu.certificate_.gap + on_gpu.certificate_.gap
+    assert abs(on_gpu.certificate_.dual - on_cpu.certificate_.dual) <= slack + 1e-9 * abs(on_cpu.certificate_.dual)

@@ -141,7 +141,8 @@ class ArrayOperations:
     ) -> tuple[Any, Any]:
         """Return the point, dual vector and gradient, after the changes of a working set.
 
-        `part` are its variables and their dual vector, `parts` the addends of the product of the matrix with the changes.
+        `part` are its variables and their dual vector, `parts` the addends of the product of the matrix with the
+        changes.
         """
         (working_set, part_dual), (at, change) = part, changes
         dual, gradient = point[0].copy(), point[1] - parts.sum(axis=0)

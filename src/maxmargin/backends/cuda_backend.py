@@ -17,7 +17,7 @@ from maxmargin.backends.selection import place_at_bounds
 from maxmargin.cuda.device import DeviceError, cupy, open_device
 from maxmargin.cuda.pair_steps import MAX_VARIABLES, DeviceBox, pair_steps
 from maxmargin.cuda.products import precise_product, precise_square, product_parts, square
-from maxmargin.cuda.samples import DENSE_ONLY, DeviceSamples
+from maxmargin.cuda.samples import DeviceSamples
 from maxmargin.kernels import NativeKernel
 from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
 from maxmargin.matrices.repeated_matrix import RepeatedMatrix
@@ -28,6 +28,9 @@ FIRST_SIZE, MAX_FIRST_SIZE = 2048, 8192
 
 #: A problem of up to so many variables is solved as one subproblem.
 MAX_WHOLE_SIZE = 4096
+
+#: A subproblem is solved until its violation is this fraction of the violation among all variables: rounds are cheap.
+SUBPROBLEM_TOLERANCE = 0.3
 
 #: Pair steps of one launch, a few milliseconds.
 STEPS_PER_CHECK = 2000
@@ -82,6 +85,7 @@ def tuning(size: int) -> BlockTuning:
         stored_rows=0,
         steps_per_check=STEPS_PER_CHECK,
         value_credit=0.0,
+        subproblem_tolerance=SUBPROBLEM_TOLERANCE,
     )
 
 
@@ -98,6 +102,7 @@ def take_pair_steps(part: DeviceSubproblem, tolerance: float, max_steps: int, ma
         DeviceBox(box.lower, box.upper, box.kink, box.group, box.ridge, box.curvature),
         part.groups,
         part.singles,
+        part.ridged,
         tolerance,
         min(max_steps, STEPS_PER_CHECK),
         part.private,
@@ -122,8 +127,6 @@ def device_matrix(matrix: Any, device: int) -> DeviceMatrix:
             raise DeviceError(
                 "device='cuda' computes the built-in kernels; use one of them, kernel='precomputed', or device='cpu'"
             )
-        if not isinstance(matrix.points.data, np.ndarray):
-            raise DeviceError(DENSE_ONLY)
         index = matrix.points.index if sample is None else matrix.points.index[sample]
         return CudaKernelValues(DeviceSamples.of(matrix.kernel.formula, matrix.points, device), index)
     raise DeviceError(f"device='cuda' does not support matrices of type {type(matrix).__name__}; use device='cpu'")

@@ -44,6 +44,7 @@ class DeviceSubproblem:
         self.xp, self.totals, self.groups = state.xp, state.totals, state.groups
         self.stepper: PairStepper = state.stepper
         self.singles, self.bounded = state.problem.ungrouped > 0, state.problem.bounded
+        self.ridged = state.problem.facts.ridged
         self.working_set, self.values = working_set, values
         self.dual, self.gradient, self.variables = part
         self.precise = values.dtype == np.float64

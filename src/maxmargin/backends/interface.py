@@ -61,6 +61,9 @@ class BlockTuning(NamedTuple):
         Pair steps between two checks of limits, shrinking and the equations of the free variables.
     value_credit : float
         The cost of a kernel value beside an operation of the equations of the free variables.
+    subproblem_tolerance : float, optional
+        A subproblem is solved until its violation is this fraction of the violation among all variables; by default
+        that of the solver.
     """
 
     first_size: int
@@ -70,6 +73,7 @@ class BlockTuning(NamedTuple):
     stored_rows: int
     steps_per_check: int
     value_credit: float = 1.0
+    subproblem_tolerance: float | None = None
 
 
 class KnownProduct(NamedTuple):

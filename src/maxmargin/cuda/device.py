@@ -12,7 +12,7 @@ NAMES = "'cpu', 'cuda', 'cuda:1' (the number of a GPU) or 'auto'"
 MIN_CAPABILITY = 80
 
 
-class DeviceError(RuntimeError):
+class DeviceError(ValueError):
     """The device that was asked for cannot be used."""
 
 

@@ -9,13 +9,13 @@ from maxmargin.cuda.modules import kernel, launch
 from maxmargin.precision import BOUND_TOLERANCE
 
 #: The most variables whose gradient and diagonal fit into shared memory.
-MAX_VARIABLES = 16384
+MAX_VARIABLES = 10240
 
 #: Threads of a block, and the variables that each has at least: fewer threads have cheaper barriers.
 MAX_THREADS, MIN_VARIABLES_PER_THREAD = 1024, 2
 
-#: Bytes of shared memory for each variable: gradient, diagonal, flags.
-BYTES_PER_VARIABLE = 13
+#: Bytes of shared memory for each variable: gradient, dual vector, diagonal, flags.
+BYTES_PER_VARIABLE = 21
 
 
 class DeviceBox(NamedTuple):
@@ -47,6 +47,7 @@ def pair_steps(
     box: DeviceBox,
     groups: int,
     singles: bool,
+    ridged: bool,
     tolerance: float,
     max_steps: int,
     buffer: Any = None,
@@ -61,12 +62,11 @@ def pair_steps(
     threads = 32
     while threads < MAX_THREADS and threads * MIN_VARIABLES_PER_THREAD < size:
         threads *= 2
-    variables = 1
-    while threads * variables < size:
-        variables *= 2
+    variables = -(-size // threads)
     compiled = kernel(
         "pair_steps", "pair_steps", VALUE="float" if matrix.dtype == xp.float32 else "double", THREADS=threads,
         VARIABLES=variables, GROUPS=max(1, groups), SINGLES=int(singles), KINKS=int(box.kink is not None),
+        RIDGE=int(ridged),
         BOUND_TOLERANCE=BOUND_TOLERANCE,
     )  # fmt: skip
     buffer = xp.zeros(8) if buffer is None else buffer
@@ -75,6 +75,6 @@ def pair_steps(
         xp.uint64(0) if box.kink is None else box.kink, box.group, box.ridge, box.curvature,
         xp.float64(tolerance), xp.int32(max_steps), buffer,
     )  # fmt: skip
-    launch(compiled, (1,), (threads,), arguments, BYTES_PER_VARIABLE * size + 16)
+    launch(compiled, (1,), (threads,), arguments, BYTES_PER_VARIABLE * threads * variables)
     violation, gain, steps, reason, changed, free = (float(value) for value in buffer[:6].get())
     return PairResult(violation, gain, int(steps), int(reason), int(changed), int(free), buffer)

@@ -20,9 +20,10 @@ import numpy as np
 from maxmargin.cuda.device import DeviceError, cupy
 from maxmargin.kernels.formula import KernelFormula, OuterFunction, Term
 from maxmargin.kernels.points import Points
+from maxmargin.resources import format_bytes
 
-#: The message about sparse samples.
-DENSE_ONLY = "device='cuda' takes dense samples; use X.toarray() if that fits into memory, or device='cpu'"
+#: The largest fraction of the free GPU memory for sparse samples as a dense table.
+MAX_DENSE_FRACTION = 0.4
 
 #: log2(e): exponentials are powers of 2.
 LOG2_E = 1.4426950408889634
@@ -98,13 +99,27 @@ class DeviceSamples:
 
 
 def data_on_device(points: Points, device: int) -> Any:
-    """Return the data behind dense points on a GPU, once for all views of them."""
-    if not isinstance(points.data, np.ndarray):
-        raise DeviceError(DENSE_ONLY)
+    """Return the data behind points on a GPU as a dense table, once for all views of them."""
     key = ("cuda", device)
     if key not in points.memo:
-        points.memo[key] = cupy().asarray(points.data)
+        data = points.data
+        points.memo[key] = cupy().asarray(data) if isinstance(data, np.ndarray) else _dense(data)
     return points.memo[key]
+
+
+def _dense(data: Any) -> Any:
+    """Copy a CSR matrix to the current GPU as a dense table; raise DeviceError if it does not fit."""
+    xp = cupy()
+    needed, free = data.shape[0] * data.shape[1] * data.dtype.itemsize, xp.cuda.runtime.memGetInfo()[0]
+    if needed > MAX_DENSE_FRACTION * free:
+        raise DeviceError(
+            f"device='cuda' keeps samples as a dense table: these would take {format_bytes(needed)} of "
+            f"{format_bytes(free)} free GPU memory; use fewer features (TruncatedSVD, hashing) or device='cpu'"
+        )
+    table = xp.zeros(data.shape, dtype=data.dtype)
+    rows = np.repeat(np.arange(data.shape[0]), np.diff(data.indptr))
+    xp.add.at(table, (xp.asarray(rows), xp.asarray(data.indices)), xp.asarray(data.data))
+    return table
 
 
 def _gaussian(formula: KernelFormula, data: Any) -> DeviceSamples:

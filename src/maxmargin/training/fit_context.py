@@ -45,8 +45,8 @@ MAX_PACKED_COST, MAX_PACKED_VARIABLES = 100, 2**19
 #: Kernel values that each thread of such a batch may store: 64 MB.
 STORED_VALUES = 2**23
 
-#: The largest working set on a GPU. Tuned on the cases of gpu benchmarks.
-DEVICE_WORKING_SET = 8192
+#: The largest working set on a GPU. Tuned on a9a, covtype and mnist (benchmarks.gpu).
+DEVICE_WORKING_SET = 4096
 
 #: Up to this many samples a second thread costs more than it saves.
 MAX_SINGLE_THREAD_ROWS = 1000

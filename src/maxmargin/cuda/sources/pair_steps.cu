@@ -9,9 +9,10 @@
 // steps are divided into launches changes nothing.
 //
 // Compile-time parameters: VALUE (float or double, of the matrix), THREADS, VARIABLES (per thread), GROUPS (1 or 2),
-// SINGLES (whether variables without a group exist), KINKS, BOUND_TOLERANCE.
+// SINGLES (whether variables without a group exist), KINKS, RIDGE, BOUND_TOLERANCE.
 
 constexpr int kWarps = THREADS / 32;
+constexpr int kPadded = THREADS * VARIABLES;  // variables beyond the working set can neither grow nor fall
 constexpr unsigned kAll = 0xffffffffu;
 #define kInfinity __longlong_as_double(0x7ff0000000000000LL)
 
@@ -23,27 +24,29 @@ __device__ __forceinline__ unsigned ordered(float x) {  // the order of floats, 
   return u ^ (u >> 31 ? 0xffffffffu : 0x80000000u);
 }
 
-// The best candidate of each warp: its key, number, slope and dual variable.
+// The best candidate of each warp: its key, number, slope, dual variable, room to its bound, and curvature of the step.
 struct Candidates {
   unsigned key[32];
   int variable[32];
-  double slope[32], dual[32];
+  double slope[32], dual[32], room[32], curvature[32];
 };
 
 struct Candidate {
   int variable;  // −1 for none
-  double slope, dual;
+  double slope, dual, room, curvature;
 };
 
-__device__ __forceinline__ void offer(Candidates& slots, unsigned key, int variable, double slope, double dual) {
+__device__ __forceinline__ void offer(Candidates& slots, unsigned key, const Candidate& candidate) {
   const unsigned best = __reduce_max_sync(kAll, key);
   const int winner = __ffs(__ballot_sync(kAll, key == best)) - 1;
   if ((threadIdx.x & 31) == winner) {
     const int warp = threadIdx.x / 32;
     slots.key[warp] = best;
-    slots.variable[warp] = variable;
-    slots.slope[warp] = slope;
-    slots.dual[warp] = dual;
+    slots.variable[warp] = candidate.variable;
+    slots.slope[warp] = candidate.slope;
+    slots.dual[warp] = candidate.dual;
+    slots.room[warp] = candidate.room;
+    slots.curvature[warp] = candidate.curvature;
   }
 }
 
@@ -52,7 +55,7 @@ __device__ __forceinline__ Candidate winner_of(const Candidates& slots) {
   const unsigned key = lane < kWarps ? slots.key[lane] : 0u;
   const unsigned best = __reduce_max_sync(kAll, key);
   const int warp = __ffs(__ballot_sync(kAll, key == best)) - 1;
-  return {best ? slots.variable[warp] : -1, slots.slope[warp], slots.dual[warp]};
+  return {best ? slots.variable[warp] : -1, slots.slope[warp], slots.dual[warp], slots.room[warp], slots.curvature[warp]};
 }
 
 struct Box {
@@ -120,14 +123,17 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                double* __restrict__ result) {
   extern __shared__ __align__(16) unsigned char memory[];
   double* gradient = reinterpret_cast<double*>(memory);
-  float* diagonal = reinterpret_cast<float*>(gradient + size);
-  unsigned char* flags = reinterpret_cast<unsigned char*>(diagonal + size);
+  double* dual = gradient + kPadded;
+  float* diagonal = reinterpret_cast<float*>(dual + kPadded);
+  unsigned char* flags = reinterpret_cast<unsigned char*>(diagonal + kPadded);
   __shared__ Candidates up[GROUPS], down[GROUPS], partners, singles;
   const Box box{lower, upper, kink, group};
-  for (int k = threadIdx.x; k < size; k += THREADS) {
-    gradient[k] = gradient_[k];
-    diagonal[k] = (float)diagonal_[k];
-    flags[k] = flags_of(box, k, dual_[k]);
+  for (int k = threadIdx.x; k < kPadded; k += THREADS) {
+    const bool valid = k < size;
+    gradient[k] = valid ? gradient_[k] : 0.0;
+    diagonal[k] = valid ? (float)diagonal_[k] : 0.0f;
+    dual[k] = valid ? dual_[k] : 0.0;
+    flags[k] = valid ? flags_of(box, k, dual[k]) : 0;
   }
   double middle[GROUPS], violation = -kInfinity, gain = 0.0;
 #pragma unroll
@@ -142,7 +148,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #pragma unroll
     for (int v = 0; v < VARIABLES; ++v) {
       const int k = threadIdx.x + v * THREADS;
-      if (k >= size) break;
       const unsigned char flag = flags[k];
       const double g = gradient[k];
       not_a_number |= !isfinite(g);
@@ -172,16 +177,24 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 #pragma unroll
     for (int c = 0; c < GROUPS; ++c) {
-      const int a = up_at[c], b = down_at[c];
-      offer(up[c], up_key[c], a, up_key[c] ? growing(gradient[a], flags[a], box, a) : 0.0, up_key[c] ? dual_[a] : 0.0);
-      offer(down[c], down_key[c], b, down_key[c] ? falling(gradient[b], flags[b], box, b) : 0.0, 0.0);
+      Candidate top{up_at[c], 0.0, 0.0, 0.0, 0.0}, bottom{down_at[c], 0.0, 0.0, 0.0, 0.0};
+      if (up_key[c]) {
+        const int k = top.variable;
+        top.slope = growing(gradient[k], flags[k], box, k);
+        top.dual = dual[k];
+        top.room = room(box, k, top.dual, 1.0);
+        top.curvature = diagonal_[k];
+      }
+      if (down_key[c]) bottom.slope = falling(gradient[bottom.variable], flags[bottom.variable], box, bottom.variable);
+      offer(up[c], up_key[c], top);
+      offer(down[c], down_key[c], bottom);
     }
 #if SINGLES
     {
       const int s = single_at;
       const double grows = single_key && flags[s] & kGrows ? growing(gradient[s], flags[s], box, s) : 0.0;
       const double falls = single_key && flags[s] & kFalls ? -falling(gradient[s], flags[s], box, s) : 0.0;
-      offer(singles, single_key, s, grows > falls ? grows : -falls, single_key ? dual_[s] : 0.0);
+      offer(singles, single_key, {s, grows > falls ? grows : -falls, single_key ? dual[s] : 0.0, 0.0, 0.0});
     }
 #endif
     if (__syncthreads_or(not_a_number)) {
@@ -189,7 +202,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
       reason = kPrecision;
       break;
     }
-    Candidate first{-1, 0.0, 0.0};
+    Candidate first{-1, 0.0, 0.0, 0.0, 0.0};
     int chosen = 0;
     double next[GROUPS];
     violation = -kInfinity;
@@ -231,8 +244,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
       for (int v = 0; v < VARIABLES; ++v) {
         const int k = threadIdx.x + v * THREADS;
         if (k >= size) break;
-        gradient[k] -= sign * step * ((double)row[k] + (k == s ? ridge[s] : 0.0));
-        if (k == s) dual_[s] = after, flags[s] = flags_of(box, s, after);
+        const double value = k < size ? (double)row[k] : 0.0;
+        gradient[k] -= sign * step * (value + (k == s ? ridge[s] : 0.0));
+        if (k == s) dual[s] = after, flags[s] = flags_of(box, s, after);
       }
       gain += step * (slope - 0.5 * step * curvature);
       ++steps;
@@ -244,20 +258,19 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const int i = first.variable;
     const double high = first.slope;
     const VALUE* row_i = matrix + (long long)i * size;
-    const float diagonal_i = diagonal[i];
+    const float diagonal_i = (float)first.curvature;
     VALUE values[VARIABLES];
     unsigned key_j = 0;
     int at_j = 0;
+    VALUE value_j = 0;
 #pragma unroll
     for (int v = 0; v < VARIABLES; ++v) {
       const int k = threadIdx.x + v * THREADS;
       values[v] = k < size ? row_i[k] : VALUE(0);
     }
-    const double curvature_i = diagonal_[i], ridge_i = ridge[i], room_i = room(box, i, first.dual, 1.0);
 #pragma unroll
     for (int v = 0; v < VARIABLES; ++v) {
       const int k = threadIdx.x + v * THREADS;
-      if (k >= size) break;
       const unsigned char flag = flags[k];
       if (!(flag & kFalls) || (SINGLES && flag & kSingle)) continue;
       if (GROUPS > 1 && (flag & kSecondGroup ? 1 : 0) != chosen) continue;
@@ -265,9 +278,16 @@ extern "C" __global__ void __launch_bounds__(THREADS)
       if (!(slope > 0.0f)) continue;
       const float curvature = fmaxf(diagonal_i + diagonal[k] - 2.0f * (float)values[v], 1e-12f);
       const unsigned key = ordered(__fdividef(slope * slope, curvature));
-      if (key > key_j) key_j = key, at_j = k;
+      if (key > key_j) key_j = key, at_j = k, value_j = values[v];
     }
-    offer(partners, key_j, at_j, key_j ? falling(gradient[at_j], flags[at_j], box, at_j) : 0.0, key_j ? dual_[at_j] : 0.0);
+    Candidate best{at_j, 0.0, 0.0, 0.0, 0.0};
+    if (key_j) {
+      best.slope = falling(gradient[at_j], flags[at_j], box, at_j);
+      best.dual = dual[at_j];
+      best.room = room(box, at_j, best.dual, -1.0);
+      best.curvature = first.curvature + diagonal_[at_j] - 2.0 * (double)value_j;
+    }
+    offer(partners, key_j, best);
     __syncthreads();
     const Candidate second = winner_of(partners);
     const int j = second.variable;
@@ -282,23 +302,24 @@ extern "C" __global__ void __launch_bounds__(THREADS)
       const int k = threadIdx.x + v * THREADS;
       others[v] = k < size ? row_j[k] : VALUE(0);
     }
-    const double curvature = curvature_i + diagonal_[j] - 2.0 * (double)row_i[j];
-    const double room_j = room(box, j, second.dual, -1.0), slope = high - second.slope;
-    const double step = fmin(curvature > 0 ? slope / curvature : kInfinity, fmin(room_i, room_j));
-    const double after_i = moved(box, i, first.dual, step, 1.0, step >= room_i);
-    const double after_j = moved(box, j, second.dual, step, -1.0, step >= room_j);
-    if (isinf(step) || (after_i == first.dual && after_j == second.dual)) {
+    const double curvature = second.curvature, slope = high - second.slope;
+    const double step = fmin(curvature > 0 ? slope / curvature : kInfinity, fmin(first.room, second.room));
+    if (isinf(step) || (first.dual + step == first.dual && second.dual - step == second.dual)) {
       reason = isinf(step) ? kUnbounded : kPrecision;
       break;
     }
-    const double ridge_j = ridge[j];
 #pragma unroll
     for (int v = 0; v < VARIABLES; ++v) {
       const int k = threadIdx.x + v * THREADS;
-      if (k >= size) break;
       double g = gradient[k] - step * ((double)values[v] - (double)others[v]);
-      if (k == i) g -= ridge_i * step, dual_[i] = after_i, flags[i] = flags_of(box, i, after_i);
-      if (k == j) g += ridge_j * step, dual_[j] = after_j, flags[j] = flags_of(box, j, after_j);
+      if (k == i || k == j) {
+        const double sign = k == i ? 1.0 : -1.0, before = dual[k];
+        dual[k] = moved(box, k, before, step, sign, step >= (k == i ? first.room : second.room));
+        flags[k] = flags_of(box, k, dual[k]);
+#if RIDGE
+        g -= sign * step * ridge[k];
+#endif
+      }
       gradient[k] = g;
     }
     gain += step * (slope - 0.5 * step * curvature);
@@ -310,7 +331,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     bool differs = false, inside = false;
     if (k < size) {
       gradient_[k] = gradient[k];
-      const double b = dual_[k];
+      const double b = dual[k];
+      dual_[k] = b;
       differs = b != start[k];
       inside = (flags[k] & kGrows) && (flags[k] & kFalls);
 #if KINKS

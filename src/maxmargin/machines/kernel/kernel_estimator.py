@@ -158,7 +158,7 @@ class KernelEstimator(Machine):
     ) -> FitContext:
         """Return what training of these samples needs besides the formulation; `started` is when the fit began."""
         options = self._solver_options()
-        self.device_ = "cpu" if self.device == "cpu" else choose_device(self.device, kernel, X)
+        self.device_ = "cpu" if self.device == "cpu" else choose_device(self.device, kernel, X.shape[0])
         session = Session.begin(callback, options.stopping.max_seconds, started, checkpoint)
         return FitContext(kernel, options, self._cache_budget(), self.n_jobs, session, self.device_)
 
@@ -221,7 +221,7 @@ class KernelEstimator(Machine):
             return PrecomputedKernelBlocks(X, self.support_)
         points = Points.wrap(X)
         self._kernel_.check(points)
-        device = "cpu" if self.device == "cpu" else choose_device(self.device, self._kernel_, points)
+        device = "cpu" if self.device == "cpu" else choose_device(self.device, self._kernel_, len(points))
         return ComputedKernelBlocks(self._kernel_, points, Points.wrap(self.support_vectors_), device)
 
     def _prediction_threads(self, samples: int) -> int:

@@ -54,7 +54,8 @@ MAX_PART = 0.5
 #: When more than this fraction of a working set has changed, the next is twice as large, or all variables if they fit.
 GROWTH_FRACTION = 0.5
 
-#: A subproblem is solved until its violation is this fraction of the violation among all variables.
+#: A subproblem is solved until its violation is this fraction of the violation among all variables, unless the backend
+#: has a value of its own.
 SUBPROBLEM_TOLERANCE = 0.1
 
 #: When the violation among all variables is at most so many times the tolerance of the subproblem before, no variable
@@ -206,6 +207,7 @@ class _BlockRun:
         self.shrinking = solver.shrinking and state.problem.coercive
         tuning = state.tuning
         self.steps_per_check, self.value_credit = tuning.steps_per_check, tuning.value_credit
+        self.subproblem_tolerance = tuning.subproblem_tolerance or SUBPROBLEM_TOLERANCE
         self.max_size = solver.max_size(state)
         self.size = first_size
         self.use_stored_rows = tuning.stored_rows > 2 * self.max_size
@@ -274,7 +276,7 @@ class _BlockRun:
         if self.use_stored_rows and free > self.max_size:
             return state.open_stored_rows(), self.tolerance
         working_set = state.select(size)
-        tolerance = max(0.5 * self.tolerance, SUBPROBLEM_TOLERANCE * state.violation)
+        tolerance = max(0.5 * self.tolerance, self.subproblem_tolerance * state.violation)
         return state.open_subproblem(working_set), tolerance
 
     def _solve_subproblem(self, subproblem: Subproblem, target: float, max_steps: float = np.inf) -> StopReason:
