@@ -127,7 +127,7 @@ def computer() -> str:
 def table(results: dict[str, dict[str, Any]]) -> str:
     """Return the results as a table in Markdown."""
     lines = [
-        "| case | rows x features | support vectors | first fit | fit | certificate | violation | limit | fit / limit |",
+        "| case | rows x features | support vectors | first fit | fit | certificate | violation | limit | ratio |",
         "|---|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for name, one in results.items():
@@ -159,7 +159,8 @@ def main() -> None:
         done = subprocess.run([*command, "--one", "--cases", name], check=True, capture_output=True, text=True)
         results[name] = json.loads(done.stdout.splitlines()[-1])
         print(table({name: results[name]}).splitlines()[-1], file=sys.stderr)
-    text = f"{computer() if options.device != 'cpu' else platform.processor()}\n\n{table(results)}\n"
+    where = platform.processor() if options.device == "cpu" else computer()
+    text = f"{where}\n\n{table(results)}\n"
     print(text)
     if options.output is not None:
         options.output.write_text(text, encoding="utf-8")
