@@ -1,8 +1,10 @@
-"""Linear machines on a Dask cluster: training where the partitions are, lazy prediction.
+"""Linear and landmark machines on a Dask cluster: training where the partitions are, lazy prediction.
 
-- `estimators`: `LinearSVC` and `LinearSVR`
+- `estimators`: `LinearSVC`, `LinearSVR` and `KernelApproximationSVC`
+- `on_cluster`: what they share: fit, predictions, models of a single machine
 - `collections`: Dask arrays and data frames as partitions of rows
 - `partitions`: tasks on a partition: validation, the first scan, the sample
+- `landmark_tasks`: landmarks from the sample, and their features of each partition
 - `placement`: the worker of each partition
 - `worker_loop`: the loop on each worker, and the tree in which sums are added; `packed_sums`: the sums as they travel
 - `driver`: Newton's method on the worker at the root of the tree
@@ -18,7 +20,7 @@ try:
 except ImportError as error:
     raise ImportError("maxmargin.dask needs Dask: pip install 'maxmargin[dask]'") from error
 
-from maxmargin.dask.estimators import LinearSVC, LinearSVR
+from maxmargin.dask.estimators import KernelApproximationSVC, LinearSVC, LinearSVR
 from maxmargin.dask.prediction import decision_function, predict, predict_proba
 
-__all__ = ["LinearSVC", "LinearSVR", "decision_function", "predict", "predict_proba"]
+__all__ = ["KernelApproximationSVC", "LinearSVC", "LinearSVR", "decision_function", "predict", "predict_proba"]

@@ -19,9 +19,18 @@ import distributed
 
 from maxmargin.dask.collections import Partitions
 from maxmargin.dask.driver import Outcome, Plan, run_loop
+from maxmargin.dask.landmark_tasks import (
+    ChosenLandmarks,
+    check_worker_memory,
+    choose_landmarks,
+    generator,
+    landmark_layout,
+    map_partition,
+)
 from maxmargin.dask.partitions import Summary, draw, scan
 from maxmargin.dask.placement import INTERVAL, await_tasks, parts_by_worker, place
 from maxmargin.dask.worker_loop import end_node, open_node, tree
+from maxmargin.models import LandmarkFeatures
 from maxmargin.problems import Progress, Status
 from maxmargin.solvers.linear.pass_sums import PassPoint
 from maxmargin.solvers.stopping import Callback, requests_stop
@@ -63,33 +72,57 @@ class ClusterFit:
 
     Attributes
     ----------
+    layout : Layout
+        Of the rows: those that are given, or their landmark features.
     summary : Summary
-        What the first scan has found.
+        What the scan of them has found.
     passes : int
-        Passes over the data, the scan included.
+        Passes over the data, scans included.
     """
 
     def __init__(self, client: Any, given: Partitions, labels: bool) -> None:
         self.client, self.started = client, perf_counter()
+        self.layout, self.labels = given.layout, labels
         self.parts = place(client, given)
-        self.summary, self.passes = Summary(), 1
+        self.passes = 0
         self._sample: list[Any] = []
-        self._scan(given, labels)
+        self._scan()
 
-    def _scan(self, given: Partitions, labels: bool) -> None:
+    def _scan(self) -> None:
         """Scan all partitions, and draw a sample from them."""
-        client = self.client
-        scans = [client.submit(scan, part, given.layout, labels, pure=False) for part in self.parts]
+        client, name = self.client, self.layout.name
+        self.summary = Summary()
+        scans = [client.submit(scan, part, self.layout, self.labels, pure=False) for part in self.parts]
         await_tasks(client, scans)
         for found in client.gather(scans):
             self.summary.add(found)
         if not self.summary.rows:
-            raise ValueError(f"{given.layout.name} has no rows")
+            raise ValueError(f"{name} has no rows")
         if not self.summary.total_weight > 0:
             raise ValueError("all sample weights are 0: at least one must be above 0")
         if len(self.summary.kinds) > 1:
-            raise ValueError(f"{given.layout.name} has dense and sparse partitions; convert one kind to the other")
+            raise ValueError(f"{name} has dense and sparse partitions; convert one kind to the other")
         self._sample = [client.submit(draw, part, self.summary.rows, pure=False) for part in self.parts]
+        self.passes += 1
+
+    def compute_landmark_features(self, machine: Any) -> tuple[LandmarkFeatures, float]:
+        """Put landmark features in the place of the rows; return how they are computed, and what they miss of k(x, x).
+
+        Landmarks are chosen on one worker, from the sample. A partition of features is where its rows are.
+        """
+        client, random = self.client, generator(machine.random_state)
+        chosen = client.submit(choose_landmarks, machine, random, self.tasks(), pure=False)
+        await_tasks(client, [chosen])
+        landmarks: ChosenLandmarks = chosen.result()
+        check_worker_memory(client, self.summary.rows, landmarks.features)
+        holders, mapped = client.who_has(self.parts), []
+        for part in self.parts:
+            addresses = holders.get(part.key) or ()
+            at = {"workers": [min(addresses)], "allow_other_workers": True} if addresses else {}
+            mapped.append(client.submit(map_partition, part, chosen, pure=False, **at))
+        self.parts, self.layout = mapped, landmark_layout(self.layout, landmarks)
+        self._scan()
+        return landmarks
 
     def train(self, plan: Plan, callback: Callback | None) -> Outcome:
         """Return the trained models of all problems."""
