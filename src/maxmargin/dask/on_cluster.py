@@ -10,11 +10,12 @@ from maxmargin.dask.cluster_fit import ClusterFit, find_client
 from maxmargin.dask.collections import Partitions, is_collection, partitions_of
 from maxmargin.dask.driver import Outcome, Plan
 from maxmargin.dask.prediction import predict_lazily
+from maxmargin.machines.base import Machine
 from maxmargin.machines.validation.callbacks import reporting
 from maxmargin.solvers import StoppingRule
 
 
-class OnCluster:
+class OnCluster(Machine):
     """Mixin of estimators that train on Dask collections; the class after it is that of a single machine.
 
     ``n_passes_`` is the number of passes over the data, the first scan included.
