@@ -9,6 +9,7 @@
 - `worker_loop`: the loop on each worker, and the tree in which sums are added; `packed_sums`: the sums as they travel
 - `driver`: Newton's method on the worker at the root of the tree
 - `cluster_fit`: the fit as the client sees it: start of the loops, progress, failures
+- `trial_tasks`: model selection for data that fit one worker, trials spread over all of them
 - `prediction`: predictions of partitions, also by models that were trained elsewhere
 
 The names below are public. ``import maxmargin`` does not import Dask.
@@ -22,5 +23,14 @@ except ImportError as error:
 
 from maxmargin.dask.estimators import KernelApproximationSVC, LinearSVC, LinearSVR
 from maxmargin.dask.prediction import decision_function, predict, predict_proba
+from maxmargin.dask.trial_tasks import grid_search
 
-__all__ = ["KernelApproximationSVC", "LinearSVC", "LinearSVR", "decision_function", "predict", "predict_proba"]
+__all__ = [
+    "KernelApproximationSVC",
+    "LinearSVC",
+    "LinearSVR",
+    "decision_function",
+    "grid_search",
+    "predict",
+    "predict_proba",
+]
