@@ -7,6 +7,7 @@
 - `landmark_tasks`: landmarks from the sample, and their features of each partition
 - `placement`: the worker of each partition
 - `worker_loop`: the loop on each worker, and the tree in which sums are added; `packed_sums`: the sums as they travel
+- `worker_watch`: workers that do not answer
 - `driver`: Newton's method on the worker at the root of the tree
 - `cluster_fit`: the fit as the client sees it: start of the loops, progress, failures
 - `trial_tasks`: model selection for data that fit one worker, trials spread over all of them

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import queue
 import uuid
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from time import perf_counter
@@ -30,6 +29,7 @@ from maxmargin.dask.landmark_tasks import (
 from maxmargin.dask.partitions import Summary, draw, scan
 from maxmargin.dask.placement import INTERVAL, await_tasks, parts_by_worker, place
 from maxmargin.dask.worker_loop import end_node, open_node, tree
+from maxmargin.dask.worker_watch import WorkerWatch
 from maxmargin.models import LandmarkFeatures
 from maxmargin.problems import Progress, Status
 from maxmargin.solvers.linear.pass_sums import PassPoint
@@ -37,6 +37,9 @@ from maxmargin.solvers.stopping import Callback, requests_stop
 
 #: The fit ends with an error when workers were lost so many times.
 MAX_LOSSES = 4
+
+#: Seconds in which workers that have just answered take the name of a fit.
+MAX_SECONDS_TO_OPEN = 30.0
 
 #: Seconds in which the worker at the root returns the models so far after an interruption.
 MAX_SECONDS_TO_END = 10.0
@@ -158,6 +161,7 @@ class _Attempt:
         self.client, self.fit, self.callback = fit.client, fit, callback
         self.plan = replace(plan, reports=callback is not None)
         self.name = f"maxmargin-{uuid.uuid4().hex}"
+        self.watch = WorkerWatch(fit.client)
         self.points: dict[int, PassPoint] = {}
         self._events: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._loops: dict[str, Any] = {}
@@ -173,7 +177,8 @@ class _Attempt:
         if self.callback is not None:
             self.client.subscribe_topic(self.name, self._events.put)
         try:
-            opened = self._run_on(addresses, open_node, self.name, tree(addresses))
+            self.watch.await_answers(addresses)
+            opened = self.watch.run(addresses, open_node, self.name, tree(addresses), seconds=MAX_SECONDS_TO_OPEN)
             if len(opened) < len(addresses):
                 return Outcome([], 0, f"{min(set(addresses) - set(opened))} was lost before the loops were started")
             for address in addresses:
@@ -219,6 +224,7 @@ class _Attempt:
                 looked = perf_counter()
                 if gone := self._gone(addresses):
                     return self._lost(addresses, gone)
+                self.watch.check(addresses)
         except KeyboardInterrupt:
             return self._interrupted(addresses[0], root)
         for loop in self._loops.values():
@@ -251,12 +257,12 @@ class _Attempt:
         progress = Progress(int(iteration), float("inf"), primal, dual, int(active), seconds)
         if requests_stop(self.callback(progress)):
             self._ended_as = Status.STOPPED
-            self._run_on([*self._loops][:1], end_node, self.name)  # the root, which returns the models so far
+            self.watch.run([*self._loops][:1], end_node, self.name)  # the root, which returns the models so far
 
     def _interrupted(self, address: str, root: Any) -> Outcome:
         """Return the models so far after Ctrl-C; a second Ctrl-C, or a root that does not answer, leaves none."""
         self._ended_as = Status.INTERRUPTED
-        self._run_on([address], end_node, self.name)
+        self.watch.run([address], end_node, self.name)
         try:
             outcome: Outcome | None = root.result(timeout=MAX_SECONDS_TO_END)
         except TimeoutError:
@@ -283,12 +289,4 @@ class _Attempt:
 
     def _end(self, addresses: list[str]) -> list[tuple[int, dict[int, PassPoint]]]:
         """End all loops; return the passes and the last points of those that answer."""
-        return list(self._run_on(addresses, end_node, self.name).values())
-
-    def _run_on(self, addresses: list[str], function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Run a function on the workers that are there, outside of their queues; return the results by address."""
-        there = [address for address in addresses if address in self.client.nthreads()]
-        if not there:
-            return {}
-        results: dict[str, Any] = self.client.run(function, *arguments, workers=there, on_error="return")
-        return {address: found for address, found in results.items() if not isinstance(found, BaseException)}
+        return list(self.watch.run(addresses, end_node, self.name).values())

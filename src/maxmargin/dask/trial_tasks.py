@@ -20,6 +20,7 @@ from distributed import get_worker
 from maxmargin.dask.cluster_fit import WorkerLossError, find_client
 from maxmargin.dask.placement import MAX_SECONDS_WITHOUT_WORKERS
 from maxmargin.dask.worker_loop import WANTED
+from maxmargin.dask.worker_watch import WorkerWatch
 from maxmargin.deadline import Deadline
 from maxmargin.search import GridSearchResult
 from maxmargin.search.cross_validated_search import search_grid
@@ -121,6 +122,7 @@ class TrialTasks:
         self.client, self.scorer, self.deadline, self.jobs = client, replace(scorer, _splits={}), deadline, jobs
         self._running = dict[Any, Job]()
         self._without_since: float | None = None
+        self._watch = WorkerWatch(client)
 
     def __enter__(self) -> TrialTasks:
         left = self.deadline.seconds_left()
@@ -171,8 +173,10 @@ class TrialTasks:
         return result
 
     def _check_workers(self) -> None:
-        """Raise if the cluster has been without workers for long."""
-        if self.client.nthreads():
+        """Raise if the cluster has been without workers for long, or one has been silent for long."""
+        workers = self.client.nthreads()
+        self._watch.check(workers)
+        if workers:
             self._without_since = None
             return
         self._without_since = self._without_since or monotonic()
