@@ -395,6 +395,21 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
             "``certify_exact`` does the same later.",
         )
     },
+    "polish": {
+        "": (
+            "bool",
+            "Whether to continue from these bounds with the block solver on the exact kernel, as `SVC` is trained, until the "
+            "violation of its optimality conditions is below ``tol``, or the time is up. The model then predicts with "
+            "the support vectors of the exact problem, class by class if that has the smaller objective.",
+        )
+    },
+    "polish_seconds": {
+        "": (
+            "float",
+            "Limit on the time of the block solver in all classes; None for ``max_seconds`` alone, half of what is left of "
+            "it. The certificate that follows is not included.",
+        )
+    },
     "warm_start": {
         "": ("bool", "Start from the solution of the previous fit, if the shape of the data is the same."),
         "SVC NuSVC LSSVC LinearSVC": (

@@ -12,7 +12,7 @@ from maxmargin.dask import LinearSVC, LinearSVR
 from maxmargin.dask.driver import Plan, run_loop
 from maxmargin.dask.worker_loop import end_node, open_node
 
-MAX_SECONDS = 30
+MAX_SECONDS = 120
 
 
 def rows_of(array, chunks=600):

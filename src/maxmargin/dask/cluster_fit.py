@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import queue
 import uuid
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from time import perf_counter
@@ -19,15 +18,28 @@ import distributed
 
 from maxmargin.dask.collections import Partitions
 from maxmargin.dask.driver import Outcome, Plan, run_loop
+from maxmargin.dask.landmark_tasks import (
+    ChosenLandmarks,
+    check_worker_memory,
+    choose_landmarks,
+    generator,
+    landmark_layout,
+    map_partition,
+)
 from maxmargin.dask.partitions import Summary, draw, scan
 from maxmargin.dask.placement import INTERVAL, await_tasks, parts_by_worker, place
 from maxmargin.dask.worker_loop import end_node, open_node, tree
+from maxmargin.dask.worker_watch import WorkerWatch
+from maxmargin.models import LandmarkFeatures
 from maxmargin.problems import Progress, Status
 from maxmargin.solvers.linear.pass_sums import PassPoint
 from maxmargin.solvers.stopping import Callback, requests_stop
 
 #: The fit ends with an error when workers were lost so many times.
 MAX_LOSSES = 4
+
+#: Seconds in which workers that have just answered take the name of a fit.
+MAX_SECONDS_TO_OPEN = 30.0
 
 #: Seconds in which the worker at the root returns the models so far after an interruption.
 MAX_SECONDS_TO_END = 10.0
@@ -63,33 +75,57 @@ class ClusterFit:
 
     Attributes
     ----------
+    layout : Layout
+        Of the rows: those that are given, or their landmark features.
     summary : Summary
-        What the first scan has found.
+        What the scan of them has found.
     passes : int
-        Passes over the data, the scan included.
+        Passes over the data, scans included.
     """
 
     def __init__(self, client: Any, given: Partitions, labels: bool) -> None:
         self.client, self.started = client, perf_counter()
+        self.layout, self.labels = given.layout, labels
         self.parts = place(client, given)
-        self.summary, self.passes = Summary(), 1
+        self.passes = 0
         self._sample: list[Any] = []
-        self._scan(given, labels)
+        self._scan()
 
-    def _scan(self, given: Partitions, labels: bool) -> None:
+    def _scan(self) -> None:
         """Scan all partitions, and draw a sample from them."""
-        client = self.client
-        scans = [client.submit(scan, part, given.layout, labels, pure=False) for part in self.parts]
+        client, name = self.client, self.layout.name
+        self.summary = Summary()
+        scans = [client.submit(scan, part, self.layout, self.labels, pure=False) for part in self.parts]
         await_tasks(client, scans)
         for found in client.gather(scans):
             self.summary.add(found)
         if not self.summary.rows:
-            raise ValueError(f"{given.layout.name} has no rows")
+            raise ValueError(f"{name} has no rows")
         if not self.summary.total_weight > 0:
             raise ValueError("all sample weights are 0: at least one must be above 0")
         if len(self.summary.kinds) > 1:
-            raise ValueError(f"{given.layout.name} has dense and sparse partitions; convert one kind to the other")
+            raise ValueError(f"{name} has dense and sparse partitions; convert one kind to the other")
         self._sample = [client.submit(draw, part, self.summary.rows, pure=False) for part in self.parts]
+        self.passes += 1
+
+    def compute_landmark_features(self, machine: Any) -> tuple[LandmarkFeatures, float]:
+        """Put landmark features in the place of the rows; return how they are computed, and what they miss of k(x, x).
+
+        Landmarks are chosen on one worker, from the sample. A partition of features is where its rows are.
+        """
+        client, random = self.client, generator(machine.random_state)
+        chosen = client.submit(choose_landmarks, machine, random, self.tasks(), pure=False)
+        await_tasks(client, [chosen])
+        landmarks: ChosenLandmarks = chosen.result()
+        check_worker_memory(client, self.summary.rows, landmarks.features)
+        holders, mapped = client.who_has(self.parts), []
+        for part in self.parts:
+            addresses = holders.get(part.key) or ()
+            at = {"workers": [min(addresses)], "allow_other_workers": True} if addresses else {}
+            mapped.append(client.submit(map_partition, part, chosen, pure=False, **at))
+        self.parts, self.layout = mapped, landmark_layout(self.layout, landmarks)
+        self._scan()
+        return landmarks
 
     def train(self, plan: Plan, callback: Callback | None) -> Outcome:
         """Return the trained models of all problems."""
@@ -125,6 +161,7 @@ class _Attempt:
         self.client, self.fit, self.callback = fit.client, fit, callback
         self.plan = replace(plan, reports=callback is not None)
         self.name = f"maxmargin-{uuid.uuid4().hex}"
+        self.watch = WorkerWatch(fit.client)
         self.points: dict[int, PassPoint] = {}
         self._events: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._loops: dict[str, Any] = {}
@@ -140,7 +177,8 @@ class _Attempt:
         if self.callback is not None:
             self.client.subscribe_topic(self.name, self._events.put)
         try:
-            opened = self._run_on(addresses, open_node, self.name, tree(addresses))
+            self.watch.await_answers(addresses)
+            opened = self.watch.run(addresses, open_node, self.name, tree(addresses), seconds=MAX_SECONDS_TO_OPEN)
             if len(opened) < len(addresses):
                 return Outcome([], 0, f"{min(set(addresses) - set(opened))} was lost before the loops were started")
             for address in addresses:
@@ -186,6 +224,7 @@ class _Attempt:
                 looked = perf_counter()
                 if gone := self._gone(addresses):
                     return self._lost(addresses, gone)
+                self.watch.check(addresses)
         except KeyboardInterrupt:
             return self._interrupted(addresses[0], root)
         for loop in self._loops.values():
@@ -218,12 +257,12 @@ class _Attempt:
         progress = Progress(int(iteration), float("inf"), primal, dual, int(active), seconds)
         if requests_stop(self.callback(progress)):
             self._ended_as = Status.STOPPED
-            self._run_on([*self._loops][:1], end_node, self.name)  # the root, which returns the models so far
+            self.watch.run([*self._loops][:1], end_node, self.name)  # the root, which returns the models so far
 
     def _interrupted(self, address: str, root: Any) -> Outcome:
         """Return the models so far after Ctrl-C; a second Ctrl-C, or a root that does not answer, leaves none."""
         self._ended_as = Status.INTERRUPTED
-        self._run_on([address], end_node, self.name)
+        self.watch.run([address], end_node, self.name)
         try:
             outcome: Outcome | None = root.result(timeout=MAX_SECONDS_TO_END)
         except TimeoutError:
@@ -250,12 +289,4 @@ class _Attempt:
 
     def _end(self, addresses: list[str]) -> list[tuple[int, dict[int, PassPoint]]]:
         """End all loops; return the passes and the last points of those that answer."""
-        return list(self._run_on(addresses, end_node, self.name).values())
-
-    def _run_on(self, addresses: list[str], function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Run a function on the workers that are there, outside of their queues; return the results by address."""
-        there = [address for address in addresses if address in self.client.nthreads()]
-        if not there:
-            return {}
-        results: dict[str, Any] = self.client.run(function, *arguments, workers=there, on_error="return")
-        return {address: found for address, found in results.items() if not isinstance(found, BaseException)}
+        return list(self.watch.run(addresses, end_node, self.name).values())

@@ -11,6 +11,7 @@ import distributed
 
 from maxmargin.dask.collections import Partitions
 from maxmargin.dask.partitions import prepare
+from maxmargin.dask.worker_watch import WorkerWatch
 
 #: Seconds between two looks at the state of tasks and workers.
 INTERVAL = 0.5
@@ -63,6 +64,7 @@ def _numbered(futures: Sequence[Any], count: int) -> dict[int, Any] | None:
 def await_tasks(client: Any, futures: Sequence[Any]) -> None:
     """Wait until tasks are finished; raise the error of one that failed, or if they cannot be computed any more."""
     without_since: float | None = None
+    watch = WorkerWatch(client)
     while True:
         try:
             distributed.wait(futures, timeout=INTERVAL)
@@ -77,7 +79,9 @@ def await_tasks(client: Any, futures: Sequence[Any]) -> None:
                 raise RuntimeError(lost_data_message())
         if all(future.status == "finished" for future in futures):
             return
-        without_since = None if client.nthreads() else without_since or time.monotonic()
+        workers = client.nthreads()
+        watch.check(workers)
+        without_since = None if workers else without_since or time.monotonic()
         if without_since is not None and time.monotonic() - without_since > MAX_SECONDS_WITHOUT_WORKERS:
             raise RuntimeError("the cluster has no workers any more: start some, and fit again")
 

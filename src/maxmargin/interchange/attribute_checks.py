@@ -18,7 +18,7 @@ from maxmargin.interchange.class_registry import GEOMETRIES
 from maxmargin.kernels import Kernel
 from maxmargin.machines.kernel.kernel_classifier import STRATEGIES
 from maxmargin.models.calibration import DENSITY_BINS, PlattSigmoid
-from maxmargin.problems import Certificate
+from maxmargin.problems import Certificate, Status
 from maxmargin.training import TrainedLinearModel, TrainedModel
 from maxmargin.training.exact_certificate import ExactCertificate
 
@@ -203,6 +203,12 @@ def exact_certificates(value: Any, sizes: Sizes) -> bool:
     """Check a certificate of the exact kernel problem, or a list with one per decision function."""
     values = value if isinstance(value, list) else [value]
     return len(values) == sizes["functions"] and all(isinstance(one, ExactCertificate) for one in values)
+
+
+def statuses(value: Any, sizes: Sizes) -> bool:
+    """Check how a solver ended, or a list with one per decision function."""
+    values = value if isinstance(value, list) else [value]
+    return len(values) == sizes["functions"] and all(isinstance(one, Status) for one in values)
 
 
 def trained_models(name: str) -> Check:

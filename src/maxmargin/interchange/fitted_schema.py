@@ -58,6 +58,8 @@ OPTIONAL = frozenset(
         "density_marks_",
         "exact_primal_",
         "exact_certificate_",
+        "landmark_certificate_",
+        "polish_status_",
         "n_passes_",
     ]
 )
@@ -128,6 +130,8 @@ ATTRIBUTES: dict[type, dict[str, Check]] = {
         "approximation_error_": check.number,
         "exact_primal_": check.objectives,
         "exact_certificate_": check.exact_certificates,
+        "landmark_certificate_": check.exact_certificates,
+        "polish_status_": check.statuses,
         "n_iter_": count(),
         "n_passes_": count(),
         "fit_status_": count(),

@@ -4,7 +4,8 @@ Public: `grid_search`, `GridSearchResult`, `PointScore`, `Point`, `powers`, `cho
 
 - `grid`: values of C and γ, and the points they form.
 - `fold_scoring`: stratified folds, and the score of an estimator on a held-out fold.
-- `cross_validated_search`: `grid_search`, which runs all trials in parallel threads.
+- `cross_validated_search`: `grid_search`: rounds of trials, limits, the journal.
+- `trial_threads`: trials in parallel threads.
 - `grid_search_result`: the scores of all points, and the best one.
 - `journal`: a file of finished trials, from which an interrupted search resumes.
 - `data_summary`: size, density and labels of a data set, recommended scaling, default γ.

@@ -11,32 +11,23 @@ values of C of a fold in ascending order, each with a warm start, as in `machine
 from __future__ import annotations
 
 import os
-import threading
-import warnings
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from queue import Empty, SimpleQueue
 from time import perf_counter
 from typing import Any
 
-from sklearn.exceptions import ConvergenceWarning
-
-from maxmargin.deadline import Deadline, TimeLimitReachedError
+from maxmargin.deadline import Deadline
 from maxmargin.estimators import SVC
 from maxmargin.machines.validation.parameters import check_count, check_number
-from maxmargin.resources import blas_thread_limit, thread_count
 from maxmargin.search import grid
 from maxmargin.search.fold_scoring import FoldScorer
 from maxmargin.search.grid import Point
 from maxmargin.search.grid_search_result import COMPLETE, INTERRUPTED, STOPPED, TIME_LIMIT, GridSearchResult
 from maxmargin.search.journal import Journal, Trial
+from maxmargin.search.trial_threads import StartJobs, TrialThreads
 
 #: Called with the result so far after every trial; returning True stops the search.
 SearchCallback = Callable[[GridSearchResult], object]
-
-#: Seconds between two checks of the time limit.
-POLL_SECONDS = 0.1
 
 
 def grid_search(
@@ -105,12 +96,36 @@ def grid_search(
     >>> result.best_estimator
     SVC(C=100.0, gamma=1.0)
     """
+    return search_grid(
+        TrialThreads.starter(n_jobs), X, y, estimator, Cs=Cs, gammas=gammas, folds=folds, scoring=scoring,
+        refine=refine, seed=seed, max_seconds=max_seconds, journal=journal, resume=resume, callback=callback,
+    )  # fmt: skip
+
+
+def search_grid(
+    start: StartJobs,
+    X: Any,
+    y: Any,
+    estimator: Any = None,
+    *,
+    Cs: Iterable[float] | None = None,
+    gammas: Iterable[float] | None = None,
+    folds: int = 5,
+    scoring: Any = None,
+    refine: int = 0,
+    seed: int = 0,
+    max_seconds: float | None = None,
+    journal: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    callback: SearchCallback | None = None,
+) -> GridSearchResult:
+    """Return the result of `grid_search`, with trials that run where `start` starts them."""
     started = perf_counter()
     estimator = SVC() if estimator is None else estimator
     costs, widths = _axes(estimator, Cs, gammas)
     scorer = FoldScorer.of(estimator, X, y, folds, scoring, seed)
     check_count("refine", refine, 0)
-    with _TrialRunner(scorer, n_jobs, max_seconds, started, journal, resume, callback) as runner:
+    with _TrialRunner(start, scorer, max_seconds, started, journal, resume, callback) as runner:
         result = runner.run(runner.initial_result(), grid.grid_points(costs, widths))
         ratios = grid.typical_ratio(costs), grid.typical_ratio([width for width in widths if width is not None])
         for _ in range(refine):
@@ -139,7 +154,8 @@ def score_points(
     """Return the cross-validation scores of the given points; the other parameters are those of `grid_search`."""
     started = perf_counter()
     scorer = FoldScorer.of(estimator, X, y, folds, scoring, seed)
-    with _TrialRunner(scorer, n_jobs, max_seconds, started, journal, resume, callback) as runner:
+    start = TrialThreads.starter(n_jobs)
+    with _TrialRunner(start, scorer, max_seconds, started, journal, resume, callback) as runner:
         return runner.run(runner.initial_result(), tuple(points))
 
 
@@ -157,26 +173,22 @@ def _axes(estimator: Any, Cs: Any, gammas: Any) -> tuple[tuple[float, ...], tupl
 
 
 class _TrialRunner:
-    """Runs trials in threads until all are finished, the time limit is reached or the search is stopped."""
+    """Runs rounds of trials until all are finished, the time limit is reached or the search is stopped."""
 
     def __init__(
         self,
+        start: StartJobs,
         scorer: FoldScorer,
-        n_jobs: int | None,
         max_seconds: float | None,
         started: float,
         journal: str | os.PathLike[str] | None = None,
         resume: bool = False,
         callback: SearchCallback | None = None,
     ) -> None:
-        self.scorer, self.threads, self.callback = scorer, thread_count(n_jobs), callback
-        self.started = started
+        self.start, self.scorer, self.callback, self.started = start, scorer, callback, started
         limit = None if max_seconds is None else check_number("max_seconds", max_seconds, least=0)
         self.deadline = Deadline.after(limit, started)
         self.journal = None if journal is None else Journal(journal, scorer.identity(), resume)
-        self._ended = threading.Event()
-        #: Messages of the workers: a trial, an error, or None when a job is finished.
-        self._messages: SimpleQueue[Trial | Exception | None] = SimpleQueue()
 
     def __enter__(self) -> _TrialRunner:
         return self
@@ -195,83 +207,25 @@ class _TrialRunner:
         """Return the result extended by a round of points."""
         result = replace(result, rounds=(*result.rounds, points))
         jobs = self.scorer.jobs(points, {(trial.point, trial.fold) for trial in result.trials})
-        workers = 1 if self.scorer.is_small else max(1, min(self.threads, len(jobs)))
-        threads = self.threads // workers
         unfinished, status = len(jobs), COMPLETE
-        # Workers take their jobs from a queue. Submitting hundreds of jobs to the pool acquires the interpreter lock
-        # each time, which a busy worker releases only every few milliseconds, and delays the first results.
-        waiting: SimpleQueue[list[tuple[Point, int]]] = SimpleQueue()
-        for job in jobs:
-            waiting.put(job)
-        # Stopped fits warn. Warning filters are shared by all threads, so they are set here and not in the workers.
         try:
-            with warnings.catch_warnings(), blas_thread_limit(threads), ThreadPoolExecutor(workers) as pool:
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                try:
-                    for _ in range(workers):
-                        pool.submit(self._run_jobs, waiting, threads, self.scorer.cache_bytes() // workers)
-                    while unfinished and status == COMPLETE:
-                        if self.deadline.reached:
-                            status = TIME_LIMIT
-                            break
-                        trials, finished = self._collect()
-                        unfinished -= finished
-                        if trials:
-                            seconds = perf_counter() - self.started
-                            result = replace(result, trials=(*result.trials, *trials), seconds=seconds)
-                            if self.callback is not None and self.callback(result) is True:
-                                status = STOPPED
-                finally:
-                    if unfinished:
-                        self._ended.set()
-        except KeyboardInterrupt:  # also while the workers end
+            with self.start(self.scorer, jobs, self.deadline) as running:
+                while unfinished and status == COMPLETE:
+                    if self.deadline.reached:
+                        status = TIME_LIMIT
+                        break
+                    trials, finished = running.collect()
+                    unfinished -= finished
+                    if trials:
+                        self._record(trials)
+                        seconds = perf_counter() - self.started
+                        result = replace(result, trials=(*result.trials, *trials), seconds=seconds)
+                        if self.callback is not None and self.callback(result) is True:
+                            status = STOPPED
+        except KeyboardInterrupt:  # also while the jobs end
             status = INTERRUPTED
         return replace(result, status=status, seconds=perf_counter() - self.started)
 
-    def _collect(self) -> tuple[list[Trial], int]:
-        """Wait for messages, append trials to the journal, and return them and the number of finished jobs."""
-        trials: list[Trial] = []
-        finished = 0
-        try:
-            message = self._messages.get(timeout=POLL_SECONDS)
-            while True:
-                if isinstance(message, Exception):
-                    raise message  # the other trials would fail for the same reason
-                if message is None:
-                    finished += 1
-                else:
-                    trials.append(message)
-                    if self.journal is not None:
-                        self.journal.add(message)
-                message = self._messages.get_nowait()
-        except Empty:
-            return trials, finished
-
-    def _run_jobs(self, waiting: SimpleQueue[list[tuple[Point, int]]], threads: int, cache_bytes: int) -> None:
-        """Run jobs until the queue is empty or the search has ended."""
-        while not self._ended.is_set():
-            try:
-                job = waiting.get_nowait()
-            except Empty:
-                return
-            self._run_job(job, threads, cache_bytes)
-
-    def _run_job(self, job: list[tuple[Point, int]], threads: int, cache_bytes: int) -> None:
-        """Run the trials of one job."""
-        callback = None if self.scorer.has_small_problems else lambda _: self._ended.is_set()
-        try:
-            with self.deadline.in_force():  # of the fits, and of the predictions
-                estimator = self.scorer.estimator_for_job(threads, cache_bytes, callback)
-                for point, fold in job:
-                    if self._ended.is_set():
-                        return
-                    begin = perf_counter()
-                    score = self.scorer.score(estimator, point, fold)
-                    if self._ended.is_set() or self.deadline.reached:
-                        return  # the fit was stopped, so its score means nothing
-                    self._messages.put(Trial(point, fold, score, perf_counter() - begin))
-        except TimeLimitReachedError:
-            return
-        except Exception as error:
-            self._messages.put(error)
-        self._messages.put(None)
+    def _record(self, trials: list[Trial]) -> None:
+        for trial in trials if self.journal is not None else ():
+            self.journal.add(trial)  # type: ignore[union-attr]  # there is one

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -72,6 +73,21 @@ class ExactCertificate:
             return float("inf")
         return self.gap / max(abs(self.primal), abs(self.dual), SMALLEST_DOUBLE)
 
+    def tightened(self, certificate: Certificate, count: int) -> ExactCertificate:
+        """Return these bounds and those of a certificate of the exact problem, whichever are closer.
+
+        `count` is the number of its support vectors. The function of the model is the better one of both.
+        """
+        primal, dual = certificate.primal, certificate.dual
+        lower, higher = primal < self.primal, dual > self.dual
+        return ExactCertificate(
+            primal=primal if lower else self.primal,
+            dual=dual if higher else self.dual,
+            model_primal=min(primal, self.model_primal),
+            primal_from=f"the expansion of {count:,} support vectors" if lower else self.primal_from,
+            dual_from=f"{count:,} support vectors" if higher else self.dual_from,
+        )
+
     def __str__(self) -> str:
         return (
             f"exact optimum between {self.dual:.10g} ({self.dual_from}) and {self.primal:.10g} ({self.primal_from}), "
@@ -88,7 +104,14 @@ class LandmarkFunction:
     offset: float
 
 
-def bound_exact_optimum(problem: DualProblem, dual: Floats, function: LandmarkFunction) -> ExactCertificate:
+class BoundedOptimum(NamedTuple):
+    """The bounds on an optimum, and the feasible vector with that dual value (up to rounding)."""
+
+    certificate: ExactCertificate
+    dual: Floats
+
+
+def bound_exact_optimum(problem: DualProblem, dual: Floats, function: LandmarkFunction) -> BoundedOptimum:
     """Return the bounds for a problem with an exact kernel matrix, which 0 is a feasible point of.
 
     `dual` is a feasible dual vector. When a time limit is reached, the bounds are those known by then.
@@ -102,7 +125,7 @@ def bound_exact_optimum(problem: DualProblem, dual: Floats, function: LandmarkFu
             bounds.use_dual(adapted_dual(problem, dual))
     except TimeLimitReachedError:
         pass
-    return bounds.certificate()
+    return BoundedOptimum(bounds.certificate(), bounds.vector)
 
 
 class _Bounds:
@@ -113,6 +136,7 @@ class _Bounds:
         assert isinstance(problem.matrix, KernelMatrix)
         self.matrix = problem.matrix
         self.dual, self.dual_from, self.indefinite = 0.0, "the dual vector 0", False
+        self.vector = np.zeros(problem.size)
         nothing, zero = np.zeros(problem.size), DoubleDouble(np.zeros(problem.size), np.zeros(0))
         products = Products(zero, nothing, zero, nothing, 0.0, 0.0, 0.0, 0.0, weights=nothing[:0])
         self.primal, self.primal_from = certificate_of(problem, nothing, products).primal, "a constant function"
@@ -154,28 +178,32 @@ class _Bounds:
         kernel, points, threads = self.matrix.kernel, self.matrix.points, self.matrix.threads
         with suppress(TimeLimitReachedError):
             norm = bound_quadratic_form(kernel, landmarks.points, points, dual, threads)
-            self._raise(bound_of_best_multiple(self.problem, dual, norm), "residuals of the landmark features")
+            bound = bound_of_best_multiple(self.problem, dual, norm)
+            self._raise(bound, self._best_multiple(dual, norm), "residuals of the landmark features")
 
     def use_dual(self, adapted: AdaptedDual) -> None:
         """Compute the dual value of a vector; if it is affordable, the primal value of its function, too."""
         dual, norm, error = adapted
         self.indefinite |= norm < -error
-        count = int(np.count_nonzero(dual))
-        self._raise(bound_of_best_multiple(self.problem, dual, norm, error), f"{count:,} support vectors")
+        count, multiple = int(np.count_nonzero(dual)), self._best_multiple(dual, norm)
+        self._raise(bound_of_best_multiple(self.problem, dual, norm, error), multiple, f"{count:,} support vectors")
         if count and self.problem.size * count * self.matrix.cost <= MAX_CERTIFICATE_WORK:
             check_deadline()
-            factor = best_multiple(self.problem, dual, norm)
-            multiple = np.clip(factor * dual, self.problem.lower, self.problem.upper)
-            self._use_certificate(certify(self.problem, multiple), count)
+            self._use_certificate(certify(self.problem, multiple), multiple, count)
 
-    def _use_certificate(self, certificate: Certificate, count: int) -> None:
+    def _use_certificate(self, certificate: Certificate, dual: Floats, count: int) -> None:
         self.indefinite |= certificate.indefinite
-        self._raise(certificate.dual, f"{count:,} support vectors")
+        self._raise(certificate.dual, dual, f"{count:,} support vectors")
         self._lower(certificate.primal, f"the expansion of {count:,} support vectors")
 
-    def _raise(self, dual: float, source: str) -> None:
+    def _best_multiple(self, dual: Floats, norm: float) -> Floats:
+        factor = best_multiple(self.problem, dual, norm)
+        multiple: Floats = np.clip(factor * dual, self.problem.lower, self.problem.upper)
+        return multiple
+
+    def _raise(self, dual: float, vector: Floats, source: str) -> None:
         if dual > self.dual:
-            self.dual, self.dual_from = dual, source
+            self.dual, self.vector, self.dual_from = dual, vector, source
 
     def _lower(self, primal: float, source: str) -> None:
         if primal < self.primal:

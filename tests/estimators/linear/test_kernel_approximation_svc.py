@@ -77,7 +77,7 @@ def test_the_exact_primal_of_many_samples_is_an_estimate(monkeypatch):
     X, y = chessboard(4000, noise=0.05)
     model = KernelApproximationSVC(gamma=2.0, n_components=100, random_state=0)
     whole = clone(model).fit(X, y).exact_primal_
-    monkeypatch.setattr("maxmargin.machines.linear.kernel_approximation_svc.MAX_LOSS_SAMPLES", 1000)
+    monkeypatch.setattr("maxmargin.machines.linear.landmark_samples.MAX_LOSS_SAMPLES", 1000)
     part = clone(model).fit(X, y).exact_primal_
     assert part != whole
     assert part == pytest.approx(whole, rel=1e-4)
@@ -254,6 +254,6 @@ def test_errors(monkeypatch):
         KernelApproximationSVC().fit(X, np.zeros(len(y)))
     with pytest.raises(AttributeError, match="before fit"):
         _ = KernelApproximationSVC().certificate_
-    monkeypatch.setattr("maxmargin.machines.linear.kernel_approximation_svc.usable_memory", lambda: 2**16)
+    monkeypatch.setattr("maxmargin.machines.linear.landmark_samples.usable_memory", lambda: 2**16)
     with pytest.raises(ValueError, match="178 features of 178 samples take .* GiB.*smaller n_components"):
         KernelApproximationSVC().fit(X, y)

@@ -12,7 +12,6 @@ the exact problem at the same w, and only a w outside of the span could be bette
 from __future__ import annotations
 
 import warnings
-from contextlib import suppress
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -21,31 +20,26 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.blocks.row_blocks import RowBlocks, is_blocks
-from maxmargin.deadline import Deadline, TimeLimitReachedError, check_deadline
+from maxmargin.deadline import Deadline
 from maxmargin.kernels import Points
 from maxmargin.machines.base import Machine, warn_if_unvalidated
 from maxmargin.machines.calibration.probabilities import LinearProbabilities
 from maxmargin.machines.linear import landmark_blocks
 from maxmargin.machines.linear.block_data import as_blocks
-from maxmargin.machines.linear.exact_bounds import certify_exactly, check_certify
-from maxmargin.machines.linear.landmarks import draw, features_until, fit_landmarks
+from maxmargin.machines.linear.exact_bounds import ExactProblems, check_certify
+from maxmargin.machines.linear.exact_polish import check_polish, joined_expansions, polish_models
+from maxmargin.machines.linear.landmark_samples import Samples, fit_samples
 from maxmargin.machines.linear.linear_svc import LinearSVC
 from maxmargin.machines.validation.checkpoints import checkpointing
 from maxmargin.machines.validation.parameters import check_number
-from maxmargin.machines.validation.samples import check_random_state
-from maxmargin.machines.validation.training_data import (
-    Labels,
-    check_sample_weights,
-    number_classes,
-    single_class_message,
-)
+from maxmargin.machines.validation.training_data import check_sample_weights, number_classes, single_class_message
 from maxmargin.models import ComputedKernelBlocks, KernelExpansions, LandmarkFeatures
 from maxmargin.models.kernel_blocks import MIN_VALUES_FOR_THREADS
 from maxmargin.problems import Status
-from maxmargin.resources import thread_count, usable_memory
+from maxmargin.resources import thread_count
 
-#: The loss of the exact problem is estimated from at most this many training samples.
-MAX_LOSS_SAMPLES = 10_000
+#: Fitted attributes that not every fit sets.
+OPTIONAL_ATTRIBUTES = ("exact_primal_", "exact_certificate_", "landmark_certificate_", "polish_status_", "n_passes_")
 
 
 class KernelApproximationSVC(LinearProbabilities, Machine):
@@ -87,6 +81,13 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         Whether to bound the distance from the exact kernel machine, ``exact_certificate_``, in ``fit``. "exact"
         takes kernel values between the support vectors, which may take longer than the fit; ``max_seconds`` limits
         it, and ``certify_exact`` does the same later.
+    polish : bool, default=False
+        Whether to continue from these bounds with the block solver on the exact kernel, as `SVC` is trained, until
+        the violation of its optimality conditions is below ``tol``, or the time is up. The model then predicts with
+        the support vectors of the exact problem, class by class if that has the smaller objective.
+    polish_seconds : float, default=None
+        Limit on the time of the block solver in all classes; None for ``max_seconds`` alone, half of what is left
+        of it. The certificate that follows is not included.
     max_seconds : float, default=None
         Limit on the time of the whole fit, within a tenth of it or half a second. Half of it is for landmarks and
         features, of samples in random order: if time runs out, the fit uses what was computed so far, or 100
@@ -111,6 +112,8 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
     Attributes
     ----------
     landmarks_ : array or sparse matrix of shape (n_landmarks, n_features)
+        With ``polish=True`` the support vectors of the exact problem (of all classes), after the landmarks if some
+        class keeps their function.
     dual_coef_ : array of shape (1, n_landmarks), or (n_classes, n_landmarks)
         a of each function.
     intercept_ : array of shape (1,), or (n_classes,)
@@ -130,6 +133,10 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
     exact_certificate_ : ExactCertificate, or a list with one per class
         With ``certify="exact"``: proven bounds on the optimum of the exact problem from both sides, ``primal`` and
         ``dual``, and on its objective at this function, ``model_primal``.
+    landmark_certificate_ : ExactCertificate, or a list with one per class
+        With ``polish=True``: what ``exact_certificate_`` was before the polish.
+    polish_status_ : Status, or a list with one per class
+        With ``polish=True``: how the block solver ended.
     probA_, probB_ : arrays with a number for each class, or one if there are two
         With ``probability=True``: as in `LinearSVC`.
     n_passes_ : int
@@ -166,6 +173,8 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         tol: Any = 1e-3,
         probability: Any = False,
         certify: Any = None,
+        polish: Any = False,
+        polish_seconds: Any = None,
         max_seconds: Any = None,
         n_jobs: Any = None,
         random_state: Any = None,
@@ -186,6 +195,8 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         self.tol = tol
         self.probability = probability
         self.certify = certify
+        self.polish = polish
+        self.polish_seconds = polish_seconds
         self.max_seconds = max_seconds
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -213,60 +224,34 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
             The fitted estimator.
         """
         started = perf_counter()
-        exactly = check_certify(self.certify)
-        seconds = self._seconds()
+        seconds, polish = self._seconds(), check_polish(self)
+        exactly = check_certify(self.certify) or polish
         linear = LinearSVC(loss=self.loss, tol=self.tol, C=self.C, class_weight=self.class_weight)
         linear.set_params(callback=self.callback, verbose=self.verbose, n_jobs=self.n_jobs)
         linear.set_params(probability=self.probability, random_state=self.random_state)
         if (blocks := as_blocks(X, y, sample_weight)) is not None:
             return self._fit_blocks(blocks, linear.set_params(max_seconds=seconds), exactly)
         X, y = self._validate_pairs(X, y)
-        X, y, weights, labels = self._taking_part(X, y, check_sample_weights(sample_weight, X))
-        with checkpointing(self, X, labels.numbers, weights, ("random_state",)) as checkpoint:
-            seed = self.random_state
-            if seed is None and checkpoint is not None:
-                seed = checkpoint.seed()
-            random = check_random_state(seed)
-            few = False
-            try:
-                with Deadline.after(None if seconds is None else 0.5 * seconds, started).in_force():
-                    features, self.approximation_error_ = fit_landmarks(self, X, weights, random)
-            except TimeLimitReachedError:
-                few, random = True, check_random_state(seed)
-                features, self.approximation_error_ = fit_landmarks(self, X, weights, random, few=True)
-            _check_memory(X.shape[0], features.factor)
-            deadline = Deadline.after(seconds, started)
-            left = deadline.seconds_left()
-            half = None if left is None else perf_counter() + 0.5 * left
-            mapped, rows = features_until(half, features, X, labels, random)
-            linear.set_params(max_seconds=deadline.seconds_left())
-            try:
-                own_weights = weights[rows] * (X.shape[0] / len(rows))
-                ended, rule = linear._fit(mapped, y[rows], own_weights, checkpoint)
-            finally:  # an interrupted fit leaves a model, too
-                if hasattr(linear, "coef_"):
-                    self._set_fitted(features, linear)
-        if all(model.status is not Status.INTERRUPTED for model in self._models_):
-            drawn = draw(len(rows), MAX_LOSS_SAMPLES, random)
-            with suppress(TimeLimitReachedError), deadline.in_force():
-                check_deadline()
-                approximate = linear.decision_function(mapped[drawn])
-                self.exact_primal_ = self._estimate_primal(X, weights, labels, rows[drawn], approximate)
-            if exactly:
-                del mapped  # the features take most of the memory
-                certificates = certify_exactly(self, Points(X), labels, weights, deadline, rows)
-                self.exact_certificate_ = self._per_model(certificates)
-            if few or len(rows) < X.shape[0]:
-                self._warn_of_unused_samples(len(rows), X.shape[0], few)
+        samples = self._taking_part(X, y, check_sample_weights(sample_weight, X))
+        deadline = Deadline.after(seconds, started)
+        with checkpointing(self, samples.X, samples.labels.numbers, samples.weights, ("random_state",)) as checkpoint:
+            used = fit_samples(self, samples, linear, deadline, checkpoint)
+            if exactly and all(model.status is not Status.INTERRUPTED for model in self._models_):
+                self._bound_exactly(samples, used.rows, deadline, polish)
+            if used.few or len(used.rows) < samples.X.shape[0]:
+                self._warn_of_unused_samples(len(used.rows), samples.X.shape[0], used.few)
                 return self
-        self._warn_if_unconverged(rule, "classes")
-        warn_if_unvalidated(self, ended, stacklevel=3)
+        self._warn_if_unconverged(used.rule, "classes")
+        warn_if_unvalidated(self, used.ended, stacklevel=3)
         return self
 
     def _fit_blocks(self, blocks: RowBlocks, linear: LinearSVC, exactly: bool) -> KernelApproximationSVC:
         """Train on blocks of rows."""
         if exactly:
-            raise ValueError("certify='exact' needs the data in memory; fit on blocks of rows with certify=None")
+            wanted = "polish=True" if self.polish else "certify='exact'"
+            raise ValueError(
+                f"{wanted} needs the data in memory; fit on blocks of rows with certify=None and polish=False"
+            )
         ended, rule, features = landmark_blocks.fit_blocks(self, blocks, linear)
         self._set_fitted(features, linear)
         self.n_features_in_, self.n_passes_ = blocks.n_features, linear.n_passes_
@@ -297,7 +282,8 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         deadline = Deadline.after(self._seconds())
         X, y = self._validate_pairs(X, y, reset=False)
         X, _, weights, labels = self._taking_part(X, y, check_sample_weights(sample_weight, X))
-        return self._per_model(certify_exactly(self, Points(X), labels, weights, deadline))
+        exact = ExactProblems(self, Points(X), labels, weights, np.arange(X.shape[0]))
+        return self._per_model([found.certificate for found in exact.bounds(deadline)])
 
     def decision_function(self, X: Any) -> Floats:
         """Return a value for each sample, positive for ``classes_[1]``; of more than two classes a column each.
@@ -318,19 +304,37 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
     def _seconds(self) -> float | None:
         return None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
 
-    def _taking_part(self, X: Any, y: Any, weights: Floats) -> tuple[Any, Any, Floats, Labels]:
+    def _bound_exactly(self, samples: Samples, rows: Indices, deadline: Deadline, polish: bool) -> None:
+        """Bound the optima of the exact problems, and polish their solutions."""
+        exact = ExactProblems(self, Points(samples.X), samples.labels, samples.weights, rows)
+        bounds = exact.bounds(deadline)
+        self.exact_certificate_ = self._per_model([found.certificate for found in bounds])
+        if not polish or any(model.status is Status.STOPPED for model in self._models_):
+            return
+        self.landmark_certificate_ = self.exact_certificate_
+        polished = polish_models(self, exact, bounds, deadline)
+        self.exact_certificate_ = self._per_model([one.certificate for one in polished])
+        self.polish_status_ = self._per_model([one.status for one in polished])
+        self.landmarks_, self.dual_coef_, self.intercept_ = joined_expansions(self, samples.X, polished)
+        self.exact_primal_ = self._per_model([one.certificate.model_primal for one in polished])
+        if any(one.status is Status.INTERRUPTED for one in polished):
+            raise KeyboardInterrupt(
+                "fit was interrupted during the polish; the model is usable, see exact_certificate_ for how good it is"
+            )
+
+    def _taking_part(self, X: Any, y: Any, weights: Floats) -> Samples:
         """Return samples, labels and weights without the rows that have no weight, and the labels by number."""
         self._validate_labels(y)
         labels = number_classes(y, weights, single_class_message)
         if len(labels.taking_part) == len(weights):
-            return X, y, weights, labels
+            return Samples(X, y, weights, labels)
         X, y, weights = X[labels.taking_part], y[labels.taking_part], weights[labels.taking_part]
-        return X, y, weights, number_classes(y, weights, single_class_message)
+        return Samples(X, y, weights, number_classes(y, weights, single_class_message))
 
     def _set_fitted(self, features: LandmarkFeatures, linear: LinearSVC) -> None:
         """Set the fitted attributes."""
-        for estimated in ("exact_primal_", "exact_certificate_", "n_passes_"):  # of an earlier fit
-            self.__dict__.pop(estimated, None)
+        for optional in OPTIONAL_ATTRIBUTES:  # of an earlier fit
+            self.__dict__.pop(optional, None)
         self.rank_, self.landmarks_, self._kernel_ = features.rank, features.landmarks.data, features.kernel
         self.dual_coef_, self.intercept_ = features.expand(linear.coef_), linear.intercept_
         self.classes_, self.class_weight_ = linear.classes_, linear.class_weight_
@@ -352,30 +356,6 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         threads = 1 if alone else thread_count(self.n_jobs)
         return KernelExpansions(self.dual_coef_, self.intercept_).decision_values(blocks, threads)
 
-    def _estimate_primal(self, X: Any, weights: Floats, labels: Labels, rows: Indices, approximate: Floats) -> Any:
-        """Return the objective of the exact problem at the function of each model.
-
-        It is that of the linear model plus the difference between kernel values in double precision and the features:
-        in the norm, and in the loss of some rows, whose decision values by features are `approximate`.
-        """
-        exact, numbers = self._values(X[rows]), labels.numbers[rows]
-        approximate = approximate.reshape(exact.shape)
-        landmarks = Points(self.landmarks_)
-        values = self._kernel_.evaluate(landmarks, landmarks)
-        primal = []
-        for number, model in enumerate(self._models_):
-            positive, factors = numbers == 1, self.class_weight_[numbers]
-            if len(self._models_) > 1:  # one class against the rest; the factor is that class's alone
-                positive = numbers == number
-                factors = np.where(positive, self.class_weight_[number], 1.0)
-            signs = np.where(positive, 1.0, -1.0)
-            costs = float(self.C) * factors * weights[rows] * (X.shape[0] / len(rows))
-            more_loss = self._losses(signs * exact[:, number]) - self._losses(signs * approximate[:, number])
-            coefficients = self.dual_coef_[number]
-            more_norm = 0.5 * float(coefficients @ values @ coefficients - model.weights @ model.weights)
-            primal.append(model.certificate.primal + more_norm + float(costs @ more_loss))
-        return self._per_model(primal)
-
     def _warn_of_unused_samples(self, used: int, samples: int, few: bool) -> None:
         self._models_ = [replace(model, status=Status.MAX_SECONDS) for model in self._models_]
         self.fit_status_ = 1
@@ -386,17 +366,4 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
             f"duality gap on these {max(model.certificate.relative_gap for model in self._models_):.2g}.",
             self._convergence_warning,
             stacklevel=4,
-        )
-
-    def _losses(self, margins: Floats) -> Floats:
-        slack = np.maximum(0.0, 1.0 - margins)
-        return slack if self.loss == "hinge" else slack**2
-
-
-def _check_memory(samples: int, factor: Any) -> None:
-    needed = samples * factor.shape[1] * factor.itemsize
-    if needed > usable_memory():
-        raise ValueError(
-            f"{factor.shape[1]:,} features of {samples:,} samples take {needed / 2**30:,.1f} GiB, and there are "
-            f"{usable_memory() / 2**30:,.1f}; choose a smaller n_components"
         )

@@ -28,7 +28,7 @@ NEUTRAL_PARAMETERS = frozenset(
     [
         *("tol", "gap_tol", "max_iter", "max_seconds", "solver", "selection", "shrinking", "dual", "cache_size"),
         *("n_jobs", "verbose", "callback", "warm_start", "checkpoint", "checkpoint_seconds", "random_state"),
-        *("probability", "noise", "certify", "decision_function_shape", "break_ties"),
+        *("probability", "noise", "certify", "polish", "polish_seconds", "decision_function_shape", "break_ties"),
     ]
 )
 
