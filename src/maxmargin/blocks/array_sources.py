@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.blocks.mapped_arrays import MappedArray
+from maxmargin.blocks.file_arrays import FileArray
 from maxmargin.blocks.sources import Rows, Source, check_shape, float_type, rows_per_block
 
 
@@ -17,7 +17,7 @@ class ArraySource(Source):
 
     is_sparse = False
 
-    def __init__(self, X: np.ndarray[Any, Any] | MappedArray, name: str, y: Any = None) -> None:
+    def __init__(self, X: np.ndarray[Any, Any] | FileArray, name: str, y: Any = None) -> None:
         self.name = name
         self.n_rows, self.n_features = check_shape(X.shape, name)
         self.dtype = float_type(X.dtype, name)
@@ -33,7 +33,7 @@ class ArraySource(Source):
             yield Rows(self._X[first : first + step], y, None, self.name)
 
     def check_unchanged(self) -> None:
-        if isinstance(self._X, MappedArray):
+        if isinstance(self._X, FileArray):
             self._X.check_unchanged()
         elif isinstance(self._X, np.memmap):
             _check_size(self._X, self.name)

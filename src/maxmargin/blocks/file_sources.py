@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from maxmargin.blocks.array_sources import ArraySource
 from maxmargin.blocks.csr_folders import is_csr_folder, open_csr_folder
-from maxmargin.blocks.mapped_arrays import MappedArray
+from maxmargin.blocks.file_arrays import FileArray
 from maxmargin.blocks.sources import Source
 from maxmargin.datasets.categorical_columns import Categorical
 from maxmargin.datasets.column_roles import ColumnSelection
@@ -54,7 +54,7 @@ def open_files(paths: Sequence[Path], options: FileOptions) -> list[Source]:
 
 def _open(kind: str, paths: Sequence[Path], options: FileOptions) -> Sequence[Source]:
     if kind == "npy":
-        return [ArraySource(MappedArray(path), str(path)) for path in paths]
+        return [ArraySource(FileArray(path), str(path)) for path in paths]
     if kind == FOLDER:
         return [open_csr_folder(path, options.n_features) for path in paths]
     if kind == "npz":
