@@ -122,3 +122,38 @@ def test_missing_and_truncated_files(capsys, folder):
     assert code == 1
     assert "short.parquet" in err
     assert len(err.splitlines()) == 1
+
+
+def write_labels(name, labels):
+    """A table in blocks of 1,000 rows, the row groups of the file."""
+    table = pd.DataFrame(X, columns=list("abcde"))
+    table["label"] = labels
+    table.to_parquet(name, row_group_size=1000)
+
+
+@pytest.mark.parametrize(
+    ("labels", "estimator"),
+    [
+        (np.where(np.arange(3000) < 2900, 1, 2), "linear-svc"),  # the first blocks have one class
+        (np.where(np.arange(3000) < 2900, 1.0, 2.5), "linear-svr"),  # the first blocks have whole numbers
+        (X[:, 1], "linear-svr"),
+        (np.where(np.arange(3000) < 2900, "x", "y"), "linear-svc"),
+    ],
+)
+def test_the_labels_of_all_blocks_choose_the_estimator(capsys, monkeypatch, labels, estimator):
+    monkeypatch.setattr("maxmargin.blocks.sources.BLOCK_BYTES", 1000 * 5 * 8)
+    write_labels("later.parquet", labels)
+    code, _, err = run(capsys, "train", "later.parquet", "model", "--out-of-core", "--max-iter", "1")
+    assert code in (0, 3)
+    assert f"using {estimator}" in err
+
+
+def test_weights_of_classes_that_appear_only_in_later_blocks(capsys, monkeypatch):
+    monkeypatch.setattr("maxmargin.blocks.sources.BLOCK_BYTES", 1000 * 5 * 8)
+    write_labels("later.parquet", np.where(np.arange(3000) < 2900, "x", "y"))
+    code, _, _ = run(
+        capsys, "train", "later.parquet", "model", "--out-of-core", "--class-weight", "y=5", "--json",
+        "--estimator", "linear-svc",
+    )  # fmt: skip
+    assert code == 0
+    assert load("model").class_weight == {"y": 5.0}

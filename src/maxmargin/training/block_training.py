@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -184,24 +185,27 @@ def train_by_passes(
     rows: int,
     after_pass: Callable[[], None] = lambda: None,
 ) -> list[TrainedLinearModel]:
-    """Return the trained models, one for each run; `after_pass` is called after every pass."""
+    """Return the trained models, one for each run; `after_pass` is called after every pass.
+
+    Limits hold from the second pass on: without the first there are no bounds.
+    """
     monitor = Monitor(runs[0].rule, session.callback)
     status = Status.CONVERGED
     passes = 0
     try:
-        with session.deadline.in_force():
-            while unfinished := {number: run for number, run in enumerate(runs) if run.status is None}:
-                if (limit := monitor.limit_reached(passes)) is not None:
-                    status = limit
-                    break
+        while unfinished := {number: run for number, run in enumerate(runs) if run.status is None}:
+            if passes and (limit := monitor.limit_reached(passes)) is not None:
+                status = limit
+                break
+            with session.deadline.in_force() if passes else nullcontext():
                 found = evaluate({number: run.point for number, run in unfinished.items()})
                 for number, run in unfinished.items():
                     run.receive(found[number])
-                passes += 1
-                after_pass()
-                if monitor.report(lambda: _progress(runs, passes, rows, monitor), now=True):  # noqa: B023
-                    status = Status.STOPPED
-                    break
+            passes += 1
+            after_pass()
+            if monitor.report(lambda: _progress(runs, passes, rows, monitor), now=True):  # noqa: B023
+                status = Status.STOPPED
+                break
     except Interruption as interruption:
         status = status_of(interruption)
     return [_trained(run, status if run.status is None else run.status, monitor.seconds) for run in runs]
