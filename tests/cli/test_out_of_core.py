@@ -9,6 +9,7 @@ import pytest
 from maxmargin import LinearSVC, load
 from maxmargin.cli import tables
 from maxmargin.cli.main import main
+from maxmargin.datasets import Scaling
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(3000, 5))
@@ -157,3 +158,37 @@ def test_weights_of_classes_that_appear_only_in_later_blocks(capsys, monkeypatch
     )  # fmt: skip
     assert code == 0
     assert load("model").class_weight == {"y": 5.0}
+
+
+@pytest.mark.parametrize("extra", [[], ["--out-of-core"]])
+def test_training_data_are_scaled_by_a_range_file(capsys, folder, extra):
+    code, _, err = run(capsys, "train", "spam.parquet", "model", "--ranges", "spam.range", *extra)
+    assert code == 0
+    assert "features are scaled to [-1, 1]; the ranges are in spam.range" in err
+    scaling = Scaling.read("spam.range")
+    np.testing.assert_array_equal(scaling.minimum, X.min(axis=0))
+    expected = LinearSVC(tol=1e-6).fit(scaling.apply(X), Y)
+    if extra:
+        assert load("model").certificate_.primal == pytest.approx(expected.certificate_.primal, rel=1e-4)
+    before = (folder / "spam.range").read_bytes()
+    code, _, err = run(capsys, "train", "spam.parquet", "other", "--ranges", "spam.range", *extra)
+    assert code == 0
+    assert "features are scaled" not in err
+    assert (folder / "spam.range").read_bytes() == before
+    code, out, err = run(capsys, "predict", "spam.parquet", "model", "--ranges", "spam.range", "-q")
+    assert code == 0
+    if extra:
+        assert (np.array(out.splitlines()[-3000:]) == expected.predict(scaling.apply(X))).mean() > 0.99
+    code, _, err = run(capsys, "predict", "spam.parquet", "model", "out.csv")
+    assert "was trained on scaled samples: use --ranges spam.range" in err
+
+
+def test_range_files_that_cannot_be_used(capsys, folder):
+    (folder / "bad.range").write_text("nonsense\n")
+    code, _, err = run(capsys, "train", "spam.parquet", "model", "--out-of-core", "--ranges", "bad.range")
+    assert code == 1
+    assert "bad.range" in err
+    code, _, err = run(capsys, "train", "spam.parquet", "model", "--out-of-core", "--ranges", "nowhere/x.range")
+    assert code == 1
+    assert "nowhere" in err
+    assert not (folder / "model").exists()

@@ -8,6 +8,7 @@
   again (`file_buffers`); `file_stamps`: files that change
 - `csr_folders`, `npy_writer`: sparse tables in folders, `write_csr`; `libsvm_cache`: LIBSVM text converted into such a
   folder, `clear_cache`
+- `transformed_blocks`: `transform`, for scaled tables
 - `arrow_source`, `arrow_batches`: Parquet and Arrow files
 - `read_ahead`: blocks that a thread reads while others are used
 

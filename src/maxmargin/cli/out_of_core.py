@@ -16,6 +16,7 @@ from maxmargin.cli.estimator_options import estimator_class, parameters_of
 from maxmargin.cli.model_files import format_for, write_model
 from maxmargin.cli.model_report import describe
 from maxmargin.cli.output import Output
+from maxmargin.cli.ranges import ranges_of
 from maxmargin.cli.tables import open_table
 from maxmargin.datasets.samples import MAX_CLASSES_WITH_SAMPLES, are_counted_classes
 from maxmargin.deadline import Deadline
@@ -79,6 +80,7 @@ def make_estimator(options: argparse.Namespace, table: RowBlocks, output: Output
 
 def train(options: argparse.Namespace, output: Output, target: Path, report: Any) -> int:
     """Train on blocks and write the model; `report` prints the results and returns the exit code."""
+    from maxmargin import blocks
     from maxmargin.interchange import save
     from maxmargin.training.checkpoint_file import remove_checkpoint
 
@@ -87,6 +89,8 @@ def train(options: argparse.Namespace, output: Output, target: Path, report: Any
     began = perf_counter()
     with training_progress.spinner(output.errors, f"opening {options.data}", not output.quiet):
         table = open_table(options)
+        if options.ranges is not None:
+            table = blocks.transform(table, ranges_of(options, table, output))
     opening = perf_counter() - began
     model = make_estimator(options, table, output)
     if options.checkpoint is not None:
@@ -108,6 +112,8 @@ def train(options: argparse.Namespace, output: Output, target: Path, report: Any
         "data": os.path.basename(table.name), "rows": table.n_rows, "columns": table.n_features,
         "seconds": round(outcome.seconds, 3),
     }  # fmt: skip
+    if options.ranges is not None:
+        notes["ranges"] = str(options.ranges)
     facts = describe(model, deadline) | {"passes": int(model.n_passes_)}
     format = format_for(model, target)
     if format == "maxmargin":
