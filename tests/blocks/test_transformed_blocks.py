@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
-from tests.blocks.tables import SIZES, SPARSE, WEIGHT, X, Y, assert_rows, collected
 
+from blocks.tables import SIZES, SPARSE, WEIGHT, X, Y, assert_rows, collected
 from maxmargin import LinearSVC, blocks
 from maxmargin.datasets import Scaling
 

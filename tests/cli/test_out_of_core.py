@@ -192,3 +192,12 @@ def test_range_files_that_cannot_be_used(capsys, folder):
     assert code == 1
     assert "nowhere" in err
     assert not (folder / "model").exists()
+
+
+def test_parquet_is_converted_once(capsys, folder):
+    code, _, _ = run(capsys, "train", "spam.parquet", "model", "--out-of-core", "--convert", "-q")
+    assert code == 0
+    (converted,) = (folder / "cache" / "maxmargin").iterdir()
+    assert np.load(converted / "X.npy").shape == X.shape
+    direct = LinearSVC().fit(X, Y).certificate_
+    assert load("model").certificate_.primal == pytest.approx(direct.primal, rel=1e-4)

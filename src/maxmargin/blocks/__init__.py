@@ -7,7 +7,8 @@
 - `file_arrays`: .npy files and arrays inside .npz files (`npz_files`), read block by block into memory that is used
   again (`file_buffers`); `file_stamps`: files that change
 - `csr_folders`, `npy_writer`: sparse tables in folders, `write_csr`; `libsvm_cache`: LIBSVM text converted into such a
-  folder, `clear_cache`
+  folder; `table_cache`: Parquet and Arrow files converted into .npy files; `conversions`: the cache of both,
+  `clear_cache`
 - `transformed_blocks`: `transform`, for scaled tables
 - `arrow_source`, `arrow_batches`: Parquet and Arrow files
 - `read_ahead`: blocks that a thread reads while others are used

@@ -1,5 +1,5 @@
+from .conversions import clear_cache
 from .csr_folders import write_csr
-from .libsvm_cache import clear_cache
 from .opening import open
 from .read_ahead import read_ahead
 from .row_blocks import RowBlock, RowBlocks, is_blocks

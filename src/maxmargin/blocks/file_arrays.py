@@ -69,17 +69,18 @@ class FileArray:
         """Return values of the file, in memory of their own."""
         if not count:
             return np.empty(0, self.dtype)
-        raw = self._buffers.array(count * self.dtype.itemsize)
+        values = self._buffers.array(count, self.dtype)
+        raw = memoryview(values.view(np.uint8).data)
         with open(self._stamp.path, "rb", buffering=0) as stream:
             stream.seek(self._offset + first * self.dtype.itemsize)
             done = 0
             while done < len(raw):
-                found = stream.readinto(raw[done:].data)
+                found = stream.readinto(raw[done:])
                 if not found:
                     self._stamp.check()
                     raise DataFileError(self.name, "the file ends before its last value")
                 done += found
-        return raw.view(self.dtype)
+        return values
 
     def _mapped(self) -> np.ndarray[Any, Any]:
         """Map all values into memory; the mapping ends with the last array that uses it."""

@@ -29,13 +29,13 @@ class FileBuffers:
     def __init__(self) -> None:
         self._unused: list[mmap.mmap] = []
 
-    def array(self, size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """Return an array of bytes, whose values are arbitrary."""
-        buffer = self._take(size)
+    def array(self, count: int, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        """Return an array of a type, whose values are arbitrary."""
+        buffer = self._take(count * dtype.itemsize)
         # The arrays in this memory keep the ctypes object alive, which can be observed by a weak reference.
         owner: Any = (ctypes.c_char * len(buffer)).from_buffer(buffer)
         weakref.finalize(owner, self._give_back, buffer).atexit = False
-        return np.frombuffer(owner, np.uint8, size)
+        return np.frombuffer(owner, dtype, count)  # SciPy copies views of arrays with many more elements
 
     def _take(self, size: int) -> mmap.mmap:
         while self._unused:

@@ -38,6 +38,7 @@ class FileOptions(NamedTuple):
     n_features: int | None
     zero_based: ZeroBased
     cache_dir: str | os.PathLike[str] | None
+    convert: bool
 
 
 def open_files(paths: Sequence[Path], options: FileOptions) -> list[Source]:
@@ -68,7 +69,12 @@ def _open(kind: str, paths: Sequence[Path], options: FileOptions) -> Sequence[So
     from maxmargin.blocks.arrow_source import ArrowSource
 
     selection = ColumnSelection(options.label, None, options.ignore, options.categorical, options.n_features)
-    return [ArrowSource(paths, selection, options.weight)]
+    source = ArrowSource(paths, selection, options.weight)
+    if not options.convert:
+        return [source]
+    from maxmargin.blocks.table_cache import converted
+
+    return [converted(source, paths, repr((selection, options.weight)), options.cache_dir)]
 
 
 def _expanded(path: Path) -> list[Path]:

@@ -61,6 +61,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="read DATA in blocks, pass after pass; for linear estimators [if a file does not fit into memory]",
     )
     parser.add_argument(
+        "--convert",
+        action="store_true",
+        help="out of core: decode Parquet and Arrow files once, into the folder for converted files",
+    )
+    parser.add_argument(
         "--ranges",
         type=Path,
         metavar="FILE",

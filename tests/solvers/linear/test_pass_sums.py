@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from tests.reference.pass_sums import pass_sums
 
 from maxmargin import _native
 from maxmargin.formulations import c_classification, epsilon_regression, squared_epsilon_regression, squared_hinge
@@ -11,6 +10,7 @@ from maxmargin.kernels import Linear, Points
 from maxmargin.matrices import KernelMatrix
 from maxmargin.matrices.features import Features
 from maxmargin.solvers.linear.pass_sums import PassPoint, evaluate_block
+from reference.pass_sums import pass_sums
 
 RANDOM = np.random.default_rng(0)
 ROWS = 3000  # enough for two threads
