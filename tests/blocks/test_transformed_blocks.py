@@ -95,3 +95,7 @@ def test_arguments():
         blocks.transform(X, np.exp)
     with pytest.raises(TypeError, match="have a method transform, which int has not"):
         blocks.transform(blocks.open(X), 3)
+    with pytest.raises(TypeError, match="transformer must be fitted, not the class Scaling"):
+        blocks.transform(blocks.open(X), Scaling)
+    with pytest.raises(TypeError, match=r"scaled by maxmargin.blocks.transform\(table, scaling\)"):
+        Scaling.fit(X).apply(blocks.open(X))

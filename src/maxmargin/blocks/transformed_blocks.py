@@ -99,6 +99,8 @@ class TransformedBlocks(RowBlocks):
 
 def _function_of(transformer: Any) -> Callable[[Any], Any]:
     """Return the function of a transformer."""
+    if isinstance(transformer, type):
+        raise TypeError(f"transformer must be fitted, not the class {transformer.__name__}")
     for method in ("transform", "apply"):
         if callable(function := getattr(transformer, method, None)):
             return function  # type: ignore[no-any-return]

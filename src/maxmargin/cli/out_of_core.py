@@ -65,7 +65,10 @@ def read_labels(table: RowBlocks) -> tuple[np.ndarray[Any, Any], bool] | None:
 def make_estimator(options: argparse.Namespace, table: RowBlocks, output: Output) -> Any:
     """Return an unfitted estimator; without --estimator the labels determine it."""
     name = options.estimator
-    found = read_labels(table) if name is None or options.class_weight is not None else None
+    found = None
+    if name is None or options.class_weight is not None:
+        with training_progress.spinner(output.errors, "reading the labels", not output.quiet):
+            found = read_labels(table)
     if found is None and options.class_weight is not None:
         raise ValueError(f"{table.name} has no labels; omit --class-weight")
     if name is None:

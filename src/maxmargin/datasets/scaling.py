@@ -146,6 +146,8 @@ class Scaling:
         The result has a column for each feature of X and of the scaling; features that occur only in X become 0.
         Sparsity is preserved where 0 maps to 0, that is with ``lower=0`` and nonnegative features.
         """
+        if is_table(X):
+            raise TypeError("a table of blocks is scaled by maxmargin.blocks.transform(table, scaling)")
         width = max(X.shape[1], int(self.columns[-1]) + 1 if len(self.columns) else 0)
         if not sparse.issparse(X) and 16 * X.shape[0] * width > max(usable_memory(), 32 * X.size):
             raise MemoryError(f"{X.shape[0]} samples with {width} features, as in the ranges, exceed the memory")
