@@ -62,7 +62,7 @@ OPTIONAL = frozenset(
 )
 
 #: Attributes of the training, which models of other programs lack.
-OF_TRAINING = frozenset(["_models_", "shape_fit_", "fit_status_", "n_iter_", "class_weight_"])
+OF_TRAINING = frozenset(["_models_", "shape_fit_", "fit_status_", "n_iter_", "class_weight_", "device_"])
 
 #: The attributes that each class adds to those of its bases. Sizes are set before they are used.
 ATTRIBUTES: dict[type, dict[str, Check]] = {
@@ -75,6 +75,7 @@ ATTRIBUTES: dict[type, dict[str, Check]] = {
         "_kernel_": check.kernel,
         "support_vectors_": matrix("vectors", "width", allow_float32=True),
         "fit_status_": count(),
+        "device_": check.device,
     },
     KernelClassifier: {
         "classes_": check.classes,
