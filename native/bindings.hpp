@@ -133,6 +133,7 @@ void define_small_problems(nb::module_& m);
 void define_row_products(nb::module_& m);
 void define_linear(nb::module_& m);
 void define_primal(nb::module_& m);
+void define_passes(nb::module_& m);
 void define_small_linear(nb::module_& m);
 void define_extended(nb::module_& m);
 void define_online(nb::module_& m);

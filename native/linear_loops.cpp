@@ -4,6 +4,7 @@
 #include "coordinate_ascent.hpp"
 #include "l1_coordinate_descent.hpp"
 #include "linear_certificate.hpp"
+#include "pass_sums.hpp"
 #include "responses.hpp"
 #include "row_products.hpp"
 #include "small_linear.hpp"
@@ -12,8 +13,8 @@
 namespace maxmargin::MAXMARGIN_LEVEL {
 
 template <class Rows> constexpr RowLoops<Rows> row_loops() {
-  return {decisions<Rows>, combine_rows<Rows>, squared_norms<Rows>,     add_moments,
-          ascend<Rows>,    respond_rows<Rows>, subgradient_steps<Rows>, descend_columns<Rows>};
+  return {decisions<Rows>,    combine_rows<Rows>, squared_norms<Rows>,     add_moments,          ascend<Rows>,
+          respond_rows<Rows>, sum_pass<Rows>,     subgradient_steps<Rows>, descend_columns<Rows>};
 }
 
 extern const LinearLoops linear;

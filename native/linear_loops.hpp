@@ -97,6 +97,31 @@ struct ResponseSums {
   double linear = 0.0, ridge = 0.0, absolute_sum = 0.0;  // linear·β, Σ ridge β², Σ |β| of the responses β
 };
 
+// ---- passes over blocks -----------------------------------------------------------------------------------------
+
+constexpr double kSlackRoundings = 8 * 1.1102230246251565e-16;  // of the numbers that a slack is computed from
+
+// The problem of the samples of a block, or of one sample of each kind. The primal is smoothed with σ around `centre`.
+struct PassProblem {
+  const double *linear, *lower, *upper, *ridge;
+  const double* kink;         // null if there is none
+  const std::int32_t* kinds;  // of each sample, null if each is a kind of its own
+  const float* centre;        // null for 0
+  double shift, offset;       // z = linear − (row · w + shift) − offset
+  double sigma, slack_error;  // the latter bounds the error of the product
+  double* response;           // of each sample, computed
+  bool* free;                 // whether it is off its bounds and kinks, computed
+};
+
+// Sums over samples z with responses β. Pairs are of positive and negative responses.
+struct PassTotals {
+  double loss = 0.0;                           // Σ conjugate(z), of the largest z within its error
+  double slack_square = 0.0;                   // Σ z²
+  double linear[2]{}, ridge[2]{}, total[2]{};  // Σ (linear β − kink |β|), Σ ridge β², Σ β
+  double size = 0.0;                           // Σ (|linear| + kink + 1) |β|
+  std::int64_t free = 0;                       // samples off their bounds and kinks
+};
+
 struct SlackArrays {
   const double *slack, *lower, *upper, *ridge;
   double sigma = 0.0;  // is added to all ridges
@@ -160,6 +185,8 @@ template <class Rows> struct RowLoops {
   void (*respond)(const Rows&, const std::int64_t* indices, const SmoothedProblem&, const double* w, double shift,
                   double* decisions, double* dual_weights, std::int64_t begin, std::int64_t end, ResponseSums& sums,
                   double* group_sums);
+  void (*sum_pass)(const Rows&, const std::int64_t* indices, const PassProblem&, const double* w, std::int64_t begin,
+                   std::int64_t end, PassTotals& out, double* weights);
   void (*subgradient_steps)(const Rows&, SubgradientState&, const std::int64_t* order, std::int64_t count,
                             std::int64_t batch);
   double (*descend_columns)(const Rows&, ColumnState&, const std::int64_t* order, std::int64_t count);

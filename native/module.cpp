@@ -46,6 +46,7 @@ NB_MODULE(_extension, m) {
   define_row_products(m);
   define_linear(m);
   define_primal(m);
+  define_passes(m);
   define_small_linear(m);
   define_extended(m);
   define_online(m);

@@ -175,6 +175,25 @@ template <class T> double largest_absolute(Vector<const T> values, int threads) 
   return finite ? *std::max_element(largest.begin(), largest.end()) : std::numeric_limits<double>::quiet_NaN();
 }
 
+// Whether no value is infinite or not a number: 0 times such a value is not a number.
+template <class T> bool all_finite(Vector<const T> values, int threads) {
+  constexpr int lanes = 32;
+  std::atomic<bool> finite{true};
+  nb::gil_scoped_release unlocked;
+  in_parallel(threads, length(values), 65536, [&](std::int64_t begin, std::int64_t end, int) {
+    const T* p = values.data();
+    T zeros[lanes] = {};
+    std::int64_t k = begin;
+    for (; k + lanes <= end; k += lanes)
+      for (int lane = 0; lane < lanes; ++lane) zeros[lane] += p[k + lane] * T(0);
+    for (; k < end; ++k) zeros[0] += p[k] * T(0);
+    T sum(0);
+    for (const T zero : zeros) sum += zero;
+    if (std::isnan(sum)) finite = false;
+  });
+  return finite;
+}
+
 // out[k] = row indices[k] of the data
 template <class T> void copy_rows(Table<const T> data, Vector<const std::int64_t> indices, Table<T> out, int threads) {
   const std::int64_t width = length(data, 1);
@@ -253,6 +272,8 @@ void define_rows(nb::module_& m) {
   m.def("asymmetry", &asymmetry<double>, exact("table"), nb::arg("threads"));
   m.def("copy_rows", &copy_rows<float>, exact("data"), exact("indices"), exact("out"), nb::arg("threads"));
   m.def("copy_rows", &copy_rows<double>, exact("data"), exact("indices"), exact("out"), nb::arg("threads"));
+  m.def("all_finite", &all_finite<float>, exact("values"), nb::arg("threads"));
+  m.def("all_finite", &all_finite<double>, exact("values"), nb::arg("threads"));
   m.def("largest_absolute", &largest_absolute<float>, exact("values"), nb::arg("threads"));
   m.def("largest_absolute", &largest_absolute<double>, exact("values"), nb::arg("threads"));
   define_gather<float, float>(m);

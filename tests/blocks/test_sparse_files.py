@@ -14,7 +14,7 @@ from scipy import sparse
 
 from blocks.tables import SIZES, SPARSE, WEIGHT, Y, assert_rows, refused
 from maxmargin import blocks
-from maxmargin.blocks import libsvm_cache
+from maxmargin.blocks import conversions, libsvm_cache
 from maxmargin.datasets import dump_libsvm, load_libsvm
 
 DENSE = SPARSE.toarray()
@@ -185,16 +185,16 @@ def test_changes_of_the_text(text, cache, parsed):
 
 
 def test_large_texts_have_a_checksum_of_pieces(tmp_path, monkeypatch):
-    monkeypatch.setattr(libsvm_cache, "CHECKED_BYTES", 64)
-    monkeypatch.setattr(libsvm_cache, "PIECE_BYTES", 16)
+    monkeypatch.setattr(conversions, "CHECKED_BYTES", 64)
+    monkeypatch.setattr(conversions, "PIECE_BYTES", 16)
     path = tmp_path / "large"
     path.write_bytes(bytes(1000))
-    before = libsvm_cache._checksum(path, 1000)
+    before = conversions._checksum(path, 1000)
     for changed in (0, 999):
         data = bytearray(1000)
         data[changed] = 1
         path.write_bytes(data)
-        assert libsvm_cache._checksum(path, 1000) != before
+        assert conversions._checksum(path, 1000) != before
 
 
 def test_texts_may_be_removed_after_conversion(text):

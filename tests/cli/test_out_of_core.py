@@ -9,6 +9,7 @@ import pytest
 from maxmargin import LinearSVC, load
 from maxmargin.cli import tables
 from maxmargin.cli.main import main
+from maxmargin.datasets import Scaling
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(3000, 5))
@@ -122,3 +123,81 @@ def test_missing_and_truncated_files(capsys, folder):
     assert code == 1
     assert "short.parquet" in err
     assert len(err.splitlines()) == 1
+
+
+def write_labels(name, labels):
+    """A table in blocks of 1,000 rows, the row groups of the file."""
+    table = pd.DataFrame(X, columns=list("abcde"))
+    table["label"] = labels
+    table.to_parquet(name, row_group_size=1000)
+
+
+@pytest.mark.parametrize(
+    ("labels", "estimator"),
+    [
+        (np.where(np.arange(3000) < 2900, 1, 2), "linear-svc"),  # the first blocks have one class
+        (np.where(np.arange(3000) < 2900, 1.0, 2.5), "linear-svr"),  # the first blocks have whole numbers
+        (X[:, 1], "linear-svr"),
+        (np.where(np.arange(3000) < 2900, "x", "y"), "linear-svc"),
+    ],
+)
+def test_the_labels_of_all_blocks_choose_the_estimator(capsys, monkeypatch, labels, estimator):
+    monkeypatch.setattr("maxmargin.blocks.sources.BLOCK_BYTES", 1000 * 5 * 8)
+    write_labels("later.parquet", labels)
+    code, _, err = run(capsys, "train", "later.parquet", "model", "--out-of-core", "--max-iter", "1")
+    assert code in (0, 3)
+    assert f"using {estimator}" in err
+
+
+def test_weights_of_classes_that_appear_only_in_later_blocks(capsys, monkeypatch):
+    monkeypatch.setattr("maxmargin.blocks.sources.BLOCK_BYTES", 1000 * 5 * 8)
+    write_labels("later.parquet", np.where(np.arange(3000) < 2900, "x", "y"))
+    code, _, _ = run(
+        capsys, "train", "later.parquet", "model", "--out-of-core", "--class-weight", "y=5", "--json",
+        "--estimator", "linear-svc",
+    )  # fmt: skip
+    assert code == 0
+    assert load("model").class_weight == {"y": 5.0}
+
+
+@pytest.mark.parametrize("extra", [[], ["--out-of-core"]])
+def test_training_data_are_scaled_by_a_range_file(capsys, folder, extra):
+    code, _, err = run(capsys, "train", "spam.parquet", "model", "--ranges", "spam.range", *extra)
+    assert code == 0
+    assert "features are scaled to [-1, 1]; the ranges are in spam.range" in err
+    scaling = Scaling.read("spam.range")
+    np.testing.assert_array_equal(scaling.minimum, X.min(axis=0))
+    expected = LinearSVC(tol=1e-6).fit(scaling.apply(X), Y)
+    if extra:
+        assert load("model").certificate_.primal == pytest.approx(expected.certificate_.primal, rel=1e-4)
+    before = (folder / "spam.range").read_bytes()
+    code, _, err = run(capsys, "train", "spam.parquet", "other", "--ranges", "spam.range", *extra)
+    assert code == 0
+    assert "features are scaled" not in err
+    assert (folder / "spam.range").read_bytes() == before
+    code, out, err = run(capsys, "predict", "spam.parquet", "model", "--ranges", "spam.range", "-q")
+    assert code == 0
+    if extra:
+        assert (np.array(out.splitlines()[-3000:]) == expected.predict(scaling.apply(X))).mean() > 0.99
+    code, _, err = run(capsys, "predict", "spam.parquet", "model", "out.csv")
+    assert "was trained on scaled samples: use --ranges spam.range" in err
+
+
+def test_range_files_that_cannot_be_used(capsys, folder):
+    (folder / "bad.range").write_text("nonsense\n")
+    code, _, err = run(capsys, "train", "spam.parquet", "model", "--out-of-core", "--ranges", "bad.range")
+    assert code == 1
+    assert "bad.range" in err
+    code, _, err = run(capsys, "train", "spam.parquet", "model", "--out-of-core", "--ranges", "nowhere/x.range")
+    assert code == 1
+    assert "nowhere" in err
+    assert not (folder / "model").exists()
+
+
+def test_parquet_is_converted_once(capsys, folder):
+    code, _, _ = run(capsys, "train", "spam.parquet", "model", "--out-of-core", "--convert", "-q")
+    assert code == 0
+    (converted,) = (folder / "cache" / "maxmargin").iterdir()
+    assert np.load(converted / "X.npy").shape == X.shape
+    direct = LinearSVC().fit(X, Y).certificate_
+    assert load("model").certificate_.primal == pytest.approx(direct.primal, rel=1e-4)

@@ -359,7 +359,7 @@ TARGETS = {
             CSV_WORDS,
         ),
         Target("npy", read_npy_array, (DataFileError,), (DATASETS + "numpy_files",), NPY_WORDS, seeds.arrays),
-        Target("blocks_npy", read_blocks_of_npy, (ValueError,), (BLOCKS + "mapped_arrays",), NPY_WORDS, seeds.arrays),
+        Target("blocks_npy", read_blocks_of_npy, (ValueError,), (BLOCKS + "file_arrays",), NPY_WORDS, seeds.arrays),
         Target("blocks_npz", read_blocks_of_npz, (ValueError,), (BLOCKS + "npz_files",), NPY_WORDS, seeds.archives),
         Target("npz", read_npz_archive, (DataFileError,), (DATASETS + "numpy_files",), NPY_WORDS, seeds.archives),
         Target("ranges", read_ranges, (DataFileError,), (DATASETS + "scaling",), RANGE_WORDS),

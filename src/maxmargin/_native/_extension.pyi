@@ -95,6 +95,7 @@ def sparse_combination(
 
 def copy_rows(data: _Values, indices: _Longs, out: _Values, threads: int) -> None: ...
 def largest_absolute(values: _Values, threads: int) -> float: ...
+def all_finite(values: _Values, threads: int) -> bool: ...
 def count_nonzeros(data: _Values, counts: _Longs, threads: int) -> None: ...
 def compress(data: _Values, starts: _Longs, features: _Ints, values: _Values, threads: int) -> None: ...
 def product_asymmetry(table: _Floats, vector: _Floats, threads: int) -> tuple[float, float]: ...
@@ -426,6 +427,42 @@ def responses_of_rows(
     dual_weights: _Floats,
     threads: int,
 ) -> ResponseSums: ...
+
+class PassArrays:
+    def __init__(
+        self,
+        *,
+        linear: _Floats,
+        lower: _Floats,
+        upper: _Floats,
+        ridge: _Floats,
+        kink: _Floats,
+        kinds: _Ints | None = None,
+        centre: _Singles | None = None,
+        response: _Floats,
+        free: NDArray[np.bool_],
+    ) -> None: ...
+
+class PassTotals:
+    loss: float
+    slack_square: float
+    size: float
+    free: int
+    linear: tuple[float, float]
+    ridge: tuple[float, float]
+    total: tuple[float, float]
+
+def pass_sums(
+    rows: DataRows,
+    arrays: PassArrays,
+    weights: _Floats,
+    constant: float,
+    offset: float,
+    sigma: float,
+    slack_error: float,
+    dual_weights: _Floats,
+    threads: int,
+) -> PassTotals: ...
 def total_loss(slack: _Floats, lower: _Floats, upper: _Floats, ridge: _Floats, threads: int) -> float: ...
 def slack_changes(
     after: _Floats, before: _Floats, shift: float, change: _Floats, decrease: _Floats, threads: int

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.blocks.arrow_batches import BATCH_ROWS, ArrowFile, open_arrow_file
+from maxmargin.blocks.file_stamps import FileStamp
 from maxmargin.blocks.sources import FLOATS, RowError, Rows, Source, check_shape, rows_per_block
 from maxmargin.datasets.arrow_files import CellError, column_values, is_text, without_dictionary
 from maxmargin.datasets.categorical_columns import (
@@ -73,9 +74,14 @@ class ArrowSource(Source):
             for first in range(0, file.n_rows, step):
                 yield self._rows(file, tables, min(step, file.n_rows - first))
 
+    @property
+    def stamps(self) -> list[FileStamp]:
+        """The stamps of the files."""
+        return [file.stamp for file in self._files]
+
     def check_unchanged(self) -> None:
-        for file in self._files:
-            file.stamp.check()
+        for stamp in self.stamps:
+            stamp.check()
 
     def _rows(self, file: ArrowFile, tables: Iterator[dict[int, Any]], count: int) -> Rows:
         """Return the next rows of a file."""

@@ -78,7 +78,7 @@ def _check_dense(X: Any, place: Place) -> Any:
     if X.dtype not in FLOATS:
         X = _converted(X, place, lambda position: (position[0], position[1]))
     X = np.require(X, requirements=["C", "A"])
-    if not isfinite(_native.largest_absolute(X.reshape(-1), 1)):
+    if not _native.all_finite(X.reshape(-1), 1):
         row, column = (int(at) for at in np.argwhere(~np.isfinite(X))[0])
         raise place.error(f"{X[row, column]} in column {column}; {REPLACE}", row)
     return X
@@ -93,7 +93,7 @@ def _check_sparse(X: Any, place: Place) -> Any:
     if values.dtype not in FLOATS:
         values = _converted(values, place, position_of)
     values = np.require(values, requirements=["C", "A"])
-    if not isfinite(_native.largest_absolute(values, 1)):
+    if not _native.all_finite(values, 1):
         row, column = position_of((int(np.argmin(np.isfinite(values))),))
         raise place.error(f"a value in column {column} is not finite; {REPLACE}", row)
     indices = np.require(X.indices, requirements=["C", "A"])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.blocks.mapped_arrays import MappedArray
+from maxmargin.blocks.file_arrays import FileArray
 
 
 class Column:
@@ -32,14 +32,14 @@ class Column:
     def check_unchanged(self) -> None:
         """Raise if a file is not as it was."""
         for part in self._parts:
-            if isinstance(part, MappedArray):
+            if isinstance(part, FileArray):
                 part.check_unchanged()
 
 
 def _vector(given: Any, what: str) -> Any:
-    """Return values of one dimension; a file is mapped."""
+    """Return values of one dimension; a file is read by ranges."""
     if isinstance(given, str | os.PathLike):
-        values: Any = MappedArray(given)
+        values: Any = FileArray(given)
         what = f"{what} ({values.name})"
     else:
         values = np.asarray(given)

@@ -1,4 +1,4 @@
-"""Sparse tables in folders of .npy files, which are mapped into memory block by block.
+"""Sparse tables in folders of .npy files, which are read block by block.
 
 A folder has data.npy, indices.npy and indptr.npy, the arrays of a CSR matrix; shape.npy, its rows and columns; and
 optionally y.npy and sample_weight.npy.
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.blocks.csr_sources import CsrSource
-from maxmargin.blocks.mapped_arrays import MappedArray
+from maxmargin.blocks.file_arrays import FileArray
 from maxmargin.blocks.npy_writer import NpyWriter
 from maxmargin.blocks.row_blocks import RowBlock
 from maxmargin.datasets.compressed_rows import CompressedRows
@@ -39,9 +39,9 @@ def open_csr_folder(path: Path, n_features: int | None = None, name: str | None 
     for part in ARRAYS:
         if not (path / f"{part}.npy").is_file():
             raise FileNotFoundError(f"{path}: {part}.npy is missing; a CSR matrix has data, indices and indptr")
-    data, indices, indptr = (MappedArray(path / f"{part}.npy") for part in ARRAYS)
+    data, indices, indptr = (FileArray(path / f"{part}.npy") for part in ARRAYS)
     optional = ((path / f"{part}.npy") for part in ("y", "sample_weight"))
-    y, weight = (MappedArray(file) if file.is_file() else None for file in optional)
+    y, weight = (FileArray(file) if file.is_file() else None for file in optional)
     rows, columns = _shape(path, indices, indptr)
     if n_features is not None and columns > n_features:
         raise DataFileError(path, f"it has {columns} columns, more than n_features={n_features}")
@@ -49,7 +49,7 @@ def open_csr_folder(path: Path, n_features: int | None = None, name: str | None 
 
 
 def write_csr(folder: str | os.PathLike[str], blocks: Iterable[RowBlock]) -> None:
-    """Write a table as a folder of memory-mapped CSR arrays, which `open` reads without parsing or copying.
+    """Write a table as a folder of CSR arrays, which `open` reads without parsing.
 
     Parameters
     ----------
@@ -102,10 +102,10 @@ def write_arrays(folder: Path, target: Path, blocks: Iterable[RowBlock]) -> None
         flush_file(folder / "shape.npy")
 
 
-def _shape(path: Path, indices: MappedArray, indptr: MappedArray) -> tuple[int, int]:
+def _shape(path: Path, indices: FileArray, indptr: FileArray) -> tuple[int, int]:
     file = path / "shape.npy"
     if file.is_file():
-        stored = MappedArray(file)
+        stored = FileArray(file)
         if stored.shape != (2,) or stored.dtype.kind not in "iu":
             raise DataFileError(file, "the shape must be two whole numbers, rows and columns")
         rows, columns = stored[:].tolist()

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from maxmargin import _sparse as sparse
+from maxmargin.blocks.file_arrays import FileArray
 from maxmargin.blocks.file_stamps import FileStamp
-from maxmargin.blocks.mapped_arrays import MappedArray
-from maxmargin.blocks.sources import BLOCK_BYTES, MAX_BLOCK_ROWS, Rows, Source, check_shape, float_type
+from maxmargin.blocks.sources import BLOCK_BYTES, Rows, Source, check_shape, float_type, rows_per_block
 
 
 class CsrSource(Source):
@@ -19,10 +19,10 @@ class CsrSource(Source):
 
     Parameters
     ----------
-    data, indices, indptr : array or MappedArray
+    data, indices, indptr : array or FileArray
     shape : (rows, columns)
     name : str
-    y, sample_weight : array or MappedArray, optional
+    y, sample_weight : array or FileArray, optional
 
     Attributes
     ----------
@@ -73,17 +73,19 @@ class CsrSource(Source):
 
     def check_unchanged(self) -> None:
         for values in (self._data, self._indices, self._indptr, self._y, self._weight):
-            if isinstance(values, MappedArray):
+            if isinstance(values, FileArray):
                 values.check_unchanged()
         if self.origin is not None and os.path.exists(self.origin.path):  # the arrays are complete without it
             self.origin.check()
 
     def _starts(self, first: int, block_rows: int | None) -> Any:
         """Return the row starts of a block and its end; blocks of the default size have equally many values."""
-        last = min(self.n_rows, first + (block_rows or MAX_BLOCK_ROWS))
+        value_bytes = self.dtype.itemsize + self._indices.dtype.itemsize
+        expected = 2 * rows_per_block(value_bytes * len(self._indices) / self.n_rows)
+        last = min(self.n_rows, first + (block_rows or expected))
         starts = np.asarray(self._indptr[first : last + 1]).astype(np.int64)
         if block_rows is None:
-            values = BLOCK_BYTES // (self.dtype.itemsize + self._indices.dtype.itemsize)
+            values = BLOCK_BYTES // value_bytes
             starts = starts[: max(2, int(np.searchsorted(starts, starts[0] + values, side="right")))]
         if starts[0] < 0 or starts[-1] < starts[0] or starts[-1] > min(len(self._data), len(self._indices)):
             raise ValueError(f"{self.name}: indptr does not ascend from row {first} to row {last}, or is too large")

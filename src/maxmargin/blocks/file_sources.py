@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from maxmargin.blocks.array_sources import ArraySource
 from maxmargin.blocks.csr_folders import is_csr_folder, open_csr_folder
-from maxmargin.blocks.mapped_arrays import MappedArray
+from maxmargin.blocks.file_arrays import FileArray
 from maxmargin.blocks.sources import Source
 from maxmargin.datasets.categorical_columns import Categorical
 from maxmargin.datasets.column_roles import ColumnSelection
@@ -38,6 +38,7 @@ class FileOptions(NamedTuple):
     n_features: int | None
     zero_based: ZeroBased
     cache_dir: str | os.PathLike[str] | None
+    convert: bool
 
 
 def open_files(paths: Sequence[Path], options: FileOptions) -> list[Source]:
@@ -54,7 +55,7 @@ def open_files(paths: Sequence[Path], options: FileOptions) -> list[Source]:
 
 def _open(kind: str, paths: Sequence[Path], options: FileOptions) -> Sequence[Source]:
     if kind == "npy":
-        return [ArraySource(MappedArray(path), str(path)) for path in paths]
+        return [ArraySource(FileArray(path), str(path)) for path in paths]
     if kind == FOLDER:
         return [open_csr_folder(path, options.n_features) for path in paths]
     if kind == "npz":
@@ -68,7 +69,12 @@ def _open(kind: str, paths: Sequence[Path], options: FileOptions) -> Sequence[So
     from maxmargin.blocks.arrow_source import ArrowSource
 
     selection = ColumnSelection(options.label, None, options.ignore, options.categorical, options.n_features)
-    return [ArrowSource(paths, selection, options.weight)]
+    source = ArrowSource(paths, selection, options.weight)
+    if not options.convert:
+        return [source]
+    from maxmargin.blocks.table_cache import converted
+
+    return [converted(source, paths, repr((selection, options.weight)), options.cache_dir)]
 
 
 def _expanded(path: Path) -> list[Path]:

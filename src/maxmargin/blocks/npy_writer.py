@@ -1,4 +1,4 @@
-"""Write an .npy file of one dimension piece by piece, without its length or final type being known."""
+"""Write an .npy file piece by piece, without its length or final type being known."""
 
 from __future__ import annotations
 
@@ -28,10 +28,12 @@ class NpyWriter:
         For messages; the file may have a temporary name.
     dtype : dtype
         Of the first values.
+    width : int, optional
+        Values of a row of a table, of two dimensions, whose rows are written one after another.
     """
 
-    def __init__(self, path: Path, name: str | os.PathLike[str], dtype: Any) -> None:
-        self._path, self._name = path, name
+    def __init__(self, path: Path, name: str | os.PathLike[str], dtype: Any, width: int | None = None) -> None:
+        self._path, self._name, self._width = path, name, width
         self.dtype = np.dtype(dtype).newbyteorder("=")
         self.count = 0
         with naming(name):
@@ -60,7 +62,8 @@ class NpyWriter:
         with naming(self._name):
             try:
                 self._stream.seek(0)
-                self._stream.write(_header(self.dtype, self.count))
+                shape = (self.count,) if self._width is None else (self.count // self._width, self._width)
+                self._stream.write(_header(self.dtype, shape))
             finally:
                 self._stream.close()
             flush_file(self._path)
@@ -85,8 +88,8 @@ class NpyWriter:
             before.unlink()
 
 
-def _header(dtype: np.dtype[Any], count: int) -> bytes:
+def _header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
     """Return a header of version 1.0 of the format, of fixed size."""
-    text = f"{{'descr': {dtype.str!r}, 'fortran_order': False, 'shape': ({count},), }}"
+    text = f"{{'descr': {dtype.str!r}, 'fortran_order': False, 'shape': {shape}, }}"
     start = np.lib.format.magic(1, 0) + (HEADER_BYTES - 10).to_bytes(2, "little")
     return start + text.encode("ascii").ljust(HEADER_BYTES - 11) + b"\n"

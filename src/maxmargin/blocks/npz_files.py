@@ -1,6 +1,6 @@
 """Tables in .npz files: sparse matrices of ``scipy.sparse.save_npz``, or an array X, with y beside them or not.
 
-Arrays that are stored without compression are mapped into memory block by block; others are read at once, after a check
+Arrays that are stored without compression are read block by block; others are read at once, after a check
 that they fit.
 """
 
@@ -14,7 +14,7 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 from maxmargin.blocks.array_sources import ArraySource
 from maxmargin.blocks.csr_sources import CsrSource
-from maxmargin.blocks.mapped_arrays import MappedArray
+from maxmargin.blocks.file_arrays import FileArray
 from maxmargin.blocks.sources import Source
 from maxmargin.datasets.errors import DataFileError
 from maxmargin.datasets.numpy_files import ARRAYS, PARTS, read_archive
@@ -42,7 +42,7 @@ def open_npz(path: Path) -> Source:
 
 
 def _arrays(path: Path) -> Mapping[str, Any]:
-    """Return the arrays of an archive, mapped if none that is needed is compressed."""
+    """Return the arrays of an archive, read by ranges if none that is needed is compressed."""
     try:
         with ZipFile(path) as archive:
             members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
@@ -52,12 +52,12 @@ def _arrays(path: Path) -> Mapping[str, Any]:
         raise DataFileError(path, f"not a valid archive of NumPy arrays: {error}") from error
     members = {key: member for key, member in members.items() if key in ARRAYS}
     if all(member.compress_type == ZIP_STORED for member in members.values()):
-        return {key: _mapped(path, member) for key, member in members.items()}
+        return {key: _stored(path, member) for key, member in members.items()}
     with open(path, "rb") as stream:
         return {key: values for key, values in read_archive(stream, str(path)).items() if key in ARRAYS}
 
 
-def _mapped(path: Path, member: ZipInfo) -> MappedArray:
+def _stored(path: Path, member: ZipInfo) -> FileArray:
     """Return a member without compression; its values follow a header in front of it."""
     with open(path, "rb") as stream:
         stream.seek(member.header_offset)
@@ -65,7 +65,7 @@ def _mapped(path: Path, member: ZipInfo) -> MappedArray:
     start = member.header_offset + LOCAL_HEADER + sum(int.from_bytes(lengths[at : at + 2], "little") for at in (0, 2))
     if len(lengths) < 4 or start + member.file_size > os.path.getsize(path):
         raise DataFileError(path, "the archive is truncated")
-    return MappedArray(path, start, member.file_size, f"{path} ({member.filename})")
+    return FileArray(path, start, member.file_size, f"{path} ({member.filename})")
 
 
 def _text(values: Any) -> str:

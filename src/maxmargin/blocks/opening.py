@@ -36,6 +36,7 @@ def open(
     n_features: int | None = None,
     zero_based: ZeroBased = "auto",
     cache_dir: str | os.PathLike[str] | None = None,
+    convert: bool = False,
 ) -> RowBlocks:
     """Open a table as blocks of rows, which need not fit into memory together.
 
@@ -70,7 +71,10 @@ def open(
     zero_based : bool or "auto"
         Whether indices in LIBSVM files start at 0; "auto": if index 0 occurs.
     cache_dir : path, optional
-        Folder for converted LIBSVM files; by default maxmargin in the cache folder of the user.
+        Folder for converted files; by default maxmargin in the cache folder of the user.
+    convert : bool
+        Whether Parquet and Arrow files are decoded once, into the folder for converted files, instead of in every pass.
+        LIBSVM files always are.
 
     Returns
     -------
@@ -95,7 +99,7 @@ def open(
     if sample_weight is not None and weight is not None:
         raise ValueError(f"sample weights are given twice: as sample_weight, and as weight={weight!r}; choose one")
     options = FileOptions(
-        format, label if y is None else None, weight, ignore, categorical, n_features, zero_based, cache_dir
+        format, label if y is None else None, weight, ignore, categorical, n_features, zero_based, cache_dir, convert
     )
     opened = _source(source, options)
     if n_features is not None and opened.n_features != n_features:

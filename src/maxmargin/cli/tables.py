@@ -42,4 +42,5 @@ def open_table(options: argparse.Namespace) -> RowBlocks:
         label=options.label,
         ignore=options.ignore,
         zero_based=data.FIRST_INDICES[options.first_index],
+        convert=getattr(options, "convert", False),  # of train
     )

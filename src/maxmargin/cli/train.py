@@ -10,6 +10,7 @@ import argparse
 import os
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from types import MappingProxyType
@@ -25,6 +26,7 @@ from maxmargin.cli.estimator_options import (
 from maxmargin.cli.model_files import format_for, model_format, write_model
 from maxmargin.cli.model_report import describe, to_json, to_text
 from maxmargin.cli.output import Output, add_output_options, check_folder, resume_command
+from maxmargin.cli.ranges import ranges_of
 from maxmargin.cli.tables import is_read_in_blocks
 from maxmargin.datasets import Samples
 from maxmargin.datasets.samples import checksum
@@ -58,6 +60,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="read DATA in blocks, pass after pass; for linear estimators [if a file does not fit into memory]",
     )
+    parser.add_argument(
+        "--convert",
+        action="store_true",
+        help="out of core: decode Parquet and Arrow files once, into the folder for converted files",
+    )
+    parser.add_argument(
+        "--ranges",
+        type=Path,
+        metavar="FILE",
+        help="scale the features by the ranges of this file; if it is missing, by those of DATA, and write them to it",
+    )
     add_estimator_options(parser)
     data.add_data_options(parser)
     add_output_options(parser)
@@ -71,6 +84,8 @@ def run(options: argparse.Namespace) -> int:
     output = Output(options)
     target = Path(options.model or default_model(options.data))
     check_folder(target)
+    if options.ranges is not None:
+        check_folder(options.ranges)
     if target.is_dir():
         raise ValueError(f"cannot write {target}: it is a folder")
     if not options.resume and target.exists() and Path(options.data).is_file() and target.samefile(options.data):
@@ -82,6 +97,8 @@ def run(options: argparse.Namespace) -> int:
     began = perf_counter()
     with training_progress.spinner(output.errors, f"reading {options.data}", not output.quiet):
         samples = data.read_data(options)
+        if options.ranges is not None:
+            samples = replace(samples, X=ranges_of(options, samples.X, output).apply(samples.X), feature_names=None)
         fingerprint = checksum(samples.X, samples.y, samples.query)
     reading, before = perf_counter() - began, 0.0
     if options.resume:
@@ -100,6 +117,8 @@ def run(options: argparse.Namespace) -> int:
     }  # fmt: skip
     if samples.zero_based:
         notes["first_index"] = 0
+    if options.ranges is not None:
+        notes["ranges"] = str(options.ranges)
     verifying = perf_counter()
     format = format_for(model, target)
     if outcome.interrupted and format == "maxmargin":

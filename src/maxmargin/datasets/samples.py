@@ -28,14 +28,18 @@ INDISTINGUISHABLE = "which are equal as float64; use smaller numbers, or strings
 
 def are_classes(y: np.ndarray) -> bool:
     """Return whether labels look like classes, not like regression targets: strings, or few distinct integers."""
-    if y.dtype.kind not in "fiu":
+    return y.dtype.kind not in "fiu" or are_counted_classes(*np.unique(y, return_counts=True))
+
+
+def are_counted_classes(labels: np.ndarray, counts: np.ndarray) -> bool:
+    """Return the same for distinct labels, of which each occurs so many times."""
+    if labels.dtype.kind not in "fiu":
         return True
-    if not np.array_equal(y, np.rint(y)):
+    if len(labels) > MAX_CLASSES_WITH_SAMPLES or not np.array_equal(labels, np.rint(labels)):
         return False
-    counts = np.unique(y, return_counts=True)[1]
     # Integer-valued measurements such as ages usually have extreme values that occur only once.
-    enough = len(y) >= MIN_SAMPLES_PER_CLASS * len(counts) and counts.min(initial=2) >= 2
-    return len(counts) <= MAX_CLASSES or (len(counts) <= MAX_CLASSES_WITH_SAMPLES and bool(enough))
+    enough = counts.sum() >= MIN_SAMPLES_PER_CLASS * len(counts) and counts.min(initial=2) >= 2
+    return len(counts) <= MAX_CLASSES or bool(enough)
 
 
 def indistinguishable_pair(integers: Iterable[int]) -> tuple[int, int] | None:

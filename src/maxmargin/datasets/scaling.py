@@ -32,6 +32,7 @@ import numpy as np
 from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats
 from maxmargin.datasets.errors import DataFileError
+from maxmargin.datasets.feature_statistics import FeatureStatistics, is_table
 from maxmargin.kernels.points import restricted
 from maxmargin.resources import check_memory, usable_memory
 from maxmargin.storage.output_files import write_atomically
@@ -89,7 +90,14 @@ class Scaling:
 
     @classmethod
     def fit(cls, X: Any, lower: float = -1.0, upper: float = 1.0) -> Scaling:
-        """Return the scaling of the range of each feature to the limits."""
+        """Return the scaling of the range of each feature to the limits.
+
+        X is an array, a sparse matrix, or a table of `maxmargin.blocks`, which is read once.
+        """
+        if is_table(X):
+            found = FeatureStatistics.of(X, squares=False)
+            columns = np.flatnonzero(found.least != found.largest)
+            return cls(columns, found.least[columns], found.largest[columns], float(lower), float(upper))
         occurring, X = _occurring(X)
         low, high = (_row(X.min(axis=0)), _row(X.max(axis=0))) if min(X.shape) else (np.zeros(0), np.zeros(0))
         varying = np.flatnonzero(low != high)
@@ -97,7 +105,12 @@ class Scaling:
 
     @classmethod
     def standardise(cls, X: Any) -> Scaling:
-        """Return the scaling of each feature to mean 0 and standard deviation 1."""
+        """Return the scaling of each feature to mean 0 and standard deviation 1; X is as for `fit`."""
+        if is_table(X):
+            found = FeatureStatistics.of(X)
+            columns = np.flatnonzero(found.least != found.largest)
+            mean, deviation = found.mean[columns], np.sqrt(found.squares[columns] / found.rows)
+            return cls._around(columns, mean, deviation)
         occurring, X = _occurring(X)
         columns = cls.fit(X).columns
         mean = _row(X.mean(axis=0))[columns] if len(columns) else np.zeros(0)
@@ -111,9 +124,13 @@ class Scaling:
             deviation = np.sqrt(squares / X.shape[0])
         else:
             deviation = X[:, columns].std(axis=0)
+        return cls._around(occurring[columns], mean, deviation)
+
+    @classmethod
+    def _around(cls, columns: np.ndarray[Any, np.dtype[np.int64]], mean: Floats, deviation: Floats) -> Scaling:
         low, high = mean - deviation, mean + deviation
         nonempty = low < high
-        return cls(occurring[columns[nonempty]], low[nonempty], high[nonempty])
+        return cls(columns[nonempty], low[nonempty], high[nonempty])
 
     def with_target(self, y: Floats, lower: float, upper: float) -> Scaling:
         """Return this scaling extended by the scaling of the range of the targets to the limits."""
@@ -129,6 +146,8 @@ class Scaling:
         The result has a column for each feature of X and of the scaling; features that occur only in X become 0.
         Sparsity is preserved where 0 maps to 0, that is with ``lower=0`` and nonnegative features.
         """
+        if is_table(X):
+            raise TypeError("a table of blocks is scaled by maxmargin.blocks.transform(table, scaling)")
         width = max(X.shape[1], int(self.columns[-1]) + 1 if len(self.columns) else 0)
         if not sparse.issparse(X) and 16 * X.shape[0] * width > max(usable_memory(), 32 * X.size):
             raise MemoryError(f"{X.shape[0]} samples with {width} features, as in the ranges, exceed the memory")

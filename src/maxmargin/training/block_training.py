@@ -7,11 +7,14 @@ errors (`solvers.linear.pass_sums`), and no further pass is needed to verify a m
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxmargin._typing import Floats
 from maxmargin.deadline import Deadline, TimeLimitReachedError, check_deadline
@@ -78,6 +81,23 @@ class TrainingBlock(NamedTuple):
 #: From a block and the number of a class or output to the problem of its samples.
 PoseBlock = Callable[[TrainingBlock, int], DualProblem]
 
+
+class KindPose(ABC):
+    """A `PoseBlock` of samples that differ in their kind alone, unless they have weights."""
+
+    @abstractmethod
+    def __call__(self, block: TrainingBlock, number: int) -> DualProblem:
+        """Return the problem of all samples."""
+
+    @abstractmethod
+    def kinds(self, block: TrainingBlock) -> NDArray[np.int32] | None:
+        """Return the kind of each sample, None if they differ otherwise, too."""
+
+    @abstractmethod
+    def one_of_each(self, block: TrainingBlock) -> TrainingBlock:
+        """Return a block with one sample of each kind, whose rows are arbitrary."""
+
+
 #: From points of problems, by number, to the sums over all samples.
 EvaluatePass = Callable[[dict[int, PassPoint]], dict[int, PassSums]]
 
@@ -95,10 +115,12 @@ def evaluate_pass(
         centres.begin(number, point)
     for block in blocks:
         at = slice(block.first, block.first + block.rows.size)
+        kinds = pose.kinds(block) if isinstance(pose, KindPose) else None
+        posed = pose.one_of_each(block) if isinstance(pose, KindPose) and kinds is not None else block
         for number, point in points.items():
             check_deadline()
-            problem, centre = pose(block, number), centres.centre(number, at)
-            sums, response = evaluate_block(problem, block.rows, point, block.largest_norm, origin, centre)
+            problem, centre = pose(posed, number), centres.centre(number, at)
+            sums, response = evaluate_block(problem, block.rows, point, block.largest_norm, origin, centre, kinds)
             centres.keep(number, at, response)
             totals[number] = totals[number] + sums if number in totals else sums
     return totals
@@ -163,24 +185,27 @@ def train_by_passes(
     rows: int,
     after_pass: Callable[[], None] = lambda: None,
 ) -> list[TrainedLinearModel]:
-    """Return the trained models, one for each run; `after_pass` is called after every pass."""
+    """Return the trained models, one for each run; `after_pass` is called after every pass.
+
+    Limits hold from the second pass on: without the first there are no bounds.
+    """
     monitor = Monitor(runs[0].rule, session.callback)
     status = Status.CONVERGED
     passes = 0
     try:
-        with session.deadline.in_force():
-            while unfinished := {number: run for number, run in enumerate(runs) if run.status is None}:
-                if (limit := monitor.limit_reached(passes)) is not None:
-                    status = limit
-                    break
+        while unfinished := {number: run for number, run in enumerate(runs) if run.status is None}:
+            if passes and (limit := monitor.limit_reached(passes)) is not None:
+                status = limit
+                break
+            with session.deadline.in_force() if passes else nullcontext():
                 found = evaluate({number: run.point for number, run in unfinished.items()})
                 for number, run in unfinished.items():
                     run.receive(found[number])
-                passes += 1
-                after_pass()
-                if monitor.report(lambda: _progress(runs, passes, rows, monitor), now=True):  # noqa: B023
-                    status = Status.STOPPED
-                    break
+            passes += 1
+            after_pass()
+            if monitor.report(lambda: _progress(runs, passes, rows, monitor), now=True):  # noqa: B023
+                status = Status.STOPPED
+                break
     except Interruption as interruption:
         status = status_of(interruption)
     return [_trained(run, status if run.status is None else run.status, monitor.seconds) for run in runs]

@@ -41,10 +41,10 @@ class ProximalCentres:
         if point.recentre:
             self._arrays[number].reverse()
 
-    def centre(self, number: int, at: slice) -> Floats | None:
+    def centre(self, number: int, at: slice) -> NDArray[np.float32] | None:
         """Return the centre of some samples, None for 0."""
         arrays = self._arrays.get(number)
-        return None if arrays is None else arrays[0][at].astype(np.float64)
+        return None if arrays is None else np.asarray(arrays[0][at])
 
     def keep(self, number: int, at: slice, responses: Floats) -> None:
         """Keep the responses of some samples."""

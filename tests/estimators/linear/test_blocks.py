@@ -74,6 +74,15 @@ NOISE = np.random.default_rng(3).normal(size=(2000, 6))
 NOISY = (NOISE[:, 0] + np.random.default_rng(4).normal(size=2000) > 0).astype(int)
 SPARSE = sparse.random_array((800, 3500), density=0.01, format="csr", rng=np.random.default_rng(5))
 
+
+def test_one_class_of_zeros():
+    for zeros in (np.zeros((500, 4)), sparse.csr_array((500, 4))):
+        model = LinearOneClassSVM(nu=0.3).fit(blocks.open(zeros, block_rows=100))
+        assert model.status_ is Status.CONVERGED
+        assert model.certificate_.primal == model.certificate_.dual == 0
+        assert not model.coef_.any()
+
+
 HARD = {
     "huge C": (LinearSVC(C=1e8), NOISE, NOISY),
     "tiny C": (LinearSVC(C=1e-6), NOISE, NOISY),
@@ -224,6 +233,19 @@ class TestLimits:
             model = LinearSVC(loss="hinge", max_seconds=0, tol=1e-8).fit(blocks.open(X, CLASSES))
         assert model.status_ is Status.MAX_SECONDS
         assert model.predict(X).shape == (5000,)
+
+    @pytest.mark.parametrize("limit", [{"max_iter": 0}, {"max_seconds": 0}])
+    @pytest.mark.parametrize("name", ["hinge", "regression", "one class"])
+    def test_limits_of_0_leave_finite_bounds(self, name, limit):
+        estimator, y = CASES[name]
+        with pytest.warns(ConvergenceWarning):
+            model = clone(estimator).set_params(**limit, tol=1e-9).fit(blocks.open(X, y, block_rows=700))
+        exact = clone(estimator).set_params(tol=1e-6).fit(X, y).certificate_
+        found = model.certificate_
+        assert model.n_passes_ == 2
+        assert np.isfinite([found.primal, found.dual]).all()
+        assert found.dual <= exact.primal
+        assert found.primal >= exact.dual
 
     def test_callback(self, small_sample):
         seen = []

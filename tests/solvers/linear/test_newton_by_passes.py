@@ -126,7 +126,7 @@ def test_the_run_converges_to_the_optimum(name, by_products):
     tolerance = 1e-3 if by_products else 1e-5  # with inexact steps, the last digits take many
     rule = StoppingRule(violation=1e-13, relative_gap=tolerance)
     run = NewtonByPasses(start, rule, constraints_of(name), 0.0, np.zeros(6), by_products)
-    centre, last = np.zeros(300), np.zeros(300)
+    centre, last = np.zeros(300, dtype=np.float32), np.zeros(300, dtype=np.float32)
     while run.status is None and run.passes < 600:
         centre = last if run.point.recentre else centre
         last = centre.copy()

@@ -27,6 +27,9 @@ SAMPLE_VALUES = 2**24
 MIN_SAMPLE_ROWS = 2000
 
 
+#: Labels are counted in a table of this size, if they are integers in a smaller range.
+MAX_LABEL_RANGE = 1000
+
 #: Memory maps that are larger than this fraction of the available memory are read block by block.
 MAX_MAPPED_FRACTION = 0.5
 
@@ -124,14 +127,13 @@ class BlockData:
 
     def __iter__(self) -> Iterator[TrainingBlock]:
         for block in self._read():
-            weights = self._weights(block)
-            rows = np.flatnonzero(weights > 0)
-            points = Points.wrap(block.X)
-            taken = points if len(rows) == len(points) else points.take(rows)
+            weights, targets, points = self._weights(block), self._targets(block), Points.wrap(block.X)
+            if block.sample_weight is not None and not weights.all():
+                rows = np.flatnonzero(weights)
+                weights, targets, points = weights[rows], targets[rows], points.take(rows)
             largest = self._norms.get(block.first, self.sample.largest_norm)  # an object may cut other blocks now
             norm = float(np.hypot(largest, self.constant))
-            targets, features = self._targets(block)[rows], Features(taken, self.constant, self.threads)
-            yield TrainingBlock(features, targets, weights[rows], norm, block.first)
+            yield TrainingBlock(Features(points, self.constant, self.threads), targets, weights, norm, block.first)
 
     def constraints(self, problem: DualProblem) -> DualConstraints:
         """Return the constraints of a problem of all rows; `problem` is that of the sample, with larger costs."""
@@ -193,8 +195,8 @@ class ClassCounts:
     def __call__(self, y: np.ndarray[Any, Any], weights: Floats) -> None:
         """Count the labels of a block."""
         self.dtype = y.dtype if self.dtype is None else np.promote_types(self.dtype, y.dtype)
-        labels, numbers = np.unique(y, return_inverse=True)
-        for label, weight in zip(labels.tolist(), np.bincount(numbers, weights, len(labels)), strict=True):
+        labels, sums = _weights_of_labels(y, weights)
+        for label, weight in zip(labels.tolist(), sums, strict=True):
             self.weights[label] = self.weights.get(label, 0.0) + float(weight)
 
     @property
@@ -215,3 +217,16 @@ class ClassCounts:
             if label not in known.tolist():
                 raise ValueError(f"{name} has the label {label!r}, which is not one of the {len(known)} classes of fit")
         return known
+
+
+def _weights_of_labels(y: np.ndarray[Any, Any], weights: Floats) -> tuple[np.ndarray[Any, Any], Floats]:
+    """Return the labels that occur, and the sum of the weights of each."""
+    least, most = (int(y.min()), int(y.max())) if y.dtype.kind in "iu" and len(y) else (0, MAX_LABEL_RANGE)
+    if most - least < MAX_LABEL_RANGE:  # to count is faster than to sort
+        numbers = y.astype(np.intp) - least if least or y.dtype.kind == "u" else y
+        occurring = np.flatnonzero(np.bincount(numbers))
+        sums: Any = np.bincount(numbers, weights)[occurring]
+        return (occurring + least).astype(y.dtype), sums
+    labels, numbers = np.unique(y, return_inverse=True)
+    sums = np.bincount(numbers, weights, len(labels))
+    return labels, sums

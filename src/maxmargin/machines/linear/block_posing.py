@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxmargin._typing import Floats
 from maxmargin.kernels import Linear
@@ -13,11 +14,11 @@ from maxmargin.machines.linear.stochastic_updates import factors_of
 from maxmargin.machines.validation.training_data import check_costs
 from maxmargin.matrices import BiasAugmentedMatrix, KernelMatrix, SymmetricMatrix
 from maxmargin.problems import DualProblem
-from maxmargin.training.block_training import TrainingBlock
+from maxmargin.training.block_training import KindPose, TrainingBlock
 
 
 @dataclass(frozen=True)
-class ClassPose:
+class ClassPose(KindPose):
     """The problem of a class against the rest, or the only one of two classes.
 
     Parameters
@@ -45,13 +46,27 @@ class ClassPose:
 
     def __call__(self, block: TrainingBlock, number: int) -> DualProblem:
         """Return the problem of a block."""
-        two = len(self.classes) == 2  # to compare is faster than to search
-        numbers = np.asarray(block.targets == self.classes[1]) if two else np.searchsorted(self.classes, block.targets)
-        numbers = numbers.astype(np.intp, copy=False)
+        numbers = self._numbers(block).astype(np.intp, copy=False)
         signs = np.where(numbers == (number if len(self.classes) > 2 else 1), 1.0, -1.0)
         costs = check_costs(self.cost, factors_of(number, numbers, self.factors, block.weights))
         problem: DualProblem = self.formulation.pose(matrix_of(block), signs, costs, self.intercept)
         return problem
+
+    def kinds(self, block: TrainingBlock) -> NDArray[np.int32] | None:
+        """Return the number of the class of each sample, None if weights differ."""
+        return self._numbers(block).astype(np.int32) if block.weights.min() == block.weights.max() else None
+
+    def one_of_each(self, block: TrainingBlock) -> TrainingBlock:
+        """Return a block with one sample of each class."""
+        count = len(self.classes)
+        rows = block.rows.take(np.zeros(count, dtype=np.intp))
+        return block._replace(rows=rows, targets=self.classes, weights=np.repeat(block.weights[:1], count))
+
+    def _numbers(self, block: TrainingBlock) -> NDArray[Any]:
+        """Return the number of the class of each sample."""
+        if len(self.classes) == 2:  # to compare is faster than to search
+            return np.asarray(block.targets == self.classes[1])
+        return np.searchsorted(self.classes, block.targets)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def is_valid_table(X: Any, threads: Callable[[], int], check_finite: bool = True
     values = X if type(X) is np.ndarray else X.data
     if values.size < MANY_VALUES or not values.flags.c_contiguous:
         return _has_finite_sum(values)
-    return isfinite(_native.largest_absolute(values.reshape(-1), threads()))
+    return _native.all_finite(values.reshape(-1), threads())
 
 
 def are_valid_targets(y: Any) -> bool:

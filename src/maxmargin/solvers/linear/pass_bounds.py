@@ -100,8 +100,13 @@ class DualConstraints:
     def _with_total(self, sums: PassSums, total: float) -> Repaired | None:
         """Return the terms of nonnegative responses with a positive sum; the linear term and the ridge are 0."""
         found, weights = float(sums.total[0]), sums.weights[0]
-        if not found > 0 or self.upper_weights is None:
+        if self.upper_weights is None:
             return None
+        if not found > 0:  # the same fraction of all upper bounds
+            share = total / self.upper_total
+            scale_error = 4 * self.upper_total_error / self.upper_total + 4 * UNIT_ROUNDOFF
+            size = _norm(self.upper_weights)
+            return Repaired(0.0, 0.0, share * self.upper_weights, share * self.upper_error, scale_error, (0, 0, size))
         if found >= total:
             scale_error = 4 * sums.term_error / found + 4 * UNIT_ROUNDOFF
             return Repaired(0.0, 0.0, (total / found) * weights, 0.0, scale_error, (0.0, 0.0, _norm(weights)))

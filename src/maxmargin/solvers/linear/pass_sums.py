@@ -13,18 +13,20 @@ optimum.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
+from math import isfinite, sqrt
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from maxmargin._typing import Floats, Indices
+from maxmargin import _native
+from maxmargin._typing import Floats
+from maxmargin.deadline import check_deadline
 from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.features import Features, Moments
 from maxmargin.matrices.numerics import inner
 from maxmargin.precision import UNIT_ROUNDOFF
 from maxmargin.problems import DualProblem
-from maxmargin.problems.losses import conjugate, excess, response_to_excess
 
 #: Roundings of a term beside those of its sum, for the bounds on rounding errors.
 EXTRA_ROUNDINGS = 8
@@ -122,74 +124,62 @@ def evaluate_block(
     point: PassPoint,
     largest_norm: float,
     origin: Floats | None,
-    centre: Floats | None = None,
+    centre: NDArray[np.float32] | None = None,
+    kinds: NDArray[np.int32] | None = None,
 ) -> tuple[PassSums, Floats]:
     """Return the sums over the samples of a block, of whose rows none has a larger norm than `largest_norm`.
 
-    Moments are about `origin`, None for CSR rows. `centre` is the proximal centre c, 0 by default. The responses of the
-    samples are returned as well.
+    Moments are about `origin`, None for CSR rows. `centre` is the proximal centre c, 0 by default. With `kinds`, the
+    problem is that of one sample of each kind. The responses of the samples are returned as well.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        slack = problem.minus_groups(problem.linear - rows.decisions(point.weights), point.offset)
-        if not np.isfinite(inner(slack, slack)):
-            raise ValueError(NON_FINITE_MESSAGE)
-    roundings = rows.most_stored + EXTRA_ROUNDINGS
-    norm = sqrt(inner(point.weights, point.weights))
-    largest = float(np.abs(slack).max(initial=0.0)) + float(np.abs(problem.linear).max(initial=0.0))
-    slack_error = UNIT_ROUNDOFF * (roundings * largest_norm * norm + EXTRA_ROUNDINGS * largest)
-    losses = np.maximum(conjugate(problem, slack + slack_error), conjugate(problem, slack - slack_error))
-    roundings = problem.size + EXTRA_ROUNDINGS
-    response = _smoothed_response(problem, slack, point.sigma, centre)
-    parts = [_dual_terms(problem, rows, response, chosen) for chosen in (response > 0, response < 0)]
-    absolute = float(np.abs(response).sum())
-    size = float((np.abs(problem.linear) + problem.kink) @ np.abs(response)) + sum(part[1] for part in parts) + absolute
-    free = (response > problem.lower) & (response < problem.upper)
-    if problem.kinked:
-        free &= response != 0
-    chosen = np.flatnonzero(free)
-    moments, product = _second_order(problem, rows.take(chosen), chosen, point, origin)
+    size, weights = rows.size, np.ascontiguousarray(point.weights, dtype=np.float64)
+    response, free, dual_weights = np.empty(size), np.empty(size, dtype=bool), np.empty((2, rows.dimension))
+    arrays = _native.PassArrays(
+        linear=problem.linear,
+        lower=problem.lower,
+        upper=problem.upper,
+        ridge=problem.ridge,
+        kink=problem.kinks,
+        kinds=kinds,
+        centre=centre,
+        response=response,
+        free=free,
+    )
+    norm = sqrt(inner(weights, weights))
+    slack_error = UNIT_ROUNDOFF * (rows.most_stored + EXTRA_ROUNDINGS) * largest_norm * norm
+    offset, threads = float(point.offset.sum()), rows.threads_for(2 * rows.stored)
+    check_deadline()
+    totals = _native.pass_sums(
+        rows.native, arrays, weights, rows.constant, offset, point.sigma, slack_error, dual_weights, threads
+    )
+    if not isfinite(totals.slack_square):
+        raise ValueError(NON_FINITE_MESSAGE)
+    linear, ridge, total = (np.array(pair) for pair in (totals.linear, totals.ridge, totals.total))
+    roundings, absolute = size + EXTRA_ROUNDINGS, float(np.abs(total).sum())
+    moments, product = None, None
+    if point.direction is not None or point.curvature:
+        chosen = np.flatnonzero(free)
+        ridges = problem.ridge[chosen if kinds is None else kinds[chosen]]
+        moments, product = _second_order(rows.take(chosen), 1.0 / (ridges + point.sigma), point, origin)
     sums = PassSums(
-        loss=float(losses.sum()) * (1.0 + roundings * UNIT_ROUNDOFF),
-        linear=np.array([part[0] for part in parts]),
-        ridge=np.array([part[1] for part in parts]),
-        total=np.array([part[2] for part in parts]),
-        weights=np.array([part[3] for part in parts]),
-        term_error=roundings * UNIT_ROUNDOFF * size,
+        loss=totals.loss * (1.0 + roundings * UNIT_ROUNDOFF),
+        linear=linear,
+        ridge=ridge,
+        total=total,
+        weights=dual_weights,
+        term_error=roundings * UNIT_ROUNDOFF * (totals.size + float(ridge.sum())),
         weights_error=(roundings + rows.threads) * UNIT_ROUNDOFF * largest_norm * absolute,
-        free=len(chosen),
+        free=totals.free,
         moments=moments,
         product=product,
     )
     return sums, response
 
 
-def _smoothed_response(problem: DualProblem, slack: Floats, sigma: float, centre: Floats | None) -> Floats:
-    """Return the optimal variable of each slack with the proximal term."""
-    if sigma == 0.0:
-        return response_to_excess(problem, excess(problem, slack))
-    beyond = excess(problem, slack if centre is None else slack + sigma * centre)
-    return np.clip(beyond / (problem.ridge + sigma), problem.lower, problem.upper)
-
-
-def _dual_terms(
-    problem: DualProblem, rows: Features, response: Floats, chosen: np.ndarray
-) -> tuple[float, float, float, Floats]:
-    """Return the terms of the dual value of some responses, their sum, and Fᵀβ."""
-    used = np.flatnonzero(chosen)
-    if not len(used):
-        return 0.0, 0.0, 0.0, np.zeros(rows.dimension)
-    beta = response[used]
-    linear = inner(problem.linear[used], beta) - inner(problem.kink[used], np.abs(beta))
-    return linear, inner(problem.ridge[used] * beta, beta), float(beta.sum()), rows.take(used).weights(beta)
-
-
 def _second_order(
-    problem: DualProblem, free_rows: Features, chosen: Indices, point: PassPoint, origin: Floats | None
+    free_rows: Features, factors: Floats, point: PassPoint, origin: Floats | None
 ) -> tuple[Moments | None, Floats | None]:
     """Return the moments of the free rows, or the product of the Hessian with the direction of the point."""
-    if point.direction is None and not point.curvature:
-        return None, None
-    factors = 1.0 / (problem.ridge[chosen] + point.sigma) if len(chosen) else np.empty(0)
     if point.direction is None:
         return free_rows.moments(factors, origin), None
     dimension = free_rows.dimension

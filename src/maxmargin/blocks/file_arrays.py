@@ -1,7 +1,7 @@
-"""Arrays of .npy files, and of uncompressed .npz files, that are mapped into memory block by block.
+"""Arrays of .npy files, and of uncompressed .npz files, that are read block by block.
 
-Each block is a mapping of its own: its pages leave the memory of the process when the block is no longer used, and a
-file that was truncated is an error instead of a crash.
+Blocks are read into memory that is used again, which is faster than a mapping for each block, and a file that was
+truncated is an error instead of a crash. Arrays stored by columns are mapped.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from typing import IO, Any
 
 import numpy as np
 
+from maxmargin.blocks.file_buffers import FileBuffers
 from maxmargin.blocks.file_stamps import FileStamp
 from maxmargin.datasets.errors import DataFileError
 
 
-class MappedArray:
+class FileArray:
     """An array in a file, of one or two dimensions, that is read by ranges of the first one.
 
     Attributes
@@ -31,7 +32,7 @@ class MappedArray:
     def __init__(self, path: str | os.PathLike[str], start: int = 0, size: int | None = None, name: str = "") -> None:
         """Read the header of the array that occupies `size` bytes of a file from `start`."""
         self.name = name or os.fspath(path)
-        self._stamp = FileStamp.of(path)
+        self._stamp, self._buffers = FileStamp.of(path), FileBuffers()
         with open(path, "rb") as stream:
             stream.seek(start)
             self.shape, by_columns, self.dtype = _read_header(stream, self.name)
@@ -49,36 +50,48 @@ class MappedArray:
         return self.shape[0]
 
     def __getitem__(self, rows: slice) -> np.ndarray[Any, Any]:
-        """Return the rows of a range, without a copy unless the array is stored by columns."""
+        """Return the rows of a range."""
         first, last, _ = rows.indices(len(self))
         row = math.prod(self.shape[1:])
         if self._by_columns:
-            whole = self._map(0, math.prod(self.shape)).reshape(self.shape, order="F")
-            return np.ascontiguousarray(whole[first:last])
-        return self._map(first * row, max(0, last - first) * row).reshape(-1, *self.shape[1:])
+            return np.ascontiguousarray(self._mapped().reshape(self.shape, order="F")[first:last])
+        return self._read(first * row, max(0, last - first) * row).reshape(-1, *self.shape[1:])
 
     def item(self) -> Any:
         """Return the value of an array without dimensions."""
-        return self._map(0, 1)[0].item()
+        return self._read(0, 1)[0].item()
 
     def check_unchanged(self) -> None:
         """Raise if the file is not as it was."""
         self._stamp.check()
 
-    def _map(self, first: int, count: int) -> np.ndarray[Any, Any]:
-        """Map values of the file into memory; the mapping ends with the last array that uses it."""
+    def _read(self, first: int, count: int) -> np.ndarray[Any, Any]:
+        """Return values of the file, in memory of their own."""
         if not count:
             return np.empty(0, self.dtype)
-        begin = self._offset + first * self.dtype.itemsize
-        page = begin - begin % mmap.ALLOCATIONGRANULARITY
-        length = begin - page + count * self.dtype.itemsize
+        values = self._buffers.array(count, self.dtype)
+        raw = memoryview(values.view(np.uint8).data)
+        with open(self._stamp.path, "rb", buffering=0) as stream:
+            stream.seek(self._offset + first * self.dtype.itemsize)
+            done = 0
+            while done < len(raw):
+                found = stream.readinto(raw[done:])
+                if not found:
+                    self._stamp.check()
+                    raise DataFileError(self.name, "the file ends before its last value")
+                done += found
+        return values
+
+    def _mapped(self) -> np.ndarray[Any, Any]:
+        """Map all values into memory; the mapping ends with the last array that uses it."""
+        count = math.prod(self.shape)
+        if not count:
+            return np.empty(0, self.dtype)
         with open(self._stamp.path, "rb") as stream:
-            if os.fstat(stream.fileno()).st_size < page + length:  # its pages could not be read
+            if os.fstat(stream.fileno()).st_size < self._offset + count * self.dtype.itemsize:  # unreadable pages
                 self._stamp.check()
-            mapping = mmap.mmap(stream.fileno(), length, access=mmap.ACCESS_READ, offset=page)
-        if hasattr(mapping, "madvise"):
-            mapping.madvise(mmap.MADV_SEQUENTIAL)
-        return np.frombuffer(mapping, self.dtype, count, begin - page)
+            mapping = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        return np.frombuffer(mapping, self.dtype, count, self._offset)
 
 
 def _read_header(stream: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
