@@ -77,7 +77,7 @@ def largest(values: Floats, count: int, above: float = 0.0) -> Indices:
     rank = SAMPLE_MARGIN * count // SAMPLED_EVERY + 1
     if rank < len(some) // 2:  # a bound that about twice as many exceed leaves few to partition
         bound = np.partition(some, len(some) - rank)[len(some) - rank]
-        largest_ones = candidates[values[candidates] >= bound]
+        largest_ones = np.flatnonzero(values >= bound)
         candidates = largest_ones if len(largest_ones) >= count else candidates
     chosen = values[candidates]
     if chosen.min() == chosen.max():  # as at the start, where the first working set is a sample of the data
