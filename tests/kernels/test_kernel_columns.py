@@ -49,6 +49,7 @@ def test_slices_change_no_kernel_value_of_dense_samples_with_themselves(monkeypa
         return block
 
     whole = square()
-    assert (whole == whole.T).all() and (whole.diagonal() == 1).all()
+    assert (whole == whole.T).all()
+    assert (whole.diagonal() == 1).all()
     monkeypatch.setattr(kernel_columns, "MULTIPLICATIONS_PER_CALL", 1)
     np.testing.assert_array_equal(square(), whole)

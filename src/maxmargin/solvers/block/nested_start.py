@@ -54,8 +54,7 @@ FIRST_VARIABLES_PER_SUPPORT_VECTOR = 8
 
 
 class SampleSolver(Protocol):
-    """What a nested start needs of the block solver; a dataclass with the fields `nested_above`, `stopping` and
-    `audits`."""
+    """What a nested start needs of the block solver: a dataclass with `nested_above`, `stopping` and `audits`."""
 
     @property
     def backend(self) -> str:
