@@ -410,6 +410,14 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
             "Start from the solution of the previous fit, if it had the same shape and number of pairs.",
         ),
     },
+    "device": {
+        "": (
+            "str",
+            'Where kernel values are computed and problems are solved: ``"cpu"``, ``"cuda"`` or ``"cuda:1"`` (an NVIDIA GPU; '
+            "``pip install 'maxmargin[cuda13]'``), or ``\"auto\"``, which takes the GPU where it pays. The tolerance and the "
+            "certificate are the same; see docs/gpu.md.",
+        )
+    },
     "n_jobs": {"": ("int", f"Threads for training and prediction. {THREADS}")},
 }
 

@@ -110,7 +110,7 @@ class TestUnavailable:
 
     def test_training_attributes_are_missing(self, both):
         _, again, _ = both
-        for attribute in ("n_iter_", "fit_status_", "shape_fit_", "class_weight_"):
+        for attribute in ("n_iter_", "fit_status_", "shape_fit_", "class_weight_", "device_"):
             assert not hasattr(again, attribute)
 
     def test_inconsistent_attributes(self, both, tmp_path):

@@ -15,6 +15,7 @@ memory; solvers call them at the end, for progress reports, and in the rare test
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -58,6 +59,11 @@ class BlockTuning(NamedTuple):
         The number of whole rows that fit in memory, 0 if the backend stores none.
     steps_per_check : int
         Pair steps between two checks of limits, shrinking and the equations of the free variables.
+    value_credit : float
+        The cost of a kernel value beside an operation of the equations of the free variables.
+    subproblem_tolerance : float, optional
+        A subproblem is solved until its violation is this fraction of the violation among all variables; by default
+        that of the solver.
     """
 
     first_size: int
@@ -66,6 +72,8 @@ class BlockTuning(NamedTuple):
     solve_whole: bool
     stored_rows: int
     steps_per_check: int
+    value_credit: float = 1.0
+    subproblem_tolerance: float | None = None
 
 
 class KnownProduct(NamedTuple):
@@ -251,6 +259,10 @@ class BlockState(Protocol[S]):
 
 class BlockBackend(Protocol):
     """An implementation of the operations of the block solver."""
+
+    def scope(self) -> AbstractContextManager[Any]:
+        """Return the context in which a solver calls the operations."""
+        ...
 
     def open(self, problem: DualProblem, cache_bytes: int, threads: int) -> BlockState[Any]:
         """Return the state of a problem, at dual = 0, with up to `cache_bytes` for rows of the matrix.

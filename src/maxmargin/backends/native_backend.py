@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -50,6 +51,10 @@ def first_sizes(size: int, cost: int) -> tuple[int, int, int]:
 
 class NativeBackend:
     """Operations of the block solver on the CPU."""
+
+    def scope(self) -> AbstractContextManager[Any]:
+        """Return an empty context."""
+        return nullcontext()
 
     def open(self, problem: DualProblem, cache_bytes: int, threads: int) -> NativeState:
         """Return the state of a problem."""

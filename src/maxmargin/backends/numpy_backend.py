@@ -7,6 +7,7 @@ float64. It takes n² values and interpreted pair steps, so it suits problems of
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,10 @@ MIN_CURVATURE = 1e-12
 
 class NumpyBackend:
     """Operations of the block solver in NumPy."""
+
+    def scope(self) -> AbstractContextManager[Any]:
+        """Return an empty context."""
+        return nullcontext()
 
     def open(self, problem: DualProblem, cache_bytes: int, threads: int) -> NumpyState:
         """Return the state of a problem; all rows are in memory, but only so many as fit in `cache_bytes` are used."""

@@ -7,7 +7,7 @@ without a partner of its own group, and a working set is made of the worst group
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -34,23 +34,28 @@ class SelectableVariables(BoxedVariables, Protocol):
 
 
 def select_working_set(state: SelectableVariables, up: Floats, down: Floats, size: int) -> Indices:
-    """Return at most `size` variables: free ones as one half, and the worst violators of both kinds.
-
-    `up` and `down` are the KKT violations of growing and of falling; they are overwritten.
-    """
+    """Return at most `size` variables, with many groups whole groups; `up` and `down` are overwritten."""
     if state.groups > MAX_GROUPS_BY_VARIABLE:
         return _select_groups(state, np.maximum(up, down), size)
-    free = state.free()
+    return np.asarray(select_by_violation(state.free(), up, down, size))
+
+
+def select_by_violation(free: Any, up: Any, down: Any, size: int, xp: Any = np) -> Any:
+    """Return at most `size` variables: free ones as one half, and the worst violators of both kinds.
+
+    `up` and `down` are the KKT violations of growing and of falling; they are overwritten. `xp` is the module of the
+    arrays.
+    """
     max_free = min(size // 2, size - 2)  # the most violating pair must fit
     if len(free) > max_free:
-        free = free[largest(np.maximum(up, down)[free], max_free)]
+        free = free[largest(xp.maximum(up, down)[free], max_free, 0.0, xp)]
     up[free] = down[free] = -np.inf
-    growing = largest(up, (size - len(free)) // 2)
+    growing = largest(up, (size - len(free)) // 2, 0.0, xp)
     down[growing] = -np.inf
-    falling = largest(down, size - len(free) - len(growing))
+    falling = largest(down, size - len(free) - len(growing), 0.0, xp)
     up[growing] = up[falling] = -np.inf
-    rest = largest(up, size - len(free) - len(growing) - len(falling))
-    return np.concatenate([free, growing, falling, rest])
+    rest = largest(up, size - len(free) - len(growing) - len(falling), 0.0, xp)
+    return xp.concatenate([free, growing, falling, rest])
 
 
 def _select_groups(state: SelectableVariables, violation: Floats, size: int) -> Indices:
@@ -68,21 +73,21 @@ def _select_groups(state: SelectableVariables, violation: Floats, size: int) -> 
     return np.concatenate([first[: size - 2], rest[: max(2, size - len(first))]])
 
 
-def largest(values: Floats, count: int, above: float = 0.0) -> Indices:
+def largest(values: Any, count: int, above: float = 0.0, xp: Any = np) -> Any:
     """Return the positions of the `count` largest values, of those above a bound only; of equal ones, evenly spread."""
-    candidates = np.flatnonzero(values > above)
+    candidates = xp.flatnonzero(values > above)
     if len(candidates) <= max(0, count) or count <= 0:
         return candidates[: max(0, count)]
     some = values[candidates[::SAMPLED_EVERY]]
     rank = SAMPLE_MARGIN * count // SAMPLED_EVERY + 1
     if rank < len(some) // 2:  # a bound that about twice as many exceed leaves few to partition
-        bound = np.partition(some, len(some) - rank)[len(some) - rank]
-        largest_ones = np.flatnonzero(values >= bound)
+        bound = xp.partition(some, len(some) - rank)[len(some) - rank]
+        largest_ones = xp.flatnonzero(values >= bound)
         candidates = largest_ones if len(largest_ones) >= count else candidates
     chosen = values[candidates]
     if chosen.min() == chosen.max():  # as at the start, where the first working set is a sample of the data
-        return candidates[np.arange(count) * len(candidates) // count]
-    return candidates[np.argpartition(chosen, len(chosen) - count)[-count:]]
+        return candidates[xp.arange(count) * len(candidates) // count]
+    return candidates[xp.argpartition(chosen, len(chosen) - count)[-count:]]
 
 
 def place_at_bounds(problem: DualProblem, slack: Floats) -> Floats:

@@ -63,6 +63,7 @@ PARAMETERS = {
     "--solver": "solver",
     "--max-iter": "max_iter",
     "--max-seconds": "max_seconds",
+    "--device": "device",
 }
 
 #: Options that are ignored by estimators which do not have the parameter.
@@ -119,6 +120,9 @@ def add_estimator_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--max-seconds", type=float, metavar="S", help="time limit of the training")
     group.add_argument("--memory", type=float, metavar="MB", help="size of the kernel cache [a quarter of RAM]")
     group.add_argument("--threads", type=int, metavar="N", help="number of threads [all cores]")
+    group.add_argument(
+        "--device", metavar="NAME", help="cpu, cuda, cuda:1 or auto, which takes a GPU where it pays [cpu]"
+    )
     group.add_argument("--seed", type=int, metavar="N", help="random seed [0]")
 
 

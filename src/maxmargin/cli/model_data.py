@@ -76,6 +76,8 @@ class ModelInput:
     def _read(self, n_features: int) -> None:
         self.model = read_model(self.options.model, n_features)
         self.model.set_params(n_jobs=self.options.threads)
+        if "device" in self.model.get_params():
+            self.model.set_params(device=getattr(self.options, "device", None) or "cpu")
 
     def _is_libsvm_text(self) -> bool:
         """Whether DATA is LIBSVM text; standard input only with --format."""

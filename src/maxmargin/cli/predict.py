@@ -43,6 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--decision-values", action="store_true", help="add decision values")
     parser.add_argument("--threads", type=int, metavar="N", help="number of threads [all cores]")
+    parser.add_argument("--device", metavar="NAME", help="cpu, cuda, cuda:1 or auto [cpu]")
     add_ranges_option(parser)
     data.add_data_options(parser)
     add_output_options(parser)

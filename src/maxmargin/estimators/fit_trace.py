@@ -126,7 +126,7 @@ def trace(X: Any, y: Any, *, solver: Any = "pairwise", steps: int = 1, **paramet
     pose, kernel = dual_problem_of(model, X, y)
     problem = pose()
     bounded = bool(np.isfinite(model.C))
-    context = model._fit_context(kernel, None)
+    context = model._fit_context(X, kernel, None)
     chosen: Any = context.solver(problem.size, bounded, context.cache_bytes(problem.size), threads=1)
     if isinstance(chosen, PairwiseSolver) and chosen is not solver:
         chosen = replace(chosen, finish_below=0)

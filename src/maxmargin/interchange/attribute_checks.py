@@ -5,6 +5,7 @@ A check is a function of a value and the `Sizes` found so far. The first occurre
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import fields
 from numbers import Integral, Real
@@ -64,6 +65,11 @@ def integers(*names: str | int, below: str | None = None) -> Check:
 def number(value: Any, sizes: Sizes) -> bool:
     """Check a finite number."""
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_) and bool(np.isfinite(float(value)))
+
+
+def device(value: Any, sizes: Sizes) -> bool:
+    """Check the name of a device."""
+    return isinstance(value, str) and re.fullmatch(r"cpu|cuda(:[0-9]{1,3})?", value) is not None
 
 
 def count(name: str | None = None) -> Check:

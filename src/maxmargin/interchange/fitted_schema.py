@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.cuda.device import NAMES as DEVICE_NAMES
 from maxmargin.interchange import attribute_checks as check
 from maxmargin.interchange.attribute_checks import Check, Sizes, count, floats, integers, matrix
 from maxmargin.interchange.errors import ModelFileError
@@ -62,7 +63,7 @@ OPTIONAL = frozenset(
 )
 
 #: Attributes of the training, which models of other programs lack.
-OF_TRAINING = frozenset(["_models_", "shape_fit_", "fit_status_", "n_iter_", "class_weight_"])
+OF_TRAINING = frozenset(["_models_", "shape_fit_", "fit_status_", "n_iter_", "class_weight_", "device_"])
 
 #: The attributes that each class adds to those of its bases. Sizes are set before they are used.
 ATTRIBUTES: dict[type, dict[str, Check]] = {
@@ -75,6 +76,7 @@ ATTRIBUTES: dict[type, dict[str, Check]] = {
         "_kernel_": check.kernel,
         "support_vectors_": matrix("vectors", "width", allow_float32=True),
         "fit_status_": count(),
+        "device_": check.device,
     },
     KernelClassifier: {
         "classes_": check.classes,
@@ -199,6 +201,8 @@ def _check_common(model: Any, sizes: Sizes) -> None:
     jobs = model.n_jobs
     is_integer = isinstance(jobs, Integral) and not isinstance(jobs, bool) and jobs != 0
     _require(jobs is None or is_integer, "n_jobs must be an integer other than 0, or None")
+    device = getattr(model, "device", "cpu")
+    _require(device == "auto" or check.device(device, {}), f"device must be {DEVICE_NAMES}")
     for name in ("probability", "noise"):
         flag = getattr(model, name, False)
         deprecated = isinstance(flag, str) and flag == "deprecated"

@@ -87,7 +87,7 @@ class ClassKernelCache:
         """Return the kernel matrix of two classes: the samples of the first, then those of the second."""
         pair = (self._classes[first], self._classes[second])
         samples = np.concatenate([one.samples for one in pair])
-        return ClassPairMatrix(self.kernel, self.points.pick(samples), self.threads, pair)
+        return ClassPairMatrix(self.kernel, self.points.pick(samples), self.threads, classes=pair)
 
 
 @dataclass(frozen=True)

@@ -51,11 +51,14 @@ class KernelMatrix:
     points : Points
     threads : int
         Number of threads that compute blocks; the values do not depend on it.
+    device : str
+        ``"cpu"``, or the GPU that computes products of built-in kernels and dense samples, in float64 as well.
     """
 
     kernel: Kernel
     points: Points
     threads: int = 1
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         self.kernel.check(self.points)
@@ -102,6 +105,10 @@ class KernelMatrix:
             return rows.decisions(rows.weights(vector))
         if isinstance(self.kernel, NativeKernel):
             used = np.flatnonzero(vector)
+            if self.device != "cpu":
+                from maxmargin.cuda.products import host_product
+
+                return host_product(self.device, self.kernel.formula, self.points, self.points.take(used), vector[used])
             return kernel_product(self.kernel.formula, self.points, self.points.take(used), vector[used], self.threads)
         # A user's function is called on at most a quarter of the samples: never on the full matrix.
         max_rows = self.size if self.kernel.vectorised else max(1, self.size // 4)
@@ -147,10 +154,10 @@ class KernelMatrix:
         return float(self.size) * count * extended_cost(self.points, EXTENDED_ROWS + count)
 
     def uncached(self) -> KernelMatrix:
-        return KernelMatrix(self.kernel, self.points, self.threads)
+        return KernelMatrix(self.kernel, self.points, self.threads, self.device)
 
     def take(self, indices: Indices) -> KernelMatrix:
-        return KernelMatrix(self.kernel, self.points.take(indices), self.threads)
+        return KernelMatrix(self.kernel, self.points.take(indices), self.threads, self.device)
 
     def features(self) -> Features | None:
         return Features(self.points, threads=self.threads) if isinstance(self.kernel, Linear) else None

@@ -45,6 +45,9 @@ MAX_PACKED_COST, MAX_PACKED_VARIABLES = 100, 2**19
 #: Kernel values that each thread of such a batch may store: 64 MB.
 STORED_VALUES = 2**23
 
+#: The largest working set on a GPU. Tuned on a9a, covtype and mnist (benchmarks.gpu).
+DEVICE_WORKING_SET = 4096
+
 #: Up to this many samples a second thread costs more than it saves.
 MAX_SINGLE_THREAD_ROWS = 1000
 
@@ -98,6 +101,17 @@ class SolverOptions:
             return BlockSolver(shrinking=self.shrinking, cache_bytes=cache_bytes, stopping=self.rule, threads=threads)
         return cast(Solver, make_solver(name, cache_bytes=cache_bytes, stopping=self.rule, threads=threads))
 
+    def make_for_device(self, device: str, bounded: bool) -> Solver:
+        """Return the solver of problems on a GPU; raise ValueError if they need another one."""
+        if self.solver not in ("auto", "block") or self.auto is not None or self.selection != "second_order":
+            raise ValueError(
+                f"device={device!r} trains with solver='auto' or 'block' and selection='second_order', not "
+                f"solver={self.solver!r}, selection={self.selection!r}; use device='cpu'"
+            )
+        if not bounded:
+            raise ValueError(f"device={device!r} needs a finite C; a hard margin (C=inf) is trained with device='cpu'")
+        return BlockSolver(working_set=DEVICE_WORKING_SET, shrinking=self.shrinking, stopping=self.rule, backend=device)
+
 
 @dataclass(frozen=True)
 class FitContext:
@@ -114,6 +128,8 @@ class FitContext:
         As in scikit-learn.
     session : Session
         Limits and observers.
+    device : str
+        ``"cpu"``, or the GPU that trains the problems one after the other.
     """
 
     kernel: Kernel | None
@@ -121,6 +137,12 @@ class FitContext:
     cache_budget: int | None
     n_jobs: int | None
     session: Session
+    device: str = "cpu"
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether kernel values are computed by the CPU."""
+        return self.device == "cpu"
 
     def cache_bytes(self, size: int) -> int:
         """Return the memory for kernel values of a fit with `size` samples."""
@@ -133,6 +155,8 @@ class FitContext:
         threads = thread_count(1 if self.n_jobs is None and size <= MAX_SINGLE_THREAD_ROWS else self.n_jobs)
         if size <= MAX_SINGLE_THREAD_ROWS or not self.thread_safe:
             return 1, 1
+        if not self.on_cpu:
+            return 1, threads
         workers = min(threads, problems)
         return workers, max(1, threads // workers)
 
@@ -145,6 +169,8 @@ class FitContext:
         self, size: int, bounded: bool, cache_bytes: int, threads: int, max_pairwise: int = MAX_PAIRWISE_VARIABLES
     ) -> Solver:
         """Return the solver for problems of up to `size` variables."""
+        if not self.on_cpu:
+            return self.options.make_for_device(self.device, bounded)
         return self.options.make(size, bounded, cache_bytes, threads, max_pairwise)
 
     def kernel_matrices(
@@ -161,7 +187,8 @@ class FitContext:
         points = Points.wrap(X)
         kernel.check(points)
         if (
-            (kernel.vectorised or readers > 1)
+            self.on_cpu
+            and (kernel.vectorised or readers > 1)
             and len(points) <= MAX_FULL_KERNEL_ROWS
             and 8 * len(points) ** 2 <= cache_bytes
         ):
@@ -171,7 +198,7 @@ class FitContext:
                     return FullKernelMatrix.of(kernel, points, order, full_threads)
             except TimeLimitReachedError:
                 pass  # solvers end at once, without these values
-        return lambda rows: KernelMatrix(kernel, points.take(rows), threads)
+        return lambda rows: KernelMatrix(kernel, points.take(rows), threads, self.device)
 
     def shared_matrix(
         self, X: Any, rows: Indices, solver: Solver, problems: int, workers: int, threads: int
@@ -182,7 +209,12 @@ class FitContext:
         """
         cache_bytes = self.cache_bytes(X.shape[0])
         matrix = self.kernel_matrices(X, rows, cache_bytes, threads, problems)(rows)
-        if problems == 1 or not isinstance(matrix, KernelMatrix) or not isinstance(solver, BlockSolver):
+        if (
+            problems == 1
+            or not self.on_cpu
+            or not isinstance(matrix, KernelMatrix)
+            or not isinstance(solver, BlockSolver)
+        ):
             return solver, matrix
         shared = SharedCacheMatrix(matrix, cache_bytes // 2, threads)
         if solver is self.options.solver:  # a solver object keeps its options
@@ -195,6 +227,7 @@ class FitContext:
         variables = sum(map(len, members)) * (len(members) - 1)
         if (
             self.kernel is None
+            or not self.on_cpu
             or not self.options.solves_batches
             or evaluation_cost(points) > MAX_PACKED_COST
             or variables > MAX_PACKED_VARIABLES
@@ -216,7 +249,7 @@ class FitContext:
 
         `joined` is all of them as one problem, if they can be posed so.
         """
-        if not self.options.solves_batches:
+        if not self.options.solves_batches or not self.on_cpu:
             return None
         if kernel is not None:
             workers = min(workers, self.cache_bytes(len(kernel.data)) // (8 * STORED_VALUES))

@@ -89,7 +89,7 @@ class FunctionEstimator(KernelEstimator):
         count = 1 if outputs is None else outputs
         kernel, ended = self._make_kernel(X, weights), Status.CONVERGED
         with reporting(self) as callback, checkpointing(self, X, y, weights) as checkpoint:
-            context = self._fit_context(kernel, callback, started, checkpoint)
+            context = self._fit_context(X, kernel, callback, started, checkpoint)
             workers, inside = context.divide_threads(X.shape[0], count)
             cache_bytes = context.cache_bytes(X.shape[0])
             solver = context.solver(variables * len(rows), bounded, cache_bytes // workers, inside)

@@ -97,7 +97,7 @@ class KernelClassifier(PairwiseProbabilities, KernelEstimator):
         strategy, ended = STRATEGIES[name], Status.CONVERGED
         parts = strategy.parts(data)
         with reporting(self) as callback, checkpointing(self, data.X, data.labels, weights) as checkpoint:
-            context = self._fit_context(kernel, callback, started, checkpoint)
+            context = self._fit_context(data.X, kernel, callback, started, checkpoint)
             trained = strategy.train(context, self._two_class(), data, parts, self._starts(data, name, parts))
             self._set_fitted(data, kernel, name, trained.models)
             self.class_weight_, self._sigmoids_ = factors, None

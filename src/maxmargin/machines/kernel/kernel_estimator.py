@@ -11,6 +11,7 @@ from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats
 from maxmargin.kernels import FunctionKernel, Kernel, Linear, Points, make_kernel
 from maxmargin.machines.base import Machine
+from maxmargin.machines.kernel.device_choice import choose_device
 from maxmargin.machines.validation.parameters import check_choice, check_count, check_flag, check_number
 from maxmargin.machines.validation.training_data import (
     as_objects,
@@ -56,9 +57,11 @@ class KernelEstimator(Machine):
     gap_tol: Any
     max_seconds: Any
     n_jobs: Any
+    device: Any = "cpu"
 
     # Set by fit; the classes by classifiers.
     classes_: Any
+    device_: str
     _kernel_: Any
     support_: Any
     support_vectors_: Any
@@ -147,15 +150,17 @@ class KernelEstimator(Machine):
 
     def _fit_context(
         self,
+        X: Any,
         kernel: Kernel | None,
         callback: Callback | None,
         started: float | None = None,
         checkpoint: Checkpoint | None = None,
     ) -> FitContext:
-        """Return what training needs besides data and formulation; `started` is when the fit began."""
+        """Return what training of these samples needs besides the formulation; `started` is when the fit began."""
         options = self._solver_options()
+        self.device_ = "cpu" if self.device == "cpu" else choose_device(self.device, kernel, X.shape[0])
         session = Session.begin(callback, options.stopping.max_seconds, started, checkpoint)
-        return FitContext(kernel, options, self._cache_budget(), self.n_jobs, session)
+        return FitContext(kernel, options, self._cache_budget(), self.n_jobs, session, self.device_)
 
     def _make_kernel(self, X: Any, sample_weight: Floats) -> Kernel | None:
         """Return the kernel, None for a precomputed matrix."""
@@ -216,7 +221,8 @@ class KernelEstimator(Machine):
             return PrecomputedKernelBlocks(X, self.support_)
         points = Points.wrap(X)
         self._kernel_.check(points)
-        return ComputedKernelBlocks(self._kernel_, points, Points.wrap(self.support_vectors_))
+        device = "cpu" if self.device == "cpu" else choose_device(self.device, self._kernel_, len(points))
+        return ComputedKernelBlocks(self._kernel_, points, Points.wrap(self.support_vectors_), device)
 
     def _prediction_threads(self, samples: int) -> int:
         """Return how many threads predict; a user's function is called by one at a time."""

@@ -92,6 +92,10 @@ class NuSVC(KernelClassifier):
         that ends removes it; one that a limit or an interruption ends keeps it. See docs/checkpoints.md.
     checkpoint_seconds : float, default=60.0
         The time between two writes of the checkpoint: the most that is lost.
+    device : str, default="cpu"
+        Where kernel values are computed and problems are solved: ``"cpu"``, ``"cuda"`` or ``"cuda:1"`` (an NVIDIA
+        GPU; ``pip install 'maxmargin[cuda13]'``), or ``"auto"``, which takes the GPU where it pays. The tolerance
+        and the certificate are the same; see docs/gpu.md.
 
     Attributes
     ----------
@@ -145,6 +149,7 @@ class NuSVC(KernelClassifier):
         n_jobs: int | None = None,
         checkpoint: Any = None,
         checkpoint_seconds: float = 60.0,
+        device: str = "cpu",
     ) -> None:
         self.nu = nu
         self.kernel = kernel
@@ -171,6 +176,7 @@ class NuSVC(KernelClassifier):
         self.n_jobs = n_jobs
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
+        self.device = device
 
     def _cost(self) -> float:
         check_fraction("nu", self.nu)

@@ -241,7 +241,7 @@ class RankSVC(FunctionEstimator):
         kernel = self._make_kernel(X, weights)
         compared = np.column_stack([targets, queries])
         with reporting(self) as callback, checkpointing(self, X, compared, weights) as checkpoint:
-            context = self._fit_context(kernel, callback, started, checkpoint)
+            context = self._fit_context(X, kernel, callback, started, checkpoint)
             matrix = KernelMatrix(Linear(), Points.wrap(X).take(rows), thread_count(self.n_jobs))
             problem = OrderRanking(matrix, targets[rows], queries[rows], weights[rows], cost)
             starts = FunctionEstimator._starts(self, rows, X.shape, None)

@@ -97,6 +97,10 @@ class SVC(KernelClassifier):
         that ends removes it; one that a limit or an interruption ends keeps it. See docs/checkpoints.md.
     checkpoint_seconds : float, default=60.0
         The time between two writes of the checkpoint: the most that is lost.
+    device : str, default="cpu"
+        Where kernel values are computed and problems are solved: ``"cpu"``, ``"cuda"`` or ``"cuda:1"`` (an NVIDIA
+        GPU; ``pip install 'maxmargin[cuda13]'``), or ``"auto"``, which takes the GPU where it pays. The tolerance
+        and the certificate are the same; see docs/gpu.md.
 
     Attributes
     ----------
@@ -156,6 +160,7 @@ class SVC(KernelClassifier):
         n_jobs: int | None = None,
         checkpoint: Any = None,
         checkpoint_seconds: float = 60.0,
+        device: str = "cpu",
     ) -> None:
         self.C = C
         self.loss = loss
@@ -184,6 +189,7 @@ class SVC(KernelClassifier):
         self.n_jobs = n_jobs
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
+        self.device = device
 
     def _cost(self) -> float:
         check_flag("fit_intercept", self.fit_intercept)

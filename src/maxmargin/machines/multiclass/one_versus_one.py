@@ -162,7 +162,7 @@ def _share_rows(
 ) -> ClassKernelCache | None:
     """Return kernel rows for all pairs of classes, if the solver reads rows, and half of the cache holds them."""
     kernel = context.kernel
-    if kernel is None or not isinstance(solver, BlockSolver):
+    if kernel is None or not context.on_cpu or not isinstance(solver, BlockSolver):
         return None
     points = Points.wrap(data.X)
     fits = ClassKernelCache.bytes_for(data.members) <= cache_bytes // 2

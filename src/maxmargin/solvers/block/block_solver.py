@@ -54,7 +54,8 @@ MAX_PART = 0.5
 #: When more than this fraction of a working set has changed, the next is twice as large, or all variables if they fit.
 GROWTH_FRACTION = 0.5
 
-#: A subproblem is solved until its violation is this fraction of the violation among all variables.
+#: A subproblem is solved until its violation is this fraction of the violation among all variables, unless the backend
+#: has a value of its own.
 SUBPROBLEM_TOLERANCE = 0.1
 
 #: When the violation among all variables is at most so many times the tolerance of the subproblem before, no variable
@@ -128,7 +129,14 @@ class BlockSolver:
         monitor = Monitor(self.stopping, callback)
         if float(problem.curvature.max(initial=0.0)) > MAX_SINGLE_PRECISION_VALUE:
             return self._continue_in_double(problem, feasible_start(problem, start), Counters(), monitor, callback)
-        state = get_backend(self.backend).open(problem, self.cache_bytes, self.threads)
+        backend = get_backend(self.backend)
+        with backend.scope():
+            return self._solve(backend.open(problem, self.cache_bytes, self.threads), start, monitor, callback)
+
+    def _solve(
+        self, state: BlockState[Any], start: Floats | None, monitor: Monitor, callback: Callback | None
+    ) -> Solution:
+        problem = state.problem
         try:
             first = feasible_start(problem, start)
             state.set_dual(first, with_gradient=not first.any())
@@ -202,7 +210,8 @@ class _BlockRun:
         self.tolerance = (1.0 - TOLERANCE_RESERVE) * solver.stopping.violation
         self.shrinking, self.audits = solver.shrinking and state.problem.coercive, solver.audits
         tuning = state.tuning
-        self.steps_per_check = tuning.steps_per_check
+        self.steps_per_check, self.value_credit = tuning.steps_per_check, tuning.value_credit
+        self.subproblem_tolerance = tuning.subproblem_tolerance or SUBPROBLEM_TOLERANCE
         self.max_size = solver.max_size(state)
         self.size = first_size
         self.use_stored_rows = tuning.stored_rows > 2 * self.max_size
@@ -234,7 +243,7 @@ class _BlockRun:
             self._check_progress(stall, violation)
             self._round()
             self._report()
-            if is_unbounded(state.dual, state.gradient):
+            if not state.problem.coercive and is_unbounded(state.dual, state.gradient):
                 state.refresh_all()  # it may be an error of single precision
                 if is_unbounded(state.dual, state.gradient):
                     raise SolverStoppedError(Status.UNBOUNDED)
@@ -245,7 +254,8 @@ class _BlockRun:
         free = state.count_free()
         subproblem, target = self._next_subproblem(free)
         steps = state.totals.iterations
-        self._solve_free_equations(subproblem, self.count * free)  # the kernel values that the round will need
+        # The kernel values that the round will need, as far as they cost anything.
+        self._solve_free_equations(subproblem, self.value_credit * self.count * free)
         reason = self._solve_subproblem(subproblem, target)
         changed = subproblem.count_changed()
         if reason is StopReason.OPTIMAL and state.violation <= SETTLED_FACTOR * self._last_target:
@@ -270,7 +280,7 @@ class _BlockRun:
         if self.use_stored_rows and free > self.max_size:
             return state.open_stored_rows(), self.tolerance
         working_set = state.select(size)
-        tolerance = max(0.5 * self.tolerance, SUBPROBLEM_TOLERANCE * state.violation)
+        tolerance = max(0.5 * self.tolerance, self.subproblem_tolerance * state.violation)
         return state.open_subproblem(working_set), tolerance
 
     def _solve_subproblem(self, subproblem: Subproblem, target: float, max_steps: float = np.inf) -> StopReason:
@@ -312,6 +322,8 @@ class _BlockRun:
     def _solve_free_equations(self, subproblem: Subproblem, spent: float) -> None:
         """Solve the linear equations of the free variables, if that is cheap beside the operations of slow steps."""
         self._credit += spent
+        if not self._credit:
+            return
         count = subproblem.count_free()
         if 0 < count <= MAX_FREE_EQUATIONS and self._credit >= count**2 * self._rank:
             max_work = 2.0 * self._credit

@@ -1,0 +1,186 @@
+"""The backend of a GPU: kernel values on tensor cores, never stored; pair steps by one multiprocessor."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from maxmargin._typing import Floats, Indices
+from maxmargin.backends.cuda_operations import CudaOperations
+from maxmargin.backends.device_state import DeviceMatrix, DeviceState
+from maxmargin.backends.device_subproblem import DeviceSubproblem
+from maxmargin.backends.interface import BlockTuning, BoundStart, StopReason
+from maxmargin.backends.selection import place_at_bounds
+from maxmargin.cuda.device import DeviceError, cupy, open_device
+from maxmargin.cuda.pair_steps import MAX_VARIABLES, DeviceBox, pair_steps
+from maxmargin.cuda.products import precise_product, precise_square, product_parts, square
+from maxmargin.cuda.samples import DeviceSamples
+from maxmargin.kernels import NativeKernel
+from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
+from maxmargin.matrices.repeated_matrix import RepeatedMatrix
+from maxmargin.problems import DualProblem
+
+#: The size of the first working set, beside free variables, and the largest that pays.
+FIRST_SIZE, MAX_FIRST_SIZE = 2048, 8192
+
+#: A problem of up to so many variables is solved as one subproblem.
+MAX_WHOLE_SIZE = 4096
+
+#: A subproblem is solved until its violation is this fraction of the violation among all variables: rounds are cheap.
+SUBPROBLEM_TOLERANCE = 0.3
+
+#: Pair steps of one launch, a few milliseconds.
+STEPS_PER_CHECK = 2000
+
+
+@dataclass(frozen=True)
+class CudaBackend:
+    """Operations of the block solver on a GPU.
+
+    Parameters
+    ----------
+    name : str
+        ``"cuda"``, or ``"cuda:1"`` for another than the first.
+    """
+
+    name: str = "cuda"
+
+    def __post_init__(self) -> None:
+        open_device(self.name)
+
+    @property
+    def number(self) -> int:
+        """The number of the GPU."""
+        return open_device(self.name)
+
+    def scope(self) -> AbstractContextManager[Any]:
+        """Return a context in which arrays are on this GPU."""
+        context: AbstractContextManager[Any] = cupy().cuda.Device(self.number)
+        return context
+
+    def open(self, problem: DualProblem, cache_bytes: int, threads: int) -> DeviceState:
+        """Return the state of a problem; rows are computed again instead of stored."""
+        matrix = device_matrix(problem.matrix, self.number)
+        operations = CudaOperations(problem.groups, problem.size)
+        return DeviceState(problem, operations, matrix, take_pair_steps, tuning(problem.size))
+
+    def start_at_bounds(self, problem: DualProblem, columns: Indices, weights: Floats) -> BoundStart:
+        """Return the feasible point with each variable at the bound that its slack indicates."""
+        xp = cupy()
+        matrix = device_matrix(problem.matrix, self.number)
+        result: Floats = matrix.product_parts(xp.asarray(columns), xp.asarray(weights)).sum(axis=0).get()
+        return BoundStart(place_at_bounds(problem, problem.linear - result), result, problem.size * len(columns))
+
+
+def tuning(size: int) -> BlockTuning:
+    """Return sizes that suit a GPU."""
+    return BlockTuning(
+        first_size=FIRST_SIZE,
+        min_first_size=size if size <= MAX_WHOLE_SIZE else FIRST_SIZE,
+        max_first_size=MAX_FIRST_SIZE,
+        solve_whole=size <= MAX_WHOLE_SIZE,
+        stored_rows=0,
+        steps_per_check=STEPS_PER_CHECK,
+        value_credit=0.0,
+        subproblem_tolerance=SUBPROBLEM_TOLERANCE,
+    )
+
+
+def take_pair_steps(part: DeviceSubproblem, tolerance: float, max_steps: int, max_seconds: float) -> StopReason:
+    """Take pair steps on the GPU."""
+    box = part.variables
+    if len(part.working_set) > MAX_VARIABLES:
+        raise DeviceError(
+            f"device='cuda' has working sets of at most {MAX_VARIABLES} variables; use a smaller working_set"
+        )
+    result = pair_steps(
+        part.values,
+        (part.gradient, part.dual, part.start),
+        DeviceBox(box.lower, box.upper, box.kink, box.group, box.ridge, box.curvature),
+        part.groups,
+        part.singles,
+        part.ridged,
+        tolerance,
+        min(max_steps, STEPS_PER_CHECK),
+        part.private,
+    )
+    part.private = result.buffer
+    part.know(result.changed, result.free)
+    part.violation = result.violation
+    part.totals.iterations += result.steps
+    part.totals.dual_value += result.gain
+    return StopReason(result.reason)
+
+
+def device_matrix(matrix: Any, device: int) -> DeviceMatrix:
+    """Return the kernel values of a problem on a GPU; raise DeviceError with what works if that is not supported."""
+    sample = None
+    if isinstance(matrix, RepeatedMatrix):
+        matrix, sample = matrix.base, matrix.sample
+    if isinstance(matrix, PrecomputedMatrix):
+        return CudaValues(matrix, sample)
+    if isinstance(matrix, KernelMatrix):
+        if not isinstance(matrix.kernel, NativeKernel):
+            raise DeviceError(
+                "device='cuda' computes the built-in kernels; use one of them, kernel='precomputed', or device='cpu'"
+            )
+        index = matrix.points.index if sample is None else matrix.points.index[sample]
+        return CudaKernelValues(DeviceSamples.of(matrix.kernel.formula, matrix.points, device), index)
+    raise DeviceError(f"device='cuda' does not support matrices of type {type(matrix).__name__}; use device='cpu'")
+
+
+class CudaKernelValues:
+    """Kernel values of dense samples, computed when they are needed."""
+
+    def __init__(self, samples: DeviceSamples, index: Indices) -> None:
+        self.samples, self.index = samples, cupy().asarray(index.astype(np.int32))
+
+    def product_parts(self, columns: Any, weights: Any) -> Any:
+        """Return rows whose sum is Σ weights · column for all variables, with values in single precision."""
+        return product_parts(self.samples, self.index, self.index[columns], weights)
+
+    def square(self, variables: Any) -> Any:
+        """Return the block between some variables in single precision."""
+        rows = self.index[variables]
+        return square(self.samples, rows, rows)
+
+    def precise_product(self, rows: Any, columns: Any, weights: Any) -> Any:
+        """Return Σ weights · column for some variables, in double precision."""
+        chosen = self.index if rows is None else self.index[rows]
+        return precise_product(self.samples, chosen, self.index[columns], weights)
+
+    def precise_square(self, variables: Any) -> Any:
+        """Return the block between some variables in double precision."""
+        rows = self.index[variables]
+        return precise_square(self.samples, rows, rows)
+
+
+class CudaValues:
+    """A precomputed kernel matrix in GPU memory."""
+
+    def __init__(self, matrix: PrecomputedMatrix, sample: Indices | None) -> None:
+        xp = cupy()
+        every = np.arange(matrix.size)
+        self.values = xp.asarray(matrix.block(every, every))
+        if sample is not None:
+            index = xp.asarray(sample)
+            self.values = self.values[index[:, None], index]
+
+    def product_parts(self, columns: Any, weights: Any) -> Any:
+        """Return Σ weights · column for all variables, as one row."""
+        return (self.values[:, columns] @ weights)[None]
+
+    def square(self, variables: Any) -> Any:
+        """Return the block between some variables in single precision."""
+        return self.values[variables[:, None], variables].astype(np.float32)
+
+    def precise_product(self, rows: Any, columns: Any, weights: Any) -> Any:
+        """Return Σ weights · column for some variables, in double precision."""
+        return self.values[:, columns] @ weights if rows is None else self.values[rows[:, None], columns] @ weights
+
+    def precise_square(self, variables: Any) -> Any:
+        """Return the block between some variables in double precision."""
+        return self.values[variables[:, None], variables]

@@ -1,0 +1,15 @@
+"""Kernel values and pair steps on NVIDIA GPUs.
+
+`device`
+    The GPUs of the computer, by name; CuPy, imported when a device is first asked for.
+`modules`
+    CUDA sources, compiled when they are first needed and cached on disk.
+`samples`
+    `DeviceSamples`: samples in GPU memory, in their own precision and in two halves for tensor cores.
+`products`
+    Fused products with a kernel matrix, and blocks of it.
+`pair_steps`
+    Pair steps on the square block of a working set.
+
+Nothing here is imported without ``device="cuda"``.
+"""

@@ -1,0 +1,143 @@
+"""Fused products with a kernel matrix on a GPU, and blocks of it: values are never stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from maxmargin._typing import Floats
+from maxmargin.cuda.device import cupy, open_device
+from maxmargin.cuda.modules import kernel, launch
+from maxmargin.cuda.samples import DeviceSamples, data_on_device
+from maxmargin.kernels.formula import KernelFormula, OuterFunction
+from maxmargin.kernels.points import Points
+
+#: The sides of a tile of tensor cores and of the direct kernel; threads of a block.
+TENSOR_TILE, DIRECT_TILE, TENSOR_THREADS, DIRECT_THREADS = 128, 64, (256,), (16, 16)
+
+#: Blocks of threads for each multiprocessor: columns are divided into parts until there are so many.
+BLOCKS_PER_PROCESSOR = 8
+
+#: The code of the Gaussian of an inner product in `sources/products.cu`, and features in shared memory at a time.
+GAUSSIAN, CHUNK = int(OuterFunction.GAUSSIAN_OF_PRODUCT), 64
+
+
+def product_parts(samples: DeviceSamples, rows: Any, columns: Any, weights: Any) -> Any:
+    """Return rows whose sum is Σ_j weights_j k(x_row, x_column j) for some rows, with kernel values in float32.
+
+    `rows` and `columns` are int32 device arrays of row numbers; None stands for all rows in order.
+    """
+    if samples.halves is None:
+        return _direct(samples, rows, columns, weights, "float", store=False)
+    return _tensor(samples, rows, samples, columns, weights, store=False)
+
+
+def square(samples: DeviceSamples, rows: Any, columns: Any) -> Any:
+    """Return the kernel values of some rows and columns in float32."""
+    if samples.halves is None:
+        return _direct(samples, rows, columns, None, "float", store=True)
+    return _tensor(samples, rows, samples, columns, None, store=True)
+
+
+def precise_product(samples: DeviceSamples, rows: Any, columns: Any, weights: Any) -> Any:
+    """Return Σ_j weights_j k(x_row, x_column j) for some rows, in float64."""
+    return _direct(samples, rows, columns, weights, "double", store=False).sum(axis=0)
+
+
+def host_product(device: str, formula: KernelFormula, rows: Points, columns: Points, weights: Floats) -> Floats:
+    """Return Σ_c k(row, column c) weights[c] for every row in float64, all of them in host memory.
+
+    The GPU sums differences like the CPU; the results agree to rounding errors.
+    """
+    xp, number = cupy(), open_device(device)
+    with xp.cuda.Device(number):
+        left, right = (data_on_device(points, number) for points in (rows, columns))
+        if right.dtype != left.dtype:
+            left, right = left.astype(xp.float64), right.astype(xp.float64)
+        at, to = (xp.asarray(points.index.astype(np.int32)) for points in (rows, columns))
+        sums = _launch_direct(formula, left, at, right, to, xp.asarray(weights), "double", store=False)
+        out: Floats = sums.sum(axis=0).get()
+    return out
+
+
+def precise_square(samples: DeviceSamples, rows: Any, columns: Any) -> Any:
+    """Return the same as `square`, in float64."""
+    return _direct(samples, rows, columns, None, "double", store=True)
+
+
+def _tensor(left: DeviceSamples, rows: Any, right: DeviceSamples, columns: Any, weights: Any, store: bool) -> Any:
+    xp = cupy()
+    assert left.halves is not None
+    assert right.halves is not None
+    exact = left.halves[1] is None and right.halves[1] is None
+    n, m = _count(left, rows), _count(right, columns)
+    formula = left.formula
+    function = GAUSSIAN if formula.function is OuterFunction.EXPONENTIAL else int(formula.function)
+    compiled = kernel(
+        "products", "kernel_product", FUNCTION=function, DEGREE=formula.degree, WIDTH=left.width, EXACT=int(exact),
+        STORE=int(store),
+    )  # fmt: skip
+    depth = min(left.width, CHUNK)
+    memory = 2 * TENSOR_TILE * (depth + 8) * 2 * (1 if exact else 2)
+    tiles, parts, per_part = _grid(n, m, TENSOR_TILE, store)
+    out = xp.empty((n, m), dtype=xp.float32) if store else xp.empty((parts, n))
+    factors = None if store else weights.astype(xp.float32)
+    sides = [(*_halves(side), side.half_norms, index, xp.int32(count)) for side, index, count in
+             ((left, rows, n), (right, columns, m))]  # fmt: skip
+    arguments = (
+        *sides[0], *sides[1], factors, xp.int32(per_part), xp.float32(left.scale), xp.float32(left.offset), out
+    )  # fmt: skip
+    launch(compiled, (tiles, parts), TENSOR_THREADS, _pointers(arguments), memory)
+    return out
+
+
+def _halves(samples: DeviceSamples) -> tuple[Any, Any]:
+    assert samples.halves is not None
+    return samples.halves
+
+
+def _direct(samples: DeviceSamples, rows: Any, columns: Any, weights: Any, real: str, store: bool) -> Any:
+    return _launch_direct(samples.formula, samples.data, rows, samples.data, columns, weights, real, store)
+
+
+def _launch_direct(
+    formula: KernelFormula, left: Any, rows: Any, right: Any, columns: Any, weights: Any, real: str, store: bool
+) -> Any:
+    xp = cupy()
+    n, m = (len(data) if index is None else len(index) for data, index in ((left, rows), (right, columns)))
+    compiled = kernel(
+        "direct", "kernel_product", REAL=real, DATA="double" if left.dtype == xp.float64 else "float",
+        TERM=int(formula.term), FUNCTION=int(formula.function), DEGREE=formula.degree, STORE=int(store),
+    )  # fmt: skip
+    tiles, parts, per_part = _grid(n, m, DIRECT_TILE, store)
+    dtype = xp.float64 if real == "double" else xp.float32
+    out = xp.empty((n, m), dtype=dtype) if store else xp.empty((parts, n))
+    arguments = (
+        left, rows, xp.int32(n), right, columns, xp.int32(m), xp.int32(left.shape[1]),
+        None if store else weights.astype(xp.float64), xp.int32(per_part), xp.float64(formula.gamma),
+        xp.float64(formula.coef0), out,
+    )  # fmt: skip
+    launch(compiled, (tiles, parts), DIRECT_THREADS, _pointers(arguments), 0)
+    return out
+
+
+def _count(samples: DeviceSamples, index: Any) -> int:
+    return len(samples.data) if index is None else len(index)
+
+
+def _grid(n: int, m: int, tile: int, store: bool) -> tuple[int, int, int]:
+    """Return the tiles of rows, the parts of columns, and the columns of a part."""
+    tiles, column_tiles = -(-n // tile), -(-m // tile)
+    if store:
+        return tiles, column_tiles, tile
+    processors = cupy().cuda.Device().attributes["MultiProcessorCount"]
+    parts = max(1, min(column_tiles, -(-BLOCKS_PER_PROCESSOR * processors // tiles)))
+    tiles_per_part = -(-column_tiles // parts)
+    return tiles, -(-column_tiles // tiles_per_part), tiles_per_part * tile
+
+
+def _pointers(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the arguments of a launch: a missing array is a null pointer."""
+    xp = cupy()
+    return tuple(xp.uint64(0) if argument is None else argument for argument in arguments)

@@ -1,0 +1,180 @@
+"""Samples in GPU memory.
+
+Tensor cores multiply numbers of 11 bits. A feature is stored as the sum of two of them, high and low, which is exact to
+about 22 bits; the product of two low parts, which is left out, is smaller than that. Features are multiplied by a power
+of 2 first, so that the low parts are normal numbers. Integers up to 2048, as in images, are exact in one number.
+
+The Gaussian is 2^(scale x·z − ½ scale ‖x‖² − ½ scale ‖z‖²). The difference loses the digits of large norms: samples are
+centred, and the gap of a two-valued feature (a rare flag that was standardised lies hundreds of deviations out) is cut
+to where the kernel value is 2⁻⁶⁰, which is 0 in float32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log2, sqrt
+from typing import Any
+
+import numpy as np
+
+from maxmargin.cuda.device import DeviceError, cupy
+from maxmargin.kernels.formula import KernelFormula, OuterFunction, Term
+from maxmargin.kernels.points import Points
+from maxmargin.resources import format_bytes
+
+#: The largest fraction of the free GPU memory for sparse samples as a dense table.
+MAX_DENSE_FRACTION = 0.4
+
+#: log2(e): exponentials are powers of 2.
+LOG2_E = 1.4426950408889634
+
+#: Features are scaled so that the largest magnitude is at most this: the low part is exact to 2⁻²⁴ times that.
+LARGEST_FEATURE = 4096.0
+
+#: Integers up to this are exact in one half-precision number.
+LARGEST_EXACT_INTEGER = 2048
+
+#: Factors that make integers of usual data: none, and images divided by 255.
+INTEGER_FACTORS = (1.0, 255.0)
+
+#: A two-valued feature is cut where it alone makes the kernel value 2 to the power of minus this.
+LARGEST_FLAG_EXPONENT = 60.0
+
+#: Widths are padded to a multiple of this, the depth of a product of tensor cores.
+WIDTH_MULTIPLE = 16
+
+#: Samples whose medians are the centre, one in so many.
+CENTRE_SAMPLES = 4096
+
+
+@dataclass(frozen=True)
+class DeviceSamples:
+    """Samples of one data set on one GPU, for one kernel.
+
+    Attributes
+    ----------
+    formula : KernelFormula
+    data : device array
+        As given, float32 or float64, C-ordered.
+    halves : tuple of device arrays, or None
+        High and low parts; the low part is None if it is 0. None altogether for kernels that are no functions of an
+        inner product.
+    half_norms : device array or None
+        ½ scale ‖x‖² in float32, of the Gaussian.
+    scale, offset : float
+        The inner product is multiplied by the one, the other is added (except for the Gaussian).
+    """
+
+    formula: KernelFormula
+    data: Any
+    halves: tuple[Any, Any] | None
+    half_norms: Any
+    scale: float
+    offset: float
+
+    @classmethod
+    def of(cls, formula: KernelFormula, points: Points, device: int) -> DeviceSamples:
+        """Return the data behind the points on a GPU; all views of the same data share them."""
+        key = ("cuda", device, formula)
+        if key not in points.memo:
+            points.memo[key] = cls.prepare(formula, data_on_device(points, device))
+        samples: DeviceSamples = points.memo[key]
+        return samples
+
+    @classmethod
+    def prepare(cls, formula: KernelFormula, data: Any) -> DeviceSamples:
+        """Return prepared samples of a device array."""
+        if formula.term is Term.SQUARED and formula.function is OuterFunction.EXPONENTIAL:
+            return _gaussian(formula, data)
+        if formula.term is not Term.PRODUCT:
+            return cls(formula, data, None, None, 1.0, 0.0)
+        factor = formula.gamma if formula.function is not OuterFunction.IDENTITY else 1.0
+        halves, unit = _split(data, _integer_factor(data))
+        return cls(formula, data, halves, None, factor / unit**2, formula.coef0)
+
+    @property
+    def width(self) -> int:
+        """The number of features of the parts, padded."""
+        return int(self.halves[0].shape[1]) if self.halves else int(self.data.shape[1])
+
+
+def data_on_device(points: Points, device: int) -> Any:
+    """Return the data behind points on a GPU as a dense table, once for all views of them."""
+    key = ("cuda", device)
+    if key not in points.memo:
+        data = points.data
+        points.memo[key] = cupy().asarray(data) if isinstance(data, np.ndarray) else _dense(data)
+    return points.memo[key]
+
+
+def _dense(data: Any) -> Any:
+    """Copy a CSR matrix to the current GPU as a dense table; raise DeviceError if it does not fit."""
+    xp = cupy()
+    needed, free = data.shape[0] * data.shape[1] * data.dtype.itemsize, xp.cuda.runtime.memGetInfo()[0]
+    if needed > MAX_DENSE_FRACTION * free:
+        raise DeviceError(
+            f"device='cuda' keeps samples as a dense table: these would take {format_bytes(needed)} of "
+            f"{format_bytes(free)} free GPU memory; use fewer features (TruncatedSVD, hashing) or device='cpu'"
+        )
+    table = xp.zeros(data.shape, dtype=data.dtype)
+    rows = np.repeat(np.arange(data.shape[0]), np.diff(data.indptr))
+    xp.add.at(table, (xp.asarray(rows), xp.asarray(data.indices)), xp.asarray(data.data))
+    return table
+
+
+def _gaussian(formula: KernelFormula, data: Any) -> DeviceSamples:
+    xp = cupy()
+    factor = 2.0 * formula.gamma * LOG2_E
+    integer = _integer_factor(data)
+    if integer is None:
+        data_64 = data.astype(xp.float64)
+        data_64 -= xp.median(data_64[:: -(-len(data) // CENTRE_SAMPLES)], axis=0)
+        halves, unit = _split(_without_far_flags(data_64, sqrt(LARGEST_FLAG_EXPONENT * 2.0 / factor)), None)
+    else:
+        halves, unit = _split(data, integer)
+    exact = halves[0].astype(xp.float64) if halves[1] is None else halves[0].astype(xp.float64) + halves[1]
+    scale = factor / unit**2
+    half_norms = (0.5 * scale * xp.einsum("ij,ij->i", exact, exact)).astype(xp.float32)
+    return DeviceSamples(formula, data, halves, half_norms, scale, 0.0)
+
+
+def _integer_factor(data: Any) -> float | None:
+    """Return the factor that makes all features integers of half precision; None if there is none."""
+    xp = cupy()
+    largest = float(xp.abs(data).max())
+    for factor in INTEGER_FACTORS:
+        if largest * factor <= LARGEST_EXACT_INTEGER:
+            scaled = data * factor
+            if bool((xp.abs(scaled - xp.rint(scaled)) <= 4.0 * xp.finfo(data.dtype).eps * xp.abs(scaled)).all()):
+                return factor
+    return None
+
+
+def _split(data: Any, integer_factor: float | None) -> tuple[tuple[Any, Any], float]:
+    """Return high and low parts, padded, and the factor of the features; the low part is None for integers."""
+    xp = cupy()
+    width = -(-data.shape[1] // WIDTH_MULTIPLE) * WIDTH_MULTIPLE
+    high = xp.zeros((len(data), width), dtype=xp.float16)
+    if integer_factor is not None:
+        high[:, : data.shape[1]] = xp.rint(data * integer_factor)
+        return (high, None), integer_factor
+    largest = float(xp.abs(data).max())
+    unit = 2.0 ** int(log2(LARGEST_FEATURE / largest)) if largest > 0.0 else 1.0
+    scaled = data * unit
+    high[:, : data.shape[1]] = scaled
+    low = xp.zeros_like(high)
+    low[:, : data.shape[1]] = scaled - high[:, : data.shape[1]]
+    return (high, low), unit
+
+
+def _without_far_flags(data: Any, most: float) -> Any:
+    """Return the samples with the gap of each two-valued feature at most `most`, the commoner value at 0."""
+    xp = cupy()
+    least, largest = data.min(axis=0), data.max(axis=0)
+    far = (largest - least > most) & ((data == least) | (data == largest)).all(axis=0)
+    if bool(far.any()):
+        rare_is_large = 2 * (data == largest).sum(axis=0) <= len(data)
+        common = xp.where(rare_is_large, least, largest)
+        shift = xp.where(rare_is_large, most, -most)
+        data[:, far] = xp.where(data == common, 0.0, shift)[:, far]
+    return data

@@ -1,0 +1,270 @@
+// Operations over all variables between two rounds: KKT violations, selection of a working set, update by its changes.
+//
+// Selection is by histograms: the violations of free, growing and falling variables are counted in bins of less than one
+// percent each; from the bin where the wanted number is reached, variables are taken evenly. Output is in the order of
+// variables, and all results are repeatable bit for bit.
+//
+// Compile-time parameters: KINKS.
+
+constexpr int kThreads = 256, kBins = 32768, kGroups = 3;  // two groups, and the variables in none
+#define kInfinity __longlong_as_double(0x7ff0000000000000LL)
+
+struct Ends {
+  double high[kGroups], low[kGroups], sum;
+  int free_count;
+};
+
+__device__ __forceinline__ double growing(double g, double b, const double* kink, int k) {
+#if KINKS
+  return b < 0 ? g + kink[k] : g - kink[k];
+#else
+  return g;
+#endif
+}
+
+__device__ __forceinline__ double falling(double g, double b, const double* kink, int k) {
+#if KINKS
+  return b > 0 ? g - kink[k] : g + kink[k];
+#else
+  return g;
+#endif
+}
+
+__device__ __forceinline__ bool is_free(double b, double lower, double upper, const double* kink, int k) {
+#if KINKS
+  if (b == 0.0 && kink[k] != 0.0) return false;
+#endif
+  return lower < b && b < upper;
+}
+
+__device__ __forceinline__ double warp_max(double x) {
+  for (int k = 16; k; k /= 2) x = fmax(x, __shfl_xor_sync(0xffffffffu, x, k));
+  return x;
+}
+
+__device__ __forceinline__ double warp_sum(double x) {
+  for (int k = 16; k; k /= 2) x += __shfl_xor_sync(0xffffffffu, x, k);
+  return x;
+}
+
+// Per block: largest slope up and smallest down of each group, sum of the gradient, number of free variables; 8 numbers.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    ends(const double* dual, const double* gradient, const double* lower, const double* upper, const double* kink,
+         const signed char* group, int n, double* partial) {
+  double value[8] = {-kInfinity, -kInfinity, -kInfinity, -kInfinity, -kInfinity, -kInfinity, 0.0, 0.0};
+  for (int k = blockIdx.x * kThreads + threadIdx.x; k < n; k += gridDim.x * kThreads) {
+    const double b = dual[k], g = gradient[k];
+    const int own = group[k] < 0 ? 2 : group[k];
+#pragma unroll
+    for (int c = 0; c < kGroups; ++c) {
+      if (c != own) continue;
+      if (b < upper[k]) value[c] = fmax(value[c], growing(g, b, kink, k));
+      if (b > lower[k]) value[3 + c] = fmax(value[3 + c], -falling(g, b, kink, k));
+    }
+    value[6] += g;
+    value[7] += is_free(b, lower[k], upper[k], kink, k);
+  }
+  __shared__ double shared[8][kThreads / 32];
+#pragma unroll
+  for (int c = 0; c < 8; ++c) {
+    const double all = c < 6 ? warp_max(value[c]) : warp_sum(value[c]);
+    if (threadIdx.x % 32 == 0) shared[c][threadIdx.x / 32] = all;
+  }
+  __syncthreads();
+  if (threadIdx.x < 8) {
+    double all = shared[threadIdx.x][0];
+    for (int w = 1; w < kThreads / 32; ++w)
+      all = threadIdx.x < 6 ? fmax(all, shared[threadIdx.x][w]) : all + shared[threadIdx.x][w];
+    partial[blockIdx.x * 8 + threadIdx.x] = all;
+  }
+}
+
+// Combine the partial ends (one block of 32 threads): 8 numbers, then the largest violation.
+extern "C" __global__ void combine_ends(const double* partial, int count, double* out) {
+  __shared__ double all[8];
+  for (int c = 0; c < 8; ++c) {
+    double x = c < 6 ? -kInfinity : 0.0;
+    for (int k = threadIdx.x; k < count; k += 32) x = c < 6 ? fmax(x, partial[k * 8 + c]) : x + partial[k * 8 + c];
+    x = c < 6 ? warp_max(x) : warp_sum(x);
+    if (threadIdx.x == 0) all[c] = out[c] = x;
+  }
+  if (threadIdx.x == 0) {
+    double worst = fmax(0.0, fmax(all[2], all[5]));  // a single variable needs no partner
+    for (int c = 0; c < 2; ++c) worst = fmax(worst, all[c] + all[3 + c]);
+    out[8] = worst;
+  }
+}
+
+// The kind of each variable (0 free, 1 grows, 2 falls, 3 satisfies optimality) and the bin of its violation, and counts.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    count_bins(const double* dual, const double* gradient, const double* lower, const double* upper, const double* kink,
+               const signed char* group, int n, const double* ends, unsigned* codes, unsigned* bins) {
+  const int k = blockIdx.x * kThreads + threadIdx.x;
+  if (k >= n) return;
+  const double b = dual[k], g = gradient[k];
+  const int own = group[k] < 0 ? 2 : group[k];
+  const double highest = own == 2 ? 0.0 : ends[own], lowest = own == 2 ? 0.0 : -ends[3 + own];
+  const double up = b < upper[k] ? growing(g, b, kink, k) - lowest : -kInfinity;
+  const double down = b > lower[k] ? highest - falling(g, b, kink, k) : -kInfinity;
+  const double worst = fmax(up, down);
+  unsigned kind = 3;
+  if (is_free(b, lower[k], upper[k], kink, k))
+    kind = 0;
+  else if (worst > 0.0)
+    kind = up >= down ? 1 : 2;
+  const unsigned bin = worst > 0.0 ? __float_as_uint(fminf((float)worst, 3e38f)) >> 16 : 0u;
+  codes[k] = kind << 16 | bin;
+  if (kind < 3) atomicAdd(&bins[kind * kBins + bin], 1u);
+}
+
+// The sum of a value over the threads of a block before each one, and of all. `shared` has 33 entries.
+__device__ int block_scan(int value, int* shared, int& total) {
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+  int sum = value;
+  for (int k = 1; k < 32; k *= 2) {
+    const int other = __shfl_up_sync(0xffffffffu, sum, k);
+    if (lane >= k) sum += other;
+  }
+  __syncthreads();
+  if (lane == 31) shared[warp] = sum;
+  __syncthreads();
+  if (warp == 0) {
+    int part = lane < warps ? shared[lane] : 0;
+    for (int k = 1; k < 32; k *= 2) {
+      const int other = __shfl_up_sync(0xffffffffu, part, k);
+      if (lane >= k) part += other;
+    }
+    shared[lane] = part;
+  }
+  __syncthreads();
+  total = shared[warps - 1];
+  return sum - value + (warp ? shared[warp - 1] : 0);
+}
+
+// One block of 1024 threads for each kind: the bin where the wanted number is reached from above, how many are wanted of it,
+// and how many it has. counts: the number of variables of each kind; wanted: how many to take.
+extern "C" __global__ void __launch_bounds__(1024)
+    find_bins(const unsigned* bins, const int* wanted, int* found) {
+  __shared__ int shared[33];
+  constexpr int kEach = kBins / 1024;
+  const unsigned* own = bins + blockIdx.x * kBins;
+  const int want = wanted[blockIdx.x], first = kBins - 1 - threadIdx.x * kEach;  // from the top
+  int sum = 0, total;
+  for (int k = 0; k < kEach; ++k) sum += own[first - k];
+  const int above = block_scan(sum, shared, total);
+  if (threadIdx.x == 0 && (want == 0 || want >= total)) {  // none, or all
+    found[blockIdx.x * 3] = want == 0 ? kBins : -1;
+    found[blockIdx.x * 3 + 1] = 0;
+    found[blockIdx.x * 3 + 2] = 1;
+  } else if (want > 0 && want < total && above < want && above + sum >= want) {
+    int before = above;
+    for (int k = 0; k < kEach; ++k) {
+      const int here = own[first - k];
+      if (before + here >= want) {
+        found[blockIdx.x * 3] = first - k;
+        found[blockIdx.x * 3 + 1] = want - before;
+        found[blockIdx.x * 3 + 2] = here;
+        break;
+      }
+      before += here;
+    }
+  }
+}
+
+// Whether a variable is above the bin of its kind (0), in that of kind 0, 1 or 2 (1, 2, 3), or neither (4).
+__device__ __forceinline__ int place_of(unsigned code, const int* found) {
+  const int kind = code >> 16, bin = code & 0xffff;
+  if (kind == 3) return 4;
+  const int limit = found[kind * 3];
+  return bin > limit ? 0 : bin == limit ? 1 + kind : 4;
+}
+
+// The number of variables of each place in a block of 1024.
+extern "C" __global__ void __launch_bounds__(1024) count_places(const unsigned* codes, int n, const int* found, int* counts) {
+  const int k = blockIdx.x * 1024 + threadIdx.x;
+  const int place = k < n ? place_of(codes[k], found) : 4;
+  for (int c = 0; c < 4; ++c) {
+    const int count = __syncthreads_count(place == c);
+    if (threadIdx.x == 0) counts[c * gridDim.x + blockIdx.x] = count;
+  }
+}
+
+// Replace the counts of blocks by the sums before them; one block for each place.
+extern "C" __global__ void __launch_bounds__(1024) scan_places(int* counts, int blocks) {
+  __shared__ int shared[33];
+  int* own = counts + blockIdx.x * blocks;
+  int before = 0;
+  for (int first = 0; first < blocks; first += 1024) {
+    const int k = first + threadIdx.x;
+    int total;
+    const int sum = block_scan(k < blocks ? own[k] : 0, shared, total);
+    if (k < blocks) own[k] = before + sum;
+    before += total;
+    __syncthreads();
+  }
+}
+
+// Write the chosen variables in order.
+extern "C" __global__ void __launch_bounds__(1024)
+    take_places(const unsigned* codes, int n, const int* found, const int* before, long long* out) {
+  __shared__ int shared[33];
+  const int k = blockIdx.x * 1024 + threadIdx.x;
+  const int place = k < n ? place_of(codes[k], found) : 4;
+  int total, position = before[blockIdx.x] + block_scan(place == 0, shared, total);
+  bool chosen = place == 0;
+  for (int c = 0; c < 3; ++c) {
+    const long long rank = before[(c + 1) * gridDim.x + blockIdx.x] + block_scan(place == 1 + c, shared, total);
+    const long long want = found[c * 3 + 1], there = found[c * 3 + 2];
+    position += (int)(rank * want / there);
+    if (place == 1 + c) chosen = (rank + 1) * want / there > rank * want / there;
+  }
+  if (chosen) out[position] = k;
+}
+
+// Copy eight arrays at the variables of a working set; kink may be null.
+extern "C" __global__ void gather(const long long* index, int count, const double* dual, const double* gradient,
+                                  const double* lower, const double* upper, const double* ridge, const double* curvature,
+                                  const double* kink, const signed char* group, double* out, signed char* out_group) {
+  const int k = blockIdx.x * blockDim.x + threadIdx.x;
+  if (k >= count) return;
+  const long long at = index[k];
+  const double* from[7] = {dual, gradient, lower, upper, ridge, curvature, kink};
+#pragma unroll
+  for (int c = 0; c < 7; ++c)
+    if (from[c]) out[(long long)c * count + k] = from[c][at];
+  out_group[k] = group[at];
+}
+
+// The changes of a working set in order, by one block of 1024 threads: variables, changes.
+extern "C" __global__ void __launch_bounds__(1024)
+    take_changes(const double* dual, const double* start, const long long* index, int size, long long* at, double* change) {
+  __shared__ int shared[33];
+  int before = 0;
+  for (int first = 0; first < size; first += 1024) {
+    const int k = first + threadIdx.x;
+    const bool differs = k < size && dual[k] != start[k];
+    int total;
+    const int position = before + block_scan(differs, shared, total);
+    if (differs) at[position] = index[k], change[position] = dual[k] - start[k];
+    before += total;
+    __syncthreads();
+  }
+}
+
+// The gradient after an update: minus the sums of the parts of a product.
+extern "C" __global__ void subtract_parts(const double* gradient, const double* parts, int count, int n, double* out) {
+  const int k = blockIdx.x * blockDim.x + threadIdx.x;
+  if (k >= n) return;
+  double sum = 0.0;
+  for (int c = 0; c < count; ++c) sum += parts[(long long)c * n + k];
+  out[k] = gradient[k] - sum;
+}
+
+// Set the changed variables, and subtract the ridge of their changes from the gradient.
+extern "C" __global__ void apply_changes(const double* subproblem_dual, const long long* index, int size, const long long* at,
+                                         const double* change, int count, const double* ridge, double* dual,
+                                         double* gradient) {
+  const int k = blockIdx.x * blockDim.x + threadIdx.x;
+  if (k < size) dual[index[k]] = subproblem_dual[k];
+  if (k < count) gradient[at[k]] -= ridge[at[k]] * change[k];
+}

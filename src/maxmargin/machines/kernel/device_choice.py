@@ -1,0 +1,29 @@
+"""The device of a fit or a prediction: what the user asked for, or the GPU where it pays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from maxmargin.kernels import Kernel, NativeKernel
+
+#: With fewer samples than this, "auto" stays on the CPU: a fit takes it less than the start of a GPU.
+MIN_SAMPLES_FOR_GPU = 10_000
+
+
+def choose_device(wanted: Any, kernel: Kernel | None, samples: int) -> str:
+    """Return ``"cpu"`` or the name of a GPU; raise if the one that was asked for cannot do this."""
+    from maxmargin.cuda.device import NAMES, DeviceError, is_available, open_device
+
+    if wanted == "cpu":
+        return "cpu"
+    if not isinstance(wanted, str):
+        raise ValueError(f"device must be {NAMES}, not {wanted!r}")
+    native = isinstance(kernel, NativeKernel)
+    if wanted == "auto":
+        return "cuda" if native and samples >= MIN_SAMPLES_FOR_GPU and is_available() else "cpu"
+    open_device(wanted)
+    if not native:
+        raise DeviceError(
+            f"device={wanted!r} computes the built-in kernels from samples; use one of them, or device='cpu'"
+        )
+    return wanted

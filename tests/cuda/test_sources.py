@@ -1,0 +1,61 @@
+"""The CUDA sources compile for all supported generations of GPUs, on computers without one."""
+
+import ctypes
+from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
+
+import pytest
+
+import maxmargin.cuda
+
+SOURCES = Path(maxmargin.cuda.__file__).parent / "sources"
+
+VARIANTS = [
+    *(("products", {"FUNCTION": f, "DEGREE": 3, "WIDTH": 64, "EXACT": 0, "STORE": 0}) for f in (0, 1, 3, 4)),
+    ("products", {"FUNCTION": 4, "DEGREE": 0, "WIDTH": 784, "EXACT": 1, "STORE": 0}),
+    ("products", {"FUNCTION": 4, "DEGREE": 0, "WIDTH": 16, "EXACT": 0, "STORE": 1}),
+    *(
+        ("direct", {"REAL": real, "DATA": "float", "TERM": term, "FUNCTION": 2, "DEGREE": 0, "STORE": store})
+        for real, term, store in [("float", 2, 0), ("double", 1, 0), ("double", 3, 1), ("double", 0, 0)]
+    ),
+    *(
+        (
+            "pair_steps",
+            {
+                "VALUE": value, "THREADS": 512, "VARIABLES": 3, "GROUPS": groups, "SINGLES": singles, "KINKS": kinks,
+                "RIDGE": kinks, "BOUND_TOLERANCE": 1e-14,
+            },
+        )
+        for value, groups, singles, kinks in [("float", 1, 0, 0), ("double", 2, 1, 1), ("float", 2, 0, 1)]
+    ),
+    ("variables", {"KINKS": 0}),
+    ("variables", {"KINKS": 1}),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def nvrtc():
+    try:
+        [library] = [file for file in files("nvidia-cuda-nvrtc") or [] if file.name.startswith("libnvrtc.so")]
+    except PackageNotFoundError:
+        pytest.skip("nvidia-cuda-nvrtc, the compiler of CUDA sources, is only packaged for Linux")
+    return ctypes.CDLL(str(library.locate()))
+
+
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
+@pytest.mark.parametrize(("source", "parameters"), VARIANTS, ids=lambda value: str(value)[:40])
+def test_compiles(nvrtc, source, parameters, architecture, tmp_path):
+    # The header of half precision is a part of CuPy and of the toolkit; its types are all that is needed here.
+    (tmp_path / "cuda_fp16.h").write_text("struct alignas(2) __half { unsigned short bits; };")
+    text = (SOURCES / f"{source}.cu").read_bytes()
+    options = ["--std=c++17", f"--gpu-architecture={architecture}", f"--include-path={tmp_path}"]
+    options += [f"-D{key}={value}" for key, value in parameters.items()]
+    program, size = ctypes.c_void_p(), ctypes.c_size_t()
+    nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, source.encode(), 0, None, None)
+    arguments = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+    failed = nvrtc.nvrtcCompileProgram(program, len(options), arguments)
+    nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+    log = ctypes.create_string_buffer(size.value)
+    nvrtc.nvrtcGetProgramLog(program, log)
+    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+    assert not failed, log.value.decode()
