@@ -71,17 +71,17 @@ class ActiveSetMethod {
     return a < 0 ? values[k] : values[k] - values[a];
   }
 
-  // row −= Σ_r R[r][p] R[r] over the first `rank` rows of the factor, one after the other, though four at a time: the
-  // row is then read and written a quarter as often.
-  void subtract_factored_rows(double* row, std::int64_t p, std::int64_t rank) const {
+  // row −= Σ_r R[r][p] R[r], from column `begin` on, over the first `rank` rows of the factor, one after the other,
+  // though four at a time: the row is then read and written a quarter as often.
+  void subtract_factored_rows(double* row, std::int64_t p, std::int64_t begin, std::int64_t rank) const {
     std::int64_t r = 0;
     for (; r + 4 <= rank; r += 4) {
       const double *a = factor_.row(r), *b = factor_.row(r + 1), *c = factor_.row(r + 2), *d = factor_.row(r + 3);
       const double at_a = a[p], at_b = b[p], at_c = c[p], at_d = d[p];
-      for (std::int64_t k = 0; k < n_; ++k)
+      for (std::int64_t k = begin; k < n_; ++k)
         row[k] = (((row[k] - at_a * a[k]) - at_b * b[k]) - at_c * c[k]) - at_d * d[k];
     }
-    for (; r < rank; ++r) add_row(row, factor_.row(r), -factor_.row(r)[p], n_);
+    for (; r < rank; ++r) add_row(row + begin, factor_.row(r) + begin, -factor_.row(r)[p], n_ - begin);
   }
 
   // out = H z_k
@@ -97,51 +97,57 @@ class ActiveSetMethod {
   }
 
   // Factorise the reduced matrix. False if that exceeds the work. The first variable of each group is its reference.
-  // Row r of the factor is computed for all variables, by their index, and then keeps those of the factored ones, by
-  // their position.
+  // Rows of the factor hold the factored variables first, by their position, and at their end, from column n − 1 down,
+  // those that are not factored yet, in the order of `dependent_`.
   bool factorise() {
     for (std::int32_t g = 0; g < v_.groups; ++g) reference_[g] = -1;
     for (std::int64_t k = n_ - 1; k >= 0; --k)
       if (grouped(k)) reference_[v_.group[k]] = k;
-    double* pivots = vector_;
+    double* pivots = vector_ + n_ - 1;  // of dependent variable o at −o
     double largest = 0.0;
     for (std::int64_t k = 0; k < n_; ++k) {
       const std::int64_t a = reference_of(k);
-      pivots[k] = 0.0;
       if (a == k) continue;
-      dependent_[dependents_++] = k;
       const double* row = v_.matrix + k * n_;
-      pivots[k] = a < 0 ? row[k] : row[k] - 2.0 * row[a] + v_.matrix[a * n_ + a];
-      largest = larger(largest, pivots[k]);
+      const double pivot = a < 0 ? row[k] : row[k] - 2.0 * row[a] + v_.matrix[a * n_ + a];
+      pivots[-dependents_] = pivot;
+      dependent_[dependents_++] = k;
+      largest = larger(largest, pivot);
     }
     min_pivot_ = v_.accuracy * largest;
     while (dependents_ > 0) {
       std::int64_t best = 0;
       for (std::int64_t o = 1; o < dependents_; ++o)
-        if (pivots[dependent_[o]] > pivots[dependent_[best]]) best = o;
-      const std::int64_t p = dependent_[best];
-      const double pivot = pivots[p];
+        if (pivots[-o] > pivots[-best]) best = o;
+      const std::int64_t rank = factor_.size(), begin = n_ - dependents_;
+      const double pivot = pivots[-best];
       if (!(pivot > min_pivot_)) break;
-      if ((work_ += static_cast<double>(factor_.size()) * n_) > v_.max_work || expired()) return false;
-      const std::int64_t rank = factor_.size();
+      if ((work_ += static_cast<double>(rank) * n_) > v_.max_work || expired()) return false;
       double* row = factor_.row(rank);
-      multiply_column(p, product_);
-      for (std::int64_t k = 0; k < n_; ++k) row[k] = reduced(product_, k);
-      subtract_factored_rows(row, p, rank);
+      multiply_column(dependent_[best], product_);
+      for (std::int64_t o = 0; o < dependents_; ++o) row[n_ - 1 - o] = reduced(product_, dependent_[o]);
+      subtract_factored_rows(row, n_ - 1 - best, begin, rank);
       const double scale = 1.0 / std::sqrt(pivot);
-      for (std::int64_t k = 0; k < n_; ++k) row[k] *= scale;
-      for (std::int64_t k = 0; k < n_; ++k) pivots[k] -= row[k] * row[k];
-      factored_[rank] = p;
-      factor_.append_row();
-      dependent_[best] = dependent_[--dependents_];
-    }
-    const std::int64_t rank = factor_.size();
-    for (std::int64_t r = 0; r < rank; ++r) {
-      double* row = factor_.row(r);
-      for (std::int64_t c = r; c < rank; ++c) product_[c] = row[factored_[c]];
-      for (std::int64_t c = r; c < rank; ++c) row[c] = product_[c];
+      for (std::int64_t k = begin; k < n_; ++k) row[k] *= scale;
+      for (std::int64_t k = begin; k < n_; ++k) vector_[k] -= row[k] * row[k];
+      append_pivot(best);
     }
     return true;
+  }
+
+  // Move dependent variable `best` to the factored ones; the last dependent variable takes its place.
+  void append_pivot(std::int64_t best) {
+    const std::int64_t rank = factor_.size(), from = n_ - 1 - best, last = n_ - dependents_;
+    for (std::int64_t r = 0; r <= rank; ++r) {
+      double* row = factor_.row(r);
+      const double value = row[from];
+      row[from] = row[last];
+      row[rank] = value;
+    }
+    vector_[from] = vector_[last];
+    factored_[rank] = dependent_[best];
+    dependent_[best] = dependent_[--dependents_];
+    factor_.append_row();
   }
 
   // Add the last dependent variable to the factor if it has become independent; else move it along a direction of zero

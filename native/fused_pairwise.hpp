@@ -31,6 +31,48 @@ MAXMARGIN_INLINE void update_shifts(const DualState& s, const FusedArrays<Value>
   f.decrease_shift[k] = !can_decrease(s, k) ? kInfinity : b > 0.0 ? -kink : kink;
 }
 
+// Comparisons of as many vectors at a time are independent of each other: one alone would wait for the one before it.
+#if defined(__AVX512F__) || defined(__aarch64__)
+constexpr int kTogether = 4;
+#else
+constexpr int kTogether = 2;  // of 16 registers
+#endif
+
+// Long rows come from memory, whose latency the processor's own prefetching hides only within a page: values so far
+// ahead are requested beforehand. Short rows stay in the caches.
+constexpr std::int64_t kAhead = 1024;
+
+template <class Value> MAXMARGIN_INLINE void prefetch(const Value* values, std::int64_t count) {
+  constexpr std::int64_t line = 64 / sizeof(Value);
+  for (std::int64_t k = 0; k < count; k += line) __builtin_prefetch(values + k);
+}
+
+// The beginning of a long run, before a pass over it.
+template <class Value> MAXMARGIN_INLINE void prefetch_beginning(const Value* row, Run run) {
+  if (run.end - run.begin > kAhead) prefetch(row + (run.begin + run.shift), kAhead);
+}
+
+// What will follow after a while, in a pass that is at position k.
+template <class Value> MAXMARGIN_INLINE void prefetch_ahead(const Value* row, Run run, std::int64_t k) {
+  if (k + kAhead < run.end) prefetch(row + (k + run.shift + kAhead), kTogether * kLanes);
+}
+
+// The extremes of some lanes.
+struct LaneExtremes {
+  LaneArgmax highest{repeat(-kInfinity), IndexLanes{} - 1};
+  Lanes lowest = repeat(kInfinity);
+
+  MAXMARGIN_INLINE void update(Lanes up, Lanes down, IndexLanes here) {
+    highest.update(up, here);
+    lowest = down < lowest ? down : lowest;
+  }
+
+  MAXMARGIN_INLINE void reduce(GradientExtremes& e) const {
+    highest.reduce(e.highest, e.highest_at);
+    for (int l = 0; l < kLanes; ++l) e.lowest = smaller(e.lowest, lowest[l]);
+  }
+};
+
 // gradient −= step · (row_up − row_down) if Update; then the extremes of the gradient of a run, as find_extremes
 // computes them, but for the position of the lowest. The two are one loop because memory limits its speed: apart they
 // would read the gradient twice. Shifts take the place of the dual variables and their bounds, which would be one more
@@ -38,22 +80,27 @@ MAXMARGIN_INLINE void update_shifts(const DualState& s, const FusedArrays<Value>
 template <bool Update, class Value>
 inline void update_and_find_extremes(const DualState& s, const FusedArrays<Value>& f, Run run, const Value* row_up,
                                      const Value* row_down, double step, GradientExtremes& e) {
-  LaneArgmax highest{repeat(-kInfinity), IndexLanes{} - 1};
-  Lanes lowest = repeat(kInfinity);
+  LaneExtremes extremes[kTogether];
   IndexLanes here = lane_indices() + run.begin;
-  std::int64_t k = run.begin;
-  for (; k + kLanes <= run.end; k += kLanes, here += kLanes) {
+  const auto visit = [&](std::int64_t k, LaneExtremes& of_lanes) __attribute__((always_inline)) {
     Lanes g = load(s.gradient + k);
     if constexpr (Update) {
       g -= step * (load(row_up + (k + run.shift)) - load(row_down + (k + run.shift)));
       store_vector(s.gradient + k, g);
     }
-    const Lanes up = g + load(f.increase_shift + k), down = g + load(f.decrease_shift + k);
-    highest.update(up, here);
-    lowest = down < lowest ? down : lowest;
+    of_lanes.update(g + load(f.increase_shift + k), g + load(f.decrease_shift + k), here);
+    here += kLanes;
+  };
+  if constexpr (Update) prefetch_beginning(row_down, run);
+  std::int64_t k = run.begin;
+  for (; k + kTogether * kLanes <= run.end; k += kTogether * kLanes) {
+    if constexpr (Update) prefetch_ahead(row_down, run, k);
+#pragma GCC unroll 4
+    for (int v = 0; v < kTogether; ++v) visit(k + v * kLanes, extremes[v]);
   }
-  highest.reduce(e.highest, e.highest_at);
-  for (int l = 0; l < kLanes; ++l) e.lowest = smaller(e.lowest, lowest[l]);
+  for (; k + kLanes <= run.end; k += kLanes) visit(k, extremes[0]);
+#pragma GCC unroll 4
+  for (int v = 0; v < kTogether; ++v) extremes[v].reduce(e);
   for (; k < run.end; ++k) {
     if constexpr (Update)
       s.gradient[k] -=
@@ -84,34 +131,58 @@ template <class Value> MAXMARGIN_INLINE typename GainVector<Value>::Values load_
   return v;
 }
 
-// The partner of `i` in a run with the largest gain without a box (1.27), if that exceeds `best`, else −1.
-template <class Value>
-inline std::int64_t second_order_partner(const DualState& s, const FusedArrays<Value>& f, Run run, std::int64_t i,
-                                         const Value* row, Value& best) {
+// The largest gain so far in each lane, and the position of its first occurrence.
+template <class Value> struct LaneGains {
   using Gains = typename GainVector<Value>::Values;
   using Positions = typename GainVector<Value>::Positions;
-  constexpr Value none = 0, two = 2, least = static_cast<Value>(kMinCurvature);
-  const double g = s.gradient[i] + f.increase_shift[i];
-  const Value diagonal = f.diagonal[i];
+
   Gains most = {};
-  Positions at = Positions{} - 1, here;
-  for (int l = 0; l < kLanes; ++l) here[l] = static_cast<std::int32_t>(run.begin) + l;
-  std::int64_t k = run.begin;
-  for (; k + kLanes <= run.end; k += kLanes, here += kLanes) {
-    const Gains slope = __builtin_convertvector(g - (load(s.gradient + k) + load(f.decrease_shift + k)), Gains);
-    const Gains curved = (diagonal + load_gains(f.diagonal + k)) - two * load_gains(row + (k + run.shift));
-    const Gains positive = slope > none ? slope : Gains{};
-    const Gains gains = positive * positive / (curved > least ? curved : least - Gains{});
+  Positions at = Positions{} - 1;
+
+  MAXMARGIN_INLINE void update(Gains gains, Positions here) {
     const Positions better = gains > most;
     most = better ? gains : most;
     at = better ? here : at;
   }
+
+  MAXMARGIN_INLINE void reduce(Value& best, std::int64_t& partner) const {
+    for (int l = 0; l < kLanes; ++l)
+      if (at[l] >= 0 && (most[l] > best || (most[l] == best && at[l] < partner))) {
+        best = most[l];
+        partner = at[l];
+      }
+  }
+};
+
+// The partner of `i` in a run with the largest gain without a box (1.27), if that exceeds `best`, else −1.
+template <class Value>
+inline std::int64_t second_order_partner(const DualState& s, const FusedArrays<Value>& f, Run run, std::int64_t i,
+                                         const Value* row, Value& best) {
+  using Gains = typename LaneGains<Value>::Gains;
+  constexpr Value none = 0, two = 2, least = static_cast<Value>(kMinCurvature);
+  const double g = s.gradient[i] + f.increase_shift[i];
+  const Value diagonal = f.diagonal[i];
+  LaneGains<Value> gains[kTogether];
+  typename LaneGains<Value>::Positions here;
+  for (int l = 0; l < kLanes; ++l) here[l] = static_cast<std::int32_t>(run.begin) + l;
+  const auto visit = [&](std::int64_t k, LaneGains<Value>& of_lanes) __attribute__((always_inline)) {
+    const Gains slope = __builtin_convertvector(g - (load(s.gradient + k) + load(f.decrease_shift + k)), Gains);
+    const Gains curved = (diagonal + load_gains(f.diagonal + k)) - two * load_gains(row + (k + run.shift));
+    const Gains positive = slope > none ? slope : Gains{};
+    of_lanes.update(positive * positive / (curved > least ? curved : least - Gains{}), here);
+    here += kLanes;
+  };
+  prefetch_beginning(row, run);
+  std::int64_t k = run.begin;
+  for (; k + kTogether * kLanes <= run.end; k += kTogether * kLanes) {
+    prefetch_ahead(row, run, k);
+#pragma GCC unroll 4
+    for (int v = 0; v < kTogether; ++v) visit(k + v * kLanes, gains[v]);
+  }
+  for (; k + kLanes <= run.end; k += kLanes) visit(k, gains[0]);
   std::int64_t partner = -1;
-  for (int l = 0; l < kLanes; ++l)
-    if (at[l] >= 0 && (most[l] > best || (most[l] == best && at[l] < partner))) {
-      best = most[l];
-      partner = at[l];
-    }
+#pragma GCC unroll 4
+  for (int v = 0; v < kTogether; ++v) gains[v].reduce(best, partner);
   for (; k < run.end; ++k) {
     const Value slope = static_cast<Value>(g - (s.gradient[k] + f.decrease_shift[k]));
     const Value curved = (diagonal + f.diagonal[k]) - two * row[k + run.shift], positive = slope > none ? slope : none;

@@ -114,20 +114,23 @@ void dense_block(const FormulaArguments& formula, const PackedArrays& rows, cons
   });
 }
 
-// The same for rows and columns that are the same samples, whose values are symmetric.
+// The same for rows and columns that are the same samples, whose values are symmetric: those of panels [first, last) of
+// columns from the diagonal downwards, and those mirrored at the diagonal.
 template <class T>
 void dense_square(const FormulaArguments& formula, const PackedArrays& rows, const PackedArrays& columns, Table<T> out,
-                  Vector<const std::int64_t> slots, int threads) {
+                  Vector<const std::int64_t> slots, std::int64_t first_panel, std::int64_t last_panel, int threads) {
   const auto& loops = block_loops<T>();
   const std::int64_t count = length(slots), panels = (count + loops.panel - 1) / loops.panel;
   require(rows.count == count && columns.count == count, "there must be one slot for every row and column");
+  require(0 <= first_panel && first_panel <= last_panel && last_panel <= panels, "the panels are out of range");
   require(rows.features == columns.features, "rows and columns must have the same features");
   const PackedSamples<T> left = rows.in_groups_of<T>(loops.strip), right = columns.in_groups_of<T>(loops.panel);
   const std::vector<T*> targets = row_pointers<T>(out, slots, count);
   Memory().of(rows, columns).reads("slots", slots).writes("out", out).require_disjoint();
   nb::gil_scoped_release unlocked;
-  in_parallel(threads, panels, 4, [&](std::int64_t begin, std::int64_t end, int) {
-    loops.dense_square[formula.term](formula, left, right, columns.features, begin, end, targets.data());
+  in_parallel(threads, last_panel - first_panel, 4, [&](std::int64_t begin, std::int64_t end, int) {
+    loops.dense_square[formula.term](formula, left, right, columns.features, first_panel + begin, first_panel + end,
+                                     targets.data());
   });
 }
 
@@ -306,7 +309,7 @@ template <class T> void define_blocks(nb::module_& m) {
   m.def("dense_block", &dense_block<T>, nb::arg("formula"), nb::arg("rows"), nb::arg("columns"), exact("out"),
         exact("slots"), nb::arg("threads"));
   m.def("dense_square", &dense_square<T>, nb::arg("formula"), nb::arg("rows"), nb::arg("columns"), exact("out"),
-        exact("slots"), nb::arg("threads"));
+        exact("slots"), nb::arg("first_panel"), nb::arg("last_panel"), nb::arg("threads"));
   m.def("sparse_separate_sums", &sparse_separate_sums<T>, nb::arg("term"), nb::arg("samples"), exact("out"));
   m.def("sparse_block", &sparse_block<T>, nb::arg("formula"), nb::arg("rows"), nb::arg("columns"), exact("out"),
         exact("slots"), nb::arg("threads"));

@@ -44,6 +44,14 @@ class MatrixContract:
         np.testing.assert_allclose(matrix.matvec(vector), dense @ vector, rtol=1e-12, atol=1e-12)
         np.testing.assert_array_equal(matrix.matvec(np.zeros(len(dense))), np.zeros(len(dense)))
 
+    def test_partial_products(self, pair):
+        matrix, dense = pair
+        rows, columns, weights = np.array([2, 0, 5]), np.array([4, 1, 3, 4]), np.array([1.0, -2.0, 0.5, 3.0])
+        product = matrix.partial_product(rows, columns, weights)
+        np.testing.assert_allclose(product, dense[np.ix_(rows, columns)] @ weights, rtol=1e-12, atol=1e-12)
+        none = np.array([], dtype=np.int64)
+        np.testing.assert_array_equal(matrix.partial_product(rows, none, np.empty(0)), np.zeros(3))
+
     def test_in_memory_equals_the_matrix(self, pair):
         matrix, dense = pair
         values = matrix.in_memory()

@@ -36,3 +36,20 @@ def test_slices_change_no_kernel_value_of_sparse_samples(monkeypatch):
     monkeypatch.setattr(kernel_columns, "MIN_SPARSE_ROWS", 50)
     for one, other in zip(whole, block_and_sums(), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("features", [3, 900])  # packed rows take less memory than the values, and more
+def test_slices_change_no_kernel_value_of_dense_samples_with_themselves(monkeypatch, features):
+    points = Points(np.random.default_rng(0).normal(size=(700, features)))
+    columns = kernel_columns.pack_columns(Gaussian(1 / features).formula, points, np.float32, 2)
+
+    def square():
+        block = np.full((700, 700), -1, dtype=np.float32)
+        columns.fill(points, block, np.arange(700))
+        return block
+
+    whole = square()
+    assert (whole == whole.T).all()
+    assert (whole.diagonal() == 1).all()
+    monkeypatch.setattr(kernel_columns, "MULTIPLICATIONS_PER_CALL", 1)
+    np.testing.assert_array_equal(square(), whole)

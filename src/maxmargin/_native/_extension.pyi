@@ -69,7 +69,14 @@ def dense_block(
     formula: Formula, rows: PackedSamples, columns: PackedSamples, out: _Values, slots: _Longs, threads: int
 ) -> None: ...
 def dense_square(
-    formula: Formula, rows: PackedSamples, columns: PackedSamples, out: _Values, slots: _Longs, threads: int
+    formula: Formula,
+    rows: PackedSamples,
+    columns: PackedSamples,
+    out: _Values,
+    slots: _Longs,
+    first_panel: int,
+    last_panel: int,
+    threads: int,
 ) -> None: ...
 def dense_diagonal(formula: Formula, data: _Floats, indices: _Longs, out: _Floats) -> None: ...
 def dense_combination(

@@ -13,7 +13,6 @@ from maxmargin.backends.interface import BlockTuning, KnownProduct, RunningTotal
 from maxmargin.backends.optimality import known_gap
 from maxmargin.backends.selection import MAX_GROUPS_BY_VARIABLE, largest, select_working_set
 from maxmargin.matrices import NON_FINITE_MESSAGE
-from maxmargin.matrices.symmetric_matrix import partial_product
 from maxmargin.problems import Counters, DualProblem
 from maxmargin.problems.gradient_extremes import gradient_extremes
 from maxmargin.problems.kinks import is_free, slopes
@@ -67,6 +66,7 @@ class HostState(ABC):
         self._everything = np.arange(self.active)
         self._up, self._down = np.empty(0), np.empty(0)
         self._largest_error = 0.0
+        self._free: tuple[Floats | None, Indices] = None, np.empty(0, dtype=np.int64)  # and the dual vector it is of
         self._current = np.zeros(self.active), problem.linear.copy()
 
     # ---- operations that a backend implements ----------------------------------------------------------------------
@@ -199,16 +199,18 @@ class HostState(ABC):
         moved = subproblem.changed()
         at = subproblem.variables[moved]
         change = subproblem.dual[moved] - self.dual[at]
-        dual, gradient = self.dual.copy(), self.gradient.copy()
+        dual = self.dual.copy()
         dual[at] = subproblem.dual[moved]
         if subproblem.active == self.active:
+            gradient = np.empty_like(dual)
             gradient[subproblem.variables] = subproblem.gradient
         else:
             if subproblem.precise:
                 self.evaluations += self.active * len(at)
-                gradient -= partial_product(self.problem.matrix, self._everything, at, change)
+                product = self.problem.matrix.partial_product(self._everything, at, change)
             else:
-                gradient -= self.update_product(at, change)
+                product = self.update_product(at, change)
+            gradient = self.gradient - product
             gradient[at] -= self.ridge[at] * change
         self._current = dual, gradient  # both at once: Ctrl-C cannot separate them
 
@@ -254,7 +256,7 @@ class HostState(ABC):
     def _precise_gradient(self, variables: Indices, support: Indices) -> Floats:
         """Return gradients in double precision."""
         self.evaluations += len(variables) * len(support)
-        product = partial_product(self.problem.matrix, variables, support, self.dual[support])
+        product = self.problem.matrix.partial_product(variables, support, self.dual[support])
         return self.linear[variables] - product - self.ridge[variables] * self.dual[variables]
 
     def _could_move(self, variables: Indices, error: Floats) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -290,7 +292,9 @@ class HostState(ABC):
 
     def free(self) -> Indices:
         """Return the variables off their bounds and kinks."""
-        return np.flatnonzero(is_free(self.dual, self.lower, self.upper, self.kink))
+        if self._free[0] is not self.dual:
+            self._free = self.dual, np.flatnonzero(is_free(self.dual, self.lower, self.upper, self.kink))
+        return self._free[1]
 
     def count_free(self) -> int:
         """Return the number of variables off their bounds and kinks."""

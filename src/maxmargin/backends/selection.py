@@ -82,7 +82,7 @@ def largest(values: Any, count: int, above: float = 0.0, xp: Any = np) -> Any:
     rank = SAMPLE_MARGIN * count // SAMPLED_EVERY + 1
     if rank < len(some) // 2:  # a bound that about twice as many exceed leaves few to partition
         bound = xp.partition(some, len(some) - rank)[len(some) - rank]
-        largest_ones = candidates[values[candidates] >= bound]
+        largest_ones = xp.flatnonzero(values >= bound)
         candidates = largest_ones if len(largest_ones) >= count else candidates
     chosen = values[candidates]
     if chosen.min() == chosen.max():  # as at the start, where the first working set is a sample of the data

@@ -27,6 +27,9 @@ from maxmargin.kernels.points import Points, evaluation_cost, occurring_features
 #: limit are checked between calls.
 MULTIPLICATIONS_PER_CALL = 2 * 10**8
 
+#: The fewest panels of columns per thread in a native call for a symmetric block.
+PANELS_PER_THREAD = 4
+
 #: The fewest rows per thread of a sum over sparse columns, which are expanded in every call.
 MIN_SPARSE_ROWS = 512
 
@@ -171,10 +174,11 @@ class DenseColumns:
         same = rows is self._points or (
             rows.data is self._points.data and np.array_equal(rows.index, self._points.index)
         )
-        if same and self.count**2 * evaluation_cost(rows) <= 2 * self.threads * MULTIPLICATIONS_PER_CALL:
-            check_deadline()
+        calls = self.count**2 * evaluation_cost(rows) // (2 * self.threads * MULTIPLICATIONS_PER_CALL) + 1
+        if same and (calls == 1 or self.features <= self.count):  # else packed rows take more memory than the values
             packed = self._packed(rows, _native.strip)
-            _native.dense_square(formula, packed, self.packed, out, slots, self.threads)
+            for part in self._panel_slices(calls):
+                _native.dense_square(formula, packed, self.packed, out, slots, part.start, part.stop, self.threads)
             return
         mirrored = same and out.shape == (self.count, self.count) and np.array_equal(slots, np.arange(self.count))
         for part in self._slices(rows):
@@ -197,6 +201,14 @@ class DenseColumns:
 
     def _slices(self, rows: Points) -> Iterator[slice]:
         return slices(len(rows), evaluation_cost(rows) * self.count, 2 * _native.strip * self.threads, self.threads)
+
+    def _panel_slices(self, calls: int) -> Iterator[slice]:
+        """Divide the panels for so many native calls or a few more; check the deadline before each."""
+        panels = -(-self.count // self._width)
+        step = max(-(-panels // calls), PANELS_PER_THREAD * self.threads)
+        for start in range(0, panels, step):
+            check_deadline()
+            yield slice(start, min(panels, start + step))
 
     def _first_columns(self, count: int) -> _native.PackedSamples:
         values, norms = self._arrays

@@ -94,16 +94,21 @@ class Float32RowCache:
         if self.cost > MAX_COST_OF_RECOMPUTING:
             self.hold(rows)
         cached = self.slot[rows] >= 0
+        if not cached.any():
+            return self._computed(rows, weights)
         total = np.zeros(self.matrix.size)
         _native.subtract_rows(
             total, self.storage, self.slot[rows[cached]], -weights[cached], self.matrix.size, self.threads
         )
         if not cached.all():
-            columns = self.matrix.float32_columns(rows[~cached])
-            product, computed = columns.combine(np.arange(self.matrix.size), weights[~cached])
-            total += product
-            self.evaluations += computed
+            total += self._computed(rows[~cached], weights[~cached])
         return total
+
+    def _computed(self, rows: Indices, weights: Floats) -> Floats:
+        """Return Σ weights · row without the cache."""
+        product, computed = self.matrix.float32_columns(rows).combine(np.arange(self.matrix.size), weights)
+        self.evaluations += computed
+        return product
 
     def cached_last(self, rows: Indices) -> Indices:
         """Return the rows in another order: cached ones after the others."""

@@ -20,6 +20,7 @@ from maxmargin.matrices.symmetric_matrix import (
     CastColumns,
     Float32Columns,
     extended_product_by_blocks,
+    partial_product_by_blocks,
     product_by_blocks,
 )
 
@@ -112,6 +113,12 @@ class KernelMatrix:
         # A user's function is called on at most a quarter of the samples: never on the full matrix.
         max_rows = self.size if self.kernel.vectorised else max(1, self.size // 4)
         return product_by_blocks(self, vector, max_rows)
+
+    def partial_product(self, rows: Indices, columns: Indices, weights: Floats) -> Floats:
+        if isinstance(self.kernel, NativeKernel):
+            left, right = self.points.take(rows), self.points.take(columns)
+            return kernel_product(self.kernel.formula, left, right, weights, self.threads)
+        return partial_product_by_blocks(self, rows, columns, weights)
 
     def magnitudes(self) -> Floats:
         rows = self.features()

@@ -17,6 +17,7 @@ from maxmargin.matrices.symmetric_matrix import (
     Float32Columns,
     SymmetricMatrix,
     extended_product_by_blocks,
+    partial_product_by_blocks,
     product_by_blocks,
 )
 
@@ -89,6 +90,9 @@ class PrecomputedMatrix:
 
     def matvec(self, vector: Floats) -> Floats:
         return product_by_blocks(self, np.asarray(vector))
+
+    def partial_product(self, rows: Indices, columns: Indices, weights: Floats) -> Floats:
+        return partial_product_by_blocks(self, rows, columns, weights)
 
     def magnitudes(self) -> Floats:
         # |M_ij| ≤ √(M_ii M_jj) for a positive semi-definite matrix.

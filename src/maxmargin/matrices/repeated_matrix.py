@@ -59,6 +59,10 @@ class RepeatedMatrix(WrappedMatrix):
     def matvec(self, vector: Floats) -> Floats:
         return self.base.matvec(_sum_by_sample(self.sample, vector, self.base.size))[self.sample]
 
+    def partial_product(self, rows: Indices, columns: Indices, weights: Floats) -> Floats:
+        samples, inverse = np.unique(self.sample[columns], return_inverse=True)
+        return self.base.partial_product(self.sample[rows], samples, _sum_by_sample(inverse, weights, len(samples)))
+
     def magnitudes(self) -> Floats:
         return self.base.magnitudes()[self.sample]
 

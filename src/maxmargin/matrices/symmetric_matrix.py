@@ -98,6 +98,10 @@ class SymmetricMatrix(Protocol):
         """Return the product with a vector, without forming the matrix."""
         ...
 
+    def partial_product(self, rows: Indices, columns: Indices, weights: Floats) -> Floats:
+        """Return Σ_c M[row, column c] weights[c] for some rows."""
+        ...
+
     def magnitudes(self) -> Floats:
         """Return numbers m with |M_ij| ≤ m_i m_j."""
         ...
@@ -172,6 +176,9 @@ class WrappedMatrix:
     def block(self, rows: Indices, columns: Indices) -> Floats:
         """Return the submatrix of `rows` and `columns`."""
 
+    def partial_product(self, rows: Indices, columns: Indices, weights: Floats) -> Floats:
+        return partial_product_by_blocks(self, rows, columns, weights)
+
     def magnitudes(self) -> Floats:
         return self.base.magnitudes()
 
@@ -191,14 +198,23 @@ class WrappedMatrix:
         return None
 
 
-def product_by_blocks(matrix: SymmetricMatrix, vector: Floats, max_rows: int | None = None) -> Floats:
+class _Blocks(Protocol):
+    """Matrices, for products of their blocks."""
+
+    @property
+    def size(self) -> int: ...
+
+    def block(self, rows: Indices, columns: Indices) -> Floats: ...
+
+
+def product_by_blocks(matrix: _Blocks, vector: Floats, max_rows: int | None = None) -> Floats:
     """Return matrix @ vector, computed in blocks of bounded size and only in the columns where the vector is not 0."""
     columns = np.flatnonzero(vector)
-    return partial_product(matrix, np.arange(matrix.size), columns, vector[columns], max_rows)
+    return partial_product_by_blocks(matrix, np.arange(matrix.size), columns, vector[columns], max_rows)
 
 
-def partial_product(
-    matrix: SymmetricMatrix, rows: Indices, columns: Indices, weights: Floats, max_rows: int | None = None
+def partial_product_by_blocks(
+    matrix: _Blocks, rows: Indices, columns: Indices, weights: Floats, max_rows: int | None = None
 ) -> Floats:
     """Return Σ_c M[row, column c] weights[c] for every row, computed in blocks of bounded size."""
     out = np.zeros(len(rows))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin._typing import Floats, Indices
-from maxmargin.matrices.symmetric_matrix import partial_product
 from maxmargin.problems import DualProblem
 from maxmargin.problems.gradient_extremes import interval_midpoint, known_extremes
 from maxmargin.problems.split_problem import SplitProblem
@@ -29,7 +28,7 @@ def gradient_of_sample(problem: DualProblem, dual: Floats, parts: int = 1) -> tu
         return sample, problem.linear[sample]
     affordable = SAMPLE_WORK // (parts * len(support) * max(1, problem.matrix.cost))
     sample = _spread(problem, min(max(affordable, MIN_SAMPLE), MAX_SAMPLE))
-    product = partial_product(problem.matrix, sample, support, dual[support])
+    product = problem.matrix.partial_product(sample, support, dual[support])
     return sample, problem.linear[sample] - product - problem.ridge[sample] * dual[sample]
 
 

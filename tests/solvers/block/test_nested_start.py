@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from maxmargin.backends.host_state import HostState
 from maxmargin.backends.native_backend import NativeBackend
 from maxmargin.backends.selection import place_at_bounds
 from maxmargin.datasets import chessboard
@@ -248,4 +249,14 @@ def test_a_sample_whose_bounds_do_not_allow_the_sum_is_skipped(starts):
     )  # fmt: skip
     solution = BlockSolver(nested_above=1000).solve(problem)
     assert starts == []
+    assert certify(problem, solution.dual).violation <= 1e-3
+
+
+def test_only_the_whole_solution_is_audited(starts, monkeypatch):
+    sizes, audit = [], HostState.audit
+    monkeypatch.setattr(HostState, "audit", lambda state: (sizes.append(state.active), audit(state))[1])
+    problem = noisy_chessboard(5000)
+    solution = BlockSolver().solve(problem)
+    assert starts == [1250, 5000]
+    assert sizes == [5000]
     assert certify(problem, solution.dual).violation <= 1e-3

@@ -54,7 +54,7 @@ FIRST_VARIABLES_PER_SUPPORT_VECTOR = 8
 
 
 class SampleSolver(Protocol):
-    """What a nested start needs of the block solver; a dataclass with the fields `nested_above` and `stopping`."""
+    """What a nested start needs of the block solver: a dataclass with `nested_above`, `stopping` and `audits`."""
 
     @property
     def backend(self) -> str:
@@ -148,7 +148,7 @@ class NestedStart:
         """Solve the problem of a sample roughly, from the solution of the sample before."""
         start = self._place_at_bounds(posed, sample).dual if self._dual.any() else None
         solver: SampleSolver = replace(  # type: ignore[type-var]  # a dataclass
-            self.solver, nested_above=self.state.problem.size, stopping=self._rule(posed.size)
+            self.solver, nested_above=self.state.problem.size, stopping=self._rule(posed.size), audits=False
         )
         recorder = self.monitor.recorder.part(f"sample of {posed.size}")
         recorded, finished = recorded_start(posed, recorder.start), recorder.finished
