@@ -1,11 +1,14 @@
 """The parameter `device`, on computers with and without a GPU."""
 
+import subprocess
 import sys
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from maxmargin import SVC, SVR
+from maxmargin.cuda import device
 from maxmargin.cuda.device import DeviceError, is_available
 from maxmargin.kernels import Gaussian
 from maxmargin.machines.kernel.device_choice import choose_device
@@ -15,8 +18,9 @@ y = (X[:, 0] > 0).astype(int)
 
 
 def test_the_cpu_is_the_default_and_imports_nothing():
+    code = "import sys, maxmargin; maxmargin.SVC().fit([[0.0], [1.0]], [0, 1]); assert 'cupy' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
     assert SVC().fit(X, y).device_ == "cpu"
-    assert "cupy" not in sys.modules
 
 
 @pytest.mark.parametrize("device", ["gpu", "cuda:", "cuda:x", None, 1])
@@ -53,4 +57,37 @@ class TestWithoutCupy:
 
     def test_auto(self):
         assert not is_available()
-        assert choose_device("auto", Gaussian(1.0), 10**6) == "cpu"
+        assert choose_device("auto", Gaussian(1.0), np.empty((20_000, 1))) == "cpu"
+
+
+@pytest.fixture
+def with_a_gpu(monkeypatch):
+    monkeypatch.setattr(device, "is_available", lambda: True)
+
+
+@pytest.mark.usefixtures("with_a_gpu")
+class TestAuto:
+    def test_many_samples_go_to_the_gpu(self):
+        assert choose_device("auto", Gaussian(1.0), np.empty((20_000, 1))) == "cuda"
+        assert choose_device("auto", Gaussian(1.0), np.empty((2_000, 1))) == "cpu"
+
+    def test_kernels_for_the_cpu(self):
+        assert choose_device("auto", None, np.empty((20_000, 1))) == "cpu"
+
+    def test_wide_sparse_samples_stay_on_the_cpu(self):
+        assert choose_device("auto", Gaussian(1.0), sparse.csr_matrix((20_000, 100_000))) == "cpu"
+
+    @pytest.mark.parametrize(
+        "parameters",
+        [
+            {"C": np.inf},
+            {"C": 1e20},
+            {"solver": "pairwise"},
+            {"selection": "maximum_gain"},
+            {"multi_class": "crammer_singer"},
+        ],
+        ids=str,
+    )
+    def test_parameters_for_the_cpu(self, parameters):
+        assert SVC()._trains_on_a_gpu()
+        assert not SVC(**parameters)._trains_on_a_gpu()

@@ -5,6 +5,8 @@ They are the readable form of what compiled kernels do on a GPU (`cuda_operation
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +55,8 @@ class Violations(NamedTuple):
         The largest one; and a number that is not finite if a gradient is not.
     free : int
         The number of variables off their bounds and kinks.
+    middles : tuple of float
+        The middle between largest slope up and smallest slope down of each group.
     private : object
         What the selection of a working set reads.
     """
@@ -60,6 +64,7 @@ class Violations(NamedTuple):
     largest: float
     gradient_sum: float
     free: int
+    middles: tuple[float, ...]
     private: Any
 
 
@@ -91,9 +96,10 @@ class ArrayOperations:
         highest, lowest = self.extremes(variables, up, down)
         growing, falling = up - lowest[variables.group], highest[variables.group] - down
         worst = xp.maximum(growing.max(), falling.max())
-        largest, total = to_host(xp.stack([worst, gradient.sum()]))
+        largest, total, *ends = to_host(xp.stack([worst, gradient.sum(), *highest[:-1], *lowest[:-1]]))
         free = variables.is_free(dual)
-        return Violations(max(float(largest), 0.0), float(total), int(free.sum()), (growing, falling, free))
+        middles = middles_of(ends[: self.groups], ends[self.groups :])
+        return Violations(max(float(largest), 0.0), float(total), int(free.sum()), middles, (growing, falling, free))
 
     def slopes(self, variables: DeviceVariables, dual: Any, gradient: Any) -> tuple[Any, Any]:
         """Return the slope of the objective along each variable, up (−∞ if it cannot grow) and down (∞ likewise)."""
@@ -149,6 +155,12 @@ class ArrayOperations:
         dual[working_set] = part_dual
         gradient[at] -= variables.ridge[at] * change
         return dual, gradient
+
+
+def middles_of(highest: Sequence[float], lowest: Sequence[float]) -> tuple[float, ...]:
+    """Return the middle of the interval of each group; 0 where an end is missing."""
+    middles = (0.5 * (float(high) + float(low)) for high, low in zip(highest, lowest, strict=True))
+    return tuple(middle if isfinite(middle) else 0.0 for middle in middles)
 
 
 def to_host(array: Any) -> Floats:

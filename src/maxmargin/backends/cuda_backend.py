@@ -15,12 +15,13 @@ from maxmargin.backends.device_subproblem import DeviceSubproblem
 from maxmargin.backends.interface import BlockTuning, BoundStart, StopReason
 from maxmargin.backends.selection import place_at_bounds
 from maxmargin.cuda.device import DeviceError, cupy, open_device
-from maxmargin.cuda.pair_steps import MAX_VARIABLES, DeviceBox, pair_steps
+from maxmargin.cuda.pair_steps import DeviceBox, max_variables, pair_steps, step_buffer
 from maxmargin.cuda.products import precise_product, precise_square, product_parts, square
 from maxmargin.cuda.samples import DeviceSamples
 from maxmargin.kernels import NativeKernel
 from maxmargin.matrices import KernelMatrix, PrecomputedMatrix
 from maxmargin.matrices.repeated_matrix import RepeatedMatrix
+from maxmargin.matrices.scaled_matrix import ScaledMatrix
 from maxmargin.problems import DualProblem
 
 #: The size of the first working set, beside free variables, and the largest that pays.
@@ -92,10 +93,9 @@ def tuning(size: int) -> BlockTuning:
 def take_pair_steps(part: DeviceSubproblem, tolerance: float, max_steps: int, max_seconds: float) -> StopReason:
     """Take pair steps on the GPU."""
     box = part.variables
-    if len(part.working_set) > MAX_VARIABLES:
-        raise DeviceError(
-            f"device='cuda' has working sets of at most {MAX_VARIABLES} variables; use a smaller working_set"
-        )
+    if len(part.working_set) > (most := max_variables()):
+        raise DeviceError(f"working sets on this GPU have at most {most} variables; use a smaller working_set")
+    buffer = step_buffer(part.middles) if part.private is None else part.private
     result = pair_steps(
         part.values,
         (part.gradient, part.dual, part.start),
@@ -105,7 +105,7 @@ def take_pair_steps(part: DeviceSubproblem, tolerance: float, max_steps: int, ma
         part.ridged,
         tolerance,
         min(max_steps, STEPS_PER_CHECK),
-        part.private,
+        buffer,
     )
     part.private = result.buffer
     part.know(result.changed, result.free)
@@ -124,12 +124,15 @@ def device_matrix(matrix: Any, device: int) -> DeviceMatrix:
         return CudaValues(matrix, sample)
     if isinstance(matrix, KernelMatrix):
         if not isinstance(matrix.kernel, NativeKernel):
-            raise DeviceError(
-                "device='cuda' computes the built-in kernels; use one of them, kernel='precomputed', or device='cpu'"
-            )
+            raise DeviceError("a GPU computes the built-in kernels; use one of them, or device='cpu'")
         index = matrix.points.index if sample is None else matrix.points.index[sample]
         return CudaKernelValues(DeviceSamples.of(matrix.kernel.formula, matrix.points, device), index)
-    raise DeviceError(f"device='cuda' does not support matrices of type {type(matrix).__name__}; use device='cpu'")
+    if isinstance(matrix, ScaledMatrix):
+        raise DeviceError(
+            "targets, costs, weights and kernel values beyond 1e20 or below 1e-20 are for the CPU; scale them, or use "
+            "device='cpu'"
+        )
+    raise DeviceError(f"a GPU does not compute matrices of type {type(matrix).__name__}; use device='cpu'")
 
 
 class CudaKernelValues:

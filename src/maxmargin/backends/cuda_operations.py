@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.backends.array_operations import ArrayOperations, DeviceVariables, Part, Violations
+from maxmargin.backends.array_operations import ArrayOperations, DeviceVariables, Part, Violations, middles_of
 from maxmargin.cuda.device import cupy
 from maxmargin.cuda.modules import kernel
 
@@ -46,16 +46,18 @@ class CudaOperations(ArrayOperations):
         counts = bins.sum(axis=1, dtype=xp.float64)
         numbers = xp.concatenate([self._ends, counts]).get()
         kinds = int(numbers[9]), int(numbers[10]), int(numbers[11])
-        return Violations(float(numbers[8]), float(numbers[6]), kinds[0], _Found(codes, bins, kinds))
+        middles = middles_of(numbers[: self.groups], -numbers[3 : 3 + self.groups])
+        return Violations(float(numbers[8]), float(numbers[6]), kinds[0], middles, _Found(codes, bins, kinds))
 
     def select(self, violations: Violations, size: int) -> Any:
         """Return a working set of at most `size` variables, in order."""
         xp, found = self.xp, violations.private
         free, growing, falling = found.counts
-        take_free = min(free, size // 2, size - 2)  # the most violating pair must fit
+        take_free = max(0, min(free, size // 2, size - 2))  # the most violating pair must fit
         take_growing = min(growing, (size - take_free) // 2)
         take_falling = min(falling, size - take_free - take_growing)
         take_growing = min(growing, size - take_free - take_falling)
+        take_free = min(free, size - take_growing - take_falling)
         wanted = xp.asarray(np.array([take_free, take_growing, take_falling], dtype=np.int32))
         limits = xp.empty((KINDS, 3), dtype=xp.int32)
         blocks = -(-self.size // SCAN_THREADS)

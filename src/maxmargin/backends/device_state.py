@@ -156,7 +156,8 @@ class DeviceState:
         values = self.matrix.precise_square(working_set) if precise else self.matrix.square(working_set)
         self.totals.rounds += 1
         part = self.operations.gather(self.variables, *self._current, working_set)
-        self._open = DeviceSubproblem(self, working_set, values, part)
+        middles = (0.0,) * self.groups if self._violations is None else self._violations.middles
+        self._open = DeviceSubproblem(self, working_set, values, part, middles)
         return self._open
 
     def open_whole(self) -> DeviceSubproblem:

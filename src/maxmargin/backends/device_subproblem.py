@@ -36,11 +36,13 @@ class DeviceSubproblem:
         The largest KKT violation among them, as of the last step.
     start : device array
         The dual vector when the subproblem was opened.
+    middles : tuple of float
+        The middle of the gradient interval of each group when the subproblem was opened.
     private : object
         What the stepper keeps from call to call.
     """
 
-    def __init__(self, state: Any, working_set: Any, values: Any, part: Part) -> None:
+    def __init__(self, state: Any, working_set: Any, values: Any, part: Part, middles: tuple[float, ...]) -> None:
         self.xp, self.totals, self.groups = state.xp, state.totals, state.groups
         self.stepper: PairStepper = state.stepper
         self.singles, self.bounded = state.problem.ungrouped > 0, state.problem.bounded
@@ -49,7 +51,7 @@ class DeviceSubproblem:
         self.dual, self.gradient, self.variables = part
         self.precise = values.dtype == np.float64
         self.active, self.violation = len(working_set), np.inf
-        self.start, self.private = self.dual.copy(), None
+        self.start, self.middles, self.private = self.dual.copy(), middles, None
         self._changed: int | None = None
         self._free: int | None = None
 

@@ -8,9 +8,10 @@ samples or over a working set, so that the arrays may live on another device:
                   by a fused kernel product, double-precision audit, duality gap
     Subproblem    a working set with its square block of the matrix: pair steps and equations of the free variables
 
-Kernel values are float32 (a backend may store or recompute them); dual vector, gradient and all sums over
-samples are float64. Only `dual`, `gradient`, `point` and `full_point` return arrays, always NumPy arrays in host
-memory; solvers call them at the end, for progress reports, and in the rare test for an unbounded dual.
+Kernel values are float32 (a backend may store or recompute them); dual vector, gradient and sums over samples are
+float64 (a backend may add a few in float32). Only `dual`, `gradient`, `point` and `full_point` return arrays, always
+NumPy arrays in host memory; solvers call them at the end, for progress reports, and in the rare test for an unbounded
+dual.
 """
 
 from __future__ import annotations

@@ -76,8 +76,13 @@ class ModelInput:
     def _read(self, n_features: int) -> None:
         self.model = read_model(self.options.model, n_features)
         self.model.set_params(n_jobs=self.options.threads)
+        device = getattr(self.options, "device", None)
         if "device" in self.model.get_params():
-            self.model.set_params(device=getattr(self.options, "device", None) or "cpu")
+            self.model.set_params(device=device or "cpu")
+        elif device not in (None, "cpu", "auto"):
+            raise ValueError(
+                f"--device {device}: {type(self.model).__name__} predicts on the CPU; leave the option out"
+            )
 
     def _is_libsvm_text(self) -> bool:
         """Whether DATA is LIBSVM text; standard input only with --format."""

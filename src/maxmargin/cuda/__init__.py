@@ -11,5 +11,5 @@
 `pair_steps`
     Pair steps on the square block of a working set.
 
-Nothing here is imported without ``device="cuda"``.
+CuPy is not imported without ``device="cuda"``.
 """

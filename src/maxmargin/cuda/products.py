@@ -10,6 +10,7 @@ from maxmargin._typing import Floats
 from maxmargin.cuda.device import cupy, open_device
 from maxmargin.cuda.modules import kernel, launch
 from maxmargin.cuda.samples import DeviceSamples, data_on_device
+from maxmargin.deadline import check_deadline
 from maxmargin.kernels.formula import KernelFormula, OuterFunction
 from maxmargin.kernels.points import Points
 
@@ -18,6 +19,9 @@ TENSOR_TILE, DIRECT_TILE, TENSOR_THREADS, DIRECT_THREADS = 128, 64, (256,), (16,
 
 #: Blocks of threads for each multiprocessor: columns are divided into parts until there are so many.
 BLOCKS_PER_PROCESSOR = 8
+
+#: Multiplications of a launch in float64: less than 0.1 seconds on an H200, some seconds on a card for games.
+WORK_PER_LAUNCH = 2**38
 
 #: The code of the Gaussian of an inner product in `sources/products.cu`, and features in shared memory at a time.
 GAUSSIAN, CHUNK = int(OuterFunction.GAUSSIAN_OF_PRODUCT), 64
@@ -42,7 +46,8 @@ def square(samples: DeviceSamples, rows: Any, columns: Any) -> Any:
 
 def precise_product(samples: DeviceSamples, rows: Any, columns: Any, weights: Any) -> Any:
     """Return Σ_j weights_j k(x_row, x_column j) for some rows, in float64."""
-    return _direct(samples, rows, columns, weights, "double", store=False).sum(axis=0)
+    rows = cupy().arange(len(samples.data), dtype=np.int32) if rows is None else rows
+    return _product_by_rows(samples.formula, (samples.data, rows), (samples.data, columns), weights)
 
 
 def host_product(device: str, formula: KernelFormula, rows: Points, columns: Points, weights: Floats) -> Floats:
@@ -56,8 +61,21 @@ def host_product(device: str, formula: KernelFormula, rows: Points, columns: Poi
         if right.dtype != left.dtype:
             left, right = left.astype(xp.float64), right.astype(xp.float64)
         at, to = (xp.asarray(points.index.astype(np.int32)) for points in (rows, columns))
-        sums = _launch_direct(formula, left, at, right, to, xp.asarray(weights), "double", store=False)
-        out: Floats = sums.sum(axis=0).get()
+        out: Floats = _product_by_rows(formula, (left, at), (right, to), xp.asarray(weights)).get()
+    return out
+
+
+def _product_by_rows(formula: KernelFormula, left: tuple[Any, Any], right: tuple[Any, Any], weights: Any) -> Any:
+    """Return sums of kernel values in float64, so many rows at a time that limits and Ctrl-C are obeyed in between."""
+    xp, (data, rows), (other, columns) = cupy(), left, right
+    out = xp.empty(len(rows))
+    step = max(DIRECT_TILE, WORK_PER_LAUNCH // max(1, len(columns) * data.shape[1]) // DIRECT_TILE * DIRECT_TILE)
+    for start in range(0, len(rows), step):
+        check_deadline()
+        part = slice(start, start + step)
+        sums = _launch_direct(formula, data, rows[part], other, columns, weights, "double", store=False)
+        out[part] = sums.sum(axis=0)
+        xp.cuda.get_current_stream().synchronize()
     return out
 
 
@@ -72,6 +90,8 @@ def _tensor(left: DeviceSamples, rows: Any, right: DeviceSamples, columns: Any, 
     assert right.halves is not None
     exact = left.halves[1] is None and right.halves[1] is None
     n, m = _count(left, rows), _count(right, columns)
+    if not n or not m:
+        return xp.zeros((n, m), dtype=xp.float32) if store else xp.zeros((1, n))
     formula = left.formula
     function = GAUSSIAN if formula.function is OuterFunction.EXPONENTIAL else int(formula.function)
     compiled = kernel(
@@ -106,6 +126,8 @@ def _launch_direct(
 ) -> Any:
     xp = cupy()
     n, m = (len(data) if index is None else len(index) for data, index in ((left, rows), (right, columns)))
+    if not n or not m:
+        return xp.zeros((n, m), dtype=xp.float64 if real == "double" else xp.float32) if store else xp.zeros((1, n))
     compiled = kernel(
         "direct", "kernel_product", REAL=real, DATA="double" if left.dtype == xp.float64 else "float",
         TERM=int(formula.term), FUNCTION=int(formula.function), DEGREE=formula.degree, STORE=int(store),

@@ -12,7 +12,7 @@ to where the kernel value is 2⁻⁶⁰, which is 0 in float32.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log2, sqrt
+from math import floor, log2, sqrt
 from typing import Any
 
 import numpy as np
@@ -22,14 +22,18 @@ from maxmargin.kernels.formula import KernelFormula, OuterFunction, Term
 from maxmargin.kernels.points import Points
 from maxmargin.resources import format_bytes
 
-#: The largest fraction of the free GPU memory for sparse samples as a dense table.
-MAX_DENSE_FRACTION = 0.4
+#: The largest fraction of the free GPU memory for samples as a table; their halves and temporary arrays take several
+#: times as much.
+MAX_TABLE_FRACTION = 0.2
 
 #: log2(e): exponentials are powers of 2.
 LOG2_E = 1.4426950408889634
 
 #: Features are scaled so that the largest magnitude is at most this: the low part is exact to 2⁻²⁴ times that.
 LARGEST_FEATURE = 4096.0
+
+#: Features beyond this, or all below its inverse, have scales that overflow.
+LARGEST_MAGNITUDE = 1e100
 
 #: Integers up to this are exact in one half-precision number.
 LARGEST_EXACT_INTEGER = 2048
@@ -89,7 +93,8 @@ class DeviceSamples:
         if formula.term is not Term.PRODUCT:
             return cls(formula, data, None, None, 1.0, 0.0)
         factor = formula.gamma if formula.function is not OuterFunction.IDENTITY else 1.0
-        halves, unit = _split(data, _integer_factor(data))
+        integers = _integers(data, centred=False)
+        halves, unit = _split(data) if integers is None else (_padded(integers[0]), integers[1])
         return cls(formula, data, halves, None, factor / unit**2, formula.coef0)
 
     @property
@@ -103,19 +108,27 @@ def data_on_device(points: Points, device: int) -> Any:
     key = ("cuda", device)
     if key not in points.memo:
         data = points.data
+        _check_memory(data)
         points.memo[key] = cupy().asarray(data) if isinstance(data, np.ndarray) else _dense(data)
     return points.memo[key]
 
 
-def _dense(data: Any) -> Any:
-    """Copy a CSR matrix to the current GPU as a dense table; raise DeviceError if it does not fit."""
+def _check_memory(data: Any) -> None:
+    """Raise DeviceError if samples do not fit into the memory of the current GPU."""
     xp = cupy()
-    needed, free = data.shape[0] * data.shape[1] * data.dtype.itemsize, xp.cuda.runtime.memGetInfo()[0]
-    if needed > MAX_DENSE_FRACTION * free:
+    needed = data.shape[0] * data.shape[1] * data.dtype.itemsize
+    free = xp.cuda.runtime.memGetInfo()[0] + xp.get_default_memory_pool().free_bytes()
+    if needed > MAX_TABLE_FRACTION * free:
         raise DeviceError(
-            f"device='cuda' keeps samples as a dense table: these would take {format_bytes(needed)} of "
-            f"{format_bytes(free)} free GPU memory; use fewer features (TruncatedSVD, hashing) or device='cpu'"
+            f"samples are a dense table on a GPU: these would take {format_bytes(needed)}, more than "
+            f"{MAX_TABLE_FRACTION:.0%} of its {format_bytes(free)} of free memory; use float32 or fewer features "
+            "(TruncatedSVD), or device='cpu'"
         )
+
+
+def _dense(data: Any) -> Any:
+    """Copy a CSR matrix to the current GPU as a dense table."""
+    xp = cupy()
     table = xp.zeros(data.shape, dtype=data.dtype)
     rows = np.repeat(np.arange(data.shape[0]), np.diff(data.indptr))
     xp.add.at(table, (xp.asarray(rows), xp.asarray(data.indices)), xp.asarray(data.data))
@@ -125,46 +138,59 @@ def _dense(data: Any) -> Any:
 def _gaussian(formula: KernelFormula, data: Any) -> DeviceSamples:
     xp = cupy()
     factor = 2.0 * formula.gamma * LOG2_E
-    integer = _integer_factor(data)
-    if integer is None:
+    integers = _integers(data, centred=True)
+    if integers is None:
         data_64 = data.astype(xp.float64)
-        data_64 -= xp.median(data_64[:: -(-len(data) // CENTRE_SAMPLES)], axis=0)
-        halves, unit = _split(_without_far_flags(data_64, sqrt(LARGEST_FLAG_EXPONENT * 2.0 / factor)), None)
+        data_64 -= _centre(data_64)
+        halves, unit = _split(_without_far_flags(data_64, sqrt(LARGEST_FLAG_EXPONENT * 2.0 / factor)))
     else:
-        halves, unit = _split(data, integer)
+        halves, unit = _padded(integers[0]), integers[1]
     exact = halves[0].astype(xp.float64) if halves[1] is None else halves[0].astype(xp.float64) + halves[1]
     scale = factor / unit**2
     half_norms = (0.5 * scale * xp.einsum("ij,ij->i", exact, exact)).astype(xp.float32)
     return DeviceSamples(formula, data, halves, half_norms, scale, 0.0)
 
 
-def _integer_factor(data: Any) -> float | None:
-    """Return the factor that makes all features integers of half precision; None if there is none."""
+def _centre(data: Any) -> Any:
+    """Return the median of each feature over some samples."""
+    return cupy().median(data[:: -(-len(data) // CENTRE_SAMPLES)], axis=0)
+
+
+def _integers(data: Any, centred: bool) -> tuple[Any, float] | None:
+    """Return the features as integers of half precision, and their factor; None if there is none that makes them so."""
     xp = cupy()
-    largest = float(xp.abs(data).max())
     for factor in INTEGER_FACTORS:
-        if largest * factor <= LARGEST_EXACT_INTEGER:
-            scaled = data * factor
-            if bool((xp.abs(scaled - xp.rint(scaled)) <= 4.0 * xp.finfo(data.dtype).eps * xp.abs(scaled)).all()):
-                return factor
+        scaled = data * factor
+        integers = xp.rint(scaled)
+        if bool((xp.abs(scaled - integers) <= 4.0 * xp.finfo(data.dtype).eps * xp.abs(scaled)).all()):
+            if centred:
+                integers -= xp.rint(_centre(integers))
+            if float(xp.abs(integers).max()) <= LARGEST_EXACT_INTEGER:
+                return integers, factor
     return None
 
 
-def _split(data: Any, integer_factor: float | None) -> tuple[tuple[Any, Any], float]:
-    """Return high and low parts, padded, and the factor of the features; the low part is None for integers."""
+def _split(data: Any) -> tuple[tuple[Any, Any], float]:
+    """Return high and low parts, padded, and the factor of the features."""
     xp = cupy()
-    width = -(-data.shape[1] // WIDTH_MULTIPLE) * WIDTH_MULTIPLE
-    high = xp.zeros((len(data), width), dtype=xp.float16)
-    if integer_factor is not None:
-        high[:, : data.shape[1]] = xp.rint(data * integer_factor)
-        return (high, None), integer_factor
     largest = float(xp.abs(data).max())
-    unit = 2.0 ** int(log2(LARGEST_FEATURE / largest)) if largest > 0.0 else 1.0
+    if largest > LARGEST_MAGNITUDE or 0.0 < largest < 1.0 / LARGEST_MAGNITUDE:
+        raise DeviceError(
+            f"features as large as {largest:.2g} are too extreme for a GPU; scale them, or use device='cpu'"
+        )
+    unit = 2.0 ** floor(log2(LARGEST_FEATURE / largest)) if largest > 0.0 else 1.0
     scaled = data * unit
-    high[:, : data.shape[1]] = scaled
-    low = xp.zeros_like(high)
-    low[:, : data.shape[1]] = scaled - high[:, : data.shape[1]]
+    high, _ = _padded(scaled)
+    low, _ = _padded(scaled - high[:, : data.shape[1]])
     return (high, low), unit
+
+
+def _padded(data: Any) -> tuple[Any, None]:
+    """Return features in half precision, padded with zeros, and no low part."""
+    xp = cupy()
+    out = xp.zeros((len(data), -(-data.shape[1] // WIDTH_MULTIPLE) * WIDTH_MULTIPLE), dtype=xp.float16)
+    out[:, : data.shape[1]] = data
+    return out, None
 
 
 def _without_far_flags(data: Any, most: float) -> Any:

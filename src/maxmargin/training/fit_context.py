@@ -101,7 +101,7 @@ class SolverOptions:
             return BlockSolver(shrinking=self.shrinking, cache_bytes=cache_bytes, stopping=self.rule, threads=threads)
         return cast(Solver, make_solver(name, cache_bytes=cache_bytes, stopping=self.rule, threads=threads))
 
-    def make_for_device(self, device: str, bounded: bool) -> Solver:
+    def make_for_device(self, device: str, bounded: bool, cache_bytes: int, threads: int) -> Solver:
         """Return the solver of problems on a GPU; raise ValueError if they need another one."""
         if self.solver not in ("auto", "block") or self.auto is not None or self.selection != "second_order":
             raise ValueError(
@@ -110,7 +110,7 @@ class SolverOptions:
             )
         if not bounded:
             raise ValueError(f"device={device!r} needs a finite C; a hard margin (C=inf) is trained with device='cpu'")
-        return BlockSolver(working_set=DEVICE_WORKING_SET, shrinking=self.shrinking, stopping=self.rule, backend=device)
+        return BlockSolver(DEVICE_WORKING_SET, self.shrinking, cache_bytes, self.rule, threads, backend=device)
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class FitContext:
     ) -> Solver:
         """Return the solver for problems of up to `size` variables."""
         if not self.on_cpu:
-            return self.options.make_for_device(self.device, bounded)
+            return self.options.make_for_device(self.device, bounded, cache_bytes, threads)
         return self.options.make(size, bounded, cache_bytes, threads, max_pairwise)
 
     def kernel_matrices(

@@ -4,8 +4,8 @@
 //     out[row, j] = value(x_row · z_j)                  (STORE = 1)
 //
 // A sample is the sum of two vectors in half precision, high and low. Three products of the four give the inner product
-// to about 22 bits; where the low part is 0 (EXACT = 1), one does. Sums over features are float32, sums over samples
-// float64, in an order that depends on the shape alone: results are repeatable bit for bit.
+// to about 22 bits; where the low part is 0 (EXACT = 1), one does. Sums over features and over eight samples are float32,
+// sums of these float64, in an order that depends on the shape alone: results are repeatable bit for bit.
 //
 // Compile-time parameters: FUNCTION (as in kernels/formula.py), DEGREE, WIDTH (features, a multiple of 16), EXACT, STORE.
 

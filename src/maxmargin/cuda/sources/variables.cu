@@ -112,7 +112,9 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     kind = 0;
   else if (worst > 0.0)
     kind = up >= down ? 1 : 2;
-  const unsigned bin = worst > 0.0 ? __float_as_uint(fminf((float)worst, 3e38f)) >> 16 : 0u;
+  unsigned bin = worst > 0.0 ? __float_as_uint(fminf((float)worst, 3e38f)) >> 16 : 0u;
+  // The most violating pair itself comes first, whatever else is in its bin.
+  if (own < 2 && worst > 0.0 && (up == highest - lowest || down == highest - lowest)) bin = kBins - 1;
   codes[k] = kind << 16 | bin;
   if (kind < 3) atomicAdd(&bins[kind * kBins + bin], 1u);
 }

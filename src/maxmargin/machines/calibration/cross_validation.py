@@ -250,7 +250,7 @@ class CrossValidation:
         own: Any = self.session.limit(self.solver, replace(self.solver.stopping, violation=self._tolerance), 0)
         rule, units = own.stopping, ProblemScale.of(problem)
         if isinstance(own, BlockSolver) and isinstance(problem.matrix, Float32Matrix):
-            own = replace(own, working_set=max(own.working_set, problem.size))  # all in memory
+            own = replace(own, working_set=max(own.working_set, problem.size), backend="native")  # all in host memory
         elif isinstance(own, BlockSolver) and problem.size <= MAX_DOUBLE_PRECISION_SIZE:
             own = PairwiseSolver(shrinking=own.shrinking, cache_bytes=self.cache_bytes, stopping=rule)
         if isinstance(own, PairwiseSolver):

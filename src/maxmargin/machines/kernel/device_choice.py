@@ -9,9 +9,15 @@ from maxmargin.kernels import Kernel, NativeKernel
 #: With fewer samples than this, "auto" stays on the CPU: a fit takes it less than the start of a GPU.
 MIN_SAMPLES_FOR_GPU = 10_000
 
+#: With more features of all samples than this, 8 GB as a dense table, "auto" stays on the CPU.
+MAX_VALUES_FOR_GPU = 10**9
 
-def choose_device(wanted: Any, kernel: Kernel | None, samples: int) -> str:
-    """Return ``"cpu"`` or the name of a GPU; raise if the one that was asked for cannot do this."""
+
+def choose_device(wanted: Any, kernel: Kernel | None, X: Any, supported: bool = True) -> str:
+    """Return ``"cpu"`` or the name of a GPU; raise if the one that was asked for cannot do this.
+
+    `supported` says whether a GPU can train with the parameters of the estimator, which decides for "auto" only.
+    """
     from maxmargin.cuda.device import NAMES, DeviceError, is_available, open_device
 
     if wanted == "cpu":
@@ -20,7 +26,8 @@ def choose_device(wanted: Any, kernel: Kernel | None, samples: int) -> str:
         raise ValueError(f"device must be {NAMES}, not {wanted!r}")
     native = isinstance(kernel, NativeKernel)
     if wanted == "auto":
-        return "cuda" if native and samples >= MIN_SAMPLES_FOR_GPU and is_available() else "cpu"
+        large, small = X.shape[0] >= MIN_SAMPLES_FOR_GPU, X.shape[0] * X.shape[1] <= MAX_VALUES_FOR_GPU
+        return "cuda" if native and supported and large and small and is_available() else "cpu"
     open_device(wanted)
     if not native:
         raise DeviceError(

@@ -37,6 +37,9 @@ MAX_ASYMMETRY = 1e-6
 #: if other pairs differ, too, each of the two is as small as this with a probability of 1e-4.
 MIN_ROWS_OF_PRODUCT, MAX_PRODUCT_ASYMMETRY = 1000, 1e-10
 
+#: Costs outside of this, a hard margin among them, are for the CPU.
+MIN_COST_FOR_GPU, MAX_COST_FOR_GPU = 1e-15, 1e15
+
 #: Methods of the literature by name: they train every kernel estimator, for comparison.
 CLASSICAL_SOLVERS = ("quadratic_program", "chunking", "decomposition", "gradient_projection", "active_set", "platt")
 
@@ -158,9 +161,16 @@ class KernelEstimator(Machine):
     ) -> FitContext:
         """Return what training of these samples needs besides the formulation; `started` is when the fit began."""
         options = self._solver_options()
-        self.device_ = "cpu" if self.device == "cpu" else choose_device(self.device, kernel, X.shape[0])
+        self.device_ = "cpu" if self.device == "cpu" else choose_device(self.device, kernel, X, self._trains_on_a_gpu())
         session = Session.begin(callback, options.stopping.max_seconds, started, checkpoint)
         return FitContext(kernel, options, self._cache_budget(), self.n_jobs, session, self.device_)
+
+    def _trains_on_a_gpu(self) -> bool:
+        """Whether a GPU can solve the problems of these parameters, if it computes the kernel."""
+        by_blocks = self.solver in ("auto", "block") and self._auto_solver is None and self.selection == "second_order"
+        together = getattr(self, "multi_class", None) in ("crammer_singer", "weston_watkins")
+        extreme = not MIN_COST_FOR_GPU <= getattr(self, "C", 1.0) <= MAX_COST_FOR_GPU
+        return by_blocks and not together and not extreme
 
     def _make_kernel(self, X: Any, sample_weight: Floats) -> Kernel | None:
         """Return the kernel, None for a precomputed matrix."""
@@ -221,7 +231,7 @@ class KernelEstimator(Machine):
             return PrecomputedKernelBlocks(X, self.support_)
         points = Points.wrap(X)
         self._kernel_.check(points)
-        device = "cpu" if self.device == "cpu" else choose_device(self.device, self._kernel_, len(points))
+        device = "cpu" if self.device == "cpu" else choose_device(self.device, self._kernel_, X)
         return ComputedKernelBlocks(self._kernel_, points, Points.wrap(self.support_vectors_), device)
 
     def _prediction_threads(self, samples: int) -> int:

@@ -268,7 +268,11 @@ class _BlockRun:
         if reason is StopReason.NEEDS_ROW:
             self.use_stored_rows = False  # there is no memory for more
         # Unbounded, or so badly scaled that no step is possible: double precision decides which.
-        if reason is StopReason.UNBOUNDED or (reason is StopReason.PRECISION and state.totals.iterations == steps):
+        # A round in which nothing moves would only repeat itself.
+        idle = state.totals.iterations == steps and (
+            reason is StopReason.PRECISION or (reason is StopReason.OPTIMAL and not changed)
+        )
+        if reason is StopReason.UNBOUNDED or idle:
             raise SolverStoppedError(Status.PRECISION)
 
     def _next_subproblem(self, free: int) -> tuple[Subproblem, float]:

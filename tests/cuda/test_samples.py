@@ -1,0 +1,121 @@
+"""Preparation of samples for tensor cores, with NumPy in place of CuPy: the parts give the kernel to seven digits."""
+
+import numpy as np
+import pytest
+
+from maxmargin.cuda import samples
+from maxmargin.cuda.device import DeviceError
+from maxmargin.cuda.samples import DeviceSamples
+from maxmargin.kernels import Gaussian, Linear, Points, Polynomial
+
+
+class Memory:
+    """The memory of a GPU, in place of CuPy's runtime and of its pool."""
+
+    free = 10**12
+
+    def memGetInfo(self):
+        return self.free, 10**13
+
+    def free_bytes(self):
+        return 0
+
+
+class NumpyInPlaceOfCupy:
+    """The functions of NumPy, and what is asked about the memory of a GPU."""
+
+    def __init__(self):
+        self.cuda = self
+        self.runtime = Memory()
+
+    def get_default_memory_pool(self):
+        return Memory()
+
+    def __getattr__(self, name):
+        return getattr(np, name)
+
+
+@pytest.fixture(autouse=True)
+def no_gpu(monkeypatch):
+    monkeypatch.setattr(samples, "cupy", NumpyInPlaceOfCupy)
+
+
+def values(prepared, function):
+    """Return the kernel values that tensor cores compute from the parts, up to their rounding."""
+    high, low = (np.float64(0.0) if part is None else part.astype(np.float64) for part in prepared.halves)
+    inner = prepared.scale * (high + low) @ (high + low).T
+    if prepared.half_norms is not None:
+        norms = prepared.half_norms.astype(np.float64)
+        return np.exp2(np.minimum(inner - norms[:, None] - norms, 0.0))
+    return function(inner + prepared.offset)
+
+
+def years(random):
+    return random.integers(1990, 2021, (200, 5)).astype(float)
+
+
+def images(random):
+    return np.where(random.random((100, 64)) < 0.3, random.integers(0, 256, (100, 64)), 0) / 255.0
+
+
+def normal(random):
+    return random.normal(size=(200, 7))
+
+
+def tiny(random):
+    return 1e-30 * random.normal(size=(200, 7))
+
+
+def far_away(random):
+    return 1e4 + random.normal(size=(200, 7))
+
+
+def rare_flags(random):
+    flags = (random.random((2000, 5)) < 0.002).astype(float)
+    X = np.column_stack([random.normal(size=2000), flags])
+    return ((X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9))[np.argsort(-flags.sum(axis=1), kind="stable")[:300]]
+
+
+@pytest.mark.parametrize("data", [years, images, normal, tiny, far_away, rare_flags], ids=lambda data: data.__name__)
+def test_gaussian(data):
+    X = data(np.random.default_rng(0))
+    kernel = Gaussian(1.0 / (X.shape[1] * X.var()))
+    prepared = DeviceSamples.of(kernel.formula, Points(X), 0)
+    assert (prepared.halves[1] is None) == (data in (years, images))
+    assert prepared.width % 16 == 0
+    np.testing.assert_allclose(values(prepared, None), kernel.evaluate(Points(X), Points(X)), atol=2e-6)
+
+
+@pytest.mark.parametrize("data", [years, images, normal], ids=lambda data: data.__name__)
+@pytest.mark.parametrize(
+    "kernel", [Linear(), Polynomial(gamma=0.01, coef0=1.0, degree=2)], ids=["linear", "polynomial"]
+)
+def test_functions_of_inner_products(kernel, data):
+    X = data(np.random.default_rng(0))
+    prepared = DeviceSamples.of(kernel.formula, Points(X), 0)
+    exact = kernel.evaluate(Points(X), Points(X))
+    degree = getattr(kernel, "degree", 1)
+    found = values(prepared, lambda inner: inner**degree)
+    assert np.abs(found - exact).max() <= 2e-6 * np.abs(exact).max()
+
+
+def test_views_share_the_data():
+    points = Points(normal(np.random.default_rng(0)))
+    formula = Gaussian(0.1).formula
+    assert DeviceSamples.of(formula, points, 0) is DeviceSamples.of(formula, points.take([3, 4]), 0)
+
+
+def test_extreme_features():
+    with pytest.raises(DeviceError, match="too extreme for a GPU"):
+        DeviceSamples.of(Gaussian(1.0).formula, Points(1e150 * normal(np.random.default_rng(0))), 0)
+
+
+def test_data_on_the_device(monkeypatch):
+    from scipy import sparse
+
+    X = np.arange(12.0).reshape(4, 3)
+    np.testing.assert_array_equal(samples.data_on_device(Points(X), 0), X)
+    np.testing.assert_array_equal(samples.data_on_device(Points(sparse.csr_matrix(X)), 0), X)
+    monkeypatch.setattr(Memory, "free", 10**6)
+    with pytest.raises(DeviceError, match="more than 20% of its"):
+        samples.data_on_device(Points(sparse.csr_matrix((1000, 1000))), 0)
