@@ -305,7 +305,7 @@ class TestWhatMachinesShare:
         X, y = waves(1500)
         seen = []
         with pytest.warns(ConvergenceWarning):
-            SVR(C=100.0, callback=lambda progress: bool(seen.append(progress)) or len(seen) > 2).fit(X, y)
+            SVR(C=1e4, callback=lambda progress: bool(seen.append(progress)) or len(seen) > 2).fit(X, y)
         assert len(seen) >= 3
 
     def test_pipelines_and_searches(self):

@@ -163,7 +163,7 @@ def test_fits_end_in_time(name):
     model, X, messages = fit(name, 20_000, 50, max_seconds=limit, n_jobs=1)
     taken = process_time() - began
     assert taken < limit + 0.5 + 0.3  # the last: generating and validating the samples
-    assert "max_seconds" in messages[0] if messages else taken < limit
+    assert "max_seconds" in messages[0] if messages else taken < limit + 0.3  # it has converged before the limit
     check_valid(model, X)
 
 
