@@ -38,7 +38,7 @@ def nvrtc():
     try:
         [library] = [file for file in files("nvidia-cuda-nvrtc") or [] if file.name.startswith("libnvrtc.so")]
     except PackageNotFoundError:
-        pytest.skip("nvidia-cuda-nvrtc, the compiler of CUDA sources, is only packaged for Linux")
+        pytest.skip("needs nvidia-cuda-nvrtc, the compiler of CUDA sources, which is packaged for Linux only")
     return ctypes.CDLL(str(library.locate()))
 
 
