@@ -123,3 +123,37 @@ def test_hard_cases(name, C):
     assert on_gpu.certificate_.violation <= max(1e-3, 2 * on_cpu.certificate_.violation)
     slack = on_cpu.certificate_.gap + on_gpu.certificate_.gap
     assert abs(on_gpu.certificate_.dual - on_cpu.certificate_.dual) <= slack + 1e-9 * abs(on_cpu.certificate_.dual)
+
+
+@pytest.mark.parametrize("model", [SVR(C=2.0), NuSVR(C=2.0)], ids=repr)
+def test_targets_far_from_zero(model):
+    X, y = samples(6000)
+    on_cpu = type(model)(**model.get_params()).fit(X, y + 2e5)
+    on_gpu = type(model)(**{**model.get_params(), "device": "cuda"}).fit(X, y + 2e5)
+    assert on_gpu.certificate_.violation <= 1e-3
+    assert on_gpu.certificate_.dual == pytest.approx(on_cpu.certificate_.dual, rel=1e-5)
+
+
+def test_no_support_vectors():
+    X, y = samples(200)
+    model = SVR(epsilon=1e3, device="cuda").fit(X, y)
+    assert len(model.support_) == 0
+    assert model.certificate_.gap <= 1e-9
+    assert np.ptp(model.predict(X)) == 0
+
+
+def test_probabilities():
+    X, y = samples(3000)
+    labels = (y > 0).astype(int)
+    on_cpu = SVC(probability=True).fit(X, labels).predict_proba(X)
+    on_gpu = SVC(probability=True, device="cuda").fit(X, labels).predict_proba(X)
+    np.testing.assert_allclose(on_gpu, on_cpu, atol=0.02)
+
+
+def test_integers_far_from_zero():
+    random = np.random.default_rng(0)
+    X = random.integers(1990, 2021, (3000, 5)).astype(float)
+    labels = (X[:, 0] + X[:, 1] > 4010).astype(int)
+    on_cpu, on_gpu = SVC().fit(X, labels), SVC(device="cuda").fit(X, labels)
+    assert on_gpu.certificate_.violation <= 1e-3
+    assert on_gpu.certificate_.dual == pytest.approx(on_cpu.certificate_.dual, rel=1e-5)

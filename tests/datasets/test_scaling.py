@@ -260,3 +260,10 @@ class TestRangeFiles:
                 read += 1
                 assert (scaling.minimum < scaling.maximum).all()
         assert 0 < read < 20_000
+
+
+@pytest.mark.parametrize("X", ["table.npy", None, [[1.0, 2.0]], np.zeros(3)], ids=str)
+@pytest.mark.parametrize("fit", [Scaling.fit, Scaling.standardise])
+def test_samples_are_a_table(fit, X):
+    with pytest.raises(TypeError, match="two dimensions, a sparse matrix or a table"):
+        fit(X)

@@ -308,6 +308,11 @@ def _scaled(values: Floats, minimum: Any, maximum: Any, lower: float, upper: flo
 
 def _occurring(X: Any) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Any]:
     """Return the columns that occur, and the data in these columns; a sparse matrix may have billions of others."""
+    if len(getattr(X, "shape", ())) != 2:
+        raise TypeError(
+            f"the samples of a scaling must be an array of two dimensions, a sparse matrix or a table of "
+            f"maxmargin.blocks.open, not {type(X).__name__}"
+        )
     if not sparse.issparse(X):
         return np.arange(X.shape[1]), X
     X = X.tocsr()
