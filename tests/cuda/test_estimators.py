@@ -125,13 +125,18 @@ def test_hard_cases(name, C):
     assert abs(on_gpu.certificate_.dual - on_cpu.certificate_.dual) <= slack + 1e-9 * abs(on_cpu.certificate_.dual)
 
 
+def assert_same_optimum(found, expected):
+    """Assert that both dual values are within the gaps of one optimum."""
+    assert abs(found.dual - expected.dual) <= found.gap + expected.gap
+
+
 @pytest.mark.parametrize("model", [SVR(C=2.0), NuSVR(C=2.0)], ids=repr)
 def test_targets_far_from_zero(model):
     X, y = samples(6000)
     on_cpu = type(model)(**model.get_params()).fit(X, y + 2e5)
     on_gpu = type(model)(**{**model.get_params(), "device": "cuda"}).fit(X, y + 2e5)
     assert on_gpu.certificate_.violation <= 1e-3
-    assert on_gpu.certificate_.dual == pytest.approx(on_cpu.certificate_.dual, rel=1e-5)
+    assert_same_optimum(on_gpu.certificate_, on_cpu.certificate_)
 
 
 def test_no_support_vectors():
@@ -156,4 +161,4 @@ def test_integers_far_from_zero():
     labels = (X[:, 0] + X[:, 1] > 4010).astype(int)
     on_cpu, on_gpu = SVC().fit(X, labels), SVC(device="cuda").fit(X, labels)
     assert on_gpu.certificate_.violation <= 1e-3
-    assert on_gpu.certificate_.dual == pytest.approx(on_cpu.certificate_.dual, rel=1e-5)
+    assert_same_optimum(on_gpu.certificate_, on_cpu.certificate_)
