@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from maxmargin import SVC, Status
 from maxmargin.datasets import chessboard
-from maxmargin.solvers import PairwiseSolver, StoppingRule
+from maxmargin.solvers import PairwiseSolver, StoppingRule, monitor
 
 
 def test_limits_stop_with_a_valid_model_and_say_so():
@@ -37,7 +37,8 @@ def test_gap_tolerance_stops_early():
     assert rough.n_iter_[0] < exact.n_iter_[0]
 
 
-def test_callback_stops_with_a_warning():
+def test_callback_stops_with_a_warning(monkeypatch):
+    monkeypatch.setattr(monitor, "REPORT_INTERVAL", 0.0)  # a report at every opportunity
     X, y = chessboard(3000, noise=0.1)
     seen = []
     with pytest.warns(ConvergenceWarning, match="callback asked to stop"):
