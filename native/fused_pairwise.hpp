@@ -251,7 +251,7 @@ template <class Value> struct PairPasses {
     const Run whole = runs.at(run);
     if (!divided) return whole;
     const std::int64_t begin = chunk * division.length, end = begin + division.length;
-    return {whole.begin > begin ? whole.begin : begin, whole.end < end ? whole.end : end};
+    return {whole.begin > begin ? whole.begin : begin, whole.end < end ? whole.end : end, whole.shift};
   }
 
   template <bool Update> static void update_chunk(void* context, std::int64_t chunk) {

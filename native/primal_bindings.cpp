@@ -192,8 +192,8 @@ std::int64_t strictly_between(Vector<const double> values, Vector<const double> 
     std::int64_t found = 0;
     for (std::int64_t k = begin; k < end; ++k) {
       const double value = values.data()[k];
-      const bool between = (value > lower.data()[k]) & (value < upper.data()[k]);
-      out.data()[k] = between;
+      const int between = int{value > lower.data()[k]} & int{value < upper.data()[k]};  // no branch
+      out.data()[k] = between != 0;
       found += between;
     }
     count += found;

@@ -163,7 +163,7 @@ SmallLinearResult solve_small_linear(const DataRows& features, const BoxProblem&
     result.certificate =
         level.linear->certify({n, width, longest, small.linear, small.lower, small.upper, small.ridge, b, w,
                                dual_weights.data(), decisions.data(), product.data(), norms.data(), options.constant,
-                               grouped, arrays.slack.data(), arrays.residual.data()});
+                               grouped, arrays.slack.data(), arrays.residual.data(), nullptr});
     return result;
   });
 }
