@@ -26,6 +26,7 @@ from .estimators.linear_path import LinearPath, linear_path
 from .interchange import load, save
 from .problems import Certificate, DualProblem, Progress, Solution, Status, certify
 from .search import GridSearchResult, grid_search
+from .show_versions import show_versions
 
 __version__: str
 
@@ -72,6 +73,7 @@ __all__ = [
     "query",
     "save",
     "search",
+    "show_versions",
     "solvers",
     "trace",
 ]
