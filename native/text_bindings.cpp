@@ -227,7 +227,7 @@ nb::bytes write_text(Vector<const double> labels, Vector<const std::int64_t> sta
   }
   PyObject* text = PyBytes_FromStringAndSize(nullptr, size);
   if (!text) nb::raise_python_error();
-  char* out = PyBytes_AS_STRING(text);
+  char* out = PyBytes_AsString(text);
   for (const Part& part : parts) out = std::copy_n(part.text.get(), part.size, out);
   return nb::steal<nb::bytes>(text);
 }
