@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from queue import Empty, SimpleQueue
-from time import perf_counter
 from typing import Protocol
 
 from sklearn.exceptions import ConvergenceWarning
@@ -128,11 +127,10 @@ class TrialThreads:
                 for point, fold in job:
                     if self._ended.is_set():
                         return
-                    begin = perf_counter()
-                    score = self.scorer.score(estimator, point, fold)
+                    trial = self.scorer.trial(estimator, point, fold)
                     if self._ended.is_set() or self.deadline.reached:
                         return  # the fit was stopped, so its score means nothing
-                    self._messages.put(Trial(point, fold, score, perf_counter() - begin))
+                    self._messages.put(trial)
         except TimeLimitReachedError:
             return
         except Exception as error:
