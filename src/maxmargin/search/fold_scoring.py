@@ -240,9 +240,9 @@ class FoldScorer:
         try:
             for name, value in point.parameters.items():
                 setattr(estimator, name, value)
-            self.fit(estimator, fold)
+            model = self.trained(estimator, fold)
             trained = perf_counter()
-            scores = self.scores(estimator, point, fold)
+            scores = self.scores(model, point, fold)
         except (TimeLimitReachedError, MemoryError):
             raise
         except Exception as error:
@@ -253,12 +253,14 @@ class FoldScorer:
             return Trial(point, fold, {}, trained - begin, now - trained, message)
         return Trial(point, fold, scores, trained - begin, perf_counter() - trained)
 
-    def fit(self, estimator: Any, fold: int) -> None:
-        """Train an estimator on the training samples of a split."""
+    def trained(self, estimator: Any, fold: int) -> Any:
+        """Train an estimator on the training samples of a split, and return what is scored on the others."""
         X, y = self.split_data(fold)[0]
-        rows = self.splits[fold].training_rows(self.samples) if self.fit_arguments else None
+        if not self.fit_arguments:
+            return estimator.fit(X, y)
+        rows = self.splits[fold].training_rows(self.samples)
         arguments = {name: _safe_indexing(values, rows) for name, values in self.fit_arguments.items()}
-        estimator.fit(X, y, **arguments)
+        return estimator.fit(X, y, **arguments)
 
     def scores(self, estimator: Any, point: Point, fold: int) -> dict[str, float]:
         """Return the scores of an estimator that was trained on the training samples of a split."""
@@ -282,7 +284,8 @@ class FoldScorer:
             _safe_split(self.estimator, self.X, self.y, train),
             _safe_split(self.estimator, self.X, self.y, test, train),
         )
-        size = self.X.data.nbytes + self.X.indices.nbytes if sparse.issparse(self.X) else self.X.nbytes
+        # Objects for a user's kernel function are not copied.
+        size = self.X.data.nbytes + self.X.indices.nbytes if sparse.issparse(self.X) else getattr(self.X, "nbytes", 0)
         if self.folds * size < FOLD_COPIES_MEMORY_FRACTION * usable_memory():
             self._copies[fold] = split
         return split

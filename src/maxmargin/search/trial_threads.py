@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from queue import Empty, SimpleQueue
+from time import perf_counter
 from typing import Protocol
 
 from sklearn.exceptions import ConvergenceWarning
@@ -54,7 +55,8 @@ class TrialThreads:
     """
 
     def __init__(self, threads: int, scorer: FoldScorer, jobs: Sequence[Job], deadline: Deadline) -> None:
-        self.scorer, self.deadline = scorer, deadline
+        # Its own deadline ends the long computations of its workers when the search ends, whatever the reason.
+        self.scorer, self.deadline = scorer, Deadline(deadline.at)
         self.workers = 1 if scorer.is_small else max(1, min(threads, len(jobs)))
         self.threads = threads // self.workers
         self._ended, self._stack = threading.Event(), ExitStack()
@@ -79,7 +81,7 @@ class TrialThreads:
             warnings.simplefilter("ignore", ConvergenceWarning)
             stack.enter_context(blas_thread_limit(self.threads))
             pool = stack.enter_context(ThreadPoolExecutor(self.workers))
-            stack.callback(self._ended.set)
+            stack.callback(self._end)
             for _ in range(self.workers):
                 pool.submit(self._run_jobs, self.scorer.cache_bytes() // self.workers)
             self._stack = stack.pop_all()
@@ -108,6 +110,11 @@ class TrialThreads:
         if self._error is not None and not trials:
             raise self._error
         return trials, finished
+
+    def _end(self) -> None:
+        """End the jobs that are running."""
+        self._ended.set()
+        self.deadline.at = perf_counter()
 
     def _run_jobs(self, cache_bytes: int) -> None:
         """Run jobs until the queue is empty or the search has ended."""
