@@ -36,7 +36,7 @@ struct FoldPathProblems {
 };
 
 struct FoldPathResults {
-  Table<double> dual, product, offsets, outside;  // of each problem; product = M b + ridge∘b
+  Table<double> dual, offsets, outside;           // of each problem
   Table<std::int64_t> outcomes;                   // reason, steps, rounds, solutions of the free equations
 
   void check() const {}
@@ -50,9 +50,9 @@ double middle_of(const GradientExtremes& e) {
 }
 
 // Memory of one call.
-template <class T> struct FoldMemory {
+struct FoldMemory {
   std::vector<double> gradient, bounds_before, diagonal, shifts, before, part_doubles;
-  std::vector<T> diagonal_values;
+  std::vector<double> diagonal_values;
   std::vector<GradientExtremes> extremes;
   std::unique_ptr<bool[]> keep;
   std::vector<float> part_diagonal;
@@ -76,21 +76,18 @@ template <class T> struct FoldMemory {
   }
 };
 
-template <class T> FoldOutcome solve_one(const FoldPath<T>& path, const FoldWorkspace& workspace, DualState& state,
-                                         const StepLimits& limits) {
-  if constexpr (sizeof(T) == 4)
-    return level.solvers->fold_single(path, workspace, state, limits.tolerance, limits.max_steps);
-  else
-    return level.solvers->fold(path, workspace, state, limits.tolerance, limits.max_steps);
-}
-
-template <class T> class PathOfProblems {
+class PathOfProblems {
  public:
-  PathOfProblems(const T* matrix, std::int64_t stride, const FoldPathProblems& p, const FoldPathResults& r,
+  PathOfProblems(const double* matrix, std::int64_t stride, const FoldPathProblems& p, const FoldPathResults& r,
                  const StepLimits& limits, std::int64_t values_count, std::int64_t max_free,
                  const std::int32_t* cancelled)
       : path_{matrix, stride, p.columns.data()}, p_(p), r_(r), limits_(limits), n_(p.size()),
-        own_(n_, p.groups, values_count, max_free, cancelled), cancelled_(cancelled) {}
+        own_(n_, p.groups, values_count, max_free, cancelled), cancelled_(cancelled) {
+    const std::int64_t count = length(p.outside);
+    for (std::int64_t c = 0; c < count; ++c)
+      if (c == 0 || p.outside.data()[c] != p.outside.data()[c - 1] + 1) outside_runs_.push_back(c);
+    outside_runs_.push_back(count);
+  }
 
   void solve() {
     for (std::int64_t q = 0; q < p_.count(); ++q) {
@@ -110,14 +107,13 @@ template <class T> class PathOfProblems {
       DualState state{dual, own_.gradient.data(), p_.lower.data() + q * n_, p_.upper.data() + q * n_,
                       own_.diagonal.data(), ridge, p_.group.data(), nullptr, n_, n_, p_.groups, singles,
                       length(p_.kink) ? p_.kink.data() + q * n_ : nullptr};
-      const FoldOutcome out = solve_one(path_, own_.pointers, state, limits_);
+      const FoldOutcome out =
+          level.solvers->fold(path_, own_.pointers, state, limits_.tolerance, limits_.max_steps);
       std::int64_t* outcome = r_.outcomes.data() + 4 * q;
       outcome[0] = static_cast<std::int64_t>(out.reason);
       outcome[1] = out.steps;
       outcome[2] = out.rounds;
       outcome[3] = out.free_solutions;
-      for (std::int64_t k = 0; k < n_; ++k)
-        r_.product.data()[q * n_ + k] = p_.linear.data()[k] - own_.gradient[k];
       for (std::int32_t g = 0; g < p_.groups; ++g)
         r_.offsets.data()[q * p_.groups + g] = middle_of(own_.extremes[g]);
       if (*static_cast<const volatile std::int32_t*>(cancelled_)) return;
@@ -132,7 +128,7 @@ template <class T> class PathOfProblems {
     for (std::int64_t k = 0; k < n_; ++k) own_.gradient[k] = p_.linear.data()[k] - ridge[k] * dual[k];
     for (std::int64_t k = 0; k < n_; ++k) {
       if (dual[k] == 0.0) continue;
-      const T* row = path_.matrix + path_.columns[k] * path_.stride;
+      const double* row = path_.matrix + path_.columns[k] * path_.stride;
       for (std::int64_t c = 0; c < n_; ++c) own_.gradient[c] -= dual[k] * static_cast<double>(row[path_.columns[c]]);
     }
   }
@@ -155,48 +151,48 @@ template <class T> class PathOfProblems {
     }
   }
 
+  // Σ b_k M_k at the other columns; where these are in runs, without an index for each.
   void add_outside(const double* dual, double* out) const {
     const std::int64_t count = length(p_.outside);
     const std::int64_t* at = p_.outside.data();
     for (std::int64_t c = 0; c < count; ++c) out[c] = 0.0;
-    if (!count) return;
-    for (std::int64_t k = 0; k < n_; ++k) {
+    for (std::int64_t k = 0; k < n_ && count; ++k) {
       if (dual[k] == 0.0) continue;
-      const T* row = path_.matrix + path_.columns[k] * path_.stride;
-      for (std::int64_t c = 0; c < count; ++c) out[c] += dual[k] * static_cast<double>(row[at[c]]);
+      const double* row = path_.matrix + path_.columns[k] * path_.stride;
+      for (std::size_t r = 0; r + 1 < outside_runs_.size(); ++r) {
+        const std::int64_t begin = outside_runs_[r], end = outside_runs_[r + 1];
+        const double *from = row + at[begin];
+        for (std::int64_t c = begin; c < end; ++c) out[c] += dual[k] * from[c - begin];
+      }
     }
   }
 
-  const FoldPath<T> path_;
+  const FoldPath path_;
   const FoldPathProblems& p_;
   const FoldPathResults& r_;
   const StepLimits& limits_;
   const std::int64_t n_;
-  FoldMemory<T> own_;
+  FoldMemory own_;
   const std::int32_t* cancelled_;
+  std::vector<std::int64_t> outside_runs_;  // where each begins, and the end of the last one
 };
 
-void solve_fold_path(AnyTable matrix, const FoldPathProblems& problems, const FoldPathResults& results,
+void solve_fold_path(Table<const double> matrix, const FoldPathProblems& problems, const FoldPathResults& results,
                      const StepLimits& limits, std::int64_t values_count, std::int64_t max_free,
                      Vector<const std::int32_t> cancelled) {
   const std::int64_t n = problems.size(), count = problems.count();
   require(length(matrix) == length(matrix, 1), "the matrix must be square");
   require_within(problems.columns, length(matrix));
   require_within(problems.outside, length(matrix));
-  require(length(results.dual) == count && length(results.dual, 1) == n && length(results.product) == count &&
-              length(results.product, 1) == n && length(results.offsets) == count &&
+  require(length(results.dual) == count && length(results.dual, 1) == n && length(results.offsets) == count &&
               length(results.offsets, 1) == problems.groups && length(results.outside) == count &&
               length(results.outside, 1) == length(problems.outside) && length(results.outcomes) == count &&
               length(results.outcomes, 1) == 4,
           "the results must have a row for each problem");
   require(length(cancelled) == 1 && max_free >= 0 && values_count >= 3 * n, "there must be memory for three rows");
   nb::gil_scoped_release unlocked;
-  if (has_type<float>(matrix.dtype()))
-    PathOfProblems<float>(as<float>(matrix), n ? length(matrix, 1) : 0, problems, results, limits, values_count,
-                          max_free, cancelled.data()).solve();
-  else
-    PathOfProblems<double>(as<double>(matrix), length(matrix, 1), problems, results, limits, values_count, max_free,
-                           cancelled.data()).solve();
+  PathOfProblems(matrix.data(), length(matrix, 1), problems, results, limits, values_count, max_free, cancelled.data())
+      .solve();
 }
 
 }  // namespace
@@ -207,8 +203,8 @@ void define_folds(nb::module_& m) {
                    Vector<const double>, Table<const double>, Vector<const std::int64_t>>(
       m, "FoldPathProblems", exact("columns"), exact("linear"), exact("group"), nb::arg("groups"), exact("lower"),
       exact("upper"), exact("ridge"), exact("kink"), exact("factor"), exact("start"), exact("outside"));
-  define_arguments<FoldPathResults, Table<double>, Table<double>, Table<double>, Table<double>, Table<std::int64_t>>(
-      m, "FoldPathResults", exact("dual"), exact("product"), exact("offsets"), exact("outside"), exact("outcomes"));
+  define_arguments<FoldPathResults, Table<double>, Table<double>, Table<double>, Table<std::int64_t>>(
+      m, "FoldPathResults", exact("dual"), exact("offsets"), exact("outside"), exact("outcomes"));
   m.def("solve_fold_path", &solve_fold_path, exact("matrix"), nb::arg("problems"), nb::arg("results"),
         nb::arg("limits"), nb::arg("values_count"), nb::arg("max_free"), exact("cancelled"));
 }

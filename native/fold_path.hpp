@@ -8,7 +8,7 @@
 //   pair steps on all variables, until most cannot be selected any more
 //   pair steps on the part that can, on copies of its rows in single precision, with the equations of the free
 //   variables whenever the steps have taken as many operations as these; then the gradient of all variables is updated
-//   in the precision of the matrix, and the optimality of all is tested.
+//   in double precision, and the optimality of all is tested.
 //
 // A problem that makes no progress is returned unfinished.
 #pragma once
@@ -40,15 +40,15 @@ constexpr double kFreeCost = 0.04;
 // The violation at which steps on a part end, relative to that of all before.
 constexpr double kPartReduction = 0.1;
 
-template <class T> class FoldPathSolver {
+class FoldPathSolver {
  public:
-  FoldPathSolver(const FoldPath<T>& path, const FoldWorkspace& workspace, DualState& state)
+  FoldPathSolver(const FoldPath& path, const FoldWorkspace& workspace, DualState& state)
       : path_(path),
         w_(workspace),
         s_(state),
         rows_(path, state),
         free_(workspace.free_doubles, workspace.free_indices, workspace.free_groups, workspace.max_free),
-        fused_{workspace.shifts, workspace.shifts + state.size, static_cast<T*>(workspace.diagonal)} {}
+        fused_{workspace.shifts, workspace.shifts + state.size, workspace.diagonal} {}
 
   // Solve the problem of the state's bounds from its dual and gradient.
   FoldOutcome solve(double tolerance, std::int64_t max_steps) {
@@ -203,12 +203,12 @@ template <class T> class FoldPathSolver {
     part_rows_.begin(path_, w_.part_columns, to, w_);
   }
 
-  const FoldPath<T>& path_;
+  const FoldPath& path_;
   const FoldWorkspace& w_;
   DualState& s_;
-  const MatrixRows<T> rows_;
+  const MatrixRows rows_;
   const FreeWorkspace free_;
-  const FusedArrays<T> fused_;
+  const FusedArrays<double> fused_;
   PassResult pass_;
   DualState part_{};
   PartRows part_rows_;

@@ -11,23 +11,23 @@ namespace maxmargin::MAXMARGIN_LEVEL {
 
 // Rows at the columns of a problem: in place if these are a few runs, as those of two classes in a matrix whose samples
 // are sorted by class.
-template <class T> class MatrixRows {
+class MatrixRows {
  public:
-  using Value = T;
+  using Value = double;
   const GroupRuns runs;
   const bool in_runs;
 
-  MatrixRows(const FoldPath<T>& path, const DualState& state)
+  MatrixRows(const FoldPath& path, const DualState& state)
       : runs(runs_of(path, state)), in_runs(runs.count > 0), path_(path), size_(state.size) {}
 
-  const T* row(std::int64_t k) const { return path_.matrix + path_.columns[k] * path_.stride; }
-  double at(const T* row, std::int64_t k) const { return static_cast<double>(row[path_.columns[k]]); }
+  const double* row(std::int64_t k) const { return path_.matrix + path_.columns[k] * path_.stride; }
+  double at(const double* row, std::int64_t k) const { return row[path_.columns[k]]; }
 
   // target += factor · row k, over all variables.
   void add(double* target, std::int64_t k, double factor) const {
-    const T* from = row(k);
+    const double* from = row(k);
     if (!in_runs) {
-      for (std::int64_t c = 0; c < size_; ++c) target[c] += factor * static_cast<double>(from[path_.columns[c]]);
+      for (std::int64_t c = 0; c < size_; ++c) target[c] += factor * from[path_.columns[c]];
       return;
     }
     for (int r = 0; r < runs.count; ++r) {
@@ -37,18 +37,18 @@ template <class T> class MatrixRows {
   }
 
  private:
-  static GroupRuns runs_of(const FoldPath<T>& path, const DualState& state) {
+  static GroupRuns runs_of(const FoldPath& path, const DualState& state) {
     GroupRuns runs;
     if (!runs.find(state, path.columns)) runs.count = 0;
     return runs;
   }
 
-  const FoldPath<T>& path_;
+  const FoldPath& path_;
   const std::int64_t size_;
 };
 
-template <class T> inline const T* find(const MatrixRows<T>& rows, std::int64_t k, std::int64_t) { return rows.row(k); }
-template <class T> inline void mark_used(const MatrixRows<T>&, std::int64_t) {}
+inline const double* find(const MatrixRows& rows, std::int64_t k, std::int64_t) { return rows.row(k); }
+inline void mark_used(const MatrixRows&, std::int64_t) {}
 
 // Rows at the variables of a part, in single precision, copied when they are first needed. If they are too many, the
 // oldest are replaced, except for the last one that was asked for: a step needs two.
@@ -58,13 +58,7 @@ class PartRows {
 
   // For `size` variables, whose columns are given, in memory for so many values, at least three rows. `slot` has an
   // entry for each variable, and `owner` for each row that there is memory for.
-  template <class T>
-  void begin(const FoldPath<T>& path, const std::int64_t* columns, std::int64_t size, const FoldWorkspace& w) {
-    copy_ = [](const void* matrix, std::int64_t stride, std::int64_t row, const std::int64_t* at, std::int64_t count,
-               float* to) {
-      const T* from = static_cast<const T*>(matrix) + row * stride;
-      for (std::int64_t c = 0; c < count; ++c) to[c] = static_cast<float>(from[at[c]]);
-    };
+  void begin(const FoldPath& path, const std::int64_t* columns, std::int64_t size, const FoldWorkspace& w) {
     matrix_ = path.matrix;
     stride_ = path.stride;
     columns_ = columns;
@@ -84,7 +78,9 @@ class PartRows {
     if (slot_[k] < 0) {
       if (last_ >= 0 && slot_[last_] == next_) next_ = next_ + 1 < most_ ? next_ + 1 : 0;
       if (owner_[next_] >= 0) slot_[owner_[next_]] = -1;
-      copy_(matrix_, stride_, columns_[k], columns_, size_, values_ + next_ * size_);
+      const double* from = matrix_ + columns_[k] * stride_;
+      float* to = values_ + next_ * size_;
+      for (std::int64_t c = 0; c < size_; ++c) to[c] = static_cast<float>(from[columns_[c]]);
       owner_[next_] = k;
       slot_[k] = next_;
       next_ = next_ + 1 < most_ ? next_ + 1 : 0;
@@ -97,8 +93,7 @@ class PartRows {
   void add(double* target, std::int64_t k, double factor) { add_row(target, row(k), factor, size_); }
 
  private:
-  void (*copy_)(const void*, std::int64_t, std::int64_t, const std::int64_t*, std::int64_t, float*) = nullptr;
-  const void* matrix_ = nullptr;
+  const double* matrix_ = nullptr;
   std::int64_t stride_ = 0, size_ = 0, most_ = 0, next_ = 0, last_ = -1;
   const std::int64_t* columns_ = nullptr;
   std::int64_t *slot_ = nullptr, *owner_ = nullptr;

@@ -22,10 +22,9 @@ static Outcome small_problem(DualState& s, const SmallProblem& problem, const Sm
   return SmallProblemSolver(problem, workspace, s, extremes).solve(tolerance, max_steps);
 }
 
-template <class T>
-static FoldOutcome solve_fold(const FoldPath<T>& path, const FoldWorkspace& workspace, DualState& s, double tolerance,
+static FoldOutcome solve_fold(const FoldPath& path, const FoldWorkspace& workspace, DualState& s, double tolerance,
                               std::int64_t max_steps) {
-  return FoldPathSolver<T>(path, workspace, s).solve(tolerance, max_steps);
+  return FoldPathSolver(path, workspace, s).solve(tolerance, max_steps);
 }
 
 static double solve_free(const FreeVariables& variables, double* doubles, std::int64_t* indices) {
@@ -37,8 +36,7 @@ const SolverLoops solvers = {run_pairwise<RowCache<double>>,
                              run_pairwise<RowCache<float>>,
                              fused_pairwise,
                              small_problem,
-                             solve_fold<double>,
-                             solve_fold<float>,
+                             solve_fold,
                              find_violations,
                              find_selectable,
                              solve_free,

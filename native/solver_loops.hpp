@@ -188,15 +188,15 @@ struct SmallWorkspace {
 // ---- folds on one matrix ----------------------------------------------------------------------------------------
 
 // The variables of a problem on some columns of a symmetric matrix in memory.
-template <class T> struct FoldPath {
-  const T* matrix;
+struct FoldPath {
+  const double* matrix;
   std::int64_t stride;
   const std::int64_t* columns;  // the row and column of each variable
 };
 
 struct FoldWorkspace {
   double* shifts;                // 2 size
-  void* diagonal;                // size, in the precision of the matrix
+  double* diagonal;              // size
   double* before;                // size
   GradientExtremes* extremes;    // groups + 1
   bool* keep;                    // size
@@ -258,10 +258,7 @@ struct SolverLoops {
   Outcome (*small_problem)(DualState&, const SmallProblem&, const SmallWorkspace&, double tolerance,
                            std::int64_t max_steps, GradientExtremes* extremes);
   // The problem of the bounds of a state, from its dual and gradient; the workspace has the extremes of the solution.
-  FoldOutcome (*fold)(const FoldPath<double>&, const FoldWorkspace&, DualState&, double tolerance,
-                      std::int64_t max_steps);
-  FoldOutcome (*fold_single)(const FoldPath<float>&, const FoldWorkspace&, DualState&, double tolerance,
-                             std::int64_t max_steps);
+  FoldOutcome (*fold)(const FoldPath&, const FoldWorkspace&, DualState&, double tolerance, std::int64_t max_steps);
   // Of the active variables; `extremes` has groups + 1 entries.
   void (*violations)(const DualState&, GradientExtremes* extremes, double* increasing, double* decreasing);
   void (*selectable)(const DualState&, GradientExtremes* extremes, bool* keep);
