@@ -34,6 +34,11 @@ constexpr std::int64_t kStepsOnPart = 256;
 // The tolerance of a part relative to that of all: rounding errors of its rows come in between.
 constexpr double kPartTolerance = 0.8;
 constexpr int kMaxFoldRounds = 60;
+// Problems of at most this size and so many free variables are solved to rounding errors, as independent fits of them
+// are; in so many turns of solving the free equations and pair steps.
+constexpr std::int64_t kMaxFinishedSize = 2048, kMaxFinishedFree = 256, kFinishSteps = 16;
+constexpr int kMaxFinishes = 20;
+constexpr double kFinishedViolation = 1e-13;
 constexpr double kSingleAccuracy = 1e-7;  // of the free equations, relative
 // The cost of the free equations of m variables is taken as this times m³ operations of pair steps.
 constexpr double kFreeCost = 0.04;
@@ -57,6 +62,7 @@ class FoldPathSolver {
     credit_ = 0.0;
     for (; out_.rounds < kMaxFoldRounds; ++out_.rounds) {
       StopReason reason = on_all(tolerance);
+      if (reason == StopReason::optimal) finish();
       if (reason == StopReason::optimal || ended(reason)) return finished(reason);
       reason = on_part(tolerance);
       if (ended(reason)) return finished(reason);
@@ -75,6 +81,38 @@ class FoldPathSolver {
     out_.reason = reason;
     find_extremes(s_, w_.extremes);
     return out_;
+  }
+
+  // From an optimum within the tolerance of a small problem to one within rounding errors, as in small_problem.hpp. If
+  // that increases the violation, back again.
+  void finish() {
+    if (s_.size > kMaxFinishedSize) return;
+    is_optimal(0.0);
+    const double before = violation_;
+    double *dual = w_.before, *gradient = w_.part_doubles, scale = 0.0;
+    for (std::int64_t k = 0; k < s_.size; ++k) {
+      dual[k] = s_.dual[k];
+      gradient[k] = s_.gradient[k];
+      scale = larger(scale, std::fabs(s_.gradient[k]));
+    }
+    for (int round = 0; round < kMaxFinishes; ++round) {
+      const std::int64_t limit = w_.max_free < kMaxFinishedFree ? w_.max_free : kMaxFinishedFree;
+      const std::int64_t count = find_free(s_, limit, free_.free);
+      if (count > limit) break;
+      double work = 0.0;
+      if (count) solve_free(s_, rows_, free_, count, work);
+      if (is_optimal(kFinishedViolation * (1.0 + scale)) || !rows_.in_runs || s_.singles) break;
+      const Outcome out = run_fused_pairwise(s_, rows_, rows_.runs, fused_, {1, 0, &pass_, nullptr},
+                                             kFinishedViolation * (1.0 + scale), kFinishSteps, kInfinity);
+      out_.steps += out.steps;
+      if (out.reason != StopReason::paused) break;
+    }
+    is_optimal(0.0);
+    if (!(violation_ > before)) return;
+    for (std::int64_t k = 0; k < s_.size; ++k) {
+      s_.dual[k] = dual[k];
+      s_.gradient[k] = gradient[k];
+    }
   }
 
   // Pair steps on all variables until the point is optimal or most variables can be left out.

@@ -1,8 +1,7 @@
 """The engine of a cross-validated search: folds at many values of C, trained on shared kernel values.
 
 A *path* is a fold at all values of C, with the other parameters fixed. Paths are independent; each is solved by one
-thread, without the interpreter, so they use all cores. The result of a path depends on nothing but its points, which
-are always solved from the smallest C on.
+thread, without the interpreter, so they use all cores. The result of a path depends on nothing but its points.
 """
 
 from __future__ import annotations
@@ -107,11 +106,12 @@ class FoldPaths:
         self._X, self._y = self.estimator._check_training_data(X, y)
         if isinstance(estimator, KernelRegressor):
             self._y = np.asarray(self._y, dtype=np.float64)
-        self._folds = folds
         self._weights = None if weights is None else check_sample_weights(weights, self._X)
-        order = self._order()
+        order = self._order(folds)
         self._place = np.empty(len(order), dtype=np.int64)
         self._place[order] = np.arange(len(order))
+        # In the order of the rows, so that the variables of a problem are a few runs of them.
+        self._folds = [Fold(train[np.argsort(self._place[train], kind="stable")], test) for train, test in folds]
         self._matrices = KernelMatrices(self._X, order, budget, threads, several)
         self._problems: dict[int, FoldProblems] = {}
         self._lock = threading.Lock()
@@ -186,10 +186,10 @@ class FoldPaths:
         scaled: Kernel | None = estimator._make_kernel(self._X[train], weights)
         return scaled
 
-    def _order(self) -> Indices:
+    def _order(self, folds: Sequence[Fold]) -> Indices:
         """Return the samples by class, and those of a class by the fold that holds them out: in few runs of rows."""
         fold_of = np.zeros(self._X.shape[0], dtype=np.int64)
-        for number, (_, test) in enumerate(self._folds):
+        for number, (_, test) in enumerate(folds):
             fold_of[test] = number
         pairs = isinstance(self.estimator, KernelClassifier) and self.estimator.multi_class == "ovo"
         labels = np.unique(self._y, return_inverse=True)[1] if pairs else np.zeros(len(fold_of), dtype=np.int64)
