@@ -16,6 +16,7 @@ import numpy as np
 from maxmargin import _native
 from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
+from maxmargin.deadline import check_deadline
 from maxmargin.kernels import Kernel, NativeKernel, Points
 from maxmargin.kernels.formula import KernelFormula, Term
 from maxmargin.kernels.kernel_columns import native_formula, pack_columns
@@ -26,6 +27,9 @@ from maxmargin.matrices.numerics import check_finite
 #: The cost of an evaluation of the kernel above which sums over features are kept. Below it they are computed again in
 #: the time that it takes to read them.
 MIN_COST_OF_KEPT_SUMS = 100
+
+#: New memory is provided by pages, in slices of some tens of milliseconds.
+PAGE_BYTES, BYTES_PER_SLICE = 4096, 2**25
 
 #: The most matrices in memory: while the last folds of one kernel are trained, the next is computed.
 MAX_MATRICES = 2
@@ -90,7 +94,7 @@ class KernelMatrices:
             unused = next(kernel for kernel in self._values if not self._users[kernel])
             self._free.append(self._values.pop(unused))
         # New memory costs as much time as cheap kernel values.
-        return self._free.pop() if self._free else np.empty((len(self.order), len(self.order)))
+        return self._free.pop() if self._free else _new_memory(len(self.order))
 
     def _compute(self, kernel: Kernel | None) -> Floats:
         values = self._memory()
@@ -112,7 +116,7 @@ class KernelMatrices:
             return
         formula = kernel.formula
         if formula.term not in self._sums:
-            sums = np.empty(values.shape)
+            sums = _new_memory(len(points))
             columns = pack_columns(KernelFormula(formula.term), points, np.float64, self.threads)
             columns.fill(points, sums, np.arange(len(points)))
             self._sums = {formula.term: sums}
@@ -120,3 +124,16 @@ class KernelMatrices:
         if sparse.issparse(points.data):  # see `fill_kernel_matrix`
             np.fill_diagonal(values, kernel.diagonal(points))
         check_finite(values)
+
+
+def _new_memory(size: int) -> Floats:
+    """Return memory for a matrix, of which the system provides every page here, in slices; check the deadline before.
+
+    The first columns of a matrix are on all of its pages, so that no call after this one takes long.
+    """
+    values = np.empty((size, size))
+    step = max(1, BYTES_PER_SLICE // (8 * size))
+    for start in range(0, size, step):
+        check_deadline()
+        values[start : start + step].reshape(-1)[:: PAGE_BYTES // 8] = 0.0
+    return values
