@@ -65,8 +65,7 @@ inline bool copy_free(const DualState& s, Rows& rows, const FreeWorkspace& w, st
 }
 
 // Move the listed free variables to their values in the workspace, if that increases the objective.
-template <class Rows>
-inline bool move_free(DualState& s, Rows& rows, const FreeWorkspace& w, std::int64_t count) {
+template <class Rows> inline bool move_free(DualState& s, Rows& rows, const FreeWorkspace& w, std::int64_t count) {
   double twice_gain = 0.0;
   for (std::int64_t a = 0; a < count; ++a) {
     const std::int64_t i = w.free[a];

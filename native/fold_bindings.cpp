@@ -15,9 +15,9 @@ struct FoldPathProblems {
   Vector<const std::int32_t> group;
   std::int32_t groups;
   Table<const double> lower, upper, ridge;
-  Table<const double> kink;       // no rows: none
-  Vector<const double> factor;    // from the solution before to the start; 0: the row of `start`
-  Table<const double> start;      // feasible
+  Table<const double> kink;            // no rows: none
+  Vector<const double> factor;         // from the solution before to the start; 0: the row of `start`
+  Table<const double> start;           // feasible
   Vector<const std::int64_t> outside;  // other columns of the matrix, whose values are wanted
 
   std::int64_t size() const { return length(columns); }
@@ -36,8 +36,8 @@ struct FoldPathProblems {
 };
 
 struct FoldPathResults {
-  Table<double> dual, offsets, outside;           // of each problem
-  Table<std::int64_t> outcomes;                   // reason, steps, rounds, solutions of the free equations
+  Table<double> dual, offsets, outside;  // of each problem
+  Table<std::int64_t> outcomes;          // reason, steps, rounds, solutions of the free equations
 
   void check() const {}
 };
@@ -64,15 +64,41 @@ struct FoldMemory {
 
   FoldMemory(std::int64_t size, std::int32_t groups, std::int64_t values_count, std::int64_t max_free,
              const std::int32_t* cancelled)
-      : gradient(size), diagonal(size), shifts(2 * size), before(size), part_doubles(9 * size), diagonal_values(size),
-        extremes(groups + 1), keep(new bool[size]), part_diagonal(size), indices(4 * size),
-        free_indices(3 * max_free + groups), part_group(size), free_groups(max_free),
-        values(new float[values_count]), free_doubles(new double[2 * max_free * max_free + 8 * max_free]) {
+      : gradient(size),
+        diagonal(size),
+        shifts(2 * size),
+        before(size),
+        part_doubles(9 * size),
+        diagonal_values(size),
+        extremes(groups + 1),
+        keep(new bool[size]),
+        part_diagonal(size),
+        indices(4 * size),
+        free_indices(3 * max_free + groups),
+        part_group(size),
+        free_groups(max_free),
+        values(new float[values_count]),
+        free_doubles(new double[2 * max_free * max_free + 8 * max_free]) {
     std::int64_t* at = indices.data();
-    pointers = {shifts.data(), diagonal_values.data(), before.data(), extremes.data(), keep.get(),
-                part_doubles.data(), part_diagonal.data(), at, at + size, at + 2 * size, at + 3 * size,
-                part_group.data(), values.get(), values_count, max_free, free_doubles.get(), free_indices.data(),
-                free_groups.data(), cancelled};
+    pointers = {shifts.data(),
+                diagonal_values.data(),
+                before.data(),
+                extremes.data(),
+                keep.get(),
+                part_doubles.data(),
+                part_diagonal.data(),
+                at,
+                at + size,
+                at + 2 * size,
+                at + 3 * size,
+                part_group.data(),
+                values.get(),
+                values_count,
+                max_free,
+                free_doubles.get(),
+                free_indices.data(),
+                free_groups.data(),
+                cancelled};
   }
 };
 
@@ -81,8 +107,13 @@ class PathOfProblems {
   PathOfProblems(const double* matrix, std::int64_t stride, const FoldPathProblems& p, const FoldPathResults& r,
                  const StepLimits& limits, std::int64_t values_count, std::int64_t max_free,
                  const std::int32_t* cancelled)
-      : path_{matrix, stride, p.columns.data()}, p_(p), r_(r), limits_(limits), n_(p.size()),
-        own_(n_, p.groups, values_count, max_free, cancelled), cancelled_(cancelled) {
+      : path_{matrix, stride, p.columns.data()},
+        p_(p),
+        r_(r),
+        limits_(limits),
+        n_(p.size()),
+        own_(n_, p.groups, values_count, max_free, cancelled),
+        cancelled_(cancelled) {
     const std::int64_t count = length(p.outside);
     for (std::int64_t c = 0; c < count; ++c)
       if (c == 0 || p.outside.data()[c] != p.outside.data()[c - 1] + 1) outside_runs_.push_back(c);
@@ -104,18 +135,26 @@ class PathOfProblems {
         own_.diagonal[k] = static_cast<double>(path_.matrix[column * path_.stride + column]) + ridge[k];
         singles += p_.group.data()[k] < 0;
       }
-      DualState state{dual, own_.gradient.data(), p_.lower.data() + q * n_, p_.upper.data() + q * n_,
-                      own_.diagonal.data(), ridge, p_.group.data(), nullptr, n_, n_, p_.groups, singles,
+      DualState state{dual,
+                      own_.gradient.data(),
+                      p_.lower.data() + q * n_,
+                      p_.upper.data() + q * n_,
+                      own_.diagonal.data(),
+                      ridge,
+                      p_.group.data(),
+                      nullptr,
+                      n_,
+                      n_,
+                      p_.groups,
+                      singles,
                       length(p_.kink) ? p_.kink.data() + q * n_ : nullptr};
-      const FoldOutcome out =
-          level.solvers->fold(path_, own_.pointers, state, limits_.tolerance, limits_.max_steps);
+      const FoldOutcome out = level.solvers->fold(path_, own_.pointers, state, limits_.tolerance, limits_.max_steps);
       std::int64_t* outcome = r_.outcomes.data() + 4 * q;
       outcome[0] = static_cast<std::int64_t>(out.reason);
       outcome[1] = out.steps;
       outcome[2] = out.rounds;
       outcome[3] = out.free_solutions;
-      for (std::int32_t g = 0; g < p_.groups; ++g)
-        r_.offsets.data()[q * p_.groups + g] = middle_of(own_.extremes[g]);
+      for (std::int32_t g = 0; g < p_.groups; ++g) r_.offsets.data()[q * p_.groups + g] = middle_of(own_.extremes[g]);
       if (*static_cast<const volatile std::int32_t*>(cancelled_)) return;
       add_outside(dual, r_.outside.data() + q * length(p_.outside));
     }
@@ -144,8 +183,12 @@ class PathOfProblems {
     for (std::int64_t k = 0; k < n_; ++k) {
       const bool at_lower = before[k] == (lower - n_)[k], at_upper = before[k] == (upper - n_)[k];
       const double scaled = factor * before[k];
-      dual[k] = before[k] == 0.0 ? 0.0 : factor != 1.0 && at_lower ? lower[k] : factor != 1.0 && at_upper ? upper[k]
-                : scaled < lower[k] ? lower[k] : scaled > upper[k] ? upper[k] : scaled;
+      dual[k] = before[k] == 0.0            ? 0.0
+                : factor != 1.0 && at_lower ? lower[k]
+                : factor != 1.0 && at_upper ? upper[k]
+                : scaled < lower[k]         ? lower[k]
+                : scaled > upper[k]         ? upper[k]
+                                            : scaled;
       const double product = p_.linear.data()[k] - own_.gradient[k] - old_ridge[k] * before[k];
       own_.gradient[k] = p_.linear.data()[k] - factor * product - ridge[k] * dual[k];
     }
@@ -161,7 +204,7 @@ class PathOfProblems {
       const double* row = path_.matrix + path_.columns[k] * path_.stride;
       for (std::size_t r = 0; r + 1 < outside_runs_.size(); ++r) {
         const std::int64_t begin = outside_runs_[r], end = outside_runs_[r + 1];
-        const double *from = row + at[begin];
+        const double* from = row + at[begin];
         for (std::int64_t c = begin; c < end; ++c) out[c] += dual[k] * from[c - begin];
       }
     }

@@ -33,7 +33,7 @@ constexpr double kMaxFirstPart = 0.6, kMaxNextPart = 0.75;
 constexpr std::int64_t kStepsOnPart = 256;
 // The tolerance of a part relative to that of all: rounding errors of its rows come in between.
 constexpr double kPartTolerance = 0.8;
-constexpr int kMaxFoldRounds = 60;
+constexpr int kMaxFoldRounds = 60, kMaxRoundsToHalve = 8;
 // Problems of at most this size and so many free variables are solved to rounding errors, as independent fits of them
 // are; in so many turns of solving the free equations and pair steps.
 constexpr std::int64_t kMaxFinishedSize = 2048, kMaxFinishedFree = 256, kFinishSteps = 16;
@@ -64,6 +64,7 @@ class FoldPathSolver {
       StopReason reason = on_all(tolerance);
       if (reason == StopReason::optimal) finish();
       if (reason == StopReason::optimal || ended(reason)) return finished(reason);
+      if (stalls()) break;
       reason = on_part(tolerance);
       if (ended(reason)) return finished(reason);
     }
@@ -73,6 +74,14 @@ class FoldPathSolver {
  private:
   bool ended(StopReason reason) const {
     return cancelled() || out_.steps >= max_steps_ || reason == StopReason::unbounded;
+  }
+  // Whether the violation of all variables has not halved for some rounds: single precision sees noise only.
+  bool stalls() {
+    if (out_.rounds == 0 || violation_ < 0.5 * best_violation_) {
+      best_violation_ = violation_;
+      best_round_ = out_.rounds;
+    }
+    return out_.rounds - best_round_ >= kMaxRoundsToHalve;
   }
   bool cancelled() const { return *static_cast<const volatile std::int32_t*>(w_.cancelled) != 0; }
 
@@ -134,7 +143,8 @@ class FoldPathSolver {
     double violation = -kInfinity;
     for (std::int32_t g = 0; g < s_.groups; ++g)
       violation = larger(violation, w_.extremes[g].highest - w_.extremes[g].lowest);
-    if (s_.singles) violation = larger(violation, larger(w_.extremes[s_.groups].highest, -w_.extremes[s_.groups].lowest));
+    if (s_.singles)
+      violation = larger(violation, larger(w_.extremes[s_.groups].highest, -w_.extremes[s_.groups].lowest));
     violation_ = violation;
     return !(violation > tolerance);
   }
@@ -182,10 +192,9 @@ class FoldPathSolver {
   // By the equations of all free variables; where they have no solution, or it is no ascent, by the active-set method.
   void solve_free_part(std::int64_t count) {
     if (copy_free(part_, part_rows_, free_, count)) {
-      const FreeVariables variables{free_.matrix, count, free_.group, part_.groups, free_.lower, free_.upper,
-                                    free_.dual, free_.gradient, kSingleAccuracy, kInfinity};
-      if (FreeEquations(variables, free_.doubles, free_.indices).solve() &&
-          move_free(part_, part_rows_, free_, count))
+      const FreeVariables variables{free_.matrix, count,      free_.group,    part_.groups,    free_.lower,
+                                    free_.upper,  free_.dual, free_.gradient, kSingleAccuracy, kInfinity};
+      if (FreeEquations(variables, free_.doubles, free_.indices).solve() && move_free(part_, part_rows_, free_, count))
         return;
     }
     double work = 0.0;
@@ -234,8 +243,19 @@ class FoldPathSolver {
       if (from.kink) d[6 * n + to] = from.kink[k];
       w_.part_group[to++] = from.group[k];
     }
-    part_ = {d,       d + n, d + 2 * n, d + 3 * n,  d + 4 * n, d + 5 * n, w_.part_group,
-             nullptr, to,    to,        s_.groups,  s_.singles, s_.kink ? d + 6 * n : nullptr};
+    part_ = {d,
+             d + n,
+             d + 2 * n,
+             d + 3 * n,
+             d + 4 * n,
+             d + 5 * n,
+             w_.part_group,
+             nullptr,
+             to,
+             to,
+             s_.groups,
+             s_.singles,
+             s_.kink ? d + 6 * n : nullptr};
     part_fused_ = {d + 7 * n, d + 8 * n, w_.part_diagonal};
     part_in_runs_ = part_runs_.find(part_);
     part_rows_.begin(path_, w_.part_columns, to, w_);
@@ -254,8 +274,10 @@ class FoldPathSolver {
   FusedArrays<float> part_fused_{};
   bool part_in_runs_ = false;
   std::int64_t max_steps_ = 0;
+  double best_violation_ = 0.0;
+  std::int64_t best_round_ = 0;
   double violation_ = 0.0;  // of all variables, when it was last computed
-  double credit_ = 0.0;  // operations of pair steps since the last solution of the free equations
+  double credit_ = 0.0;     // operations of pair steps since the last solution of the free equations
   FoldOutcome out_;
 };
 

@@ -1,4 +1,5 @@
-// The linear equations of the free variables, with variables that would leave their bounds fixed at them, all at a time.
+// The linear equations of the free variables, with variables that would leave their bounds fixed at them, all at a
+// time.
 //
 // The active-set method (active_set.hpp) fixes one variable after the other, so that every step is an ascent. Where
 // hundreds leave their bounds, as after a change of C, that takes hundreds of updates of the factor. Here all of them
@@ -22,7 +23,12 @@ class FreeEquations {
  public:
   // In the workspace of the active-set method.
   FreeEquations(const FreeVariables& v, double* doubles, std::int64_t* indices)
-      : v_(v), n_(v.count), factor_(doubles), right_(doubles + n_ * n_), step_(right_ + n_), ones_(step_ + n_),
+      : v_(v),
+        n_(v.count),
+        factor_(doubles),
+        right_(doubles + n_ * n_),
+        step_(right_ + n_),
+        ones_(step_ + n_),
         active_(indices) {}
 
   // Change v.dual and v.gradient. False, with both unchanged, if there is no ascent: the matrix is singular, there are
@@ -96,7 +102,7 @@ class FreeEquations {
       active += was_active;
       const double value = v_.dual[k] + step_[k], slack = right_[k] - offset_;
       if (was_active) {
-        const bool below = value < v_.lower[k], above = value > v_.upper[k];
+        const bool below = value<v_.lower[k], above = value> v_.upper[k];
         if (below || above) step_[k] = (below ? v_.lower[k] : v_.upper[k]) - v_.dual[k];
         changes |= below || above;
         if (!below && !above) found[count++] = k;

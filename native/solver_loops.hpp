@@ -195,22 +195,22 @@ struct FoldPath {
 };
 
 struct FoldWorkspace {
-  double* shifts;                // 2 size
-  double* diagonal;              // size
-  double* before;                // size
-  GradientExtremes* extremes;    // groups + 1
-  bool* keep;                    // size
-  double* part_doubles;          // 9 size
-  float* part_diagonal;          // size
+  double* shifts;                                       // 2 size
+  double* diagonal;                                     // size
+  double* before;                                       // size
+  GradientExtremes* extremes;                           // groups + 1
+  bool* keep;                                           // size
+  double* part_doubles;                                 // 9 size
+  float* part_diagonal;                                 // size
   std::int64_t *members, *part_columns, *slot, *owner;  // size
-  std::int32_t* part_group;      // size
-  float* values;                 // of copied rows, at least three
+  std::int32_t* part_group;                             // size
+  float* values;                                        // of copied rows, at least three
   std::int64_t values_count;
-  std::int64_t max_free;         // the limit of free variables whose equations are solved
-  double* free_doubles;          // 2 max_free² + 8 max_free
-  std::int64_t* free_indices;    // 3 max_free + groups
-  std::int32_t* free_groups;     // max_free
-  const std::int32_t* cancelled; // another thread sets it to another number than 0 to end the call
+  std::int64_t max_free;          // the limit of free variables whose equations are solved
+  double* free_doubles;           // 2 max_free² + 8 max_free
+  std::int64_t* free_indices;     // 3 max_free + groups
+  std::int32_t* free_groups;      // max_free
+  const std::int32_t* cancelled;  // another thread sets it to another number than 0 to end the call
 };
 
 struct FoldOutcome {

@@ -12,7 +12,6 @@ from maxmargin import SVC, SVR, NuSVC, NuSVR
 from maxmargin.search.fold_scoring import FoldScorer
 from maxmargin.search.grid import Point
 from maxmargin.search.path_trials import PathTrials
-from maxmargin.selection.fold_paths import FoldPaths
 
 
 def paths_of(estimator: Any, X: Any, y: Any, points: list[Point], folds: int = 3, weights: Any = None) -> PathTrials:

@@ -42,9 +42,7 @@ class PathTrials:
         weights = scorer.fit_arguments.get("sample_weight")
         estimator = scorer.estimator_for_job(threads, scorer.cache_bytes(), None)
         several = len({point.gamma for point, _ in trials}) > 1 or isinstance(estimator.gamma, str)
-        self._engine = FoldPaths(
-            estimator, scorer.X, scorer.y, rows, weights, scorer.cache_bytes(), threads, several
-        )
+        self._engine = FoldPaths(estimator, scorer.X, scorer.y, rows, weights, scorer.cache_bytes(), threads, several)
 
     @classmethod
     def of(cls, scorer: FoldScorer, trials: Sequence[tuple[Point, int]], threads: int) -> PathTrials | None:
@@ -95,7 +93,7 @@ class PathTrials:
 
 
 def _paths(trials: Sequence[tuple[Point, int]]) -> list[TrialPath]:
-    """Return trials that differ in C only, those of one kernel next to each other: the largest γ, of most cost, last."""
+    """Return the trials that differ in C only, those of one kernel next to each other."""
     paths: dict[Any, TrialPath] = {}
     for point, fold in trials:
         paths.setdefault((point.gamma or 0.0, point[2:], fold), []).append((point, fold))

@@ -45,9 +45,7 @@ def can_solve(problem: DualProblem) -> bool:
     return problem.matrix.stored() is not None and problem.coercive and ProblemScale.of(problem) is None
 
 
-def solve_path(
-    path: Sequence[Subproblem], held_out: Indices, tolerance: float, cancelled: np.ndarray
-) -> PathValues:
+def solve_path(path: Sequence[Subproblem], held_out: Indices, tolerance: float, cancelled: np.ndarray) -> PathValues:
     """Solve problems that differ in their bounds, ridges and kinks, in order.
 
     `held_out` are rows of the matrix. Another thread may set ``cancelled[0]`` to 1; the values are then undefined.
