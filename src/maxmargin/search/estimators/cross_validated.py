@@ -113,9 +113,10 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
         samples, targets = self._check_data(template, X, y)
         weights = check_sample_weights(sample_weight, samples)
         self._check_labels(template, targets, weights)
-        scorer = self._make_scorer(samples, targets)
+        scoring = self._chosen_scoring(samples, targets)
+        scorer = make_scorer(template, scoring)
         metadata = route(self, scorer, None if sample_weight is None else weights, params)
-        data = self._fold_scorer(template, samples, targets, scorer, metadata)
+        data = self._fold_scorer(template, samples, targets, scoring, scorer, metadata)
         values = {name: getattr(self, name) for name in self._searched}
         axes = search_axes(template, values, samples, self._units(targets), weights)
         limit = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
@@ -170,18 +171,16 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
         """Whether folds have the same proportions of labels."""
         return False
 
-    def _make_scorer(self, X: Any, y: Any) -> Any:
-        """Return the scorer of scikit-learn, or of the user."""
-        return make_scorer(self._template(), self.scoring or self._default_scoring)
+    def _chosen_scoring(self, X: Any, y: Any) -> Any:
+        """Return what points are scored with: `scoring`, or the default."""
+        return self._default_scoring if self.scoring is None else self.scoring
 
-    def _fold_scorer(self, template: Any, X: Any, y: Any, scorer: Any, metadata: Metadata) -> FoldScorer:
+    def _fold_scorer(self, template: Any, X: Any, y: Any, wanted: Any, scorer: Any, metadata: Metadata) -> FoldScorer:
         """Return the data of the trials."""
-        samples = X.shape[0]
-        wanted = self.scoring or self._default_scoring
         quick = SCORERS.get(wanted) if isinstance(wanted, str) and not metadata.routed else None
         metric, train = metric_of(scorer, self.refit), bool(self.return_train_score)
-        scoring = Scoring(score_name(wanted or scorer), quick or scorer, metric, metadata.score, train)
-        splits = self._splits(X, y, samples, metadata)
+        scoring = Scoring(score_name(wanted), quick or scorer, metric, metadata.score, train)
+        splits = self._splits(X, y, metadata)
         kind = LeaveOneOutScorer if isinstance(self.cv, str) else FoldScorer
         described = {
             "folds": len(splits),
@@ -191,8 +190,9 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
         error_score = None if self.error_score == "raise" else float(self.error_score)
         return kind(clone(template), X, y, splits, scoring, described, metadata.fit, error_score)
 
-    def _splits(self, X: Any, y: Any, samples: int, metadata: Metadata) -> tuple[Split, ...]:
+    def _splits(self, X: Any, y: Any, metadata: Metadata) -> tuple[Split, ...]:
         """Return the splits into training and test samples."""
+        samples = X.shape[0]
         if isinstance(self.cv, str):
             every = np.arange(samples)
             return (Split(every, every),)
@@ -300,7 +300,8 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return how metadata are routed: weights to the fit, groups to the splitter, and what the scorer requests."""
-        scorer = None if self.scoring is None and self._default_scoring is None else self._make_scorer(None, None)
+        scoring = self._default_scoring if self.scoring is None else self.scoring
+        scorer = None if scoring is None else make_scorer(self._template(), scoring)
         router = MetadataRouter(owner=self).add_self_request(self)
         router.add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
         mapping = MethodMapping().add(caller="fit", callee="score").add(caller="score", callee="score")
