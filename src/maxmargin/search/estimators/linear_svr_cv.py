@@ -107,7 +107,7 @@ class LinearSVRCV(SearchingRegressor):
     >>> from sklearn.datasets import make_regression
     >>> X, y = make_regression(200, 5, noise=10.0, random_state=0)
     >>> model = LinearSVRCV(Cs=[0.001, 1], epsilons=[0.0, 5.0]).fit(X, y)
-    >>> model.best_params_["C"], bool(model.best_score_ > 0.9)
+    >>> model.best_params_["C"], bool(model.best_score_ > 0.8)
     (1.0, True)
     """
 
