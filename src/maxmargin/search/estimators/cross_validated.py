@@ -35,7 +35,7 @@ from maxmargin.search.grid_search_result import COMPLETE, INTERRUPTED, STOPPED, 
 from maxmargin.search.leave_one_out import LeaveOneOutScorer
 from maxmargin.search.parameter_ranges import search_axes
 from maxmargin.search.search_results import best_index, cv_results, warn_about_scores
-from maxmargin.search.trial_threads import TrialThreads
+from maxmargin.search.trial_threads import StartJobs, TrialThreads
 
 #: Parameters that are those of the search, not of the machine that is trained.
 OF_THE_SEARCH = ("verbose", "callback", "max_seconds", "checkpoint")
@@ -106,7 +106,8 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
         """
         return self._fit(X, y, sample_weight, params)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any], start: StartJobs | None = None) -> Self:
+        """Search and train; trials run where `start` starts them, by default in threads."""
         started = perf_counter()
         self._check_search_parameters()
         template = self._template()
@@ -122,7 +123,7 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
         limit = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
         seconds = None if limit is None else limit * (SEARCH_FRACTION if self.refit else 1.0)
         with self._observer() as observer:
-            start = TrialThreads.starter(self.n_jobs)
+            start = TrialThreads.starter(self.n_jobs) if start is None else start
             with TrialRunner(start, data, seconds, started, self.checkpoint, True, observer) as runner:
                 result = runner.search(axes, self.refine)
         self._set_search(result, data, scorer)
