@@ -24,6 +24,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 
 from maxmargin._typing import Floats
+from maxmargin.blocks.row_blocks import is_blocks
 from maxmargin.datasets.samples import checksum
 from maxmargin.machines.base import parameter_names
 from maxmargin.machines.validation.parameters import check_count, check_number
@@ -111,6 +112,12 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
         started = perf_counter()
         self._check_search_parameters()
         template = self._template()
+        if is_blocks(X):
+            name = self._kind.__name__
+            raise ValueError(
+                f"{type(self).__name__} chooses parameters on samples in memory, not on blocks of rows: choose them on "
+                f"some of the rows, then fit {name} with best_params_ on all"
+            )
         samples, targets = self._check_data(template, X, y)
         weights = check_sample_weights(sample_weight, samples)
         self._check_labels(template, targets, weights)
@@ -129,7 +136,9 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
         self._set_search(result, data, scorer)
         self._report_limits(result)
         if self.refit:
-            self._refit(X, y, sample_weight, None if limit is None else max(0.0, started + limit - perf_counter()))
+            self._refit(
+                X, targets, sample_weight, None if limit is None else max(0.0, started + limit - perf_counter())
+            )
         if self.checkpoint is not None and result.status == COMPLETE:
             Path(self.checkpoint).unlink()
         return self
