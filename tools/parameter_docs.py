@@ -94,7 +94,7 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         "": (
             'int, splitter, iterable of (train, test) or "loo"',
             "The splits into training and test samples, as in scikit-learn's GridSearchCV: None is 5 folds, stratified for "
-            'classifiers; a splitter such as ``GroupKFold()``; or pairs of row numbers. ``"loo"`` holds out one sample at a '
+            'classifiers and for labels 1 and −1 of novelty detection; a splitter such as ``GroupKFold()``; or pairs of row numbers. ``"loo"`` holds out one sample at a '
             "time and computes one score from all predictions, so that also R² and ranks are defined.",
         ),
     },

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from maxmargin.plotting.style import GREY, INK, Display, axes_for, colour, hide_spines
 from maxmargin.search.grid import Point, format_value, typical_ratio
-from maxmargin.search.grid_search_result import GridSearchResult, ScoreTable
+from maxmargin.search.grid_search_result import GridSearchResult, PointScore, ScoreTable
 from maxmargin.search.score_colormap import colour_of, colour_range, format_score, text_colour_on
 
 if TYPE_CHECKING:
@@ -25,12 +25,15 @@ MAX_LABELLED_VALUES = 14
 class ScoreGridDisplay(Display):
     """Cross-validation scores of a search: a heat map over two parameters such as C and γ, or a line over one.
 
-    Create it with `from_search`. Points of a refined grid are drawn as smaller cells on top, and a line leads from the
-    best point of the grid to those of the refinements. Parameters beyond two have their best value.
+    Create it with `from_search`, or `from_estimator` for `SVCCV` and its like. Points of a refined grid are drawn as
+    smaller cells on top, and a line leads from the best point of the grid to those of the refinements. Further
+    parameters have their best value.
 
     Attributes
     ----------
     result : GridSearchResult
+    best : PointScore
+        The point that is marked.
     ax_, figure_
         Axes and figure of the last `plot`.
 
@@ -45,6 +48,7 @@ class ScoreGridDisplay(Display):
     """
 
     result: GridSearchResult = field(repr=False)
+    best: PointScore
 
     @classmethod
     def from_search(cls, result: GridSearchResult, *, ax: Axes | None = None) -> ScoreGridDisplay:
@@ -61,7 +65,49 @@ class ScoreGridDisplay(Display):
         -------
         ScoreGridDisplay
         """
-        return cls(result).plot(ax)
+        return cls(result, result.best).plot(ax)
+
+    @classmethod
+    def from_estimator(cls, model: Any, *, metric: str | None = None, ax: Axes | None = None) -> ScoreGridDisplay:
+        """Draw the scores from which an estimator has chosen its parameters.
+
+        Parameters
+        ----------
+        model : SVCCV, SVRCV, OneClassSVMCV, LinearSVCCV or LinearSVRCV
+            Fitted.
+        metric : str, optional
+            The name of one of several metrics; by default the one that has chosen the parameters.
+        ax : matplotlib Axes, optional
+            Axes to draw on; by default a new figure is created.
+
+        Returns
+        -------
+        ScoreGridDisplay
+
+        Examples
+        --------
+        >>> from maxmargin import SVCCV
+        >>> from maxmargin.datasets import chessboard
+        >>> from maxmargin.plotting import ScoreGridDisplay
+        >>> model = SVCCV(Cs=[1, 10, 100], gammas=[0.1, 1, 10]).fit(*chessboard(200))
+        >>> ScoreGridDisplay.from_estimator(model).ax_.get_ylabel()
+        'gamma'
+        """
+        result = getattr(model, "search_", None)
+        if not isinstance(result, GridSearchResult):
+            raise ValueError(
+                f"model must be a fitted SVCCV, SVRCV, OneClassSVMCV, LinearSVCCV or LinearSVRCV, not {model!r}; "
+                "use from_search for the result of grid_search"
+            )
+        if metric is None:
+            # The choice of the estimator: by a function of the user, or the first of several that are as good.
+            chosen = Point(**model.best_params_) if hasattr(model, "best_params_") else result.best.point
+            return cls(result, next(score for score in result.scores if score.point == chosen)).plot(ax)
+        known = [name[len("mean_test_") :] for name in model.cv_results_ if name.startswith("mean_test_")]
+        if metric not in known:
+            raise ValueError(f"metric must be one of {known}, not {metric!r}")
+        result = replace(result, metric=metric, scoring=metric)
+        return cls(result, result.best).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> ScoreGridDisplay:
         """Draw on the given axes, by default on a new figure.
@@ -74,7 +120,7 @@ class ScoreGridDisplay(Display):
         -------
         self
         """
-        best = self.result.best
+        best = self.best
         ax = axes_for(ax, (7.4, 5.0))
         if self._tables[0].y is None:
             self._draw_line(ax)
@@ -93,9 +139,15 @@ class ScoreGridDisplay(Display):
         means, spread = np.array([score.mean for score in scores]), np.array([score.std for score in scores])
         ax.fill_between(values, means - spread, means + spread, color=colour(0), alpha=0.15, linewidth=0)
         ax.plot(values, means, "o-", color=colour(0), label="mean over folds")
-        best = self.result.best
-        at = getattr(best.point, name)
-        ax.plot(at, best.mean, "o", markersize=12, markerfacecolor="none", markeredgecolor=INK, label="best")
+        ax.plot(
+            getattr(self.best.point, name),
+            self.best.mean,
+            "o",
+            markersize=12,
+            markerfacecolor="none",
+            markeredgecolor=INK,
+            label="best",
+        )
         ax.set(
             xscale="log" if values[0] > 0 else "linear", xlabel=name, ylabel=f"cross-validated {self.result.scoring}"
         )
@@ -108,7 +160,7 @@ class ScoreGridDisplay(Display):
 
         grid = self._tables[0]
         axes = [_LogAxis.of(values) for values in (grid.x_values, grid.y_values)]
-        best = self.result.best.point
+        path = self._path()
         for round_number, table in enumerate(self._tables):
             width, height = (axis.step / 2**round_number for axis in axes)
             for point in (point for row in table.points for point in row if point in self._searched[round_number]):
@@ -116,12 +168,15 @@ class ScoreGridDisplay(Display):
                 corner = x - width / 2, y - height / 2
                 ax.add_patch(Rectangle(corner, width, height, facecolor=self._fill(point), edgecolor="white", lw=0.5))
                 few = max(len(grid.x_values), len(grid.y_values)) <= MAX_LABELLED_VALUES
-                if few and round_number < 2:  # smaller cells have no room
+                if few and round_number < 2 and point not in path:  # smaller cells have no room
                     self._write_score(ax, (x, y), point, 7.5 / 1.6**round_number)
-                if point == best:
+                if point == self.best.point:
                     frame = Rectangle(corner, width, height, fill=False, edgecolor=colour(1), lw=2.5, zorder=5)
                     ax.add_patch(frame)
-        self._draw_path(ax, axes)
+        if path:
+            names = (grid.x, str(grid.y))
+            places = [[axis.at(getattr(point, name)) for axis, name in zip(axes, names, strict=True)] for point in path]
+            ax.plot(*np.transpose(places), "o-", color=INK, lw=1.2, markersize=3.5, zorder=6, label="path")
         for axis, on_axis, values in zip((ax.xaxis, ax.yaxis), axes, (grid.x_values, grid.y_values), strict=True):
             known = [value for value in values if value is not None]
             shown = known[:: max(1, -(-len(known) // MAX_LABELLED_VALUES))]
@@ -131,16 +186,10 @@ class ScoreGridDisplay(Display):
         ax.spines[:].set_visible(False)
         ax.set(xlabel=grid.x, ylabel=grid.y)
 
-    def _draw_path(self, ax: Axes, axes: list[_LogAxis]) -> None:
-        """Draw a line through the best points after the grid and after each refinement."""
-        grid, path = self._tables[0], self.result.path()
-        names = (grid.x, str(grid.y))
-        places = [[axis.at(getattr(point, name)) for axis, name in zip(axes, names, strict=True)] for point in path]
-        if len(places) > 1:
-            xs, ys = np.transpose(places)
-            ax.plot(
-                xs, ys, "o-", color=colour(1), lw=1.5, markersize=5, markerfacecolor="white", zorder=6, label="path"
-            )
+    def _path(self) -> list[Point]:
+        """Return the best points after the grid and after each refinement, if they differ."""
+        path = self.result.path()
+        return path if len(path) > 1 else []
 
     @cached_property
     def _tables(self) -> list[ScoreTable]:

@@ -128,14 +128,15 @@ class GridSearchResult:
     def table(self, number: int = 0) -> ScoreTable:
         """Return the mean scores of a round over two parameters: C and gamma, or others if these have a single value.
 
-        Round 0 is the grid, the others are refinements. Parameters that are on neither axis have their best value.
+        Round 0 is the grid, the others are refinements. Parameters that are on neither axis have their best value, or
+        that of the round which is closest to it.
         """
         values = self.values
         names = sorted(values, key=lambda name: len(values[name]) == 1)[:2]  # a stable sort
         names.sort(key=Point._fields.index)
         x_name, y_name = names[0], names[1] if len(names) > 1 else None
         best = self.scores[0].point if self.scores else self.points[0]
-        fixed = {name: getattr(best, name) for name in values if name not in names}
+        fixed = {name: self._nearest(number, name, best) for name in values if name not in names}
         shown = [p for p in self.rounds[number] if all(getattr(p, name) == value for name, value in fixed.items())]
         xs = tuple(sorted({getattr(point, x_name) for point in shown}))
         ys: tuple[float | None, ...] = (None,)
@@ -145,6 +146,13 @@ class GridSearchResult:
         known = {score.point: score.mean for score in self.scores}
         means = np.array([[known.get(point, np.nan) for point in row] for row in found], dtype=np.float64)
         return ScoreTable(x_name, xs, y_name, ys, means.reshape(len(ys), len(xs)), found)
+
+    def _nearest(self, number: int, name: str, best: Point) -> float:
+        """Return the value of a parameter in a round that is closest to the best one."""
+        wanted = getattr(best, name)
+        return float(
+            min((getattr(point, name) for point in self.rounds[number]), key=lambda value: abs(value - wanted))
+        )
 
     def edges(self) -> list[str]:
         """Return at which edges of the grid the best point lies, e.g. "largest C": better ones may lie beyond."""

@@ -6,6 +6,7 @@ area under a curve, are defined; accuracies and mean errors equal the mean over 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
@@ -35,22 +36,28 @@ class HeldOutOutputs:
     """
 
     def __init__(self, estimator: Any, outputs: dict[str, Any], classes: Any = None) -> None:
-        self._tags, self._outputs = get_tags(estimator), outputs
+        self._tags = get_tags(estimator)
+        for name, values in outputs.items():
+            setattr(self, name, _returning(name, values))
         if classes is not None:
             self.classes_ = classes
 
     def __sklearn_tags__(self) -> Any:
         return self._tags
 
-    def __getattr__(self, name: str) -> Any:
-        outputs = self.__dict__.get("_outputs", {})
-        if name not in outputs:
-            raise AttributeError(f"leave-one-out cross-validation has no {name}")
-        return lambda X: outputs[name]
-
     def fit(self, X: Any, y: Any = None) -> HeldOutOutputs:
         """Raise: the models are trained already."""
         raise TypeError("these are the outputs of models that are trained already")
+
+
+def _returning(name: str, values: Any) -> Callable[[Any], Any]:
+    """Return a method of this name that returns values for all samples; scorers go by the name."""
+
+    def method(X: Any) -> Any:
+        return values
+
+    method.__name__ = name
+    return method
 
 
 def leave_one_out(estimator: Any, X: Any, y: Any, fit_arguments: dict[str, Any]) -> HeldOutOutputs:

@@ -49,6 +49,8 @@ class BackgroundScore:
     True
     """
 
+    __name__ = "coverage minus background"
+
     def __init__(self, X: Any, samples: int = BACKGROUND_SAMPLES, seed: int = 0) -> None:
         random = np.random.default_rng(seed)
         if sparse.issparse(X):

@@ -23,6 +23,9 @@ GAMMA_RANGE = (2.0**-8, 2.0**4)
 EPSILON_RANGE = (0.01, 1.0)
 NU_RANGE = (0.01, 0.5)
 
+#: A deviation of this fraction of the largest target is rounding: all targets are equal.
+MAX_ROUNDING = 1e-14
+
 #: Plural → parameter.
 PARAMETERS = {"Cs": "C", "gammas": "gamma", "epsilons": "epsilon", "nus": "nu"}
 
@@ -93,4 +96,5 @@ def _unit(name: str, estimator: Any, X: Any, targets: Any, weights: Floats) -> f
     columns = np.asarray(targets, dtype=np.float64).reshape(len(weights), -1)
     share = weights / weights.sum()
     deviation = math.sqrt(float((share @ (columns - share @ columns) ** 2).mean()))
-    return deviation if 0 < deviation < math.inf else 1.0
+    rounding = MAX_ROUNDING * float(np.abs(columns).max())
+    return deviation if rounding < deviation < math.inf else 1.0

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.base import ClassifierMixin
-
 from maxmargin._typing import Floats
 from maxmargin.machines.validation.training_data import number_classes, single_class_message
 from maxmargin.search.estimators.cross_validated import CrossValidatedEstimator
 
 
-class SearchingClassifier(ClassifierMixin, CrossValidatedEstimator):  # type: ignore[misc]  # no type hints
+class SearchingClassifier(CrossValidatedEstimator):
     """Base of the classifiers that choose their parameters."""
 
     _default_scoring = "accuracy"

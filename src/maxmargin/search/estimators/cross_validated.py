@@ -24,6 +24,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 
 from maxmargin._typing import Floats
+from maxmargin.blocks.row_blocks import is_blocks
 from maxmargin.datasets.samples import checksum
 from maxmargin.machines.base import parameter_names
 from maxmargin.machines.validation.parameters import check_count, check_number
@@ -35,7 +36,7 @@ from maxmargin.search.grid_search_result import COMPLETE, INTERRUPTED, STOPPED, 
 from maxmargin.search.leave_one_out import LeaveOneOutScorer
 from maxmargin.search.parameter_ranges import search_axes
 from maxmargin.search.search_results import best_index, cv_results, warn_about_scores
-from maxmargin.search.trial_threads import TrialThreads
+from maxmargin.search.trial_threads import StartJobs, TrialThreads
 
 #: Parameters that are those of the search, not of the machine that is trained.
 OF_THE_SEARCH = ("verbose", "callback", "max_seconds", "checkpoint")
@@ -106,31 +107,45 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
         """
         return self._fit(X, y, sample_weight, params)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any], start: StartJobs | None = None) -> Self:
+        """Search and train; trials run where `start` starts them, by default in threads."""
         started = perf_counter()
         self._check_search_parameters()
         template = self._template()
+        if is_blocks(X):
+            name = self._kind.__name__
+            raise ValueError(
+                f"{type(self).__name__} chooses parameters on samples in memory, not on blocks of rows: choose them on "
+                f"some of the rows, then fit {name} with best_params_ on all"
+            )
         samples, targets = self._check_data(template, X, y)
         weights = check_sample_weights(sample_weight, samples)
         self._check_labels(template, targets, weights)
-        scorer = self._make_scorer(samples, targets)
+        scoring = self._chosen_scoring(samples, targets)
+        scorer = make_scorer(template, scoring)
         metadata = route(self, scorer, None if sample_weight is None else weights, params)
-        data = self._fold_scorer(template, samples, targets, scorer, metadata)
-        values = {name: getattr(self, name) for name in self._searched}
-        axes = search_axes(template, values, samples, self._units(targets), weights)
+        data = self._fold_scorer(template, samples, targets, scoring, scorer, metadata)
         limit = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
         seconds = None if limit is None else limit * (SEARCH_FRACTION if self.refit else 1.0)
-        with self._observer() as observer:
-            start = TrialThreads.starter(self.n_jobs)
-            with TrialRunner(start, data, seconds, started, self.checkpoint, True, observer) as runner:
-                result = runner.search(axes, self.refine)
+        start = TrialThreads.starter(self.n_jobs) if start is None else start
+        with (
+            self._observer() as observer,
+            TrialRunner(start, data, seconds, started, self.checkpoint, True, observer) as runner,
+        ):
+            result = self._search(runner, template, samples, targets, weights)
         self._set_search(result, data, scorer)
         self._report_limits(result)
         if self.refit:
-            self._refit(X, y, sample_weight, None if limit is None else max(0.0, started + limit - perf_counter()))
+            left = None if limit is None else max(0.0, started + limit - perf_counter())
+            self._refit(X, targets, sample_weight, left)
         if self.checkpoint is not None and result.status == COMPLETE:
             Path(self.checkpoint).unlink()
         return self
+
+    def _search(self, runner: TrialRunner, template: Any, X: Any, targets: Any, weights: Floats) -> GridSearchResult:
+        """Return the scores of the points of the grid and of its refinements."""
+        values = {name: getattr(self, name) for name in self._searched}
+        return runner.search(search_axes(template, values, X, self._units(targets), weights), self.refine)
 
     # Before the search.
 
@@ -170,18 +185,16 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
         """Whether folds have the same proportions of labels."""
         return False
 
-    def _make_scorer(self, X: Any, y: Any) -> Any:
-        """Return the scorer of scikit-learn, or of the user."""
-        return make_scorer(self._template(), self.scoring or self._default_scoring)
+    def _chosen_scoring(self, X: Any, y: Any) -> Any:
+        """Return what points are scored with: `scoring`, or the default."""
+        return self._default_scoring if self.scoring is None else self.scoring
 
-    def _fold_scorer(self, template: Any, X: Any, y: Any, scorer: Any, metadata: Metadata) -> FoldScorer:
+    def _fold_scorer(self, template: Any, X: Any, y: Any, wanted: Any, scorer: Any, metadata: Metadata) -> FoldScorer:
         """Return the data of the trials."""
-        samples = X.shape[0]
-        wanted = self.scoring or self._default_scoring
         quick = SCORERS.get(wanted) if isinstance(wanted, str) and not metadata.routed else None
         metric, train = metric_of(scorer, self.refit), bool(self.return_train_score)
-        scoring = Scoring(score_name(wanted or scorer), quick or scorer, metric, metadata.score, train)
-        splits = self._splits(X, y, samples, metadata)
+        scoring = Scoring(score_name(wanted), quick or scorer, metric, metadata.score, train)
+        splits = self._splits(X, y, metadata)
         kind = LeaveOneOutScorer if isinstance(self.cv, str) else FoldScorer
         described = {
             "folds": len(splits),
@@ -189,10 +202,14 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
             "train_scores": train,
         }
         error_score = None if self.error_score == "raise" else float(self.error_score)
-        return kind(clone(template), X, y, splits, scoring, described, metadata.fit, error_score)
+        trained = clone(template)
+        if isinstance(wanted, str) and hasattr(trained, "noise"):
+            trained.noise = False  # the predictions are the same, and take half the time
+        return kind(trained, X, y, splits, scoring, described, metadata.fit, error_score)
 
-    def _splits(self, X: Any, y: Any, samples: int, metadata: Metadata) -> tuple[Split, ...]:
+    def _splits(self, X: Any, y: Any, metadata: Metadata) -> tuple[Split, ...]:
         """Return the splits into training and test samples."""
+        samples = X.shape[0]
         if isinstance(self.cv, str):
             every = np.arange(samples)
             return (Split(every, every),)
@@ -300,7 +317,8 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return how metadata are routed: weights to the fit, groups to the splitter, and what the scorer requests."""
-        scorer = None if self.scoring is None and self._default_scoring is None else self._make_scorer(None, None)
+        scoring = self._default_scoring if self.scoring is None else self.scoring
+        scorer = None if scoring is None else make_scorer(self._template(), scoring)
         router = MetadataRouter(owner=self).add_self_request(self)
         router.add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
         mapping = MethodMapping().add(caller="fit", callee="score").add(caller="score", callee="score")

@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import OutlierMixin
-from sklearn.metrics import get_scorer
 
 from maxmargin.machines.validation.training_data import is_table
 from maxmargin.search.estimators.cross_validated import CrossValidatedEstimator
@@ -52,11 +51,16 @@ class SearchingDetector(OutlierMixin, CrossValidatedEstimator):  # type: ignore[
     def _is_stratified(self, y: Any) -> bool:
         return _are_novelty_labels(y)
 
-    def _make_scorer(self, X: Any, y: Any) -> Any:
+    def _chosen_scoring(self, X: Any, y: Any) -> Any:
         if self.scoring is not None:
-            return super()._make_scorer(X, y)
+            return self.scoring
         if y is not None:
-            return get_scorer("balanced_accuracy")
+            return "balanced_accuracy"
+        if isinstance(self.cv, str):
+            raise ValueError(
+                "cv='loo' has no models for background samples: give y with the labels 1 and −1, or scoring, or use "
+                "cv=LeaveOneOut() of scikit-learn"
+            )
         if self._template()._precomputed or not is_table(X):
             raise ValueError(
                 "without labels a point is scored on artificial samples, which need a table of features; with a "

@@ -26,8 +26,9 @@ class LinearSVRCV(SearchingRegressor):
         deviation of the targets.
     cv : int, splitter, iterable of (train, test) or "loo", default=None
         The splits into training and test samples, as in scikit-learn's GridSearchCV: None is 5 folds, stratified
-        for classifiers; a splitter such as ``GroupKFold()``; or pairs of row numbers. ``"loo"`` holds out one
-        sample at a time and computes one score from all predictions, so that also R² and ranks are defined.
+        for classifiers and for labels 1 and −1 of novelty detection; a splitter such as ``GroupKFold()``; or pairs
+        of row numbers. ``"loo"`` holds out one sample at a time and computes one score from all predictions, so
+        that also R² and ranks are defined.
     scoring : str, callable, list or dict, default=None
         Name of a scikit-learn scorer, or ``f(model, X, y)``; greater is better. Several metrics by a list or a dict
         of these; `refit` then names the one that chooses. None: R².
@@ -106,7 +107,7 @@ class LinearSVRCV(SearchingRegressor):
     >>> from sklearn.datasets import make_regression
     >>> X, y = make_regression(200, 5, noise=10.0, random_state=0)
     >>> model = LinearSVRCV(Cs=[0.001, 1], epsilons=[0.0, 5.0]).fit(X, y)
-    >>> model.best_params_["C"], bool(model.best_score_ > 0.9)
+    >>> model.best_params_["C"], bool(model.best_score_ > 0.8)
     (1.0, True)
     """
 

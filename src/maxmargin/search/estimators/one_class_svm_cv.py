@@ -26,8 +26,9 @@ class OneClassSVMCV(SearchingDetector):
         ``gamma="scale"``. Kernels without a γ have none, whatever the number.
     cv : int, splitter, iterable of (train, test) or "loo", default=None
         The splits into training and test samples, as in scikit-learn's GridSearchCV: None is 5 folds, stratified
-        for classifiers; a splitter such as ``GroupKFold()``; or pairs of row numbers. ``"loo"`` holds out one
-        sample at a time and computes one score from all predictions, so that also R² and ranks are defined.
+        for classifiers and for labels 1 and −1 of novelty detection; a splitter such as ``GroupKFold()``; or pairs
+        of row numbers. ``"loo"`` holds out one sample at a time and computes one score from all predictions, so
+        that also R² and ranks are defined.
     scoring : str, callable, list or dict, default=None
         Name of a scikit-learn scorer, or ``f(model, X, y)``; greater is better. Several metrics by a list or a dict
         of these; `refit` then names the one that chooses. None: balanced accuracy if y has the labels 1 (normal)
@@ -114,13 +115,13 @@ class OneClassSVMCV(SearchingDetector):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from maxmargin import OneClassSVMCV
-    >>> X = np.random.default_rng(0).normal(size=(200, 2))
-    >>> model = OneClassSVMCV(nus=[0.01, 0.1], gammas=[0.001, 0.1, 10, 1000]).fit(X)
-    >>> model.best_params_["gamma"] in (0.1, 10)
-    True
-    >>> model.predict([[0, 0], [9, 9]])
+    >>> from sklearn.datasets import make_moons
+    >>> X, _ = make_moons(300, noise=0.05, random_state=0)
+    >>> model = OneClassSVMCV(nus=[0.05], gammas=[0.01, 10, 10_000]).fit(X)
+    >>> model.best_params_
+    {'gamma': 10.0, 'nu': 0.05}
+    >>> model.predict([X[0], [9, 9]])
     array([ 1, -1])
     """
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.base import RegressorMixin
-
 from maxmargin.machines.validation.training_data import check_targets
 from maxmargin.search.estimators.classifiers import validator
 from maxmargin.search.estimators.cross_validated import CrossValidatedEstimator
 
 
-class SearchingRegressor(RegressorMixin, CrossValidatedEstimator):  # type: ignore[misc]  # no type hints
+class SearchingRegressor(CrossValidatedEstimator):
     """Base of the regressions that choose their parameters."""
 
     _default_scoring = "r2"

@@ -25,8 +25,9 @@ class SVCCV(SearchingClassifier):
         ``gamma="scale"``. Kernels without a γ have none, whatever the number.
     cv : int, splitter, iterable of (train, test) or "loo", default=None
         The splits into training and test samples, as in scikit-learn's GridSearchCV: None is 5 folds, stratified
-        for classifiers; a splitter such as ``GroupKFold()``; or pairs of row numbers. ``"loo"`` holds out one
-        sample at a time and computes one score from all predictions, so that also R² and ranks are defined.
+        for classifiers and for labels 1 and −1 of novelty detection; a splitter such as ``GroupKFold()``; or pairs
+        of row numbers. ``"loo"`` holds out one sample at a time and computes one score from all predictions, so
+        that also R² and ranks are defined.
     scoring : str, callable, list or dict, default=None
         Name of a scikit-learn scorer, or ``f(model, X, y)``; greater is better. Several metrics by a list or a dict
         of these; `refit` then names the one that chooses. None: accuracy.
