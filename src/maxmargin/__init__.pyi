@@ -27,6 +27,7 @@ from .interchange import load, save
 from .problems import Certificate, DualProblem, Progress, Solution, Status, certify
 from .search import GridSearchResult, grid_search
 from .show_versions import show_versions
+from .search.estimators import SVCCV, SVRCV, LinearSVCCV, LinearSVRCV, OneClassSVMCV
 
 __version__: str
 
@@ -34,8 +35,10 @@ __all__ = [
     "LSSVC",
     "LSSVR",
     "SVC",
+    "SVCCV",
     "SVDD",
     "SVR",
+    "SVRCV",
     "ActiveLearner",
     "Certificate",
     "Comparison",
@@ -46,10 +49,13 @@ __all__ = [
     "LinearOneClassSVM",
     "LinearPath",
     "LinearSVC",
+    "LinearSVCCV",
     "LinearSVR",
+    "LinearSVRCV",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
+    "OneClassSVMCV",
     "OnlineOneClassSVM",
     "OnlineSVC",
     "Progress",
