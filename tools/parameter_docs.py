@@ -114,14 +114,16 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
     "degree": {"": ("int", "Degree of the polynomial kernel.")},
     "gamma": {
         "": (
-            '{"scale", "auto"} or float',
+            '{"scale", "auto"}, float or array-like of shape (n_features,)',
             'Coefficient of the kernels other than "linear". ``"scale"`` is 1 / (n_features · variance of X, by sample '
-            'weights), ``"auto"`` is 1 / n_features.',
+            'weights), ``"auto"`` is 1 / n_features. An array has one for each feature, for "rbf", "laplacian" and '
+            '"chi_squared": 0 ignores a feature.',
         ),
         "OnlineSVC OnlineOneClassSVM": (
-            '{"scale", "auto"} or float',
+            '{"scale", "auto"}, float or array-like of shape (n_features,)',
             'Coefficient of the kernels other than "linear". ``"scale"`` and ``"auto"`` are computed from the data given '
-            "to ``fit``, or from the first batch of a stream, and then kept: for small batches set a number.",
+            "to ``fit``, or from the first batch of a stream, and then kept: for small batches set a number. An array has "
+            'one for each feature, for "rbf", "laplacian" and "chi_squared": 0 ignores a feature.',
         ),
     },
     "coef0": {"": ("float", "Constant term of the polynomial and sigmoid kernels.")},
