@@ -25,7 +25,7 @@ from .estimators.fit_trace import FitTrace, trace
 from .estimators.linear_path import LinearPath, linear_path
 from .interchange import load, save
 from .problems import Certificate, DualProblem, Progress, Solution, Status, certify
-from .search import GridSearchResult, grid_search
+from .search import GradientSearchResult, GridSearchResult, gradient_search, grid_search, hyperparameter_gradient
 
 __version__: str
 
@@ -40,6 +40,7 @@ __all__ = [
     "Comparison",
     "DualProblem",
     "FitTrace",
+    "GradientSearchResult",
     "GridSearchResult",
     "KernelApproximationSVC",
     "LinearOneClassSVM",
@@ -62,7 +63,9 @@ __all__ = [
     "compare",
     "datasets",
     "feature_maps",
+    "gradient_search",
     "grid_search",
+    "hyperparameter_gradient",
     "importance_weights",
     "interchange",
     "kernels",

@@ -1,12 +1,15 @@
 """Model selection by cross-validation.
 
-Public: `grid_search`, `GridSearchResult`, `PointScore`, `Point`, `powers`, `choose_estimator`, `ModelChoice`.
+Public: `grid_search`, `GridSearchResult`, `PointScore`, `Point`, `powers`, `choose_estimator`, `ModelChoice`,
+`gradient_search`, `GradientSearchResult`, `hyperparameter_gradient`.
 
 - `grid`: values of C and γ, and the points they form.
 - `fold_scoring`: stratified folds, and the score of an estimator on a held-out fold.
 - `cross_validated_search`: `grid_search`: rounds of trials, limits, the journal.
 - `trial_threads`: trials in parallel threads.
 - `grid_search_result`: the scores of all points, and the best one.
+- `gradient_search`, `gradient_search_result`: C, ε and a γ for each feature by the gradient of a held-out loss.
+- `held_out_loss`, `hyperparameter_gradient`, `feature_spread`: the loss, its derivatives, and units of γ.
 - `journal`: a file of finished trials, from which an interrupted search resumes.
 - `data_summary`: size, density and labels of a data set, recommended scaling, default γ.
 - `model_selection`: `choose_estimator`, which selects an estimator and its parameters within a time limit.
@@ -14,8 +17,23 @@ Public: `grid_search`, `GridSearchResult`, `PointScore`, `Point`, `powers`, `cho
 """
 
 from maxmargin.search.cross_validated_search import grid_search
+from maxmargin.search.gradient_search import gradient_search
+from maxmargin.search.gradient_search_result import GradientSearchResult
 from maxmargin.search.grid import Point, powers
 from maxmargin.search.grid_search_result import GridSearchResult, PointScore
+from maxmargin.search.hyperparameter_gradient import HyperparameterGradient, hyperparameter_gradient
 from maxmargin.search.model_selection import ModelChoice, choose_estimator
 
-__all__ = ["GridSearchResult", "ModelChoice", "Point", "PointScore", "choose_estimator", "grid_search", "powers"]
+__all__ = [
+    "GradientSearchResult",
+    "GridSearchResult",
+    "HyperparameterGradient",
+    "ModelChoice",
+    "Point",
+    "PointScore",
+    "choose_estimator",
+    "gradient_search",
+    "grid_search",
+    "hyperparameter_gradient",
+    "powers",
+]
