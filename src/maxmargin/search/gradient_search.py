@@ -6,9 +6,9 @@ smooth function of them almost everywhere, and its gradient costs about as much 
 Mukherjee 2002; Keerthi, Sindhwani & Chapelle 2006):
 
 1. one γ: the best of a few points, then L-BFGS steps in log C, log γ and log ε;
-2. a γ for each feature, from there: L-BFGS steps in log C, log ε and the roots s_j = √(γ_j · mean distance in feature j),
-   within s_j ≥ 0, of the loss plus sparsity · Σ s_j. The penalty sets features to exactly 0 that reduce the loss by too
-   little, as the lasso does. Few steps are a regularisation as well.
+2. a γ for each feature, from there: L-BFGS steps in log C, log ε and the roots s_j = √(γ_j · mean distance in feature
+   j), within s_j ≥ 0, of the loss plus sparsity · Σ s_j. The penalty sets features to exactly 0 that reduce the loss by
+   too little, as the lasso does. Few steps are a regularisation as well.
 
 s_j has no unit: a change of units of a feature changes nothing.
 """
@@ -45,8 +45,8 @@ GradientSearchCallback = Callable[[GradientSearchResult], object]
 #: Kernels that have a γ for each feature.
 KERNELS = ("rbf", "gaussian", "laplacian", "chi_squared")
 
-#: Ranges: C of a classifier (times the deviation of the targets for a regression), Σ_j γ_j distance_j over the number of
-#: features or of a feature alone, and ε over the deviation of the targets.
+#: Ranges: C (in units of the targets' deviation where it bounds a regression's dual variables), γ_j · distance_j with
+#: one γ and its root with several, and ε over the deviation of the targets.
 C_RANGE, COMMON_RANGE, ROOT_RANGE, EPSILON_RANGE = (1e-3, 1e5), (1e-6, 1e2), (0.0, 10.0), (1e-4, 1.0)
 
 #: The points that are evaluated first: values of C, and of Σ_j γ_j distance_j, of which 2 is ``gamma="scale"``.
@@ -59,7 +59,7 @@ MAX_COMMON_STEPS = 10
 #: with 30 steps on generated data and on heart, diabetes and splice.
 AUTO_SPARSITY = 0.2
 
-#: A root below this fraction of the largest changes no kernel value by more than 1e-6 of what the largest does: it is 0.
+#: A root below this fraction of the largest is 0: γ_j is less than 1e-6 of the largest, in units of the features.
 NEGLIGIBLE_ROOT = 1e-3
 
 #: Deviation of the logarithms of the roots of further starts.
@@ -198,7 +198,8 @@ def _posed(
         if others.shape[1] != X.shape[1]:
             raise ValueError(f"X has {X.shape[1]} features, but the X of validation has {others.shape[1]}")
         splits = [(np.arange(X.shape[0]), X.shape[0] + np.arange(others.shape[0]))]
-        weights = np.concatenate([weights, check_sample_weights(*[*validation[2:], None][:1], others)])
+        more = check_sample_weights(validation[2] if len(validation) == 3 else None, others)
+        weights = np.concatenate([weights, more])
         X, y = _stacked(X, others), np.concatenate([y, labels])
     elif isinstance(folds, int | np.integer) and not isinstance(folds, bool):
         fold_of = assign_folds(y, check_count("folds", folds, 2), _seed(random_state), classifies)
@@ -280,10 +281,10 @@ class _Search:
 
     def minimise_common(self) -> None:
         """Evaluate a few points, then take steps from the best one, with one γ in units of the features."""
-        features = max(1, np.count_nonzero(self.spread))
+        features = max(1, int(np.count_nonzero(self.spread)))
         epsilon = [0.0]
         if self.epsilon_unit:
-            epsilon = [np.log(np.clip(self.loss.estimator.epsilon / self.epsilon_unit, *EPSILON_RANGE))]
+            epsilon = [float(np.log(np.clip(self.loss.estimator.epsilon / self.epsilon_unit, *EPSILON_RANGE)))]
         points = [np.array([np.log(C), np.log(width / features), *epsilon][: 2 + bool(self.epsilon_unit)])
                   for C in FIRST_COSTS for width in FIRST_WIDTHS]  # fmt: skip
         values = [self._common(point, with_gradient=False)[0] for point in points]
@@ -296,7 +297,7 @@ class _Search:
         best = min(self.common, key=lambda evaluation: evaluation.objective)
         roots = np.sqrt(np.asarray(best.gamma) * self.spread)
         if random is not None:
-            roots *= np.exp(START_DEVIATION * random.standard_normal(len(roots)))
+            roots = roots * np.exp(START_DEVIATION * random.standard_normal(len(roots)))
         others = [np.log(best.C / self.cost_unit)]
         if best.epsilon is not None:
             others.append(np.log(best.epsilon / self.epsilon_unit))

@@ -5,11 +5,11 @@ sets of its dual variables: 0, at a bound ±C w (B), and free (F). The free ones
 
     (K_FF + R) β_F + b 1 = t_F − ε sign(β_F) − K_FB β_B,    1ᵀ β_F = −1ᵀ β_B
 
-with the ridge R = r / (C w) of squared losses, for which B is empty: r = 1 for least squares, ½ for the squared hinge and
-the squared tube. Otherwise r is 0. Given δ, the derivative of a loss
-by the decision values of validation samples V, one more solution of the same equations, (d, d_b) with the right-hand side
-(K_FV δ, 1ᵀ δ), gives the derivatives by all hyperparameters at once (Chapelle, Vapnik, Bousquet & Mukherjee 2002;
-Keerthi, Sindhwani & Chapelle 2006). With u = δ on V and −d on F,
+with the ridge R = r / (C w): r is 0 for the hinge and the tube, ½ for their squares and 1 for least squares, and B is
+empty where it is not 0. Given δ, the derivative of a loss by the decision values of validation samples V, one more
+solution of the same equations, (d, d_b) with the right-hand side (K_FV δ, 1ᵀ δ), gives the derivatives by all
+hyperparameters at once (Chapelle, Vapnik, Bousquet & Mukherjee 2002; Keerthi, Sindhwani & Chapelle 2006). With
+u = δ on V and −d on F,
 
     ∂/∂γ_j = −Σ_{z in V and F} Σ_s u_z β_s k(z, x_s) distance_j(z, x_s)
     ∂/∂C   = Σ_z Σ_{s in B} u_z k(z, x_s) w_s sign(β_s) − d_b Σ_{s in B} w_s sign(β_s) + r Σ_F d_s β_s / (C² w_s)
