@@ -51,7 +51,8 @@ def differences(name, data, kernel, parameters):
             step = np.zeros(np.shape(value))
             step[(k,) * np.ndim(value)] = STEP * np.ravel(value)[k]
             ends = [
-                held_out_sum(name, data, kernel, **{**parameters, parameter: value + sign * step})[0] for sign in (1, -1)
+                held_out_sum(name, data, kernel, **{**parameters, parameter: value + sign * step})[0]
+                for sign in (1, -1)
             ]
             found.append((ends[0] - ends[1]) / (2 * step.sum()))
     return np.array(found)

@@ -15,6 +15,7 @@ s_j has no unit: a change of units of a feature changes nothing.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 from sklearn.base import clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import Deadline, TimeLimitReachedError, inheriting_deadline
@@ -158,6 +160,9 @@ def gradient_search(
         with ExitStack() as stack:
             stack.enter_context(deadline.in_force())
             stack.enter_context(blas_thread_limit(1))
+            # A fit at an extreme point may warn; the search goes elsewhere. Filters are shared by threads, so set here.
+            stack.enter_context(warnings.catch_warnings())
+            warnings.simplefilter("ignore", ConvergenceWarning)
             if threads > 1:
                 pool = stack.enter_context(ThreadPoolExecutor(threads))
                 loss.map = lambda function, items: pool.map(inheriting_deadline(function), items)
@@ -273,11 +278,10 @@ class _Search:
             factor = AUTO_SPARSITY * float(np.sqrt(np.log1p(features) / samples))
         else:
             factor = check_number("sparsity", sparsity, least=0)
-        deviation = 1.0 if loss.classifies else float(np.std(loss.y)) or 1.0
         squared = loss.classifies or getattr(loss.estimator, "loss", "squared").startswith("squared")
         has_tube = isinstance(loss.estimator, SVR) and loss.estimator.epsilon > 0
-        unit = deviation if has_tube else 0.0
-        return cls(loss, names, spread, inverse, factor, 1.0 if squared else deviation, unit, started, callback)
+        unit = loss.unit if has_tube else 0.0
+        return cls(loss, names, spread, inverse, factor, 1.0 if squared else loss.unit, unit, started, callback)
 
     def minimise_common(self) -> None:
         """Evaluate a few points, then take steps from the best one, with one γ in units of the features."""

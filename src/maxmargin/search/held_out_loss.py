@@ -22,7 +22,7 @@ from maxmargin.deadline import check_deadline
 from maxmargin.models.calibration import expit, fit_sigmoid
 from maxmargin.search.hyperparameter_gradient import HyperparameterGradient, hyperparameter_gradient
 
-#: Fits are at least this accurate: the loss must be smooth for the optimisation.
+#: Fits are at least this accurate, in units of the targets' deviation: the loss must be smooth for the optimisation.
 MAX_TOLERANCE = 1e-5
 
 #: Parameters of an estimator that held-out decision values do without.
@@ -59,6 +59,8 @@ class HeldOutLoss:
         Training and held-out rows.
     fits : int
         The number of models trained so far.
+    unit : float
+        The deviation of the targets of a regression, 1 for a classifier.
     map : callable
         ``map(function, items)``, which may run in threads.
     """
@@ -74,11 +76,12 @@ class HeldOutLoss:
 
     def __post_init__(self) -> None:
         self.classifies = is_classifier(self.estimator)
+        self.unit = 1.0 if self.classifies else float(np.std(self.y)) or 1.0
         self._tasks = self._pairs_of_classes() if self.classifies else [_Task(list(self.splits), 1.0)]
 
     def __call__(self, parameters: dict[str, Any], with_gradient: bool) -> HeldOutValue:
         """Return the loss of the parameters C, gamma and, of a regression, epsilon."""
-        tolerance = min(float(self.estimator.tol), MAX_TOLERANCE)
+        tolerance = min(float(self.estimator.tol), MAX_TOLERANCE * self.unit)
         known = self.estimator.get_params(deep=False)
         without = {name: value for name, value in NOT_NEEDED.items() if name in known}
         estimator = clone(self.estimator).set_params(**parameters, **without, tol=tolerance)
