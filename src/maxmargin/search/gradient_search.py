@@ -80,7 +80,7 @@ def gradient_search(
     sample_weight: Any = None,
     groups: Any = None,
     max_iter: int = 30,
-    starts: int = 1,
+    starts: int = 3,
     random_state: Any = 0,
     max_seconds: float | None = None,
     n_jobs: int | None = None,
@@ -115,7 +115,7 @@ def gradient_search(
         For the splitter.
     max_iter : int, default=30
         Limit on the L-BFGS steps with a γ for each feature, from each start.
-    starts : int, default=1
+    starts : int, default=3
         Number of starts: the best common γ, then random factors by feature. The best result is taken.
     random_state : int or RandomState, default=0
         Of the folds and of further starts.
