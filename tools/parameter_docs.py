@@ -11,6 +11,7 @@ text for all estimators, and further ones only where its meaning differs.
 from __future__ import annotations
 
 import inspect
+import math
 import re
 import sys
 import textwrap
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from maxmargin import estimators
+from maxmargin.search import estimators as search_estimators
 
 WIDTH = 120
 SELECTIONS = '{"second_order", "most_violating_pair", "maximum_gain"}'
@@ -40,8 +42,95 @@ PROBABILITY = (
     "probable class."
 )
 
+SCORING = (
+    "Name of a scikit-learn scorer, or ``f(model, X, y)``; greater is better. Several metrics by a list or a dict of these; "
+    "`refit` then names the one that chooses. None: {}."
+)
+SEARCHES = "SVCCV SVRCV OneClassSVMCV LinearSVCCV LinearSVRCV"
+
 #: Parameter → estimators (separated by spaces; "" for all others) → type and text.
 TABLE: dict[str, dict[str, tuple[str, str]]] = {
+    "Cs": {
+        "SVCCV": (
+            "int or list of float",
+            "Values of C, or how many: from 2⁻⁵ to 2¹¹, at equal ratios.",
+        ),
+        "SVRCV": (
+            "int or list of float",
+            "Values of C, or how many: from 2⁻⁵ to 2¹¹ at equal ratios, times the standard deviation of the targets (but not "
+            "with the squared loss, where C has no unit).",
+        ),
+        "LinearSVCCV": (
+            "int or list of float",
+            "Values of C, or how many: from 2⁻¹¹ to 2⁹, at equal ratios.",
+        ),
+        "LinearSVRCV": (
+            "int or list of float",
+            "Values of C, or how many: from 2⁻¹¹ to 2⁹ at equal ratios, times the standard deviation of the targets (but not "
+            "with the squared loss, where C has no unit).",
+        ),
+    },
+    "gammas": {
+        "": (
+            "int or list of float",
+            "Values of γ, or how many: from 2⁻⁸ to 2⁴ at equal ratios, times 1 / (n_features · variance of X), which is "
+            '``gamma="scale"``. Kernels without a γ have none, whatever the number.',
+        ),
+    },
+    "epsilons": {
+        "": (
+            "int or list of float",
+            "Values of ε, half the width of the tube, or how many: from 0.01 to 1 at equal ratios, times the standard "
+            "deviation of the targets.",
+        ),
+    },
+    "nus": {
+        "": (
+            "int or list of float",
+            "Values of ν, above 0 and at most 1, or how many: from 0.01 to 0.5, at equal ratios.",
+        ),
+    },
+    "cv": {
+        "": (
+            'int, splitter, iterable of (train, test) or "loo"',
+            "The splits into training and test samples, as in scikit-learn's GridSearchCV: None is 5 folds, stratified for "
+            'classifiers and for labels 1 and −1 of novelty detection; a splitter such as ``GroupKFold()``; or pairs of row numbers. ``"loo"`` holds out one sample at a '
+            "time and computes one score from all predictions, so that also R² and ranks are defined.",
+        ),
+    },
+    "scoring": {
+        "SVCCV LinearSVCCV": ("str, callable, list or dict", SCORING.format("accuracy")),
+        "SVRCV LinearSVRCV": ("str, callable, list or dict", SCORING.format("R²")),
+        "OneClassSVMCV": (
+            "str, callable, list or dict",
+            SCORING.format(
+                "balanced accuracy if y has the labels 1 (normal) and −1 (novel); otherwise y is ignored, and the score is "
+                "the fraction of held-out samples inside minus the fraction of background samples inside, see "
+                "docs/model_selection.md"
+            ),
+        ),
+    },
+    "refit": {
+        "": (
+            "bool, str or callable",
+            "Whether to train on all samples with the best parameters, needed for predictions; the name of the metric that "
+            "chooses them; or a function from ``cv_results_`` to the index of a point.",
+        ),
+    },
+    "refine": {
+        "": (
+            "int",
+            "Number of refinements of the grid. Each adds the neighbours of the best point at half the distance (in "
+            "logarithms), diagonals included.",
+        ),
+    },
+    "error_score": {
+        "": (
+            '"raise" or float',
+            "The score of a trial that fails, with a warning. If all fail, their error is raised.",
+        ),
+    },
+    "return_train_score": {"": ("bool", "Whether to score the training samples as well.")},
     "C": {
         "": ("float", "Cost of slack."),
         "SVC": (
@@ -307,6 +396,11 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
     "max_seconds": {
+        SEARCHES: (
+            "float",
+            "Limit on the time of the whole fit. The search ends after three quarters of it with the best of the finished "
+            "points, and a warning; the rest is for the final fit, which is limited in the same way.",
+        ),
         "": (
             "float",
             "Limit on the time of the whole fit, within a tenth of it or half a second. The model is then valid, and a "
@@ -373,6 +467,11 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         "OnlineSVC OnlineOneClassSVM": ("int, RandomState or None", "Order of the samples in ``fit``."),
     },
     "callback": {
+        SEARCHES: (
+            "callable",
+            "Called with the result so far, a `GridSearchResult`, after every trial; returning True stops the search, and "
+            "the best of the finished points is used.",
+        ),
         "": (
             "callable",
             "Called with the progress (iteration, violation, primal, dual, gap, active, seconds) up to ten times a second; "
@@ -380,6 +479,12 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
     "checkpoint": {
+        SEARCHES: (
+            "path",
+            "A file of the finished trials. If the process is killed, the next fit with the same data and parameters resumes "
+            "from the file; a file of another search is an error. A fit that ends removes it; one that a limit or an "
+            "interruption ends keeps it.",
+        ),
         "": (
             "path",
             "A file in which the state of the fit is stored every ``checkpoint_seconds``. If the process is killed, the "
@@ -388,7 +493,10 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
     "checkpoint_seconds": {"": ("float", "The time between two writes of the checkpoint: the most that is lost.")},
-    "verbose": {"": ("bool", "Show a progress line on the terminal for fits longer than a second.")},
+    "verbose": {
+        SEARCHES: ("bool", "Show a progress line on the terminal for searches longer than a second."),
+        "": ("bool", "Show a progress line on the terminal for fits longer than a second."),
+    },
     "certify": {
         "": (
             '{None, "exact"}',
@@ -435,7 +543,13 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
             "certificate are the same; see docs/gpu.md.",
         )
     },
-    "n_jobs": {"": ("int", f"Threads for training and prediction. {THREADS}")},
+    "n_jobs": {
+        SEARCHES: (
+            "int",
+            f"Threads: trials that run at the same time, then for the final fit and predictions. {THREADS}",
+        ),
+        "": ("int", f"Threads for training and prediction. {THREADS}"),
+    },
 }
 
 
@@ -452,15 +566,18 @@ def section(estimator: type[Any]) -> str:
 def entry(estimator: str, parameter: str) -> tuple[str, str]:
     """Return type and text of a parameter: those of the estimator, or those for all."""
     texts = TABLE[parameter]
-    for names, found in texts.items():
-        if estimator in names.split():
-            return found
+    for name in (estimator, estimator.removesuffix("CV")):
+        for names, found in texts.items():
+            if name in names.split():
+                return found
     return texts[""]
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, str):
         return f'"{value}"'
+    if isinstance(value, float) and math.isnan(value):
+        return "np.nan"
     return {1e-3: "1e-3", 1e-4: "1e-4"}.get(value, repr(value)) if isinstance(value, float) else repr(value)
 
 
@@ -482,8 +599,8 @@ def rewritten(estimator: type[Any], source: str) -> str:
 def main(arguments: list[str]) -> int:
     """Check or rewrite the docstrings; return the exit code."""
     outdated = []
-    for name in estimators.__all__:
-        estimator = getattr(estimators, name)
+    found = [(name, getattr(package, name)) for package in (estimators, search_estimators) for name in package.__all__]
+    for name, estimator in found:
         path = Path(inspect.getfile(machine_of(estimator)))
         source = path.read_text(encoding="utf-8")
         new = rewritten(estimator, source)

@@ -26,6 +26,7 @@ from .estimators.linear_path import LinearPath, linear_path
 from .interchange import load, save
 from .problems import Certificate, DualProblem, Progress, Solution, Status, certify
 from .search import GradientSearchResult, GridSearchResult, gradient_search, grid_search, hyperparameter_gradient
+from .search.estimators import SVCCV, SVRCV, LinearSVCCV, LinearSVRCV, OneClassSVMCV
 
 __version__: str
 
@@ -33,8 +34,10 @@ __all__ = [
     "LSSVC",
     "LSSVR",
     "SVC",
+    "SVCCV",
     "SVDD",
     "SVR",
+    "SVRCV",
     "ActiveLearner",
     "Certificate",
     "Comparison",
@@ -46,10 +49,13 @@ __all__ = [
     "LinearOneClassSVM",
     "LinearPath",
     "LinearSVC",
+    "LinearSVCCV",
     "LinearSVR",
+    "LinearSVRCV",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
+    "OneClassSVMCV",
     "OnlineOneClassSVM",
     "OnlineSVC",
     "Progress",

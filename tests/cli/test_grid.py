@@ -72,6 +72,27 @@ class TestResults:
         assert journal[0]["seed"] == 7
         assert len(journal) == 1 + 3 * len(found["points"])
 
+    def test_epsilon_and_nu(self, capsys):
+        options = ["--estimator", "svr", "--Cs", "1", "--gammas", "1", "--epsilons", "0,0.1,0.2", "--folds", 3]
+        code, out, _ = run(capsys, "chessboard:100", *options)
+        lines = [line.split("\t") for line in out.splitlines()]
+        assert code == 0
+        assert lines[0] == ["C", "gamma", "epsilon", "r2", "std", "seconds"]
+        assert {float(line[2]) for line in lines[1:]} == {0, 0.1, 0.2}
+        options = ["--estimator", "nu-svc", "--nus", "0.1:0.4:2", "--gammas", "1", "--folds", 3, "--json"]
+        points = json.loads(run(capsys, "chessboard:100", *options)[1])["points"]
+        assert {(point["C"], point["gamma"], point["nu"]) for point in points} == {
+            (None, 1, nu) for nu in (0.1, 0.2, 0.4)
+        }
+        for arguments, message in (
+            (["--nus", "0.1"], "SVC has no parameter nu, so nus must be None"),
+            (["--estimator", "nu-svc"], "NuSVC has no parameter C to search: give nus"),
+            (["--estimator", "svr", "--epsilons", "1", "--epsilon", "1"], "either --epsilons or --epsilon, not both"),
+        ):
+            code, _, err = run(capsys, "chessboard:100", *arguments)
+            assert code != 0
+            assert message in err
+
     def test_single_value_of_an_axis(self, capsys):
         points = json.loads(run(capsys, "chessboard:100", "-C", 5, "--gammas", "1,2", "--json")[1])["points"]
         assert {(point["C"], point["gamma"]) for point in points} == {(5, 1), (5, 2)}

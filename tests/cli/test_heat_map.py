@@ -14,7 +14,11 @@ from maxmargin.search.journal import Trial
 
 def search_result(costs, gammas, known=None):
     points = tuple(Point(c, g) for c in costs for g in gammas)
-    trials = [Trial(p, f, 0.5 + 0.01 * number, 0.1) for number, p in enumerate(points[:known]) for f in range(2)]
+    trials = [
+        Trial(p, f, {"test_score": 0.5 + 0.01 * number}, 0.1)
+        for number, p in enumerate(points[:known])
+        for f in range(2)
+    ]
     return GridSearchResult(SVC(), "accuracy", 2, (points,), tuple(trials), seconds=3.0)
 
 

@@ -202,10 +202,13 @@ def read_journal(data: bytes) -> None:
     journal.close()
     for trial in journal.known:
         assert isinstance(trial.fold, int)
-        assert isinstance(trial.score, float)
+        assert all(isinstance(score, float) for score in trial.scores.values())
     again = Journal(path, {"seed": 0}, resume=True)
     again.close()
-    same_numbers([trial.score for trial in again.known], [trial.score for trial in journal.known])
+    found, expected = (
+        [score for trial in known for score in trial.scores.values()] for known in (again.known, journal.known)
+    )
+    same_numbers(found, expected)
 
 
 def read_model_file(data: bytes) -> None:

@@ -44,6 +44,14 @@ MODEL_WORDS = (
 JSON_WORDS = (*NUMBERS, b"{", b"}", b"[", b"]", b",", b":", b'"', b"null", b"true", b"NaN", b"Infinity", b'{"array":0}',
               b'{"float":"nan"}', b'{"tuple":[]}', b'"<f8"', b'"|O"', b'"shape":[', b'"offset":', b"\\u0000", b"\n",
               b"2" * 400)  # fmt: skip
-JOURNAL_WORDS = (*JSON_WORDS, b'"C": ', b'"gamma": ', b'"fold": ', b'"score": ', b'"seconds": ', FORMAT.encode())
+JOURNAL_WORDS = (
+    *JSON_WORDS,
+    b'"C": ',
+    b'"gamma": ',
+    b'"fold": ',
+    b'"scores": {"test_score": ',
+    b'"fit_seconds": ',
+    FORMAT.encode(),
+)
 FILE_WORDS = (*LIBSVM_WORDS, *CSV_WORDS, b"\x1f\x8b\x08\x00", b"BZh9", b"\xfd7zXZ\x00", b"PK\x03\x04", b"PAR1")
 RANGE_WORDS = (*NUMBERS, b"x\n", b"y\n", b" ", b"\n")

@@ -18,7 +18,7 @@ from maxmargin.search.score_colormap import colour_of, colour_range, format_scor
 def searched(points, refined=(), scoring="accuracy", unknown=()):
     """Return a grid search whose scores increase with C."""
     trials = [
-        Trial(point, fold, 0.5 + 0.01 * np.log2(point.C) + 0.001 * fold, 0.1)
+        Trial(point, fold, {"test_score": 0.5 + 0.01 * np.log2(point.C) + 0.001 * fold}, 0.1)
         for point in (*points, *refined)
         if point not in unknown
         for fold in range(2)

@@ -106,7 +106,9 @@ class TestScores:
 
 class TestBestPoint:
     def result(self, means, folds=2):
-        trials = [Trial(point, fold, mean, 0.1) for point, mean in means.items() for fold in range(folds)]
+        trials = [
+            Trial(point, fold, {"test_score": mean}, 0.1) for point, mean in means.items() for fold in range(folds)
+        ]
         return GridSearchResult(SVC(), "accuracy", folds, (tuple(means),), tuple(trials))
 
     def test_ties_are_broken_by_smaller_C_then_smaller_gamma(self):
@@ -115,17 +117,21 @@ class TestBestPoint:
 
     def test_rounding_errors_of_the_mean_do_not_break_ties(self):
         point, other = Point(1.0, None), Point(2.0, None)
-        trials = [Trial(point, fold, score, 0.1) for fold, score in enumerate([0.1, 0.2, 0.3])]
-        trials += [Trial(other, fold, score, 0.1) for fold, score in enumerate([0.3, 0.2, 0.1])]
+        trials = [Trial(point, fold, {"test_score": score}, 0.1) for fold, score in enumerate([0.1, 0.2, 0.3])]
+        trials += [Trial(other, fold, {"test_score": score}, 0.1) for fold, score in enumerate([0.3, 0.2, 0.1])]
         assert GridSearchResult(SVC(), "accuracy", 3, ((point, other),), tuple(trials)).best.point == point
 
     def test_points_with_unfinished_folds_have_no_score(self):
         whole, part = Point(1.0, 1.0), Point(2.0, 1.0)
-        trials = (Trial(whole, 0, 0.5, 0.1), Trial(whole, 1, 0.5, 0.1), Trial(part, 0, 1.0, 0.1))
+        trials = (
+            Trial(whole, 0, {"test_score": 0.5}, 0.1),
+            Trial(whole, 1, {"test_score": 0.5}, 0.1),
+            Trial(part, 0, {"test_score": 1.0}, 0.1),
+        )
         found = GridSearchResult(SVC(), "accuracy", 2, ((whole, part),), trials)
         assert [score.point for score in found.scores] == [whole]
         assert found.record()["unfinished"] == 1
-        np.testing.assert_array_equal(found.table()[2], [[0.5, np.nan]])
+        np.testing.assert_array_equal(found.table().means, [[0.5, np.nan]])
 
     def test_edges(self):
         corner = {Point(C, gamma): C + gamma for C in (0.1, 0.2) for gamma in (0.01, 0.02, 0.03)}

@@ -32,11 +32,11 @@ class TestAxes:
             powers(*range_)
 
     def test_neighbours_of_the_best_point(self):
-        found = neighbours(Point(4.0, 1.0), 2.0, 10.0, [Point(4.0, 1.0), Point(8.000000000001, 1.0)])
+        found = neighbours(Point(4.0, 1.0), {"C": 2.0, "gamma": 10.0}, [Point(4.0, 1.0), Point(8.000000000001, 1.0)])
         assert set(found) == {Point(c, g) for c in (2.0, 4.0, 8.0) for g in (0.1, 1.0, 10.0)} - {
             Point(4.0, 1.0), Point(8.0, 1.0)
         }  # fmt: skip
-        assert neighbours(Point(4.0, None), 2.0, 4.0) == (Point(2.0, None), Point(4.0, None), Point(8.0, None))
+        assert neighbours(Point(4.0, None), {"C": 2.0}) == (Point(2.0, None), Point(4.0, None), Point(8.0, None))
 
     @pytest.mark.parametrize(
         ("value", "text"),

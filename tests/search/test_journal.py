@@ -125,7 +125,7 @@ def test_journal_without_trials_is_overwritten(tmp_path):
     path = tmp_path / "journal"
     Journal(path, {"seed": 0}, resume=False).close()
     again = Journal(path, {"seed": 1}, resume=False)
-    again.add(Trial(Point(1.0, None), 0, 0.5, 0.1))
+    again.add(Trial(Point(1.0, None), 0, {"test_score": 0.5}, 0.1))
     again.close()
     assert len(path.read_text(encoding="utf-8").splitlines()) == 2
     with pytest.raises(FileExistsError, match="earlier search"):
@@ -147,17 +147,44 @@ def test_a_repeated_trial_counts_once(tmp_path):
     assert len(found.points) == len(found.scores)
 
 
+def written(C, fold, score):
+    """Return a line of a journal."""
+    scores = f'"scores": {{"test_score": {score}}}, "fit_seconds": 1, "score_seconds": 0'
+    return f'{{"C": {C}, "gamma": 1.0, "fold": {fold}, {scores}}}'
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
         ("different score", "lines 2 and 6 have different scores of fold"),
-        ('{"C": 1.0, "gamma": 1.0, "fold": 1.5, "score": 0.5, "seconds": 1}', "line 6: this is not a journal"),
-        ('{"C": 1.0, "gamma": 1.0, "fold": 3, "score": 0.5, "seconds": 1}', "line 6: this is not a journal"),
-        ('{"C": 1.0, "gamma": 1.0, "fold": -1, "score": 0.5, "seconds": 1}', "line 6: this is not a journal"),
-        ('{"C": 1.0, "gamma": 1.0, "fold": 0, "score": NaN, "seconds": 1}', "line 6: this is not a journal"),
-        ('{"C": 1e999, "gamma": 1.0, "fold": 0, "score": 1, "seconds": 1}', "line 6: this is not a journal"),
-        ('{"C": "1", "gamma": 1.0, "fold": 0, "score": 1, "seconds": 1}', "line 6: this is not a journal"),
-        ('{"C": true, "gamma": 1.0, "fold": 0, "score": 1, "seconds": 1}', "line 6: this is not a journal"),
+        (
+            written("1.0", "1.5", "0.5"),
+            "line 6: this is not a journal",
+        ),
+        (
+            written("1.0", "3", "0.5"),
+            "line 6: this is not a journal",
+        ),
+        (
+            written("1.0", "-1", "0.5"),
+            "line 6: this is not a journal",
+        ),
+        (
+            written("1.0", "0", "NaN"),
+            "line 6: this is not a journal",
+        ),
+        (
+            written("1e999", "0", "1"),
+            "line 6: this is not a journal",
+        ),
+        (
+            written('"1"', "0", "1"),
+            "line 6: this is not a journal",
+        ),
+        (
+            written("true", "0", "1"),
+            "line 6: this is not a journal",
+        ),
         ('{"C": 1.0, "gamma": 1.0, "fold": 0}', "line 6: this is not a journal"),
         ("[" * 100_000, "line 6: this is not a journal"),
         ("9" * 5000, "line 6: this is not a journal"),
@@ -170,7 +197,7 @@ def test_a_damaged_journal_is_an_error_and_remains(tmp_path, line, message):
     begin(path, 4)
     lines = path.read_text().splitlines()[:5]
     if line == "different score":
-        line = json.dumps({**json.loads(lines[1]), "score": 0.123})
+        line = json.dumps({**json.loads(lines[1]), "scores": {"test_score": 0.123}})
     content = "\n".join([*lines, line, ""]).encode()
     path.write_bytes(content)
     with pytest.raises(ValueError, match=message):

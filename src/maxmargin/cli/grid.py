@@ -1,4 +1,4 @@
-"""`maxmargin grid`: grid search for C and gamma by cross-validation, with a heat map of the scores.
+"""`maxmargin grid`: grid search for C, gamma, epsilon and nu by cross-validation, with a heat map of the scores.
 
 Every finished trial is appended to a journal. The journal of a complete search is deleted, unless it was requested by
 name; after Ctrl-C or a limit it is kept, and `--resume` continues the search.
@@ -16,7 +16,7 @@ from maxmargin.cli.output import Output, add_output_options, check_folder, resum
 from maxmargin.storage.output_files import atomic_path
 
 if TYPE_CHECKING:
-    from maxmargin.search import GridSearchResult
+    from maxmargin.search import GridSearchResult, Point
 
 #: Exit codes if a limit or Ctrl-C ended the search; finished trials are in the journal.
 LIMITED, INTERRUPTED = 3, 130
@@ -31,6 +31,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     search = parser.add_argument_group("search")
     search.add_argument("--Cs", type=_values, metavar="RANGE", help=f"{RANGE_SYNTAX} [2^-5:2^15:4, or the value of -C]")
     search.add_argument("--gammas", type=_values, metavar="RANGE", help="[2^-15:2^3:4, or the value of --gamma]")
+    search.add_argument("--epsilons", type=_epsilons, metavar="RANGE", help="of a regression [the value of --epsilon]")
+    search.add_argument("--nus", type=_values, metavar="RANGE", help="of nu-svc and nu-svr [the value of --nu]")
     search.add_argument("--folds", type=int, default=5, help="number of folds of the cross-validation [%(default)s]")
     search.add_argument("--score", metavar="NAME", help="name of a scikit-learn scorer [accuracy, or r2]")
     search.add_argument(
@@ -63,6 +65,9 @@ def run(options: argparse.Namespace) -> int:
     estimator = make_estimator(options, samples.y, output.remark)
     costs = _axis("--Cs", options.Cs, "-C", options.C)
     gammas = _axis("--gammas", options.gammas, "--gamma", options.gamma)
+    # These are searched only if there is a range.
+    epsilons = _axis("--epsilons", options.epsilons, "--epsilon", options.epsilon) or None
+    nus = _axis("--nus", options.nus, "--nu", options.nu) or None
     try:
         with LiveHeatMap(output.errors, not output.quiet) as callback:
             result = grid_search(
@@ -71,6 +76,8 @@ def run(options: argparse.Namespace) -> int:
                 estimator,
                 Cs=[options.C] if costs == [] else costs,
                 gammas=gammas,
+                epsilons=epsilons,
+                nus=nus,
                 folds=options.folds,
                 scoring=options.score,
                 refine=options.refine,
@@ -124,28 +131,22 @@ def draw(result: GridSearchResult, target: Path) -> None:
 def _report(output: Output, result: GridSearchResult, journal: Path | None, options: argparse.Namespace) -> None:
     """Print the scores, the best point and how to resume."""
     from maxmargin.cli.heat_map import heat_map
+    from maxmargin.search.grid import Point
     from maxmargin.search.score_colormap import format_score
 
     if output.console.is_terminal and not output.as_json and result.scores:
         best = result.best
         output.console.print(heat_map(result, output.console.width))
-        parameters = {"C": f"{best.point.C:.6g}"}
-        if best.point.gamma is not None:
-            parameters["gamma"] = f"{best.point.gamma:.6g}"
+        parameters = {name: f"{value:.6g}" for name, value in best.point.parameters.items()}
         mean, std = format_score(best.mean, result.scoring), format_score(best.std, result.scoring)
         score = f"{mean} ± {std} over {result.folds} folds"
         trials = f"{len(result.trials):,} trials in {result.seconds:.1f} s"
         output.facts({**parameters, result.scoring: score, "search": f"{len(result.scores):,} points, {trials}"})
     else:
-        headings = ("C", "gamma", result.scoring, "std", "seconds")
+        names = [name for name in Point._fields if name in ("C", "gamma") or name in result.values]
+        headings = (*names, result.scoring, "std", "seconds")
         rows = [
-            (
-                repr(point.C),
-                "" if point.gamma is None else repr(point.gamma),
-                repr(mean),
-                f"{std:.6g}",
-                f"{seconds:.4g}",
-            )
+            (*_cells(point, names), repr(mean), f"{std:.6g}", f"{seconds:.4g}")
             for point, mean, std, seconds in result.scores
         ]
         output.table(headings, rows)
@@ -159,6 +160,12 @@ def _report(output: Output, result: GridSearchResult, journal: Path | None, opti
     output.result({**result.record(), "journal": None if journal is None else str(journal)})
 
 
+def _cells(point: Point, names: list[str]) -> list[str]:
+    """Return the values of a point as text, empty for those that are not searched for."""
+    values = [getattr(point, name) for name in names]
+    return ["" if value is None else repr(value) for value in values]
+
+
 def _axis(plural: str, values: Any, single: str, value: Any) -> Any:
     """Return the values of an axis: those of a range, [] to keep the single value, None for the default."""
     if values is not None and value is not None:
@@ -166,13 +173,18 @@ def _axis(plural: str, values: Any, single: str, value: Any) -> Any:
     return [] if value is not None else values
 
 
-def _values(text: str) -> tuple[float, ...]:
+def _epsilons(text: str) -> tuple[float, ...]:
+    """Return the values of a range, which may contain 0."""
+    return _values(text, "epsilons")
+
+
+def _values(text: str, name: str = "values") -> tuple[float, ...]:
     """Return the values of a range."""
     from maxmargin.search.grid import check_values, powers
 
     try:
         if ":" not in text:
-            return check_values("values", map(_number, text.split(",")))
+            return check_values(name, map(_number, text.split(",")))
         low, high, factor = [_number(part) for part in f"{text}:4".split(":")[:3]]
         if text.count(":") > 2:
             raise ValueError("it has too many parts")

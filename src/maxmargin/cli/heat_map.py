@@ -29,27 +29,27 @@ REFRESH_SECONDS = 0.15
 
 def heat_map(result: GridSearchResult, columns: int) -> Group:
     """Return the map of the grid and of each refinement, for a terminal with the given number of columns."""
-    low, high = colour_range(result.table()[2])
+    low, high = colour_range(result.table().means)
     maps = [_map(result, number, columns, low, high) for number in range(len(result.rounds)) if result.rounds[number]]
     return Group(*(line for lines in maps for line in lines))
 
 
 def _map(result: GridSearchResult, number: int, columns: int, low: float, high: float) -> list[Text]:
     """Return the lines of the map of a round."""
-    costs, gammas, means = result.table(number)
-    fitting = (width for width in CELL_WIDTHS if LABEL_WIDTH + width * len(costs) <= columns)
+    table = result.table(number)
+    fitting = (width for width in CELL_WIDTHS if LABEL_WIDTH + width * len(table.x_values) <= columns)
     width = next(fitting, CELL_WIDTHS[-1])
     best = result.best.point if result.scores else None
-    heading = ("gamma" if gammas[0] is not None else "").rjust(LABEL_WIDTH - 1)
+    heading = (table.y or "").rjust(LABEL_WIDTH - 1)
     lines = [Text(heading + (" refinement around the best point" if number else ""), style="dim")]
-    for row in reversed(range(len(gammas))):
-        gamma = gammas[row]
-        label = "" if gamma is None else format_value(gamma)
+    for row in reversed(range(len(table.y_values))):
+        value = table.y_values[row]
+        label = "" if value is None else format_value(value)
         line = Text(label.rjust(LABEL_WIDTH - 1) + " ", no_wrap=True, overflow="crop")
-        for column, cost in enumerate(costs):
-            line.append(*_cell(float(means[row, column]), best == (cost, gamma), width, low, high, result.scoring))
+        for point, mean in zip(table.points[row], table.means[row], strict=True):
+            line.append(*_cell(float(mean), best == point, width, low, high, result.scoring))
         lines.append(line)
-    return [*lines, *_axis(costs, width)]
+    return [*lines, *_axis(table.x, table.x_values, width)]
 
 
 def _cell(mean: float, is_best: bool, width: int, low: float, high: float, scoring: str) -> tuple[str, Style]:
@@ -64,18 +64,18 @@ def _cell(mean: float, is_best: bool, width: int, low: float, high: float, scori
     return text.center(width)[:width], Style(color=ink, bgcolor=Color.from_rgb(red, green, blue), bold=is_best)
 
 
-def _axis(costs: tuple[float, ...], width: int) -> list[Text]:
-    """Return the line with the values of C, as many as fit, and the line with the name of the axis."""
-    line = [" "] * (LABEL_WIDTH + width * len(costs) + LABEL_WIDTH)
+def _axis(name: str, values: tuple[float, ...], width: int) -> list[Text]:
+    """Return the line with the values of a parameter, as many as fit, and the line with the name of the axis."""
+    line = [" "] * (LABEL_WIDTH + width * len(values) + LABEL_WIDTH)
     free = 0
-    for column, cost in enumerate(costs):
-        label = format_value(cost)
+    for column, value in enumerate(values):
+        label = format_value(value)
         start = LABEL_WIDTH + width * column + max(0, (width - len(label)) // 2)
         if start >= free:
             line[start : start + len(label)] = label
             free = start + len(label) + 1
-    middle = " " * (LABEL_WIDTH + width * len(costs) // 2)
-    return [Text("".join(line).rstrip(), no_wrap=True, overflow="crop"), Text(f"{middle}C", style="dim")]
+    middle = " " * (LABEL_WIDTH + width * len(values) // 2)
+    return [Text("".join(line).rstrip(), no_wrap=True, overflow="crop"), Text(f"{middle}{name}", style="dim")]
 
 
 class LiveHeatMap:

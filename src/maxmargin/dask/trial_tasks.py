@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from time import monotonic, perf_counter, sleep
+from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 import distributed
@@ -99,11 +99,10 @@ def run_job(job: Job, scorer: FoldScorer, seconds: float | None) -> JobResult:
     callback = None if scorer.has_small_problems else ended
     estimator = scorer.estimator_for_job(1, cache_bytes // worker.state.nthreads, callback)
     for point, fold in job:
-        begin = perf_counter()
-        score = scorer.score(estimator, point, fold)
+        trial = scorer.trial(estimator, point, fold)
         if ended():
             return JobResult(trials, ended=True)  # the fit was stopped, so its score means nothing
-        trials.append(Trial(point, fold, score, perf_counter() - begin))
+        trials.append(trial)
     return JobResult(trials, ended=False)
 
 
@@ -119,7 +118,7 @@ class TrialTasks:
     """
 
     def __init__(self, client: Any, scorer: FoldScorer, jobs: Sequence[Job], deadline: Deadline) -> None:
-        self.client, self.scorer, self.deadline, self.jobs = client, replace(scorer, _splits={}), deadline, jobs
+        self.client, self.scorer, self.deadline, self.jobs = client, replace(scorer, _copies={}), deadline, jobs
         self._running = dict[Any, Job]()
         self._without_since: float | None = None
         self._watch = WorkerWatch(client)

@@ -251,6 +251,7 @@ def write_liblinear_model(model: Any, file: str | os.PathLike[str] | BinaryIO, l
     ModelFileError
         If LIBLINEAR cannot represent the model.
     """
+    model = getattr(model, "best_estimator_", model)  # of one that has chosen its parameters
     write_liblinear_text(liblinear_model_of(model, labels), file)
 
 

@@ -59,7 +59,8 @@ def save(
     Parameters
     ----------
     model : estimator
-        A fitted estimator of this package.
+        A fitted estimator of this package. Of one that has chosen its parameters, such as `SVCCV`, the model with the
+        best parameters is written, and `load` returns an `SVC`.
     file : path or binary file
         A path is written atomically.
     notes : mapping, optional
@@ -81,6 +82,7 @@ def save(
     >>> maxmargin.load(file).predict([[0.9]])
     array(['high'], dtype='<U4')
     """
+    model = getattr(model, "best_estimator_", model)
     name = type(model).__name__
     if MACHINES.get(name) not in (type(model), *type(model).__bases__):  # a machine, or the estimator of one
         known = ", ".join(MACHINES)

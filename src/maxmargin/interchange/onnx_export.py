@@ -51,7 +51,8 @@ def to_onnx(model: Any, file: str | os.PathLike[str] | BinaryIO | None = None, *
     Parameters
     ----------
     model : estimator
-        A fitted estimator. All kernels of `maxmargin.kernels` and their combinations are supported, functions are not.
+        A fitted estimator; of one that has chosen its parameters, such as `SVCCV`, the model with the best parameters.
+        All kernels of `maxmargin.kernels` and their combinations are supported, functions are not.
     file : path or binary file, optional
         Target file.
     dtype : {"float32", "float64"}, default="float32"
@@ -74,6 +75,7 @@ def to_onnx(model: Any, file: str | os.PathLike[str] | BinaryIO | None = None, *
         import onnx
     except ImportError as error:
         raise ImportError("ONNX export requires onnx: pip install 'maxmargin[onnx]'") from error
+    model = getattr(model, "best_estimator_", model)
     kinds = {"float32": onnx.TensorProto.FLOAT, "float64": onnx.TensorProto.DOUBLE}
     if dtype not in kinds:
         raise ValueError(f"dtype must be 'float32' or 'float64', not {dtype!r}")

@@ -130,6 +130,7 @@ def to_sklearn(model: Any) -> Any:
     >>> to_sklearn(SVC(kernel="linear").fit([[0.0], [1.0]], ["low", "high"])).predict([[0.9]])
     array(['high'], dtype='<U4')
     """
+    model = getattr(model, "best_estimator_", model)  # of one that has chosen its parameters
     name = type(model).__name__
     if not isinstance(model, KernelClassifier | KernelRegressor | OneClassSVM | LinearSVC | LinearSVR):
         raise ValueError(f"scikit-learn has no counterpart of {name}; use maxmargin.save")

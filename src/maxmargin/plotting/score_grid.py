@@ -1,15 +1,17 @@
-"""Scores of a grid search over C and γ."""
+"""Scores of a search over one or two parameters, and its path."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from maxmargin.plotting.style import GREY, INK, Display, axes_for, colour, hide_spines
 from maxmargin.search.grid import Point, format_value, typical_ratio
-from maxmargin.search.grid_search_result import GridSearchResult
+from maxmargin.search.grid_search_result import GridSearchResult, PointScore, ScoreTable
 from maxmargin.search.score_colormap import colour_of, colour_range, format_score, text_colour_on
 
 if TYPE_CHECKING:
@@ -21,13 +23,17 @@ MAX_LABELLED_VALUES = 14
 
 @dataclass
 class ScoreGridDisplay(Display):
-    """Cross-validation scores of a grid search: a heat map over C and γ, or a line over C.
+    """Cross-validation scores of a search: a heat map over two parameters such as C and γ, or a line over one.
 
-    Create it with `from_search`. Points of a refined grid are drawn as smaller cells on top.
+    Create it with `from_search`, or `from_estimator` for `SVCCV` and its like. Points of a refined grid are drawn as
+    smaller cells on top, and a line leads from the best point of the grid to those of the refinements. Further
+    parameters have their best value.
 
     Attributes
     ----------
     result : GridSearchResult
+    best : PointScore
+        The point that is marked.
     ax_, figure_
         Axes and figure of the last `plot`.
 
@@ -42,6 +48,7 @@ class ScoreGridDisplay(Display):
     """
 
     result: GridSearchResult = field(repr=False)
+    best: PointScore
 
     @classmethod
     def from_search(cls, result: GridSearchResult, *, ax: Axes | None = None) -> ScoreGridDisplay:
@@ -58,7 +65,49 @@ class ScoreGridDisplay(Display):
         -------
         ScoreGridDisplay
         """
-        return cls(result).plot(ax)
+        return cls(result, result.best).plot(ax)
+
+    @classmethod
+    def from_estimator(cls, model: Any, *, metric: str | None = None, ax: Axes | None = None) -> ScoreGridDisplay:
+        """Draw the scores from which an estimator has chosen its parameters.
+
+        Parameters
+        ----------
+        model : SVCCV, SVRCV, OneClassSVMCV, LinearSVCCV or LinearSVRCV
+            Fitted.
+        metric : str, optional
+            The name of one of several metrics; by default the one that has chosen the parameters.
+        ax : matplotlib Axes, optional
+            Axes to draw on; by default a new figure is created.
+
+        Returns
+        -------
+        ScoreGridDisplay
+
+        Examples
+        --------
+        >>> from maxmargin import SVCCV
+        >>> from maxmargin.datasets import chessboard
+        >>> from maxmargin.plotting import ScoreGridDisplay
+        >>> model = SVCCV(Cs=[1, 10, 100], gammas=[0.1, 1, 10]).fit(*chessboard(200))
+        >>> ScoreGridDisplay.from_estimator(model).ax_.get_ylabel()
+        'gamma'
+        """
+        result = getattr(model, "search_", None)
+        if not isinstance(result, GridSearchResult):
+            raise ValueError(
+                f"model must be a fitted SVCCV, SVRCV, OneClassSVMCV, LinearSVCCV or LinearSVRCV, not {model!r}; "
+                "use from_search for the result of grid_search"
+            )
+        if metric is None:
+            # The choice of the estimator: by a function of the user, or the first of several that are as good.
+            chosen = Point(**model.best_params_) if hasattr(model, "best_params_") else result.best.point
+            return cls(result, next(score for score in result.scores if score.point == chosen)).plot(ax)
+        known = [name[len("mean_test_") :] for name in model.cv_results_ if name.startswith("mean_test_")]
+        if metric not in known:
+            raise ValueError(f"metric must be one of {known}, not {metric!r}")
+        result = replace(result, metric=metric, scoring=metric)
+        return cls(result, result.best).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> ScoreGridDisplay:
         """Draw on the given axes, by default on a new figure.
@@ -71,27 +120,37 @@ class ScoreGridDisplay(Display):
         -------
         self
         """
-        best = self.result.best
+        best = self.best
         ax = axes_for(ax, (7.4, 5.0))
-        if best.point.gamma is None:
+        if self._tables[0].y is None:
             self._draw_line(ax)
         else:
             self._draw_heat_map(ax)
-        where = f"C = {_label(best.point.C)}" + (f", gamma = {_label(best.point.gamma)}" if best.point.gamma else "")
+        where = ", ".join(f"{name} = {_label(value)}" for name, value in best.point.parameters.items())
         score, deviation = format_score(best.mean, self.result.scoring), format_score(best.std, self.result.scoring)
         ax.set_title(f"best: {where}, {self.result.scoring} {score} ± {deviation}", fontsize="medium")
         return self._drawn_on(ax)
 
     def _draw_line(self, ax: Axes) -> None:
-        """Draw mean and standard deviation of the scores over the folds against C."""
-        scores = sorted(self.result.scores, key=lambda score: score.point.C)
-        costs = [score.point.C for score in scores]
+        """Draw mean and standard deviation of the scores over the folds against the values of the parameter."""
+        name = self._tables[0].x
+        scores = sorted(self.result.scores, key=lambda score: float(getattr(score.point, name)))
+        values = [getattr(score.point, name) for score in scores]
         means, spread = np.array([score.mean for score in scores]), np.array([score.std for score in scores])
-        ax.fill_between(costs, means - spread, means + spread, color=colour(0), alpha=0.15, linewidth=0)
-        ax.plot(costs, means, "o-", color=colour(0), label="mean over folds")
-        best = self.result.best
-        ax.plot(best.point.C, best.mean, "o", markersize=12, markerfacecolor="none", markeredgecolor=INK, label="best")
-        ax.set(xscale="log", xlabel="C", ylabel=f"cross-validated {self.result.scoring}")
+        ax.fill_between(values, means - spread, means + spread, color=colour(0), alpha=0.15, linewidth=0)
+        ax.plot(values, means, "o-", color=colour(0), label="mean over folds")
+        ax.plot(
+            getattr(self.best.point, name),
+            self.best.mean,
+            "o",
+            markersize=12,
+            markerfacecolor="none",
+            markeredgecolor=INK,
+            label="best",
+        )
+        ax.set(
+            xscale="log" if values[0] > 0 else "linear", xlabel=name, ylabel=f"cross-validated {self.result.scoring}"
+        )
         ax.legend(frameon=False)
         hide_spines(ax)
 
@@ -99,53 +158,86 @@ class ScoreGridDisplay(Display):
         """Draw a cell for each point, as large as the grid step of its round."""
         from matplotlib.patches import Rectangle
 
-        axes = [sorted({point.C for point in self.result.rounds[0]}),
-                sorted({point.gamma for point in self.result.rounds[0] if point.gamma is not None})]  # fmt: skip
-        large = [float(np.log2(typical_ratio(values))) for values in axes]
-        for round_number, points in enumerate(self.result.rounds):
-            width, height = (step / 2**round_number for step in large)
-            for point in points:
-                x, y = _coordinates(point)
+        grid = self._tables[0]
+        axes = [_LogAxis.of(values) for values in (grid.x_values, grid.y_values)]
+        path = self._path()
+        for round_number, table in enumerate(self._tables):
+            width, height = (axis.step / 2**round_number for axis in axes)
+            for point in (point for row in table.points for point in row if point in self._searched[round_number]):
+                x, y = axes[0].at(getattr(point, grid.x)), axes[1].at(getattr(point, str(grid.y)))
                 corner = x - width / 2, y - height / 2
                 ax.add_patch(Rectangle(corner, width, height, facecolor=self._fill(point), edgecolor="white", lw=0.5))
-                if max(map(len, axes)) <= MAX_LABELLED_VALUES and round_number < 2:  # smaller cells have no room
-                    self._write_score(ax, point, 7.5 / 1.6**round_number)
-                if point == self.result.best.point:
+                few = max(len(grid.x_values), len(grid.y_values)) <= MAX_LABELLED_VALUES
+                if few and round_number < 2 and point not in path:  # smaller cells have no room
+                    self._write_score(ax, (x, y), point, 7.5 / 1.6**round_number)
+                if point == self.best.point:
                     frame = Rectangle(corner, width, height, fill=False, edgecolor=colour(1), lw=2.5, zorder=5)
                     ax.add_patch(frame)
-        for axis, values in zip((ax.xaxis, ax.yaxis), axes, strict=True):
-            shown = values[:: max(1, -(-len(values) // MAX_LABELLED_VALUES))]
-            axis.set_ticks([np.log2(value) for value in shown], [_label(value) for value in shown])
+        if path:
+            names = (grid.x, str(grid.y))
+            places = [[axis.at(getattr(point, name)) for axis, name in zip(axes, names, strict=True)] for point in path]
+            ax.plot(*np.transpose(places), "o-", color=INK, lw=1.2, markersize=3.5, zorder=6, label="path")
+        for axis, on_axis, values in zip((ax.xaxis, ax.yaxis), axes, (grid.x_values, grid.y_values), strict=True):
+            known = [value for value in values if value is not None]
+            shown = known[:: max(1, -(-len(known) // MAX_LABELLED_VALUES))]
+            axis.set_ticks([on_axis.at(value) for value in shown], [_label(value) for value in shown])
         ax.autoscale_view()
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
-        ax.set(xlabel="C", ylabel="gamma")
+        ax.set(xlabel=grid.x, ylabel=grid.y)
+
+    def _path(self) -> list[Point]:
+        """Return the best points after the grid and after each refinement, if they differ."""
+        path = self.result.path()
+        return path if len(path) > 1 else []
+
+    @cached_property
+    def _tables(self) -> list[ScoreTable]:
+        return [self.result.table(number) for number, points in enumerate(self.result.rounds) if points]
+
+    @cached_property
+    def _searched(self) -> list[set[Point]]:
+        return [set(points) for points in self.result.rounds if points]
 
     def _fill(self, point: Point) -> str:
         """Return the colour of a cell, grey if it has no score."""
         mean = self._means.get(point)
         return GREY if mean is None else "#{:02x}{:02x}{:02x}".format(*colour_of(mean, *self._limits))
 
-    def _write_score(self, ax: Axes, point: Point, size: float) -> None:
+    def _write_score(self, ax: Axes, place: tuple[float, float], point: Point, size: float) -> None:
         """Write the score into its cell."""
         mean = self._means.get(point)
         if mean is not None:
             ink = "white" if text_colour_on(mean, *self._limits) == "white" else INK
             text = format_score(mean, self.result.scoring, short=True)
-            ax.text(*_coordinates(point), text, ha="center", va="center", color=ink, fontsize=size)
+            ax.text(*place, text, ha="center", va="center", color=ink, fontsize=size)
 
-    @property
+    @cached_property
     def _means(self) -> dict[Point, float]:
         return {score.point: score.mean for score in self.result.scores}
 
-    @property
+    @cached_property
     def _limits(self) -> tuple[float, float]:
-        return colour_range(self.result.table()[2])
+        return colour_range(self._tables[0].means)
 
 
-def _coordinates(point: Point) -> tuple[float, float]:
-    assert point.gamma is not None
-    return float(np.log2(point.C)), float(np.log2(point.gamma))
+@dataclass(frozen=True)
+class _LogAxis:
+    """A logarithmic axis: the step of the grid, and where a value of 0 is drawn."""
+
+    step: float
+    zero: float
+
+    @classmethod
+    def of(cls, values: Sequence[float | None]) -> _LogAxis:
+        """Return the axis for the values of a grid."""
+        above = [value for value in values if value]
+        step = float(np.log2(typical_ratio(above))) if above else 1.0
+        return cls(step, float(np.log2(min(above))) - step if above else 0.0)
+
+    def at(self, value: float | None) -> float:
+        """Return the place of a value."""
+        return float(np.log2(value)) if value else self.zero
 
 
 def _label(value: float) -> str:

@@ -3,14 +3,20 @@
 Public: `grid_search`, `GridSearchResult`, `PointScore`, `Point`, `powers`, `choose_estimator`, `ModelChoice`,
 `gradient_search`, `GradientSearchResult`, `hyperparameter_gradient`.
 
-- `grid`: values of C and γ, and the points they form.
-- `fold_scoring`: stratified folds, and the score of an estimator on a held-out fold.
+- `grid`: values of parameters, and the points they form.
+- `fold_scoring`: splits into training and test samples, and the scores of an estimator on a split.
+- `leave_one_out`: the same for leave-one-out cross-validation.
 - `cross_validated_search`: `grid_search`: rounds of trials, limits, the journal.
 - `trial_threads`: trials in parallel threads.
 - `grid_search_result`: the scores of all points, and the best one.
 - `gradient_search`, `gradient_search_result`: C, ε and a γ for each feature by the gradient of a held-out loss.
 - `held_out_loss`, `hyperparameter_gradient`, `feature_spread`: the loss, its derivatives, and units of γ.
+- `search_results`: the same in the layout of scikit-learn's GridSearchCV.
 - `journal`: a file of finished trials, from which an interrupted search resumes.
+- `estimators`: `SVCCV` and others, which choose their parameters while they fit.
+- `parameter_ranges`: the values they search.
+- `novelty_score`: a score of novelty detectors without labels.
+- `search_progress`: the progress line of a search.
 - `data_summary`: size, density and labels of a data set, recommended scaling, default γ.
 - `model_selection`: `choose_estimator`, which selects an estimator and its parameters within a time limit.
 - `score_colormap`: colours and text of scores in tables and figures.

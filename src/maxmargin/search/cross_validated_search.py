@@ -1,4 +1,4 @@
-"""Grid search for C and γ by cross-validation, on all cores.
+"""Grid search for C, γ, ε and ν by cross-validation, on all cores.
 
 A trial trains an estimator with the parameters of one grid point without one fold and scores it on that fold. Trials
 are independent and the native loops release the interpreter lock, so they run in threads: one thread per trial as long
@@ -10,18 +10,21 @@ values of C of a fold in ascending order, each with a warm start, as in `machine
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
+
+import numpy as np
 
 from maxmargin.deadline import Deadline
 from maxmargin.estimators import SVC
 from maxmargin.machines.validation.parameters import check_count, check_number
 from maxmargin.search import grid
 from maxmargin.search.fold_scoring import FoldScorer
-from maxmargin.search.grid import Point
+from maxmargin.search.grid import Axes, Point
 from maxmargin.search.grid_search_result import COMPLETE, INTERRUPTED, STOPPED, TIME_LIMIT, GridSearchResult
 from maxmargin.search.journal import Journal, Trial
 from maxmargin.search.trial_threads import StartJobs, TrialThreads
@@ -37,6 +40,8 @@ def grid_search(
     *,
     Cs: Iterable[float] | None = None,
     gammas: Iterable[float] | None = None,
+    epsilons: Iterable[float] | None = None,
+    nus: Iterable[float] | None = None,
     folds: int = 5,
     scoring: Any = None,
     refine: int = 0,
@@ -47,7 +52,7 @@ def grid_search(
     resume: bool = False,
     callback: SearchCallback | None = None,
 ) -> GridSearchResult:
-    """Search for the values of C and γ with the best cross-validation score.
+    """Search for the values of C and γ, and of ε or ν, with the best cross-validation score.
 
     Ctrl-C ends the search; the result so far is returned, and is in the journal.
 
@@ -56,12 +61,14 @@ def grid_search(
     X : array-like or sparse matrix of shape (n_samples, n_features)
         Scaled: see `maxmargin.datasets`. With ``kernel="precomputed"`` the square kernel matrix.
     y : array-like of shape (n_samples,)
-    estimator : estimator with a parameter C, optional
+    estimator : estimator with a parameter C or nu, optional
         Defines all other parameters; ``SVC()`` by default. It is not modified.
     Cs : iterable of float, optional
         LIBSVM's range by default: 2⁻⁵, 2⁻³, …, 2¹⁵.
     gammas : iterable of float, optional
         2⁻¹⁵, 2⁻¹³, …, 2³ by default, if the kernel has a γ; an empty list keeps that of the estimator.
+    epsilons, nus : iterable of float, optional
+        Values of ε of a regression, and of ν of a machine that has it; by default that of the estimator.
     folds : int, default=5
         Number of folds; stratified for classifiers.
     scoring : str or callable, optional
@@ -97,8 +104,9 @@ def grid_search(
     SVC(C=100.0, gamma=1.0)
     """
     return search_grid(
-        TrialThreads.starter(n_jobs), X, y, estimator, Cs=Cs, gammas=gammas, folds=folds, scoring=scoring,
-        refine=refine, seed=seed, max_seconds=max_seconds, journal=journal, resume=resume, callback=callback,
+        TrialThreads.starter(n_jobs), X, y, estimator, Cs=Cs, gammas=gammas, epsilons=epsilons, nus=nus, folds=folds,
+        scoring=scoring, refine=refine, seed=seed, max_seconds=max_seconds, journal=journal, resume=resume,
+        callback=callback,
     )  # fmt: skip
 
 
@@ -110,6 +118,8 @@ def search_grid(
     *,
     Cs: Iterable[float] | None = None,
     gammas: Iterable[float] | None = None,
+    epsilons: Iterable[float] | None = None,
+    nus: Iterable[float] | None = None,
     folds: int = 5,
     scoring: Any = None,
     refine: int = 0,
@@ -122,18 +132,11 @@ def search_grid(
     """Return the result of `grid_search`, with trials that run where `start` starts them."""
     started = perf_counter()
     estimator = SVC() if estimator is None else estimator
-    costs, widths = _axes(estimator, Cs, gammas)
+    axes = _axes(estimator, {"C": Cs, "gamma": gammas, "epsilon": epsilons, "nu": nus})
     scorer = FoldScorer.of(estimator, X, y, folds, scoring, seed)
     check_count("refine", refine, 0)
-    with _TrialRunner(start, scorer, max_seconds, started, journal, resume, callback) as runner:
-        result = runner.run(runner.initial_result(), grid.grid_points(costs, widths))
-        ratios = grid.typical_ratio(costs), grid.typical_ratio([width for width in widths if width is not None])
-        for _ in range(refine):
-            if result.status != COMPLETE:
-                break
-            ratios = ratios[0] ** 0.5, ratios[1] ** 0.5
-            result = runner.run(result, grid.neighbours(result.best.point, *ratios, result.points))
-    return result
+    with TrialRunner(start, scorer, max_seconds, started, journal, resume, callback) as runner:
+        return runner.search(axes, refine)
 
 
 def score_points(
@@ -155,24 +158,36 @@ def score_points(
     started = perf_counter()
     scorer = FoldScorer.of(estimator, X, y, folds, scoring, seed)
     start = TrialThreads.starter(n_jobs)
-    with _TrialRunner(start, scorer, max_seconds, started, journal, resume, callback) as runner:
+    with TrialRunner(start, scorer, max_seconds, started, journal, resume, callback) as runner:
         return runner.run(runner.initial_result(), tuple(points))
 
 
-def _axes(estimator: Any, Cs: Any, gammas: Any) -> tuple[tuple[float, ...], tuple[float | None, ...]]:
-    """Return the values of C and of γ."""
-    if "C" not in estimator.get_params(deep=False):
-        raise ValueError(f"{type(estimator).__name__} has no parameter C to search; use scikit-learn's GridSearchCV")
-    costs = grid.check_values("Cs", grid.powers(*grid.C_RANGE) if Cs is None else Cs)
-    given = None if gammas is None else list(gammas)
-    if given == [] or (given is None and not grid.has_gamma(estimator)):
-        return costs, (None,)
-    if grid.has_gamma(estimator):
-        return costs, grid.check_values("gammas", grid.powers(*grid.GAMMA_RANGE) if given is None else given)
-    raise ValueError("gammas are for kernels that have a gamma: rbf, poly, sigmoid, laplacian, chi_squared")
+def _axes(estimator: Any, given: Mapping[str, Any]) -> Axes:
+    """Return the values of the parameters that are searched for, in ascending order."""
+    parameters, name = estimator.get_params(deep=False), type(estimator).__name__
+    if "C" not in parameters and given["nu"] is None:
+        also = ": give nus" if "nu" in parameters else "; use scikit-learn's GridSearchCV"
+        raise ValueError(f"{name} has no parameter C to search{also}")
+    axes: dict[str, tuple[float, ...]] = {}
+    if "C" in parameters:
+        axes["C"] = grid.check_values("Cs", grid.powers(*grid.C_RANGE) if given["C"] is None else given["C"])
+    elif given["C"] is not None:
+        raise ValueError(f"{name} has no parameter C, so Cs must be None")
+    widths = None if given["gamma"] is None else list(given["gamma"])
+    if grid.has_gamma(estimator) and widths != []:
+        axes["gamma"] = grid.check_values("gammas", grid.powers(*grid.GAMMA_RANGE) if widths is None else widths)
+    elif widths:
+        raise ValueError("gammas are for kernels that have a gamma: rbf, poly, sigmoid, laplacian, chi_squared")
+    for parameter, most in (("epsilon", math.inf), ("nu", 1.0)):
+        if given[parameter] is None:
+            continue
+        if parameter not in parameters:
+            raise ValueError(f"{name} has no parameter {parameter}, so {parameter}s must be None")
+        axes[parameter] = grid.check_values(f"{parameter}s", given[parameter], most=most)
+    return {parameter: tuple(sorted(values)) for parameter, values in axes.items()}
 
 
-class _TrialRunner:
+class TrialRunner:
     """Runs rounds of trials until all are finished, the time limit is reached or the search is stopped."""
 
     def __init__(
@@ -190,7 +205,7 @@ class _TrialRunner:
         self.deadline = Deadline.after(limit, started)
         self.journal = None if journal is None else Journal(journal, scorer.identity(), resume)
 
-    def __enter__(self) -> _TrialRunner:
+    def __enter__(self) -> TrialRunner:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -201,7 +216,22 @@ class _TrialRunner:
         """Return a result without rounds that contains the trials of the journal."""
         known = () if self.journal is None else tuple(self.journal.known)
         data = self.scorer
-        return GridSearchResult(data.estimator, data.scoring, data.folds, (), known)
+        error_score = math.nan if data.error_score is None else data.error_score
+        names = data.scoring.name, data.scoring.metric
+        return GridSearchResult(
+            data.estimator, names[0], data.folds, (), known, metric=names[1], error_score=error_score
+        )
+
+    def search(self, axes: Axes, refine: int) -> GridSearchResult:
+        """Return the result of a grid and of its refinements around the best point."""
+        result = self.run(self.initial_result(), grid.grid_points(axes))
+        ratios = {name: grid.typical_ratio(values) for name, values in axes.items()}
+        for _ in range(refine):
+            if result.status != COMPLETE or not np.isfinite(result.best.mean):
+                break
+            ratios = {name: ratio**0.5 for name, ratio in ratios.items()}
+            result = self.run(result, grid.neighbours(result.best.point, ratios, result.points))
+        return result
 
     def run(self, result: GridSearchResult, points: tuple[Point, ...]) -> GridSearchResult:
         """Return the result extended by a round of points."""

@@ -1,25 +1,30 @@
-"""Stratified folds, and the score of an estimator on a held-out fold."""
+"""Stratified folds, and the scores of an estimator on the samples that a split holds out of training."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
+from time import perf_counter
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.metrics import get_scorer
+from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import _num_samples
 
 from maxmargin import _sparse as sparse
 from maxmargin._typing import Indices
 from maxmargin.datasets.samples import checksum
+from maxmargin.deadline import TimeLimitReachedError
 from maxmargin.machines.kernel.kernel_classifier import KernelClassifier
 from maxmargin.machines.linear.linear_estimator import LinearEstimator
 from maxmargin.machines.validation.parameters import check_count, check_number
 from maxmargin.resources import default_cache_bytes, usable_memory
 from maxmargin.search.grid import Point
+from maxmargin.search.journal import Trial
 from maxmargin.training.fit_context import MAX_FULL_KERNEL_ROWS
 
 #: Fraction of the memory that copies of the training and test rows of all folds may occupy.
@@ -71,27 +76,106 @@ def draw_subset(y: Any, count: int, seed: int, stratified: bool) -> Indices:
     return np.sort(np.concatenate(rows))
 
 
-def _accuracy(estimator: Any, X: Any, y: Any) -> float:
+def _accuracy(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     """Return the accuracy; scikit-learn's scorer costs noticeably more where trials take milliseconds."""
-    return float(np.mean(estimator.predict(X) == y))
+    return float(np.average(estimator.predict(X) == y, weights=sample_weight))
 
 
-SCORERS: dict[str, Callable[[Any, Any, Any], float]] = {"accuracy": _accuracy}
+SCORERS: dict[str, Callable[..., float]] = {"accuracy": _accuracy}
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """What a trial is scored with.
+
+    Attributes
+    ----------
+    name : str
+        What the score that ranks points is called in tables and figures.
+    scorer : callable
+        ``scorer(estimator, X, y, **arguments)`` returns a number, or a dict of numbers by the name of a metric.
+    metric : str
+        The metric that ranks points; "score" if there is only one.
+    arguments : dict
+        Arguments of the scorer with a value for each sample, such as sample_weight.
+    train : bool
+        Whether the training samples are scored as well.
+    """
+
+    name: str
+    scorer: Callable[..., Any]
+    metric: str = "score"
+    arguments: dict[str, Any] = field(default_factory=dict)
+    train: bool = False
+
+    def scores(self, estimator: Any, X: Any, y: Any, rows: Indices, prefix: str) -> dict[str, float]:
+        """Return the scores of an estimator on samples, which are these rows of all."""
+        arguments = {name: _safe_indexing(values, rows) for name, values in self.arguments.items()}
+        found = self.scorer(estimator, X, y, **arguments) if y is not None else self.scorer(estimator, X, **arguments)
+        named = found if isinstance(found, dict) else {"score": found}
+        return {f"{prefix}_{name}": float(score) for name, score in named.items()}
+
+
+class Split(NamedTuple):
+    """The rows that a trial trains on, None for all that are not in `test`, and those that it is scored on."""
+
+    train: Indices | None
+    test: Indices
+
+    @classmethod
+    def of(cls, train: Any, test: Any, samples: int) -> Split:
+        """Return a split whose training rows are not stored if they are all others in ascending order."""
+        train, test = (_rows(part, samples) for part in (train, test))
+        return cls(None if np.array_equal(train, _others(test, samples)) else train, test)
+
+    def training_rows(self, samples: int) -> Indices:
+        """Return the rows to train on."""
+        return _others(self.test, samples) if self.train is None else self.train
+
+
+def _rows(part: Any, samples: int) -> Indices:
+    """Return numbers of rows, also for a mask."""
+    rows = np.asarray(part)
+    return np.flatnonzero(rows) if rows.dtype == bool and len(rows) == samples else rows.astype(np.intp, copy=False)
+
+
+def _others(rows: Indices, samples: int) -> Indices:
+    """Return all other rows in ascending order."""
+    kept = np.ones(samples, dtype=bool)
+    kept[rows] = False
+    return np.flatnonzero(kept)
 
 
 @dataclass(frozen=True)
 class FoldScorer:
-    """An estimator, the data, their folds and the score."""
+    """An estimator, the data, their splits into training and test samples, and the score.
+
+    Attributes
+    ----------
+    estimator : estimator
+        Defines all parameters that are not searched for.
+    X, y
+        All samples, and their labels or targets; None where the estimator needs none.
+    splits : tuple of Split
+    scoring : Scoring
+    described : dict
+        What identifies the splits in a journal.
+    fit_arguments : dict
+        Arguments of ``fit`` with a value for each sample, such as sample_weight.
+    error_score : float or None
+        The score of a trial that raises an exception. None: the exception ends the search, and so does a score that is
+        not finite.
+    """
 
     estimator: Any
     X: Any
     y: Any
-    fold_of: Indices
-    folds: int
-    scoring: str
-    scorer: Callable[[Any, Any, Any], float]
-    seed: int
-    _splits: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    splits: tuple[Split, ...]
+    scoring: Scoring
+    described: dict[str, Any]
+    fit_arguments: dict[str, Any] = field(default_factory=dict)
+    error_score: float | None = None
+    _copies: dict[int, tuple[Any, Any]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, estimator: Any, X: Any, y: Any, folds: int, scoring: Any, seed: int) -> FoldScorer:
@@ -102,10 +186,22 @@ class FoldScorer:
         if len(X.shape) != 2 or y.shape != X.shape[:1]:
             raise ValueError(f"X must be 2-dimensional with one label per row, but X is {X.shape} and y is {y.shape}")
         fold_of = assign_folds(y, check_count("folds", folds, 2), seed, is_classifier(estimator))
+        splits = tuple(Split(None, np.flatnonzero(fold_of == fold)) for fold in range(folds))
         if scoring is None:
             scoring = "accuracy" if is_classifier(estimator) else "r2"
         name = scoring if isinstance(scoring, str) else str(getattr(scoring, "__name__", scoring))
-        return cls(clone(estimator), X, y, fold_of, folds, name, SCORERS.get(name) or get_scorer(scoring), seed)
+        scores = Scoring(name, SCORERS.get(name) or get_scorer(scoring))
+        return cls(clone(estimator), X, y, splits, scores, {"folds": folds, "seed": seed})
+
+    @property
+    def folds(self) -> int:
+        """The number of splits."""
+        return len(self.splits)
+
+    @property
+    def samples(self) -> int:
+        """The number of samples."""
+        return int(_num_samples(self.X))
 
     def identity(self) -> dict[str, Any]:
         """Return what must be equal for the trials of two searches to be interchangeable."""
@@ -114,12 +210,11 @@ class FoldScorer:
             parameters.pop(name, None)
         return {
             "samples": list(self.X.shape),
-            "data": checksum(self.X, self.y),
+            "data": checksum(self.X, self.y, *self.fit_arguments.values()),
             "estimator": type(self.estimator).__name__,
             "parameters": parameters,
-            "folds": self.folds,
-            "seed": self.seed,
-            "scoring": self.scoring,
+            **self.described,
+            "scoring": self.scoring.name,
         }
 
     def jobs(self, points: Sequence[Point], known: set[tuple[Point, int]]) -> list[list[tuple[Point, int]]]:
@@ -128,7 +223,7 @@ class FoldScorer:
         if not isinstance(self.estimator, LinearEstimator):
             return [[trial] for trial in missing]
         by_fold = [[trial for trial in missing if trial[1] == fold] for fold in range(self.folds)]
-        return [sorted(trials, key=lambda trial: trial[0].C) for trials in by_fold if trials]
+        return [sorted(trials, key=lambda trial: trial[0].path_position) for trials in by_fold if trials]
 
     def estimator_for_job(self, threads: int, cache_bytes: int, callback: Any) -> Any:
         """Return a copy of the estimator for the trials of one job."""
@@ -139,42 +234,72 @@ class FoldScorer:
             setattr(estimator, name, overrides[name])
         return estimator
 
-    def score(self, estimator: Any, point: Point, fold: int) -> float:
-        """Train an estimator with the parameters of a point without one fold, and return its score on that fold."""
-        estimator.C = point.C
-        if point.gamma is not None:
-            estimator.gamma = point.gamma
-        train, test = self._split(fold)
-        estimator.fit(*train)
-        score = float(self.scorer(estimator, *test))
-        if not np.isfinite(score):
-            raise ValueError(f"the score {self.scoring} of fold {fold + 1} at {point} is {score}; use fewer folds")
-        return score
+    def trial(self, estimator: Any, point: Point, fold: int) -> Trial:
+        """Train an estimator with the parameters of a point without the test samples of a split, and score it."""
+        begin = trained = perf_counter()
+        try:
+            for name, value in point.parameters.items():
+                setattr(estimator, name, value)
+            model = self.trained(estimator, fold)
+            trained = perf_counter()
+            scores = self.scores(model, point, fold)
+        except (TimeLimitReachedError, MemoryError):
+            raise
+        except Exception as error:
+            if self.error_score is None:
+                raise
+            message, now = f"{type(error).__name__}: {error}", perf_counter()
+            trained = now if trained == begin else trained
+            return Trial(point, fold, {}, trained - begin, now - trained, message)
+        return Trial(point, fold, scores, trained - begin, perf_counter() - trained)
 
-    def _split(self, fold: int) -> tuple[Any, Any]:
-        """Return the training and the test samples of a fold; kept for later trials if all folds fit into memory."""
-        if fold in self._splits:
-            return self._splits[fold]
-        train, test = np.flatnonzero(self.fold_of != fold), np.flatnonzero(self.fold_of == fold)
+    def trained(self, estimator: Any, fold: int) -> Any:
+        """Train an estimator on the training samples of a split, and return what is scored on the others."""
+        X, y = self.split_data(fold)[0]
+        if not self.fit_arguments:
+            return estimator.fit(X, y)
+        rows = self.splits[fold].training_rows(self.samples)
+        arguments = {name: _safe_indexing(values, rows) for name, values in self.fit_arguments.items()}
+        return estimator.fit(X, y, **arguments)
+
+    def scores(self, estimator: Any, point: Point, fold: int) -> dict[str, float]:
+        """Return the scores of an estimator that was trained on the training samples of a split."""
+        (X_train, y_train), (X, y) = self.split_data(fold)
+        split, scoring = self.splits[fold], self.scoring
+        found = scoring.scores(estimator, X, y, split.test, "test")
+        if scoring.train:
+            found |= scoring.scores(estimator, X_train, y_train, split.training_rows(self.samples), "train")
+        for name, score in found.items() if self.error_score is None else ():
+            if not np.isfinite(score):
+                shown = scoring.name if name == "test_score" else name
+                raise ValueError(f"the score {shown} of fold {fold + 1} at {point} is {score}; use fewer folds")
+        return found
+
+    def split_data(self, fold: int) -> tuple[Any, Any]:
+        """Return the training and the test samples of a split; kept for later trials if all splits fit into memory."""
+        if fold in self._copies:
+            return self._copies[fold]
+        train, test = self.splits[fold].training_rows(self.samples), self.splits[fold].test
         split = (
             _safe_split(self.estimator, self.X, self.y, train),
             _safe_split(self.estimator, self.X, self.y, test, train),
         )
-        size = self.X.data.nbytes + self.X.indices.nbytes if sparse.issparse(self.X) else self.X.nbytes
+        # Objects for a user's kernel function are not copied.
+        size = self.X.data.nbytes + self.X.indices.nbytes if sparse.issparse(self.X) else getattr(self.X, "nbytes", 0)
         if self.folds * size < FOLD_COPIES_MEMORY_FRACTION * usable_memory():
-            self._splits[fold] = split
+            self._copies[fold] = split
         return split
 
     @property
     def is_small(self) -> bool:
         """Whether there are at most `SMALL_PROBLEM_SAMPLES` samples."""
-        return len(self.y) <= SMALL_PROBLEM_SAMPLES
+        return self.samples <= SMALL_PROBLEM_SAMPLES
 
     @property
     def has_small_problems(self) -> bool:
         """Whether every binary problem is small: that of all samples, or of two classes in one-vs-one training."""
         one_vs_one = isinstance(self.estimator, KernelClassifier) and self.estimator.multi_class == "ovo"
-        if not one_vs_one or len(self.y) * (self.folds - 1) > MAX_FULL_KERNEL_ROWS * self.folds:
+        if not one_vs_one or self.samples * (self.folds - 1) > MAX_FULL_KERNEL_ROWS * self.folds:
             return self.is_small
         return int(np.sort(np.unique(self.y, return_counts=True)[1])[-2:].sum()) <= SMALL_PROBLEM_SAMPLES
 

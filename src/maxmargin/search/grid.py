@@ -1,4 +1,4 @@
-"""Logarithmic grids of C and the kernel coefficient γ, as LIBSVM's guide recommends.
+"""Logarithmic grids of C, the kernel coefficient γ, ε and ν, as LIBSVM's guide recommends.
 
 The ratio of neighbouring values is constant. A refinement around the best point uses the square root of that ratio
 (Hsu, Chang & Lin: A practical guide to support vector classification, 2003).
@@ -7,7 +7,8 @@ The ratio of neighbouring values is constant. A refinement around the best point
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 #: LIBSVM's ranges for scaled data: from, to, ratio.
@@ -22,13 +23,30 @@ KERNELS_WITH_GAMMA = ("rbf", "gaussian", "poly", "polynomial", "sigmoid", "lapla
 
 
 class Point(NamedTuple):
-    """Values of C and γ; γ is None if it is not searched for."""
+    """Values of the parameters of an estimator; None for those that are not searched for."""
 
-    C: float
-    gamma: float | None
+    C: float | None = None
+    gamma: float | None = None
+    epsilon: float | None = None
+    nu: float | None = None
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The values by name, without those that are not searched for, in alphabetical order."""
+        return {name: value for name, value in sorted(self._asdict().items()) if value is not None}
+
+    @property
+    def path_position(self) -> tuple[float, ...]:
+        """What to sort by for a path of warm starts: other parameters first, then C from small to large."""
+        return tuple(0.0 if value is None else value for value in (*self[1:], self.C))
 
     def __str__(self) -> str:
-        return f"C = {format_value(self.C)}" + ("" if self.gamma is None else f", gamma = {format_value(self.gamma)}")
+        named = zip(self._fields, self, strict=True)
+        return ", ".join(f"{name} = {format_value(value)}" for name, value in named if value is not None)
+
+
+#: Values by the names of parameters.
+Axes = Mapping[str, Sequence[float]]
 
 
 def powers(low: float, high: float, factor: float) -> tuple[float, ...]:
@@ -52,11 +70,17 @@ def powers(low: float, high: float, factor: float) -> tuple[float, ...]:
     return tuple(low * factor**step for step in range(steps + 1))
 
 
-def check_values(name: str, values: Iterable[float]) -> tuple[float, ...]:
-    """Return the distinct values of an axis in ascending order."""
-    found = sorted({float(value) for value in values})
-    if not found or not all(0 < value < math.inf for value in found):
-        raise ValueError(f"{name} must be numbers above 0, at least one, not {found}")
+def check_values(name: str, values: Iterable[float], *, most: float = math.inf) -> tuple[float, ...]:
+    """Return the distinct values of an axis, in the given order; 0 is a value of ε."""
+    try:
+        found = list(dict.fromkeys(float(value) for value in values))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numbers, at least one, not {values!r}") from error
+    least = "at least 0" if name == "epsilons" else "above 0"
+    valid = all((value > 0 or (value == 0 and name == "epsilons")) and value <= most for value in found)
+    if not found or not valid or not all(map(math.isfinite, found)):
+        limit = "" if most == math.inf else f" and at most {most:g}"
+        raise ValueError(f"{name} must be numbers {least}{limit}, at least one, not {found}")
     return tuple(found)
 
 
@@ -66,16 +90,21 @@ def has_gamma(estimator: Any) -> bool:
     return "gamma" in parameters and parameters.get("kernel") in KERNELS_WITH_GAMMA
 
 
-def grid_points(costs: Sequence[float], widths: Sequence[float | None]) -> tuple[Point, ...]:
-    """Return all combinations, in ascending order of C: small values train fastest."""
-    return tuple(Point(cost, width) for cost in costs for width in widths)
+def grid_points(axes: Axes) -> tuple[Point, ...]:
+    """Return all combinations, in the order of scikit-learn's ParameterGrid: by names, the first one varies slowest."""
+    names = sorted(axes)
+    return tuple(Point(**dict(zip(names, values, strict=True))) for values in product(*(axes[name] for name in names)))
 
 
-def neighbours(best: Point, cost_ratio: float, width_ratio: float, known: Sequence[Point] = ()) -> tuple[Point, ...]:
+def neighbours(best: Point, ratios: Mapping[str, float], known: Sequence[Point] = ()) -> tuple[Point, ...]:
     """Return the neighbours of the best point at the given ratios, diagonals included, without the known points."""
-    costs = [best.C / cost_ratio, best.C, best.C * cost_ratio]
-    widths = [None] if best.gamma is None else [best.gamma / width_ratio, best.gamma, best.gamma * width_ratio]
-    return tuple(point for point in grid_points(costs, widths) if not any(_is_close(point, other) for other in known))
+    axes: dict[str, tuple[float, ...]]
+    axes = {name: (value / ratios[name], value, value * ratios[name]) for name, value in best.parameters.items()}
+    if best.nu is not None:
+        axes["nu"] = tuple(value for value in axes["nu"] if value <= 1)
+    if best.epsilon == 0:
+        axes["epsilon"] = (0.0,)
+    return tuple(point for point in grid_points(axes) if not any(_is_close(point, other) for other in known))
 
 
 def _is_close(point: Point, other: Point) -> bool:
@@ -84,8 +113,8 @@ def _is_close(point: Point, other: Point) -> bool:
 
 
 def typical_ratio(values: Sequence[float]) -> float:
-    """Return the geometric mean of the ratios of neighbouring values; 4 for a single value."""
-    ordered = sorted(set(values))
+    """Return the geometric mean of the ratios of neighbouring values above 0; 4 for a single value."""
+    ordered = sorted({value for value in values if value > 0})
     factor = (ordered[-1] / ordered[0]) ** (1.0 / (len(ordered) - 1)) if len(ordered) > 1 else 4.0
     return float(f"{factor:.12g}")  # remove rounding errors
 
@@ -93,6 +122,8 @@ def typical_ratio(values: Sequence[float]) -> float:
 def format_value(value: float) -> str:
     """Return a parameter value as text: powers of two as such, others with three significant digits."""
     value = float(value)
+    if value <= 0:
+        return f"{value:g}"
     exponent = round(math.log2(value), 9)
     if abs(exponent) > 3 and (8 * exponent).is_integer():
         return f"2^{exponent:g}"

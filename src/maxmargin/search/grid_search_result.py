@@ -1,8 +1,8 @@
-"""The result of a grid search: the cross-validation score of every point, and the best one."""
+"""The result of a search: the cross-validation score of every point, and the best one."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -36,10 +36,11 @@ class GridSearchResult:
     Attributes
     ----------
     estimator : estimator
-        Not fitted; it defines all parameters but C and gamma.
+        Not fitted; it defines all parameters that are not searched for.
     scoring : str
         Name of the score; greater is better.
     folds : int
+        Number of folds, or of splits into training and test samples.
     rounds : tuple of tuples of Point
         The grid, then the points of each refinement.
     trials : tuple of Trial
@@ -48,6 +49,10 @@ class GridSearchResult:
         "complete", "time limit", "interrupted" or "stopped".
     seconds : float
         Total time.
+    metric : str
+        Name of the score in trials, after "test_".
+    error_score : float
+        The score of a trial that an exception ended.
     """
 
     estimator: Any
@@ -57,22 +62,36 @@ class GridSearchResult:
     trials: tuple[Trial, ...] = field(repr=False)
     status: str = COMPLETE
     seconds: float = 0.0
+    metric: str = "score"
+    error_score: float = np.nan
 
     @cached_property
-    def scores(self) -> tuple[PointScore, ...]:
-        """The points whose folds are all finished, best first; ties are broken by smaller C, then smaller gamma."""
+    def by_point(self) -> dict[Point, dict[int, Trial]]:
+        """The finished trials of each point by the number of the fold."""
         by_point: dict[Point, dict[int, Trial]] = {point: {} for point in self.points}
         for trial in self.trials:
             if trial.point in by_point:  # a journal may contain other points
                 by_point[trial.point][trial.fold] = trial
+        return by_point
+
+    def score_of(self, trial: Trial) -> float:
+        """Return the score of a trial that ranks its point."""
+        return self.error_score if trial.error is not None else trial.scores[f"test_{self.metric}"]
+
+    @cached_property
+    def scores(self) -> tuple[PointScore, ...]:
+        """The points whose folds are all finished, best first.
+
+        Ties are broken by smaller values: of C, then gamma, epsilon and nu. A score that is not a number is the worst.
+        """
         scores = []
-        for point, trials in by_point.items():
+        for point, trials in self.by_point.items():
             if len(trials) == self.folds:
-                values = np.array([trials[fold].score for fold in sorted(trials)])
+                values = np.array([self.score_of(trials[fold]) for fold in sorted(trials)])
                 seconds = sum(trial.seconds for trial in trials.values())
                 mean = round(float(values.mean()), SCORE_DIGITS)
-                scores.append(PointScore(point, mean, float(values.std(ddof=1)), seconds))
-        return tuple(sorted(scores, key=lambda score: (-score.mean, score.point.C, score.point.gamma or 0.0)))
+                scores.append(PointScore(point, mean, float(values.std(ddof=min(1, len(values) - 1))), seconds))
+        return tuple(sorted(scores, key=_rank))
 
     @property
     def best(self) -> PointScore:
@@ -89,30 +108,60 @@ class GridSearchResult:
     @property
     def best_estimator(self) -> Any:
         """An unfitted estimator with the best parameters."""
-        best = self.best.point
-        parameters = {"C": best.C} if best.gamma is None else {"C": best.C, "gamma": best.gamma}
-        return clone(self.estimator).set_params(**parameters)
+        return clone(self.estimator).set_params(**self.best.point.parameters)
 
-    def table(self, number: int = 0) -> tuple[tuple[float, ...], tuple[float | None, ...], Floats]:
-        """Return the values of C and gamma of a round, and the mean scores (a row per gamma, nan if unfinished).
+    def path(self) -> list[Point]:
+        """Return the best point after each round, without repetitions."""
+        found: list[Point] = []
+        for last in range(1, len(self.rounds) + 1):
+            scores = replace(self, rounds=self.rounds[:last]).scores
+            if scores and scores[0].point not in found:
+                found.append(scores[0].point)
+        return found
 
-        Round 0 is the grid, the others are refinements.
+    @property
+    def values(self) -> dict[str, tuple[float, ...]]:
+        """The values of each parameter that is searched for, in ascending order; C and gamma come first."""
+        columns = zip(Point._fields, zip(*self.points, strict=True), strict=True) if self.points else ()
+        return {name: tuple(sorted(set(column))) for name, column in columns if None not in column}
+
+    def table(self, number: int = 0) -> ScoreTable:
+        """Return the mean scores of a round over two parameters: C and gamma, or others if these have a single value.
+
+        Round 0 is the grid, the others are refinements. Parameters that are on neither axis have their best value, or
+        that of the round which is closest to it.
         """
-        costs = tuple(sorted({point.C for point in self.rounds[number]}))
-        widths = tuple(sorted({point.gamma for point in self.rounds[number]}, key=lambda gamma: gamma or 0.0))
+        values = self.values
+        names = sorted(values, key=lambda name: len(values[name]) == 1)[:2]  # a stable sort
+        names.sort(key=Point._fields.index)
+        x_name, y_name = names[0], names[1] if len(names) > 1 else None
+        best = self.scores[0].point if self.scores else self.points[0]
+        fixed = {name: self._nearest(number, name, best) for name in values if name not in names}
+        shown = [p for p in self.rounds[number] if all(getattr(p, name) == value for name, value in fixed.items())]
+        xs = tuple(sorted({getattr(point, x_name) for point in shown}))
+        ys: tuple[float | None, ...] = (None,)
+        if y_name is not None:
+            ys = tuple(sorted({getattr(point, y_name) for point in shown}))
+        found = [[Point(**fixed, **dict(zip(names, (x, y), strict=False))) for x in xs] for y in ys]
         known = {score.point: score.mean for score in self.scores}
-        means = np.array([[known.get(Point(cost, width), np.nan) for cost in costs] for width in widths])
-        return costs, widths, means
+        means = np.array([[known.get(point, np.nan) for point in row] for row in found], dtype=np.float64)
+        return ScoreTable(x_name, xs, y_name, ys, means.reshape(len(ys), len(xs)), found)
+
+    def _nearest(self, number: int, name: str, best: Point) -> float:
+        """Return the value of a parameter in a round that is closest to the best one."""
+        wanted = getattr(best, name)
+        return float(
+            min((getattr(point, name) for point in self.rounds[number]), key=lambda value: abs(value - wanted))
+        )
 
     def edges(self) -> list[str]:
         """Return at which edges of the grid the best point lies, e.g. "largest C": better ones may lie beyond."""
-        best, found = self.best.point, []
-        for name, values, value in (
-            ("C", [point.C for point in self.points], best.C),
-            ("gamma", [point.gamma for point in self.points if point.gamma is not None], best.gamma),
-        ):
-            if value is not None and len(set(values)) > 1 and value in (min(values), max(values)):
-                found.append(f"{'smallest' if value == min(values) else 'largest'} {name}")
+        found = []
+        for name, value in self.best.point.parameters.items():
+            values = self.values[name]
+            natural = (name == "epsilon" and value == 0) or (name == "nu" and value == 1)
+            if len(values) > 1 and value in (values[0], values[-1]) and not natural:
+                found.append(f"{'smallest' if value == values[0] else 'largest'} {name}")
         return found
 
     def record(self) -> dict[str, Any]:
@@ -128,11 +177,35 @@ class GridSearchResult:
         }
 
 
+class ScoreTable(NamedTuple):
+    """Mean scores over the values of two parameters, or of one (`y` is None, `y_values` a single None).
+
+    Attributes
+    ----------
+    x, y : str
+        Names of the parameters.
+    x_values, y_values : tuple of float
+        In ascending order.
+    means : float array
+        A row for each value of `y`; nan where a point is unfinished.
+    points : list of lists of Point
+        The points of these scores.
+    """
+
+    x: str
+    x_values: tuple[float, ...]
+    y: str | None
+    y_values: tuple[float | None, ...]
+    means: Floats
+    points: list[list[Point]]
+
+
+def _rank(score: PointScore) -> tuple[float, ...]:
+    """Return what to sort by for the best score first."""
+    worst = float("inf") if np.isnan(score.mean) else -score.mean
+    return worst, *(0.0 if value is None else value for value in score.point)
+
+
 def _record(score: PointScore) -> dict[str, Any]:
-    return {
-        "C": score.point.C,
-        "gamma": score.point.gamma,
-        "mean": score.mean,
-        "std": score.std,
-        "seconds": score.seconds,
-    }
+    values = {"C": score.point.C, "gamma": score.point.gamma, **score.point.parameters}
+    return {**values, "mean": score.mean, "std": score.std, "seconds": score.seconds}

@@ -18,16 +18,35 @@ from maxmargin.search.grid import Point
 from maxmargin.storage.output_files import naming
 
 #: The entry "format" of the first line.
-FORMAT = "maxmargin grid search journal, version 2"
+FORMAT = "maxmargin grid search journal, version 3"
 
 
 class Trial(NamedTuple):
-    """The score of an estimator with the parameters of a point on a held-out fold."""
+    """The scores of an estimator with the parameters of a point, trained without the test samples of a fold.
+
+    Attributes
+    ----------
+    point : Point
+    fold : int
+        Number of the fold, or of the split into training and test samples.
+    scores : dict of str to float
+        "test_score", or "test_" and the name of each metric; the same with "train_" if they were asked for.
+    fit_seconds, score_seconds : float
+    error : str or None
+        The message of the exception that ended the trial; its scores are then those given for such a case.
+    """
 
     point: Point
     fold: int
-    score: float
-    seconds: float
+    scores: dict[str, float]
+    fit_seconds: float
+    score_seconds: float = 0.0
+    error: str | None = None
+
+    @property
+    def seconds(self) -> float:
+        """The time of the trial."""
+        return self.fit_seconds + self.score_seconds
 
 
 class Journal:
@@ -69,9 +88,12 @@ class Journal:
             self._write(identity)
 
     def add(self, trial: Trial) -> None:
-        """Append a trial and flush the file."""
-        (C, gamma), fold, score, seconds = trial
-        self._write({"C": C, "gamma": gamma, "fold": fold, "score": score, "seconds": round(seconds, 6)})
+        """Append a trial and flush the file; not one that an exception ended, which a resumed search repeats."""
+        if trial.error is not None:
+            return
+        scores = {name: None if math.isnan(score) else score for name, score in trial.scores.items()}
+        times = {"fit_seconds": round(trial.fit_seconds, 6), "score_seconds": round(trial.score_seconds, 6)}
+        self._write({**trial.point.parameters, "fold": trial.fold, "scores": scores, **times})
 
     def _write(self, record: Mapping[str, Any]) -> None:
         with naming(self.path):
@@ -99,10 +121,10 @@ class Journal:
                                      "delete the file or choose another one")  # fmt: skip
                 continue
             before, same = found.setdefault((trial.point, trial.fold), (position, trial))
-            if same.score != trial.score:
+            if repr(same.scores) != repr(trial.scores):  # NaN is not equal to itself
                 raise ValueError(
                     f"{self.path}: lines {before} and {position} have different scores of fold {trial.fold + 1} at "
-                    f"{trial.point}, {same.score!r} and {trial.score!r}; delete the wrong one"
+                    f"{trial.point}, {same.scores!r} and {trial.scores!r}; delete the wrong one"
                 )
         self.known = [trial for _, trial in found.values()]
 
@@ -131,10 +153,17 @@ def _difference(record: Mapping[str, Any], identity: Mapping[str, Any]) -> str |
 
 def _trial(record: Mapping[str, Any], folds: int | None) -> Trial:
     """Return the trial of a line; raise if a value is not what a search writes."""
-    C, gamma, fold, score, seconds = (record[key] for key in ("C", "gamma", "fold", "score", "seconds"))
-    numbers = [C, score, seconds] + ([] if gamma is None else [gamma])
-    if not all(type(value) in (int, float) and math.isfinite(value) for value in numbers):
+    fold, scores, times = record["fold"], record["scores"], (record["fit_seconds"], record["score_seconds"])
+    parameters = {name: value for name, value in record.items() if name in Point._fields}
+    known = [score for score in scores.values() if score is not None]
+    if not scores or not all(_is_number(value) for value in (*parameters.values(), *known, *times)):
         raise ValueError("a value is not a finite number")
     if type(fold) is not int or not 0 <= fold < (fold + 1 if folds is None else folds):
         raise ValueError(f"there is no fold {fold!r}")
-    return Trial(Point(float(C), None if gamma is None else float(gamma)), fold, float(score), float(seconds))
+    point = Point(**{name: float(value) for name, value in parameters.items()})
+    by_name = {name: math.nan if score is None else float(score) for name, score in scores.items()}
+    return Trial(point, fold, by_name, float(times[0]), float(times[1]))
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)

@@ -26,7 +26,7 @@ from maxmargin.resources import thread_count
 from maxmargin.search.cross_validated_search import grid_search, score_points
 from maxmargin.search.data_summary import DataSummary, summarize, typical_gamma
 from maxmargin.search.fold_scoring import draw_subset
-from maxmargin.search.grid import Point, powers
+from maxmargin.search.grid import powers
 from maxmargin.search.grid_search_result import INTERRUPTED, STOPPED, GridSearchResult, PointScore
 from maxmargin.search.score_colormap import format_score
 
@@ -250,7 +250,7 @@ class _ModelSelection:
     def _confirm(self, result: GridSearchResult, searched: int) -> tuple[Any, PointScore, int]:
         """Score the best points, and a smaller C, on more samples; return the best, and the number of samples."""
         best = [score.point for score in result.scores[:CONFIRMED_POINTS]]
-        points = dict.fromkeys([*best, *(Point(point.C / 4, point.gamma) for point in best[:1])])
+        points = dict.fromkeys([*best, *(point._replace(C=(point.C or 0.0) / 4) for point in best[:1])])
         rows = self._subset(max(CONFIRMATION_SAMPLES, 4 * searched), self.common["seed"] + 1)
         confirmed = score_points(
             self.X[rows], self.y[rows], result.estimator, tuple(points), max_seconds=self._seconds_until(1.0),

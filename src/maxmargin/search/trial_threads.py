@@ -55,7 +55,8 @@ class TrialThreads:
     """
 
     def __init__(self, threads: int, scorer: FoldScorer, jobs: Sequence[Job], deadline: Deadline) -> None:
-        self.scorer, self.deadline = scorer, deadline
+        # Its own deadline ends the long computations of its workers when the search ends, whatever the reason.
+        self.scorer, self.deadline = scorer, Deadline(deadline.at)
         self.workers = 1 if scorer.is_small else max(1, min(threads, len(jobs)))
         self.threads = threads // self.workers
         self._ended, self._stack = threading.Event(), ExitStack()
@@ -80,7 +81,7 @@ class TrialThreads:
             warnings.simplefilter("ignore", ConvergenceWarning)
             stack.enter_context(blas_thread_limit(self.threads))
             pool = stack.enter_context(ThreadPoolExecutor(self.workers))
-            stack.callback(self._ended.set)
+            stack.callback(self._end)
             for _ in range(self.workers):
                 pool.submit(self._run_jobs, self.scorer.cache_bytes() // self.workers)
             self._stack = stack.pop_all()
@@ -110,6 +111,11 @@ class TrialThreads:
             raise self._error
         return trials, finished
 
+    def _end(self) -> None:
+        """End the jobs that are running."""
+        self._ended.set()
+        self.deadline.at = perf_counter()
+
     def _run_jobs(self, cache_bytes: int) -> None:
         """Run jobs until the queue is empty or the search has ended."""
         while not self._ended.is_set():
@@ -128,11 +134,10 @@ class TrialThreads:
                 for point, fold in job:
                     if self._ended.is_set():
                         return
-                    begin = perf_counter()
-                    score = self.scorer.score(estimator, point, fold)
+                    trial = self.scorer.trial(estimator, point, fold)
                     if self._ended.is_set() or self.deadline.reached:
                         return  # the fit was stopped, so its score means nothing
-                    self._messages.put(Trial(point, fold, score, perf_counter() - begin))
+                    self._messages.put(trial)
         except TimeLimitReachedError:
             return
         except Exception as error:

@@ -113,6 +113,7 @@ def write_libsvm_model(
     ModelFileError
         If LIBSVM cannot represent the model.
     """
+    model = getattr(model, "best_estimator_", model)  # of one that has chosen its parameters
     found = libsvm_model_of(model)
     write_text(found if labels is None else found.reordered(labels), file, digits)
 

@@ -1,0 +1,173 @@
+"""`LinearSVCCV`: linear classification that chooses C itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from maxmargin.estimators import LinearSVC
+from maxmargin.search.estimators.classifiers import SearchingClassifier
+
+
+class LinearSVCCV(SearchingClassifier):
+    """Classify with linear functions whose C is chosen by cross-validation while they fit.
+
+    As scikit-learn's LogisticRegressionCV: of each split, the values of C are trained from small to large, each from
+    the solution of the one before. The final model is a `LinearSVC` with its certificate.
+
+    Parameters
+    ----------
+    Cs : int or list of float, default=6
+        Values of C, or how many: from 2⁻¹¹ to 2⁹, at equal ratios.
+    cv : int, splitter, iterable of (train, test) or "loo", default=None
+        The splits into training and test samples, as in scikit-learn's GridSearchCV: None is 5 folds, stratified
+        for classifiers and for labels 1 and −1 of novelty detection; a splitter such as ``GroupKFold()``; or pairs
+        of row numbers. ``"loo"`` holds out one sample at a time and computes one score from all predictions, so
+        that also R² and ranks are defined.
+    scoring : str, callable, list or dict, default=None
+        Name of a scikit-learn scorer, or ``f(model, X, y)``; greater is better. Several metrics by a list or a dict
+        of these; `refit` then names the one that chooses. None: accuracy.
+    refit : bool, str or callable, default=True
+        Whether to train on all samples with the best parameters, needed for predictions; the name of the metric
+        that chooses them; or a function from ``cv_results_`` to the index of a point.
+    refine : int, default=0
+        Number of refinements of the grid. Each adds the neighbours of the best point at half the distance (in
+        logarithms), diagonals included.
+    error_score : "raise" or float, default=np.nan
+        The score of a trial that fails, with a warning. If all fail, their error is raised.
+    return_train_score : bool, default=False
+        Whether to score the training samples as well.
+    penalty : {"l2", "l1"}, default="l2"
+        ½‖w‖², or Σ |w_j|, which makes most weights exactly 0 and needs ``loss="squared_hinge"`` and
+        ``multi_class="ovr"``. The latter takes a copy of `X` stored by columns.
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+        Σ C ξ_i² or Σ C ξ_i; ignored with ``multi_class="crammer_singer"``.
+    dual : "auto" or bool, default="auto"
+        The algorithm of ``solver="auto"``: True is coordinate ascent on the dual, False is Newton's method on the
+        primal; "auto" chooses by cost. Both solve both losses. ``penalty="l1"`` is solved in the primal only.
+    tol : float, default=1e-4
+        Tolerance on the relative duality gap: primal − dual ≤ tol · the larger of the two.
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+        Multi-class strategy: a model for each class against the rest, or one problem for all classes.
+    fit_intercept : bool, default=True
+        Whether the decision function has an offset b.
+    intercept_scaling : float, default=None
+        None: the offset b is not regularised. A number: b is regularised, as the weight of a constant feature of
+        this value; scikit-learn's default is 1. ``multi_class="crammer_singer"`` takes None as 1.
+    class_weight : dict or "balanced", default=None
+        Factors on C by class. In the problem of one class against the rest the factor applies to the samples of
+        that class, the rest have a factor of 1, as in LIBLINEAR. "balanced" counts samples by their weight.
+    random_state : int, RandomState or None, default=None
+        The folds of the cross-validation with ``probability=True``; None always gives the same folds. Nothing else
+        is random.
+    max_iter : int, default=None
+        Limit on the iterations of each problem: passes over the samples, or Newton steps. None for no limit.
+    solver : str or solver object, default="auto"
+        The algorithm: "dual_coordinate_ascent", "semismooth_newton", "subgradient", "stochastic_subgradient",
+        "pairwise", "primal_quadratic_program", or "auto", which chooses by cost; with ``penalty="l1"`` it is
+        "coordinate_descent". A solver object has its own tolerance and limits.
+    probability : bool, default=False
+        Whether to fit class probabilities by cross-validation, for ``predict_proba``. ``predict`` then returns the
+        most probable class. Only with ``multi_class="ovr"``.
+    n_jobs : int, default=None
+        Threads: trials that run at the same time, then for the final fit and predictions. None: the cores available
+        to the process, or fewer if BLAS is limited (``OMP_NUM_THREADS``, threadpoolctl, workers of joblib and
+        Dask). The result does not depend on it.
+    verbose : bool, default=False
+        Show a progress line on the terminal for searches longer than a second.
+    callback : callable, default=None
+        Called with the result so far, a `GridSearchResult`, after every trial; returning True stops the search, and
+        the best of the finished points is used.
+    max_seconds : float, default=None
+        Limit on the time of the whole fit. The search ends after three quarters of it with the best of the finished
+        points, and a warning; the rest is for the final fit, which is limited in the same way.
+    checkpoint : path, default=None
+        A file of the finished trials. If the process is killed, the next fit with the same data and parameters
+        resumes from the file; a file of another search is an error. A fit that ends removes it; one that a limit or
+        an interruption ends keeps it.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        The values with the best mean score over the splits; the first of them, in the order of ``cv_results_``, if
+        several are as good.
+    best_score_, best_index_ : float, int
+        Its mean score, and its place in ``cv_results_``.
+    best_estimator_ : LinearSVC
+        Trained on all samples with these parameters. Its fitted attributes are those of this estimator, too:
+        ``certificate_``, ``coef_``, ``intercept_`` and the others.
+    cv_results_ : dict of arrays
+        Scores, ranks and times of all points in the layout of scikit-learn's GridSearchCV, for ``pandas.DataFrame``;
+        nan where a limit ended the search before.
+    search_ : GridSearchResult
+        The same as an object: points, trials, ``status``, and for `plotting.ScoreGridDisplay`.
+    n_splits_, scorer_, multimetric_, refit_time_
+        As in GridSearchCV.
+
+    Examples
+    --------
+    >>> from maxmargin import LinearSVCCV
+    >>> from sklearn.datasets import make_classification
+    >>> model = LinearSVCCV(Cs=[0.001, 0.1, 10]).fit(*make_classification(300, flip_y=0.1, random_state=0))
+    >>> model.best_params_
+    {'C': 0.001}
+    >>> model.coef_.shape
+    (1, 20)
+    """
+
+    _kind = LinearSVC
+    _searched = ("Cs",)
+
+    def __init__(
+        self,
+        *,
+        Cs: Any = 6,
+        cv: Any = None,
+        scoring: Any = None,
+        refit: Any = True,
+        refine: int = 0,
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+        penalty: str = "l2",
+        loss: str = "squared_hinge",
+        dual: Any = "auto",
+        tol: float = 0.0001,
+        multi_class: str = "ovr",
+        fit_intercept: bool = True,
+        intercept_scaling: float | None = None,
+        class_weight: Any = None,
+        random_state: Any = None,
+        max_iter: int | None = None,
+        solver: Any = "auto",
+        probability: bool = False,
+        n_jobs: int | None = None,
+        verbose: Any = False,
+        callback: Any = None,
+        max_seconds: float | None = None,
+        checkpoint: Any = None,
+    ) -> None:
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.refine = refine
+        self.error_score = error_score
+        self.return_train_score = return_train_score
+        self.penalty = penalty
+        self.loss = loss
+        self.dual = dual
+        self.tol = tol
+        self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.solver = solver
+        self.probability = probability
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
+        self.max_seconds = max_seconds
+        self.checkpoint = checkpoint
