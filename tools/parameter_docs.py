@@ -76,6 +76,12 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
             "Values of γ, or how many: from 2⁻⁸ to 2⁴ at equal ratios, times 1 / (n_features · variance of X), which is "
             '``gamma="scale"``. Kernels without a γ have none, whatever the number.',
         ),
+        "SVCCV SVRCV": (
+            'int, list of float or "ard"',
+            "Values of γ, or how many: from 2⁻⁸ to 2⁴ at equal ratios, times 1 / (n_features · variance of X), which is "
+            '``gamma="scale"``. Kernels without a γ have none, whatever the number. ``"ard"`` chooses a γ for each feature, '
+            "and C and ε with it, by gradients of a held-out loss; see `gradient_search`.",
+        ),
     },
     "epsilons": {
         "": (
