@@ -11,7 +11,7 @@ from PIL import Image
 from sklearn.datasets import load_breast_cancer, load_iris, make_blobs, make_moons
 from sklearn.preprocessing import scale
 
-from maxmargin import SVC, OneClassSVM, linear_path
+from maxmargin import SVC, OneClassSVM, gradient_search, linear_path
 from maxmargin.datasets import chessboard
 from maxmargin.formulations.c_classification import pose
 from maxmargin.kernels import Gaussian, Points
@@ -22,6 +22,7 @@ from maxmargin.plotting import (
     CoefficientPathDisplay,
     ConvergenceDisplay,
     DecisionRegionsDisplay,
+    FeatureRelevanceDisplay,
     KernelMatrixDisplay,
     SlackHistogramDisplay,
 )
@@ -74,3 +75,8 @@ calibrated = SVC(gamma=1.0, probability=True).fit(X, y)
 _, ax = plt.subplots(figsize=(6.0, 4.6), layout="constrained")
 CalibrationDisplay.from_estimator(calibrated, X_new, y_new, n_bins=10, ax=ax)
 save("calibration.png", ax.figure)
+
+random = np.random.default_rng(0)  # of 25 features, 20 are noise
+X = random.normal(size=(600, 25))
+y = X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2]) + X[:, 3] ** 2 + 0.8 * X[:, 4] > 1
+save("feature_relevance.png", FeatureRelevanceDisplay.from_search(gradient_search(X, y)).figure_)
