@@ -11,7 +11,7 @@ from PIL import Image
 from sklearn.datasets import load_breast_cancer, load_iris, make_blobs, make_moons
 from sklearn.preprocessing import scale
 
-from maxmargin import SVC, SVCCV, OneClassSVM, OneClassSVMCV, linear_path
+from maxmargin import SVC, SVCCV, OneClassSVM, OneClassSVMCV, gradient_search, linear_path
 from maxmargin.datasets import chessboard
 from maxmargin.formulations.c_classification import pose
 from maxmargin.kernels import Gaussian, Points
@@ -22,6 +22,7 @@ from maxmargin.plotting import (
     CoefficientPathDisplay,
     ConvergenceDisplay,
     DecisionRegionsDisplay,
+    FeatureRelevanceDisplay,
     KernelMatrixDisplay,
     ScoreGridDisplay,
     SlackHistogramDisplay,
@@ -84,3 +85,8 @@ moons = np.vstack([moons, np.random.default_rng(0).uniform(-2, 3, (15, 2))])
 chosen = OneClassSVMCV().fit(moons)
 save("novelty_scores.png", ScoreGridDisplay.from_estimator(chosen).figure_)
 save("novelty_chosen.png", DecisionRegionsDisplay.from_estimator(chosen, moons).figure_)
+
+random = np.random.default_rng(0)  # of 25 features, 20 are noise
+X = random.normal(size=(600, 25))
+y = X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2]) + X[:, 3] ** 2 + 0.8 * X[:, 4] > 1
+save("feature_relevance.png", FeatureRelevanceDisplay.from_search(gradient_search(X, y)).figure_)

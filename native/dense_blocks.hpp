@@ -21,11 +21,12 @@ namespace maxmargin::MAXMARGIN_LEVEL {
 
 template <class T> constexpr int kPanel = 2 * kWidth<T>;
 
-// Interleave samples in groups of `width`: out[group][feature][member] = x − shift; the last group is padded with 0.
+// Interleave samples in groups of `width`: out[group][feature][member] = scale (x − shift), shift 0 and scale 1
+// where they are null; the last group is padded with 0.
 // half_norms[k] = ½ Σ of the squares of the stored values.
 template <class T, class Source>
 void pack(const Source* data, const std::int64_t* indices, std::int64_t count, std::int64_t features, int width,
-          const double* shift, T* out, T* half_norms) {
+          const double* shift, const double* scale, T* out, T* half_norms) {
   typedef double Four __attribute__((vector_size(4 * sizeof(double))));
   typedef T FourStored __attribute__((vector_size(4 * sizeof(T))));
   for (std::int64_t begin = 0; begin < count; begin += width, out += features * width) {
@@ -38,7 +39,8 @@ void pack(const Source* data, const std::int64_t* indices, std::int64_t count, s
       for (std::int64_t k = 0; k < features; ++k) {
         const Four four = {static_cast<double>(x[k]), static_cast<double>(y[k]), static_cast<double>(z[k]),
                            static_cast<double>(v[k])};
-        const FourStored values = __builtin_convertvector((four - (shift ? shift[k] : 0.0)), FourStored);
+        const Four moved = (four - (shift ? shift[k] : 0.0)) * (scale ? scale[k] : 1.0);
+        const FourStored values = __builtin_convertvector(moved, FourStored);
         std::memcpy(out + k * width + w, &values, sizeof values);
         const Four stored = __builtin_convertvector(values, Four);
         norms += stored * stored;
@@ -50,7 +52,8 @@ void pack(const Source* data, const std::int64_t* indices, std::int64_t count, s
       const Source* x = padding ? nullptr : data + indices[begin + w] * features;
       double norm = 0.0;
       for (std::int64_t k = 0; k < features; ++k) {
-        const T value = padding ? T(0) : static_cast<T>(x[k] - (shift ? shift[k] : 0.0));
+        const double moved = padding ? 0.0 : (x[k] - (shift ? shift[k] : 0.0)) * (scale ? scale[k] : 1.0);
+        const T value = static_cast<T>(moved);
         out[k * width + w] = value;
         norm += static_cast<double>(value) * value;
       }

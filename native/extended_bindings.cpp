@@ -14,9 +14,10 @@ ExtendedInput input(const Vector<const double>& high, const Vector<const double>
   return {high.data(), low.is_valid() ? low.data() : nullptr};
 }
 
-// high + low = the kernel values of rows packed in strips and columns packed in panels
+// high + low = the kernel values of rows packed in strips and columns packed in panels; the term of each feature is
+// multiplied by its weight, if there are weights
 void extended_block(const FormulaArguments& formula, const PackedArrays& rows, const PackedArrays& columns,
-                    Table<double> high, Table<double> low, int threads) {
+                    Vector<const double> weights, Table<double> high, Table<double> low, int threads) {
   const auto& loops = level.kernels->in_double;
   require(static_cast<Function>(formula.function) != Function::gaussian_of_product,
           "this formula has no extended form");
@@ -25,11 +26,13 @@ void extended_block(const FormulaArguments& formula, const PackedArrays& rows, c
     require(length(out) == rows.count && length(out, 1) == columns.count, "the output has the wrong shape");
   const PackedSamples<double> left = rows.in_groups_of<double>(loops.strip),
                               right = columns.in_groups_of<double>(loops.panel);
-  Memory().of(rows, columns).writes("high", high).writes("low", low).require_disjoint();
+  require(weights.shape(0) == 0 || length(weights) == columns.features, "the weights have the wrong length");
+  Memory().of(rows, columns).reads("weights", weights).writes("high", high).writes("low", low).require_disjoint();
+  const double* factors = weights.shape(0) ? weights.data() : nullptr;
   const std::int64_t strips = (rows.count + loops.strip - 1) / loops.strip;
   nb::gil_scoped_release unlocked;
   in_parallel(threads, strips, 1, [&](std::int64_t begin, std::int64_t end, int) {
-    level.extended->dense[formula.term](formula, left, right, columns.features, begin, end, columns.count,
+    level.extended->dense[formula.term](formula, left, right, columns.features, factors, begin, end, columns.count,
                                         {high.data(), low.data()});
   });
 }
@@ -91,8 +94,8 @@ void extended_table_product(Table<const double> table, Table<const double> table
 }  // namespace
 
 void define_extended(nb::module_& m) {
-  m.def("extended_block", &extended_block, nb::arg("formula"), nb::arg("rows"), nb::arg("columns"), exact("high"),
-        exact("low"), nb::arg("threads"));
+  m.def("extended_block", &extended_block, nb::arg("formula"), nb::arg("rows"), nb::arg("columns"), exact("weights"),
+        exact("high"), exact("low"), nb::arg("threads"));
   m.def("extended_decisions", &extended_decisions, nb::arg("rows"), exact("weights"), optional("weights_low"),
         exact("high"), exact("low"), nb::arg("threads"));
   m.def("extended_combination", &extended_combination, nb::arg("rows"), exact("dual"), optional("dual_low"),

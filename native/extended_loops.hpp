@@ -28,10 +28,10 @@ template <class Rows> struct ExtendedRowLoops {
 
 struct ExtendedLoops {
   // The block of kernel values of the rows of strips [first_strip, last_strip) with all columns, `stride` values a row;
-  // one loop for each Term.
+  // one loop for each Term. The term of feature k is multiplied by weights[k], by 1 where they are null.
   void (*dense[4])(const Formula&, const PackedSamples<double>& rows, const PackedSamples<double>& columns,
-                   std::int64_t features, std::int64_t first_strip, std::int64_t last_strip, std::int64_t stride,
-                   ExtendedOutput out);
+                   std::int64_t features, const double* weights, std::int64_t first_strip, std::int64_t last_strip,
+                   std::int64_t stride, ExtendedOutput out);
   ExtendedRowLoops<DenseRows<float>> dense_single;
   ExtendedRowLoops<DenseRows<double>> dense_double;
   ExtendedRowLoops<CompressedRows<float, std::int32_t>> short_single;

@@ -64,8 +64,8 @@ MAXMARGIN_INLINE ExtendedVec extended_value(const Formula& f, ExtendedVec sum) {
 
 template <class Term>
 void extended_block(const Formula& f, const PackedSamples<double>& rows, const PackedSamples<double>& columns,
-                    std::int64_t features, std::int64_t first_strip, std::int64_t last_strip, std::int64_t stride,
-                    ExtendedOutput out) {
+                    std::int64_t features, const double* weights, std::int64_t first_strip, std::int64_t last_strip,
+                    std::int64_t stride, ExtendedOutput out) {
   constexpr int width = kWidth<double>;
   for (std::int64_t s = first_strip; s < last_strip; ++s)
     for (std::int64_t at = 0; at < columns.count; at += width) {
@@ -73,8 +73,10 @@ void extended_block(const Formula& f, const PackedSamples<double>& rows, const P
       for (int r = 0; r < kStrip && s * kStrip + r < rows.count; ++r) {
         const double* x = rows.values + s * features * kStrip + r;
         ExtendedVec sum{};
-        for (std::int64_t k = 0; k < features; ++k)
-          accumulate(sum, Term::term(repeat(x[k * kStrip]), load_vector(panel + k * kPanel<double>)));
+        for (std::int64_t k = 0; k < features; ++k) {
+          const ExtendedVec term = Term::term(repeat(x[k * kStrip]), load_vector(panel + k * kPanel<double>));
+          accumulate(sum, weights ? term * ExtendedVec{repeat(weights[k]), Vec<double>{}} : term);
+        }
         const ExtendedVec value = extended_value(f, two_sum(sum.high, sum.low));
         const std::int64_t place = (s * kStrip + r) * stride + at;
         const std::size_t bytes = (columns.count - at < width ? columns.count - at : width) * sizeof(double);

@@ -61,38 +61,50 @@ struct SparseSamples {
   }
 };
 
+// What is done to each feature first: x becomes scale (x − shift). Empty arrays stand for 0 and 1.
+struct FeatureChange {
+  const double *shift, *scale;
+
+  FeatureChange(const Vector<const double>& shifts, const Vector<const double>& scales, std::int64_t features)
+      : shift(shifts.shape(0) ? shifts.data() : nullptr), scale(scales.shape(0) ? scales.data() : nullptr) {
+    require(!shift || length(shifts) == features, "shift has the wrong length");
+    require(!scale || length(scales) == features, "scale has the wrong length");
+  }
+};
+
 // Interleave samples [begin, end) of some rows of an array in float32 or float64.
 template <class T, class Source>
 void pack_some(const Table<const Source>& data, const std::int64_t* indices, std::int64_t begin, std::int64_t end,
-               int width, const double* shift, T* out, T* half_norms) {
+               int width, const double* shift, const double* scale, T* out, T* half_norms) {
   const std::int64_t features = length(data, 1);
   if constexpr (sizeof(Source) == 4)
-    block_loops<T>().pack_single(data.data(), indices + begin, end - begin, features, width, shift, out, half_norms);
+    block_loops<T>().pack_single(data.data(), indices + begin, end - begin, features, width, shift, scale, out,
+                                 half_norms);
   else
-    block_loops<T>().pack(data.data(), indices + begin, end - begin, features, width, shift, out, half_norms);
+    block_loops<T>().pack(data.data(), indices + begin, end - begin, features, width, shift, scale, out, half_norms);
 }
 
 template <class T, class Source>
 void pack(Table<const Source> data, Vector<const std::int64_t> indices, int width, Vector<const double> shift,
-          Vector<T> out, Vector<T> half_norms, int threads) {
+          Vector<const double> scale, Vector<T> out, Vector<T> half_norms, int threads) {
   const std::int64_t count = length(indices), features = length(data, 1);
   require(width > 0, "width is out of range");
   const std::int64_t groups = (count + width - 1) / width;
   require(length(out) >= groups * width * features && length(half_norms) >= groups * width,
           "the packed samples need more memory");
-  require(shift.shape(0) == 0 || length(shift) == features, "shift has the wrong length");
+  const FeatureChange change(shift, scale, features);
   require_within(indices, length(data));
   Memory()
       .reads("data", data)
       .reads("indices", indices)
       .reads("shift", shift)
+      .reads("scale", scale)
       .writes("out", out)
       .writes("half_norms", half_norms)
       .require_disjoint();
-  const double* centre = shift.shape(0) ? shift.data() : nullptr;
   nb::gil_scoped_release unlocked;
   in_parallel(threads, groups, chunk_of(groups, threads, 64), [&](std::int64_t begin, std::int64_t end, int) {
-    pack_some<T>(data, indices.data(), begin * width, std::min(count, end * width), width, centre,
+    pack_some<T>(data, indices.data(), begin * width, std::min(count, end * width), width, change.shift, change.scale,
                  out.data() + begin * width * features, half_norms.data() + begin * width);
   });
 }
@@ -162,14 +174,14 @@ void dense_diagonal(const FormulaArguments& formula, Table<const double> data, V
 // its cache: all of them in memory would have to be written and read.
 template <class T, class Source>
 void dense_combination(const FormulaArguments& formula, Table<const Source> data, Vector<const std::int64_t> indices,
-                       Vector<const double> shift, const PackedArrays& columns, Vector<const T> weights,
-                       Vector<double> out, int threads) {
+                       Vector<const double> shift, Vector<const double> scale, const PackedArrays& columns,
+                       Vector<const T> weights, Vector<double> out, int threads) {
   constexpr std::int64_t strips_at_once = 8;
   const auto& loops = block_loops<T>();
   const std::int64_t count = length(indices), features = length(data, 1), rows_at_once = strips_at_once * loops.strip;
   require(count == length(out), "there must be one output for every row");
   require(features == columns.features, "rows and columns must have the same features");
-  require(shift.shape(0) == 0 || length(shift) == features, "shift has the wrong length");
+  const FeatureChange change(shift, scale, features);
   require_within(indices, length(data));
   const PackedSamples<T> right = columns.in_groups_of<T>(loops.panel);
   require(length(weights) == (columns.count + loops.panel - 1) / loops.panel * loops.panel,
@@ -179,17 +191,17 @@ void dense_combination(const FormulaArguments& formula, Table<const Source> data
       .reads("data", data)
       .reads("indices", indices)
       .reads("shift", shift)
+      .reads("scale", scale)
       .reads("weights", weights)
       .writes("out", out)
       .require_disjoint();
-  const double* centre = shift.shape(0) ? shift.data() : nullptr;
   nb::gil_scoped_release unlocked;
   std::vector<std::vector<T>> buffers(std::max(1, threads));
   in_parallel(threads, count, rows_at_once, [&](std::int64_t begin, std::int64_t end, int thread) {
     std::vector<T>& packed = buffers[thread];
     packed.resize(rows_at_once * (features + 1));  // values, and a half norm for each
     T *values = packed.data(), *norms = values + rows_at_once * features;
-    pack_some<T>(data, indices.data(), begin, end, loops.strip, centre, values, norms);
+    pack_some<T>(data, indices.data(), begin, end, loops.strip, change.shift, change.scale, values, norms);
     loops.combination[formula.term](formula, {values, norms, end - begin}, right, features, 0,
                                     (end - begin + loops.strip - 1) / loops.strip, weights.data(), out.data() + begin);
   });
@@ -309,10 +321,10 @@ void sparse_combination(const FormulaArguments& formula, const SparseSamples& ro
 }
 
 template <class T, class Source> void define_packing(nb::module_& m) {
-  m.def("pack", &pack<T, Source>, exact("data"), exact("indices"), nb::arg("width"), exact("shift"), exact("out"),
-        exact("half_norms"), nb::arg("threads"));
+  m.def("pack", &pack<T, Source>, exact("data"), exact("indices"), nb::arg("width"), exact("shift"), exact("scale"),
+        exact("out"), exact("half_norms"), nb::arg("threads"));
   m.def("dense_combination", &dense_combination<T, Source>, nb::arg("formula"), exact("data"), exact("indices"),
-        exact("shift"), nb::arg("columns"), exact("weights"), exact("out"), nb::arg("threads"));
+        exact("shift"), exact("scale"), nb::arg("columns"), exact("weights"), exact("out"), nb::arg("threads"));
 }
 
 template <class T> void define_blocks(nb::module_& m) {

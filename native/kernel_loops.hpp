@@ -57,9 +57,9 @@ template <class T> struct BlockLoops {
   int panel, strip, sparse_panel;  // columns and rows that are interleaved, and sparse columns of a table
 
   void (*pack)(const double* data, const std::int64_t* indices, std::int64_t count, std::int64_t features, int width,
-               const double* shift, T* out, T* half_norms);
+               const double* shift, const double* scale, T* out, T* half_norms);
   void (*pack_single)(const float* data, const std::int64_t* indices, std::int64_t count, std::int64_t features,
-                      int width, const double* shift, T* out, T* half_norms);
+                      int width, const double* shift, const double* scale, T* out, T* half_norms);
   // Columns of panels [first_panel, last_panel)
   void (*dense[4])(const Formula&, const PackedSamples<T>& rows, const PackedSamples<T>& columns, std::int64_t features,
                    std::int64_t first_panel, std::int64_t last_panel, T* const* out);

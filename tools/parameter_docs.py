@@ -76,6 +76,12 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
             "Values of γ, or how many: from 2⁻⁸ to 2⁴ at equal ratios, times 1 / (n_features · variance of X), which is "
             '``gamma="scale"``. Kernels without a γ have none, whatever the number.',
         ),
+        "SVCCV SVRCV": (
+            'int, list of float or "ard"',
+            "Values of γ, or how many: from 2⁻⁸ to 2⁴ at equal ratios, times 1 / (n_features · variance of X), which is "
+            '``gamma="scale"``. Kernels without a γ have none, whatever the number. ``"ard"`` chooses a γ for each feature, '
+            "and C and ε with it, by gradients of a held-out loss; see `gradient_search`.",
+        ),
     },
     "epsilons": {
         "": (
@@ -203,14 +209,16 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
     "degree": {"": ("int", "Degree of the polynomial kernel.")},
     "gamma": {
         "": (
-            '{"scale", "auto"} or float',
+            '{"scale", "auto"}, float or array-like of shape (n_features,)',
             'Coefficient of the kernels other than "linear". ``"scale"`` is 1 / (n_features · variance of X, by sample '
-            'weights), ``"auto"`` is 1 / n_features.',
+            'weights), ``"auto"`` is 1 / n_features. An array has one for each feature, for "rbf", "laplacian" and '
+            '"chi_squared": 0 ignores a feature.',
         ),
         "OnlineSVC OnlineOneClassSVM": (
-            '{"scale", "auto"} or float',
+            '{"scale", "auto"}, float or array-like of shape (n_features,)',
             'Coefficient of the kernels other than "linear". ``"scale"`` and ``"auto"`` are computed from the data given '
-            "to ``fit``, or from the first batch of a stream, and then kept: for small batches set a number.",
+            "to ``fit``, or from the first batch of a stream, and then kept: for small batches set a number. An array has "
+            'one for each feature, for "rbf", "laplacian" and "chi_squared": 0 ignores a feature.',
         ),
     },
     "coef0": {"": ("float", "Constant term of the polynomial and sigmoid kernels.")},

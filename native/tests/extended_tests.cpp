@@ -69,7 +69,8 @@ void test_rows(const Level& level, std::int64_t count, std::int64_t width) {
 
 // Kernel values of packed samples in exactly as much memory as they take, so that the sanitiser detects a read beyond
 // it.
-Numbers block(const Level& level, const Formula& f, std::int64_t rows, std::int64_t columns, std::int64_t features) {
+Numbers block(const Level& level, const Formula& f, std::int64_t rows, std::int64_t columns, std::int64_t features,
+              const double* weights) {
   const auto& loops = level.kernels->in_double;
   std::mt19937_64 random(rows + 7 * columns);
   std::uniform_real_distribution<double> uniform;
@@ -81,13 +82,15 @@ Numbers block(const Level& level, const Formula& f, std::int64_t rows, std::int6
   const auto padded = [](std::int64_t count, int width) { return (count + width - 1) / width * width; };
   std::vector<double> strips(padded(rows, loops.strip) * features), panels(padded(columns, loops.panel) * features);
   std::vector<double> strip_norms(padded(rows, loops.strip)), panel_norms(padded(columns, loops.panel));
-  loops.pack(data.data(), left.data(), rows, features, loops.strip, nullptr, strips.data(), strip_norms.data());
-  loops.pack(data.data(), right.data(), columns, features, loops.panel, nullptr, panels.data(), panel_norms.data());
+  loops.pack(data.data(), left.data(), rows, features, loops.strip, nullptr, nullptr, strips.data(),
+             strip_norms.data());
+  loops.pack(data.data(), right.data(), columns, features, loops.panel, nullptr, nullptr, panels.data(),
+             panel_norms.data());
   Numbers values(rows * columns);
   const std::int64_t last = (rows + loops.strip - 1) / loops.strip;
   level.extended->dense[static_cast<int>(f.term)](f, {strips.data(), strip_norms.data(), rows},
-                                                  {panels.data(), panel_norms.data(), columns}, features, 0, last,
-                                                  columns, values.out());
+                                                  {panels.data(), panel_norms.data(), columns}, features, weights, 0,
+                                                  last, columns, values.out());
   return values;
 }
 
@@ -98,14 +101,21 @@ void test_blocks(std::int64_t rows, std::int64_t columns, std::int64_t features)
                                          {Term::absolute, Function::exponential, 0.3, 0.0, 0},
                                          {Term::chi_squared, Function::exponential, 0.3, 0.0, 0}};
   const std::vector<Level> levels = usable_levels();
+  std::vector<double> some(features, 0.7), ones(features, 1.0);
+  some[0] = 0.0;
   for (const Formula& f : formulas) {
-    const Numbers first = block(levels[0], f, rows, columns, features);
+    const Numbers first = block(levels[0], f, rows, columns, features, nullptr);
+    const Numbers equal = block(levels[0], f, rows, columns, features, ones.data());
+    check(first.high == equal.high && first.low == equal.low, "weights of 1 change nothing");
+    const Numbers weighted = block(levels[0], f, rows, columns, features, some.data());
     for (std::size_t k = 0; k < first.high.size(); ++k)
       check(std::isfinite(first.high[k]) && std::fabs(first.low[k]) <= 1e-15 * std::fabs(first.high[k]),
             "kernel values are pairs of a number and its rest");
     for (const Level& level : levels) {
-      const Numbers same = block(level, f, rows, columns, features);
+      const Numbers same = block(level, f, rows, columns, features, nullptr);
       check(same.high == first.high && same.low == first.low, "instruction sets agree to the last bit");
+      const Numbers again = block(level, f, rows, columns, features, some.data());
+      check(again.high == weighted.high && again.low == weighted.low, "also with weights");
     }
   }
 }

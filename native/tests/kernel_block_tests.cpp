@@ -65,7 +65,8 @@ template <class T> struct Packed {
     const std::int64_t padded = (static_cast<std::int64_t>(indices.size()) + width - 1) / width * width;
     values.resize(padded * features);
     norms.resize(padded);
-    loops.pack(data.data(), indices.data(), indices.size(), features, width, nullptr, values.data(), norms.data());
+    loops.pack(data.data(), indices.data(), indices.size(), features, width, nullptr, nullptr, values.data(),
+               norms.data());
   }
 };
 

@@ -27,6 +27,7 @@ from .interchange import load, save
 from .problems import Certificate, DualProblem, Progress, Solution, Status, certify
 from .search import GridSearchResult, grid_search
 from .show_versions import show_versions
+from .search import GradientSearchResult, GridSearchResult, gradient_search, grid_search, hyperparameter_gradient
 from .search.estimators import SVCCV, SVRCV, LinearSVCCV, LinearSVRCV, OneClassSVMCV
 
 __version__: str
@@ -44,6 +45,7 @@ __all__ = [
     "Comparison",
     "DualProblem",
     "FitTrace",
+    "GradientSearchResult",
     "GridSearchResult",
     "KernelApproximationSVC",
     "LinearOneClassSVM",
@@ -69,7 +71,9 @@ __all__ = [
     "compare",
     "datasets",
     "feature_maps",
+    "gradient_search",
     "grid_search",
+    "hyperparameter_gradient",
     "importance_weights",
     "interchange",
     "kernels",

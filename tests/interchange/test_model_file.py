@@ -262,6 +262,8 @@ def test_precomputed(name):
         *sorted(kernels.KERNELS),
         ChiSquared(0.3),
         Gaussian(np.float32(0.5)),
+        Gaussian([0.5, 0.0, 2.0]),
+        2.0 * Laplacian(np.linspace(0.0, 1.0, 3)) + ChiSquared([0.1] * 3),
         Laplacian(1),
         Polynomial(2, 0.5, np.float64(1.0)),
         Sigmoid(0.1, -1.0),

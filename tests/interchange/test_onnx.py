@@ -37,6 +37,9 @@ KERNELS = {
     "multiple of products": 0.3 * Linear() + (0.7 * Linear()) * (1.3 * Polynomial(3, 0.11, 0.7)),
     "indefinite": Sigmoid(0.3, -1.0),
     "narrow": Gaussian(1e6),
+    "by feature": Gaussian([0.3, 0.0, 7.0, 1.0]),
+    "narrow by feature": Gaussian([1e7, 0.0, 1e7, 1e7]),
+    "distances by feature": Laplacian([1.0, 0.0, 0.5, 2.0]) + 2.0 * ChiSquared([0.5, 0.1, 0.0, 3.0]),
 }
 MODELS = [
     SVC(C=3.0),

@@ -45,6 +45,31 @@ class TestGaussian(KernelContract):
         np.testing.assert_allclose(kernel(sparse.csr_array(moved + 2.0**10)), kernel(moved), rtol=1e-9)
 
 
+def gammas(features):
+    return np.resize([0.4, 0.0, 1.5, 0.1], features)
+
+
+class TestGaussianByFeature(KernelContract):
+    kernel = pytest.fixture(lambda self, X: Gaussian(gammas(X.shape[1])))
+
+    def expected(self, x, z):
+        return np.exp(-(gammas(len(x)) * (x - z) ** 2).sum())
+
+
+class TestLaplacianByFeature(KernelContract):
+    kernel = pytest.fixture(lambda self, X: Laplacian(gammas(X.shape[1])))
+
+    def expected(self, x, z):
+        return np.exp(-(gammas(len(x)) * np.abs(x - z)).sum())
+
+
+class TestChiSquaredByFeature(KernelContract):
+    kernel = pytest.fixture(lambda self, X: ChiSquared(gammas(X.shape[1])))
+
+    def expected(self, x, z):
+        return np.exp(-(gammas(len(x)) * (x - z) ** 2 / (x + z)).sum())
+
+
 class TestLaplacian(KernelContract):
     kernel = pytest.fixture(lambda self: Laplacian(0.4))
 

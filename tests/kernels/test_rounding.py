@@ -9,6 +9,8 @@ from maxmargin.kernels import ChiSquared, Gaussian, Laplacian, Linear, Points, P
 
 mpmath.mp.dps = 60
 
+GAMMAS = np.array([0.3, 0.0, 1e-6, 7.0, 0.1, 1.1, 0.7])
+
 KERNELS = {
     "linear": Linear(),
     "polynomial": Polynomial(3, 0.7, 1.3),
@@ -18,6 +20,11 @@ KERNELS = {
     "narrow gaussian": Gaussian(40.0),
     "laplacian": Laplacian(0.2),
     "chi-squared": ChiSquared(0.4),
+    "gaussian by feature": Gaussian(GAMMAS),
+    "narrow by feature": Gaussian(300 * GAMMAS),
+    "laplacian by feature": Laplacian(GAMMAS),
+    "chi-squared by feature": ChiSquared(GAMMAS),
+    "sum by feature": Laplacian(GAMMAS) * Polynomial(2, 1.0, 1.0) + Gaussian(0.1 * GAMMAS),
     "sum": 0.3 * Gaussian(0.1) + Linear(),
     "product": Polynomial(2, 1.0, 1.0) * Laplacian(0.1),
 }
@@ -36,7 +43,8 @@ def exact_value(kernel, x, z):
     product = mpmath.fsum(a * b for a, b in pairs)
     if name == "Linear":
         return product
-    gamma = mpmath.mpf(kernel.gamma)
+    gammas = [mpmath.mpf(float(gamma)) for gamma in np.broadcast_to(kernel.gamma, len(pairs))]
+    gamma = gammas[0]
     if name == "Polynomial":
         return (gamma * product + mpmath.mpf(kernel.coef0)) ** kernel.degree
     if name == "Sigmoid":
@@ -46,7 +54,8 @@ def exact_value(kernel, x, z):
         "Laplacian": lambda a, b: abs(a - b),
         "ChiSquared": lambda a, b: (a - b) ** 2 / (a + b) if a + b else mpmath.mpf(0),
     }[name]
-    return mpmath.exp(-gamma * mpmath.fsum(distance(a, b) for a, b in pairs))
+    terms = (gamma * distance(a, b) for gamma, (a, b) in zip(gammas, pairs, strict=True))
+    return mpmath.exp(-mpmath.fsum(terms))
 
 
 def samples(scale: float, form: str):
@@ -86,7 +95,13 @@ def test_bounds_are_not_too_wide():
     """A hundred times the errors that occur at most: a certificate of width 1e-10 needs no second evaluation."""
     X = np.random.default_rng(0).normal(size=(200, 20))
     weights = np.ones(200)
-    for kernel in (Gaussian(0.05), Laplacian(0.05), Polynomial(2, 0.05, 1.0), Sigmoid(0.05, 0.1)):
+    for kernel in (
+        Gaussian(0.05),
+        Gaussian(np.full(20, 0.05)),
+        Laplacian(0.05),
+        Polynomial(2, 0.05, 1.0),
+        Sigmoid(0.05, 0.1),
+    ):
         points = Points(X)
         bound = kernel.error_bound(points, points, weights)
         assert (bound <= 200 * 1e-13).all()

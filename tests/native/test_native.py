@@ -58,9 +58,9 @@ def test_blocks_check_their_arguments():
     X, indices = np.ones((4, 3)), np.array([0, 1])
     values, norms = np.zeros(48 * 3), np.zeros(48)
     with pytest.raises(ValueError, match="out of range"):
-        _native.pack(X, np.array([0, 5]), 4, np.empty(0), values, norms, 1)
+        _native.pack(X, np.array([0, 5]), 4, np.empty(0), np.empty(0), values, norms, 1)
     with pytest.raises(ValueError, match="more memory"):
-        _native.pack(X, indices, 4, np.empty(0), np.empty(2), norms, 1)
+        _native.pack(X, indices, 4, np.empty(0), np.empty(0), np.empty(2), norms, 1)
     with pytest.raises(ValueError, match="unknown kernel formula"):
         _native.Formula(term=9, function=0, gamma=0.0, coef0=0.0, degree=0)
     formula = _native.Formula(term=0, function=0, gamma=0.0, coef0=0.0, degree=0)
@@ -293,18 +293,18 @@ def test_combinations_pack_rows_of_either_precision(source):
     width = _native.double_panel
     padded = -(-20 // width) * width
     values, norms, weights = np.empty(padded * 7), np.empty(padded), np.zeros(padded)
-    _native.pack(X, np.arange(20), width, shift, values, norms, 1)
+    _native.pack(X, np.arange(20), width, shift, np.empty(0), values, norms, 1)
     columns = _native.PackedSamples(values=values, half_norms=norms, count=20, features=7)
     weights[:20] = random.normal(size=20)
     results = []
     for threads in (1, 3):
         out = np.empty(len(indices))
-        _native.dense_combination(formula, X, indices, shift, columns, weights, out, threads)
+        _native.dense_combination(formula, X, indices, shift, np.empty(0), columns, weights, out, threads)
         results.append(out)
     distances = ((X[indices, None].astype(float) - X[None, :20].astype(float)) ** 2).sum(axis=2)
     np.testing.assert_allclose(results[0], np.exp(-0.3 * distances) @ weights[:20], rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(results[0], results[1])
     with pytest.raises(ValueError, match="out of range"):
-        _native.dense_combination(formula, X, np.array([301]), shift, columns, weights, out[:1], 1)
+        _native.dense_combination(formula, X, np.array([301]), shift, np.empty(0), columns, weights, out[:1], 1)
     with pytest.raises(ValueError, match="one output"):
-        _native.dense_combination(formula, X, indices, shift, columns, weights, out[:1], 1)
+        _native.dense_combination(formula, X, indices, shift, np.empty(0), columns, weights, out[:1], 1)

@@ -96,7 +96,14 @@ class SparseSamples:
     ) -> None: ...
 
 def pack(
-    data: _Values, indices: _Longs, width: int, shift: _Floats, out: _Values, half_norms: _Values, threads: int
+    data: _Values,
+    indices: _Longs,
+    width: int,
+    shift: _Floats,
+    scale: _Floats,
+    out: _Values,
+    half_norms: _Values,
+    threads: int,
 ) -> None: ...
 def dense_block(
     formula: Formula, rows: PackedSamples, columns: PackedSamples, out: _Values, slots: _Longs, threads: int
@@ -117,6 +124,7 @@ def dense_combination(
     data: _Values,
     indices: _Longs,
     shift: _Floats,
+    scale: _Floats,
     columns: PackedSamples,
     weights: _Values,
     out: _Floats,
@@ -343,7 +351,13 @@ def row_moments(
 ) -> bool: ...
 def shuffle(order: _Longs, seed: int) -> None: ...
 def extended_block(
-    formula: Formula, rows: PackedSamples, columns: PackedSamples, high: _Floats, low: _Floats, threads: int
+    formula: Formula,
+    rows: PackedSamples,
+    columns: PackedSamples,
+    weights: _Floats,
+    high: _Floats,
+    low: _Floats,
+    threads: int,
 ) -> None: ...
 def extended_decisions(
     rows: DataRows, weights: _Floats, weights_low: _Floats | None, high: _Floats, low: _Floats, threads: int

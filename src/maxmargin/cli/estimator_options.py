@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -84,7 +85,12 @@ def add_estimator_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("-C", type=float, metavar="X", help="penalty of slack [1]")
     group.add_argument(
-        "-g", "--gamma", type=number_or_word, metavar="X", help="kernel coefficient: a number, scale or auto [scale]"
+        "-g",
+        "--gamma",
+        type=numbers_or_word,
+        metavar="X",
+        help="kernel coefficient: a number, scale or auto; or one for each feature, separated by commas or in a text "
+        "file [scale]",
     )
     group.add_argument("--degree", type=int, metavar="N", help="degree of the polynomial kernel [3]")
     group.add_argument("--coef0", type=float, metavar="X", help="constant of the polynomial and sigmoid kernels [0]")
@@ -195,6 +201,21 @@ def task_of(model: Any) -> str:
     if name is None:
         raise ValueError(f"{type(model).__name__} is not available on the command line")
     return ESTIMATORS[name].task
+
+
+def numbers_or_word(text: str) -> float | str | list[float]:
+    """Return a number if the text is one, numbers if they are separated by commas or the text names a file of them."""
+    if text in ("scale", "auto"):
+        return text
+    if "," not in text and os.path.isfile(text):
+        with open(text) as file:
+            text = ",".join(file.read().replace(",", " ").split())
+    if "," not in text:
+        return number_or_word(text)
+    try:
+        return [float(number) for number in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text[:60]!r} are not numbers separated by commas") from None
 
 
 def number_or_word(text: str) -> float | str:

@@ -9,7 +9,7 @@ import numpy as np
 from maxmargin._typing import Floats
 from maxmargin.cuda.device import cupy, open_device
 from maxmargin.cuda.modules import kernel, launch
-from maxmargin.cuda.samples import DeviceSamples, data_on_device
+from maxmargin.cuda.samples import DeviceSamples, scaled_on_device
 from maxmargin.deadline import check_deadline
 from maxmargin.kernels.formula import KernelFormula, OuterFunction
 from maxmargin.kernels.points import Points
@@ -57,7 +57,7 @@ def host_product(device: str, formula: KernelFormula, rows: Points, columns: Poi
     """
     xp, number = cupy(), open_device(device)
     with xp.cuda.Device(number):
-        left, right = (data_on_device(points, number) for points in (rows, columns))
+        left, right = (scaled_on_device(formula, points, number) for points in (rows, columns))
         if right.dtype != left.dtype:
             left, right = left.astype(xp.float64), right.astype(xp.float64)
         at, to = (xp.asarray(points.index.astype(np.int32)) for points in (rows, columns))

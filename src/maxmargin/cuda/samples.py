@@ -81,7 +81,7 @@ class DeviceSamples:
         """Return the data behind the points on a GPU; all views of the same data share them."""
         key = ("cuda", device, formula)
         if key not in points.memo:
-            points.memo[key] = cls.prepare(formula, data_on_device(points, device))
+            points.memo[key] = cls.prepare(formula, scaled_on_device(formula, points, device))
         samples: DeviceSamples = points.memo[key]
         return samples
 
@@ -110,6 +110,17 @@ def data_on_device(points: Points, device: int) -> Any:
         data = points.data
         _check_memory(data)
         points.memo[key] = cupy().asarray(data) if isinstance(data, np.ndarray) else _dense(data)
+    return points.memo[key]
+
+
+def scaled_on_device(formula: KernelFormula, points: Points, device: int) -> Any:
+    """Return the data behind points on a GPU, features multiplied by the factors of a formula that has them."""
+    data = data_on_device(points, device)
+    if formula.gammas is None:
+        return data
+    key = ("cuda", device, formula.gammas)
+    if key not in points.memo:  # in float64: the factors are part of the kernel
+        points.memo[key] = data.astype(np.float64) * cupy().asarray(formula.factors_of(data.shape[1]))
     return points.memo[key]
 
 

@@ -26,8 +26,9 @@ class NystroemMap(FeatureMap):
     kernel : str, Kernel or callable, default="rbf"
         "linear", "poly", "rbf", "sigmoid", "laplacian" or "chi_squared", an object of ``maxmargin.kernels``, or a
         function k(X, Z) that returns a matrix of kernel values.
-    gamma : "scale", "auto" or float, default="scale"
-        Coefficient of the named kernels except "linear"; "scale" means 1 / (n_features · variance of X).
+    gamma : "scale", "auto", float or array-like of shape (n_features,), default="scale"
+        Coefficient of the named kernels except "linear"; "scale" means 1 / (n_features · variance of X). An array has
+        one for each feature, for "rbf", "laplacian" and "chi_squared".
     degree : int, default=3
         Degree of "poly".
     coef0 : float, default=0.0

@@ -18,6 +18,7 @@ from scipy import sparse, special
 
 from maxmargin._typing import Floats
 from maxmargin.feature_maps.feature_map import FeatureMap, require_finite
+from maxmargin.kernels.native_kernel import check_gamma
 from maxmargin.machines.validation.parameters import check_count, check_number
 from maxmargin.machines.validation.training_data import resolve_gamma
 from maxmargin.resources import usable_memory
@@ -63,7 +64,8 @@ class PolynomialMap(FeatureMap):
         X = self._validate_training_data(X)
         degree = check_count("degree", self.degree, 1)
         coef0 = check_number("coef0", self.coef0, least=0)
-        gamma = resolve_gamma(self.gamma, X, np.ones(X.shape[0]))
+        check_gamma(0.0 if isinstance(self.gamma, str) else self.gamma)  # one for all features
+        gamma = float(resolve_gamma(self.gamma, X, np.ones(X.shape[0])))
         lowest = 0 if coef0 > 0 else degree
         count = sum(comb(X.shape[1] + k - 1, k) for k in range(lowest, degree + 1))
         self._check_memory(count, 8 * (degree + 1), f"the weights of {count:,} features")

@@ -67,6 +67,11 @@ def number(value: Any, sizes: Sizes) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_) and bool(np.isfinite(float(value)))
 
 
+def gamma(value: Any, sizes: Sizes) -> bool:
+    """Check a kernel's γ: a number, or one for each feature."""
+    return floats("features")(value, sizes) if isinstance(value, np.ndarray) else number(value, sizes)
+
+
 def device(value: Any, sizes: Sizes) -> bool:
     """Check the name of a device."""
     return isinstance(value, str) and re.fullmatch(r"cpu|cuda(:[0-9]{1,3})?", value) is not None
@@ -112,7 +117,8 @@ def kernel(value: Any, sizes: Sizes) -> bool:
         return True
     try:
         with np.errstate(all="ignore"):
-            return isinstance(value, Kernel) and value(np.zeros((1, 1))).shape == (1, 1)
+            sample = sparse.csr_array((1, sizes.get("features", 1)))  # no memory for each feature
+            return isinstance(value, Kernel) and value(sample).shape == (1, 1)
     except (TypeError, ValueError, OverflowError):  # a parameter that the native loops reject
         return False
 

@@ -74,7 +74,7 @@ ATTRIBUTES: dict[type, dict[str, Check]] = {
         "feature_names_in_": check.feature_names,
         "shape_fit_": check.training_shape,
         "support_": integers("support", below="samples"),
-        "_gamma": check.number,
+        "_gamma": check.gamma,
         "_kernel_": check.kernel,
         "support_vectors_": matrix("vectors", "width", allow_float32=True),
         "fit_status_": count(),

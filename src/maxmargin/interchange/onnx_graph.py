@@ -104,6 +104,9 @@ def _block(graph: Graph, kernel: Kernel, samples: str, support: Floats) -> str:
         product = graph("MatMul", samples, graph.constant(float(kernel.gamma) * support.T))
         return _of_product(graph, kernel, product)
     assert isinstance(kernel, Gaussian | Laplacian | ChiSquared)
+    if kernel.formula.gammas is not None:
+        factors = kernel.formula.factors_of(support.shape[1])
+        samples, support, kernel = graph("Mul", samples, graph.constant(factors)), support * factors, type(kernel)(1.0)
     gamma = float(kernel.gamma)
     if isinstance(kernel, Gaussian):
         centre = support.mean(axis=0) if len(support) else np.zeros(support.shape[1])

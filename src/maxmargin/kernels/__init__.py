@@ -17,10 +17,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from maxmargin._typing import Floats
 from maxmargin.kernels.function_kernel import FunctionKernel
 from maxmargin.kernels.inner_product import Linear, Polynomial, Sigmoid
 from maxmargin.kernels.kernel import Kernel, Product, Scaled, Sum
-from maxmargin.kernels.native_kernel import NativeKernel
+from maxmargin.kernels.native_kernel import NativeKernel, check_gamma
 from maxmargin.kernels.points import Points
 from maxmargin.kernels.radial import ChiSquared, Gaussian, Laplacian
 
@@ -43,8 +46,8 @@ __all__ = [
 ]
 
 #: The kernel of each name, as a function of scikit-learn's parameters gamma, coef0 and degree.
-KERNELS: dict[str, Callable[[float, float, int], Kernel]] = {
-    "linear": lambda gamma, coef0, degree: Linear(),
+KERNELS: dict[str, Callable[[Any, float, int], Kernel]] = {
+    "linear": lambda gamma, coef0, degree: _linear(gamma),
     "poly": lambda gamma, coef0, degree: Polynomial(degree, gamma, coef0),
     "rbf": lambda gamma, coef0, degree: Gaussian(gamma),
     "sigmoid": lambda gamma, coef0, degree: Sigmoid(gamma, coef0),
@@ -55,7 +58,15 @@ KERNELS["polynomial"] = KERNELS["poly"]
 KERNELS["gaussian"] = KERNELS["rbf"]
 
 
-def make_kernel(kernel: str | Kernel | Callable[[Any, Any], Any], gamma: float, coef0: float, degree: int) -> Kernel:
+def _linear(gamma: Any) -> Kernel:
+    if np.ndim(gamma):  # one number is ignored, as by scikit-learn
+        check_gamma(gamma)
+    return Linear()
+
+
+def make_kernel(
+    kernel: str | Kernel | Callable[[Any, Any], Any], gamma: float | Floats, coef0: float, degree: int
+) -> Kernel:
     """Return the kernel given by a name, a `Kernel` object or a callable k(X, Z)."""
     if isinstance(kernel, str):
         if kernel not in KERNELS:

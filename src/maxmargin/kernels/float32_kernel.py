@@ -21,7 +21,7 @@ from maxmargin.kernels.formula import KernelFormula, OuterFunction, Term
 from maxmargin.kernels.kernel import Kernel
 from maxmargin.kernels.kernel_columns import KernelColumns, pack_columns
 from maxmargin.kernels.native_kernel import NativeKernel
-from maxmargin.kernels.points import Points, compress_rows, float64_batches
+from maxmargin.kernels.points import Points, compress_rows, float64_batches, scaled
 
 #: Largest γ‖x‖² for the fast form of the Gaussian: the error of the exponent is 1e-7 times that.
 MAX_FAST_EXPONENT = _native.max_product_exponent
@@ -74,22 +74,26 @@ def _prepare(kernel: NativeKernel, some: Points, threads: int) -> Float32Kernel 
     formula, no_shift = kernel.formula, np.empty(0)
     points = Points(some.data)  # without the memo, in which the result is stored: that would be a cycle
     stored = points.data.data if sparse.issparse(points.data) else points.data
-    if not _native.largest_absolute(stored.reshape(-1), threads) < MAX_FLOAT32_ENTRY:
+    factor = 1.0 if formula.gammas is None else max(1.0, formula.gammas.largest_factor)
+    if not _native.largest_absolute(stored.reshape(-1), threads) * factor < MAX_FLOAT32_ENTRY:
         return None
     if formula.function in (OuterFunction.IDENTITY, OuterFunction.POWER):
         diagonal = kernel.diagonal(some.pick(points.index))
         if len(diagonal) and not np.abs(diagonal).max() < MAX_FLOAT32_VALUE:
             return None
     if sparse.issparse(points.data):
+        if formula.gammas is not None:  # one copy for both precisions
+            points.memo["scaled", formula.gammas] = scaled(some, formula.gammas)
         return Float32Kernel(formula, points, no_shift)
     compressed = _compressed(points, threads)
     if formula.term is Term.PRODUCT or formula.term is Term.CHI_SQUARED:
         return Float32Kernel(formula, points if compressed is None else compressed, no_shift)
-    if compressed is not None and formula.gamma * _largest_norm(points.data, threads) <= MAX_FAST_EXPONENT:
+    if compressed is not None and formula.gamma * _largest_norm(formula, points.data, threads) <= MAX_FAST_EXPONENT:
         return Float32Kernel(formula, compressed, no_shift)
     centre = _centre(points.data)
     if formula.term is Term.SQUARED and _outlier_fraction(formula, points.data, centre) <= MAX_OUTLIER_FRACTION:
-        fast = KernelFormula(Term.PRODUCT, OuterFunction.GAUSSIAN_OF_PRODUCT, 2.0 * formula.gamma)
+        product = OuterFunction.GAUSSIAN_OF_PRODUCT
+        fast = KernelFormula(Term.PRODUCT, product, 2.0 * formula.gamma, gammas=formula.gammas)
         return Float32Kernel(fast, points, centre)
     return Float32Kernel(formula, points, centre)
 
@@ -102,8 +106,12 @@ def _compressed(points: Points, threads: int) -> Points | None:
     return None if arrays is None else Points.of_compressed(*arrays, points.data.shape)
 
 
-def _largest_norm(data: NDArray[Any], threads: int) -> float:
+def _largest_norm(formula: KernelFormula, data: NDArray[Any], threads: int) -> float:
     """Return the largest ‖x‖²."""
+    if formula.gammas is not None:
+        return max(
+            (float(_norms(batch * formula.gammas.factors).max()) for _, batch in float64_batches(data)), default=0.0
+        )
     squares = np.empty(len(data))
     _native.row_squared_norms(_native.DataRows(values=data, width=data.shape[1]), squares, threads)
     return float(squares.max())
@@ -117,6 +125,11 @@ def _centre(data: NDArray[Any]) -> Floats:
 
 def _outlier_fraction(formula: KernelFormula, data: NDArray[Any], centre: Floats) -> float:
     """Return the fraction of samples with γ‖x − centre‖² beyond `MAX_FAST_EXPONENT`."""
-    batches = (batch - centre for _, batch in float64_batches(data))
-    distances = (np.einsum("ij,ij->i", batch, batch) for batch in batches)
+    factors = 1.0 if formula.gammas is None else formula.gammas.factors
+    distances = (_norms((batch - centre) * factors) for _, batch in float64_batches(data))
     return sum(np.count_nonzero(formula.gamma * each > MAX_FAST_EXPONENT) for each in distances) / len(data)
+
+
+def _norms(rows: Floats) -> Floats:
+    """Return ‖x‖² of each row."""
+    return np.asarray(np.einsum("ij,ij->i", rows, rows))

@@ -9,6 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
+import numpy as np
+
+from maxmargin._typing import Floats
+
 
 class Term(IntEnum):
     """The contribution of one feature of two samples to the sum."""
@@ -29,12 +33,59 @@ class OuterFunction(IntEnum):
     GAUSSIAN_OF_PRODUCT = 4  #: exp(γ (s − ½‖x‖² − ½‖z‖²)), dense samples only
 
 
+class FeatureGammas:
+    """The γ of each feature, function(Σ_k γ_k term(x_k, z_k)), and what this means for the samples.
+
+    Attributes
+    ----------
+    values : float array
+        γ_k, at least 0.
+    factors : float array
+        The factors of the features that make the sum one without γ: √γ_k for squared differences, γ_k for terms that
+        are proportional to the features.
+    """
+
+    __slots__ = ("_key", "factors", "values")
+
+    def __init__(self, values: Floats, term: Term) -> None:
+        self.values = values
+        self.factors = np.sqrt(values) if term is Term.SQUARED else values
+        self._key = values.tobytes()
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FeatureGammas) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)  # which bytes remember
+
+    @property
+    def largest_factor(self) -> float:
+        return float(self.factors.max(initial=0.0))
+
+
 @dataclass(frozen=True)
 class KernelFormula:
-    """k(x, z) = function(Σ_k term(x_k, z_k)) and the parameters of the function."""
+    """k(x, z) = function(Σ_k term(x_k, z_k)) and the parameters of the function.
+
+    With `gammas`, the terms are those of features multiplied by `gammas.factors`, and γ of the function is 1.
+    """
 
     term: Term
     function: OuterFunction = OuterFunction.IDENTITY
     gamma: float = 0.0
     coef0: float = 0.0
     degree: int = 0
+    gammas: FeatureGammas | None = None
+
+    def factors_of(self, features: int) -> Floats:
+        """Return the factor of each of so many features; an empty array if all are 1."""
+        if self.gammas is None:
+            return np.empty(0)
+        if len(self.gammas) != features:
+            raise ValueError(
+                f"gamma has {len(self.gammas)} values, one for each feature, but X has {features} features"
+            )
+        return self.gammas.factors

@@ -10,6 +10,7 @@ combinations are packed by the native loops, a few at a time.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,7 +22,7 @@ from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import check_deadline
 from maxmargin.double_double import DoubleDouble
 from maxmargin.kernels.formula import KernelFormula
-from maxmargin.kernels.points import Points, evaluation_cost, occurring_features, restricted
+from maxmargin.kernels.points import Points, evaluation_cost, occurring_features, restricted, scaled
 
 #: Approximate number of multiplications per thread of one native call, some tens of milliseconds: Ctrl-C and the time
 #: limit are checked between calls.
@@ -107,18 +108,23 @@ def extended_block(formula: KernelFormula, rows: Points, columns: Points, thread
 
     Sparse samples are expanded to the features that occur in them: a feature that two samples lack adds nothing.
     """
+    weights = np.empty(0) if formula.gammas is None else formula.gammas.values
+    formula.factors_of(columns.data.shape[1])
     if sparse.issparse(rows.data) or sparse.issparse(columns.data):
-        rows, columns = _expand_together(rows, columns)
-    packed = DenseColumns(formula, columns, np.dtype(np.float64), threads, np.empty(0))
+        rows, columns, occurring = _expand_together(rows, columns)
+        weights = weights if formula.gammas is None else np.ascontiguousarray(weights[occurring])
+    # Terms are multiplied by the γ of their feature, not features by its root: that would be rounded.
+    packed = DenseColumns(replace(formula, gammas=None), columns, np.dtype(np.float64), threads, np.empty(0))
     out = DoubleDouble(np.empty((len(rows), len(columns))), np.empty((len(rows), len(columns))))
-    packed.fill_extended(rows, out)
+    packed.fill_extended(rows, weights, out)
     return out
 
 
-def _expand_together(rows: Points, columns: Points) -> tuple[Points, Points]:
-    parts = [sparse.csr_array(points.values()) for points in (rows, columns)]
-    occurring = np.unique(np.concatenate([part.indices for part in parts]))
-    return tuple(Points(_expanded(part, occurring)) for part in parts)  # type: ignore[return-value]
+def _expand_together(rows: Points, columns: Points) -> tuple[Points, Points, Indices]:
+    """Return samples as arrays of the features that occur in any of them, and which these are."""
+    left, right = (sparse.csr_array(points.values()) for points in (rows, columns))
+    occurring = np.unique(np.concatenate([left.indices, right.indices]))
+    return Points(_expanded(left, occurring)), Points(_expanded(right, occurring)), occurring
 
 
 def _expanded(data: Any, occurring: Indices) -> Floats:
@@ -164,6 +170,7 @@ class DenseColumns:
     ) -> None:
         self.formula, self.dtype, self.threads, self.shift = formula, dtype, threads, shift
         self.count, self.features = len(points), points.data.shape[1]
+        self.scale = formula.factors_of(self.features)
         self._points = points
         self._width = _native.single_panel if dtype == np.float32 else _native.double_panel
         self._arrays = self._pack(points, self._width)
@@ -195,7 +202,15 @@ class DenseColumns:
         out = np.empty(len(rows))
         for part in self._slices(rows):
             _native.dense_combination(
-                formula, rows.data, rows.index[part], self.shift, self.packed, padded, out[part], self.threads
+                formula,
+                rows.data,
+                rows.index[part],
+                self.shift,
+                self.scale,
+                self.packed,
+                padded,
+                out[part],
+                self.threads,
             )
         return out
 
@@ -214,10 +229,10 @@ class DenseColumns:
         values, norms = self._arrays
         return _native.PackedSamples(values=values, half_norms=norms, count=count, features=self.features)
 
-    def fill_extended(self, rows: Points, out: DoubleDouble) -> None:
-        """Write all values in double-double arithmetic."""
+    def fill_extended(self, rows: Points, weights: Floats, out: DoubleDouble) -> None:
+        """Write all values in double-double arithmetic, with the terms of features multiplied by weights if given."""
         packed = self._packed(self._to_same_format(rows), _native.strip)
-        _native.extended_block(native_formula(self.formula), packed, self.packed, *out, self.threads)
+        _native.extended_block(native_formula(self.formula), packed, self.packed, weights, *out, self.threads)
 
     def _packed(self, points: Points, width: int) -> _native.PackedSamples:
         values, norms = self._pack(points, width)
@@ -226,7 +241,7 @@ class DenseColumns:
     def _pack(self, points: Points, width: int) -> tuple[NDArray[Any], NDArray[Any]]:
         padded = -(-len(points) // width) * width
         values, norms = _aligned(padded * self.features, self.dtype), np.empty(padded, self.dtype)
-        _native.pack(points.data, points.index, width, self.shift, values, norms, self.threads)
+        _native.pack(points.data, points.index, width, self.shift, self.scale, values, norms, self.threads)
         return values, norms
 
     def _to_same_format(self, rows: Points) -> Points:
@@ -235,11 +250,13 @@ class DenseColumns:
 
 
 class SparseColumns:
-    """Columns from CSR data, which are never converted to dense."""
+    """Columns from CSR data, which are never converted to dense; `points` has the factors of the features."""
 
     def __init__(self, formula: KernelFormula, points: Points, dtype: np.dtype[Any], threads: int) -> None:
         self.formula, self.dtype, self.threads = formula, dtype, threads
-        self.points, self.features = points.in_precision(dtype), points.data.shape[1]
+        self.features = points.data.shape[1]
+        formula.factors_of(self.features)  # raises if there are more features, or fewer
+        self.points = scaled(points, formula.gammas).in_precision(dtype)
         # The native loops expand samples: of very wide data, to the features that occur in the columns.
         self._occurring = occurring_features(self.points)
         self._columns = self._samples(self.points)
@@ -302,7 +319,7 @@ class SparseColumns:
     def _to_same_format(self, rows: Points) -> Points:
         _check_features(rows, self.features)
         rows = rows if sparse.issparse(rows.data) else Points(sparse.csr_array(rows.values()))
-        return rows.in_precision(self.dtype)
+        return scaled(rows, self.formula.gammas).in_precision(self.dtype)
 
     def _separate_sums(self, points: Points) -> NDArray[Any]:
         """Return Σ_k term(x_k, 0) of each sample, computed once for all views of the data."""

@@ -48,7 +48,27 @@ class NativeKernel(Kernel):
         return np.asarray(known[samples.index])
 
 
-def check_gamma(gamma: float) -> None:
-    """Raise ValueError if `gamma` is negative or NaN."""
+def check_gamma(gamma: Any) -> None:
+    """Raise ValueError if `gamma` is negative or NaN, or no number."""
+    if np.ndim(gamma):
+        raise ValueError(
+            "a gamma for each feature is for the kernels rbf, laplacian and chi_squared; for the others give one "
+            "number, and multiply the features by factors instead"
+        )
     if not gamma >= 0:
         raise ValueError(f"gamma must be at least 0, not {gamma}")
+
+
+def feature_gammas(gamma: Any) -> Floats:
+    """Return the γ of each feature as a new array, or raise: they must be numbers of at least 0."""
+    try:
+        values = np.array(gamma, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"gamma must be a number, or one for each feature, not {gamma!r}") from None
+    if values.ndim != 1 or not len(values):
+        raise ValueError(f"gamma for each feature must be a vector, not of shape {values.shape}")
+    valid = np.isfinite(values) & (values >= 0)
+    if not valid.all():
+        k = int(np.argmin(valid))
+        raise ValueError(f"gamma must be at least 0 and finite for every feature, not {values[k]} (feature {k})")
+    return values

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from maxmargin import _native
 from maxmargin import _sparse as sparse
 from maxmargin._typing import Indices
+from maxmargin.kernels.formula import FeatureGammas
 
 #: Approximate number of bytes of the data that enter a checksum.
 CHECKSUM_BYTES = 2**16
@@ -183,6 +184,21 @@ def rows_of(data: Any, index: Indices, threads: int = 1) -> Any:
     if hasattr(data, "iloc"):
         return data.iloc[index]
     return [data[k] for k in index] if isinstance(data, list | tuple) else data[index]
+
+
+def scaled(points: Points, gammas: FeatureGammas | None) -> Points:
+    """Return sparse samples with their features multiplied by factors, computed once for all views of the data."""
+    if gammas is None:
+        return points
+    key = ("scaled", gammas)
+    if key not in points.memo:
+        data = points.data
+        matrix = sparse.csr_array(data.shape, dtype=np.float64)
+        matrix.data = data.data * gammas.factors[data.indices]
+        matrix.indices, matrix.indptr = data.indices, data.indptr
+        points.memo[key] = Points(matrix, np.arange(data.shape[0]))
+    everything: Points = points.memo[key]
+    return everything.pick(points.index)
 
 
 def float64_batches(data: Any) -> Iterator[tuple[slice, Any]]:

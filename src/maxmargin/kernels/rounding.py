@@ -8,6 +8,10 @@ means for a kernel value depends on the formula:
     sparse distances    computed as Σ a(x) + Σ a(z) + Σ cross(x, z), with cancellation: off by (q + 8) u times
                         4 (a(x) + a(z)), where a is Σ x², Σ |x| or Σ x; the value is off by γ times that
     products            off by q u ‖x‖ ‖z‖; for a power or tanh, propagated by the derivative
+    a γ for each feature  the samples a, b that are compared are rounded products of features and factors. As
+                        exp(−r²) has a slope of at most √(2/e), they add √(2/e) u (‖a‖ + ‖b‖) for squared differences;
+                        u, or 3 u for the chi-squared term, times the sums of magnitudes for the others. The root of γ
+                        is rounded, too, as in a relative error of r: by 2/e u
 
 All bounds are sums of separable terms, so that Σ_j weight_j |error_ij| costs one number for each sample.
 """
@@ -21,8 +25,8 @@ import numpy as np
 from maxmargin import _native
 from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats
-from maxmargin.kernels.formula import KernelFormula, OuterFunction, Term
-from maxmargin.kernels.points import Points, float64_batches
+from maxmargin.kernels.formula import FeatureGammas, KernelFormula, OuterFunction, Term
+from maxmargin.kernels.points import Points, float64_batches, scaled
 from maxmargin.precision import SMALLEST_DOUBLE, UNIT_ROUNDOFF
 
 #: Bound on the relative error of the native exponential function, in units of 2⁻⁵³; measured: below 3.
@@ -46,10 +50,11 @@ def error_bound(formula: KernelFormula, rows: Points, columns: Points, weights: 
     terms = max(_terms(rows), _terms(columns)) + EXTRA_ROUNDINGS
     underflow = (terms * abs(formula.gamma) + 1.0) * SMALLEST_DOUBLE * total
     if formula.function is OuterFunction.EXPONENTIAL:
-        function = (0.37 * terms + EXPONENTIAL_ERROR) * UNIT_ROUNDOFF * total
+        factors = _error_of_factors(formula, rows, columns, weights, total)
+        function = (0.37 * terms + EXPONENTIAL_ERROR) * UNIT_ROUNDOFF * total + factors
         if not sparse.issparse(rows.data):
-            return np.full(len(rows), function + underflow)
-        left, right = _separate_sums(rows, formula.term), _separate_sums(columns, formula.term)
+            return np.asarray(np.broadcast_to(function + underflow, len(rows)))
+        left, right = (_separate_sums(points, formula.term, formula.gammas) for points in (rows, columns))
         relative = 4 * formula.gamma * terms * UNIT_ROUNDOFF
         # Both exponents are at most 0, where the slope of the exponential function is at most 1, and so is its value.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -101,15 +106,37 @@ def _terms(points: Points) -> int:
     return most
 
 
-def _separate_sums(points: Points, term: Term) -> Floats:
+def _error_of_factors(
+    formula: KernelFormula, rows: Points, columns: Points, weights: Floats, total: float
+) -> Floats | float:
+    """Return what the rounding of features times factors adds to the bound for every row."""
+    if formula.gammas is None:
+        return 0.0
+    left, right = (_separate_sums(points, formula.term, formula.gammas) for points in (rows, columns))
+    if formula.term is Term.SQUARED:
+        left, right, slope = np.sqrt(left), np.sqrt(right), 0.86
+    else:
+        slope = 3.0 if formula.term is Term.CHI_SQUARED else 1.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        errors = slope * UNIT_ROUNDOFF * (left * total + float(right @ weights))
+    return np.fmin(errors, total) + UNIT_ROUNDOFF * total
+
+
+def _separate_sums(points: Points, term: Term, gammas: FeatureGammas | None = None) -> Floats:
     """Return Σ x² (for products and squared differences), Σ |x| or Σ x of each sample, once for all views of the data.
 
     They may be off by a small relative error, which the safety factor of the certificate covers.
     """
     squares = term in (Term.PRODUCT, Term.SQUARED)
-    key = "sums of squares" if squares else "sums of magnitudes"
+    name = "sums of squares" if squares else "sums of magnitudes"
+    key = name if gammas is None else (name, gammas)
     if key not in points.memo:
-        points.memo[key] = _sums_of_squares(points.data) if squares else _sums_of_magnitudes(points.data)
+        sums_of = _sums_of_squares if squares else _sums_of_magnitudes
+        if gammas is None or sparse.issparse(points.data):
+            points.memo[key] = sums_of(scaled(points, gammas).data)
+        else:
+            parts = [sums_of(batch * gammas.factors) for _, batch in float64_batches(points.data)]
+            points.memo[key] = np.concatenate([np.empty(0), *parts])
     sums: Floats = points.memo[key]
     return sums[points.index]
 

@@ -7,6 +7,7 @@ its `plot` draws them again on given axes. `CalibrationDisplay` is scikit-learn'
 - `decision_regions`, `slack_histogram`, `kernel_matrix`: a fitted model and its samples
 - `convergence`, `row_cache`, `animation`: the progress of a solver
 - `coefficient_path`, `score_grid`: coefficients along C, scores of a grid search
+- `feature_relevance`: relevance of features to a kernel with a γ for each
 - `margin_positions`: position of each sample relative to the margin
 - `style`: colours, axes and SVG output
 
@@ -19,6 +20,7 @@ from maxmargin.plotting.animation import FitAnimation, animate
 from maxmargin.plotting.coefficient_path import CoefficientPathDisplay
 from maxmargin.plotting.convergence import ConvergenceDisplay
 from maxmargin.plotting.decision_regions import DecisionRegionsDisplay
+from maxmargin.plotting.feature_relevance import FeatureRelevanceDisplay
 from maxmargin.plotting.kernel_matrix import KernelMatrixDisplay
 from maxmargin.plotting.row_cache import CacheDisplay
 from maxmargin.plotting.score_grid import ScoreGridDisplay
@@ -30,6 +32,7 @@ __all__ = [
     "CoefficientPathDisplay",
     "ConvergenceDisplay",
     "DecisionRegionsDisplay",
+    "FeatureRelevanceDisplay",
     "FitAnimation",
     "KernelMatrixDisplay",
     "ScoreGridDisplay",

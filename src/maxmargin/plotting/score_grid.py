@@ -65,6 +65,7 @@ class ScoreGridDisplay(Display):
         -------
         ScoreGridDisplay
         """
+        _check_grid(result)
         return cls(result, result.best).plot(ax)
 
     @classmethod
@@ -99,6 +100,7 @@ class ScoreGridDisplay(Display):
                 f"model must be a fitted SVCCV, SVRCV, OneClassSVMCV, LinearSVCCV or LinearSVRCV, not {model!r}; "
                 "use from_search for the result of grid_search"
             )
+        _check_grid(result)
         if metric is None:
             # The choice of the estimator: by a function of the user, or the first of several that are as good.
             chosen = Point(**model.best_params_) if hasattr(model, "best_params_") else result.best.point
@@ -244,3 +246,8 @@ def _label(value: float) -> str:
     """Return a number as text, powers of 2 with an exponent."""
     text = format_value(value)
     return f"$2^{{{text[2:]}}}$" if text.startswith("2^") else text
+
+
+def _check_grid(result: GridSearchResult) -> None:
+    if any(isinstance(point.gamma, tuple) for point in result.points):
+        raise ValueError("a search for a gamma of each feature has no grid; use FeatureRelevanceDisplay.from_search")

@@ -1,6 +1,7 @@
 """Model selection by cross-validation.
 
-Public: `grid_search`, `GridSearchResult`, `PointScore`, `Point`, `powers`, `choose_estimator`, `ModelChoice`.
+Public: `grid_search`, `GridSearchResult`, `PointScore`, `Point`, `powers`, `choose_estimator`, `ModelChoice`,
+`gradient_search`, `GradientSearchResult`, `hyperparameter_gradient`.
 
 - `grid`: values of parameters, and the points they form.
 - `fold_scoring`: splits into training and test samples, and the scores of an estimator on a split.
@@ -8,6 +9,8 @@ Public: `grid_search`, `GridSearchResult`, `PointScore`, `Point`, `powers`, `cho
 - `cross_validated_search`: `grid_search`: rounds of trials, limits, the journal.
 - `trial_threads`: trials in parallel threads.
 - `grid_search_result`: the scores of all points, and the best one.
+- `gradient_search`, `gradient_search_result`: C, ε and a γ for each feature by the gradient of a held-out loss.
+- `held_out_loss`, `hyperparameter_gradient`, `feature_spread`: the loss, its derivatives, and units of γ.
 - `search_results`: the same in the layout of scikit-learn's GridSearchCV.
 - `journal`: a file of finished trials, from which an interrupted search resumes.
 - `estimators`: `SVCCV` and others, which choose their parameters while they fit.
@@ -20,8 +23,23 @@ Public: `grid_search`, `GridSearchResult`, `PointScore`, `Point`, `powers`, `cho
 """
 
 from maxmargin.search.cross_validated_search import grid_search
+from maxmargin.search.gradient_search import gradient_search
+from maxmargin.search.gradient_search_result import GradientSearchResult
 from maxmargin.search.grid import Point, powers
 from maxmargin.search.grid_search_result import GridSearchResult, PointScore
+from maxmargin.search.hyperparameter_gradient import HyperparameterGradient, hyperparameter_gradient
 from maxmargin.search.model_selection import ModelChoice, choose_estimator
 
-__all__ = ["GridSearchResult", "ModelChoice", "Point", "PointScore", "choose_estimator", "grid_search", "powers"]
+__all__ = [
+    "GradientSearchResult",
+    "GridSearchResult",
+    "HyperparameterGradient",
+    "ModelChoice",
+    "Point",
+    "PointScore",
+    "choose_estimator",
+    "gradient_search",
+    "grid_search",
+    "hyperparameter_gradient",
+    "powers",
+]

@@ -23,15 +23,18 @@ KERNELS_WITH_GAMMA = ("rbf", "gaussian", "poly", "polynomial", "sigmoid", "lapla
 
 
 class Point(NamedTuple):
-    """Values of the parameters of an estimator; None for those that are not searched for."""
+    """Values of the parameters of an estimator; None for those that are not searched for.
+
+    γ is a number, or a tuple with one for each feature.
+    """
 
     C: float | None = None
-    gamma: float | None = None
+    gamma: Any = None
     epsilon: float | None = None
     nu: float | None = None
 
     @property
-    def parameters(self) -> dict[str, float]:
+    def parameters(self) -> dict[str, Any]:
         """The values by name, without those that are not searched for, in alphabetical order."""
         return {name: value for name, value in sorted(self._asdict().items()) if value is not None}
 
@@ -42,7 +45,13 @@ class Point(NamedTuple):
 
     def __str__(self) -> str:
         named = zip(self._fields, self, strict=True)
-        return ", ".join(f"{name} = {format_value(value)}" for name, value in named if value is not None)
+        return ", ".join(f"{name} = {_text(value)}" for name, value in named if value is not None)
+
+
+def _text(value: float | tuple[float, ...]) -> str:
+    if not isinstance(value, tuple):
+        return format_value(value)
+    return f"of {sum(each > 0 for each in value)} of {len(value)} features"
 
 
 #: Values by the names of parameters.

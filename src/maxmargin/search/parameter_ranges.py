@@ -67,7 +67,8 @@ def search_axes(estimator: Any, given: dict[str, Any], X: Any, targets: Any, wei
 def _count(plural: str, wanted: Any) -> int | None:
     """Return the number of values that is wanted, None if the values are given."""
     if isinstance(wanted, str) or not (hasattr(wanted, "__iter__") or isinstance(wanted, Integral)):
-        raise ValueError(f"{plural} must be a number of values, or a list of values, not {wanted!r}")
+        also = ", or 'ard'" if plural == "gammas" else ""
+        raise ValueError(f"{plural} must be a number of values, or a list of values{also}, not {wanted!r}")
     if not isinstance(wanted, Integral):
         return None
     if isinstance(wanted, bool) or wanted < 1:

@@ -28,7 +28,7 @@ def cv_results(result: GridSearchResult) -> dict[str, Any]:
         table[f"mean_{name}"], table[f"std_{name}"] = times.mean(axis=1), times.std(axis=1)
     points = result.points
     for name in sorted(result.values):
-        table[f"param_{name}"] = np.ma.MaskedArray([getattr(point, name) for point in points], mask=False)
+        table[f"param_{name}"] = _column([getattr(point, name) for point in points])
     table["params"] = [point.parameters for point in points]
     for name in _score_names(result):
         scores = _by_point_and_split(
@@ -44,6 +44,15 @@ def cv_results(result: GridSearchResult) -> dict[str, Any]:
         if name.startswith("test_"):
             table[f"rank_{name}"] = _ranks(means)
     return table
+
+
+def _column(values: list[Any]) -> np.ma.MaskedArray[Any, Any]:
+    """Return values as a column; those that are tuples, with a number for each feature, as objects."""
+    if not any(isinstance(value, tuple) for value in values):
+        return np.ma.MaskedArray(values, mask=False)
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return np.ma.MaskedArray(column, mask=False)
 
 
 def _score_names(result: GridSearchResult) -> list[str]:

@@ -48,9 +48,10 @@ class OnlineSVC(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]  # scik
         returns the block of values of the rows of X and Z.
     degree : int, default=3
         Degree of the polynomial kernel.
-    gamma : {"scale", "auto"} or float, default="scale"
+    gamma : {"scale", "auto"}, float or array-like of shape (n_features,), default="scale"
         Coefficient of the kernels other than "linear". ``"scale"`` and ``"auto"`` are computed from the data given
-        to ``fit``, or from the first batch of a stream, and then kept: for small batches set a number.
+        to ``fit``, or from the first batch of a stream, and then kept: for small batches set a number. An array has
+        one for each feature, for "rbf", "laplacian" and "chi_squared": 0 ignores a feature.
     coef0 : float, default=0.0
         Constant term of the polynomial and sigmoid kernels.
     selection : {"second_order", "most_violating_pair"}, default="second_order"

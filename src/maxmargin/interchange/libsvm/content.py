@@ -96,6 +96,11 @@ def kernel_of(model: Any) -> dict[str, Any]:
         parameters = {"degree": int(kernel.degree), "gamma": float(kernel.gamma), "coef0": float(kernel.coef0)}
         return {"kernel": "polynomial", **parameters}
     if type(kernel) is Gaussian:
+        if not kernel.isotropic:
+            raise ModelFileError(
+                "LIBSVM and scikit-learn have one gamma, but this model has one for each feature; use maxmargin.save, "
+                "or multiply the features by np.sqrt(gamma) and fit with gamma=1"
+            )
         return {"kernel": "rbf", "gamma": float(kernel.gamma)}
     if type(kernel) is Sigmoid:
         return {"kernel": "sigmoid", "gamma": float(kernel.gamma), "coef0": float(kernel.coef0)}

@@ -18,6 +18,7 @@ from maxmargin.machines.validation.training_data import (
     check_lengths,
     count_samples,
     is_table,
+    refuse_array,
     resolve_gamma,
 )
 from maxmargin.models import ComputedKernelBlocks, KernelBlocks, PrecomputedKernelBlocks
@@ -179,7 +180,9 @@ class KernelEstimator(Machine):
         self._gamma = self._resolve_gamma(X, sample_weight)
         return None if self._precomputed else make_kernel(self.kernel, self._gamma, coef0, degree)
 
-    def _resolve_gamma(self, X: Any, sample_weight: Floats) -> float:
+    def _resolve_gamma(self, X: Any, sample_weight: Floats) -> float | Floats:
+        if self._precomputed or not isinstance(self.kernel, str):
+            refuse_array(self.gamma, self.kernel)
         if isinstance(self.gamma, str) and (self._precomputed or not isinstance(self.kernel, str)):
             check_choice("gamma", self.gamma, ("scale", "auto"))
             return 0.0  # not used by these kernels

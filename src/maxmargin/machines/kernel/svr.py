@@ -36,9 +36,10 @@ class SVR(NoiseIntervals, KernelRegressor):
         ``k(X, Z)`` that returns the block of values of the rows of X and Z.
     degree : int, default=3
         Degree of the polynomial kernel.
-    gamma : {"scale", "auto"} or float, default="scale"
+    gamma : {"scale", "auto"}, float or array-like of shape (n_features,), default="scale"
         Coefficient of the kernels other than "linear". ``"scale"`` is 1 / (n_features · variance of X, by sample
-        weights), ``"auto"`` is 1 / n_features.
+        weights), ``"auto"`` is 1 / n_features. An array has one for each feature, for "rbf", "laplacian" and
+        "chi_squared": 0 ignores a feature.
     coef0 : float, default=0.0
         Constant term of the polynomial and sigmoid kernels.
     tol : float, default=1e-3

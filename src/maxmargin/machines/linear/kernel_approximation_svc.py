@@ -56,9 +56,10 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         ``"linear"``, ``"poly"``, ``"rbf"`` (also ``"gaussian"``), ``"sigmoid"``, ``"laplacian"``,
         ``"chi_squared"``; a kernel object such as ``Gaussian(0.5) + Linear()``; or a function ``k(X, Z)`` that
         returns the block of values of the rows of X and Z.
-    gamma : {"scale", "auto"} or float, default="scale"
+    gamma : {"scale", "auto"}, float or array-like of shape (n_features,), default="scale"
         Coefficient of the kernels other than "linear". ``"scale"`` is 1 / (n_features · variance of X, by sample
-        weights), ``"auto"`` is 1 / n_features.
+        weights), ``"auto"`` is 1 / n_features. An array has one for each feature, for "rbf", "laplacian" and
+        "chi_squared": 0 ignores a feature.
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=0.0

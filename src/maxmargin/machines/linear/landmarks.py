@@ -11,9 +11,10 @@ from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import until_deadline
 from maxmargin.kernels import Kernel, Points, make_kernel
+from maxmargin.kernels.radial import RadialKernel
 from maxmargin.machines.validation.parameters import check_count, check_number
 from maxmargin.machines.validation.samples import check_random_state
-from maxmargin.machines.validation.training_data import Labels, resolve_gamma
+from maxmargin.machines.validation.training_data import Labels, refuse_array, resolve_gamma
 from maxmargin.models import LandmarkFeatures
 from maxmargin.resources import thread_count
 
@@ -44,7 +45,8 @@ def fit_landmarks(
     count = check_count("n_components", estimator.n_components, 1)
     kernel = _make_kernel(estimator, X, weights)
     chosen = "sample" if few and isinstance(estimator.landmarks, str) else estimator.landmarks
-    landmarks = choose_landmarks("landmarks", chosen, X, min(count, LANDMARKS_WITHOUT_TIME) if few else count, random)
+    count = min(count, LANDMARKS_WITHOUT_TIME) if few else count
+    landmarks = choose_landmarks("landmarks", chosen, X, count, random, _factors(kernel))
     landmarks = landmarks[:LANDMARKS_WITHOUT_TIME] if few else landmarks
     features = LandmarkFeatures.of(kernel, Points(landmarks), thread_count(estimator.n_jobs))
     measured = Points(X).take(draw(X.shape[0], MEASURED, random))
@@ -84,15 +86,26 @@ def _make_kernel(estimator: Any, X: Any, weights: Floats) -> Kernel:
         raise ValueError(
             f"landmarks are samples: {type(estimator).__name__} takes no precomputed kernel, but a function k(X, Z)"
         )
+    if not named:
+        refuse_array(estimator.gamma, estimator.kernel)
     gamma = resolve_gamma(estimator.gamma, X, weights) if named else 0.0
     return make_kernel(estimator.kernel, gamma, coef0, degree)
 
 
-def choose_landmarks(name: str, landmarks: Any, X: Any, count: int, random_state: Any) -> Any:
+def _factors(kernel: Kernel) -> Floats | None:
+    """Return the factors of the features that make all their γ equal to 1; None if γ is one number."""
+    gammas = kernel.formula.gammas if isinstance(kernel, RadialKernel) else None
+    return None if gammas is None else gammas.factors
+
+
+def choose_landmarks(
+    name: str, landmarks: Any, X: Any, count: int, random_state: Any, factors: Floats | None = None
+) -> Any:
     """Return at most `count` rows, dense or sparse as `X` is, and in its precision.
 
     `landmarks` is "sample" (rows of `X` without repetition; all if there are no more), "kmeans", or the rows
-    themselves, however many; `name` is what the user calls them.
+    themselves, however many; `name` is what the user calls them. With `factors` of the features, k-means minimises
+    distances of samples that are multiplied by them.
     """
     if not isinstance(landmarks, str):
         return _given(name, landmarks, X)
@@ -102,7 +115,10 @@ def choose_landmarks(name: str, landmarks: Any, X: Any, count: int, random_state
     if landmarks == "sample":
         return X[draw(X.shape[0], count, random)]
     rows = X[draw(X.shape[0], max(MANY, ROWS_PER_CENTRE * count), random)]
-    centres = _centres(rows, min(count, X.shape[0]), random).astype(X.dtype, copy=False)
+    if factors is None:
+        centres = _centres(rows, min(count, X.shape[0]), random).astype(X.dtype, copy=False)
+    else:
+        centres = _centres_of_scaled(rows, factors, min(count, X.shape[0]), random).astype(X.dtype)
     return sparse.csr_array(centres) if sparse.issparse(X) else centres
 
 
@@ -123,6 +139,12 @@ def _given(name: str, landmarks: Any, X: Any) -> Any:
         return sparse.csr_array(rows)
     rows = rows.toarray() if sparse.issparse(rows) else rows
     return rows.copy() if np.shares_memory(rows, landmarks) else rows
+
+
+def _centres_of_scaled(rows: Any, factors: Floats, count: int, random: np.random.RandomState) -> Any:
+    scaled = sparse.csr_array(rows.multiply(factors)) if sparse.issparse(rows) else rows * factors
+    centres = _centres(scaled, count, random)
+    return np.divide(centres, factors, out=np.zeros_like(centres), where=factors > 0)
 
 
 def _centres(rows: Any, count: int, random: np.random.RandomState) -> Any:

@@ -18,6 +18,7 @@ import numpy as np
 from maxmargin import _native
 from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
+from maxmargin.kernels.native_kernel import feature_gammas
 from maxmargin.kernels.points import compress_rows, float64_batches
 from maxmargin.machines.validation.parameters import check_choice, check_number
 from maxmargin.matrices import NON_FINITE_MESSAGE
@@ -93,9 +94,14 @@ def without_zeros(X: Any, threads: int = 1) -> Any:
     return sparse.csr_array((stored, features, short), shape=X.shape)
 
 
-def resolve_gamma(gamma: Any, X: Any, weights: Floats) -> float:
-    """Return gamma of a kernel: a number; for "scale" 1 / (features · variance), for "auto" 1 / features of a table."""
+def resolve_gamma(gamma: Any, X: Any, weights: Floats) -> float | Floats:
+    """Return gamma of a kernel: a number, or one for each feature.
+
+    "scale" is 1 / (features · variance), "auto" 1 / features of a table.
+    """
     if not isinstance(gamma, str):
+        if np.ndim(gamma):
+            return _gammas_of(gamma, X.shape[1])
         return check_number("gamma", gamma, least=0)
     if check_choice("gamma", gamma, ("scale", "auto")) == "auto":
         return 1.0 / float(X.shape[1])
@@ -103,6 +109,23 @@ def resolve_gamma(gamma: Any, X: Any, weights: Floats) -> float:
     if not np.isfinite(variance):
         raise ValueError(NON_FINITE_MESSAGE)
     return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+
+
+def refuse_array(gamma: Any, kernel: Any) -> None:
+    """Raise if there is a gamma for each feature, but a kernel that does not take its gamma from the estimator."""
+    if np.ndim(gamma):
+        given = repr(kernel) if isinstance(kernel, str) else "a kernel object or function"
+        raise ValueError(
+            f"a gamma for each feature is for kernel='rbf', 'laplacian' or 'chi_squared', not for {given}; give it to "
+            "the kernel object itself, for example Gaussian(gamma=[0.5, 2.0])"
+        )
+
+
+def _gammas_of(gamma: Any, features: int) -> Floats:
+    gammas = feature_gammas(gamma)
+    if len(gammas) != features:
+        raise ValueError(f"gamma has {len(gammas)} values, one for each feature, but X has {features} features")
+    return gammas
 
 
 def weighted_variance(X: Any, weights: Floats) -> float:

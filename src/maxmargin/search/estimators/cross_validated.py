@@ -29,9 +29,12 @@ from maxmargin.datasets.samples import checksum
 from maxmargin.machines.base import parameter_names
 from maxmargin.machines.validation.parameters import check_count, check_number
 from maxmargin.machines.validation.training_data import check_sample_weights
-from maxmargin.search.cross_validated_search import SearchCallback, TrialRunner
+from maxmargin.search.cross_validated_search import TrialRunner
+from maxmargin.search.estimators.gradient_choice import BY_FEATURE, check_parameters, points_of, search_by_gradient
 from maxmargin.search.estimators.scorers import Metadata, make_scorer, metric_of, route, score_name
 from maxmargin.search.fold_scoring import SCORERS, FoldScorer, Scoring, Split
+from maxmargin.search.gradient_search_result import GradientSearchResult
+from maxmargin.search.grid import Point
 from maxmargin.search.grid_search_result import COMPLETE, INTERRUPTED, STOPPED, GridSearchResult
 from maxmargin.search.leave_one_out import LeaveOneOutScorer
 from maxmargin.search.parameter_ranges import search_axes
@@ -125,14 +128,21 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
         scorer = make_scorer(template, scoring)
         metadata = route(self, scorer, None if sample_weight is None else weights, params)
         data = self._fold_scorer(template, samples, targets, scoring, scorer, metadata)
+        if self._by_gradient:
+            check_parameters(self)
         limit = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
         seconds = None if limit is None else limit * (SEARCH_FRACTION if self.refit else 1.0)
+        points = self._gradient_points(data, weights, X, seconds) if self._by_gradient else ()
         start = TrialThreads.starter(self.n_jobs) if start is None else start
         with (
             self._observer() as observer,
             TrialRunner(start, data, seconds, started, self.checkpoint, True, observer) as runner,
         ):
-            result = self._search(runner, template, samples, targets, weights)
+            result = (
+                runner.run(runner.initial_result(), points)
+                if self._by_gradient
+                else self._search(runner, template, samples, targets, weights)
+            )
         self._set_search(result, data, scorer)
         self._report_limits(result)
         if self.refit:
@@ -141,6 +151,11 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
         if self.checkpoint is not None and result.status == COMPLETE:
             Path(self.checkpoint).unlink()
         return self
+
+    @property
+    def _by_gradient(self) -> bool:
+        """Whether the parameters are found by gradients instead of on a grid."""
+        return isinstance(gammas := getattr(self, "gammas", None), str) and gammas == BY_FEATURE
 
     def _search(self, runner: TrialRunner, template: Any, X: Any, targets: Any, weights: Floats) -> GridSearchResult:
         """Return the scores of the points of the grid and of its refinements."""
@@ -220,8 +235,29 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
             raise ValueError(f"cv={self.cv!r} yields no splits into training and test samples")
         return splits
 
+    def _gradient_points(self, data: FoldScorer, weights: Floats, X: Any, seconds: float | None) -> tuple[Point, ...]:
+        """Return the points that a search by gradients has found."""
+        names = [str(name) for name in getattr(X, "columns", ())]
+        with self._observer() as observer:
+            random_state = getattr(self, "random_state", None)
+            found = search_by_gradient(data, weights, names, random_state, seconds, self.n_jobs, observer)
+        self.gradient_search_ = found
+        name = type(self).__name__
+        if found.status == INTERRUPTED:
+            raise KeyboardInterrupt(f"{name} was interrupted: see gradient_search_; no model was trained")
+        if not found.common:
+            raise ValueError(f"{name} found no parameters: {found.status}; give it more time (max_seconds)")
+        if found.status != COMPLETE:
+            cause = "the callback asked to stop" if found.status == STOPPED else "max_seconds was reached"
+            warnings.warn(
+                f"{name} stopped the steps along gradients because {cause}; the best parameters so far are used",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return points_of(found)
+
     @contextmanager
-    def _observer(self) -> Iterator[SearchCallback | None]:
+    def _observer(self) -> Iterator[Callable[[Any], object] | None]:
         """Yield what is called after every trial: the progress line and the callback of the user."""
         if not self.verbose:
             yield self.callback
@@ -230,7 +266,7 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
 
         line, callback = SearchProgress(), self.callback
 
-        def observe(result: GridSearchResult) -> object:
+        def observe(result: GridSearchResult | GradientSearchResult) -> object:
             line(result)
             return None if callback is None else callback(result)
 
@@ -267,7 +303,10 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
         self.best_index_ = best_index(self.cv_results_, self.refit, metric)
         if not callable(self.refit):
             self.best_score_ = self.cv_results_[f"mean_test_{metric}"][self.best_index_]
-        self.best_params_ = self.cv_results_["params"][self.best_index_]
+        best = self.cv_results_["params"][self.best_index_]
+        self.best_params_ = {
+            name: np.array(value) if isinstance(value, tuple) else value for name, value in best.items()
+        }
 
     def _report_limits(self, result: GridSearchResult) -> None:
         """Raise after Ctrl-C, warn if a limit ended the search."""

@@ -20,9 +20,10 @@ class SVCCV(SearchingClassifier):
     ----------
     Cs : int or list of float, default=5
         Values of C, or how many: from 2⁻⁵ to 2¹¹, at equal ratios.
-    gammas : int or list of float, default=7
+    gammas : int, list of float or "ard", default=7
         Values of γ, or how many: from 2⁻⁸ to 2⁴ at equal ratios, times 1 / (n_features · variance of X), which is
-        ``gamma="scale"``. Kernels without a γ have none, whatever the number.
+        ``gamma="scale"``. Kernels without a γ have none, whatever the number. ``"ard"`` chooses a γ for each
+        feature, and C and ε with it, by gradients of a held-out loss; see `gradient_search`.
     cv : int, splitter, iterable of (train, test) or "loo", default=None
         The splits into training and test samples, as in scikit-learn's GridSearchCV: None is 5 folds, stratified
         for classifiers and for labels 1 and −1 of novelty detection; a splitter such as ``GroupKFold()``; or pairs
@@ -128,6 +129,10 @@ class SVCCV(SearchingClassifier):
         nan where a limit ended the search before.
     search_ : GridSearchResult
         The same as an object: points, trials, ``status``, and for `plotting.ScoreGridDisplay`.
+    gradient_search_ : GradientSearchResult
+        Only with ``gammas="ard"``: the steps along gradients, and the relevance of the features, for
+        `plotting.FeatureRelevanceDisplay`. The points of ``cv_results_`` are then the best with one γ, in units of
+        the features, and the best with a γ for each.
     n_splits_, scorer_, multimetric_, refit_time_
         As in GridSearchCV.
 

@@ -21,9 +21,10 @@ class SVRCV(SearchingRegressor):
     Cs : int or list of float, default=5
         Values of C, or how many: from 2⁻⁵ to 2¹¹ at equal ratios, times the standard deviation of the targets (but
         not with the squared loss, where C has no unit).
-    gammas : int or list of float, default=7
+    gammas : int, list of float or "ard", default=7
         Values of γ, or how many: from 2⁻⁸ to 2⁴ at equal ratios, times 1 / (n_features · variance of X), which is
-        ``gamma="scale"``. Kernels without a γ have none, whatever the number.
+        ``gamma="scale"``. Kernels without a γ have none, whatever the number. ``"ard"`` chooses a γ for each
+        feature, and C and ε with it, by gradients of a held-out loss; see `gradient_search`.
     epsilons : int or list of float, default=3
         Values of ε, half the width of the tube, or how many: from 0.01 to 1 at equal ratios, times the standard
         deviation of the targets.
@@ -116,6 +117,10 @@ class SVRCV(SearchingRegressor):
         nan where a limit ended the search before.
     search_ : GridSearchResult
         The same as an object: points, trials, ``status``, and for `plotting.ScoreGridDisplay`.
+    gradient_search_ : GradientSearchResult
+        Only with ``gammas="ard"``: the steps along gradients, and the relevance of the features, for
+        `plotting.FeatureRelevanceDisplay`. The points of ``cv_results_`` are then the best with one γ, in units of
+        the features, and the best with a γ for each.
     n_splits_, scorer_, multimetric_, refit_time_
         As in GridSearchCV.
 
