@@ -25,6 +25,7 @@ from .estimators.fit_trace import FitTrace, trace
 from .estimators.linear_path import LinearPath, linear_path
 from .interchange import load, save
 from .problems import Certificate, DualProblem, Progress, Solution, Status, certify
+from .selection.leave_one_out import LeaveOneOut, leave_one_out
 from .search import GridSearchResult, grid_search
 
 __version__: str
@@ -41,6 +42,7 @@ __all__ = [
     "DualProblem",
     "FitTrace",
     "GridSearchResult",
+    "LeaveOneOut",
     "KernelApproximationSVC",
     "LinearOneClassSVM",
     "LinearPath",
@@ -66,6 +68,7 @@ __all__ = [
     "importance_weights",
     "interchange",
     "kernels",
+    "leave_one_out",
     "linear_path",
     "load",
     "online",
