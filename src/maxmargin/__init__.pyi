@@ -25,8 +25,8 @@ from .estimators.fit_trace import FitTrace, trace
 from .estimators.linear_path import LinearPath, linear_path
 from .interchange import load, save
 from .problems import Certificate, DualProblem, Progress, Solution, Status, certify
-from .selection.leave_one_out import LeaveOneOut, leave_one_out
 from .search import GridSearchResult, grid_search
+from .selection.leave_one_out import LeaveOneOut, leave_one_out
 
 __version__: str
 
@@ -42,8 +42,8 @@ __all__ = [
     "DualProblem",
     "FitTrace",
     "GridSearchResult",
-    "LeaveOneOut",
     "KernelApproximationSVC",
+    "LeaveOneOut",
     "LinearOneClassSVM",
     "LinearPath",
     "LinearSVC",

@@ -19,6 +19,9 @@ POINT_TOLERANCE = 1e-3
 #: Variables of the table: at least so many, and so many times the free variables.
 MIN_VARIABLES, VARIABLES_PER_FREE = 500, 1.5
 
+#: Rounding errors of a dual variable, relative to the distance of its bounds.
+ROUNDING = 1e-12
+
 #: Rounds in which variables that violate optimality are added.
 MAX_ROUNDS = 12
 
@@ -41,6 +44,8 @@ class CommonPoint:
     problem : DualProblem
         The problem without kinks and with finite bounds.
     dual, gradient, offset : float arrays
+    ends : float array of shape (2, groups)
+        Of the interval of the offset of each group.
     primal_value, dual_value : float
         The objective values.
     loss : float array
@@ -66,6 +71,9 @@ class CommonPoint:
         self._tabulate()
         self.inverse: FreeInverse | None = None
         self._polish()
+        self.ends = self._interval(self.dual, self.gradient, np.empty(0, dtype=np.int64))
+        if self.problem.groups and (self.ends[0] <= self.ends[1]).all():
+            self.offset = interval_midpoint(*self.ends)
         self.inverse = self._invert()
         slack = self.gradient + self.problem.ridge * self.dual - self.problem.expand_groups(self.offset)
         self.loss = conjugate(self.problem, slack)
@@ -138,6 +146,24 @@ class CommonPoint:
         two = second < len(self.kinked) and self.kinked[second] == sample
         return np.array([sample, self.whole.size + second] if two else [sample], dtype=np.int64)
 
+    def offset_at(self, dual: Floats, gradient: Floats, closed: Indices) -> Floats:
+        """Return the offsets at a point in whose problem some variables are closed."""
+        return interval_midpoint(*self._interval(dual, gradient, closed))
+
+    def _interval(self, dual: Floats, gradient: Floats, closed: Indices) -> Floats:
+        """Return the ends of the intervals of the offsets, a column for each group."""
+        problem = self.problem
+        slopes_up, slopes_down = (
+            np.where(open_, gradient, worst)
+            for open_, worst in ((dual < problem.upper, -np.inf), (dual > problem.lower, np.inf))
+        )
+        slopes_up[closed], slopes_down[closed] = -np.inf, np.inf
+        ends = np.array([np.full(problem.groups, -np.inf), np.full(problem.groups, np.inf)])
+        for g in range(problem.groups):
+            members = problem.members(g)
+            ends[:, g] = slopes_up[members].max(initial=-np.inf), slopes_down[members].min(initial=np.inf)
+        return ends
+
     def value_of(self, formulation: Formulation, sample: int, gradient: Floats, offset: Floats) -> float:
         """Return the decision value of a sample at a point where its variables are 0."""
         product = np.zeros(self.whole.size)
@@ -164,6 +190,8 @@ def bounded(problem: DualProblem, dual: Floats) -> DualProblem:
 
 
 def moved(dual: Floats, change: Floats, lower: Floats, upper: Floats) -> Floats:
-    """Return the changed dual variables, exactly at the bounds that they have reached."""
-    at = np.where(change == upper - dual, upper, dual + change)
-    return np.clip(np.where(change == lower - dual, lower, at), lower, upper)
+    """Return the changed dual variables, exactly at the bounds that they have reached up to rounding errors."""
+    at = dual + change
+    close = ROUNDING * (upper - lower)
+    at = np.where(upper - at <= close, upper, at)
+    return np.asarray(np.where(at - lower <= close, lower, at))

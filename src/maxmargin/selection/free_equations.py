@@ -75,9 +75,11 @@ class FreeInverse:
             projected = self.inverse @ columns
         spans = square[places, places] - np.einsum("ij,ij->j", columns, projected)
         own = np.searchsorted(self.places, places)
-        inside = (own < len(self.places)) & (self.places[np.minimum(own, len(self.places) - 1)] == places) if len(
-            self.places
-        ) else np.zeros(len(places), dtype=bool)
+        inside = (
+            (own < len(self.places)) & (self.places[np.minimum(own, len(self.places) - 1)] == places)
+            if len(self.places)
+            else np.zeros(len(places), dtype=bool)
+        )
         with np.errstate(divide="ignore"):
             spans[inside] = 1.0 / np.diagonal(self.inverse)[own[inside]] - self.problem.ridge[variables[places[inside]]]
         return np.asarray(np.maximum(spans, 0.0))
@@ -136,7 +138,9 @@ class FreeSteps:
             system[new:, :new], system[:new, new:] = -across, -across.T
             system[new:, new:] = -self.inverse.inverse[np.ix_(removed, removed)]
             unknown = _solution(system, np.concatenate([remaining[added], -solved[removed]]))
-            solved = solved - self._projected[:, added] @ unknown[:new] - self.inverse.inverse[:, removed] @ unknown[new:]
+            solved = (
+                solved - self._projected[:, added] @ unknown[:new] - self.inverse.inverse[:, removed] @ unknown[new:]
+            )
             step[added] = unknown[:new]
         step[places] = solved[: len(places)]
         step[places[removed]] = 0.0
@@ -162,4 +166,3 @@ def longest_step(change: Floats, step: Floats, lower: Floats, upper: Floats) -> 
     stepped = np.clip(change + ratios[first] * step, lower, upper)
     stepped[moving[first]] = upper[moving[first]] if step[moving[first]] > 0 else lower[moving[first]]
     return np.asarray(stepped)
-

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -13,7 +12,7 @@ import numpy as np
 from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import Deadline, TimeLimitReachedError
 from maxmargin.kernels.points import rows_of
-from maxmargin.machines.kernel.function_estimator import FunctionEstimator
+from maxmargin.machines.kernel.function_estimator import FunctionEstimator, KernelRegressor
 from maxmargin.machines.kernel.kernel_classifier import KernelClassifier
 from maxmargin.machines.kernel.kernel_estimator import KernelEstimator
 from maxmargin.machines.kernel.rank_svc import RankSVC
@@ -169,7 +168,8 @@ class _Search:
     ) -> None:
         self.model, self.threads, self.observers, self.started = model, threads, observers, started
         self.models: list[TrainedModel] = list(model._models_)
-        self.values = values or getattr(model, "_multi_class_", "") == "ovr"
+        regression = isinstance(model, KernelRegressor)
+        self.values = values or regression or getattr(model, "_multi_class_", "") == "ovr"
         self.count = model.shape_fit_[0]
         self.found = [LeftOut.of(len(one.samples)) for one in self.models]
         self.finished, self.total = 0, sum(len(one.samples) for one in self.models)
@@ -242,7 +242,9 @@ class _Search:
         error = float(losses[known].mean()) if known.any() else float("nan")
         least = float(losses[known].sum()) / count
         unknown = int(weighted.sum() - known.sum())
-        most = least + unknown / count if np.isin(losses[known], (0.0, 1.0)).all() else float("inf") if unknown else least
+        most = (
+            least + unknown / count if np.isin(losses[known], (0.0, 1.0)).all() else float("inf") if unknown else least
+        )
         return LeaveOneOut(
             error,
             (least, most),
@@ -272,7 +274,7 @@ def _function_values(search: _Search, known: np.ndarray) -> tuple[Any, Floats, F
     for column, (trained, found) in enumerate(zip(search.models, search.found, strict=True)):
         values[trained.samples, column] = found.values
         signs[trained.samples] = found.signs
-    if not hasattr(model, "fit_intercept"):  # novelty detection
+    if not isinstance(model, KernelRegressor):
         losses: Floats = np.where(signs < 0, 1.0, 0.0)
         return signs.astype(np.int64), values[:, 0], losses
     values[~known] = np.nan
@@ -281,7 +283,6 @@ def _function_values(search: _Search, known: np.ndarray) -> tuple[Any, Floats, F
         targets[trained.samples, column] = trained.training_problem()[0].linear
     losses = np.mean((targets - values) ** 2, axis=1)
     shaped = values if model._outputs_ is not None else values[:, 0]  # type: ignore[attr-defined]
-    search.values = True
     return shaped, shaped, losses
 
 
@@ -338,5 +339,3 @@ def _signs(trained: TrainedModel) -> Floats:
     if problem.groups == 2:
         return np.where(problem.group > 0, 1.0, -1.0)
     return np.asarray(problem.matrix.signs)  # type: ignore[attr-defined]  # of ν-classification without an offset
-
-

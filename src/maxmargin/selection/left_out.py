@@ -23,6 +23,7 @@ import numpy as np
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.formulations.formulation import Formulation
+from maxmargin.precision import DOUBLE_EPSILON
 from maxmargin.problems.losses import residuals
 from maxmargin.selection.common_point import MAX_ROUNDS, CommonPoint, moved
 from maxmargin.selection.free_equations import FreeSteps
@@ -46,6 +47,9 @@ MIN_SHARE = 0.01
 
 #: Rounding errors of sums in float64, relative to the objective values.
 ROUNDING = 1e-11
+
+#: Rounding errors of the objective after a change, relative to the terms of its sum.
+CHANGE_ROUNDING = 64 * DOUBLE_EPSILON
 
 #: Called with the number of samples whose result is known; raises to stop.
 Report = Callable[[int], None]
@@ -103,11 +107,23 @@ class LeftOutSamples:
         used = np.abs(self.point.dual[: self.point.whole.size])
         if len(self.point.kinked):
             used[self.point.kinked] += np.abs(self.point.dual[self.point.whole.size :])
-        for sample in samples[used[samples] == 0].tolist():
-            self.found.set_value(sample, self.values[sample])
-            self.found.proved[sample] = True
-        self.report(int((used[samples] == 0).sum()))
+        same = samples[used[samples] == 0]
+        for sample in same.tolist():
+            self.found.set_value(sample, self._value_without_unused(sample))
+        self.found.proved[same] = True
+        self.report(len(same))
         return samples[used[samples] != 0]
+
+    def _value_without_unused(self, sample: int) -> float:
+        """Return the value of a sample whose variable is 0: that of the model, unless it bounds the offset.
+
+        Where no other variable is free, all offsets of an interval are optimal without it.
+        """
+        point, own = self.point, self.point.variables_of(sample)
+        if not point.problem.groups or not (point.gradient[own] == point.ends[:, point.problem.group[own]]).any():
+            return float(self.values[sample])
+        offset = point.offset_at(point.dual, point.gradient, own)
+        return point.value_of(self.formulation, sample, point.gradient, offset)
 
     # Signs, of problems with at most one group, one variable a sample, and a loss that does not increase with y f.
 
@@ -151,18 +167,21 @@ class LeftOutSamples:
                 self._set_only_one_of_its_class(sample)
                 continue
             gradient, dual, error = self._full(sample, table, change, tolerance)
-            value = point.value_of(self.formulation, sample, gradient, offset)
             most, share = self._objective(sample, dual, gradient, offset, error)
-            found.set_value(sample, value)
-            found.proved[sample] = least[row] > most + ROUNDING * size
-            if not found.proved[sample]:
-                undecided.append(sample)
-                late |= share > MIN_SHARE * share.sum()
-            else:
-                found.values[sample] = np.nan  # rough
+            value = point.value_of(self.formulation, sample, gradient, offset)
+            if least[row] > most + ROUNDING * size:
+                found.signs[sample], found.proved[sample] = np.sign(value), True
+                continue
+            undecided.append(sample)
+            late |= share > MIN_SHARE * share.sum()
+            if tolerance == SIGN_TOLERANCES[-1]:
+                middle = point.offset_at(dual, gradient, point.variables_of(sample))
+                found.set_value(sample, point.value_of(self.formulation, sample, gradient, middle))
         return np.array(undecided, dtype=np.int64)
 
-    def _least_with_zero(self, samples: Indices, table: ExtendedTable, place: Indices, tolerance: float) -> tuple[Floats, Floats]:
+    def _least_with_zero(
+        self, samples: Indices, table: ExtendedTable, place: Indices, tolerance: float
+    ) -> tuple[Floats, Floats]:
         """Return a lower bound of F(0) for each sample, and the changes of the variables."""
         point, at, rows = self.point, table.variables, np.arange(len(samples))
         problem, dual = point.problem, point.dual
@@ -181,6 +200,9 @@ class LeftOutSamples:
         )
         self.found.solves += len(samples)
         gain = 0.5 * np.einsum("ij,ij->i", solved.changes, gradient + solved.gradients)
+        sizes = np.abs(solved.changes).sum(axis=1)
+        largest = float(problem.curvature.max()) * sizes + np.abs(gradient).max(axis=1)
+        gain -= CHANGE_ROUNDING * sizes * largest
         return point.dual_value - linear * own + 0.5 * of_ridge * own * own + gain, solved.changes
 
     def _objective(
@@ -221,10 +243,11 @@ class LeftOutSamples:
                 self._set_only_one_of_its_class(sample)
                 continue
             gradient, dual, _ = self._full(sample, table, solved.changes[row], point.tolerance)
-            out = point.violators(dual, gradient, solved.offsets[row], point.tolerance)
-            out[point.variables_of(sample)] = False
-            out[table.variables] = False
-            self.found.set_value(sample, point.value_of(self.formulation, sample, gradient, solved.offsets[row]))
+            own = point.variables_of(sample)
+            offset = point.offset_at(dual, gradient, own)
+            out = point.violators(dual, gradient, offset, point.tolerance)
+            out[own] = out[table.variables] = False
+            self.found.set_value(sample, point.value_of(self.formulation, sample, gradient, offset))
             if out.any():
                 unsolved.append(sample)
                 late |= out
@@ -274,7 +297,9 @@ class LeftOutSamples:
             solved = posed.solve(PRECISE_BELOW**2 * point.scale, False, point.threads, STEPS_BETWEEN)
         return solved
 
-    def _full(self, sample: int, table: ExtendedTable, change: Floats, tolerance: float) -> tuple[Floats, Floats, float]:
+    def _full(
+        self, sample: int, table: ExtendedTable, change: Floats, tolerance: float
+    ) -> tuple[Floats, Floats, float]:
         """Return gradient and dual vector after a change, and a bound on the errors of the gradient."""
         point, at = self.point, table.variables
         gradient, dual = point.gradient.copy(), point.dual.copy()

@@ -7,6 +7,7 @@ import numpy as np
 from maxmargin._typing import Floats
 from maxmargin.formulations.formulation import Formulation
 from maxmargin.machines.calibration.fold import TOTAL_MARGIN
+from maxmargin.matrices.signed_matrix import SignedMatrix
 from maxmargin.problems import DualProblem
 from maxmargin.selection.common_point import CommonPoint
 from maxmargin.selection.left_out import LeftOut, LeftOutSamples, Report
@@ -49,7 +50,7 @@ def leave_each_out(
         Called with the numbers of samples that are finished.
     """
     totals = totals_without(problem)
-    signs = not values and problem.groups <= 1 and not problem.kinked and problem.coercive
+    signs = not values and has_signs(problem)
     distinct, of_sample = np.unique(totals, axis=0, return_inverse=True)
     of_sample = of_sample.ravel()
     several = len(distinct) > MAX_POINTS
@@ -65,6 +66,13 @@ def leave_each_out(
             one_by_one.find_signs(samples)
         else:
             one_by_one.find_values(samples, totals)
+
+
+def has_signs(problem: DualProblem) -> bool:
+    """Whether signs can be proved: finite losses that never increase with y f, and at most one offset, that of f."""
+    one_sided = bool(((problem.lower == 0) | (problem.upper == 0)).all())
+    signed = isinstance(problem.matrix, SignedMatrix)  # ν-classification: the offset of its group is −r
+    return one_sided and not signed and problem.groups <= 1 and not problem.kinked and problem.coercive
 
 
 def totals_without(problem: DualProblem) -> Floats:
@@ -100,5 +108,3 @@ def with_total(problem: DualProblem, total: Floats) -> DualProblem:
         problem.kink,
         problem.linear_error,
     )
-
-

@@ -19,14 +19,17 @@ from maxmargin.deadline import check_deadline, seconds_until_deadline
 from maxmargin.problems import DualProblem
 from maxmargin.solvers.smo.small_problem_batch import MAX_FREE, NO_INDICES, NO_KINKS, SmallProblemBatch
 
-#: Pair steps per variable after which the point of a variation is returned as it is.
-STEPS_PER_VARIABLE = 100
+#: Pair steps after which the point of a variation is returned as it is: for each variable, and in an exact solution.
+STEPS_PER_VARIABLE, MOST_STEPS = 100, 200_000
 
 #: The relative error of a kernel value in float32.
 FLOAT32_ERROR = float(np.finfo(np.float32).eps)
 
 #: By how much the sum that is needed may exceed what the bounds allow, relative to it: rounding errors.
 RELATIVE_SUM_ERROR = 1e-9
+
+#: How much larger than the largest measured error of a float32 value others may be.
+ERROR_FACTOR = 4.0
 
 #: Rows of the float32 table that are computed at a time.
 ROWS_PER_REQUEST = 256
@@ -51,6 +54,10 @@ class KernelTable:
         self._columns = problem.matrix.float32_columns(np.arange(problem.size))
         fits = 4 * len(variables) * problem.size <= budget
         self._rows: Singles | None = self._computed(variables) if fits else None
+        # Values in float32 may have larger errors than their rounding, for example far from the origin: measured.
+        largest = float(np.abs(problem.matrix.diagonal()).max())
+        measured = 0.0 if self._rows is None else float(np.abs(self._rows[:, variables] - self.square).max(initial=0.0))
+        self.value_error = FLOAT32_ERROR * largest + ERROR_FACTOR * measured
 
     def _computed(self, variables: Indices) -> Singles:
         values = np.empty((len(variables), self.problem.size), np.float32)
@@ -96,7 +103,7 @@ class ExtendedTable:
         shared, own = moved[moved < count], moved[moved >= count]
         _native.subtract_rows(gradient, self.rows, shared, change[shared], len(gradient), threads)
         _native.subtract_rows(gradient, self.more, own - count, change[own], len(gradient), threads)
-        return FLOAT32_ERROR * float(np.abs(change).sum()) * float(np.abs(problem.matrix.diagonal()).max())
+        return self.table.value_error * float(np.abs(change).sum())
 
 
 class SolvedVariations(NamedTuple):
@@ -132,9 +139,7 @@ class Variations:
     missing: Floats
     near: Floats | None = None
 
-    def solve(
-        self, tolerance: float, exact: bool, threads: int, max_steps: int | None = None
-    ) -> SolvedVariations:
+    def solve(self, tolerance: float, exact: bool, threads: int, max_steps: int | None = None) -> SolvedVariations:
         """Return the solutions.
 
         `exact` solves the equations of few free variables as well. Points after `max_steps` are returned as they are.
@@ -165,7 +170,7 @@ class Variations:
             tolerance,
             threads,
             max_free=MAX_FREE if exact else 0,
-            max_steps=STEPS_PER_VARIABLE * size if max_steps is None else max_steps,
+            max_steps=max_steps or (MOST_STEPS if exact else STEPS_PER_VARIABLE * size),
             deadline=None if np.isinf(left) else perf_counter() + left,
         )
         if found.interrupted:
