@@ -35,12 +35,9 @@ class LeftOutAttributes:
 
     def _left_out(self, values: bool) -> LeaveOneOut:
         """Return the result that is known of the current fit, or compute it."""
-        models, found = self.__dict__.get("_leave_one_out_", (None, None))
-        if (
-            models is None
-            or models is not self.__dict__.get("_models_")
-            or (values and found.decision_function is None)
-        ):
+        models, known = self.__dict__.get("_leave_one_out_", (None, None))
+        found: LeaveOneOut | None = known if models is not None and models is self.__dict__.get("_models_") else None
+        if found is None or (values and found.decision_function is None):
             found = leave_one_out(self, values=values)
             if found.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt("interrupted; maxmargin.leave_one_out keeps what is known until then")

@@ -138,9 +138,8 @@ class FreeSteps:
             system[new:, :new], system[:new, new:] = -across, -across.T
             system[new:, new:] = -self.inverse.inverse[np.ix_(removed, removed)]
             unknown = _solution(system, np.concatenate([remaining[added], -solved[removed]]))
-            solved = (
-                solved - self._projected[:, added] @ unknown[:new] - self.inverse.inverse[:, removed] @ unknown[new:]
-            )
+            solved = solved - self._projected[:, added] @ unknown[:new]
+            solved -= self.inverse.inverse[:, removed] @ unknown[new:]
             step[added] = unknown[:new]
         step[places] = solved[: len(places)]
         step[places[removed]] = 0.0

@@ -28,7 +28,7 @@ def inverse_of(problem: DualProblem, threads: int) -> Floats:
     matrix = np.array(problem.matrix.block(everything, everything))
     matrix[everything, everything] += problem.ridge
     with blas_thread_limit(threads):
-        return until_deadline(lambda: np.linalg.inv(matrix))
+        return until_deadline(lambda: np.asarray(np.linalg.inv(matrix), dtype=np.float64))
 
 
 def left_out_values(problem: DualProblem, inverse: Floats) -> Floats:

@@ -14,7 +14,6 @@ from maxmargin.deadline import Deadline, TimeLimitReachedError
 from maxmargin.kernels.points import rows_of
 from maxmargin.machines.kernel.function_estimator import FunctionEstimator, KernelRegressor
 from maxmargin.machines.kernel.kernel_classifier import KernelClassifier
-from maxmargin.machines.kernel.kernel_estimator import KernelEstimator
 from maxmargin.machines.kernel.rank_svc import RankSVC
 from maxmargin.machines.validation.parameters import check_number
 from maxmargin.models import OneVsOneVote
@@ -156,16 +155,14 @@ def _check(model: Any) -> None:
         )
 
 
-class _Stop(Exception):
+class _StopSearchError(Exception):
     """A callback has asked to stop."""
 
 
 class _Search:
     """The search of one call: problem after problem."""
 
-    def __init__(
-        self, model: KernelEstimator, values: bool, threads: int, observers: list[Callback], started: float
-    ) -> None:
+    def __init__(self, model: Any, values: bool, threads: int, observers: list[Callback], started: float) -> None:
         self.model, self.threads, self.observers, self.started = model, threads, observers, started
         self.models: list[TrainedModel] = list(model._models_)
         regression = isinstance(model, KernelRegressor)
@@ -203,7 +200,7 @@ class _Search:
             return Status.MAX_SECONDS
         except KeyboardInterrupt:
             return Status.INTERRUPTED
-        except _Stop:
+        except _StopSearchError:
             return Status.STOPPED
         return Status.CONVERGED
 
@@ -223,8 +220,9 @@ class _Search:
         progress = Progress(
             0, 0.0, 0.0, 0.0, self.total - self.finished, seconds, finished=self.finished, problems=self.total
         )
-        if any([requests_stop(observer(progress)) for observer in self.observers]):
-            raise _Stop
+        answers = [requests_stop(observer(progress)) for observer in self.observers]  # all of them are called
+        if any(answers):
+            raise _StopSearchError
 
     def result(self, status: Status) -> LeaveOneOut:
         """Return what is known."""
@@ -242,9 +240,8 @@ class _Search:
         error = float(losses[known].mean()) if known.any() else float("nan")
         least = float(losses[known].sum()) / count
         unknown = int(weighted.sum() - known.sum())
-        most = (
-            least + unknown / count if np.isin(losses[known], (0.0, 1.0)).all() else float("inf") if unknown else least
-        )
+        of_one = float("inf") if isinstance(self.model, KernelRegressor) else 1.0 / count
+        most = least + of_one * unknown if unknown else least
         return LeaveOneOut(
             error,
             (least, most),
@@ -259,11 +256,11 @@ class _Search:
 
     def training_samples(self) -> Any:
         """Return all rows that the model was fitted on."""
-        matrix = self.models[0].training_problem()[0].matrix
+        matrix: Any = self.models[0].training_problem()[0].matrix
         while hasattr(matrix, "base") or getattr(matrix, "origin", None) is not None:
-            matrix = matrix.base if hasattr(matrix, "base") else matrix.origin  # type: ignore[union-attr]
+            matrix = matrix.base if hasattr(matrix, "base") else matrix.origin
         points = getattr(matrix, "points", None)
-        return matrix.values if points is None else rows_of(points.data, np.arange(self.count))  # type: ignore[attr-defined]
+        return matrix.values if points is None else rows_of(points.data, np.arange(self.count))
 
 
 def _function_values(search: _Search, known: np.ndarray) -> tuple[Any, Floats, Floats]:
@@ -282,7 +279,7 @@ def _function_values(search: _Search, known: np.ndarray) -> tuple[Any, Floats, F
     for column, trained in enumerate(search.models):
         targets[trained.samples, column] = trained.training_problem()[0].linear
     losses = np.mean((targets - values) ** 2, axis=1)
-    shaped = values if model._outputs_ is not None else values[:, 0]  # type: ignore[attr-defined]
+    shaped = values if model._outputs_ is not None else values[:, 0]
     return shaped, shaped, losses
 
 
@@ -296,7 +293,7 @@ def _classified(search: _Search, known: np.ndarray) -> tuple[Any, Floats, Floats
         values[search.models[0].samples] = signed[0]
         winners, decisions = (values >= 0).astype(np.intp), values
     else:
-        values = model._evaluate(search.training_samples())  # type: ignore[attr-defined]
+        values = model._evaluate(search.training_samples())
         for column, trained in enumerate(search.models):
             values[trained.samples, column] = signed[column]
         predictor = model._model()
@@ -324,7 +321,7 @@ def _labels(search: _Search) -> Indices:
         positive = _signs(trained) > 0
         if classes == 2:
             labels[trained.samples] = positive
-        elif search.model._multi_class_ == "ovr":  # type: ignore[attr-defined]
+        elif search.model._multi_class_ == "ovr":
             labels[trained.samples[positive]] = position
         else:
             labels[trained.samples[positive]], labels[trained.samples[~positive]] = pairs[position]
@@ -338,4 +335,5 @@ def _signs(trained: TrainedModel) -> Floats:
         return problem.linear
     if problem.groups == 2:
         return np.where(problem.group > 0, 1.0, -1.0)
-    return np.asarray(problem.matrix.signs)  # type: ignore[attr-defined]  # of ν-classification without an offset
+    signed: Any = problem.matrix  # of ν-classification without an offset
+    return np.asarray(signed.signs)

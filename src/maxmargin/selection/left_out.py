@@ -112,7 +112,8 @@ class LeftOutSamples:
             self.found.set_value(sample, self._value_without_unused(sample))
         self.found.proved[same] = True
         self.report(len(same))
-        return samples[used[samples] != 0]
+        others: Indices = samples[used[samples] != 0]
+        return others
 
     def _value_without_unused(self, sample: int) -> float:
         """Return the value of a sample whose variable is 0: that of the model, unless it bounds the offset.
@@ -208,7 +209,7 @@ class LeftOutSamples:
     def _objective(
         self, sample: int, dual: Floats, gradient: Floats, offset: Floats, error: float
     ) -> tuple[float, Floats]:
-        """Return the objective without a sample at a point, an upper bound of its optimum, and the shares of its gap."""
+        """Return the objective without a sample, an upper bound of its optimum, and the shares of the gap."""
         problem = self.point.problem
         slack = problem.minus_groups(gradient + problem.ridge * dual, offset)
         share = residuals(problem, dual, slack + error)
