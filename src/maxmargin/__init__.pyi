@@ -26,6 +26,7 @@ from .estimators.linear_path import LinearPath, linear_path
 from .interchange import load, save
 from .problems import Certificate, DualProblem, Progress, Solution, Status, certify
 from .search import GridSearchResult, grid_search
+from .selection.error_estimates import ErrorEstimates, error_estimates
 from .selection.leave_one_out import LeaveOneOut, leave_one_out
 
 __version__: str
@@ -40,6 +41,7 @@ __all__ = [
     "Certificate",
     "Comparison",
     "DualProblem",
+    "ErrorEstimates",
     "FitTrace",
     "GridSearchResult",
     "KernelApproximationSVC",
@@ -63,6 +65,7 @@ __all__ = [
     "certify",
     "compare",
     "datasets",
+    "error_estimates",
     "feature_maps",
     "grid_search",
     "importance_weights",

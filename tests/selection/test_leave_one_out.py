@@ -278,7 +278,7 @@ def test_errors_say_what_to_do():
         leave_one_out(SVC())
     with pytest.raises(ValueError, match="cross_val_predict"):
         leave_one_out(LinearSVC().fit(X, y))
-    with pytest.raises(ValueError, match="two variables"):
+    with pytest.raises(ValueError, match="not NuSVR"):
         leave_one_out(NuSVR().fit(X, y))
     with pytest.raises(ValueError, match="multi_class='ovo'"):
         leave_one_out(SVC(multi_class="crammer_singer").fit(X, y))

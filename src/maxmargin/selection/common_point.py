@@ -146,6 +146,13 @@ class CommonPoint:
         two = second < len(self.kinked) and self.kinked[second] == sample
         return np.array([sample, self.whole.size + second] if two else [sample], dtype=np.int64)
 
+    def combined_dual(self) -> Floats:
+        """Return the dual vector with one variable for each sample."""
+        size = self.whole.size
+        dual = self.dual[:size].copy()
+        dual[self.kinked] += self.dual[size:]
+        return dual
+
     def offset_at(self, dual: Floats, gradient: Floats, closed: Indices) -> Floats:
         """Return the offsets at a point in whose problem some variables are closed."""
         return interval_midpoint(*self._interval(dual, gradient, closed))

@@ -14,7 +14,6 @@ from maxmargin.deadline import Deadline, TimeLimitReachedError
 from maxmargin.kernels.points import rows_of
 from maxmargin.machines.kernel.function_estimator import FunctionEstimator, KernelRegressor
 from maxmargin.machines.kernel.kernel_classifier import KernelClassifier
-from maxmargin.machines.kernel.rank_svc import RankSVC
 from maxmargin.machines.validation.parameters import check_number
 from maxmargin.models import OneVsOneVote
 from maxmargin.problems import DualProblem, Progress, Status
@@ -84,7 +83,7 @@ def leave_one_out(
 
     Parameters
     ----------
-    model : SVC, NuSVC, SVR, NuSVR, OneClassSVM, LSSVC or LSSVR
+    model : SVC, NuSVC, SVR, OneClassSVM, LSSVC or LSSVR
         Fitted on the data, which must not have been changed since.
     values : bool, default=False
         Whether decision values are needed, too. Of `SVC` and `OneClassSVM`, predictions alone take less time: they
@@ -111,7 +110,7 @@ def leave_one_out(
     0.0
     """
     started = perf_counter()
-    _check(model)
+    check_machine(model, "leave_one_out")
     limit = None if max_seconds is None else check_number("max_seconds", max_seconds, least=0)
     if callback is not None and not callable(callback):
         raise ValueError(f"callback must be a function of one argument, the progress, not {callback!r}")
@@ -123,43 +122,40 @@ def leave_one_out(
             line = ProgressLine(text=format_count)
             stack.callback(line.close)
             observers.append(line)
-        search = _Search(model, values, thread_count(model.n_jobs if n_jobs is None else n_jobs), observers, started)
+        search = LeftOutSearch(
+            model, values, thread_count(model.n_jobs if n_jobs is None else n_jobs), observers, started
+        )
         status = search.run(Deadline.after(limit, started))
     return search.result(status)
 
 
 #: The machines whose samples can be left out, by name.
-MACHINES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "LSSVC", "LSSVR")
+MACHINES = ("SVC", "NuSVC", "SVR", "OneClassSVM", "LSSVC", "LSSVR")
 
 
-def _check(model: Any) -> None:
+def check_machine(model: Any, function: str) -> None:
     """Raise unless the samples of a model can be left out."""
     name = type(model).__name__
-    if not isinstance(model, KernelClassifier | FunctionEstimator) or isinstance(model, RankSVC):
+    if name not in MACHINES or not isinstance(model, KernelClassifier | FunctionEstimator):
         raise ValueError(
-            f"leave_one_out takes a fitted {', '.join(MACHINES[:-1])} or {MACHINES[-1]}, not {name}; for others use "
+            f"{function} takes a fitted {', '.join(MACHINES[:-1])} or {MACHINES[-1]}, not {name}; for others use "
             "sklearn.model_selection.cross_val_predict with cv=LeaveOneOut()"
         )
     model._check_fitted()
     strategy = getattr(model, "_multi_class_", "ovo")
     if strategy not in ("ovo", "ovr"):
         raise ValueError(
-            f"leave_one_out is not available for multi_class={strategy!r}, where a sample has a variable for each "
+            f"{function} is not available for multi_class={strategy!r}, where a sample has a variable for each "
             "class; use multi_class='ovo' or 'ovr'"
         )
     model._trained("loo_error_")
-    if model._models_[0].dual.size != len(model._models_[0].samples):
-        raise ValueError(
-            f"leave_one_out is not available for {name}, which has two variables for each sample; use an SVR with the "
-            "epsilon of its geometry_, or sklearn.model_selection.cross_val_predict with cv=LeaveOneOut()"
-        )
 
 
 class _StopSearchError(Exception):
     """A callback has asked to stop."""
 
 
-class _Search:
+class LeftOutSearch:
     """The search of one call: problem after problem."""
 
     def __init__(self, model: Any, values: bool, threads: int, observers: list[Callback], started: float) -> None:
@@ -263,7 +259,7 @@ class _Search:
         return matrix.values if points is None else rows_of(points.data, np.arange(self.count))
 
 
-def _function_values(search: _Search, known: np.ndarray) -> tuple[Any, Floats, Floats]:
+def _function_values(search: LeftOutSearch, known: np.ndarray) -> tuple[Any, Floats, Floats]:
     """Return predictions, values and losses of regression or novelty detection."""
     model = search.model
     values = np.full((search.count, len(search.models)), np.nan)
@@ -283,7 +279,7 @@ def _function_values(search: _Search, known: np.ndarray) -> tuple[Any, Floats, F
     return shaped, shaped, losses
 
 
-def _classified(search: _Search, known: np.ndarray) -> tuple[Any, Floats, Floats]:
+def _classified(search: LeftOutSearch, known: np.ndarray) -> tuple[Any, Floats, Floats]:
     """Return predicted classes, decision values and losses of a classifier."""
     model, classes = search.model, search.model.classes_
     labels = _labels(search)
@@ -312,7 +308,7 @@ def _classified(search: _Search, known: np.ndarray) -> tuple[Any, Floats, Floats
     return predictions, np.asarray(decisions), np.asarray(winners != labels, dtype=np.float64)
 
 
-def _labels(search: _Search) -> Indices:
+def _labels(search: LeftOutSearch) -> Indices:
     """Return the class number of each row, −1 for rows without weight."""
     classes, count = len(search.model.classes_), search.count
     labels = np.full(count, -1, dtype=np.int64)
