@@ -23,6 +23,7 @@ from .estimators.active.active_query import query
 from .estimators.active.importance_weights import importance_weights
 from .estimators.fit_trace import FitTrace, trace
 from .estimators.linear_path import LinearPath, linear_path
+from .estimators.regularization_path import RegularizationPath, regularization_path
 from .interchange import load, save
 from .problems import Certificate, DualProblem, Progress, Solution, Status, certify
 from .search import GridSearchResult, grid_search
@@ -58,6 +59,7 @@ __all__ = [
     "Progress",
     "QuantileSVR",
     "RankSVC",
+    "RegularizationPath",
     "Solution",
     "Status",
     "__version__",
@@ -76,6 +78,7 @@ __all__ = [
     "load",
     "online",
     "query",
+    "regularization_path",
     "save",
     "search",
     "solvers",
