@@ -88,6 +88,7 @@ class PiecewisePath:
         self.dual = np.where(at_lower, C * self.lower, np.where(at_upper, C * self.upper, self.dual))
         self.ignored = np.zeros(len(self.dual), dtype=bool)
         self._choose_independent()
+        self._remove_last_at_bound()
         self._recompute()
 
     def _choose_independent(self) -> None:
@@ -214,28 +215,30 @@ class PiecewisePath:
 
     def steps(self, end: float) -> Iterator[Break]:
         """Yield the break points from the current C to `end`, both included."""
-        sign, stalled = (1.0 if end > self.C else -1.0), 0
-        yield Break(self.C, self.dual.copy(), self.offset)
+        sign, stalled = 1.0 if end > self.C else -1.0, 0
+        last = Break(self.C, self.dual.copy(), self.offset)
+        yield last
         while end != self.C:
             before = self.C
             consistent = self._step(sign, end)
+            stalled += 1
             if abs(self.C - before) > ZERO * before:
-                stalled = 0
-                yield self.reached
-                if consistent and self.grouped and not len(self.free) and self.offset != self.reached.offset:
-                    # Without a free variable the offset is the middle of an interval: it jumps there.
-                    yield Break(float(np.nextafter(self.C, end)), self.dual.copy(), self.offset)
-            else:
-                stalled += 1
+                stalled, last = 0, self.reached
+                yield last
             if end == self.C:
                 return
+            if consistent and self.grouped and not len(self.free) and self.offset != last.offset:
+                # Without a free variable the offset is the middle of an interval: it jumps there.
+                last = Break(float(np.nextafter(last.C, end)), self.dual.copy(), self.offset)
+                yield last
             if not consistent or stalled > MAX_STALLED:
                 stalled = 0
                 self.restarts += 1
                 moved = self.C * (1.0 + sign * RESTART_STEP)
                 target = min(moved, end) if sign > 0 else max(moved, end)
                 self.start(target, self.dual * (target / self.C))
-                yield Break(self.C, self.dual.copy(), self.offset)
+                last = Break(self.C, self.dual.copy(), self.offset)
+                yield last
 
     def _step(self, sign: float, end: float) -> bool:
         """Move to the next event, or the end; return whether the sets after it are consistent."""
@@ -269,9 +272,9 @@ class PiecewisePath:
         best, variable = np.inf, -1
         free = self.free
         if len(free):
-            for bound, side in ((self.lower[free], -1.0), (self.upper[free], 1.0)):
-                room = np.maximum(side * (self.C * bound - self.dual[free]), 0.0)
-                speed = side * (rate[free] - sign * bound)
+            for bound, outwards in ((self.lower[free], -1.0), (self.upper[free], 1.0)):
+                room = np.maximum(outwards * (self.C * bound - self.dual[free]), 0.0)
+                speed = outwards * (rate[free] - sign * bound)
                 best, variable = _first(room, speed, free, best, variable, 1e-14)
         others = np.flatnonzero((self.state != FREE) & ~self.ignored & (self.lower < self.upper))
         side = np.where(self.state[others] == UPPER, 1.0, -1.0)  # at the upper bound the slack is at least 0
@@ -285,6 +288,7 @@ class PiecewisePath:
             self.state[k] = UPPER if upper else LOWER
             self._remove(k)
             self.ignored[:] = False
+            self._remove_last_at_bound()
         elif self._add(k):
             self.state[k] = FREE
         else:
@@ -292,6 +296,18 @@ class PiecewisePath:
             return True
         self._recompute()
         return self._consistent()
+
+    def _remove_last_at_bound(self) -> None:
+        """Take the only free variable out of the equations if the sum has fixed it at a bound."""
+        if not (self.grouped and len(self.free) == 1):
+            return
+        k = int(self.free[0])
+        rate = -float(self._rates().sum())
+        for state, bound in ((LOWER, self.lower[k]), (UPPER, self.upper[k])):
+            if abs(rate - bound) <= ZERO * (self.upper[k] - self.lower[k]):
+                self.state[k] = state
+                self._remove(k)
+                return
 
     def _consistent(self) -> bool:
         """Whether the point satisfies the optimality conditions up to rounding errors."""
