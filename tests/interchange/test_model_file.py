@@ -336,6 +336,16 @@ def test_unusual_models():
     assert Status.MAX_ITERATIONS in loaded.status_
 
 
+def test_files_from_before_there_were_devices(monkeypatch):
+    X, y = samples()
+    model = SVC().fit(X, y)
+    expected = model.predict(X)
+    del model.device_
+    without = {name: value for name, value in model.get_params(deep=False).items() if name != "device"}
+    monkeypatch.setattr(SVC, "get_params", lambda self, deep=True: without)
+    np.testing.assert_array_equal(round_trip(model).predict(X), expected)
+
+
 NOT_COMPUTED = "not computed before the model was pickled or saved.*read certificate_ before .* or fit again"
 
 
