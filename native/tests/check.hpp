@@ -16,5 +16,6 @@ void test_kernel_blocks();
 void test_pairwise();
 void test_free_variables();
 void test_linear_models();
+void test_passes();
 void test_online();
 void test_extended();

@@ -12,6 +12,7 @@ int main() {
   test_pairwise();
   test_free_variables();
   test_linear_models();
+  test_passes();
   test_online();
   test_extended();
   for (const maxmargin::Level& level : maxmargin::usable_levels()) std::printf("level %s passed\n", level.name);

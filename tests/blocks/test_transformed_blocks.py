@@ -63,6 +63,12 @@ def test_other_transformers_and_functions():
     assert "transformed: 23 rows, 4 columns" in repr(twice)
 
 
+def test_results_are_data_frames_or_lists():
+    table, frames = blocks.open(X, block_rows=5), StandardScaler().set_output(transform="pandas").fit(X)
+    assert_rows(blocks.transform(table, frames), np.asarray(frames.transform(X)))
+    assert_rows(blocks.transform(table, np.ndarray.tolist), X)
+
+
 def failing(part):
     if part[0, 0] == X[10, 0]:
         raise ValueError("no such value")
@@ -75,7 +81,11 @@ def failing(part):
         (failing, "block 2: the transformation failed: no such value"),
         (lambda part: part[:3], "block 0: the transformation of 5 rows has 3"),
         (lambda part: part[:, : 1 + (part[0, 0] == X[0, 0])], "block 1: it has 1 columns, but the table has 2"),
-        (lambda part: part.tolist(), "block 0: the transformation must return a table of numbers .*, not list"),
+        (
+            lambda part: part[:, 0],
+            r"block 0: the transformation must return a table of numbers .*, not ndarray of shape",
+        ),
+        (lambda part: None, r"block 0: the transformation must return a table of numbers .*, not NoneType"),
         (
             lambda part: np.where(part == X[12, 3], np.inf, part),
             r"block 2: row 12 .*: inf in column 3",

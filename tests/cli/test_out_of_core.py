@@ -192,6 +192,18 @@ def test_range_files_that_cannot_be_used(capsys, folder):
     assert code == 1
     assert "nowhere" in err
     assert not (folder / "model").exists()
+    for extra in ([], ["--out-of-core"]):
+        code, _, err = run(capsys, "train", "spam.parquet", "same", "--ranges", "same", *extra)
+        assert code == 1
+        assert "same cannot be both the model and the range file" in err
+        assert not (folder / "same").exists()
+
+
+def test_data_that_are_read_once_are_not_converted(capsys, folder):
+    code, _, err = run(capsys, "train", "spam.parquet", "model", "--convert")
+    assert code == 0
+    assert "nothing is converted" in err
+    assert not (folder / "cache" / "maxmargin").exists()
 
 
 def test_parquet_is_converted_once(capsys, folder):

@@ -6,6 +6,7 @@ import threading
 import time
 
 import dask.array as da
+import distributed
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
@@ -14,6 +15,9 @@ import maxmargin
 from maxmargin import SVC, SVR, LinearSVC
 from maxmargin.dask import grid_search, trial_tasks
 from maxmargin.datasets import chessboard
+from maxmargin.deadline import Deadline
+from maxmargin.search.fold_scoring import FoldScorer
+from maxmargin.search.grid import grid_points
 
 BOARD = chessboard(600, noise=0.1)
 
@@ -107,6 +111,26 @@ def test_error_of_a_trial(client):
 
     with pytest.raises(LookupError, match="of the score"):
         grid_search(X, y, client=client, Cs=[1, 2], gammas=[1], scoring=fail)
+    assert_no_tasks(client)
+
+
+def fail_at_2(model, X, y):
+    if model.C == 2:
+        raise LookupError("of the score")
+    return model.score(X, y)
+
+
+def test_trials_beside_an_error_are_kept(client):
+    X, y = BOARD
+    scorer = FoldScorer.of(SVC(), X, y, 3, fail_at_2, 0)
+    jobs = scorer.jobs(grid_points([2.0, 1.0], [1.0]), set())
+    with trial_tasks.TrialTasks(client, scorer, jobs, Deadline.after(None)) as running:
+        distributed.wait(list(running._running))
+        trials, finished = running.collect()
+        assert [trial.point.C for trial in trials] == [1.0] * 3
+        assert finished == 3
+        with pytest.raises(LookupError, match="of the score"):
+            running.collect()
     assert_no_tasks(client)
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
+from maxmargin import blocks
 from maxmargin.datasets import DataFileError, Scaling, dump_libsvm, load_libsvm
 
 SVM_SCALE = shutil.which("svm-scale")
@@ -149,6 +150,24 @@ class TestScaling:
             assert (found[:, ~nonconstant] == 0).all()
             as_sparse = Scaling.standardise(sparse.csr_matrix(X)).apply(sparse.csr_matrix(X))
             np.testing.assert_allclose(as_sparse.toarray(), found, atol=1e-12)
+
+    @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix, blocks.open])
+    def test_standardise_in_double_precision(self, kind):
+        X = (np.random.default_rng(0).normal(size=(20000, 2)) + 1000).astype(np.float32)
+        found = Scaling.standardise(kind(X)).apply(X.astype(np.float64))
+        np.testing.assert_allclose(found.mean(axis=0), 0, atol=1e-10)
+        np.testing.assert_allclose(found.std(axis=0), 1, atol=1e-10)
+
+    def test_standardise_sums_of_duplicates_and_empty_samples(self):
+        twice = sparse.csr_matrix(([1.0, 2.0, 4.0], [0, 0, 0], [0, 2, 3]), shape=(2, 1))
+        np.testing.assert_allclose(Scaling.standardise(twice).minimum, 3.5 - 0.5)
+        for empty in (np.empty((0, 3)), np.empty((3, 0)), sparse.csr_matrix((0, 3)), sparse.csr_matrix((3, 2))):
+            assert not len(Scaling.standardise(empty).columns)
+
+    @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix, blocks.open])
+    def test_values_that_are_too_large_to_standardise(self, kind):
+        with pytest.raises(ValueError, match=r"overflow float64.*Scaling\.fit"):
+            Scaling.standardise(kind(np.array([[1e160, 1.0], [-1e160, 2.0]])))
 
     @given(hnp.arrays(np.float64, (7, 3), elements=st.floats(-1e9, 1e9, width=32)))
     @settings(deadline=None)

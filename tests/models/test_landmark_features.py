@@ -107,6 +107,8 @@ def test_errors():
         LandmarkFeatures.of(FunctionKernel(lambda A, B: -(A @ B.T)), Points(LANDMARKS))
     with pytest.raises(ValueError, match="not finite"):
         LandmarkFeatures.of(Polynomial(9, 1.0), Points(LANDMARKS * 1e60))
+    with pytest.raises(ValueError, match="not finite"):  # sums of the values, of which each is
+        LandmarkFeatures.of(Linear(), Points(np.full((20, 1), 1.2e154)))
     with pytest.raises(ValueError, match="not finite"):
         LandmarkFeatures.of(FunctionKernel(lambda A, B: np.where(A[:, :1] > 1e3, np.nan, A @ B.T)), Points(LANDMARKS))(
             Points(np.full((1, 5), 1e4))

@@ -19,6 +19,7 @@ from maxmargin import (
     OneClassSVM,
     OnlineSVC,
     _native,
+    blocks,
 )
 from maxmargin.datasets import dump_libsvm, load_libsvm
 
@@ -51,6 +52,10 @@ def main() -> None:
     small = X[:300], np.arange(300) % 5  # a batch of small problems, and their votes
     fit_and_predict(SVC(n_jobs=THREADS), *small)
     fit_and_predict(SVC(n_jobs=THREADS, multi_class="ovr"), *small)
+    long = np.tile(X, (16, 1)), np.tile(y, 16)  # rows of kernel values that threads share, and blocks of rows
+    fit_and_predict(SVC(n_jobs=THREADS, solver="pairwise", max_iter=300), long[0][:6000], long[1][:6000])
+    for model in (LinearSVC(n_jobs=THREADS, max_iter=3), LinearSVC(n_jobs=THREADS, loss="hinge", max_iter=3)):
+        model.fit(blocks.open(*long, block_rows=20000))
     read_and_write(rows, y)
     workers = [threading.Thread(target=fit_and_predict, args=(models[k], X[:400], y[:400])) for k in (0, 1, 7)]
     workers += [threading.Thread(target=fit_and_predict, args=(SVC(n_jobs=2), *small)) for _ in range(2)]

@@ -86,15 +86,17 @@ class TransformedBlocks(RowBlocks):
     def _transformed(self, block: RowBlock, place: Place) -> Any:
         try:
             found = self._function(block.X)
+            table = found.tocsr() if sparse.issparse(found) else np.asarray(found)
         except (ValueError, TypeError, ArithmeticError) as error:
             raise place.error(f"the transformation failed: {error}") from error
-        if not (isinstance(found, np.ndarray) or sparse.issparse(found)) or found.ndim != 2:
+        if table.ndim != 2:
             raise place.error(
-                f"the transformation must return a table of numbers or a sparse matrix, not {type(found).__name__}"
+                "the transformation must return a table of numbers or a sparse matrix, not "
+                f"{type(found).__name__} of shape {table.shape}"
             )
-        if found.shape[0] != block.X.shape[0]:
-            raise place.error(f"the transformation of {block.X.shape[0]} rows has {found.shape[0]}")
-        return found.tocsr() if sparse.issparse(found) else found
+        if table.shape[0] != block.X.shape[0]:
+            raise place.error(f"the transformation of {block.X.shape[0]} rows has {table.shape[0]}")
+        return table
 
 
 def _function_of(transformer: Any) -> Callable[[Any], Any]:

@@ -11,6 +11,7 @@ import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from time import perf_counter
 from types import MappingProxyType
@@ -98,11 +99,12 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError(f"cannot write {target}: it is a folder")
     if not options.resume and target.exists() and Path(options.data).is_file() and target.samefile(options.data):
         raise ValueError(f"{target} is the data file, which the model would replace; choose another name")
-    if options.checkpoint is not None and os.path.realpath(options.checkpoint) == os.path.realpath(target):
-        raise ValueError(f"{target} cannot be both the model and the checkpoint; choose another name")
+    _check_names({"the model": target, "the checkpoint": options.checkpoint, "the range file": options.ranges})
     if is_read_in_blocks(options):
         _check_estimates(options)
         return out_of_core.train(options, output, target, _report)
+    if options.convert:
+        output.remark("nothing is converted: DATA fit into memory and are read once; --out-of-core reads blocks")
     began = perf_counter()
     with training_progress.spinner(output.errors, f"reading {options.data}", not output.quiet):
         samples = data.read_data(options)
@@ -166,6 +168,14 @@ def default_model(source: str) -> str:
         return "model.maxmargin"
     name = source.partition(":")[0]
     return f"{name if name in data.generators() else Path(source).name}.maxmargin"
+
+
+def _check_names(files: Mapping[str, str | Path | None]) -> None:
+    """Raise if two of the files that the command writes have the same name."""
+    places = {role: os.path.realpath(file) for role, file in files.items() if file is not None}
+    for (one, place), (other, second) in combinations(places.items(), 2):
+        if place == second:
+            raise ValueError(f"{files[one]} cannot be both {one} and {other}; choose another name")
 
 
 def _use_checkpoint(model: Any, options: argparse.Namespace, output: Output) -> None:

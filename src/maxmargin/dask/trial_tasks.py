@@ -144,12 +144,18 @@ class TrialTasks:
         self._running.clear()
 
     def collect(self) -> tuple[list[Trial], int]:
-        """Wait a moment for jobs; return the trials of those that have finished, and their number."""
+        """Wait a moment for jobs; return the trials of those that have finished, and their number.
+
+        The error of a job is raised once there are no trials beside it.
+        """
         self._check_workers()
         with suppress(TimeoutError, distributed.CancelledError):
             distributed.wait(list(self._running), timeout=POLL_SECONDS, return_when="FIRST_COMPLETED")
         trials, finished = list[Trial](), 0
-        for task in [task for task in self._running if task.status != "pending"]:
+        done = [task for task in self._running if task.status != "pending"]
+        for task in sorted(done, key=lambda task: str(task.status) != "finished"):
+            if trials and task.status != "finished":
+                break
             if task.status in ("cancelled", "lost"):
                 raise RuntimeError("the grid search was cancelled by another user of the cluster")
             found = self._result(task)

@@ -1,4 +1,4 @@
-"""Ranges, means and deviations of the features of a table that is read block by block."""
+"""Ranges, means and deviations of features, of samples that are in memory or read block by block."""
 
 from __future__ import annotations
 
@@ -39,17 +39,20 @@ class FeatureStatistics:
     squares: Floats
 
     @classmethod
-    def of(cls, table: Any, squares: bool = True) -> FeatureStatistics:
-        """Return the statistics of a table, without means and squares if these are not needed."""
-        width = int(table.n_features)
+    def of(cls, blocks: Iterable[Any], width: int, squares: bool = True) -> FeatureStatistics:
+        """Return the statistics of blocks of samples, without means and squares if these are not needed."""
         found = cls(0, np.full(width, np.inf), np.full(width, -np.inf), np.zeros(width), np.zeros(width))
-        for block in table:
-            for X in [block.X] if sparse.issparse(block.X) else _pieces(block.X):
-                found._add_range(X)
-                if squares:
-                    found._add_moments(X)
-                found.rows += X.shape[0]
+        for block in blocks:
+            for X in [block] if sparse.issparse(block) else _pieces(block):
+                if min(X.shape):
+                    found._add(X, squares)
         return found
+
+    def _add(self, X: Any, squares: bool) -> None:
+        self._add_range(X)
+        if squares:
+            self._add_moments(X)
+        self.rows += X.shape[0]
 
     def _add_range(self, X: Any) -> None:
         for all_rows, method, keep in ((self.least, "min", np.minimum), (self.largest, "max", np.maximum)):
@@ -62,10 +65,11 @@ class FeatureStatistics:
         rows = X.shape[0]
         if sparse.issparse(X):
             columns = X.tocsc()
+            columns.sum_duplicates()
             stored, data = np.diff(columns.indptr), columns.data.astype(np.float64)
-            mean = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel() / rows
-            centred = np.append((data - np.repeat(mean, stored)) ** 2, 0.0)
-            squares = np.add.reduceat(centred, columns.indptr[:-1]) * (stored > 0) + (rows - stored) * mean**2
+            mean = _sums_of_columns(data, columns.indptr) / rows  # SciPy adds up float32 in float32
+            centred = data - np.repeat(mean, stored)
+            squares = _sums_of_columns(centred**2, columns.indptr) + (rows - stored) * mean**2
         else:
             mean = X.mean(axis=0, dtype=np.float64)
             squares = np.square(X - mean).sum(axis=0)
@@ -74,6 +78,12 @@ class FeatureStatistics:
         self.squares += squares + change**2 * (self.rows * rows / total)
 
 
+def _sums_of_columns(values: Floats, starts: Any) -> Floats:
+    """Return the sum of the values of each column, from its start to that of the next one."""
+    sums: Floats = np.add.reduceat(np.append(values, 0.0), starts[:-1]) * (np.diff(starts) > 0)
+    return sums
+
+
 def _pieces(X: Any) -> Iterable[Any]:
-    step = max(1, PIECE_VALUES // X.shape[1])
+    step = max(1, PIECE_VALUES // max(1, X.shape[1]))
     return (X[first : first + step] for first in range(0, X.shape[0], step))

@@ -95,7 +95,7 @@ class Scaling:
         X is an array, a sparse matrix, or a table of `maxmargin.blocks`, which is read once.
         """
         if is_table(X):
-            found = FeatureStatistics.of(X, squares=False)
+            found = FeatureStatistics.of((block.X for block in X), X.n_features, squares=False)
             columns = np.flatnonzero(found.least != found.largest)
             return cls(columns, found.least[columns], found.largest[columns], float(lower), float(upper))
         occurring, X = _occurring(X)
@@ -104,33 +104,25 @@ class Scaling:
         return cls(occurring[varying], low[varying], high[varying], float(lower), float(upper))
 
     @classmethod
+    @np.errstate(over="ignore", invalid="ignore")  # deviations that overflow are an error
     def standardise(cls, X: Any) -> Scaling:
         """Return the scaling of each feature to mean 0 and standard deviation 1; X is as for `fit`."""
         if is_table(X):
-            found = FeatureStatistics.of(X)
-            columns = np.flatnonzero(found.least != found.largest)
-            mean, deviation = found.mean[columns], np.sqrt(found.squares[columns] / found.rows)
-            return cls._around(columns, mean, deviation)
-        occurring, X = _occurring(X)
-        columns = cls.fit(X).columns
-        mean = _row(X.mean(axis=0))[columns] if len(columns) else np.zeros(0)
-        if sparse.issparse(X):
-            part = X.tocsc()[:, columns]
-            # Σ (x − m)² = Σ over stored values (x − m)² + (number of zeros) m²
-            stored = np.diff(part.indptr)
-            centred = part.data - np.repeat(mean, stored)
-            squares = np.add.reduceat(np.append(centred**2, 0.0), part.indptr[:-1]) * (stored > 0)
-            squares += (X.shape[0] - stored) * mean**2
-            deviation = np.sqrt(squares / X.shape[0])
+            found, features = FeatureStatistics.of((block.X for block in X), X.n_features), np.arange(X.n_features)
         else:
-            deviation = X[:, columns].std(axis=0)
-        return cls._around(occurring[columns], mean, deviation)
-
-    @classmethod
-    def _around(cls, columns: np.ndarray[Any, np.dtype[np.int64]], mean: Floats, deviation: Floats) -> Scaling:
+            features, X = _occurring(X)
+            found = FeatureStatistics.of([X], len(features))
+        columns = np.flatnonzero(~(found.least >= found.largest))
+        mean = found.mean[columns]
+        deviation = np.sqrt(found.squares[columns] / max(1, found.rows))
         low, high = mean - deviation, mean + deviation
+        if not np.isfinite(high - low).all():
+            raise ValueError(
+                "features are not finite, or their squares overflow float64; scale them to a range first, with "
+                "Scaling.fit"
+            )
         nonempty = low < high
-        return cls(columns[nonempty], low[nonempty], high[nonempty])
+        return cls(features[columns][nonempty], low[nonempty], high[nonempty])
 
     def with_target(self, y: Floats, lower: float, upper: float) -> Scaling:
         """Return this scaling extended by the scaling of the range of the targets to the limits."""

@@ -49,7 +49,7 @@ MACHINES: dict[str, type[Any]] = {
     )
 }
 
-#: Attributes that only some fitted models have.
+#: Attributes that only some fitted models have. Those of files from before the attribute was added are among them.
 OPTIONAL = frozenset(
     [
         "feature_names_in_",
@@ -61,11 +61,12 @@ OPTIONAL = frozenset(
         "landmark_certificate_",
         "polish_status_",
         "n_passes_",
+        "device_",
     ]
 )
 
 #: Attributes of the training, which models of other programs lack.
-OF_TRAINING = frozenset(["_models_", "shape_fit_", "fit_status_", "n_iter_", "class_weight_", "device_"])
+OF_TRAINING = frozenset(["_models_", "shape_fit_", "fit_status_", "n_iter_", "class_weight_"])
 
 #: The attributes that each class adds to those of its bases. Sizes are set before they are used.
 ATTRIBUTES: dict[type, dict[str, Check]] = {

@@ -101,7 +101,11 @@ class KindPose(ABC):
 #: From points of problems, by number, to the sums over all samples.
 EvaluatePass = Callable[[dict[int, PassPoint]], dict[int, PassSums]]
 
+#: What overflows leaves no bound, or is an error.
+ignoring_overflow = np.errstate(over="ignore", invalid="ignore")
 
+
+@ignoring_overflow
 def evaluate_pass(
     blocks: Iterable[TrainingBlock],
     pose: PoseBlock,
@@ -178,6 +182,7 @@ def _first_sigma(problem: DualProblem, slack: Floats, gap: float, least_free: fl
     return max(sigma, least)
 
 
+@ignoring_overflow
 def train_by_passes(
     evaluate: EvaluatePass,
     runs: Sequence[NewtonByPasses],

@@ -49,7 +49,12 @@ class ProximalCentres:
     def keep(self, number: int, at: slice, responses: Floats) -> None:
         """Keep the responses of some samples."""
         if number in self._arrays:
-            self._arrays[number][1][at] = responses
+            kept, single = self._arrays[number][1], np.finfo(np.float32)
+            try:
+                with np.errstate(over="raise"):
+                    kept[at] = responses
+            except FloatingPointError:  # any centre is valid
+                kept[at] = np.clip(responses, single.min, single.max)
 
     def _zeros(self, name: str) -> NDArray[np.float32]:
         if 4 * self.rows <= MAX_BYTES_IN_MEMORY:

@@ -70,6 +70,19 @@ def test_the_optimum_is_that_in_memory(name, kind, small_sample):
         assert (streamed.predict(data) == whole.predict(data)).mean() > 0.99
 
 
+@pytest.mark.parametrize("name", ["squared hinge", "balanced", "regression", "one class"])
+def test_blocks_without_weight(name):
+    estimator, y = CASES[name]
+    weights = np.where((np.arange(5000) >= 1000) & (np.arange(5000) < 2500), 0.0, 1.5)
+    streamed = clone(estimator).fit(blocks.open(X, y, weights, block_rows=500))
+    some = np.flatnonzero(weights)
+    without = clone(estimator).fit(blocks.open(X[some], None if y is None else y[some], weights[some], block_rows=500))
+    for one, other in zip(certificates(streamed), certificates(without), strict=True):
+        assert one.relative_gap <= 1e-4
+        assert one.dual <= other.primal
+        assert other.dual <= one.primal
+
+
 NOISE = np.random.default_rng(3).normal(size=(2000, 6))
 NOISY = (NOISE[:, 0] + np.random.default_rng(4).normal(size=2000) > 0).astype(int)
 SPARSE = sparse.random_array((800, 3500), density=0.01, format="csr", rng=np.random.default_rng(5))
@@ -346,6 +359,11 @@ class TestOtherModels:
     def test_types_of_labels(self, dtype):
         y = (CLASSES == "yes").astype(dtype)
         assert LinearSVC().fit(blocks.open(X, y)).classes_.dtype == LinearSVC().fit(X, y).classes_.dtype
+
+    def test_large_unsigned_labels(self):
+        labels = np.array([2**63 + 1, 2**64 - 1], dtype=np.uint64)
+        for y in (labels[(CLASSES == "yes").astype(int)], (CLASSES == "yes") + labels[0]):
+            np.testing.assert_array_equal(LinearSVC().fit(blocks.open(X, y)).classes_, np.unique(y))
 
     def test_blocks_that_are_cut_differently_in_each_pass(self, small_sample):
         class Changing:

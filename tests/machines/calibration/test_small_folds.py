@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from maxmargin import SVC
+from maxmargin import SVC, SVR
 from maxmargin.formulations import c_classification
 from maxmargin.kernels import Gaussian, Points
 from maxmargin.machines.calibration import small_folds
@@ -91,3 +91,10 @@ class TestRestoredSums:
 
     def test_bounds_that_do_not_allow_it(self):
         assert restored_sums(np.array([4.0]), np.ones((1, 3)), -np.ones((1, 3)), np.ones((1, 3))) is None
+
+
+def test_kernel_values_beyond_single_precision():
+    X = 1e150 * np.random.default_rng(0).random((6, 2))
+    smallest = lambda A, B: np.minimum(A[:, None], B[None]).sum(axis=2)  # noqa: E731
+    model = SVR(kernel=smallest, C=1e-12, epsilon=0.5, noise=True, selection="most_violating_pair")
+    assert model.fit(X, np.full(6, -3.7)).noise_scale_ == 0.5

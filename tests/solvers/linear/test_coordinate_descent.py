@@ -19,7 +19,7 @@ from maxmargin.matrices.feature_columns import FeatureColumns
 from maxmargin.matrices.features import Features
 from maxmargin.problems import Status, certify_l1
 from maxmargin.solvers import CoordinateDescentSolver, StoppingRule
-from maxmargin.solvers.linear import coordinate_descent
+from maxmargin.solvers.linear import coordinate_descent, l1_model
 from maxmargin.solvers.linear.l1_model import minimise_model
 from reference import l1_coordinate_descent
 from reference.sparse_program import solve_sparse_program
@@ -209,6 +209,13 @@ def test_quadratic_model():
     gradient = slope + square @ (best - start)
     assert max(map(l1_coordinate_descent.violation_at, best, gradient)) <= 1e-9
     assert best[4] == 0
+
+
+def test_steps_that_overflow_are_not_taken():
+    square, weights = np.diag([1e-300, 1e5]), np.array([1e-3, 2e-3])
+    for slope in (-1e5, -1e10):
+        step = l1_model._newton_step(square, weights, np.array([slope, 3.0]))
+        assert np.isfinite(step).all()
 
 
 @pytest.mark.parametrize("most", [0.0, 0.5, 2.0])

@@ -30,6 +30,7 @@ from maxmargin.problems import DualProblem, InfeasibleProblemError, Solution, St
 from maxmargin.problems.gradient_extremes import interval_midpoint, offset_bounds
 from maxmargin.problems.split_problem import SplitProblem
 from maxmargin.solvers import BlockSolver, Callback, PairwiseSolver
+from maxmargin.solvers.block.block_solver import MAX_SINGLE_PRECISION_VALUE
 from maxmargin.solvers.monitor import Interruption, status_of
 from maxmargin.solvers.smo.small_problem_batch import SmallProblemBatch
 from maxmargin.training import Session, Solver, TrainedLinearModel, TrainedModel
@@ -227,7 +228,8 @@ class CrossValidation:
 
     def _shared(self, matrix: SymmetricMatrix, variables: Indices) -> SymmetricMatrix:
         """Return the matrix of some variables, with its values in memory if the budget allows."""
-        if 8 * len(variables) ** 2 > self.cache_bytes:
+        largest = float(np.abs(matrix.diagonal()).max(initial=0.0))
+        if 8 * len(variables) ** 2 > self.cache_bytes or largest > MAX_SINGLE_PRECISION_VALUE:
             return matrix.take(variables)
         table = Float32Matrix.of(matrix, variables, self.threads)
         return (

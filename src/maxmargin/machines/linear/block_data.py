@@ -222,7 +222,7 @@ class ClassCounts:
 def _weights_of_labels(y: np.ndarray[Any, Any], weights: Floats) -> tuple[np.ndarray[Any, Any], Floats]:
     """Return the labels that occur, and the sum of the weights of each."""
     least, most = (int(y.min()), int(y.max())) if y.dtype.kind in "iu" and len(y) else (0, MAX_LABEL_RANGE)
-    if most - least < MAX_LABEL_RANGE:  # to count is faster than to sort
+    if most - least < MAX_LABEL_RANGE and most <= np.iinfo(np.intp).max:  # to count is faster than to sort
         numbers = y.astype(np.intp) - least if least or y.dtype.kind == "u" else y
         occurring = np.flatnonzero(np.bincount(numbers))
         sums: Any = np.bincount(numbers, weights)[occurring]

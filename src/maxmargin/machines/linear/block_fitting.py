@@ -29,6 +29,7 @@ from maxmargin.training.block_training import (
     PoseBlock,
     TrainingBlock,
     evaluate_pass,
+    ignoring_overflow,
     moments_of_sample,
     new_run,
     smoothed_point,
@@ -178,6 +179,7 @@ class _SessionContext:
         return self._reporting.__exit__(*error)
 
 
+@ignoring_overflow
 def new_runs(
     pose: PoseBlock,
     count: int,

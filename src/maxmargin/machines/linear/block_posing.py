@@ -53,8 +53,10 @@ class ClassPose(KindPose):
         return problem
 
     def kinds(self, block: TrainingBlock) -> NDArray[np.int32] | None:
-        """Return the number of the class of each sample, None if weights differ."""
-        return self._numbers(block).astype(np.int32) if block.weights.min() == block.weights.max() else None
+        """Return the number of the class of each sample, None if weights differ or there are no samples."""
+        weights = block.weights
+        same = len(weights) > 0 and weights.min() == weights.max()
+        return self._numbers(block).astype(np.int32) if same else None
 
     def one_of_each(self, block: TrainingBlock) -> TrainingBlock:
         """Return a block with one sample of each class."""

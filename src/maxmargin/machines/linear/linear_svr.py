@@ -294,10 +294,11 @@ class LinearSVR(StreamingRegressor, NoiseIntervals, LinearEstimator):
 
 
 def min_gap(problem: DualProblem) -> float:
-    """Return the gap that is rounding: a fraction of the loss of the zero function."""
+    """Return the gap that is rounding: a fraction of the loss of the zero function, 0 if that overflows."""
     problem = SplitProblem.of(problem).problem if problem.kinked else problem
     fraction = MIN_SQUARED_GAP_FRACTION if problem.ridge.any() else MIN_GAP_FRACTION
-    return fraction * _native.total_loss(problem.linear, problem.lower, problem.upper, problem.ridge, 1)
+    loss = _native.total_loss(problem.linear, problem.lower, problem.upper, problem.ridge, 1)
+    return fraction * loss if 0.0 <= loss < np.inf else 0.0
 
 
 def _centre(columns: Floats, weights: Floats, intercept: bool) -> Floats:

@@ -46,6 +46,7 @@ def minimise_model(square: Floats, weights: Floats, slope: Floats, tolerance: fl
     return weights
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a step along which the objective is not finite is not taken
 def _newton_step(square: Floats, weights: Floats, slope: Floats) -> Floats:
     """Return the Newton step of the nonzero weights, shortened where signs would change.
 

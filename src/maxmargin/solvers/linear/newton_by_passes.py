@@ -28,6 +28,11 @@ from maxmargin.solvers.linear.pass_bounds import DualConstraints, dual_bound
 from maxmargin.solvers.linear.pass_sums import PassPoint, PassSums
 from maxmargin.solvers.stopping import StoppingRule
 
+OVERFLOW_MESSAGE = (
+    "the objective overflows float64; scale the data (for example with StandardScaler) and the targets, or use a "
+    "smaller C or smaller sample weights"
+)
+
 #: A trial step is accepted if the slope at its end is at most this fraction of the initial one.
 ACCEPTED_SLOPE = 0.5
 
@@ -98,7 +103,8 @@ class NewtonByPasses:
         self.sample_moments, self._last_square = sample_moments, inf
         self.constant, self.origin, self.by_products = constant, origin, by_products
         self.weights, self.offset = start.weights, start.offset
-        self.primal, self.dual, self.rounding = inf, -inf, inf
+        # The dual vector 0 is feasible, and has the value 0, unless the sum of all variables is positive.
+        self.primal, self.dual, self.rounding = (inf, -inf, inf) if constraints.total.any() else (inf, 0.0, 0.0)
         self.status: Status | None = None
         self.passes = 0
         self._search: _LineSearch | None = None
@@ -220,6 +226,8 @@ class NewtonByPasses:
         dual, dual_error = dual_bound(sums, self.constraints)
         if primal < self.primal:
             self.primal, self.weights, self.offset = primal, weights, self.point.offset
+        elif self.primal == inf:
+            raise ValueError(OVERFLOW_MESSAGE)
         if dual > self.dual:
             self.dual, self.rounding = dual, dual_error + rounding * abs(primal)
 

@@ -134,14 +134,15 @@ def dual_bound(sums: PassSums, constraints: DualConstraints) -> tuple[float, flo
         return -inf, 0.0
     linear, ridge, weights = moved.linear, moved.ridge, moved.weights
     norm = _norm(weights)
-    square = norm**2 + ridge
+    square = norm * norm + ridge
     factor = constraints.factor(linear, square)
-    value = factor * linear - 0.5 * factor**2 * square
+    factor_square = factor * factor  # powers of numbers that overflow raise, products do not
+    value = factor * linear - 0.5 * factor_square * square
     of_weights = sums.weights_error + moved.weights_error + (len(weights) + 8) * UNIT_ROUNDOFF * norm
     of_weights += moved.scale_error * moved.part[2]
-    of_square = 2 * norm * of_weights + of_weights**2 + sums.term_error
-    error = factor * 2 * sums.term_error + 0.5 * factor**2 * of_square
+    of_square = 2 * norm * of_weights + of_weights * of_weights + sums.term_error
+    error = factor * 2 * sums.term_error + 0.5 * factor_square * of_square
     part_linear, part_ridge, part_norm = moved.part
     error += 2 * factor * moved.scale_error * (part_linear + factor * (part_ridge + norm * part_norm))
-    error += 8 * UNIT_ROUNDOFF * (factor * abs(linear) + factor**2 * square)
+    error += 8 * UNIT_ROUNDOFF * (factor * abs(linear) + factor_square * square)
     return value - error, error
