@@ -159,6 +159,15 @@ def test_predictions_scores_and_certificates_of_blocks(threads):
     assert regression.certify(blocks.open(X, SCORE)).primal == pytest.approx(regression.certificate_.primal, rel=1e-9)
 
 
+@pytest.mark.parametrize("estimator", [LinearSVC(), LinearSVC(loss="hinge"), LinearOneClassSVM(nu=0.2)])
+def test_blocks_in_which_all_weights_are_0(estimator, small_sample):
+    weights = np.where(np.arange(5000) // 700 % 3 == 1, 0.0, 1.0)
+    streamed = clone(estimator).fit(blocks.open(X, CLASSES, weights, block_rows=700))
+    whole = clone(estimator).fit(X, CLASSES, weights)
+    assert streamed.certificate_.dual <= whole.certificate_.primal
+    assert whole.certificate_.dual <= streamed.certificate_.primal
+
+
 def test_labels_and_weights_given_to_fit():
     given = LinearSVC().fit(blocks.open(X), CLASSES, WEIGHTS)
     inside = LinearSVC().fit(blocks.open(X, CLASSES, WEIGHTS))
@@ -215,9 +224,9 @@ class TestLandmarks:
         assert model.score(X, SEVERAL) > 0.6
         np.testing.assert_array_equal(_saved(model, tmp_path / "model").predict(X), model.predict(X))
 
-    def test_exact_bounds_need_the_data(self):
-        with pytest.raises(ValueError, match="certify='exact' needs the data in memory"):
-            KernelApproximationSVC(certify="exact").fit(blocks.open(X, CLASSES))
+    def test_a_polish_needs_the_data(self):
+        with pytest.raises(ValueError, match="polish=True needs the data in memory"):
+            KernelApproximationSVC(polish=True).fit(blocks.open(X, CLASSES))
 
 
 class TestLimits:
