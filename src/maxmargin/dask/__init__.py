@@ -2,7 +2,6 @@
 
 - `estimators`: `LinearSVC`, `LinearSVR` and `KernelApproximationSVC`
 - `on_cluster`: what they share: fit, predictions, models of a single machine
-- `collections`: Dask arrays and data frames as partitions of rows
 - `partitions`: tasks on a partition: validation, the first scan, the sample
 - `landmark_tasks`: landmarks from the sample, and their features of each partition
 - `exact_tasks`: bounds on the exact kernel optimum of a machine on landmarks

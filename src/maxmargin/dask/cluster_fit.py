@@ -16,7 +16,7 @@ from typing import Any
 
 import distributed
 
-from maxmargin.dask.collections import Partitions
+from maxmargin.blocks.dask_collections import Partitions
 from maxmargin.dask.driver import Outcome, Plan, run_loop
 from maxmargin.dask.exact_tasks import bound_exactly
 from maxmargin.dask.landmark_tasks import (

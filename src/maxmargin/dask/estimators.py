@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.blocks.dask_collections import is_collection, partitions_of
 from maxmargin.dask.cluster_fit import ClusterFit, find_client
-from maxmargin.dask.collections import is_collection, partitions_of
 from maxmargin.dask.exact_tasks import bound_exactly
 from maxmargin.dask.on_cluster import ClassifierOnCluster, OnCluster
 from maxmargin.dask.placement import place
