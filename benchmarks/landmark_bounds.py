@@ -1,6 +1,7 @@
 """Bounds on the exact kernel optimum from machines on landmarks: their width, and what they take beyond the fit.
 
     python -m benchmarks.landmark_bounds --data FOLDER [--rows 581012] [--landmarks 1000 ...] [--polish 60]
+    python -m benchmarks.landmark_bounds --data FOLDER --blocks     bounds of the same function from blocks of rows, too
 
 The data are the forest cover types, two classes, with standardised columns (`covtype_binary.npy.xz` in the folder). The
 time of processors is reported beside that of the clock, which other processes affect.
@@ -14,7 +15,7 @@ from time import perf_counter, process_time
 from typing import Any
 
 from benchmarks.peers.loading import covtype, standardised
-from maxmargin import KernelApproximationSVC
+from maxmargin import KernelApproximationSVC, blocks
 from maxmargin.resources import thread_count
 
 
@@ -28,6 +29,7 @@ def main() -> None:
     parser.add_argument("--cost", type=float, default=1.0)
     parser.add_argument("--tol", type=float, default=1e-2)
     parser.add_argument("--polish", type=float, help="seconds of the exact block solver, in a second fit")
+    parser.add_argument("--blocks", action="store_true", help="compute the bounds from blocks of rows as well")
     arguments = parser.parse_args()
     X, y = standardised(covtype(arguments.data, arguments.rows))
     print(f"{X.shape[0]:,} rows, C = {arguments.cost:g}, {thread_count(None)} threads")
@@ -46,6 +48,14 @@ def main() -> None:
                 f"processors)\n  {bounds}",
                 flush=True,
             )
+            if arguments.blocks:
+                started, used = perf_counter(), process_time()
+                bounds = model.certify_exact(blocks.open(X, y))
+                print(
+                    f"  from blocks of rows: {perf_counter() - started:.0f} s ({process_time() - used:.0f} s of "
+                    f"processors)\n  {bounds}",
+                    flush=True,
+                )
             if arguments.polish is not None:
                 print_polish(model, arguments.polish, X, y)
 

@@ -54,6 +54,7 @@ NB_MODULE(_extension, m) {
   define_calibration(m);
   define_folds(m);
   define_text(m);
+  define_files(m);
   // For tests: an exception of a worker thread must reach the caller.
   m.def("_raise_in_thread", [](int threads) {
     nb::gil_scoped_release unlocked;

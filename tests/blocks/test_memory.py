@@ -13,7 +13,7 @@ from maxmargin import blocks
 TABLE_BYTES, LIMIT_BYTES = 2**29, 2**27 + 2**24
 
 #: Reads the table named first twice, and prints the growth of the peak memory in bytes. The peak is not that of
-#: getrusage, which begins at the memory of the process that started this one.
+#: getrusage, which begins at the memory of the process that started this one. Files that are mapped would count.
 READER = """
 import pathlib, sys
 import numpy, scipy.sparse
@@ -21,6 +21,8 @@ from maxmargin import blocks
 def peak():
     (line,) = (line for line in pathlib.Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
     return 1024 * int(line.split()[1])
+from maxmargin.blocks import file_arrays
+file_arrays.MAPS = False
 list(blocks.read_ahead(blocks.open(numpy.zeros((1, 1)))))
 before = peak()
 table = blocks.open(sys.argv[1])
@@ -30,12 +32,33 @@ for _ in range(2):
 print(peak() - before)
 """
 
+#: Reads the table within a limit on the growth of private memory, where files may be mapped.
+LIMITED_READER = """
+import pathlib, resource, sys
+import numpy
+from maxmargin import blocks
+list(blocks.read_ahead(blocks.open(numpy.zeros((1, 1)))))
+(line,) = (line for line in pathlib.Path("/proc/self/status").read_text().splitlines() if line.startswith("VmData"))
+limit = 1024 * int(line.split()[1]) + int(sys.argv[2])
+resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+table = blocks.open(sys.argv[1])
+for _ in range(2):
+    assert sum(block.X.shape[0] for block in blocks.read_ahead(table)) == table.n_rows
+"""
+
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
 def growth(path):
     done = subprocess.run([sys.executable, "-c", READER, str(path)], capture_output=True, text=True, check=True)
     return int(done.stdout)
+
+
+def test_private_memory_of_files_that_are_mapped(tmp_path):
+    rows = TABLE_BYTES // 256
+    np.lib.format.open_memmap(tmp_path / "X.npy", "w+", "f4", (rows, 64)).flush()
+    command = [sys.executable, "-c", LIMITED_READER, str(tmp_path / "X.npy"), str(2**26)]
+    subprocess.run(command, capture_output=True, text=True, check=True)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4"])

@@ -1,6 +1,7 @@
 """Arrays, maps, sparse matrices and objects of a user give the rows of the table, in every pass."""
 
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from scipy import sparse
 
 from blocks.tables import SIZES, SPARSE, WEIGHT, X, Y, assert_rows, collected, refused
 from maxmargin import blocks
+from maxmargin.blocks import file_arrays
 
 
 @pytest.mark.parametrize("block_rows", SIZES)
@@ -229,12 +231,48 @@ def test_files_that_change_between_passes(tmp_path):
         list(opened)
 
 
-def test_a_file_truncated_within_a_pass(tmp_path):
+@pytest.fixture(params=["mapped", "read"])
+def large_file(request, tmp_path, monkeypatch):
+    """A file of several pages that is mapped into memory, or read."""
+    if request.param == "mapped":
+        if not file_arrays.MAPS:
+            pytest.skip("this system has no mappings that survive a truncation")
+        monkeypatch.setattr(file_arrays, "MIN_MAPPED_BYTES", 0)
+    else:
+        monkeypatch.setattr(file_arrays, "MAPS", False)
     path = tmp_path / "X.npy"
-    np.save(path, X)
-    reading = iter(blocks.open(path, block_rows=5))
-    next(reading)
-    with path.open("rb+") as stream:
+    np.save(path, np.arange(200_000.0).reshape(-1, 4))
+    return path
+
+
+def test_files_that_are_mapped_or_read(large_file, tmp_path):
+    whole = np.arange(200_000.0).reshape(-1, 4)
+    assert_rows(blocks.open(large_file, block_rows=7000), whole)
+    np.savez(tmp_path / "X.npz", X=whole.astype(np.float32), y=np.arange(50_000))
+    assert_rows(blocks.open(tmp_path / "X.npz"), whole.astype(np.float32), np.arange(50_000))
+    thin = sparse.csr_array(np.where(whole % 3 == 0, whole, 0.0))
+    blocks.write_csr(tmp_path / "thin", blocks.open(thin, np.arange(50_000)))
+    assert_rows(blocks.open(tmp_path / "thin", block_rows=9999), thin.toarray(), np.arange(50_000))
+
+
+def test_a_file_truncated_within_a_pass(large_file):
+    reading = iter(blocks.open(large_file, block_rows=20_000))
+    block = next(reading)
+    with large_file.open("rb+") as stream:
         stream.truncate(300)
-    with pytest.raises(ValueError, match="changed"):
+    assert np.isin(block.X[-1], [0.0, 79996, 79997, 79998, 79999]).all()  # zeros if the page was mapped, and is lost
+    with pytest.raises(ValueError, match="the file changed after it was opened as a table, from"):
+        list(reading)
+
+
+def test_pages_that_cannot_be_read(large_file):
+    """A disk that fails gives zeros, which are never used: the pass ends with an error."""
+    table = blocks.open(large_file)
+    reading = iter(table)
+    next(reading)
+    array = table._source._parts[0]._X
+    if array._pages is None:
+        pytest.skip("the system reports errors of reading")
+    array._pages = SimpleNamespace(lost=True)
+    with pytest.raises(OSError, match=r"parts of the file could not be read.*X.npy"):
         list(reading)

@@ -93,7 +93,7 @@ def test_checkpoints(capsys, folder):
     assert code == 3
     assert "to resume:  maxmargin train spam.parquet model --out-of-core" in err
     assert (folder / "state").exists()
-    code, _, err = run(capsys, *words)
+    code, _, err = run(capsys, *words, "--every", 5, "--resume")
     assert code == 0
     assert "resuming from state" in err
     assert not (folder / "state").exists()
@@ -103,7 +103,8 @@ def test_checkpoints(capsys, folder):
     ("words", "message"),
     [
         (["--estimator", "svc"], "svc needs the data in memory; out of core there are linear-svc"),
-        (["--resume"], "use --checkpoint FILE instead of --resume"),
+        (["--resume"], "add --checkpoint FILE"),
+        (["--resume", "--checkpoint", "none"], "there is no checkpoint none to resume from"),
         (["--samples", "100"], "--samples needs the data in memory"),
         (["--penalty", "l1"], "penalty='l2', not 'l1'"),
     ],

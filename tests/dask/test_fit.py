@@ -12,8 +12,8 @@ from distributed import futures_of
 from scipy import sparse
 
 import maxmargin
+from maxmargin.blocks.dask_collections import partitions_of
 from maxmargin.dask import LinearSVC, LinearSVR
-from maxmargin.dask.collections import partitions_of
 from maxmargin.dask.placement import await_tasks, place
 
 

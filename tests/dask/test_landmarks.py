@@ -146,14 +146,51 @@ def test_model_of_a_single_machine(client, board):
 
 def test_errors(client, board):
     X, y = board
-    with pytest.raises(ValueError, match="certify=None"):
-        KernelApproximationSVC(certify="exact").fit(rows_of(X), rows_of(y), client=client)
+    with pytest.raises(ValueError, match="certify must be"):
+        KernelApproximationSVC(certify="exactly").fit(rows_of(X), rows_of(y), client=client)
+    with pytest.raises(ValueError, match="polish=False"):
+        KernelApproximationSVC(polish=True).fit(rows_of(X), rows_of(y), client=client)
     with pytest.raises(ValueError, match="precomputed"):
         KernelApproximationSVC(kernel="precomputed").fit(rows_of(X), rows_of(y), client=client)
     with pytest.raises(ValueError, match="chi"):
         KernelApproximationSVC(kernel="chi_squared").fit(rows_of(X - 9.0), rows_of(y), client=client)
     with pytest.raises(ValueError, match="2 features|X has"):
         KernelApproximationSVC(landmarks=np.ones((3, 5))).fit(rows_of(X), rows_of(y), client=client)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_bounds_on_the_exact_optimum(client, board, loss):
+    X, y = board
+    options = {"C": 10.0, "gamma": 2.0, "landmarks": X[::40], "loss": loss}
+    model = KernelApproximationSVC(**options, certify="exact").fit(rows_of(X), rows_of(y), client=client)
+    exact = maxmargin.SVC(C=10.0, gamma=2.0, loss=loss, tol=1e-6).fit(X, y).certificate_
+    bounds = model.exact_certificate_
+    assert bounds.dual <= exact.primal
+    assert exact.dual <= bounds.primal == bounds.model_primal
+    assert bounds.relative_gap < 0.1
+    assert model.certify_exact(rows_of(X), rows_of(y), client=client) == bounds  # the sums are those of the partitions
+    streamed = model.to_local().certify_exact(maxmargin.blocks.open(X, y, block_rows=500))
+    assert streamed.primal == pytest.approx(bounds.primal, rel=1e-9)
+    assert streamed.dual == pytest.approx(bounds.dual, rel=1e-6)
+    assert model.certify_exact(X, y).primal == pytest.approx(bounds.primal, rel=1e-9)
+
+
+def test_bounds_of_several_classes(client, table):
+    X, _, y, _ = table
+    names = np.array(["ash", "birch", "cedar"])[y]
+    weights = np.random.default_rng(1).integers(0, 3, len(y)).astype(float)
+    weights[:500] = 0  # a partition without a row that takes part
+    options = {"landmarks": X[500:3000:50], "gamma": 0.2, "class_weight": "balanced", "certify": "exact"}
+    model = KernelApproximationSVC(**options).fit(rows_of(X), rows_of(names), rows_of(weights), client)
+    local = maxmargin.KernelApproximationSVC(**options).fit(X, names, weights)
+    for ours, theirs in zip(model.exact_certificate_, local.exact_certificate_, strict=True):
+        assert ours.dual <= theirs.primal
+        assert theirs.dual <= ours.primal
+        assert ours.relative_gap < 0.2
+    with pytest.raises(ValueError, match="5 features, but the model was fitted with 6"):
+        model.certify_exact(rows_of(X[:, :5]), rows_of(names), client=client)
+    with pytest.raises(ValueError, match="'oak', which is not one of the 3 classes"):
+        model.certify_exact(rows_of(X), rows_of(np.where(np.arange(3000) == 2999, "oak", names)), client=client)
 
 
 def test_too_many_features_for_the_workers(monkeypatch):

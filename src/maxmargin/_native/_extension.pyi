@@ -482,6 +482,14 @@ def responses_of_rows(
     threads: int,
 ) -> ResponseSums: ...
 
+class MappedFile:
+    """A file of a size, mapped into memory until no array is in it; on systems other than Windows."""
+
+    def __init__(self, descriptor: int, size: int) -> None: ...
+    @property
+    def lost(self) -> bool: ...
+    def bytes(self, first: int, count: int) -> NDArray[np.uint8]: ...
+
 class PassArrays:
     def __init__(
         self,

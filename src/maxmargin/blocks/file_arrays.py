@@ -1,21 +1,34 @@
 """Arrays of .npy files, and of uncompressed .npz files, that are read block by block.
 
-Blocks are read into memory that is used again, which is faster than a mapping for each block, and a file that was
-truncated is an error instead of a crash. Arrays stored by columns are mapped.
+A file for which there is room beside the other data in memory is mapped as a whole, from pass to pass: its pages are
+those that the system keeps of it anyway, and nothing is copied, which is nearly half of the time of a pass. Blocks of
+larger files are read into memory that is used again, which is faster than a mapping for each block. A file that is
+truncated meanwhile is an error in both cases (`native/mapped_file.hpp`). Arrays stored by columns are mapped, and
+copied block by block.
 """
 
 from __future__ import annotations
 
+import errno
 import math
 import mmap
 import os
+from contextlib import suppress
 from typing import IO, Any
 
 import numpy as np
 
+from maxmargin import _native
 from maxmargin.blocks.file_buffers import FileBuffers
 from maxmargin.blocks.file_stamps import FileStamp
 from maxmargin.datasets.errors import DataFileError
+from maxmargin.resources import available_memory
+
+#: Files from this size on are mapped if they take at most this fraction of the available memory.
+MIN_MAPPED_BYTES, MAX_MAPPED_FRACTION = 2**20, 0.5
+
+#: Whether the system has mappings whose pages can be lost without ending the process.
+MAPS = hasattr(_native, "MappedFile")
 
 
 class FileArray:
@@ -37,6 +50,8 @@ class FileArray:
             stream.seek(start)
             self.shape, by_columns, self.dtype = _read_header(stream, self.name)
             self._offset = stream.tell()
+        self._pages: _native.MappedFile | None = None
+        self._decided = False
         self._by_columns = by_columns and len(self.shape) > 1
         expected = self._offset - start + self.dtype.itemsize * math.prod(self.shape)
         available = self._stamp.size - start if size is None else size
@@ -64,11 +79,17 @@ class FileArray:
     def check_unchanged(self) -> None:
         """Raise if the file is not as it was."""
         self._stamp.check()
+        if self._pages is not None and self._pages.lost:
+            raise OSError(errno.EIO, "parts of the file could not be read", self._stamp.path)
 
     def _read(self, first: int, count: int) -> np.ndarray[Any, Any]:
         """Return values of the file, in memory of their own."""
         if not count:
             return np.empty(0, self.dtype)
+        if (pages := self._mapped_pages()) is not None:
+            self.check_unchanged()
+            size = self.dtype.itemsize
+            return np.frombuffer(pages.bytes(self._offset + first * size, count * size).data, self.dtype)
         values = self._buffers.array(count, self.dtype)
         raw = memoryview(values.view(np.uint8).data)
         with open(self._stamp.path, "rb", buffering=0) as stream:
@@ -81,6 +102,16 @@ class FileArray:
                     raise DataFileError(self.name, "the file ends before its last value")
                 done += found
         return values
+
+    def _mapped_pages(self) -> _native.MappedFile | None:
+        """Return the pages of the whole file, None if it is to be read; that is decided once."""
+        if not self._decided:
+            self._decided, size = True, self._stamp.size
+            aligned = self._offset % self.dtype.alignment == 0
+            if MAPS and aligned and MIN_MAPPED_BYTES <= size <= MAX_MAPPED_FRACTION * available_memory():
+                with suppress(RuntimeError), open(self._stamp.path, "rb") as stream:  # a limit of the system
+                    self._pages = _native.MappedFile(stream.fileno(), size)
+        return self._pages
 
     def _mapped(self) -> np.ndarray[Any, Any]:
         """Map all values into memory; the mapping ends with the last array that uses it."""

@@ -19,6 +19,7 @@ from maxmargin.blocks.iterable_source import IterableSource
 from maxmargin.blocks.row_blocks import RowBlocks
 from maxmargin.blocks.sources import JoinedSource, Source
 from maxmargin.datasets.categorical_columns import Categorical
+from maxmargin.datasets.column_roles import ColumnSelection
 from maxmargin.datasets.libsvm_reader import ZeroBased
 
 
@@ -42,28 +43,29 @@ def open(
 
     Parameters
     ----------
-    source : array, sparse matrix, path, list of those, iterable or function
+    source : array, sparse matrix, path, list of those, Dask collection, iterable or function
         - an array or ``np.memmap``; a SciPy sparse matrix;
         - the path of an .npy, .npz, Parquet, Arrow or LIBSVM file; of a folder of Parquet or Arrow files; or of a
           folder that `write_csr` has written;
         - a list of arrays, sparse matrices and paths, whose rows follow one another;
+        - a Dask array or data frame, whose partitions are computed one after another, in every pass;
         - an object that yields (X, y), (X, y, sample_weight) or `RowBlock` anew at each iteration, or a function
           without arguments that returns such an iterator. Its rows are counted in a first pass, unless it has `shape`,
           or `n_rows` and `n_features`.
-    y, sample_weight : array, path of an .npy file, list of those, or None
+    y, sample_weight : array, path of an .npy file, list of those, Dask collection, or None
         One value for each row, instead of those of the source.
     block_rows : int, optional
         Number of rows of a block; by default about 32 MB of values.
     format : {"npy", "npz", "parquet", "arrow", "libsvm"} or None
         Of files; by default detected by the suffix, otherwise by the content.
     label : str, int or None
-        Label column of Parquet and Arrow files: "auto" (the column named label, target or class, otherwise the last
-        one), "first", "last", a name, or an index. "auto" with `y`: all columns are features. None: the labels of
-        any source are ignored.
+        Label column of Parquet and Arrow files, and of Dask data frames: "auto" (the column named label, target or
+        class, otherwise the last one), "first", "last", a name, or an index. "auto" with `y`: all columns are
+        features. None: the labels of any source are ignored.
     weight : str, int or None
-        Column of sample weights of Parquet and Arrow files.
+        Column of sample weights of Parquet and Arrow files, and of Dask data frames.
     ignore : sequence of str or int
-        Columns of Parquet and Arrow files to ignore.
+        Columns of Parquet and Arrow files, and of Dask data frames, to ignore.
     categorical : {"error", "one-hot"} or mapping of str to sequence of str
         Treatment of columns of strings in Parquet and Arrow files, as in `maxmargin.datasets.read_samples`.
     n_features : int or None
@@ -101,11 +103,21 @@ def open(
     options = FileOptions(
         format, label if y is None else None, weight, ignore, categorical, n_features, zero_based, cache_dir, convert
     )
-    opened = _source(source, options)
+    if hasattr(source, "__dask_graph__"):
+        from maxmargin.blocks.dask_source import open_dask  # needs Dask, as the source does
+
+        opened: Source
+        opened, y, sample_weight = open_dask(source, y, sample_weight, _selection(options), weight)
+    else:
+        opened = _source(source, options)
     if n_features is not None and opened.n_features != n_features:
         raise ValueError(f"{opened.name} has {opened.n_features} columns, but n_features={n_features}")
     opened.has_labels &= label is not None
     return CheckedBlocks(opened, y, sample_weight, None if block_rows is None else int(block_rows))
+
+
+def _selection(options: FileOptions) -> ColumnSelection:
+    return ColumnSelection(options.label, None, options.ignore, n_features=options.n_features)
 
 
 def _source(given: Any, options: FileOptions) -> Source:
@@ -115,9 +127,10 @@ def _source(given: Any, options: FileOptions) -> Source:
         return ArraySource(given, "the array")
     if sparse.issparse(given):
         return CsrSource.of(given, "the sparse matrix")
-    # Collections of Dask are recognised here, before the objects of a user: they can be iterated over, but by rows.
     if isinstance(given, Sequence):
         return _joined(given, options)
+    if hasattr(given, "to_numpy"):
+        raise ValueError("a data frame in memory is opened as an array: frame.to_numpy(), and its labels as y")
     if hasattr(given, "__iter__") or callable(given):
         return IterableSource(given)
     raise ValueError(f"a table cannot be read from {type(given).__name__}")

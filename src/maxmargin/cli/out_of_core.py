@@ -87,8 +87,10 @@ def train(options: argparse.Namespace, output: Output, target: Path, report: Any
     from maxmargin.interchange import save
     from maxmargin.training.checkpoint_file import remove_checkpoint
 
-    if options.resume:
-        raise ValueError("training on blocks resumes from a checkpoint: use --checkpoint FILE instead of --resume")
+    if options.resume and options.checkpoint is None:
+        raise ValueError("training on blocks resumes from a checkpoint: add --checkpoint FILE")
+    if options.resume and not Path(options.checkpoint).exists():
+        raise FileNotFoundError(f"there is no checkpoint {options.checkpoint} to resume from; omit --resume")
     began = perf_counter()
     with training_progress.spinner(output.errors, f"opening {options.data}", not output.quiet):
         table = open_table(options)

@@ -48,13 +48,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", help=data.DATA_HELP)
     parser.add_argument("model", metavar="MODEL", nargs="?", help="model file to write [the name of DATA + .maxmargin]")
     parser.add_argument(
-        "--resume", action="store_true", help="continue the training of MODEL, which Ctrl-C or a limit ended"
+        "--resume",
+        action="store_true",
+        help="continue the training of MODEL, which Ctrl-C or a limit ended; out of core, that of --checkpoint FILE",
     )
     parser.add_argument(
         "--checkpoint", metavar="FILE", help="store the state of the training, and resume from it if the file exists"
     )
     parser.add_argument(
-        "--checkpoint-seconds", type=float, default=60.0, metavar="S", help="time between two checkpoints [60]"
+        "--checkpoint-seconds",
+        "--every",
+        type=float,
+        default=60.0,
+        metavar="S",
+        help="time between two checkpoints [60]",
     )
     parser.add_argument(
         "--out-of-core",

@@ -2,9 +2,9 @@
 
 - `estimators`: `LinearSVC`, `LinearSVR` and `KernelApproximationSVC`
 - `on_cluster`: what they share: fit, predictions, models of a single machine
-- `collections`: Dask arrays and data frames as partitions of rows
 - `partitions`: tasks on a partition: validation, the first scan, the sample
 - `landmark_tasks`: landmarks from the sample, and their features of each partition
+- `exact_tasks`: bounds on the exact kernel optimum of a machine on landmarks
 - `placement`: the worker of each partition
 - `worker_loop`: the loop on each worker, and the tree in which sums are added; `packed_sums`: the sums as they travel
 - `worker_watch`: workers that do not answer

@@ -16,8 +16,9 @@ from typing import Any
 
 import distributed
 
-from maxmargin.dask.collections import Partitions
+from maxmargin.blocks.dask_collections import Partitions
 from maxmargin.dask.driver import Outcome, Plan, run_loop
+from maxmargin.dask.exact_tasks import bound_exactly
 from maxmargin.dask.landmark_tasks import (
     ChosenLandmarks,
     check_worker_memory,
@@ -34,6 +35,7 @@ from maxmargin.models import LandmarkFeatures
 from maxmargin.problems import Progress, Status
 from maxmargin.solvers.linear.pass_sums import PassPoint
 from maxmargin.solvers.stopping import Callback, requests_stop
+from maxmargin.training.exact_certificate import ExactCertificate
 
 #: The fit ends with an error when workers were lost so many times.
 MAX_LOSSES = 4
@@ -79,6 +81,8 @@ class ClusterFit:
         Of the rows: those that are given, or their landmark features.
     summary : Summary
         What the scan of them has found.
+    parts, rows : lists of futures
+        The partitions that are trained on, and those that are given; the former may be landmark features of the latter.
     passes : int
         Passes over the data, scans included.
     """
@@ -86,7 +90,7 @@ class ClusterFit:
     def __init__(self, client: Any, given: Partitions, labels: bool) -> None:
         self.client, self.started = client, perf_counter()
         self.layout, self.labels = given.layout, labels
-        self.parts = place(client, given)
+        self.parts = self.rows = place(client, given)
         self.passes = 0
         self._sample: list[Any] = []
         self._scan()
@@ -147,6 +151,11 @@ class ClusterFit:
                     "logs of these workers (memory is the most frequent cause), and fit again"
                 )
             plan = replace(plan, starts={**plan.starts, **attempt.points})
+
+    def bound_exactly(self, machine: Any) -> list[ExactCertificate]:
+        """Return the bounds on the exact optimum of each problem of a fitted machine on landmarks."""
+        self.passes += 1
+        return bound_exactly(self.client, self.rows, machine, self.layout.name)
 
     def tasks(self) -> list[Any]:
         """Return the futures of the partitions and of the sample, after Dask has computed or recovered them."""

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from maxmargin.dask.cluster_fit import ClusterFit
+from maxmargin.blocks.dask_collections import is_collection, partitions_of
+from maxmargin.dask.cluster_fit import ClusterFit, find_client
+from maxmargin.dask.exact_tasks import bound_exactly
 from maxmargin.dask.on_cluster import ClassifierOnCluster, OnCluster
+from maxmargin.dask.placement import place
 from maxmargin.estimators import linear
 from maxmargin.machines.linear.block_fitting import check_options
 from maxmargin.machines.linear.block_posing import ClassPose, RegressionPose
+from maxmargin.machines.linear.exact_bounds import check_certify
 from maxmargin.machines.linear.linear_estimator import LINEAR_SOLVERS
 from maxmargin.machines.linear.linear_svr import min_gap, shifted
 from maxmargin.machines.validation.training_data import Labels, class_factors
+from maxmargin.problems import Status
 from maxmargin.solvers import StoppingRule
 
 
@@ -86,14 +93,16 @@ class KernelApproximationSVC(ClassifierOnCluster, linear.KernelApproximationSVC)
 
     The parameters, the fitted attributes and the certificate are those of ``maxmargin.KernelApproximationSVC``, without
     ``exact_primal_``; ``n_passes_`` is the number of passes over the data. Fits on Dask collections need
-    ``probability=False``, ``certify=None`` and ``checkpoint=None``, and `max_seconds` limits the passes of the linear
-    fit, not the computation of the features. Arrays in memory are taken as usual.
+    ``probability=False``, ``polish=False`` and ``checkpoint=None``, and `max_seconds` limits the passes of the linear
+    fit, not the computation of the features, nor that of the bounds of ``certify="exact"``. Arrays in memory are taken
+    as usual.
     """
 
     _single = linear.KernelApproximationSVC
 
     def _check_for_cluster(self) -> StoppingRule:
-        check_options(self, probability=False, certify=None, checkpoint=None)
+        check_options(self, probability=False, polish=False, checkpoint=None)
+        check_certify(self.certify)
         return self._linear_on_cluster()._check_for_cluster()
 
     def _linear_on_cluster(self) -> LinearSVC:
@@ -115,3 +124,39 @@ class KernelApproximationSVC(ClassifierOnCluster, linear.KernelApproximationSVC)
         features, self.approximation_error_ = cluster.compute_landmark_features(parameters)
         machine._fit_on(cluster, rule)
         self._set_fitted(features, machine)
+        if self.certify is not None and all(model.status is not Status.INTERRUPTED for model in self._models_):
+            self.exact_certificate_ = self._per_model(cluster.bound_exactly(self._for_bounds()))
+
+    def certify_exact(self, X: Any, y: Any = None, sample_weight: Any = None, client: Any = None) -> Any:
+        """Return bounds on the optimum of the exact kernel problem, that of `SVC`, on the training data.
+
+        Parameters
+        ----------
+        X : Dask array or data frame of shape (n_samples, n_features)
+            The training samples. Or samples in memory, without a cluster.
+        y : Dask array or series of shape (n_samples,)
+            Their labels.
+        sample_weight : Dask array or series of shape (n_samples,), optional
+            Their weights.
+        client : distributed.Client, optional
+            By default the current one.
+
+        Returns
+        -------
+        certificate : ExactCertificate, or a list with one per class
+            As in ``exact_certificate_``. There is no limit on the time.
+        """
+        if not is_collection(X):
+            return self._single.certify_exact(self, X, y, sample_weight)
+        self._check_fitted()
+        given = partitions_of(X, y, sample_weight)
+        if given.layout.n_features != self.n_features_in_:
+            raise ValueError(
+                f"X has {given.layout.n_features} features, but the model was fitted with {self.n_features_in_}"
+            )
+        client = find_client(client)
+        return self._per_model(bound_exactly(client, place(client, given), self._for_bounds(), given.layout.name))
+
+    def _for_bounds(self) -> Any:
+        """Return the model for tasks of one thread."""
+        return self._predicting().set_params(n_jobs=1)

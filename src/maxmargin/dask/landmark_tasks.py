@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin import _sparse as sparse
-from maxmargin.dask.partitions import Layout, Partition
+from maxmargin.blocks.dask_collections import Layout
+from maxmargin.dask.partitions import Partition
 from maxmargin.kernels import Points
 from maxmargin.machines.linear.landmarks import fit_landmarks
 from maxmargin.machines.validation.samples import check_random_state

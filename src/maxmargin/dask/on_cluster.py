@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from maxmargin.blocks.dask_collections import Partitions, is_collection, partitions_of
 from maxmargin.dask.cluster_fit import ClusterFit, find_client
-from maxmargin.dask.collections import Partitions, is_collection, partitions_of
 from maxmargin.dask.driver import Outcome, Plan
 from maxmargin.dask.prediction import predict_lazily
 from maxmargin.machines.base import Machine

@@ -11,7 +11,7 @@ import numpy as np
 from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats
 from maxmargin.blocks.block_checks import Place, check_block, check_labels, check_weights
-from maxmargin.blocks.sources import FLOATS
+from maxmargin.blocks.dask_collections import Layout, as_rows, column_values
 from maxmargin.kernels import Points
 from maxmargin.machines.linear.block_data import ClassCounts, draw_rows
 from maxmargin.matrices.features import Features
@@ -26,26 +26,6 @@ class PartitionPlace(Place):
         """Return an error about the partition, or about a row of it."""
         at = "" if row is None else f", row {row}"
         return ValueError(f"partition {self.number} of {self.source}{at} (counting from 0): {problem}")
-
-
-class Layout(NamedTuple):
-    """What all partitions have in common.
-
-    Attributes
-    ----------
-    name : str
-        What the data are called in messages.
-    n_features : int
-    dtype : float32 or float64
-        Of the values after conversion.
-    columns : tuple of str, or None
-        The names of the columns of a data frame.
-    """
-
-    name: str
-    n_features: int
-    dtype: np.dtype[Any]
-    columns: tuple[Any, ...] | None = None
 
 
 class Partition(NamedTuple):
@@ -63,27 +43,9 @@ def prepare(number: int, layout: Layout, X: Any, y: Any, weights: Any) -> Partit
     X = as_rows(X, layout.dtype)
     count = X.shape[0]
     X = check_block(X, layout.n_features, layout.dtype, bool(sparse.issparse(X)), place)
-    labels = check_labels(_values(y), count, place) if count else np.empty(0)
-    checked = np.ones(count) if weights is None else check_weights(_values(weights), count, place)
+    labels = check_labels(column_values(y), count, place) if count else np.empty(0)
+    checked = np.ones(count) if weights is None else check_weights(column_values(weights), count, place)
     return Partition(number, X, labels, checked)
-
-
-def as_rows(X: Any, dtype: np.dtype[Any]) -> Any:
-    """Return the rows of a partition as an array, or as CSR, of a type of floats if they are floats."""
-    if sparse.issparse(X):
-        X = X.tocsr()
-    elif hasattr(X, "to_numpy"):
-        X = X.to_numpy(dtype=dtype, na_value=np.nan)  # missing values of pandas' own types, too
-    else:
-        X = np.asarray(X)
-    return X.astype(dtype) if X.dtype in FLOATS and X.dtype != dtype else X
-
-
-def _values(column: Any) -> Any:
-    """Return the values of a series, an array, or a table of one column; categories become their labels."""
-    if hasattr(column, "to_numpy"):
-        return column.to_numpy()
-    return np.asarray(column)
 
 
 @dataclass

@@ -9,7 +9,7 @@ from typing import Any
 import dask
 import distributed
 
-from maxmargin.dask.collections import Partitions
+from maxmargin.blocks.dask_collections import Partitions
 from maxmargin.dask.partitions import prepare
 from maxmargin.dask.worker_watch import WorkerWatch
 

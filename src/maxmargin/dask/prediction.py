@@ -8,8 +8,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
-from maxmargin.dask.collections import layout_of
-from maxmargin.dask.partitions import as_rows
+from maxmargin.blocks.dask_collections import as_rows, layout_of
 
 
 def predict(model: Any, X: Any) -> Any:

@@ -27,14 +27,33 @@ VALUES_AT_ONCE = 2**21
 @np.errstate(over="ignore", invalid="ignore")  # what overflows makes the bounds infinite
 def group_forms(matrix: SymmetricMatrix, vector: Floats, starts: Indices) -> Floats:
     """Return Q for groups of consecutive variables, which begin at `starts`."""
+    return symmetric_forms(group_form_rows(matrix, vector, starts, 0, len(starts)))
+
+
+def symmetric_forms(rows: Floats) -> Floats:
+    """Return Q from its rows, whose values below the diagonal are arbitrary."""
+    return np.triu(rows) + np.triu(rows, 1).T
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def group_form_rows(matrix: SymmetricMatrix, vector: Floats, starts: Indices, first: int, last: int) -> Floats:
+    """Return the rows of Q from `first` to `last`, of the upper triangle; the other values are arbitrary."""
     native = isinstance(matrix, KernelMatrix) and isinstance(matrix.kernel, NativeKernel)
-    forms = np.zeros((len(starts), len(starts)))
+    forms = np.zeros((last - first, len(starts)))
     if native and matrix.size >= MIN_COMBINED_COLUMNS * len(starts):
         assert isinstance(matrix, KernelMatrix)
-        _combine_columns(matrix, vector, starts, forms)
+        _combine_columns(matrix, vector, starts, first, forms)
     else:
-        _sum_blocks(matrix, vector, starts, forms)
-    return np.triu(forms) + np.triu(forms, 1).T
+        _sum_blocks(matrix, vector, starts, first, forms)
+    return forms
+
+
+def equal_shares(starts: Indices, size: int, parts: int) -> list[tuple[int, int]]:
+    """Return ranges of groups, at most so many, whose rows of Q take about the same number of values."""
+    work = np.cumsum(np.diff(starts, append=size) * (size - starts))
+    ends = np.searchsorted(work, work[-1] * np.arange(1, parts + 1) / parts * (1.0 - 1e-12)) + 1
+    bounds = np.unique(np.append(0, np.minimum(ends, len(starts))))
+    return list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -46,27 +65,29 @@ def form_error(matrix: SymmetricMatrix, vector: Floats, groups: int) -> float:
     return error if np.isfinite(error) else np.inf
 
 
-def _combine_columns(matrix: KernelMatrix, vector: Floats, starts: Indices, out: Floats) -> None:
-    """Write the upper triangle of Q, a group of columns at a time, without storing kernel values."""
+def _combine_columns(matrix: KernelMatrix, vector: Floats, starts: Indices, first: int, out: Floats) -> None:
+    """Write rows of Q from `first` on, a group of columns at a time, without storing kernel values."""
     assert isinstance(matrix.kernel, NativeKernel)
     points, ends = matrix.points, np.append(starts[1:], matrix.size)
-    for group, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+    for row in range(len(out)):
+        group = first + row
+        start, end = int(starts[group]), int(ends[group])
         columns = pack_columns(matrix.kernel.formula, points.take(slice(start, end)), np.float64, matrix.threads)
         products = combine_in_batches(columns, points.take(slice(start, None)), vector[start:end])
-        out[group, group:] = np.add.reduceat(vector[start:] * products, starts[group:] - start)
+        out[row, group:] = np.add.reduceat(vector[start:] * products, starts[group:] - start)
 
 
-def _sum_blocks(matrix: SymmetricMatrix, vector: Floats, starts: Indices, out: Floats) -> None:
-    """Write the upper triangle of Q from blocks of values."""
-    ends, first = np.append(starts[1:], matrix.size), 0
+def _sum_blocks(matrix: SymmetricMatrix, vector: Floats, starts: Indices, first: int, out: Floats) -> None:
+    """Write rows of Q from `first` on, from blocks of values."""
+    ends, offset, end = np.append(starts[1:], matrix.size), first, first + len(out)
     variables = np.arange(matrix.size)
-    while first < len(starts):
+    while first < end:
         check_deadline()
         start = int(starts[first])
         fits = int(np.searchsorted(ends, start + max(1, VALUES_AT_ONCE // (matrix.size - start)), side="right"))
-        last = max(first + 1, fits)
+        last = min(end, max(first + 1, fits))
         rows = variables[start : ends[last - 1]]
         values = vector[rows, None] * matrix.block(rows, variables[start:]) * vector[start:]
         by_column = np.add.reduceat(values, starts[first:] - start, axis=1)
-        out[first:last, first:] = np.add.reduceat(by_column, starts[first:last] - start, axis=0)
+        out[first - offset : last - offset, first:] = np.add.reduceat(by_column, starts[first:last] - start, axis=0)
         first = last

@@ -53,21 +53,39 @@ class AdaptedDual(NamedTuple):
     error: float
 
 
+class GroupedDual(NamedTuple):
+    """Support vectors in the order of their groups, their variables, and where groups begin."""
+
+    used: Indices
+    values: Floats
+    starts: Indices
+
+
 def adapted_dual(problem: DualProblem, dual: Floats) -> AdaptedDual:
     """Return the multiples, by group, of a dual vector of highest dual value. The vector 0 must be feasible."""
+    grouped = grouped_dual(problem, dual)
+    return with_best_factors(problem, grouped, group_forms(problem.matrix.take(grouped.used), *grouped[1:]))
+
+
+def grouped_dual(problem: DualProblem, dual: Floats) -> GroupedDual:
+    """Return the support vectors by groups of neighbours of one sign, a random part of them if they are too many."""
     random = np.random.default_rng(0)
     used = _chosen(problem, dual, random)
     group = _groups(problem.matrix, used, dual[used] > 0, random)
     order = np.argsort(group, kind="stable")
     used, group = used[order], group[order]
-    starts = np.flatnonzero(np.diff(group, prepend=-1))
-    part, values = problem.matrix.take(used), dual[used]
-    forms = group_forms(part, values, starts)
+    return GroupedDual(used, dual[used], np.flatnonzero(np.diff(group, prepend=-1)))
+
+
+def with_best_factors(problem: DualProblem, grouped: GroupedDual, forms: Floats) -> AdaptedDual:
+    """Return the multiples, by group, of highest dual value, where `forms` is bᵀMb divided by groups."""
+    used, values, starts = grouped
     factors = _best_factors(problem, used, values, starts, forms)
+    of_variables = np.repeat(factors, np.diff(starts, append=len(used)))
     adapted = np.zeros(problem.size)
-    adapted[used] = np.clip(factors[group] * values, problem.lower[used], problem.upper[used])
+    adapted[used] = np.clip(of_variables * values, problem.lower[used], problem.upper[used])
     norm = float(factors @ forms @ factors)
-    return AdaptedDual(adapted, norm, form_error(part, adapted[used], len(starts)))
+    return AdaptedDual(adapted, norm, form_error(problem.matrix.take(used), adapted[used], len(starts)))
 
 
 def _chosen(problem: DualProblem, dual: Floats, random: np.random.Generator) -> Indices:

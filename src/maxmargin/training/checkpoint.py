@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import threading
-import warnings
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
@@ -28,6 +27,7 @@ from maxmargin.training.checkpoint_file import (
     ProblemState,
     read_checkpoint,
     remove_checkpoint,
+    warn_of_unwritten,
     write_checkpoint,
 )
 
@@ -112,12 +112,7 @@ class Checkpoint:
                 self._failed = False
             except OSError as error:
                 if not self._failed:
-                    warnings.warn(
-                        f"the checkpoint {self.path} could not be written: {error.strerror}. The fit continues; if it "
-                        "is killed, it starts again from the last checkpoint",
-                        RuntimeWarning,
-                        stacklevel=2,
-                    )
+                    warn_of_unwritten(self.path, error)
                 self._failed = True
             self.writes += 1
             self._saved = perf_counter()

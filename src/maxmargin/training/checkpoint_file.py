@@ -9,7 +9,9 @@ is verified like the claim of a solver.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -126,11 +128,26 @@ def write_checkpoint(path: Path, state: FitState) -> None:
         "problems": {key: _encode(problem, arrays) for key, problem in state.problems.items()},
     }
     temporary = temporary_of(path)
-    with open(temporary, "wb") as opened:
-        opened.writelines(FORMAT.pieces(header, arrays))
-        opened.flush()
-        os.fsync(opened.fileno())
-    os.replace(temporary, path)
+    try:
+        with open(temporary, "wb") as opened:
+            opened.writelines(FORMAT.pieces(header, arrays))
+            opened.flush()
+            os.fsync(opened.fileno())
+        os.replace(temporary, path)
+    except OSError:  # a full disk
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def warn_of_unwritten(path: Path, error: OSError) -> None:
+    """Warn that a checkpoint could not be written: a full disk must not cost what was computed so far."""
+    warnings.warn(
+        f"the checkpoint {path} could not be written: {error.strerror}. The fit continues; if it is killed, it starts "
+        "again from the last checkpoint",
+        RuntimeWarning,
+        stacklevel=3,
+    )
 
 
 def read_checkpoint(path: Path) -> FitState | None:

@@ -12,6 +12,7 @@ their rounding errors. They hold for positive semi-definite kernels.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -104,6 +105,10 @@ class LandmarkFunction:
     offset: float
 
 
+#: From a problem and a feasible vector to a vector of higher dual value, with its squared norm.
+Adapt = Callable[[DualProblem, Floats], AdaptedDual]
+
+
 class BoundedOptimum(NamedTuple):
     """The bounds on an optimum, and the feasible vector with that dual value (up to rounding)."""
 
@@ -128,6 +133,71 @@ def bound_exact_optimum(problem: DualProblem, dual: Floats, function: LandmarkFu
     return BoundedOptimum(bounds.certificate(), bounds.vector)
 
 
+def loss_of_function(problem: DualProblem, function: LandmarkFunction) -> tuple[float, Floats]:
+    """Return an upper bound on the loss of a landmark function, rounding errors included, and its slacks.
+
+    The loss of several parts of the rows is the sum of those of each.
+    """
+    assert isinstance(problem.matrix, KernelMatrix)
+    values, errors = expansion_values(problem.matrix, function.landmarks, function.coefficients)
+    zero = np.zeros(problem.size)
+    products = Products(
+        product=DoubleDouble(zero, zero[:0]),
+        product_error=zero,
+        decision=DoubleDouble(values, zero[:0]),
+        decision_error=errors.double,
+        dual_norm=0.0,
+        dual_norm_error=0.0,
+        weights_norm=0.0,
+        weights_norm_error=0.0,
+        weights=function.coefficients,
+    )
+    certificate = certificate_of(problem, zero, products, np.full(problem.groups, function.offset))
+    return certificate.primal, certificate.slack
+
+
+def bound_from_parts(
+    loss: float, function: LandmarkFunction, problem: DualProblem, dual: Floats, adapt: Adapt = adapted_dual
+) -> ExactCertificate:
+    """Return bounds for a problem of more rows than fit into memory.
+
+    `loss` is that of the function for all rows; `problem` and the feasible `dual` are those of the rows that may have a
+    variable above 0. `adapt` is `adapted_dual`, or does the same elsewhere. A time limit leaves the bounds known then.
+    """
+    norm, norm_error = _squared_norm(function.landmarks, function.coefficients)
+    primal, bound, source = _objective(loss, norm, norm_error), 0.0, "the dual vector 0"
+    indefinite = norm < -norm_error
+    try:
+        if dual.any():
+            adapted, square, error = adapt(problem, dual)
+            indefinite |= square < -error
+            bound = bound_of_best_multiple(problem, adapted, square, error)
+            source = f"{np.count_nonzero(adapted):,} support vectors"
+    except TimeLimitReachedError:
+        pass
+    if indefinite:
+        return _no_bounds(primal)
+    if not bound > 0.0:
+        bound, source = 0.0, "the dual vector 0"
+    return ExactCertificate(primal, bound, primal, "the landmark function", source)
+
+
+def _objective(loss: float, norm: float, norm_error: float) -> float:
+    """Return an upper bound on an objective, from those on the loss and on the squared norm."""
+    return float(np.nextafter(loss + 0.5 * (norm + norm_error) * (1.0 + 2 * UNIT_ROUNDOFF), np.inf))
+
+
+def no_bounds_in_time() -> ExactCertificate:
+    """Return the certificate of a problem whose objective there was no time for."""
+    return ExactCertificate(np.inf, 0.0, np.inf, "none: there was no time", "the dual vector 0")
+
+
+def _no_bounds(model_primal: float) -> ExactCertificate:
+    """Return the certificate of an indefinite kernel."""
+    why = "none: the kernel is indefinite"
+    return ExactCertificate(np.inf, -np.inf, model_primal, why, why)
+
+
 class _Bounds:
     """The best bounds so far."""
 
@@ -144,33 +214,16 @@ class _Bounds:
 
     def certificate(self) -> ExactCertificate:
         if self.indefinite:  # no bound holds
-            why = "none: the kernel is indefinite"
-            return ExactCertificate(np.inf, -np.inf, self.model_primal, why, why)
+            return _no_bounds(self.model_primal)
         return ExactCertificate(self.primal, self.dual, self.model_primal, self.primal_from, self.dual_from)
 
     def use_function(self, function: LandmarkFunction) -> None:
         """Compute the primal value of the landmark function."""
         check_deadline()
-        problem, size = self.problem, self.problem.size
-        values, errors = expansion_values(self.matrix, function.landmarks, function.coefficients)
+        loss, _ = loss_of_function(self.problem, function)
         norm, norm_error = _squared_norm(function.landmarks, function.coefficients)
         self.indefinite |= norm < -norm_error
-        zero = np.zeros(size)
-        products = Products(
-            product=DoubleDouble(zero, zero[:0]),
-            product_error=zero,
-            decision=DoubleDouble(values, zero[:0]),
-            decision_error=errors.double,
-            dual_norm=0.0,
-            dual_norm_error=0.0,
-            weights_norm=norm,
-            weights_norm_error=norm_error,
-            distance=0.5 * norm,
-            distance_error=0.5 * norm_error,
-            weights=function.coefficients,
-        )
-        offset = np.full(problem.groups, function.offset)
-        self.model_primal = certificate_of(problem, zero, products, offset).primal
+        self.model_primal = _objective(loss, norm, norm_error)
         self._lower(self.model_primal, "the landmark function")
 
     def use_residuals(self, dual: Floats, landmarks: KernelMatrix) -> None:

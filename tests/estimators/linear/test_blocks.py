@@ -172,6 +172,15 @@ def test_predictions_scores_and_certificates_of_blocks(threads):
     assert regression.certify(blocks.open(X, SCORE)).primal == pytest.approx(regression.certificate_.primal, rel=1e-9)
 
 
+@pytest.mark.parametrize("estimator", [LinearSVC(), LinearSVC(loss="hinge"), LinearOneClassSVM(nu=0.2)])
+def test_blocks_in_which_all_weights_are_0(estimator, small_sample):
+    weights = np.where(np.arange(5000) // 700 % 3 == 1, 0.0, 1.0)
+    streamed = clone(estimator).fit(blocks.open(X, CLASSES, weights, block_rows=700))
+    whole = clone(estimator).fit(X, CLASSES, weights)
+    assert streamed.certificate_.dual <= whole.certificate_.primal
+    assert whole.certificate_.dual <= streamed.certificate_.primal
+
+
 def test_labels_and_weights_given_to_fit():
     given = LinearSVC().fit(blocks.open(X), CLASSES, WEIGHTS)
     inside = LinearSVC().fit(blocks.open(X, CLASSES, WEIGHTS))
@@ -228,9 +237,9 @@ class TestLandmarks:
         assert model.score(X, SEVERAL) > 0.6
         np.testing.assert_array_equal(_saved(model, tmp_path / "model").predict(X), model.predict(X))
 
-    def test_exact_bounds_need_the_data(self):
-        with pytest.raises(ValueError, match="certify='exact' needs the data in memory"):
-            KernelApproximationSVC(certify="exact").fit(blocks.open(X, CLASSES))
+    def test_a_polish_needs_the_data(self):
+        with pytest.raises(ValueError, match="polish=True needs the data in memory"):
+            KernelApproximationSVC(polish=True).fit(blocks.open(X, CLASSES))
 
 
 class TestLimits:
@@ -378,6 +387,19 @@ class TestOtherModels:
         assert LinearSVC(loss="hinge").fit(blocks.open(Changing())).certificate_.relative_gap <= 1e-4
 
 
+FULL_DISK = """
+import resource, signal, warnings
+from maxmargin import LinearSVC, blocks
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+table = blocks.open({X!r}, {y!r})
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    model = LinearSVC(loss="hinge", checkpoint={file!r}, checkpoint_seconds=0).fit(table)
+print(sum("state could not be written: File too large" in str(one.message) for one in caught), model.status_[0].name)
+"""
+
+
 class TestErrors:
     def test_all_weights_are_zero(self):
         for estimator, y in ((LinearSVC(), CLASSES), (LinearSVR(), SCORE), (LinearOneClassSVM(), None)):
@@ -394,6 +416,16 @@ class TestErrors:
         name = tmp_path / ("state" if seconds < 0 else "none/state")
         with pytest.raises(ValueError, match="checkpoint"):
             LinearSVC(checkpoint=name, checkpoint_seconds=seconds).fit(blocks.open(X, CLASSES))
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="needs limits of a process")
+    def test_a_full_disk_does_not_end_the_fit(self, tmp_path, small_sample):
+        """Files of this process may have 100 bytes: the checkpoint fails as on a full disk."""
+        program = FULL_DISK.format(file=str(tmp_path / "state"), X=str(tmp_path / "X.npy"), y=str(tmp_path / "y.npy"))
+        np.save(tmp_path / "X.npy", X)
+        np.save(tmp_path / "y.npy", SEVERAL)
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        assert done.stdout.split() == ["1", "CONVERGED"]
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["X.npy", "y.npy"]
 
     @pytest.mark.parametrize(
         ("options", "message"),

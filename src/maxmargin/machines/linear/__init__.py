@@ -2,7 +2,7 @@
 
     linear_svc, linear_svr, linear_one_class_svm    the machines
     kernel_approximation_svc, landmarks             a linear model of Nyström features, for very many samples
-    exact_bounds                                    how far that is from the exact kernel machine
+    exact_bounds, exact_sums                        how far that is from the exact kernel machine
     linear_estimator                                base class: validation, solvers, training, weights
     stochastic_updates                              `partial_fit` and `certify`
 

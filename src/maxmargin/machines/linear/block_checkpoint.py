@@ -26,6 +26,7 @@ from maxmargin.training.checkpoint_file import (
     ProblemState,
     read_checkpoint,
     remove_checkpoint,
+    warn_of_unwritten,
     write_checkpoint,
 )
 
@@ -56,7 +57,7 @@ class BlockCheckpoint:
         digest = hashlib.sha256(np.ascontiguousarray(numbers).tobytes()).hexdigest()
         identity = identity_of(estimator, np.empty(0), None, np.empty(0))
         self.identity: FitIdentity = replace(identity, data={"blocks": digest})
-        self._written = perf_counter()
+        self._written, self._failed = perf_counter(), False
         self._state = read_checkpoint(self.path)
         different = None if self._state is None else self._state.identity.difference(self.identity)
         if different is not None:
@@ -77,7 +78,13 @@ class BlockCheckpoint:
         if not now and perf_counter() - self._written < self.seconds:
             return
         problems = {str(number): _state_of(run) for number, run in enumerate(runs)}
-        write_checkpoint(self.path, FitState(self.identity, problems))
+        try:
+            write_checkpoint(self.path, FitState(self.identity, problems))
+            self._failed = False
+        except OSError as error:
+            if not self._failed:
+                warn_of_unwritten(self.path, error)
+            self._failed = True
         self._written = perf_counter()
 
     def finish(self, runs: Sequence[NewtonByPasses]) -> None:

@@ -94,7 +94,7 @@ class BlockData:
         parts: list[tuple[Any, Any, Floats]] = []
         self.weighted_rows = np.zeros(self.blocks.n_features + 1)
         for block in self._read():
-            weights, y = self._weights(block), self._targets(block)
+            weights, y = weights_of(block), self._targets(block)
             rows = np.flatnonzero(weights > 0)
             inspect(y[rows], weights[rows])
             self.total_weight += float(weights.sum())
@@ -127,9 +127,11 @@ class BlockData:
 
     def __iter__(self) -> Iterator[TrainingBlock]:
         for block in self._read():
-            weights, targets, points = self._weights(block), self._targets(block), Points.wrap(block.X)
+            weights, targets, points = weights_of(block), self._targets(block), Points.wrap(block.X)
             if block.sample_weight is not None and not weights.all():
                 rows = np.flatnonzero(weights)
+                if not len(rows):
+                    continue
                 weights, targets, points = weights[rows], targets[rows], points.take(rows)
             largest = self._norms.get(block.first, self.sample.largest_norm)  # an object may cut other blocks now
             norm = float(np.hypot(largest, self.constant))
@@ -145,22 +147,26 @@ class BlockData:
 
     def _targets(self, block: RowBlock) -> np.ndarray[Any, Any]:
         """Return the labels or targets of a block; zeros for a machine that takes none."""
-        if not self.labelled:
-            return np.zeros(block.X.shape[0])
-        if block.y is None:
-            raise ValueError(f"{self.blocks.name} has no labels: give them to maxmargin.blocks.open, or to fit as y")
-        return block.y
+        return labels_of(block, self.blocks) if self.labelled else np.zeros(block.X.shape[0])
 
     def _read(self) -> Iterator[RowBlock]:
         self.passes += 1
         return self.read(self.blocks)
 
-    @staticmethod
-    def _weights(block: RowBlock) -> Floats:
-        if block.sample_weight is None:
-            return np.ones(block.X.shape[0])
-        weights = np.asarray(block.sample_weight, dtype=np.float64)
-        return check_sample_weights(weights, block.X) if weights.max(initial=0.0) > 0 else np.zeros(len(weights))
+
+def weights_of(block: RowBlock) -> Floats:
+    """Return the weights of a block, 1 for each row if it has none."""
+    if block.sample_weight is None:
+        return np.ones(block.X.shape[0])
+    weights = np.asarray(block.sample_weight, dtype=np.float64)
+    return check_sample_weights(weights, block.X) if weights.max(initial=0.0) > 0 else np.zeros(len(weights))
+
+
+def labels_of(block: RowBlock, blocks: RowBlocks) -> np.ndarray[Any, Any]:
+    """Return the labels or targets of a block, or raise if there are none."""
+    if block.y is None:
+        raise ValueError(f"{blocks.name} has no labels: give them to maxmargin.blocks.open, or to fit as y")
+    return block.y
 
 
 def draw_rows(X: Any, rows: Indices, n_rows: int, seed: int) -> Indices:

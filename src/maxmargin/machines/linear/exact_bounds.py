@@ -51,7 +51,7 @@ class ExactProblems:
     @property
     def count(self) -> int:
         """The number of problems."""
-        return len(self.machine._models_)
+        return len(self.machine.dual_coef_)
 
     @cached_property
     def matrix(self) -> KernelMatrix:

@@ -231,7 +231,8 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         linear.set_params(callback=self.callback, verbose=self.verbose, n_jobs=self.n_jobs)
         linear.set_params(probability=self.probability, random_state=self.random_state)
         if (blocks := as_blocks(X, y, sample_weight)) is not None:
-            return self._fit_blocks(blocks, linear.set_params(max_seconds=seconds), exactly)
+            deadline = Deadline.after(seconds, started)
+            return self._fit_blocks(blocks, linear.set_params(max_seconds=seconds), deadline, polish)
         X, y = self._validate_pairs(X, y)
         samples = self._taking_part(X, y, check_sample_weights(sample_weight, X))
         deadline = Deadline.after(seconds, started)
@@ -246,31 +247,33 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         warn_if_unvalidated(self, used.ended, stacklevel=3)
         return self
 
-    def _fit_blocks(self, blocks: RowBlocks, linear: LinearSVC, exactly: bool) -> KernelApproximationSVC:
+    def _fit_blocks(
+        self, blocks: RowBlocks, linear: LinearSVC, deadline: Deadline, polish: bool
+    ) -> KernelApproximationSVC:
         """Train on blocks of rows."""
-        if exactly:
-            wanted = "polish=True" if self.polish else "certify='exact'"
-            raise ValueError(
-                f"{wanted} needs the data in memory; fit on blocks of rows with certify=None and polish=False"
-            )
+        if polish:
+            raise ValueError("polish=True needs the data in memory; fit on blocks of rows with polish=False")
         ended, rule, features = landmark_blocks.fit_blocks(self, blocks, linear)
         self._set_fitted(features, linear)
         self.n_features_in_, self.n_passes_ = blocks.n_features, linear.n_passes_
+        if self.certify is not None and all(model.status is not Status.INTERRUPTED for model in self._models_):
+            self.exact_certificate_ = self._per_model(landmark_blocks.bound_blocks(self, blocks, deadline))
+            self.n_passes_ += 1
         self._warn_if_unconverged(rule, "classes")
         warn_if_unvalidated(self, ended, stacklevel=3)
         return self
 
-    def certify_exact(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def certify_exact(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Return bounds on the optimum of the exact kernel problem, that of `SVC`, on the training data.
 
         The bounds hold for the problem of the data that are given. They are close only for those of the fit.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or blocks of rows of shape (n_samples, n_features)
             The training samples.
-        y : array-like of shape (n_samples,)
-            Their labels.
+        y : array-like of shape (n_samples,), optional
+            Their labels; None if blocks of rows have them.
         sample_weight : array-like of shape (n_samples,), optional
             Their weights.
 
@@ -281,8 +284,15 @@ class KernelApproximationSVC(LinearProbabilities, Machine):
         """
         self._check_fitted()
         deadline = Deadline.after(self._seconds())
+        if (blocks := as_blocks(X, y, sample_weight)) is not None:
+            return self._per_model(landmark_blocks.bound_blocks(self, blocks, deadline))
         X, y = self._validate_pairs(X, y, reset=False)
-        X, _, weights, labels = self._taking_part(X, y, check_sample_weights(sample_weight, X))
+        weights = check_sample_weights(sample_weight, X)
+        if not self._models_[0].dual.size:  # trained on blocks of rows
+            from maxmargin.blocks import open as open_blocks  # few fits need it
+
+            return self._per_model(landmark_blocks.bound_blocks(self, open_blocks(X, y, weights), deadline))
+        X, _, weights, labels = self._taking_part(X, y, weights)
         exact = ExactProblems(self, Points(X), labels, weights, np.arange(X.shape[0]))
         return self._per_model([found.certificate for found in exact.bounds(deadline)])
 

@@ -1,15 +1,19 @@
-"""Landmark features of blocks of rows: a kernel machine on data that need not fit into memory."""
+"""Landmark features of blocks of rows: a kernel machine on data that need not fit into memory, and its exact bounds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from maxmargin.blocks.read_ahead import read_ahead
 from maxmargin.blocks.row_blocks import RowBlock, RowBlocks
+from maxmargin.deadline import Deadline, TimeLimitReachedError, check_deadline
 from maxmargin.kernels import Points
-from maxmargin.machines.linear.block_data import BlockData
+from maxmargin.machines.linear.block_data import BlockData, labels_of, weights_of
 from maxmargin.machines.linear.block_fitting import check_options
+from maxmargin.machines.linear.exact_sums import ExactSums, add_up, bounds_of_sums, exact_sums
 from maxmargin.machines.linear.landmarks import fit_landmarks
 from maxmargin.machines.linear.linear_svc import LinearSVC
 from maxmargin.machines.validation.samples import check_random_state
@@ -17,6 +21,7 @@ from maxmargin.models.landmark_features import LandmarkFeatures
 from maxmargin.problems import Status
 from maxmargin.resources import thread_count
 from maxmargin.solvers import StoppingRule
+from maxmargin.training.exact_certificate import ExactCertificate, no_bounds_in_time
 
 
 class MappedBlocks(RowBlocks):
@@ -66,3 +71,30 @@ def fit_blocks(estimator: Any, blocks: RowBlocks, linear: LinearSVC) -> tuple[St
     ended, rule = linear._fit(MappedBlocks(blocks, features), None, None)
     linear.n_passes_ += data.passes
     return ended, rule, features
+
+
+def bound_blocks(machine: Any, blocks: RowBlocks, deadline: Deadline) -> list[ExactCertificate]:
+    """Return bounds on the optima of the exact problems, from one pass over the rows.
+
+    A time limit leaves the bounds known by then: none before the end of the pass.
+    """
+    if blocks.n_features != machine.n_features_in_:
+        raise ValueError(
+            f"{blocks.name} has {blocks.n_features} features, but the model was fitted with {machine.n_features_in_}"
+        )
+    with deadline.in_force():
+        try:
+            return bounds_of_sums(machine, add_up(_sums_of_blocks(machine, blocks)))
+        except TimeLimitReachedError:
+            return [no_bounds_in_time() for _ in machine.dual_coef_]
+
+
+def _sums_of_blocks(machine: Any, blocks: RowBlocks) -> Iterator[ExactSums]:
+    for block in read_ahead(blocks):
+        check_deadline()
+        X, y, weights = block.X, labels_of(block, blocks), weights_of(block)
+        if not weights.all():
+            rows = np.flatnonzero(weights)
+            X, y, weights = X[rows], y[rows], weights[rows]
+        if len(weights):
+            yield exact_sums(machine, X, y, weights, block.first, blocks.name)

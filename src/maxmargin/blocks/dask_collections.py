@@ -3,19 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import dask
 import dask.array as da
 import numpy as np
 
-from maxmargin.blocks.sources import float_type
-from maxmargin.dask.partitions import Layout
+from maxmargin import _sparse as sparse
+from maxmargin.blocks.sources import FLOATS, float_type
+
+
+class Layout(NamedTuple):
+    """What all partitions have in common.
+
+    Attributes
+    ----------
+    name : str
+        What the data are called in messages.
+    n_features : int
+    dtype : float32 or float64
+        Of the values after conversion.
+    columns : tuple of str, or None
+        The names of the columns of a data frame.
+    """
+
+    name: str
+    n_features: int
+    dtype: np.dtype[Any]
+    columns: tuple[Any, ...] | None = None
 
 
 @dataclass(frozen=True)
 class Partitions:
-    """The table X, and the delayed parts of X, y and weights; those of the weights are None where none are given."""
+    """The table X, and the delayed parts of X, y and weights; they are None where no y or no weights are given."""
 
     table: Any
     layout: Layout
@@ -44,7 +64,7 @@ def layout_of(X: Any) -> Layout:
         if X.dtype.kind not in "biuf":
             raise ValueError(f"X must have numbers, not values of type {X.dtype}")
         return Layout("the Dask array X", int(X.shape[1]), float_type(X.dtype, "X"))
-    if not hasattr(X, "columns"):
+    if X.ndim != 2:
         raise ValueError("X must be a data frame, not a series: X.to_frame() makes one of it")
     columns = tuple(X.columns)
     types = {name: _number_type(kind) for name, kind in X.dtypes.items()}
@@ -67,14 +87,22 @@ def _number_type(kind: Any) -> np.dtype[Any] | None:
 
 def partitions_of(X: Any, y: Any, sample_weight: Any) -> Partitions:
     """Return the aligned partitions of X, y and weights, or raise if their lengths differ."""
+    if y is None:
+        raise ValueError("y must be a Dask array or series like X, not None")
+    return partitions_with_or_without_labels(X, y, sample_weight)
+
+
+def partitions_with_or_without_labels(X: Any, y: Any, sample_weight: Any) -> Partitions:
+    """Return the same where y may be None."""
     layout = layout_of(X)
     if isinstance(X, da.Array) and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     rows = _delayed(X)
-    weights: list[Any] = [None] * len(rows)
-    if sample_weight is not None:
-        weights = _aligned(X, sample_weight, "sample_weight", len(rows))
-    return Partitions(X, layout, rows, _aligned(X, y, "y", len(rows)), weights)
+    columns = (
+        [None] * len(rows) if values is None else _aligned(X, values, what, len(rows))
+        for values, what in ((y, "y"), (sample_weight, "sample_weight"))
+    )
+    return Partitions(X, layout, rows, *columns)
 
 
 def _aligned(X: Any, values: Any, what: str, count: int) -> list[Any]:
@@ -103,3 +131,21 @@ def _aligned(X: Any, values: Any, what: str, count: int) -> list[Any]:
 def _delayed(collection: Any) -> list[Any]:
     parts = collection.to_delayed()
     return list(parts.ravel()) if isinstance(parts, np.ndarray) else list(parts)
+
+
+def as_rows(X: Any, dtype: np.dtype[Any]) -> Any:
+    """Return the rows of a partition as an array, or as CSR, of a type of floats if they are floats."""
+    if sparse.issparse(X):
+        X = X.tocsr()
+    elif hasattr(X, "to_numpy"):
+        X = X.to_numpy(dtype=dtype, na_value=np.nan)  # missing values of pandas' own types, too
+    else:
+        X = np.asarray(X)
+    return X.astype(dtype) if X.dtype in FLOATS and X.dtype != dtype else X
+
+
+def column_values(column: Any) -> Any:
+    """Return the values of a series, an array, or a table of one column; categories become their labels."""
+    if hasattr(column, "to_numpy"):
+        return column.to_numpy()
+    return np.asarray(column)
