@@ -17,6 +17,21 @@ std::int64_t chunk_of(std::int64_t pieces, int threads, std::int64_t most) {
   return std::max<std::int64_t>(1, std::min(most, pieces / (4 * std::max(1, threads))));
 }
 
+// Memory that begins with a cache line: a vector across two lines takes twice as long to load.
+template <class T> class AlignedBuffer {
+ public:
+  AlignedBuffer() = default;
+  explicit AlignedBuffer(std::int64_t count) : memory_(count + kLine / sizeof(T)) {}
+
+  T* data() {
+    return reinterpret_cast<T*>((reinterpret_cast<std::uintptr_t>(memory_.data()) + kLine - 1) / kLine * kLine);
+  }
+
+ private:
+  static constexpr std::size_t kLine = 64;
+  std::vector<T> memory_;
+};
+
 // Some rows of a compressed sparse matrix, in float32 or float64, and the sum Σ_k term(x_k, 0) of each.
 struct SparseSamples {
   Vector<const std::int64_t> starts;
@@ -84,6 +99,17 @@ void pack_some(const Table<const Source>& data, const std::int64_t* indices, std
     block_loops<T>().pack(data.data(), indices + begin, end - begin, features, width, shift, scale, out, half_norms);
 }
 
+// Interleave some rows on several threads.
+template <class T, class Source>
+void pack_all(const Table<const Source>& data, const Vector<const std::int64_t>& indices, int width,
+              const double* shift, const double* scale, T* out, T* half_norms, int threads) {
+  const std::int64_t count = length(indices), features = length(data, 1), groups = (count + width - 1) / width;
+  in_parallel(threads, groups, chunk_of(groups, threads, 64), [&](std::int64_t begin, std::int64_t end, int) {
+    pack_some<T>(data, indices.data(), begin * width, std::min(count, end * width), width, shift, scale,
+                 out + begin * width * features, half_norms + begin * width);
+  });
+}
+
 template <class T, class Source>
 void pack(Table<const Source> data, Vector<const std::int64_t> indices, int width, Vector<const double> shift,
           Vector<const double> scale, Vector<T> out, Vector<T> half_norms, int threads) {
@@ -103,10 +129,7 @@ void pack(Table<const Source> data, Vector<const std::int64_t> indices, int widt
       .writes("half_norms", half_norms)
       .require_disjoint();
   nb::gil_scoped_release unlocked;
-  in_parallel(threads, groups, chunk_of(groups, threads, 64), [&](std::int64_t begin, std::int64_t end, int) {
-    pack_some<T>(data, indices.data(), begin * width, std::min(count, end * width), width, change.shift, change.scale,
-                 out.data() + begin * width * features, half_norms.data() + begin * width);
-  });
+  pack_all<T>(data, indices, width, change.shift, change.scale, out.data(), half_norms.data(), threads);
 }
 
 // out[slots[r]][c] = the kernel value of row r and column c; `rows` are packed in strips, `columns` in panels.
@@ -155,6 +178,30 @@ void function_of_sums(const FormulaArguments& formula, Table<const double> sums,
   in_parallel(threads, length(sums), 16, [&](std::int64_t begin, std::int64_t end, int) {
     level.kernels->function_of_sums(formula, sums.data() + begin * columns, (end - begin) * columns,
                                     out.data() + begin * columns);
+  });
+}
+
+// out[r][c] = the kernel value of samples indices[r] and indices[c], of few samples: they are packed by the call.
+template <class Source>
+void dense_matrix(const FormulaArguments& formula, Table<const Source> data, Vector<const std::int64_t> indices,
+                  Table<double> out, int threads) {
+  const auto& loops = block_loops<double>();
+  const std::int64_t count = length(indices), features = length(data, 1);
+  require(length(out) == count && length(out, 1) == count, "the output must be a square of as many rows as samples");
+  require_within(indices, length(data));
+  Memory().reads("data", data).reads("indices", indices).writes("out", out).require_disjoint();
+  nb::gil_scoped_release unlocked;
+  const std::int64_t panels = (count + loops.panel - 1) / loops.panel, strips = (count + loops.strip - 1) / loops.strip;
+  const std::int64_t wide = panels * loops.panel, narrow = strips * loops.strip;
+  AlignedBuffer<double> columns(wide * (features + 1)), rows(narrow * (features + 1));  // values and half norms
+  double *column_norms = columns.data() + wide * features, *row_norms = rows.data() + narrow * features;
+  pack_all<double>(data, indices, loops.panel, nullptr, nullptr, columns.data(), column_norms, threads);
+  pack_all<double>(data, indices, loops.strip, nullptr, nullptr, rows.data(), row_norms, threads);
+  std::vector<double*> targets(count);
+  for (std::int64_t r = 0; r < count; ++r) targets[r] = out.data() + r * count;
+  in_parallel(threads, panels, 4, [&](std::int64_t begin, std::int64_t end, int) {
+    loops.dense_square[formula.term](formula, {rows.data(), row_norms, count}, {columns.data(), column_norms, count},
+                                     features, begin, end, targets.data());
   });
 }
 
@@ -220,11 +267,9 @@ template <class T> class SparseBuffers {
       most = std::max(most, sum);
     }
     for (Buffer& buffer : buffers_) {
-      constexpr std::size_t line = 64;  // of the cache: a vector across two lines takes twice as long to load
       buffer.rows.assign(features + 1, 0);
-      buffer.values.resize((1 + std::min(most, features)) * panel + line / sizeof(T));
-      const auto start = (reinterpret_cast<std::uintptr_t>(buffer.values.data()) + line - 1) / line * line;
-      buffer.workspace = {buffer.rows.data(), reinterpret_cast<T*>(start)};
+      buffer.values = AlignedBuffer<T>((1 + std::min(most, features)) * panel);
+      buffer.workspace = {buffer.rows.data(), buffer.values.data()};
     }
   }
 
@@ -233,7 +278,7 @@ template <class T> class SparseBuffers {
  private:
   struct Buffer {
     std::vector<std::int32_t> rows;
-    std::vector<T> values;
+    AlignedBuffer<T> values;
     SparseWorkspace<T> workspace;
   };
   std::vector<Buffer> buffers_;
@@ -327,6 +372,11 @@ template <class T, class Source> void define_packing(nb::module_& m) {
         exact("shift"), exact("scale"), nb::arg("columns"), exact("weights"), exact("out"), nb::arg("threads"));
 }
 
+template <class Source> void define_matrix(nb::module_& m) {
+  m.def("dense_matrix", &dense_matrix<Source>, nb::arg("formula"), exact("data"), exact("indices"), exact("out"),
+        nb::arg("threads"));
+}
+
 template <class T> void define_blocks(nb::module_& m) {
   define_packing<T, double>(m);
   define_packing<T, float>(m);
@@ -353,6 +403,8 @@ void define_kernels(nb::module_& m) {
       m, "SparseSamples", exact("starts"), exact("features"), exact("values"), exact("indices"), nb::arg("width"),
       optional("separate_sums"));
   m.def("function_of_sums", &function_of_sums, nb::arg("formula"), exact("sums"), exact("out"), nb::arg("threads"));
+  define_matrix<double>(m);
+  define_matrix<float>(m);
   m.def("dense_diagonal", &dense_diagonal, nb::arg("formula"), exact("data"), exact("indices"), exact("out"));
   m.def("sparse_diagonal", &sparse_diagonal, nb::arg("formula"), nb::arg("samples"), exact("out"));
   define_blocks<float>(m);

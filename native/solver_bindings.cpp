@@ -112,13 +112,13 @@ bool move_to_bounds(Vector<const std::int64_t> order, Vector<const double> bound
 // The fields of ProblemFacts in their order.
 nb::tuple facts_of(Vector<const double> linear, Vector<const double> lower, Vector<const double> upper,
                    Vector<const double> ridge, Vector<const double> kink, Vector<const std::int32_t> group,
-                   std::int32_t groups) {
+                   Vector<const double> total) {
   const std::int64_t n = length(linear);
   require_length(n, "the arrays of a problem must have one length", lower, upper, ridge, kink, group);
-  const ProblemFacts f =
-      problem_facts(n, groups, linear.data(), lower.data(), upper.data(), ridge.data(), kink.data(), group.data());
+  const ProblemFacts f = problem_facts(n, static_cast<std::int32_t>(length(total)), linear.data(), lower.data(),
+                                       upper.data(), ridge.data(), kink.data(), group.data(), total.data());
   return nb::make_tuple(f.valid, f.zero_fits, f.bounded, f.coercive, f.ridged, f.kinked, f.ungrouped, f.largest_linear,
-                        f.largest_bound, f.least_ridge, f.largest_ridge);
+                        f.largest_bound, f.least_ridge, f.largest_ridge, f.largest_total, f.room);
 }
 
 // Sequential minimal optimisation until the violation is within the tolerance, a row is missing, or a limit is reached.
@@ -247,7 +247,7 @@ double solve_free_variables(Table<const double> block, const BoxProblem& problem
 void define_solvers(nb::module_& m) {
   m.def("move_to_bounds", &move_to_bounds, exact("order"), exact("bounds"), exact("dual"), nb::arg("missing"));
   m.def("problem_facts", &facts_of, exact("linear"), exact("lower"), exact("upper"), exact("ridge"), exact("kink"),
-        exact("group"), nb::arg("groups"));
+        exact("group"), exact("total"));
   define_arguments<PairwiseState, Vector<double>, Vector<double>, Vector<const double>, std::int64_t, Vector<double>>(
       m, "PairwiseState", exact("dual"), exact("gradient"), exact("diagonal"), nb::arg("active"),
       optional("bounded_product"));

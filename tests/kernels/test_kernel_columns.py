@@ -53,3 +53,17 @@ def test_slices_change_no_kernel_value_of_dense_samples_with_themselves(monkeypa
     assert (whole.diagonal() == 1).all()
     monkeypatch.setattr(kernel_columns, "MULTIPLICATIONS_PER_CALL", 1)
     np.testing.assert_array_equal(square(), whole)
+
+
+@pytest.mark.parametrize("form", [np.float64, np.float32, "sparse"])
+@pytest.mark.parametrize("count", [1, 2, 33, 200])
+def test_a_square_in_one_call_has_the_values_of_packed_columns(monkeypatch, count, form):
+    X = np.random.default_rng(0).normal(size=(210, 5))
+    points = Points(sparse.csr_array(X) if form == "sparse" else X.astype(form))
+    points = points.take(np.random.default_rng(1).permutation(210)[:count])
+    formula, packed = Gaussian(0.3).formula, np.empty((count, count))
+    kernel_columns.pack_columns(formula, points, np.float64, 1).fill(points, packed, np.arange(count))
+    for threads in (1, 3):
+        np.testing.assert_array_equal(kernel_columns.kernel_square(formula, points, threads), packed)
+    monkeypatch.setattr(kernel_columns, "MULTIPLICATIONS_PER_CALL", 1)
+    np.testing.assert_array_equal(kernel_columns.kernel_square(formula, points, 2), packed)

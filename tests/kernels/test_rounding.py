@@ -113,3 +113,13 @@ def test_a_kernel_of_a_user_is_exact_by_definition():
     kernel, points = FunctionKernel(lambda A, B: A @ B.T), Points(np.eye(3))
     assert not kernel.error_bound(points, points, np.ones(3)).any()
     assert not kernel.evaluate_extended(points, points).low.any()
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "float32", "shifted"])
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_largest_error_bounds_every_value(name, form):
+    kernel, X = KERNELS[name], samples(1.0, form)
+    points = Points(X)
+    for j in range(25):
+        error = kernel.error_bound(points, points, np.eye(25)[j]).max()
+        assert error <= kernel.largest_error(X) * (1 + 1e-12)

@@ -83,6 +83,9 @@ def test_blocks_check_their_arguments():
     for first, last in ((-1, 1), (1, 0), (0, 2)):
         with pytest.raises(ValueError, match="panels are out of range"):
             _native.dense_square(formula, packed, packed, np.empty((2, 2)), indices, first, last, 1)
+    for size, rows, message in ((3, indices, "square"), (2, np.array([0, 4]), "out of range")):
+        with pytest.raises(ValueError, match=message):
+            _native.dense_matrix(formula, X, rows, np.empty((size, size)), 1)
     starts, features = np.array([0, 1, 2]), np.array([0, 7], dtype=np.int32)
     for changed, message in (({"width": 3}, "feature index"), ({"starts": np.array([0, 9, 2])}, "malformed")):
         given = {

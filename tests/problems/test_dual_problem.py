@@ -137,7 +137,8 @@ def test_facts_are_those_of_the_arrays(seed):
     ridge = some(0, 0.5, -1 if seed == 7 else 2)
     lower, upper = some(-np.inf, -1, 0, np.nan if seed == 9 else -3), some(np.inf, 0, 1, -0.5 if seed % 3 == 0 else 2)
     group = random.integers(-1, 3 if seed % 11 == 0 else 2, n).astype(np.int32)
-    facts = ProblemFacts(*_native.problem_facts(linear, lower, upper, ridge, kink, group, 2))
+    total = np.array([random.choice([0.0, -1.5, np.inf if seed == 13 else 2.0]), 0.25])
+    facts = ProblemFacts(*_native.problem_facts(linear, lower, upper, ridge, kink, group, total))
     fits, finite = (lower <= 0) & (upper >= 0), np.isfinite(lower) & np.isfinite(upper)
     numbers = np.isfinite(linear) & ~np.isnan(lower) & ~np.isnan(upper)
     bounds = np.abs(np.concatenate([lower, upper]))
@@ -151,6 +152,10 @@ def test_facts_are_those_of_the_arrays(seed):
     assert facts.largest_bound == bounds[np.isfinite(bounds)].max(initial=0.0)
     assert facts.least_ridge == min(ridge[ridge > 0], default=0.0)
     assert facts.largest_ridge == max(ridge[ridge > 0], default=0.0)
+    assert facts.largest_total == np.abs(total).max()
+    ends = [(lower[group == g].sum(), upper[group == g].sum()) for g in (0, 1)]
+    room = [distance for (low, high), sum_ in zip(ends, total, strict=True) for distance in (sum_ - low, high - sum_)]
+    np.testing.assert_equal(facts.room, np.nan if np.isnan(room).any() else min(room))
     if np.isfinite(linear).all():
         assert facts.largest_linear == max(np.abs(linear).max(), kink.max())
 

@@ -58,6 +58,11 @@ class Kernel(ABC):
         """
         return np.zeros(len(rows))
 
+    def largest_error(self, data: Any) -> float:
+        """Return a bound on the rounding error of every value k(x, z) of two of these samples."""
+        points = Points(data)
+        return float(self.error_bound(points, points, np.ones(len(points))).max())
+
     def diagonal_error(self, points: Points) -> Floats:
         """Return bounds on the rounding errors of the diagonal; 0 by default, as for all values."""
         return np.zeros(len(points))

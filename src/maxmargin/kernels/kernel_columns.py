@@ -63,6 +63,17 @@ def pack_columns(
     return DenseColumns(formula, points, np.dtype(dtype), threads, np.empty(0) if shift is None else shift)
 
 
+def kernel_square(formula: KernelFormula, points: Points, out: Floats, threads: int) -> None:
+    """Write the kernel values of all pairs of some samples to `out`, in float64."""
+    count = len(points)
+    calls = count**2 * evaluation_cost(points) // (2 * threads * MULTIPLICATIONS_PER_CALL) + 1
+    if calls == 1 and formula.gammas is None and type(points.data) is np.ndarray:
+        check_deadline()
+        _native.dense_matrix(native_formula(formula), points.data, points.index, out, threads)
+    else:
+        pack_columns(formula, points, np.float64, threads).fill(points, out, np.arange(count))
+
+
 def kernel_block(formula: KernelFormula, rows: Points, columns: Points, threads: int) -> Floats:
     """Return the block of kernel values k(row, column) in float64."""
     out = np.empty((len(rows), len(columns)))

@@ -33,6 +33,10 @@ class NativeKernel(Kernel):
     def error_bound(self, rows: Points, columns: Points, weights: Floats) -> Floats:
         return rounding.error_bound(self.formula, rows, columns, weights)
 
+    def largest_error(self, data: Any) -> float:
+        uniform = rounding.uniform_error(self.formula, data)
+        return super().largest_error(data) if uniform is None else uniform
+
     def diagonal_error(self, points: Points) -> Floats:
         return rounding.diagonal_error(self.formula, points)
 

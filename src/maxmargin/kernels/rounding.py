@@ -48,18 +48,18 @@ def error_bound(formula: KernelFormula, rows: Points, columns: Points, weights: 
     """Return Σ_j weights_j |error of k(row, column_j)| for every row, at most; the weights are at least 0."""
     total = float(weights.sum())
     terms = max(_terms(rows), _terms(columns)) + EXTRA_ROUNDINGS
-    underflow = (terms * abs(formula.gamma) + 1.0) * SMALLEST_DOUBLE * total
     if formula.function is OuterFunction.EXPONENTIAL:
         factors = _error_of_factors(formula, rows, columns, weights, total)
-        function = (0.37 * terms + EXPONENTIAL_ERROR) * UNIT_ROUNDOFF * total + factors
+        of_values = _exponential_error(formula, terms) * total + factors
         if not sparse.issparse(rows.data):
-            return np.asarray(np.broadcast_to(function + underflow, len(rows)))
+            return np.asarray(np.broadcast_to(of_values, len(rows)))
         left, right = (_separate_sums(points, formula.term, formula.gammas) for points in (rows, columns))
         relative = 4 * formula.gamma * terms * UNIT_ROUNDOFF
         # Both exponents are at most 0, where the slope of the exponential function is at most 1, and so is its value.
         with np.errstate(over="ignore", invalid="ignore"):
             errors = np.fmin(relative * (left * total + float(right @ weights)), total)
-        return np.asarray(errors + function + underflow)
+        return np.asarray(errors + of_values)
+    underflow = _underflow(formula, terms) * total
     left, right = _separate_sums(rows, Term.PRODUCT), _separate_sums(columns, Term.PRODUCT)
     if formula.function is OuterFunction.IDENTITY:
         return np.asarray(np.sqrt(left) * float(np.sqrt(right) @ weights) * terms * UNIT_ROUNDOFF + underflow)
@@ -73,6 +73,21 @@ def error_bound(formula: KernelFormula, rows: Points, columns: Points, weights: 
     with np.errstate(over="ignore", invalid="ignore"):  # an infinite bound is a valid one
         errors = (left * float(right @ weights) * terms + 2 * EXPONENTIAL_ERROR * total) * UNIT_ROUNDOFF
     return np.where(np.isnan(errors), np.inf, errors)
+
+
+def uniform_error(formula: KernelFormula, data: Any) -> float | None:
+    """Return a bound on the error of every kernel value of dense distances, which depends on no sample; else None."""
+    if formula.function is not OuterFunction.EXPONENTIAL or formula.gammas is not None or sparse.issparse(data):
+        return None
+    return _exponential_error(formula, data.shape[1] + EXTRA_ROUNDINGS)
+
+
+def _exponential_error(formula: KernelFormula, terms: int) -> float:
+    return (0.37 * terms + EXPONENTIAL_ERROR) * UNIT_ROUNDOFF + _underflow(formula, terms)
+
+
+def _underflow(formula: KernelFormula, terms: int) -> float:
+    return (terms * abs(formula.gamma) + 1.0) * SMALLEST_DOUBLE
 
 
 def diagonal_error(formula: KernelFormula, points: Points) -> Floats:

@@ -10,7 +10,7 @@ from maxmargin import _native
 from maxmargin import _sparse as sparse
 from maxmargin._typing import Floats, Indices
 from maxmargin.kernels import Kernel, NativeKernel, Points
-from maxmargin.kernels.kernel_columns import pack_columns
+from maxmargin.kernels.kernel_columns import kernel_square
 from maxmargin.kernels.points import evaluation_cost
 from maxmargin.matrices.kernel_matrix import KernelMatrix
 from maxmargin.matrices.numerics import check_finite
@@ -57,7 +57,7 @@ def fill_kernel_matrix(kernel: Kernel, points: Points, values: Floats, threads: 
     """Write the full kernel matrix to `values`; expensive evaluations are done up to the diagonal and mirrored."""
     count = len(points)
     if isinstance(kernel, NativeKernel) and evaluation_cost(points) <= MAX_CHEAP_COST:
-        pack_columns(kernel.formula, points, np.float64, threads).fill(points, values, np.arange(count))
+        kernel_square(kernel.formula, points, values, threads)
     else:
         step = max(64, -(-count // 6))
         for start in range(0, count, step):

@@ -15,11 +15,10 @@ Labels, classes and targets only fill these arrays; nothing below a formulation 
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import fsum, inf, isfinite, nextafter
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +51,10 @@ class ProblemFacts(NamedTuple):
         Of the finite ones.
     least_ridge, largest_ridge : float
         Of the positive ones, 0 if there is none.
+    largest_total : float
+        The largest magnitude of the totals; infinite if one is not finite.
+    room : float
+        The least difference of a total from the sums of the bounds of its group; below 0 beyond one of them.
     """
 
     valid: bool
@@ -65,6 +68,8 @@ class ProblemFacts(NamedTuple):
     largest_bound: float
     least_ridge: float
     largest_ridge: float
+    largest_total: float
+    room: float
 
 
 @dataclass(frozen=True)
@@ -102,20 +107,16 @@ class DualProblem:
 
     def __post_init__(self) -> None:
         n = self.matrix.size
-        store = object.__setattr__
-        for name in ("ridge", "kink"):
-            if not len(getattr(self, name)):
-                store(self, name, np.zeros(n))
-        if not len(self.group):
-            store(self, "group", np.zeros(n, dtype=np.int32))
-        for name in ("linear", "lower", "upper", "ridge", "kink", "total"):
-            store(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float64))
-        store(self, "group", np.ascontiguousarray(self.group, dtype=np.int32))
-        arrays = self.linear, self.lower, self.upper, self.ridge, self.kink, self.group
+        arrays: dict[str, Any] = {}
         for name in ("linear", "lower", "upper", "ridge", "kink", "group"):
-            if getattr(self, name).shape != (n,):
+            given, kind = getattr(self, name), np.int32 if name == "group" else np.float64
+            absent = name in ("ridge", "kink", "group") and not len(given)
+            array = arrays[name] = np.zeros(n, kind) if absent else np.ascontiguousarray(given, kind)
+            if array.shape != (n,):
                 raise ValueError(f"{name} must have one entry for each of the {n} variables")
-        store(self, "facts", ProblemFacts(*_native.problem_facts(*arrays, len(self.total))))
+        arrays["total"] = np.ascontiguousarray(self.total, dtype=np.float64)
+        facts = ProblemFacts(*_native.problem_facts(**arrays))
+        self.__dict__.update(arrays, facts=facts)
         if not self.facts.valid:
             self._raise_invalid()
         self._check_feasible()
@@ -176,7 +177,7 @@ class DualProblem:
     @property
     def zero_is_feasible(self) -> bool:
         """Whether dual = 0 is feasible, as for most formulations."""
-        return self.facts.zero_fits and not self.total.any()
+        return self.facts.zero_fits and not self.facts.largest_total
 
     @property
     def native(self) -> _native.BoxProblem:
@@ -198,8 +199,8 @@ class DualProblem:
 
     def with_matrix(self, matrix: SymmetricMatrix) -> DualProblem:
         """Return the same problem with another form of its matrix, without validation."""
-        other = copy(self)
-        object.__setattr__(other, "matrix", matrix)
+        other = DualProblem.__new__(DualProblem)
+        other.__dict__.update(self.__dict__, matrix=matrix)
         return other
 
     def gradient(self, dual: Floats) -> Floats:
@@ -259,11 +260,10 @@ class DualProblem:
             return
         if not self.facts.zero_fits and len(crossed := np.flatnonzero(self.lower > self.upper)):
             raise InfeasibleProblemError(f"variable {crossed[0]} has its lower bound above its upper bound")
+        facts = self.facts
+        if facts.bounded and facts.room > GROUP_SUM_TOLERANCE * (facts.largest_total + self.size * facts.largest_bound):
+            return  # totals further from the ends than any rounding error
         least, most = self.group_sums(self.lower), self.group_sums(self.upper)
-        if self.bounded:  # totals further from the ends than any rounding error
-            margin = GROUP_SUM_TOLERANCE * (np.abs(self.total) + self.size * self.facts.largest_bound)
-            if ((least + margin < self.total) & (self.total < most - margin)).all():
-                return
         below, above = (self._sum_slack(bounds) for bounds in (self.lower, self.upper))
         for g in range(self.groups):
             if not least[g] - below[g] <= self.total[g] <= most[g] + above[g]:

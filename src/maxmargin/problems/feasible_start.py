@@ -80,9 +80,10 @@ def _estimated_value(problem: DualProblem, dual: Floats) -> float:
 def _from_zero(problem: DualProblem) -> Floats:
     """Return the start of a problem whose bounds include 0."""
     dual, everything = np.zeros(problem.size), problem.groups == 1 and not problem.ungrouped
-    for g in np.flatnonzero(problem.total) if problem.total.any() else ():
-        members = np.arange(problem.size) if everything else np.flatnonzero(problem.group == g)
-        _move_to_bounds(problem, dual, members, float(problem.total[g]))
+    for g, total in enumerate(problem.total.tolist()) if problem.facts.largest_total else ():
+        if total:
+            members = np.arange(problem.size) if everything else (problem.group == g).nonzero()[0]
+            _move_to_bounds(problem, dual, members, total)
     return dual
 
 

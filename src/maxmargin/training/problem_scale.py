@@ -162,8 +162,8 @@ def check_representable(problem: DualProblem, certificate: Certificate) -> None:
 def is_ordinary(problem: DualProblem, diagonal: float) -> bool:
     """Whether no magnitude of a problem needs scaling, given the largest one of the diagonal of its matrix."""
     facts = problem.facts
-    magnitudes = diagonal, facts.largest_linear, facts.largest_bound, facts.least_ridge, facts.largest_ridge
-    return all(map(_ordinary, magnitudes)) and (not problem.total.any() or _ordinary(largest(problem.total)))
+    of_costs = facts.largest_bound, facts.least_ridge, facts.largest_ridge
+    return all(map(_ordinary, (diagonal, facts.largest_linear, *of_costs, facts.largest_total)))
 
 
 def overflow_message(problem: DualProblem) -> str:

@@ -20,7 +20,6 @@ import numpy as np
 from maxmargin._typing import Floats, Indices
 from maxmargin.backends.interface import StopReason
 from maxmargin.formulations.formulation import Formulation
-from maxmargin.kernels import Points
 from maxmargin.matrices import SymmetricMatrix
 from maxmargin.matrices.kernel_matrix import KernelMatrix
 from maxmargin.matrices.packed_kernel import PackedKernel
@@ -84,9 +83,26 @@ class TwoClassFormulation:
 
 @dataclass(frozen=True)
 class SmallProblemTraining:
-    """Problems on rows of one kernel matrix in memory."""
+    """Problems on rows of one kernel matrix in memory.
+
+    Attributes
+    ----------
+    batch : SmallProblemBatch
+    posed : DualProblem
+        The first of the problems, or all of them as one.
+    problems : sequence of DualProblem
+    subproblems : sequence of Subproblem
+    formulation : Formulation
+    solver : Solver
+        Continues what the batch leaves unfinished.
+    threads : int
+    session : Session
+    joined : JoinedProblem, optional
+        All problems as one, if they were posed so.
+    """
 
     batch: SmallProblemBatch
+    posed: DualProblem
     problems: Sequence[DualProblem]
     subproblems: Sequence[Subproblem]
     formulation: Formulation
@@ -119,7 +135,7 @@ class SmallProblemTraining:
         diagonal = float(np.abs(np.diagonal(batch.values)).max()) if kernel is None else kernel.diagonal
         if not all(is_ordinary(problem, diagonal) for problem in problems):
             return None
-        return cls(batch, problems, subproblems, formulation, solver, threads, session)
+        return cls(batch, first, problems, subproblems, formulation, solver, threads, session)
 
     @classmethod
     def of_joined(
@@ -142,6 +158,7 @@ class SmallProblemTraining:
             return None
         return cls(
             batch,
+            problem,
             MadeWhenRead(len(batch), lambda p: subproblems[p].pose()),
             subproblems,
             formulation,
@@ -163,7 +180,7 @@ class SmallProblemTraining:
             deadline=self.session.deadline.at,
             callback=self._reporter(self.problems.__getitem__, batch),
         )
-        checksum = self.problems[0].matrix.uncached().checksum()  # of the data, the same for all problems
+        checksum = self.posed.matrix.uncached().checksum()  # of the data, the same for all problems
         seconds = (perf_counter() - started) / len(batch)
         unfinished = np.flatnonzero(~self._confirmed(solved))
         continued, ended = self._continue_all(solved, unfinished.tolist()) if len(unfinished) else ({}, None)
@@ -241,12 +258,12 @@ class SmallProblemTraining:
         where large numbers cancel, for example in the argument of a sigmoid kernel.
         """
         negligible = MAX_ROUNDING_FRACTION * self.solver.stopping.violation
-        matrix = self.problems[0].matrix.uncached()
+        matrix = self.posed.matrix.uncached()
         matrix = matrix.base if isinstance(matrix, RepeatedMatrix) else matrix
-        error = _largest_error(matrix) if isinstance(matrix, KernelMatrix) else np.inf
+        error = matrix.kernel.largest_error(matrix.points.data) if isinstance(matrix, KernelMatrix) else np.inf
         with np.errstate(over="ignore", invalid="ignore"):
             sums = np.add.reduceat(np.abs(solved.dual), self.batch.edges[:-1])
-            small = error * sums <= (0.0 if self.problems[0].linear_error is not None else negligible)
+            small = error * sums <= (0.0 if self.posed.linear_error is not None else negligible)
 
         def confirmed(p: int) -> bool:
             problem, dual = self.problems[p], solved.dual[self.batch.variables(p)]
@@ -374,9 +391,3 @@ def _progress_at(
     value = problem.value(dual, gradient)
     cost = counters.iterations, counters.kernel_evaluations
     return progress_snapshot(problem, (dual, gradient), value, monitor, *cost, problem.size)
-
-
-def _largest_error(matrix: KernelMatrix) -> float:
-    """Return a bound on the rounding error of every kernel value of the data."""
-    points = Points(matrix.points.data)
-    return float(matrix.kernel.error_bound(points, points, np.ones(len(points))).max())

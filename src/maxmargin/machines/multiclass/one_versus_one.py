@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import combinations
 from typing import Any
 
@@ -28,6 +28,14 @@ from maxmargin.training.pipeline import MadeWhenRead
 from maxmargin.training.small_problems import TwoClassFormulation, TwoClassSamples
 
 
+@lru_cache(maxsize=8)
+def class_pairs(classes: int) -> tuple[Indices, Indices]:
+    """Return the first and the second class of each pair."""
+    first, second = np.triu_indices(classes, 1)
+    first.flags.writeable = second.flags.writeable = False
+    return first, second
+
+
 class ClassPairs(Sequence[TwoClassSamples]):
     """The samples of each pair of several classes, in arrays: of five hundred classes there are 124,750 pairs.
 
@@ -41,7 +49,7 @@ class ClassPairs(Sequence[TwoClassSamples]):
 
     def __init__(self, members: Sequence[Indices]) -> None:
         counts = np.array([len(rows) for rows in members])
-        classes = np.stack(np.triu_indices(len(members), 1), axis=1).ravel()  # of each pair both, alternating
+        classes = np.stack(class_pairs(len(members)), axis=1).ravel()  # of each pair both, alternating
         lengths = counts[classes]
         ends = np.cumsum(lengths)
         # Rows of a class are consecutive in `members`: a stretch of them is a range that starts at its first row.
@@ -134,7 +142,7 @@ class OneVersusOneStrategy:
             sizes = np.array([len(model.samples) for model in models])
             values = np.concatenate([model.expansion.coefficients for model in models])
             offsets = np.array([model.expansion.offset for model in models])
-        first, second = (np.repeat(classes, sizes) for classes in np.triu_indices(len(data.classes), 1))
+        first, second = (np.repeat(classes, sizes) for classes in class_pairs(len(data.classes)))
         coefficients = np.zeros((len(data.classes) - 1, len(data.labels)))
         coefficients[np.where(data.labels[samples] == first, second - 1, first), samples] = values
         return coefficients, offsets

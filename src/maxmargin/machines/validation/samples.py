@@ -29,17 +29,21 @@ def is_valid_table(X: Any, threads: Callable[[], int], check_finite: bool = True
         return False
     if not check_finite:
         return True
-    values = X if type(X) is np.ndarray else X.data
-    if values.size < MANY_VALUES or not values.flags.c_contiguous:
-        return _has_finite_sum(values)
-    return _native.all_finite(values.reshape(-1), threads())
+    return _are_finite(X if type(X) is np.ndarray else X.data, threads)
 
 
 def are_valid_targets(y: Any) -> bool:
     """Whether targets or labels are a vector of finite numbers."""
     if type(y) is not np.ndarray or y.ndim != 1 or not len(y):
         return False
-    return y.dtype.kind in "biu" or (y.dtype in FLOATS and _has_finite_sum(y))
+    return y.dtype.kind in "biu" or (y.dtype in FLOATS and _are_finite(y))
+
+
+def _are_finite(values: Any, threads: Callable[[], int] = lambda: 1) -> bool:
+    """Whether all values are finite, or, of values that are not contiguous, their sum."""
+    if not values.flags.c_contiguous:
+        return _has_finite_sum(values)
+    return _native.all_finite(values.reshape(-1), threads() if values.size >= MANY_VALUES else 1)
 
 
 def _has_finite_sum(values: Any) -> bool:

@@ -296,7 +296,7 @@ class BatchSolution:
 
     def counters(self, problem: int, seconds: float = 0.0) -> Counters:
         """Return the cost of a problem: the whole of its matrix, or the rows that were computed."""
-        _, steps, requests, rows = (max(0, int(count)) for count in self.outcomes[problem])
+        _, steps, requests, rows = (max(0, count) for count in self.outcomes[problem].tolist())
         size = int(self.batch.edges[problem + 1] - self.batch.edges[problem])
         values = min(size, len(self.batch.values)) ** 2 if self.batch.kernel is None else rows * size
         return Counters(steps, values, requests, 0, seconds=seconds)
