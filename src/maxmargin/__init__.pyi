@@ -26,12 +26,11 @@ from .estimators.linear_path import LinearPath, linear_path
 from .estimators.regularization_path import RegularizationPath, regularization_path
 from .interchange import load, save
 from .problems import Certificate, DualProblem, Progress, Solution, Status, certify
-from .search import GridSearchResult, grid_search
-from .show_versions import show_versions
 from .search import GradientSearchResult, GridSearchResult, gradient_search, grid_search, hyperparameter_gradient
 from .search.estimators import SVCCV, SVRCV, LinearSVCCV, LinearSVRCV, OneClassSVMCV
 from .selection.error_estimates import ErrorEstimates, error_estimates
 from .selection.leave_one_out import LeaveOneOut, leave_one_out
+from .show_versions import show_versions
 
 __version__: str
 
