@@ -13,7 +13,7 @@ from sklearn.model_selection import PredefinedSplit, cross_val_score
 from maxmargin import LSSVC, SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM, grid_search
 from maxmargin.datasets import chessboard
 from maxmargin.search import Point
-from maxmargin.search.fold_scoring import assign_folds
+from maxmargin.search.fold_scoring import FoldScorer, assign_folds
 from maxmargin.search.grid_search_result import GridSearchResult
 from maxmargin.search.journal import Trial
 
@@ -99,6 +99,28 @@ class TestScores:
         samples, labels = chessboard(600, noise=0.1, seed=2)
         found = [grid_search(samples, labels, Cs=[1, 100], gammas=[0.1, 1], folds=3, n_jobs=n) for n in (1, 3)]
         assert [score[:3] for score in found[0].scores] == [score[:3] for score in found[1].scores]
+
+    @pytest.mark.parametrize(
+        ("estimator", "samples", "expected"),
+        [
+            (LinearSVC(), X, False),
+            (LinearSVC(penalty="l1"), X, True),
+            (LinearSVC(dual=True), X, True),
+            (LinearSVC(multi_class="crammer_singer"), X, True),
+            (LinearSVC(), np.zeros((120, 65)), True),
+            (LinearSVC(), np.broadcast_to(np.zeros((1, 60)), (10_000, 60)), True),
+            (LinearSVC(), sparse.csr_matrix(X), True),
+            (SVC(), X, False),
+        ],
+    )
+    def test_which_trials_start_from_the_previous_cost(self, estimator, samples, expected):
+        scorer = FoldScorer.of(estimator, samples, np.arange(samples.shape[0]) % 2, 3, None, 0)
+        assert scorer.starts_along_cost == expected
+        jobs = scorer.jobs([Point(4.0), Point(1.0)], {(Point(1.0), 2)})
+        assert len(jobs) == (3 if expected else 5)
+        assert sum(map(len, jobs)) == 5
+        if expected:
+            assert jobs[0] == [(Point(1.0), 0), (Point(4.0), 0)]
 
     def test_estimator_is_not_modified(self):
         estimator = LinearSVC(C=3)
