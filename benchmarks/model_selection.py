@@ -104,7 +104,9 @@ def peers(folder: Path, rows: int) -> None:
     show(f"covtype {rows}, 4 × 4 × 5, paths", cost)
     search = GridSearchCV(SklearnSVC(cache_size=1000), part, cv=folds, n_jobs=2, refit=False)
     _, other = measured(lambda: search.fit(X, y))
-    show(f"covtype {rows}, 4 × 4 × 5, scikit-learn", other, f"{other.processor / cost.processor:.1f} times the processor")
+    show(
+        f"covtype {rows}, 4 × 4 × 5, scikit-learn", other, f"{other.processor / cost.processor:.1f} times the processor"
+    )
 
 
 def mnist(folder: Path, rows: int) -> None:
@@ -165,7 +167,10 @@ def growth(folder: Path) -> None:
         way = "paths" if matrix_bytes(rows) <= default_cache_bytes() else "independent fits"
         _, one = measured(lambda: found.best_estimator.fit(X, y))  # noqa: B023
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"| {rows} | {way} | {cost.wall:.1f} | {cost.processor:.1f} | {one.processor:.2f} | {peak:.0f} |", flush=True)
+        print(
+            f"| {rows} | {way} | {cost.wall:.1f} | {cost.processor:.1f} | {one.processor:.2f} | {peak:.0f} |",
+            flush=True,
+        )
 
 
 def proofs(folder: Path) -> None:

@@ -33,11 +33,11 @@ TOTAL_TOLERANCE = 1e-12
 
 
 class PathValues(NamedTuple):
-    """The decision values of the held-out samples, a row for each problem, and which problems are solved."""
+    """The decision values of the held-out samples, a row for each problem; which problems are solved; their points."""
 
     values: Floats
     solved: np.ndarray
-    steps: Indices
+    dual: Floats
 
 
 def can_solve(problem: DualProblem) -> bool:
@@ -76,14 +76,13 @@ def solve_path(path: Sequence[Subproblem], held_out: Indices, tolerance: float, 
     )
     offsets, outcomes = np.zeros((count, first.groups)), np.full((count, 4), -1, dtype=np.int64)
     products = np.zeros((count, len(held_out)))
-    results = _native.FoldPathResults(
-        dual=np.zeros((count, size)), offsets=offsets, outside=products, outcomes=outcomes
-    )
+    dual = np.zeros((count, size))
+    results = _native.FoldPathResults(dual=dual, offsets=offsets, outside=products, outcomes=outcomes)
     limits = _native.StepLimits(tolerance=tolerance, max_steps=MAX_STEPS, max_seconds=np.inf)
-    copied = min(size**2, max(MAX_COPIED_VALUES, 3 * size))
-    _native.solve_fold_path(matrix, arguments, results, limits, max(copied, 3 * size), min(MAX_FREE, size), cancelled)
+    copied = max(min(size**2, MAX_COPIED_VALUES), 3 * size)
+    _native.solve_fold_path(matrix, arguments, results, limits, copied, min(MAX_FREE, size), cancelled)
     values = np.array([_values(*each) for each in zip(path, products, offsets, strict=True)])
-    return PathValues(values, outcomes[:, 0] == int(StopReason.OPTIMAL), outcomes[:, 1])
+    return PathValues(values, outcomes[:, 0] == int(StopReason.OPTIMAL), dual)
 
 
 def _factor(before: DualProblem, after: DualProblem) -> float:
