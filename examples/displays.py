@@ -11,7 +11,7 @@ from PIL import Image
 from sklearn.datasets import load_breast_cancer, load_iris, make_blobs, make_moons
 from sklearn.preprocessing import scale
 
-from maxmargin import SVC, OneClassSVM, linear_path
+from maxmargin import SVC, OneClassSVM, linear_path, regularization_path
 from maxmargin.datasets import chessboard
 from maxmargin.formulations.c_classification import pose
 from maxmargin.kernels import Gaussian, Points
@@ -23,6 +23,8 @@ from maxmargin.plotting import (
     ConvergenceDisplay,
     DecisionRegionsDisplay,
     KernelMatrixDisplay,
+    LeaveOneOutDisplay,
+    RegularizationPathDisplay,
     SlackHistogramDisplay,
 )
 from maxmargin.solvers import PairwiseSolver, Trace
@@ -74,3 +76,9 @@ calibrated = SVC(gamma=1.0, probability=True).fit(X, y)
 _, ax = plt.subplots(figsize=(6.0, 4.6), layout="constrained")
 CalibrationDisplay.from_estimator(calibrated, X_new, y_new, n_bins=10, ax=ax)
 save("calibration.png", ax.figure)
+
+moons, labels = make_moons(160, noise=0.35, random_state=0)
+all_costs = regularization_path(moons[:80], labels[:80], estimator=SVC(gamma=2.0), C_min=0.03, C_max=1000)
+figure = RegularizationPathDisplay.from_path(all_costs, moons[80:], labels[80:]).figure_
+save("regularization_path.png", figure)
+save("leave_one_out.png", LeaveOneOutDisplay.from_path(all_costs).figure_)

@@ -7,6 +7,8 @@
     restricted_problems     many variations of a problem over some of its variables, in native calls
     free_equations          the linear equations of the free variables of many variations
     least_squares           the closed form of least squares machines
+    error_estimates         `maxmargin.error_estimates`: ξα, span and support vectors
+    piecewise_path          solutions for all C, from break point to break point
 
 Public are the names under ``maxmargin``.
 """
