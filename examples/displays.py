@@ -11,7 +11,7 @@ from PIL import Image
 from sklearn.datasets import load_breast_cancer, load_iris, make_blobs, make_moons
 from sklearn.preprocessing import scale
 
-from maxmargin import SVC, SVCCV, OneClassSVM, OneClassSVMCV, gradient_search, linear_path
+from maxmargin import SVC, SVCCV, OneClassSVM, OneClassSVMCV, gradient_search, linear_path, regularization_path
 from maxmargin.datasets import chessboard
 from maxmargin.formulations.c_classification import pose
 from maxmargin.kernels import Gaussian, Points
@@ -24,6 +24,8 @@ from maxmargin.plotting import (
     DecisionRegionsDisplay,
     FeatureRelevanceDisplay,
     KernelMatrixDisplay,
+    LeaveOneOutDisplay,
+    RegularizationPathDisplay,
     ScoreGridDisplay,
     SlackHistogramDisplay,
 )
@@ -90,3 +92,9 @@ random = np.random.default_rng(0)  # of 25 features, 20 are noise
 X = random.normal(size=(600, 25))
 y = X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2]) + X[:, 3] ** 2 + 0.8 * X[:, 4] > 1
 save("feature_relevance.png", FeatureRelevanceDisplay.from_search(gradient_search(X, y)).figure_)
+
+moons, labels = make_moons(160, noise=0.35, random_state=0)
+all_costs = regularization_path(moons[:80], labels[:80], estimator=SVC(gamma=2.0), C_min=0.03, C_max=1000)
+figure = RegularizationPathDisplay.from_path(all_costs, moons[80:], labels[80:]).figure_
+save("regularization_path.png", figure)
+save("leave_one_out.png", LeaveOneOutDisplay.from_path(all_costs).figure_)
