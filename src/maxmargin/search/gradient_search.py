@@ -52,7 +52,7 @@ KERNELS = ("rbf", "gaussian", "laplacian", "chi_squared")
 C_RANGE, COMMON_RANGE, ROOT_RANGE, EPSILON_RANGE = (1e-3, 1e5), (1e-6, 1e2), (0.0, 10.0), (1e-4, 1.0)
 
 #: The points that are evaluated first: values of C, and of Σ_j γ_j distance_j, of which 2 is ``gamma="scale"``.
-FIRST_COSTS, FIRST_WIDTHS = (1.0, 10.0, 100.0), (0.3, 2.0, 10.0)
+FIRST_COSTS, FIRST_WIDTHS = (0.1, 1.0, 10.0, 100.0), (0.03, 0.3, 2.0, 10.0)
 
 #: L-BFGS steps with one γ.
 MAX_COMMON_STEPS = 10

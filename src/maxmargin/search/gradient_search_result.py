@@ -23,8 +23,8 @@ class Evaluation(NamedTuple):
         One number in the first part of a search; then one for each feature.
     epsilon : float or None
     loss : float
-        On held-out samples: the log loss of calibrated probabilities, or the squared error of a regression divided by
-        the variance of the targets.
+        On held-out samples: the log loss of a sigmoid of the decision values; of a regression, the squared error
+        divided by the variance of the targets.
     penalty : float
         What is added to the loss for relevant features.
     """

@@ -1,7 +1,8 @@
 """A smooth loss on held-out samples as a function of C, γ of each feature and ε, and its derivatives.
 
-Decision values of all splits are calibrated together: a classifier's loss is the log loss of Platt's sigmoid, which is
-fitted to them, so that its two parameters contribute nothing to the derivatives (it is a minimum over them). A
+A classifier's loss is the log loss of 1 / (1 + exp(−slope · f)) of the decision values of all splits. The slope is
+fitted to them, so that it contributes nothing to the derivatives (the loss is a minimum over it). There is no shift,
+unlike in Platt's sigmoid, whose targets these are: the prediction is the sign of f, so a wrong offset must count. A
 regression's loss is the squared error divided by the variance of the targets. With several classes it is the mean over
 the pairs of classes, by their samples.
 """
@@ -15,15 +16,19 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import optimize
 from sklearn.base import clone, is_classifier
 
 from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import check_deadline
-from maxmargin.models.calibration import expit, fit_sigmoid
+from maxmargin.models.calibration import expit
 from maxmargin.search.hyperparameter_gradient import HyperparameterGradient, hyperparameter_gradient
 
 #: Fits are at least this accurate, in units of the targets' deviation: the loss must be smooth for the optimisation.
 MAX_TOLERANCE = 1e-5
+
+#: Decision values that are useless or reversed have this slope, in units of 1 / max |f|.
+MIN_SLOPE = 1e-3
 
 #: Parameters of an estimator that held-out decision values do without.
 NOT_NEEDED: dict[str, Any] = {
@@ -125,12 +130,11 @@ class HeldOutLoss:
     def _log_loss(self, values: Floats, rows: Indices) -> tuple[float, Floats]:
         weights, labels = self.weights[rows], self.y[rows]
         positive = labels == np.unique(labels)[1]
-        sigmoid = fit_sigmoid(values, positive, weights)
         counts = float(weights[positive].sum()), float(weights[~positive].sum())
         targets = np.where(positive, (counts[0] + 1.0) / (counts[0] + 2.0), 1.0 / (counts[1] + 2.0))
-        exponent = sigmoid.slope * values + sigmoid.shift
-        losses = targets * np.logaddexp(0.0, exponent) + (1.0 - targets) * np.logaddexp(0.0, -exponent)
-        derivative = sigmoid.slope * (targets - expit(-exponent))
+        slope = fit_slope(values, targets, weights)
+        losses = np.logaddexp(0.0, slope * values) - targets * slope * values
+        derivative = slope * (expit(slope * values) - targets)
         return float(weights @ losses / weights.sum()), weights * derivative / weights.sum()
 
     def _squared_error(self, values: Floats, rows: Indices) -> tuple[float, Floats]:
@@ -155,6 +159,21 @@ class HeldOutLoss:
         if not tasks:
             raise ValueError("no split has two classes in its training samples and two among all held-out samples")
         return [_Task(splits, size / sum(sizes)) for splits, size in zip(tasks, sizes, strict=True)]
+
+
+def fit_slope(values: Floats, targets: Floats, weights: Floats) -> float:
+    """Return the slope of at least `MIN_SLOPE` / max |f| that minimises the log loss of 1 / (1 + exp(−slope f))."""
+    scaled = values / (float(np.abs(values).max()) or 1.0)
+
+    def derivative(slope: float) -> float:
+        return float(weights @ ((expit(slope * scaled) - targets) * scaled))
+
+    low, high = MIN_SLOPE, 1.0
+    if derivative(low) < 0.0:
+        while derivative(high) < 0.0:  # the targets are not 0 and 1, so it ends
+            low, high = high, 4.0 * high
+        low = optimize.brentq(derivative, low, high, xtol=1e-14, rtol=1e-14)
+    return float(low / (float(np.abs(values).max()) or 1.0))
 
 
 def _sum(gradients: Sequence[HyperparameterGradient]) -> HyperparameterGradient:
