@@ -42,9 +42,9 @@ from maxmargin.plotting import (
     row_cache,
     slack_histogram,
 )
+from maxmargin.plotting import regularization_path as path_display
 from maxmargin.search import novelty_score
 from maxmargin.search.estimators import linear_svc_cv, linear_svr_cv, one_class_svm_cv, svc_cv, svr_cv
-from maxmargin.plotting import regularization_path as path_display
 from maxmargin.selection import error_estimates, leave_one_out
 
 ROOT = Path(__file__).parents[1]
