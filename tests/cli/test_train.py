@@ -404,3 +404,21 @@ def test_slow_convergence_is_a_limit_that_was_reached(folder, capsys):
     assert code == 3
     assert "converges too slowly" in printed
     assert (folder / "slow.model").exists()
+
+
+def test_estimates_of_the_error(folder, capsys):
+    code, out, _ = run(capsys, "board.csv", "--estimates", "--leave-one-out", "--json")
+    found = json.loads(out)
+    assert code == 0
+    by = {name: found[f"error_by_{name}"] for name in ("support_vectors", "xi_alpha", "span", "leave_one_out")}
+    assert by["leave_one_out"] <= by["xi_alpha"] <= by["support_vectors"]
+    assert found["recall_by_xi_alpha"] <= 1
+    code, out, _ = run(capsys, "values.npz", "--estimator", "svr", "--estimates")
+    assert "squared error by span" in out
+    assert "leave-one-out" not in out
+
+
+def test_estimates_are_refused_before_the_training(folder, capsys):
+    code, _, err = run(capsys, "board.csv", "--estimator", "linear-svc", "--estimates")
+    assert code != 0
+    assert "maxmargin evaluate" in err
