@@ -165,7 +165,8 @@ class TestLimits:
                 raise KeyboardInterrupt
 
         found = grid_search(X, Y, Cs=[1, 10], gammas=[0.1, 1, 10], callback=callback)
-        assert found.status == "interrupted" and found.scores
+        assert found.status == "interrupted"
+        assert found.scores
 
     def test_a_journal_is_resumed(self, tmp_path):
         journal = tmp_path / "trials.jsonl"
