@@ -11,7 +11,7 @@ from PIL import Image
 from sklearn.datasets import load_breast_cancer, load_iris, make_blobs, make_moons
 from sklearn.preprocessing import scale
 
-from maxmargin import SVC, OneClassSVM, gradient_search, linear_path
+from maxmargin import SVC, SVCCV, OneClassSVM, OneClassSVMCV, gradient_search, linear_path
 from maxmargin.datasets import chessboard
 from maxmargin.formulations.c_classification import pose
 from maxmargin.kernels import Gaussian, Points
@@ -24,6 +24,7 @@ from maxmargin.plotting import (
     DecisionRegionsDisplay,
     FeatureRelevanceDisplay,
     KernelMatrixDisplay,
+    ScoreGridDisplay,
     SlackHistogramDisplay,
 )
 from maxmargin.solvers import PairwiseSolver, Trace
@@ -75,6 +76,15 @@ calibrated = SVC(gamma=1.0, probability=True).fit(X, y)
 _, ax = plt.subplots(figsize=(6.0, 4.6), layout="constrained")
 CalibrationDisplay.from_estimator(calibrated, X_new, y_new, n_bins=10, ax=ax)
 save("calibration.png", ax.figure)
+
+searched = SVCCV(refine=2).fit(*chessboard(500, noise=0.1, seed=1))
+save("scores.png", ScoreGridDisplay.from_estimator(searched).figure_)
+
+moons, _ = make_moons(300, noise=0.1, random_state=0)
+moons = np.vstack([moons, np.random.default_rng(0).uniform(-2, 3, (15, 2))])
+chosen = OneClassSVMCV().fit(moons)
+save("novelty_scores.png", ScoreGridDisplay.from_estimator(chosen).figure_)
+save("novelty_chosen.png", DecisionRegionsDisplay.from_estimator(chosen, moons).figure_)
 
 random = np.random.default_rng(0)  # of 25 features, 20 are noise
 X = random.normal(size=(600, 25))

@@ -42,6 +42,8 @@ from maxmargin.plotting import (
     row_cache,
     slack_histogram,
 )
+from maxmargin.search import novelty_score
+from maxmargin.search.estimators import linear_svc_cv, linear_svr_cv, one_class_svm_cv, svc_cv, svr_cv
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -81,6 +83,7 @@ PRINTING = [
     "data_files.md",
     "estimators.md",
     "linear_estimators.md",
+    "model_selection.md",
     "feature_maps.md",
     "active_learning.md",
     "online.md",
@@ -113,6 +116,7 @@ ESTIMATORS = [svc, nu_svc, svr, nu_svr, one_class_svm, quantile_svr, svdd, lssvc
 ESTIMATORS += [linear_svc, linear_svr, linear_one_class_svm, linear_path, kernel_approximation_svc, fit_trace]
 ESTIMATORS += [active_learner, active_query, importance_weights]
 ESTIMATORS += [online_svc, online_one_class_svm]
+ESTIMATORS += [svc_cv, svr_cv, one_class_svm_cv, linear_svc_cv, linear_svr_cv, novelty_score]
 
 
 DATASETS = [sample_files, scaling, opening]

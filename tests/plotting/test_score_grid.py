@@ -6,7 +6,8 @@ import pytest
 from matplotlib.colors import same_color
 from matplotlib.patches import Rectangle
 
-from maxmargin import SVC
+from maxmargin import SVC, SVCCV, LinearSVRCV, OneClassSVMCV
+from maxmargin.datasets import chessboard
 from maxmargin.plotting import ScoreGridDisplay
 from maxmargin.plotting.style import GREY
 from maxmargin.search import Point
@@ -92,3 +93,42 @@ def test_words():
     assert format_score(0.96958, "accuracy", short=True) == "97.0"
     assert format_score(0.5649, "r2") == "0.5649"
     assert format_score(-1234.5, "neg_mean_squared_error", short=True) == "-1.23e+03"
+
+
+def test_path_of_the_search():
+    display = ScoreGridDisplay.from_search(searched(GRID, [Point(8.0, 1.0), Point(32.0, 0.5)]))
+    np.testing.assert_allclose(display.ax_.lines[0].get_xydata(), [[4, -2], [5, -1]])  # ties: the smaller gamma
+    assert not ScoreGridDisplay.from_search(searched(GRID)).ax_.lines
+    plt.close("all")
+
+
+def test_chosen_point_of_an_estimator():
+    X, y = chessboard(120, seed=1)
+    grid = {"Cs": [1, 10, 100], "gammas": [0.1, 1]}
+    model = SVCCV(**grid, refit=lambda results: 4).fit(X, y)
+    display = ScoreGridDisplay.from_estimator(model)
+    assert display.best.point == Point(100.0, 0.1)
+    frame = next(patch for patch in display.ax_.patches if not patch.get_fill())
+    assert frame.get_x() < np.log2(100) < frame.get_x() + frame.get_width()
+    several = SVCCV(**grid, scoring=["accuracy", "roc_auc"], refit="accuracy").fit(X, y)
+    assert "accuracy" in ScoreGridDisplay.from_estimator(several).ax_.get_title()
+    assert "roc_auc" in ScoreGridDisplay.from_estimator(several, metric="roc_auc").ax_.get_title()
+    with pytest.raises(ValueError, match=r"metric must be one of \['accuracy', 'roc_auc'\], not 'f1'"):
+        ScoreGridDisplay.from_estimator(several, metric="f1")
+    for other in (SVCCV(), SVC().fit(X, y), several.search_):
+        with pytest.raises(ValueError, match="model must be a fitted SVCCV"):
+            ScoreGridDisplay.from_estimator(other)
+    plt.close("all")
+
+
+def test_other_parameters():
+    X, y = chessboard(120, seed=1)
+    display = ScoreGridDisplay.from_estimator(OneClassSVMCV(nus=[0.1, 0.2], gammas=[1, 2], cv=2).fit(X))
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("gamma", "nu")
+    model = LinearSVRCV(Cs=[1, 4], epsilons=[0.0, 0.1, 0.2], cv=2).fit(X, y)
+    display = ScoreGridDisplay.from_estimator(model)
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["0", "0.1", "0.2"]
+    assert display.ax_.get_yticks()[0] < display.ax_.get_yticks()[1]  # 0 is one step below
+    display = ScoreGridDisplay.from_estimator(LinearSVRCV(Cs=[1], epsilons=[0.0, 0.1], cv=2, refine=1).fit(X, y))
+    assert display.ax_.get_xlabel() == "C"
+    plt.close("all")

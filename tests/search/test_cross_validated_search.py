@@ -1,5 +1,6 @@
 """Scores equal those of scikit-learn on the same folds; limits and Ctrl-C return the result so far."""
 
+from dataclasses import replace
 from time import process_time
 
 import numpy as np
@@ -9,10 +10,10 @@ from sklearn.datasets import load_diabetes, load_iris
 from sklearn.metrics import make_scorer, mean_absolute_error
 from sklearn.model_selection import PredefinedSplit, cross_val_score
 
-from maxmargin import LSSVC, SVC, SVR, LinearSVC, LinearSVR, NuSVC, OneClassSVM, grid_search
+from maxmargin import LSSVC, SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM, grid_search
 from maxmargin.datasets import chessboard
 from maxmargin.search import Point
-from maxmargin.search.fold_scoring import assign_folds
+from maxmargin.search.fold_scoring import FoldScorer, assign_folds
 from maxmargin.search.grid_search_result import GridSearchResult
 from maxmargin.search.journal import Trial
 
@@ -65,6 +66,24 @@ class TestScores:
         assert [score.mean for score in given.scores] == [score.mean for score in computed.scores]
         assert given.best.point.gamma is None
 
+    def test_epsilon(self):
+        found = grid_search(*targets(), SVR(), Cs=[10], gammas=[1], epsilons=[5, 0], folds=3)
+        assert {score.point for score in found.scores} == {Point(10.0, 1.0, epsilon) for epsilon in (0.0, 5.0)}
+        assert found.best_estimator.epsilon == found.best.point.epsilon
+        assert found.values == {"C": (10.0,), "gamma": (1.0,), "epsilon": (0.0, 5.0)}
+        refined = grid_search(*targets(), LinearSVR(), Cs=[1, 4], epsilons=[0, 1, 4], folds=3, refine=1)
+        assert all(score.point.epsilon >= 0 for score in refined.scores)
+
+    def test_nu(self):
+        found = grid_search(X, Y, NuSVC(), nus=[0.2, 0.1], gammas=[1], folds=3)
+        assert {score.point for score in found.scores} == {Point(None, 1.0, None, nu) for nu in (0.1, 0.2)}
+        split = PredefinedSplit(assign_folds(Y, 3, 0, stratified=True))
+        for point, mean, *_ in found.scores:
+            expected = cross_val_score(NuSVC(nu=point.nu, gamma=1.0), X, Y, cv=split)
+            assert mean == pytest.approx(expected.mean(), abs=1e-9)
+        both = grid_search(*targets(), NuSVR(), Cs=[10], nus=[0.3, 1.0], gammas=[1], folds=3, refine=1)
+        assert all(0 < score.point.nu <= 1 for score in both.scores)
+
     def test_callable_scorer(self):
         def nearness(model, samples, labels):
             return -mean_absolute_error(labels, model.predict(samples))
@@ -80,6 +99,28 @@ class TestScores:
         samples, labels = chessboard(600, noise=0.1, seed=2)
         found = [grid_search(samples, labels, Cs=[1, 100], gammas=[0.1, 1], folds=3, n_jobs=n) for n in (1, 3)]
         assert [score[:3] for score in found[0].scores] == [score[:3] for score in found[1].scores]
+
+    @pytest.mark.parametrize(
+        ("estimator", "samples", "expected"),
+        [
+            (LinearSVC(), X, False),
+            (LinearSVC(penalty="l1"), X, True),
+            (LinearSVC(dual=True), X, True),
+            (LinearSVC(multi_class="crammer_singer"), X, True),
+            (LinearSVC(), np.zeros((120, 65)), True),
+            (LinearSVC(), np.broadcast_to(np.zeros((1, 60)), (10_000, 60)), True),
+            (LinearSVC(), sparse.csr_matrix(X), True),
+            (SVC(), X, False),
+        ],
+    )
+    def test_which_trials_start_from_the_previous_cost(self, estimator, samples, expected):
+        scorer = FoldScorer.of(estimator, samples, np.arange(samples.shape[0]) % 2, 3, None, 0)
+        assert scorer.starts_along_cost == expected
+        jobs = scorer.jobs([Point(4.0), Point(1.0)], {(Point(1.0), 2)})
+        assert len(jobs) == (3 if expected else 5)
+        assert sum(map(len, jobs)) == 5
+        if expected:
+            assert jobs[0] == [(Point(1.0), 0), (Point(4.0), 0)]
 
     def test_estimator_is_not_modified(self):
         estimator = LinearSVC(C=3)
@@ -132,6 +173,34 @@ class TestBestPoint:
         assert [score.point for score in found.scores] == [whole]
         assert found.record()["unfinished"] == 1
         np.testing.assert_array_equal(found.table().means, [[0.5, np.nan]])
+
+    def test_table_over_the_parameters_with_several_values(self):
+        points = {Point(C, 1.0, epsilon): C - epsilon for C in (1.0, 2.0) for epsilon in (0.0, 0.5)}
+        table = self.result(points).table()
+        assert (table.x, table.x_values, table.y, table.y_values) == ("C", (1.0, 2.0), "epsilon", (0.0, 0.5))
+        np.testing.assert_array_equal(table.means, [[1.0, 2.0], [0.5, 1.5]])
+        assert table.points[1][0] == Point(1.0, 1.0, 0.5)
+        points = {Point(None, gamma, None, nu): nu for gamma in (1.0, 2.0) for nu in (0.1, 0.2)}
+        table = self.result(points).table()
+        assert (table.x, table.y) == ("gamma", "nu")
+        points = {Point(C, gamma, e): C + gamma - e for C in (1.0, 2.0) for gamma in (1.0, 3.0) for e in (0.5, 0.1)}
+        found = self.result(points)
+        np.testing.assert_allclose(found.table().means, [[1.9, 2.9], [3.9, 4.9]])  # at the best epsilon
+        assert found.edges() == ["largest C", "smallest epsilon", "largest gamma"]
+        refined = (Point(2.0, 3.0, 0.2), Point(4.0, 3.0, 0.2))
+        trials = [Trial(point, fold, {"test_score": 9.0}, 0.1) for point in refined for fold in range(2)]
+        found = replace(found, rounds=(*found.rounds, refined), trials=(*found.trials, *trials))
+        np.testing.assert_allclose(found.table().means, [[1.9, 2.9], [3.9, 4.9]])  # the nearest of this round
+        np.testing.assert_allclose(found.table(1).means, [[9.0, 9.0]])
+        assert found.path() == [Point(2.0, 3.0, 0.1), Point(2.0, 3.0, 0.2)]
+
+    def test_failed_trials_and_scores_that_are_not_numbers_are_the_worst(self):
+        good, lost, failed = Point(1.0), Point(2.0), Point(3.0)
+        trials = [Trial(good, 0, {"test_score": -5.0}, 0.1), Trial(lost, 0, {"test_score": np.nan}, 0.1)]
+        trials.append(Trial(failed, 0, {}, 0.1, 0.0, "ValueError: no"))
+        found = GridSearchResult(SVC(), "accuracy", 1, ((lost, failed, good),), tuple(trials))
+        assert [score.point for score in found.scores] == [good, lost, failed]
+        assert replace(found, error_score=0.0).best.point == failed
 
     def test_edges(self):
         corner = {Point(C, gamma): C + gamma for C in (0.1, 0.2) for gamma in (0.01, 0.02, 0.03)}
@@ -204,6 +273,12 @@ class TestLimitsAndErrors:
             ({"X": np.full_like(X, np.nan)}, "NaN"),
             ({"estimator": NuSVC()}, "NuSVC has no parameter C"),
             ({"estimator": OneClassSVM()}, "OneClassSVM has no parameter C"),
+            ({"estimator": NuSVC(), "Cs": None}, "NuSVC has no parameter C to search: give nus"),
+            ({"estimator": NuSVC(), "nus": [0.1]}, "NuSVC has no parameter C, so Cs must be None"),
+            ({"estimator": NuSVC(), "Cs": None, "nus": [1.5]}, "nus must be numbers above 0 and at most 1"),
+            ({"estimator": SVR(), "epsilons": [-1]}, "epsilons must be numbers at least 0"),
+            ({"epsilons": [1]}, "SVC has no parameter epsilon, so epsilons must be None"),
+            ({"Cs": ["one"]}, "Cs must be numbers, at least one"),
             ({"estimator": SVC(kernel="linear"), "gammas": [1]}, "gammas are for kernels that have a gamma"),
             ({"Cs": []}, "Cs must be numbers above 0"),
             ({"Cs": [0, 1]}, "Cs must be numbers above 0"),

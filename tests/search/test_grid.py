@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.model_selection import ParameterGrid
 
 from maxmargin.search import Point, powers
 from maxmargin.search.fold_scoring import assign_folds, draw_subset
-from maxmargin.search.grid import C_RANGE, GAMMA_RANGE, format_value, neighbours, typical_ratio
+from maxmargin.search.grid import C_RANGE, GAMMA_RANGE, format_value, grid_points, neighbours, typical_ratio
 
 
 class TestAxes:
@@ -37,6 +38,21 @@ class TestAxes:
             Point(4.0, 1.0), Point(8.0, 1.0)
         }  # fmt: skip
         assert neighbours(Point(4.0, None), {"C": 2.0}) == (Point(2.0, None), Point(4.0, None), Point(8.0, None))
+
+    def test_neighbours_stay_in_the_range_of_epsilon_and_nu(self):
+        found = neighbours(Point(nu=0.6, epsilon=0.0), {"nu": 2.0, "epsilon": 2.0})
+        assert set(found) == {Point(nu=nu, epsilon=0.0) for nu in (0.3, 0.6)}
+
+    def test_points(self):
+        point = Point(8.0, epsilon=0.0, gamma=0.5)
+        assert str(point) == "C = 8, gamma = 0.5, epsilon = 0"
+        assert point.parameters == {"C": 8.0, "epsilon": 0.0, "gamma": 0.5}
+        axes = {"nu": (0.1, 0.2), "gamma": (2.0, 1.0), "C": (1.0,)}
+        expected = [{"C": C, "gamma": g, "nu": nu} for C in (1.0,) for g in (2.0, 1.0) for nu in (0.1, 0.2)]
+        assert [point.parameters for point in grid_points(axes)] == expected
+        assert expected == list(ParameterGrid({name: list(values) for name, values in axes.items()}))
+        path = sorted([Point(2.0, 1.0), Point(1.0, 2.0), Point(1.0, 1.0)], key=lambda point: point.path_position)
+        assert path == [Point(1.0, 1.0), Point(2.0, 1.0), Point(1.0, 2.0)]
 
     @pytest.mark.parametrize(
         ("value", "text"),

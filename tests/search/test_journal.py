@@ -1,6 +1,7 @@
 """Resuming from a journal: finished trials are reused, incomplete lines dropped, other searches rejected."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -213,3 +214,26 @@ def test_another_file_without_a_line_end_is_not_overwritten(tmp_path):
     with pytest.raises(FileExistsError, match="or another file"):
         grid_search(X, Y, **GRID, journal=path)
     assert path.read_text() == "my notes"
+
+
+def test_several_scores_and_parameters(tmp_path):
+    path = tmp_path / "journal"
+    trials = [
+        Trial(Point(1.0, 2.0, 0.0), 0, {"test_a": 0.1, "train_a": 1.0}, 0.5, 0.25),
+        Trial(Point(nu=0.3), 1, {"test_a": -1e300}, 0.5, 0.25),
+    ]
+    lost = Trial(Point(nu=0.3), 0, {"test_a": math.nan}, 0.5, 0.25)
+    failed = Trial(Point(nu=0.4), 0, {}, 0.5, 0.25, "ValueError: no")
+    journal = Journal(path, {"folds": 2}, resume=False)
+    for trial in (*trials, lost, failed):
+        journal.add(trial)
+    journal.close()
+    again = Journal(path, {"folds": 2}, resume=True)
+    again.close()
+    assert again.known[:2] == trials
+    assert math.isnan(again.known[2].scores["test_a"])
+    assert len(again.known) == 3  # a trial that failed is repeated
+    assert trials[0].seconds == 0.75
+    with path.open("a") as file:
+        file.write(path.read_text().splitlines()[3] + "\n")  # nan is nan
+    Journal(path, {"folds": 2}, resume=True).close()

@@ -11,6 +11,7 @@
 - `driver`: Newton's method on the worker at the root of the tree
 - `cluster_fit`: the fit as the client sees it: start of the loops, progress, failures
 - `trial_tasks`: model selection for data that fit one worker, trials spread over all of them
+- `search_estimators`: `SVCCV` and others, which choose their parameters in this way
 - `prediction`: predictions of partitions, also by models that were trained elsewhere
 
 The names below are public. ``import maxmargin`` does not import Dask.
@@ -24,12 +25,18 @@ except ImportError as error:
 
 from maxmargin.dask.estimators import KernelApproximationSVC, LinearSVC, LinearSVR
 from maxmargin.dask.prediction import decision_function, predict, predict_proba
+from maxmargin.dask.search_estimators import SVCCV, SVRCV, LinearSVCCV, LinearSVRCV, OneClassSVMCV
 from maxmargin.dask.trial_tasks import grid_search
 
 __all__ = [
+    "SVCCV",
+    "SVRCV",
     "KernelApproximationSVC",
     "LinearSVC",
+    "LinearSVCCV",
     "LinearSVR",
+    "LinearSVRCV",
+    "OneClassSVMCV",
     "decision_function",
     "grid_search",
     "predict",

@@ -82,6 +82,7 @@ class KernelMatrixDisplay(Display):
         KernelMatrixDisplay
         """
         model, transformed = final_estimator(estimator, X if hasattr(X, "shape") else np.asarray(X))
+        model = getattr(model, "best_estimator_", model)  # of one that has chosen its parameters
         if not (isinstance(model, KernelEstimator) and is_classifier(model)):
             raise ValueError(f"{type(model).__name__} is not a kernel classifier; use from_kernel(kernel, X, y)")
         indices = class_indices(model, y)

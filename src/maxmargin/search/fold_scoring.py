@@ -26,6 +26,7 @@ from maxmargin.resources import default_cache_bytes, usable_memory
 from maxmargin.search.grid import Point
 from maxmargin.search.journal import Trial
 from maxmargin.training.fit_context import MAX_FULL_KERNEL_ROWS
+from maxmargin.training.small_linear_problems import are_small
 
 #: Fraction of the memory that copies of the training and test rows of all folds may occupy.
 FOLD_COPIES_MEMORY_FRACTION = 1 / 16
@@ -220,15 +221,15 @@ class FoldScorer:
     def jobs(self, points: Sequence[Point], known: set[tuple[Point, int]]) -> list[list[tuple[Point, int]]]:
         """Return lists of trials: the lists can run in parallel, the trials of a list run one after another."""
         missing = [(point, fold) for point in points for fold in range(self.folds) if (point, fold) not in known]
-        if not isinstance(self.estimator, LinearEstimator):
+        if not self.starts_along_cost:
             return [[trial] for trial in missing]
         by_fold = [[trial for trial in missing if trial[1] == fold] for fold in range(self.folds)]
         return [sorted(trials, key=lambda trial: trial[0].path_position) for trials in by_fold if trials]
 
     def estimator_for_job(self, threads: int, cache_bytes: int, callback: Any) -> Any:
         """Return a copy of the estimator for the trials of one job."""
-        linear = isinstance(self.estimator, LinearEstimator)
-        overrides = {"n_jobs": threads, "cache_size": cache_bytes / 2**20, "callback": callback, "warm_start": linear}
+        overrides = {"n_jobs": threads, "cache_size": cache_bytes / 2**20, "callback": callback}
+        overrides["warm_start"] = self.starts_along_cost
         estimator = copy(self.estimator)
         for name in overrides.keys() & vars(estimator).keys():
             setattr(estimator, name, overrides[name])
@@ -289,6 +290,20 @@ class FoldScorer:
         if self.folds * size < FOLD_COPIES_MEMORY_FRACTION * usable_memory():
             self._copies[fold] = split
         return split
+
+    @property
+    def starts_along_cost(self) -> bool:
+        """Whether the trials of a fold start from one another, in ascending order of C: those of linear estimators.
+
+        Small ones do not: a fit from zero, in one native call, takes a fraction of the time of one from a start
+        (`python -m benchmarks.starts_along_cost`).
+        """
+        estimator = self.estimator
+        if not isinstance(estimator, LinearEstimator):
+            return False
+        native = isinstance(estimator.solver, str) and (estimator.solver, estimator.dual) == ("auto", "auto")
+        native = native and estimator.penalty == "l2" and getattr(estimator, "multi_class", "ovr") == "ovr"
+        return sparse.issparse(self.X) or not (native and are_small(*self.X.shape))
 
     @property
     def is_small(self) -> bool:

@@ -95,6 +95,12 @@ def train_small(problem: DualProblem, solver: Solver, samples: Indices, session:
     return model
 
 
+def are_small(rows: int, features: int) -> bool:
+    """Whether dense problems of so many rows and features are trained in one native call each."""
+    few = features <= MAX_NEWTON_FEATURES
+    return few and float(max(rows, features) * features**2) <= MAX_STEP_MULTIPLICATIONS
+
+
 def choose_method(problem: DualProblem, rows: Features) -> type[SmallFit] | None:
     """Return the method for a small problem, None if it is left to the pipeline."""
     small = step_multiplications(problem, rows) <= MAX_STEP_MULTIPLICATIONS

@@ -13,7 +13,7 @@ import pytest
 import sklearn
 from sklearn.base import clone, is_classifier, is_outlier_detector, is_regressor
 from sklearn.datasets import load_diabetes, load_iris
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -379,6 +379,11 @@ def test_invalid_parameters(parameters, message):
         (X, Y[:-1], "inconsistent numbers of samples"),
         (X[:0], Y[:0], "0 sample"),
         (X, None, "requires y"),
+        (
+            maxmargin.blocks.open(X, Y),
+            Y,
+            "on samples in memory, not on blocks of rows: .* then fit SVC with best_params_",
+        ),
     ],
 )
 def test_invalid_data(samples, labels, message):
@@ -394,3 +399,9 @@ def test_a_hard_grid_is_certified():
     assert np.isfinite(found.cv_results_["mean_test_score"]).all()
     assert found.certificate_.violation < 1e-3
     assert isinstance(found.best_estimator_, SVC)
+
+
+def test_a_column_of_labels_is_one_warning():
+    with pytest.warns(DataConversionWarning) as caught:
+        SVCCV(**GRID).fit(X, Y[:, np.newaxis])
+    assert len(caught) == 1

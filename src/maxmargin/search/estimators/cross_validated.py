@@ -24,6 +24,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 
 from maxmargin._typing import Floats
+from maxmargin.blocks.row_blocks import is_blocks
 from maxmargin.datasets.samples import checksum
 from maxmargin.machines.base import parameter_names
 from maxmargin.machines.validation.parameters import check_count, check_number
@@ -38,7 +39,7 @@ from maxmargin.search.grid_search_result import COMPLETE, INTERRUPTED, STOPPED, 
 from maxmargin.search.leave_one_out import LeaveOneOutScorer
 from maxmargin.search.parameter_ranges import search_axes
 from maxmargin.search.search_results import best_index, cv_results, warn_about_scores
-from maxmargin.search.trial_threads import TrialThreads
+from maxmargin.search.trial_threads import StartJobs, TrialThreads
 
 #: Parameters that are those of the search, not of the machine that is trained.
 OF_THE_SEARCH = ("verbose", "callback", "max_seconds", "checkpoint")
@@ -109,10 +110,17 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
         """
         return self._fit(X, y, sample_weight, params)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any], start: StartJobs | None = None) -> Self:
+        """Search and train; trials run where `start` starts them, by default in threads."""
         started = perf_counter()
         self._check_search_parameters()
         template = self._template()
+        if is_blocks(X):
+            name = self._kind.__name__
+            raise ValueError(
+                f"{type(self).__name__} chooses parameters on samples in memory, not on blocks of rows: choose them on "
+                f"some of the rows, then fit {name} with best_params_ on all"
+            )
         samples, targets = self._check_data(template, X, y)
         weights = check_sample_weights(sample_weight, samples)
         self._check_labels(template, targets, weights)
@@ -120,26 +128,29 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
         scorer = make_scorer(template, scoring)
         metadata = route(self, scorer, None if sample_weight is None else weights, params)
         data = self._fold_scorer(template, samples, targets, scoring, scorer, metadata)
-        values = {name: getattr(self, name) for name in self._searched}
-        by_gradient = isinstance(values.get("gammas"), str) and values["gammas"] == BY_FEATURE
-        if by_gradient:
-            check_parameters(self)
-        else:
-            axes = search_axes(template, values, samples, self._units(targets), weights)
         limit = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
         seconds = None if limit is None else limit * (SEARCH_FRACTION if self.refit else 1.0)
-        points = self._gradient_points(data, weights, X, seconds) if by_gradient else ()
-        with self._observer() as observer:
-            start = TrialThreads.starter(self.n_jobs)
-            with TrialRunner(start, data, seconds, started, self.checkpoint, True, observer) as runner:
-                result = runner.run(runner.initial_result(), points) if points else runner.search(axes, self.refine)
+        start = TrialThreads.starter(self.n_jobs) if start is None else start
+        with (
+            self._observer() as observer,
+            TrialRunner(start, data, seconds, started, self.checkpoint, True, observer) as runner,
+        ):
+            result = self._search(runner, template, samples, targets, weights)
         self._set_search(result, data, scorer)
         self._report_limits(result)
         if self.refit:
-            self._refit(X, y, sample_weight, None if limit is None else max(0.0, started + limit - perf_counter()))
+            left = None if limit is None else max(0.0, started + limit - perf_counter())
+            self._refit(X, targets, sample_weight, left)
         if self.checkpoint is not None and result.status == COMPLETE:
             Path(self.checkpoint).unlink()
         return self
+
+    def _search(self, runner: TrialRunner, template: Any, X: Any, targets: Any, weights: Floats) -> GridSearchResult:
+        """Return the scores of the points of the grid and of its refinements, or of those found by gradients."""
+        if self._by_gradient:
+            return runner.run(runner.initial_result(), self._gradient_points(runner, template, weights))
+        values = {name: getattr(self, name) for name in self._searched}
+        return runner.search(search_axes(template, values, X, self._units(targets), weights), self.refine)
 
     # Before the search.
 
@@ -150,6 +161,8 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
 
     def _check_search_parameters(self) -> None:
         check_count("refine", self.refine, 0)
+        if self._by_gradient:
+            check_parameters(self)
         if not isinstance(self.refit, bool | np.bool_ | str) and not callable(self.refit):
             raise ValueError(f"refit must be True, False, the name of a metric or a function, not {self.refit!r}")
         number = isinstance(self.error_score, int | float) and not isinstance(self.error_score, bool)
@@ -196,7 +209,10 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
             "train_scores": train,
         }
         error_score = None if self.error_score == "raise" else float(self.error_score)
-        return kind(clone(template), X, y, splits, scoring, described, metadata.fit, error_score)
+        trained = clone(template)
+        if isinstance(wanted, str) and hasattr(trained, "noise"):
+            trained.noise = False  # the predictions are the same, and take half the time
+        return kind(trained, X, y, splits, scoring, described, metadata.fit, error_score)
 
     def _splits(self, X: Any, y: Any, metadata: Metadata) -> tuple[Split, ...]:
         """Return the splits into training and test samples."""
@@ -211,12 +227,17 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
             raise ValueError(f"cv={self.cv!r} yields no splits into training and test samples")
         return splits
 
-    def _gradient_points(self, data: FoldScorer, weights: Floats, X: Any, seconds: float | None) -> tuple[Point, ...]:
+    @property
+    def _by_gradient(self) -> bool:
+        """Whether parameters are chosen by gradients, not from a grid."""
+        gammas = getattr(self, "gammas", None)
+        return isinstance(gammas, str) and gammas == BY_FEATURE
+
+    def _gradient_points(self, runner: TrialRunner, template: Any, weights: Floats) -> tuple[Point, ...]:
         """Return the points that a search by gradients has found."""
-        names = [str(name) for name in getattr(X, "columns", ())]
-        with self._observer() as observer:
-            random_state = getattr(self, "random_state", None)
-            found = search_by_gradient(data, weights, names, random_state, seconds, self.n_jobs, observer)
+        names = [str(name) for name in getattr(template, "feature_names_in_", ())]
+        options = getattr(self, "random_state", None), runner.deadline.seconds_left(), self.n_jobs, runner.callback
+        found = search_by_gradient(runner.scorer, weights, names, *options)
         self.gradient_search_ = found
         name = type(self).__name__
         if found.status == INTERRUPTED:
@@ -228,7 +249,7 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
             warnings.warn(
                 f"{name} stopped the steps along gradients because {cause}; the best parameters so far are used",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return points_of(found)
 

@@ -13,7 +13,8 @@ from maxmargin.search.estimators.regressors import SearchingRegressor
 class LinearSVRCV(SearchingRegressor):
     """Fit a linear regression with a tube whose C and ε are chosen by cross-validation while it fits.
 
-    Of each split and ε, the values of C are trained from small to large, each from the solution of the one before. The
+    Of each split and ε, the values of C are trained from small to large, each from the solution of the one before
+    (small problems, which take milliseconds, from zero). The
     final model is a `LinearSVR` with its certificate.
 
     Parameters
@@ -107,7 +108,7 @@ class LinearSVRCV(SearchingRegressor):
     >>> from sklearn.datasets import make_regression
     >>> X, y = make_regression(200, 5, noise=10.0, random_state=0)
     >>> model = LinearSVRCV(Cs=[0.001, 1], epsilons=[0.0, 5.0]).fit(X, y)
-    >>> model.best_params_["C"], bool(model.best_score_ > 0.9)
+    >>> model.best_params_["C"], bool(model.best_score_ > 0.8)
     (1.0, True)
     """
 
