@@ -11,7 +11,7 @@ from PIL import Image
 from sklearn.datasets import load_breast_cancer, load_iris, make_blobs, make_moons
 from sklearn.preprocessing import scale
 
-from maxmargin import SVC, SVCCV, OneClassSVM, OneClassSVMCV, gradient_search, linear_path
+from maxmargin import SVC, SVCCV, OneClassSVM, OneClassSVMCV, gradient_search, linear_path, regularization_path
 from maxmargin.datasets import chessboard
 from maxmargin.formulations.c_classification import pose
 from maxmargin.kernels import Gaussian, Points
@@ -24,6 +24,8 @@ from maxmargin.plotting import (
     DecisionRegionsDisplay,
     FeatureRelevanceDisplay,
     KernelMatrixDisplay,
+    LeaveOneOutDisplay,
+    RegularizationPathDisplay,
     ScoreGridDisplay,
     SlackHistogramDisplay,
 )
@@ -85,6 +87,12 @@ moons = np.vstack([moons, np.random.default_rng(0).uniform(-2, 3, (15, 2))])
 chosen = OneClassSVMCV().fit(moons)
 save("novelty_scores.png", ScoreGridDisplay.from_estimator(chosen).figure_)
 save("novelty_chosen.png", DecisionRegionsDisplay.from_estimator(chosen, moons).figure_)
+
+moons, labels = make_moons(160, noise=0.35, random_state=0)
+all_costs = regularization_path(moons[:80], labels[:80], estimator=SVC(gamma=2.0), C_min=0.03, C_max=1000)
+figure = RegularizationPathDisplay.from_path(all_costs, moons[80:], labels[80:]).figure_
+save("regularization_path.png", figure)
+save("leave_one_out.png", LeaveOneOutDisplay.from_path(all_costs).figure_)
 
 random = np.random.default_rng(0)  # of 25 features, 20 are noise
 X = random.normal(size=(600, 25))

@@ -12,7 +12,7 @@ import pytest
 from maxmargin.blocks import opening
 from maxmargin.comparison import solver_comparison
 from maxmargin.datasets import sample_files, scaling
-from maxmargin.estimators import fit_trace, linear_path
+from maxmargin.estimators import fit_trace, linear_path, regularization_path
 from maxmargin.estimators.active import active_learner, active_query, importance_weights
 from maxmargin.estimators.online import online_one_class_svm, online_svc
 from maxmargin.feature_maps import distance_map, function_map, nystroem_map, polar_coordinates, polynomial_map
@@ -42,8 +42,10 @@ from maxmargin.plotting import (
     row_cache,
     slack_histogram,
 )
+from maxmargin.plotting import regularization_path as path_display
 from maxmargin.search import novelty_score
 from maxmargin.search.estimators import linear_svc_cv, linear_svr_cv, one_class_svm_cv, svc_cv, svr_cv
+from maxmargin.selection import error_estimates, leave_one_out
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -113,6 +115,7 @@ def test_code_of_a_page_runs(page, tmp_path, monkeypatch):
 
 
 ESTIMATORS = [svc, nu_svc, svr, nu_svr, one_class_svm, quantile_svr, svdd, lssvc, lssvr, rank_svc]
+ESTIMATORS += [regularization_path, leave_one_out, error_estimates]
 ESTIMATORS += [linear_svc, linear_svr, linear_one_class_svm, linear_path, kernel_approximation_svc, fit_trace]
 ESTIMATORS += [active_learner, active_query, importance_weights]
 ESTIMATORS += [online_svc, online_one_class_svm]
@@ -125,7 +128,7 @@ DATASETS = [sample_files, scaling, opening]
 FEATURE_MAPS = [distance_map, function_map, nystroem_map, polar_coordinates, polynomial_map]
 
 
-DISPLAYS = [coefficient_path, convergence, decision_regions, kernel_matrix, row_cache, slack_histogram]
+DISPLAYS = [coefficient_path, convergence, decision_regions, kernel_matrix, path_display, row_cache, slack_histogram]
 
 
 @pytest.mark.parametrize(

@@ -23,10 +23,13 @@ from .estimators.active.active_query import query
 from .estimators.active.importance_weights import importance_weights
 from .estimators.fit_trace import FitTrace, trace
 from .estimators.linear_path import LinearPath, linear_path
+from .estimators.regularization_path import RegularizationPath, regularization_path
 from .interchange import load, save
 from .problems import Certificate, DualProblem, Progress, Solution, Status, certify
 from .search import GradientSearchResult, GridSearchResult, gradient_search, grid_search, hyperparameter_gradient
 from .search.estimators import SVCCV, SVRCV, LinearSVCCV, LinearSVRCV, OneClassSVMCV
+from .selection.error_estimates import ErrorEstimates, error_estimates
+from .selection.leave_one_out import LeaveOneOut, leave_one_out
 
 __version__: str
 
@@ -42,10 +45,12 @@ __all__ = [
     "Certificate",
     "Comparison",
     "DualProblem",
+    "ErrorEstimates",
     "FitTrace",
     "GradientSearchResult",
     "GridSearchResult",
     "KernelApproximationSVC",
+    "LeaveOneOut",
     "LinearOneClassSVM",
     "LinearPath",
     "LinearSVC",
@@ -61,6 +66,7 @@ __all__ = [
     "Progress",
     "QuantileSVR",
     "RankSVC",
+    "RegularizationPath",
     "Solution",
     "Status",
     "__version__",
@@ -68,6 +74,7 @@ __all__ = [
     "certify",
     "compare",
     "datasets",
+    "error_estimates",
     "feature_maps",
     "gradient_search",
     "grid_search",
@@ -75,10 +82,12 @@ __all__ = [
     "importance_weights",
     "interchange",
     "kernels",
+    "leave_one_out",
     "linear_path",
     "load",
     "online",
     "query",
+    "regularization_path",
     "save",
     "search",
     "solvers",

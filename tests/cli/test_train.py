@@ -406,6 +406,24 @@ def test_slow_convergence_is_a_limit_that_was_reached(folder, capsys):
     assert (folder / "slow.model").exists()
 
 
+def test_estimates_of_the_error(folder, capsys):
+    code, out, _ = run(capsys, "board.csv", "--estimates", "--leave-one-out", "--json")
+    found = json.loads(out)
+    assert code == 0
+    by = {name: found[f"error_by_{name}"] for name in ("support_vectors", "xi_alpha", "span", "leave_one_out")}
+    assert by["leave_one_out"] <= by["xi_alpha"] <= by["support_vectors"]
+    assert found["recall_by_xi_alpha"] <= 1
+    code, out, _ = run(capsys, "values.npz", "--estimator", "svr", "--estimates")
+    assert "squared error by span" in out
+    assert "leave-one-out" not in out
+
+
+def test_estimates_are_refused_before_the_training(folder, capsys):
+    code, _, err = run(capsys, "board.csv", "--estimator", "linear-svc", "--estimates")
+    assert code != 0
+    assert "maxmargin evaluate" in err
+
+
 def test_a_gamma_for_each_feature(folder, capsys):
     (folder / "gammas.txt").write_text("2.0\n0.5\n0\n", encoding="utf-8")
     for k, words in enumerate(("2.0,0.5,0", "gammas.txt")):

@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, make_moons
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 
-from maxmargin import SVC, LinearSVC, LinearSVR, OneClassSVM, linear_path, plotting, trace
+from maxmargin import SVC, SVR, LinearSVC, LinearSVR, OneClassSVM, linear_path, plotting, regularization_path, trace
 from maxmargin.datasets import chessboard
 from maxmargin.formulations.c_classification import pose
 from maxmargin.kernels import Gaussian, Linear, Points
@@ -24,10 +24,13 @@ from maxmargin.plotting import (
     CoefficientPathDisplay,
     ConvergenceDisplay,
     KernelMatrixDisplay,
+    LeaveOneOutDisplay,
+    RegularizationPathDisplay,
     SlackHistogramDisplay,
 )
 from maxmargin.plotting.coefficient_path import spread_labels
 from maxmargin.plotting.margin_positions import MarginPosition
+from maxmargin.plotting.regularization_path import curve_between
 from maxmargin.plotting.style import COLOURS
 from maxmargin.problems import Counters
 from maxmargin.solvers import PairwiseSolver, SubgradientSolver, Trace
@@ -367,3 +370,35 @@ def test_import_error_without_matplotlib():
 def test_public_names_exist():
     for name in plotting.__all__:
         assert hasattr(plotting, name)
+
+
+def test_regularization_path_display():
+    X, y = make_moons(120, noise=0.3, random_state=0)
+    path = regularization_path(X[:60], y[:60], estimator=SVC(gamma=1.0), C_max=100.0)
+    display = RegularizationPathDisplay.from_path(path)
+    assert display.coefficients.max() <= 1.0 + 1e-9
+    assert len(display.figure_.axes) == 2
+    assert display.errors is None
+    display = RegularizationPathDisplay.from_path(path, X[60:], y[60:])
+    assert len(display.figure_.axes) == 3
+    assert display.best == path.best(X[60:], y[60:])
+    assert display.figure_.axes[2].get_ylabel() == "validation\nerror"
+    with pytest.raises(ValueError, match="there are 3 plots, but 2 axes"):
+        display.plot(plt.subplots(2)[1])
+
+
+def test_curves_between_break_points_are_those_of_linear_coefficients():
+    Cs, values = curve_between(np.array([1.0, 3.0, 3.001]), np.array([1.0, 0.0, 0.5]))
+    np.testing.assert_allclose(values[Cs <= 3.0], 1.5 / Cs[Cs <= 3.0] - 0.5, atol=1e-12)
+    assert Cs[-1] == 3.001
+
+
+def test_leave_one_out_display():
+    X, y = make_moons(50, noise=0.3, random_state=0)
+    path = regularization_path(X, y, estimator=SVC(gamma=1.0))
+    display = LeaveOneOutDisplay.from_path(path, Cs=[10.0, 0.1, 1.0])
+    assert display.Cs.tolist() == [0.1, 1.0, 10.0]
+    assert display.curves["leave-one-out"][2] == path.at(10.0).loo_error_
+    assert [line.get_label() for line in display.ax_.get_lines()[:2]] == ["leave-one-out", "span"]
+    of_regression = regularization_path(X, X[:, 0] + X[:, 1] ** 2, estimator=SVR())
+    assert "ξα" not in LeaveOneOutDisplay.from_path(of_regression, Cs=[1.0]).curves

@@ -30,7 +30,7 @@ from maxmargin.cli.ranges import ranges_of
 from maxmargin.cli.tables import is_read_in_blocks
 from maxmargin.datasets import Samples
 from maxmargin.datasets.samples import checksum
-from maxmargin.deadline import Deadline
+from maxmargin.deadline import Deadline, TimeLimitReachedError
 
 #: Exit codes if a limit or Ctrl-C ended the training; the unfinished model is written.
 LIMITED, INTERRUPTED = 3, 130
@@ -71,6 +71,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="scale the features by the ranges of this file; if it is missing, by those of DATA, and write them to it",
     )
+    parser.add_argument(
+        "--estimates",
+        action="store_true",
+        help="estimate the error on new samples: the fraction of support vectors, ξα and span (docs/leave_one_out.md)",
+    )
+    parser.add_argument(
+        "--leave-one-out", action="store_true", help="compute the leave-one-out error, too: takes a few trainings"
+    )
     add_estimator_options(parser)
     data.add_data_options(parser)
     add_output_options(parser)
@@ -93,6 +101,7 @@ def run(options: argparse.Namespace) -> int:
     if options.checkpoint is not None and os.path.realpath(options.checkpoint) == os.path.realpath(target):
         raise ValueError(f"{target} cannot be both the model and the checkpoint; choose another name")
     if is_read_in_blocks(options):
+        _check_estimates(options)
         return out_of_core.train(options, output, target, _report)
     began = perf_counter()
     with training_progress.spinner(output.errors, f"reading {options.data}", not output.quiet):
@@ -105,6 +114,7 @@ def run(options: argparse.Namespace) -> int:
         model, before = _continue(options, target, samples, fingerprint)
     else:
         model = make_estimator(options, samples.y, output.remark)
+    _check_estimates(options, model)
     _use_checkpoint(model, options, output)
     deadline = Deadline.after(options.max_seconds)
     outcome = training_progress.train(model, samples, output, options.max_seconds)
@@ -144,6 +154,9 @@ def run(options: argparse.Namespace) -> int:
         elif format == "maxmargin" and "warm_start" in model.get_params():
             resume = resume_command(options.words)
     score = {} if deadline.reached else _training_score(model, samples)
+    if (options.estimates or options.leave_one_out) and not outcome.interrupted:
+        with training_progress.spinner(output.errors, "estimating the error", not output.quiet):
+            score |= _estimates(options, model, deadline, outcome.remarks)
     return _report(output, outcome, samples, facts, seconds, target, resume, score)
 
 
@@ -238,6 +251,42 @@ def _report(
         }
     )
     return INTERRUPTED if outcome.interrupted else LIMITED if outcome.limited else 0
+
+
+def _check_estimates(options: argparse.Namespace, model: Any = None) -> None:
+    """Raise before the training if the error of a model cannot be estimated."""
+    if not (options.estimates or options.leave_one_out):
+        return
+    from maxmargin.selection.leave_one_out import MACHINES
+
+    if type(model).__name__ not in MACHINES:
+        name = "a table that is read in blocks" if model is None else type(model).__name__
+        raise ValueError(
+            f"--estimates and --leave-one-out are for {', '.join(MACHINES)}, not for {name}; "
+            "estimate the error with maxmargin evaluate, on other data or by cross-validation"
+        )
+
+
+def _estimates(options: argparse.Namespace, model: Any, deadline: Deadline, remarks: list[str]) -> dict[str, float]:
+    """Return estimates of the error on new samples, by the names of their rows."""
+    from maxmargin.selection.error_estimates import error_estimates
+
+    try:
+        with deadline.in_force():
+            found = error_estimates(model, loo=options.leave_one_out)
+    except TimeLimitReachedError:
+        remarks.append("no time was left to estimate the error")
+        return {}
+    what = "outliers" if "outside" in found.measure else "squared error" if "squared" in found.measure else "error"
+    named = {
+        f"{what} by support vectors": found.support_vectors,
+        f"{what} by xi-alpha": found.xi_alpha,
+        "recall by xi-alpha": found.xi_alpha_recall,
+        "precision by xi-alpha": found.xi_alpha_precision,
+        f"{what} by span": found.span,
+        f"{what} by leave-one-out": found.leave_one_out,
+    }
+    return {name: value for name, value in named.items() if value is not None}
 
 
 def _training_score(model: Any, samples: Samples) -> dict[str, float]:

@@ -9,6 +9,8 @@
     fit_trace            `maxmargin.trace`: the dual vector after every step of a fit
     from_machine         the estimator of a machine
     linear_path          `maxmargin.linear_path`: models along a path of C
+    left_out_attributes  leave-one-out as attributes of fitted machines
+    regularization_path  `maxmargin.regularization_path`: kernel machines for all C
 
 Public are the names in `__all__`, under ``maxmargin``.
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from maxmargin.estimators.base import Classifier, Estimator, OutlierDetector, Regressor
+from maxmargin.estimators.left_out_attributes import LeftOutAttributes
 from maxmargin.machines.kernel import (
     lssvc,
     lssvr,
@@ -19,19 +20,19 @@ from maxmargin.machines.kernel import (
 )
 
 
-class SVC(Classifier, svc.SVC):  # noqa: D101
+class SVC(LeftOutAttributes, Classifier, svc.SVC):  # noqa: D101
     pass
 
 
-class NuSVC(Classifier, nu_svc.NuSVC):  # noqa: D101
+class NuSVC(LeftOutAttributes, Classifier, nu_svc.NuSVC):  # noqa: D101
     pass
 
 
-class LSSVC(Classifier, lssvc.LSSVC):  # noqa: D101
+class LSSVC(LeftOutAttributes, Classifier, lssvc.LSSVC):  # noqa: D101
     pass
 
 
-class SVR(Regressor, svr.SVR):  # noqa: D101
+class SVR(LeftOutAttributes, Regressor, svr.SVR):  # noqa: D101
     pass
 
 
@@ -39,7 +40,7 @@ class NuSVR(Regressor, nu_svr.NuSVR):  # noqa: D101
     pass
 
 
-class LSSVR(Regressor, lssvr.LSSVR):  # noqa: D101
+class LSSVR(LeftOutAttributes, Regressor, lssvr.LSSVR):  # noqa: D101
     pass
 
 
@@ -47,7 +48,7 @@ class QuantileSVR(Regressor, quantile_svr.QuantileSVR):  # noqa: D101
     pass
 
 
-class OneClassSVM(OutlierDetector, one_class_svm.OneClassSVM):  # noqa: D101
+class OneClassSVM(LeftOutAttributes, OutlierDetector, one_class_svm.OneClassSVM):  # noqa: D101
     pass
 
 

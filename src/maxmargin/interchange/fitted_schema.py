@@ -182,10 +182,15 @@ def check_fitted(model: Any) -> None:
             check_relations(model, sizes)
 
 
+#: Attributes that are computed from the training data when they are read, and not stored.
+COMPUTED = ("_leave_one_out_",)
+
+
 def fitted_attributes(model: Any) -> dict[str, Any]:
     """Return the attributes set by `fit`, without the parameters; models of pairs of classes as a list."""
     parameters = parameter_names(type(model))
-    fitted = {name: value for name, value in vars(model).items() if name not in parameters}
+    left = {*parameters, *COMPUTED}
+    fitted = {name: value for name, value in vars(model).items() if name not in left}
     return {name: list(value) if isinstance(value, JoinedModels) else value for name, value in fitted.items()}
 
 

@@ -6,7 +6,8 @@ its `plot` draws them again on given axes. `CalibrationDisplay` is scikit-learn'
 
 - `decision_regions`, `slack_histogram`, `kernel_matrix`: a fitted model and its samples
 - `convergence`, `row_cache`, `animation`: the progress of a solver
-- `coefficient_path`, `score_grid`: coefficients along C, scores of a grid search
+- `coefficient_path`, `regularization_path`: linear and kernel machines against C
+- `score_grid`: scores of a grid search
 - `feature_relevance`: relevance of features to a kernel with a γ for each
 - `margin_positions`: position of each sample relative to the margin
 - `style`: colours, axes and SVG output
@@ -22,6 +23,7 @@ from maxmargin.plotting.convergence import ConvergenceDisplay
 from maxmargin.plotting.decision_regions import DecisionRegionsDisplay
 from maxmargin.plotting.feature_relevance import FeatureRelevanceDisplay
 from maxmargin.plotting.kernel_matrix import KernelMatrixDisplay
+from maxmargin.plotting.regularization_path import LeaveOneOutDisplay, RegularizationPathDisplay
 from maxmargin.plotting.row_cache import CacheDisplay
 from maxmargin.plotting.score_grid import ScoreGridDisplay
 from maxmargin.plotting.slack_histogram import SlackHistogramDisplay
@@ -35,6 +37,8 @@ __all__ = [
     "FeatureRelevanceDisplay",
     "FitAnimation",
     "KernelMatrixDisplay",
+    "LeaveOneOutDisplay",
+    "RegularizationPathDisplay",
     "ScoreGridDisplay",
     "SlackHistogramDisplay",
     "animate",

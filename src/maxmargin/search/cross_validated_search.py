@@ -5,7 +5,8 @@ are independent and the native loops release the interpreter lock, so they run i
 as there are enough trials, several otherwise. The memory for kernel rows is shared among them.
 
 Trials of kernel estimators start from zero: warm starts along C saved nothing on average. Linear estimators visit the
-values of C of a fold in ascending order, each with a warm start, as `maxmargin.linear_path` does, unless they are small.
+values of C of a fold in ascending order, each with a warm start, as `maxmargin.linear_path` does, except
+for small problems.
 """
 
 from __future__ import annotations

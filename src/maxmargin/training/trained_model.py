@@ -31,6 +31,12 @@ NOT_COMPUTED = (
     "the certificate was not computed before the model was pickled or saved, and it needs the training data; read "
     "certificate_ before pickling or saving, or fit again"
 )
+NO_TRAINING_DATA = (
+    "the model was pickled or saved, which leaves the training data behind: leaving samples out needs them; fit again"
+)
+DATA_CHANGED_SINCE = (
+    "the training data were changed after fit, so no sample of them can be left out any more; fit again, on a copy"
+)
 DATA_CHANGED = (
     "the training data were changed after fit, so the certificate cannot be computed any more; fit on a copy, or read "
     "certificate_ before changing them"
@@ -267,11 +273,20 @@ class TrainedModel:
         if "expansion" not in self.__dict__:
             self.__dict__["expansion"] = formulation.expand(problem, self.dual, certificate.offset)
         self.__dict__["_certified"] = certified  # before the data are released, for concurrent readers
-        self._problem = self._formulation = self._gradient = None
+        self._gradient = None
         return certified
 
+    def training_problem(self) -> tuple[DualProblem, Formulation]:
+        """Return the problem that was solved and its formulation; raise if the training data are not there any more."""
+        problem, formulation = self._posed(), self._formulation
+        if problem is None or formulation is None:
+            raise AttributeError(NO_TRAINING_DATA)
+        if self._checksum is not None and self._checksum != problem.matrix.checksum():
+            raise RuntimeError(DATA_CHANGED_SINCE)
+        return problem, formulation
+
     def _posed(self) -> DualProblem | None:
-        """Return the problem, until the certificate is computed."""
+        """Return the problem; None for a stored model, which has no training data."""
         problem = self._problem
         if problem is None or isinstance(problem, DualProblem):
             return problem

@@ -14,7 +14,8 @@ class LinearSVCCV(SearchingClassifier):
     """Classify with linear functions whose C is chosen by cross-validation while they fit.
 
     As scikit-learn's LogisticRegressionCV: of each split, the values of C are trained from small to large, each from
-    the solution of the one before (small problems, which take milliseconds, from zero). The final model is a `LinearSVC` with its certificate.
+    the solution of the one before (small problems, which take milliseconds, from zero).
+    The final model is a `LinearSVC` with its certificate.
 
     Parameters
     ----------

@@ -14,8 +14,8 @@ class LinearSVRCV(SearchingRegressor):
     """Fit a linear regression with a tube whose C and ε are chosen by cross-validation while it fits.
 
     Of each split and ε, the values of C are trained from small to large, each from the solution of the one before
-    (small problems, which take milliseconds, from zero). The
-    final model is a `LinearSVR` with its certificate.
+    (small problems, which take milliseconds, from zero).
+    The final model is a `LinearSVR` with its certificate.
 
     Parameters
     ----------

@@ -1,0 +1,204 @@
+"""The solution of a problem to a small tolerance, from which variations of the problem are solved."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxmargin._typing import Floats, Indices
+from maxmargin.formulations.formulation import Formulation
+from maxmargin.problems import DualProblem
+from maxmargin.problems.gradient_extremes import interval_midpoint, offset_bounds
+from maxmargin.problems.losses import conjugate, residuals
+from maxmargin.problems.split_problem import SplitProblem
+from maxmargin.selection.free_equations import MAX_FREE, FreeInverse
+from maxmargin.selection.restricted_problems import KernelTable, Variations
+
+#: The violation of the common point relative to the tolerance of values.
+POINT_TOLERANCE = 1e-3
+
+#: Variables of the table: at least so many, and so many times the free variables.
+MIN_VARIABLES, VARIABLES_PER_FREE = 500, 1.5
+
+#: Rounding errors of a dual variable, relative to the distance of its bounds.
+ROUNDING = 1e-12
+
+#: Rounds in which variables that violate optimality are added.
+MAX_ROUNDS = 12
+
+
+class CommonPoint:
+    """A solution, in a problem without kinks: with one, a sample has two variables (`SplitProblem`).
+
+    Parameters
+    ----------
+    whole : DualProblem
+        With one variable for each sample.
+    dual : float array
+        A solution within the tolerance of a fit; the sums of groups may differ from the totals.
+    tolerance : float
+        Of values, relative to the scale of the gradient.
+    cache_bytes, threads : int
+
+    Attributes
+    ----------
+    problem : DualProblem
+        The problem without kinks and with finite bounds.
+    dual, gradient, offset : float arrays
+    ends : float array of shape (2, groups)
+        Of the interval of the offset of each group.
+    primal_value, dual_value : float
+        The objective values.
+    loss : float array
+        Of each variable in the primal.
+    scale : float
+        Of the gradient.
+    variables : int array
+        Those that are free or close to leaving their bounds, in ascending order.
+    table : KernelTable
+        Of these variables.
+    """
+
+    def __init__(self, whole: DualProblem, dual: Floats, tolerance: float, cache_bytes: int, threads: int) -> None:
+        split = SplitProblem.of(whole)
+        self.whole, self.kinked, self.tolerance = whole, split.kinked, tolerance
+        self.cache_bytes, self.threads = cache_bytes, threads
+        self.problem = bounded(split.problem, dual)
+        self.dual = np.clip(split.dual(dual), self.problem.lower, self.problem.upper)
+        self.gradient = self.problem.gradient(self.dual)
+        self.scale = float(np.abs(whole.linear).max()) or float(np.abs(self.gradient).max()) or 1.0
+        self.offset = interval_midpoint(*offset_bounds(self.problem, self.dual, self.gradient))
+        self.variables = self._nearest()
+        self._tabulate()
+        self.inverse: FreeInverse | None = None
+        self._polish()
+        self.ends = self._interval(self.dual, self.gradient, np.empty(0, dtype=np.int64))
+        if self.problem.groups and (self.ends[0] <= self.ends[1]).all():
+            self.offset = interval_midpoint(*self.ends)
+        self.inverse = self._invert()
+        slack = self.gradient + self.problem.ridge * self.dual - self.problem.expand_groups(self.offset)
+        self.loss = conjugate(self.problem, slack)
+        self.dual_value = self.problem.value(self.dual, self.gradient)
+        self.primal_value = self.dual_value + float(residuals(self.problem, self.dual, slack).sum())
+
+    def _nearest(self) -> Indices:
+        problem, dual = self.problem, self.dual
+        at_bound = (dual == problem.lower) | (dual == problem.upper)
+        count = max(MIN_VARIABLES, int(VARIABLES_PER_FREE * np.sum(~at_bound)))
+        if count >= problem.size:
+            return np.arange(problem.size)
+        distance = np.where(at_bound, np.abs(problem.minus_groups(self.gradient, self.offset)), 0.0)
+        return np.sort(np.argpartition(distance, count)[:count])
+
+    def _tabulate(self) -> None:
+        self.table = KernelTable(self.problem, self.variables, self.cache_bytes // 2, self.threads)
+
+    def _invert(self) -> FreeInverse | None:
+        problem, dual = self.problem, self.dual
+        if np.sum((dual > problem.lower) & (dual < problem.upper)) > MAX_FREE:
+            return None
+        return FreeInverse(problem, dual, self.variables, self.table.square, self.threads)
+
+    def add(self, others: np.ndarray) -> bool:
+        """Add variables to the table; return whether there were any that it did not have."""
+        missing = np.setdiff1d(np.flatnonzero(others), self.variables)
+        if len(missing):
+            self.variables = np.sort(np.concatenate([self.variables, missing]))
+            self._tabulate()
+            if self.inverse is not None:
+                self.inverse.places = np.searchsorted(self.variables, self.inverse.variables)
+        return bool(len(missing))
+
+    def _polish(self) -> None:
+        problem = self.problem
+        for _ in range(MAX_ROUNDS):
+            at = self.variables
+            one = Variations(
+                self.table.extended(np.empty(0, dtype=np.int64)),
+                self.gradient[None, at],
+                (problem.lower - self.dual)[None, at],
+                (problem.upper - self.dual)[None, at],
+                problem.ridge[None, at],
+                (problem.total - problem.group_sums(self.dual))[None],
+            )
+            solved = one.solve(POINT_TOLERANCE * self.tolerance * self.scale, True, self.threads)
+            if not solved.feasible[0]:
+                if not self.add(np.ones(problem.size, dtype=bool)):
+                    break
+                continue
+            self.dual[at] = moved(self.dual[at], solved.changes[0], problem.lower[at], problem.upper[at])
+            self.gradient = problem.gradient(self.dual)
+            self.offset = solved.offsets[0]
+            late = self.violators(self.dual, self.gradient, self.offset, 10 * POINT_TOLERANCE * self.tolerance)
+            late[at] = False
+            if not self.add(late):
+                break
+
+    def violators(self, dual: Floats, gradient: Floats, offset: Floats, tolerance: float) -> np.ndarray:
+        """Return which variables violate the optimality conditions by more than a relative tolerance."""
+        slack = self.problem.minus_groups(gradient, offset)
+        late: np.ndarray = (slack > tolerance * self.scale) & (dual < self.problem.upper)
+        late |= (slack < -tolerance * self.scale) & (dual > self.problem.lower)
+        return late
+
+    def variables_of(self, sample: int) -> Indices:
+        """Return the variables of a sample: one, or two where there is a kink."""
+        second = int(np.searchsorted(self.kinked, sample))
+        two = second < len(self.kinked) and self.kinked[second] == sample
+        return np.array([sample, self.whole.size + second] if two else [sample], dtype=np.int64)
+
+    def combined_dual(self) -> Floats:
+        """Return the dual vector with one variable for each sample."""
+        size = self.whole.size
+        dual = self.dual[:size].copy()
+        dual[self.kinked] += self.dual[size:]
+        return dual
+
+    def offset_at(self, dual: Floats, gradient: Floats, closed: Indices) -> Floats:
+        """Return the offsets at a point in whose problem some variables are closed."""
+        return interval_midpoint(*self._interval(dual, gradient, closed))
+
+    def _interval(self, dual: Floats, gradient: Floats, closed: Indices) -> Floats:
+        """Return the ends of the intervals of the offsets, a column for each group."""
+        problem = self.problem
+        slopes_up, slopes_down = (
+            np.where(open_, gradient, worst)
+            for open_, worst in ((dual < problem.upper, -np.inf), (dual > problem.lower, np.inf))
+        )
+        slopes_up[closed], slopes_down[closed] = -np.inf, np.inf
+        ends = np.array([np.full(problem.groups, -np.inf), np.full(problem.groups, np.inf)])
+        for g in range(problem.groups):
+            members = problem.members(g)
+            ends[:, g] = slopes_up[members].max(initial=-np.inf), slopes_down[members].min(initial=np.inf)
+        return ends
+
+    def value_of(self, formulation: Formulation, sample: int, gradient: Floats, offset: Floats) -> float:
+        """Return the decision value of a sample at a point where its variables are 0."""
+        product = np.zeros(self.whole.size)
+        product[sample] = self.problem.linear[sample] - gradient[sample]
+        expansion = formulation.expand(self.whole, product, offset)  # scales the product like the dual
+        return float(expansion.coefficients[sample] + expansion.offset)
+
+    def values(self, formulation: Formulation) -> Floats:
+        """Return the decision values of all samples at the common point."""
+        size = self.whole.size
+        product = (self.problem.linear - self.gradient - self.problem.ridge * self.dual)[:size]
+        expansion = formulation.expand(self.whole, product, self.offset)
+        return np.asarray(expansion.coefficients + expansion.offset)
+
+
+def bounded(problem: DualProblem, dual: Floats) -> DualProblem:
+    """Return the problem with finite bounds, which no solution of fewer samples reaches."""
+    if problem.bounded:
+        return problem
+    # With fewer samples a hard margin does not shrink, so the sum of its dual variables does not grow.
+    largest = 10.0 * float(np.abs(dual).sum()) + 1.0
+    lower, upper = np.maximum(problem.lower, -largest), np.minimum(problem.upper, largest)
+    return DualProblem(problem.matrix, problem.linear, lower, upper, problem.ridge, problem.group, problem.total)
+
+
+def moved(dual: Floats, change: Floats, lower: Floats, upper: Floats) -> Floats:
+    """Return the changed dual variables, exactly at the bounds that they have reached up to rounding errors."""
+    at = dual + change
+    close = ROUNDING * (upper - lower)
+    at = np.where(upper - at <= close, upper, at)
+    return np.asarray(np.where(at - lower <= close, lower, at))

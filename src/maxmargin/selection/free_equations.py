@@ -1,0 +1,167 @@
+"""The linear equations of the free variables, for many variations of a problem whose free variables differ little.
+
+At the optimum of a variation the gradient of its free variables is the offset of their group. With the inverse of the
+equations at the common point, those of a variation take a system of as many unknowns as variables have become free or
+have reached a bound since (a Schur complement).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxmargin._typing import Floats, Indices
+from maxmargin.problems import DualProblem
+from maxmargin.resources import blas_thread_limit
+
+#: Above this number of free variables the inverse takes too long.
+MAX_FREE = 4000
+
+#: More variables than this that have become free or have reached a bound are not solved for.
+MAX_CHANGES = 200
+
+#: Added to the diagonal, relative to its mean: samples may occur twice.
+RELATIVE_RIDGE = 1e-10
+
+
+class FreeInverse:
+    """The inverse of the equations of the free variables.
+
+    Parameters
+    ----------
+    problem : DualProblem
+    dual : float array
+    variables : int array
+        Those of a table, the free ones among them.
+    square : float array
+        Their matrix.
+    threads : int
+    """
+
+    def __init__(self, problem: DualProblem, dual: Floats, variables: Indices, square: Floats, threads: int) -> None:
+        at = variables
+        free = (dual[at] > problem.lower[at]) & (dual[at] < problem.upper[at])
+        self.problem, self.threads = problem, threads
+        self.places = np.flatnonzero(free)  # within the table
+        self.variables = at[self.places]
+        count, groups = len(self.places), problem.groups
+        border = self.border(self.variables)
+        matrix = np.zeros((count + groups, count + groups))
+        matrix[:count, :count] = square[np.ix_(self.places, self.places)]
+        diagonal = np.arange(count)
+        mean = float(matrix[diagonal, diagonal].mean()) if count else 1.0
+        matrix[diagonal, diagonal] += problem.ridge[self.variables] + RELATIVE_RIDGE * mean
+        matrix[:count, count:], matrix[count:, :count] = border, border.T
+        empty = np.flatnonzero(~border.any(axis=0)) + count  # groups without a free variable
+        matrix[empty, empty] = 1.0
+        with blas_thread_limit(threads):
+            self.inverse = np.linalg.inv(matrix)
+
+    def border(self, variables: Indices) -> Floats:
+        """Return the membership of variables in the groups."""
+        return np.asarray(self.problem.group[variables][:, None] == np.arange(self.problem.groups), dtype=np.float64)
+
+    def columns(self, square: Floats, variables: Indices, places: Indices) -> Floats:
+        """Return the equations' columns of some variables of a table."""
+        return np.vstack([square[np.ix_(self.places, places)], self.border(variables[places]).T])
+
+    def spans(self, square: Floats, variables: Indices, places: Indices) -> Floats:
+        """Return the squared span of some variables of the table.
+
+        That is the squared distance of the sample from the affine span of the free support vectors; of the others, if
+        it is one of them.
+        """
+        columns = self.columns(square, variables, places)
+        with blas_thread_limit(self.threads):
+            projected = self.inverse @ columns
+        spans = square[places, places] - np.einsum("ij,ij->j", columns, projected)
+        own = np.searchsorted(self.places, places)
+        inside = (
+            (own < len(self.places)) & (self.places[np.minimum(own, len(self.places) - 1)] == places)
+            if len(self.places)
+            else np.zeros(len(places), dtype=bool)
+        )
+        with np.errstate(divide="ignore"):
+            spans[inside] = 1.0 / np.diagonal(self.inverse)[own[inside]] - self.problem.ridge[variables[places[inside]]]
+        return np.asarray(np.maximum(spans, 0.0))
+
+
+class FreeSteps:
+    """Steps to the solution of the equations of the free variables, for variations on one table.
+
+    Parameters
+    ----------
+    inverse : FreeInverse
+    variables : int array
+        Of the table.
+    square : float array
+        Their matrix.
+    """
+
+    def __init__(self, inverse: FreeInverse, variables: Indices, square: Floats) -> None:
+        self.inverse, self.threads = inverse, inverse.threads
+        self._before = np.zeros(len(variables), dtype=bool)
+        self._before[inverse.places] = True
+        columns = inverse.columns(square, variables, np.arange(len(variables)))
+        with blas_thread_limit(self.threads):
+            self._projected = inverse.inverse @ columns
+            self._reduced = square - columns.T @ self._projected
+        diagonal = np.arange(len(variables))
+        self._reduced[diagonal, diagonal] += inverse.problem.ridge[variables]
+
+    def stepped(self, changes: Floats, gradients: Floats, lower: Floats, upper: Floats) -> Floats:
+        """Return changes that are moved towards the solution of the equations, as far as the bounds allow."""
+        inverse = self.inverse
+        rhs = np.zeros((len(inverse.inverse), len(changes)))
+        rhs[: len(inverse.places)] = gradients[:, inverse.places].T
+        with blas_thread_limit(self.threads):
+            solved = inverse.inverse @ rhs
+            remaining = gradients - (self._projected.T @ rhs).T
+        moved = changes.copy()
+        for row in range(len(changes)):
+            free = (changes[row] > lower[row]) & (changes[row] < upper[row])
+            step = self._step(free, solved[:, row], remaining[row])
+            if step is not None:
+                moved[row] = longest_step(changes[row], step, lower[row], upper[row])
+        return moved
+
+    def _step(self, free: np.ndarray, solved: Floats, remaining: Floats) -> Floats | None:
+        """Return the change that solves the equations of the variables `free`; None if they differ too much."""
+        places, step = self.inverse.places, np.zeros(len(free))
+        added, removed = np.flatnonzero(free & ~self._before), np.flatnonzero(~free[places])
+        new, both = len(added), len(added) + len(removed)
+        if both > MAX_CHANGES:
+            return None
+        if both:
+            across = self._projected[np.ix_(removed, added)]
+            system = np.empty((both, both))
+            system[:new, :new] = self._reduced[np.ix_(added, added)]
+            system[new:, :new], system[:new, new:] = -across, -across.T
+            system[new:, new:] = -self.inverse.inverse[np.ix_(removed, removed)]
+            unknown = _solution(system, np.concatenate([remaining[added], -solved[removed]]))
+            solved = solved - self._projected[:, added] @ unknown[:new]
+            solved -= self.inverse.inverse[:, removed] @ unknown[new:]
+            step[added] = unknown[:new]
+        step[places] = solved[: len(places)]
+        step[places[removed]] = 0.0
+        return step if np.isfinite(step).all() else None
+
+
+def _solution(system: Floats, rhs: Floats) -> Floats:
+    """Return the solution of linear equations, of a singular system one of least norm."""
+    try:
+        return np.asarray(np.linalg.solve(system, rhs))
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(system, rhs, rcond=None)[0])
+
+
+def longest_step(change: Floats, step: Floats, lower: Floats, upper: Floats) -> Floats:
+    """Return the change after the step, or as much of it as the bounds allow."""
+    moving = np.flatnonzero(step)
+    way = np.where(step[moving] > 0, upper[moving] - change[moving], change[moving] - lower[moving])
+    ratios = way / np.abs(step[moving])
+    first = int(ratios.argmin()) if len(moving) else 0
+    if not len(moving) or ratios[first] >= 1.0:
+        return change + step
+    stepped = np.clip(change + ratios[first] * step, lower, upper)
+    stepped[moving[first]] = upper[moving[first]] if step[moving[first]] > 0 else lower[moving[first]]
+    return np.asarray(stepped)

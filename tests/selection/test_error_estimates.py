@@ -1,0 +1,136 @@
+"""Bounds are bounds, and the span estimate is exact where it should be."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from tests.selection.brute_force import refit_without_each
+
+from maxmargin import LSSVC, LSSVR, SVC, SVR, NuSVC, OneClassSVM, error_estimates
+from maxmargin.selection.error_estimates import span_values
+
+
+def overlapping(seed, count=60, separation=0.6):
+    return make_classification(count, 4, n_informative=3, n_redundant=0, flip_y=0.15, class_sep=separation,
+                               random_state=seed)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_xi_alpha_and_support_vectors_bound_leave_one_out(seed):
+    random = np.random.default_rng(seed)
+    X, y = overlapping(seed, int(random.integers(20, 100)), random.uniform(0.3, 2.0))
+    model = SVC(
+        C=10 ** random.uniform(0, 3),
+        gamma=10 ** random.uniform(-2, 0.5),
+        fit_intercept=bool(seed % 3),
+        loss=("hinge", "squared_hinge")[seed % 2],
+    ).fit(X, y)
+    estimates = error_estimates(model, loo=True)
+    assert estimates.xi_alpha >= estimates.leave_one_out
+    assert estimates.support_vectors >= estimates.xi_alpha
+    positive, predicted = y == 1, model.loo_predictions_ == 1
+    assert estimates.xi_alpha_recall <= np.mean(predicted[positive])
+    if predicted.any():
+        assert estimates.xi_alpha_precision <= np.mean(positive[predicted]) + 1e-12
+    assert estimates.training == np.mean(model.predict(X) != y)
+
+
+def sets_of(model, cost):
+    size = np.zeros(model.shape_fit_[0])
+    size[model.support_] = np.abs(model.dual_coef_.ravel())
+    return np.where(size == 0, 0, np.where(size < cost, 1, 2))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_span_is_exact_where_no_set_changes(seed):
+    X, y = overlapping(20 + seed)
+    model = SVC(C=2.0, tol=1e-8).fit(X, y)
+    before, predicted, same = sets_of(model, 2.0), span_values(model)[0], []
+    values = refit_without_each(model, X, y)
+    for i in model.support_:
+        others = np.arange(len(y)) != i
+        after = sets_of(SVC(C=2.0, gamma=model._gamma, tol=1e-8).fit(X[others], y[others]), 2.0)
+        if np.array_equal(after, before[others]):
+            same.append(i)
+    assert same
+    np.testing.assert_allclose(predicted[same], values[same], atol=1e-6)
+
+
+def test_span_of_regression_is_exact_where_no_set_changes():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(50, 2))
+    y = np.sin(X[:, 0]) + 0.2 * random.normal(size=50)
+    model = SVR(C=1e4, epsilon=0.05, gamma=0.1, tol=1e-8).fit(X, y)
+    predicted, values = span_values(model)[0], refit_without_each(model, X, y, method="predict")
+    unused = np.setdiff1d(np.arange(50), model.support_)
+    np.testing.assert_allclose(predicted[unused], values[unused], atol=1e-4)
+    assert np.sum(np.abs(predicted - values) < 1e-4) > len(unused)  # some support vectors, too
+
+
+@pytest.mark.parametrize("model", [LSSVC(C=3.0), LSSVR(C=3.0)], ids=str)
+def test_span_of_least_squares_is_leave_one_out(model):
+    X, y = overlapping(30)
+    estimates = error_estimates(model.fit(X, y), loo=True)
+    assert estimates.span == estimates.leave_one_out
+    assert estimates.xi_alpha is None
+
+
+def test_nu_classification_has_the_xi_alpha_of_the_same_solution():
+    X, y = overlapping(31)
+    by_nu = NuSVC(nu=0.5, tol=1e-8).fit(X, y)
+    by_cost = SVC(C=by_nu.geometry_.cost, tol=1e-8).fit(X, y)
+    first, second = error_estimates(by_nu), error_estimates(by_cost)
+    assert first.xi_alpha == second.xi_alpha
+    assert first.xi_alpha_recall == second.xi_alpha_recall
+    assert first.span is None
+
+
+def test_several_classes_are_bounded_by_any_of_their_pairs():
+    random = np.random.default_rng(2)
+    y = np.arange(90) % 3
+    X = random.normal(size=(90, 3)) + 1.5 * np.eye(3)[y]
+    for strategy in ("ovo", "ovr"):
+        estimates = error_estimates(SVC(C=3.0, multi_class=strategy).fit(X, y), loo=True)
+        assert estimates.training <= estimates.leave_one_out <= estimates.xi_alpha <= estimates.support_vectors
+        assert estimates.xi_alpha_recall is None
+
+
+def test_one_class_and_regression_have_those_that_are_defined():
+    X, y = overlapping(32)
+    estimates = error_estimates(OneClassSVM(nu=0.3).fit(X), loo=True)
+    assert estimates.leave_one_out <= estimates.support_vectors
+    assert estimates.span is None
+    of_regression = error_estimates(SVR().fit(X, y))
+    assert of_regression.measure == "mean squared error"
+    assert of_regression.span >= of_regression.training
+    assert of_regression.leave_one_out is None
+
+
+def test_leave_one_out_is_there_if_it_was_computed():
+    X, y = overlapping(33)
+    model = SVC().fit(X, y)
+    assert error_estimates(model).leave_one_out is None
+    assert error_estimates(model, loo=False).as_dict().keys() >= {"training", "span"}
+    known = model.loo_error_
+    estimates = error_estimates(model)
+    assert estimates.leave_one_out == known
+    assert "leave-one-out" in str(estimates)
+    model.fit(X[::-1], y)
+    assert error_estimates(model).leave_one_out is None
+
+
+def test_without_free_support_vectors():
+    X, y = np.ones((10, 2)), np.tile([0, 1], 5)
+    estimates = error_estimates(SVC().fit(X, y), loo=True)
+    assert estimates.xi_alpha == estimates.span == estimates.leave_one_out == 1.0
+
+
+def test_a_hard_margin_has_no_xi_alpha():
+    X, y = overlapping(34)
+    estimates = error_estimates(SVC(C=np.inf, gamma=5.0).fit(X, y))
+    assert estimates.xi_alpha is None
+    assert estimates.training == 0.0
+
+
+def test_errors_name_the_function():
+    with pytest.raises(ValueError, match="error_estimates takes a fitted"):
+        error_estimates(3)
