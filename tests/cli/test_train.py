@@ -406,19 +406,6 @@ def test_slow_convergence_is_a_limit_that_was_reached(folder, capsys):
     assert (folder / "slow.model").exists()
 
 
-def test_a_gamma_for_each_feature(folder, capsys):
-    (folder / "gammas.txt").write_text("2.0\n0.5\n0\n", encoding="utf-8")
-    for k, words in enumerate(("2.0,0.5,0", "gammas.txt")):
-        train_json(capsys, "three.npz", f"{k}.maxmargin", "--gamma", words)
-        np.testing.assert_array_equal(load(f"{k}.maxmargin").gamma, [2.0, 0.5, 0.0])
-    code, _, err = run(capsys, "three.npz", "other.maxmargin", "--gamma", "1,2")
-    assert code != 0
-    assert "gamma has 2 values, one for each feature, but X has 3 features" in err
-    with pytest.raises(SystemExit):
-        main(["train", "three.npz", "--gamma", "1,wide"])
-    assert "not numbers separated by commas" in capsys.readouterr().err
-
-
 def test_estimates_of_the_error(folder, capsys):
     code, out, _ = run(capsys, "board.csv", "--estimates", "--leave-one-out", "--json")
     found = json.loads(out)
@@ -435,3 +422,16 @@ def test_estimates_are_refused_before_the_training(folder, capsys):
     code, _, err = run(capsys, "board.csv", "--estimator", "linear-svc", "--estimates")
     assert code != 0
     assert "maxmargin evaluate" in err
+
+
+def test_a_gamma_for_each_feature(folder, capsys):
+    (folder / "gammas.txt").write_text("2.0\n0.5\n0\n", encoding="utf-8")
+    for k, words in enumerate(("2.0,0.5,0", "gammas.txt")):
+        train_json(capsys, "three.npz", f"{k}.maxmargin", "--gamma", words)
+        np.testing.assert_array_equal(load(f"{k}.maxmargin").gamma, [2.0, 0.5, 0.0])
+    code, _, err = run(capsys, "three.npz", "other.maxmargin", "--gamma", "1,2")
+    assert code != 0
+    assert "gamma has 2 values, one for each feature, but X has 3 features" in err
+    with pytest.raises(SystemExit):
+        main(["train", "three.npz", "--gamma", "1,wide"])
+    assert "not numbers separated by commas" in capsys.readouterr().err

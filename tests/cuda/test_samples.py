@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from maxmargin.cuda import samples
 from maxmargin.cuda.device import DeviceError
@@ -119,3 +120,17 @@ def test_data_on_the_device(monkeypatch):
     monkeypatch.setattr(Memory, "free", 10**6)
     with pytest.raises(DeviceError, match="more than 20% of its"):
         samples.data_on_device(Points(sparse.csr_matrix((1000, 1000))), 0)
+
+
+@pytest.mark.parametrize("form", [np.float64, np.float32, "sparse"])
+def test_a_gamma_for_each_feature_multiplies_the_samples(form):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 9)) + (2.0 if form == "sparse" else 20.0)
+    X = sparse.csr_array(X * (random.random(X.shape) < 0.4)) if form == "sparse" else X.astype(form)
+    kernel, points = Gaussian(random.uniform(0.0, 0.3, 9) * (np.arange(9) != 4)), Points(X)
+    prepared = DeviceSamples.of(kernel.formula, points, 0)
+    assert prepared.data.dtype == np.float64
+    np.testing.assert_allclose(values(prepared, None), kernel(X), atol=4e-6)
+    assert DeviceSamples.of(kernel.formula, points.take([3, 4]), 0) is prepared
+    one = DeviceSamples.of(Gaussian(0.1).formula, points, 0)  # the copy of the samples is not multiplied
+    np.testing.assert_allclose(values(one, None), Gaussian(0.1)(X), atol=4e-6)

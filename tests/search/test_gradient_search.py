@@ -217,3 +217,27 @@ def test_held_out_samples_of_one_class_raise():
     order = np.argsort(y)
     with pytest.raises(ValueError, match="two among all held-out samples"):
         HeldOutLoss(SVC(), X, y, np.ones(40), [(order, order[:5])])
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "estimator"),
+    [
+        (np.ones((20, 3)), np.arange(20) % 2, SVC()),  # nothing to learn from
+        (with_noise(4)[0], np.arange(4) % 2, SVC()),
+        (with_noise(60)[0], np.arange(60) < 3, SVC()),  # an almost empty class
+        (with_noise(60)[0] * 1e12, with_noise(60)[1], SVC()),
+        (np.repeat(with_noise(30)[0], 3, axis=0), np.repeat(with_noise(30)[1], 3), SVC()),
+        (with_noise(60)[0], np.ones(60), SVR()),  # equal targets
+        (regression(60)[0], regression(60)[1] * 1e8, SVR()),
+        (regression(60)[0], regression(60)[1] * 1e-8, SVR()),
+        (regression(60)[0], regression(60)[1], SVR(epsilon=0.0)),
+        (sparse.random_array((80, 3000), density=0.01, random_state=0, format="csr"), np.arange(80) % 2, LSSVC()),
+    ],
+)
+def test_extremes(X, y, estimator):
+    result = gradient_search(X, y, estimator, folds=2, max_iter=2, starts=1)
+    assert result.status == "complete"
+    assert np.isfinite(result.best.objective)
+    assert np.isfinite(result.best.gamma).all()
+    assert (np.asarray(result.best.gamma) >= 0).all()
+    assert ("epsilon" in result.best_params) == bool(getattr(estimator, "epsilon", 0))

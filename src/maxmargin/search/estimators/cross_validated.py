@@ -128,21 +128,14 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
         scorer = make_scorer(template, scoring)
         metadata = route(self, scorer, None if sample_weight is None else weights, params)
         data = self._fold_scorer(template, samples, targets, scoring, scorer, metadata)
-        if self._by_gradient:
-            check_parameters(self)
         limit = None if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0)
         seconds = None if limit is None else limit * (SEARCH_FRACTION if self.refit else 1.0)
-        points = self._gradient_points(data, weights, X, seconds) if self._by_gradient else ()
         start = TrialThreads.starter(self.n_jobs) if start is None else start
         with (
             self._observer() as observer,
             TrialRunner(start, data, seconds, started, self.checkpoint, True, observer) as runner,
         ):
-            result = (
-                runner.run(runner.initial_result(), points)
-                if self._by_gradient
-                else self._search(runner, template, samples, targets, weights)
-            )
+            result = self._search(runner, template, samples, targets, weights)
         self._set_search(result, data, scorer)
         self._report_limits(result)
         if self.refit:
@@ -152,13 +145,10 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
             Path(self.checkpoint).unlink()
         return self
 
-    @property
-    def _by_gradient(self) -> bool:
-        """Whether the parameters are found by gradients instead of on a grid."""
-        return isinstance(gammas := getattr(self, "gammas", None), str) and gammas == BY_FEATURE
-
     def _search(self, runner: TrialRunner, template: Any, X: Any, targets: Any, weights: Floats) -> GridSearchResult:
-        """Return the scores of the points of the grid and of its refinements."""
+        """Return the scores of the points of the grid and of its refinements, or of those found by gradients."""
+        if self._by_gradient:
+            return runner.run(runner.initial_result(), self._gradient_points(runner, template, weights))
         values = {name: getattr(self, name) for name in self._searched}
         return runner.search(search_axes(template, values, X, self._units(targets), weights), self.refine)
 
@@ -171,6 +161,8 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
 
     def _check_search_parameters(self) -> None:
         check_count("refine", self.refine, 0)
+        if self._by_gradient:
+            check_parameters(self)
         if not isinstance(self.refit, bool | np.bool_ | str) and not callable(self.refit):
             raise ValueError(f"refit must be True, False, the name of a metric or a function, not {self.refit!r}")
         number = isinstance(self.error_score, int | float) and not isinstance(self.error_score, bool)
@@ -235,12 +227,17 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
             raise ValueError(f"cv={self.cv!r} yields no splits into training and test samples")
         return splits
 
-    def _gradient_points(self, data: FoldScorer, weights: Floats, X: Any, seconds: float | None) -> tuple[Point, ...]:
+    @property
+    def _by_gradient(self) -> bool:
+        """Whether parameters are chosen by gradients, not from a grid."""
+        gammas = getattr(self, "gammas", None)
+        return isinstance(gammas, str) and gammas == BY_FEATURE
+
+    def _gradient_points(self, runner: TrialRunner, template: Any, weights: Floats) -> tuple[Point, ...]:
         """Return the points that a search by gradients has found."""
-        names = [str(name) for name in getattr(X, "columns", ())]
-        with self._observer() as observer:
-            random_state = getattr(self, "random_state", None)
-            found = search_by_gradient(data, weights, names, random_state, seconds, self.n_jobs, observer)
+        names = [str(name) for name in getattr(template, "feature_names_in_", ())]
+        options = getattr(self, "random_state", None), runner.deadline.seconds_left(), self.n_jobs, runner.callback
+        found = search_by_gradient(runner.scorer, weights, names, *options)
         self.gradient_search_ = found
         name = type(self).__name__
         if found.status == INTERRUPTED:
@@ -252,7 +249,7 @@ class CrossValidatedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-le
             warnings.warn(
                 f"{name} stopped the steps along gradients because {cause}; the best parameters so far are used",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return points_of(found)
 

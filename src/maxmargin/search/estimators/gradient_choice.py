@@ -6,6 +6,7 @@ scored like the points of a grid, and the better one is taken.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.search.fold_scoring import FoldScorer
-from maxmargin.search.gradient_search import GradientSearchCallback, gradient_search
+from maxmargin.search.gradient_search import gradient_search
 from maxmargin.search.gradient_search_result import Evaluation, GradientSearchResult
 from maxmargin.search.grid import Point
 
@@ -47,7 +48,7 @@ def search_by_gradient(
     random_state: Any,
     max_seconds: float | None,
     n_jobs: int | None,
-    callback: GradientSearchCallback | None,
+    callback: Callable[[Any], object] | None,
 ) -> GradientSearchResult:
     """Return the result of the search by gradients on the splits of a search."""
     samples = data.X.shape[0]
