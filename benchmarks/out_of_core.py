@@ -73,7 +73,9 @@ def read(path: Path, size: int = 2**20) -> tuple[float, float]:
 def fit(options: argparse.Namespace) -> dict[str, Any]:
     """Fit on blocks; return the results."""
     from maxmargin import LinearSVC, blocks
+    from maxmargin.blocks import file_arrays
 
+    file_arrays.MAPS &= not options.no_maps
     limit = int(options.memory * 1e9)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     samples, labels = generate(options.folder, options.rows, options.features)
@@ -201,6 +203,7 @@ def main() -> None:
     parser.add_argument("--loss", choices=["squared_hinge", "hinge"])
     parser.add_argument("--repeat", type=int, default=1, help="alternating runs, of which the fastest count")
     parser.add_argument("--evict", action="store_true", help="read from the disk in every pass")
+    parser.add_argument("--no-maps", action="store_true", help="read blocks, as from files that do not fit into memory")
     parser.add_argument("--peers", action="store_true")
     parser.add_argument("--parquet", action="store_true", help="passes over the same rows in Parquet")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)  # print the results of one fit as JSON

@@ -157,6 +157,16 @@ def test_values_that_are_not_finite_name_the_row(value):
     refused(X, Y, labels, block_rows=5, match=r"block 4: row 22 .* sample weight")
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4"])
+def test_masked_values_are_missing(dtype):
+    table = np.ma.masked_array(np.ones((50, 3), dtype))
+    assert_rows(blocks.open(table), np.ones((50, 3)).astype(dtype))
+    table[41, 1] = np.ma.masked
+    for given in (table, lambda: iter([table])):
+        with pytest.raises(ValueError, match="row 41 .*: nan in column 1"):
+            list(blocks.open(given, block_rows=20))
+
+
 def test_refused_labels():
     refused(X, Y[:-1], match="y has 22 values, but the array has 23 rows")
     refused(X, Y, WEIGHT[:-1], match="sample_weight has 22")

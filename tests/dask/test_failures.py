@@ -3,9 +3,11 @@
 import time
 
 import dask.array as da
+import distributed
 import numpy as np
 import pytest
 from dask import dataframe as dd
+from sklearn.exceptions import NotFittedError
 
 import maxmargin
 from maxmargin.dask import LinearSVC, LinearSVR
@@ -123,6 +125,49 @@ def test_targets_that_are_not_numbers(client, table):
     X = table[0]
     with pytest.raises(ValueError, match="targets must be numbers"):
         LinearSVR().fit(rows_of(X), rows_of(np.full(len(X), "ash")), client=client)
+
+
+def test_masked_values_are_missing(client, table):
+    X, y, _, _ = table
+    masked = da.ma.masked_where(da.from_array(X, chunks=(500, 6)) > 3.0, da.from_array(X, chunks=(500, 6)))
+    with pytest.raises(ValueError, match=r"partition \d of the Dask array X, row \d+ .*: nan in column"):
+        LinearSVC().fit(masked, da.from_array(y, chunks=500), client=client)
+
+
+def test_a_fit_within_a_task(client, table):
+    """The task leaves its place to the tasks of the fit, on workers of one thread."""
+    X, y, _, _ = table
+
+    def fit():
+        model = LinearSVC(loss="hinge").fit(da.from_array(X, chunks=(500, 6)), da.from_array(y, chunks=500))
+        return model.to_local()
+
+    tasks = [client.submit(fit, pure=False) for _ in range(3)]
+    models = [task.result(timeout=120) for task in tasks]
+    assert all(model.certificate_.relative_gap < 1e-4 for model in models)
+
+
+def test_closed_client(table):
+    X, y, _, _ = table
+    with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster:
+        closed = distributed.Client(cluster)
+        closed.close()
+        with pytest.raises(ValueError, match="connected to a cluster, but this one is closed"):
+            LinearSVC().fit(da.from_array(X), da.from_array(y), client=closed)
+
+
+def test_predictions_before_the_fit(table):
+    X = da.from_array(table[0])
+    for method in ("predict", "decision_function"):
+        with pytest.raises(NotFittedError):
+            getattr(LinearSVC(), method)(X)
+
+
+def test_a_series_is_no_table(client):
+    pandas, frames = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    series = frames.from_pandas(pandas.Series([1.0, 2.0, 3.0]), npartitions=2)
+    with pytest.raises(ValueError, match="data frame, not a series"):
+        LinearSVC().fit(series, series, client=client)
 
 
 def test_arguments(client, table):

@@ -74,6 +74,8 @@ def check_weights(given: Any, rows: int, place: Place) -> Floats:
 
 
 def _check_dense(X: Any, place: Place) -> Any:
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.ma.filled(X.astype(float_type(X.dtype, place.source)), np.nan)  # masked values are missing
     X = np.asarray(X)
     if X.dtype not in FLOATS:
         X = _converted(X, place, lambda position: (position[0], position[1]))

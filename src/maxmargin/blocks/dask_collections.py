@@ -140,7 +140,7 @@ def as_rows(X: Any, dtype: np.dtype[Any]) -> Any:
     elif hasattr(X, "to_numpy"):
         X = X.to_numpy(dtype=dtype, na_value=np.nan)  # missing values of pandas' own types, too
     else:
-        X = np.asarray(X)
+        X = np.asanyarray(X)  # masked values are checked later
     return X.astype(dtype) if X.dtype in FLOATS and X.dtype != dtype else X
 
 

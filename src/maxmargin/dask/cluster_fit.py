@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import queue
 import uuid
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
 import distributed
+from distributed.threadpoolexecutor import thread_state
 
 from maxmargin.blocks.dask_collections import Partitions
 from maxmargin.dask.driver import Outcome, Plan, run_loop
@@ -60,9 +62,24 @@ def find_client(client: Any) -> Any:
             raise ValueError(
                 "fit on a Dask collection needs a client: create a distributed.Client, or name one (client=...)"
             ) from None
+    if client.status != "running":
+        raise ValueError(f"fit needs a client that is connected to a cluster, but this one is {client.status}")
     if client.asynchronous:
         raise ValueError("fit needs a client that is not asynchronous: distributed.Client(asynchronous=False)")
     return client
+
+
+@contextmanager
+def beside_the_queue() -> Iterator[None]:
+    """Let other tasks take the place of this one, if it is one: it waits for tasks that may need its worker."""
+    if not getattr(thread_state, "proceed", False):  # no task, or one that has seceded
+        yield
+        return
+    distributed.secede()
+    try:
+        yield
+    finally:
+        distributed.rejoin()
 
 
 class ClusterFit:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.blocks.dask_collections import is_collection, partitions_of
-from maxmargin.dask.cluster_fit import ClusterFit, find_client
+from maxmargin.dask.cluster_fit import ClusterFit, beside_the_queue, find_client
 from maxmargin.dask.exact_tasks import bound_exactly
 from maxmargin.dask.on_cluster import ClassifierOnCluster, OnCluster
 from maxmargin.dask.placement import place
@@ -154,8 +154,10 @@ class KernelApproximationSVC(ClassifierOnCluster, linear.KernelApproximationSVC)
             raise ValueError(
                 f"X has {given.layout.n_features} features, but the model was fitted with {self.n_features_in_}"
             )
-        client = find_client(client)
-        return self._per_model(bound_exactly(client, place(client, given), self._for_bounds(), given.layout.name))
+        with beside_the_queue():
+            client = find_client(client)
+            found = bound_exactly(client, place(client, given), self._for_bounds(), given.layout.name)
+        return self._per_model(found)
 
     def _for_bounds(self) -> Any:
         """Return the model for tasks of one thread."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from maxmargin.blocks.dask_collections import Partitions, is_collection, partitions_of
-from maxmargin.dask.cluster_fit import ClusterFit, find_client
+from maxmargin.dask.cluster_fit import ClusterFit, beside_the_queue, find_client
 from maxmargin.dask.driver import Outcome, Plan
 from maxmargin.dask.prediction import predict_lazily
 from maxmargin.machines.base import Machine
@@ -54,8 +54,9 @@ class OnCluster(Machine):
             return self._single.fit(self, X, y, sample_weight)
         rule = self._check_for_cluster()
         given = partitions_of(X, y, sample_weight)
-        cluster = ClusterFit(find_client(client), given, self._labelled)
-        self._fit_on(cluster, rule)
+        with beside_the_queue():
+            cluster = ClusterFit(find_client(client), given, self._labelled)
+            self._fit_on(cluster, rule)
         self._set_table(cluster, given)
         self._warn_if_unconverged(rule, self._each, stacklevel=2)
         return self
@@ -64,6 +65,7 @@ class OnCluster(Machine):
         """Return the class or the value of each sample; of a Dask collection a collection that is not computed yet."""
         if not is_collection(X):
             return self._single.predict(self, X)
+        self._check_fitted()
         dtype = self.classes_.dtype if self._labelled else np.float64
         return predict_lazily(self._predicting(), "predict", X, dtype, None)
 
@@ -116,5 +118,6 @@ class ClassifierOnCluster(OnCluster):
         """Return a value for each sample, of more than two classes a column each; lazily for a Dask collection."""
         if not is_collection(X):
             return self._single.decision_function(self, X)
+        self._check_fitted()
         columns = len(self.classes_) if len(self.classes_) > 2 else None
         return predict_lazily(self._predicting(), "decision_function", X, np.float64, columns)

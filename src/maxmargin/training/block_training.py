@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from maxmargin._typing import Floats
 from maxmargin.deadline import Deadline, TimeLimitReachedError, check_deadline
+from maxmargin.matrices import NON_FINITE_MESSAGE
 from maxmargin.matrices.features import Features, Moments
 from maxmargin.matrices.numerics import inner
 from maxmargin.problems import Certificate, Counters, DualProblem, Progress, Solution, Status
@@ -202,7 +203,8 @@ def train_by_passes(
             if passes and (limit := monitor.limit_reached(passes)) is not None:
                 status = limit
                 break
-            with session.deadline.in_force() if passes else nullcontext():
+            overflow = np.errstate(over="ignore", invalid="ignore")  # makes the bounds infinite
+            with session.deadline.in_force() if passes else nullcontext(), overflow:
                 found = evaluate({number: run.point for number, run in unfinished.items()})
                 for number, run in unfinished.items():
                     run.receive(found[number])
@@ -224,6 +226,8 @@ def _progress(runs: Sequence[NewtonByPasses], passes: int, rows: int, monitor: M
 
 def _trained(run: NewtonByPasses, status: Status, seconds: float) -> TrainedLinearModel:
     """Return the model of the best weights, without the arrays that have an entry for each sample."""
+    if status is Status.PRECISION and run.primal == np.inf:
+        raise ValueError(NON_FINITE_MESSAGE)
     weights, offset = run.weights, run.offset
     shift = float(offset[0]) if len(offset) else run.constant * float(weights[-1])
     certificate = Certificate(

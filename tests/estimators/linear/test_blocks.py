@@ -462,6 +462,11 @@ class TestErrors:
         with pytest.raises(ValueError, match="4,?321"):
             LinearSVC().fit(blocks.open(broken, CLASSES, block_rows=500))
 
+    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+    def test_numbers_that_overflow(self, loss):
+        with pytest.raises(ValueError, match="not finite"):
+            LinearSVC(loss=loss).fit(blocks.open(X.astype(float) * 1e200, CLASSES))
+
     def test_unknown_labels_in_certify(self):
         model = LinearSVC().fit(blocks.open(X, CLASSES))
         with pytest.raises(ValueError, match="label 'other'"):
