@@ -29,6 +29,7 @@ inline ProblemFacts problem_facts(std::int64_t size, std::int32_t groups, const 
   const auto raise = [](double& largest, double x) { largest = x > largest ? x : largest; };
   ProblemFacts f;
   std::vector<double> least(groups), most(groups);  // sums of bounds
+  double least_of_first = 0.0, most_of_first = 0.0;
   for (std::int64_t k = 0; k < size; ++k) {
     const double low = lower[k], high = upper[k];
     const bool fits = low <= 0.0 && high >= 0.0, finite = std::fabs(low) < infinity && std::fabs(high) < infinity;
@@ -41,7 +42,10 @@ inline ProblemFacts problem_facts(std::int64_t size, std::int32_t groups, const 
     f.ridged &= ridge[k] > 0.0;
     f.kinked |= kink[k] != 0.0;
     f.ungrouped += group[k] < 0;
-    if (group[k] >= 0 && group[k] < groups) {
+    if (group[k] == 0) {  // the only group of most problems: sums in registers
+      least_of_first += low;
+      most_of_first += high;
+    } else if (group[k] > 0 && group[k] < groups) {
       least[group[k]] += low;
       most[group[k]] += high;
     }
@@ -51,6 +55,10 @@ inline ProblemFacts problem_facts(std::int64_t size, std::int32_t groups, const 
     raise(f.largest_bound, magnitude(high));
     raise(f.largest_ridge, ridge[k]);
     if (ridge[k] > 0.0 && (f.least_ridge == 0.0 || ridge[k] < f.least_ridge)) f.least_ridge = ridge[k];
+  }
+  if (groups > 0) {
+    least[0] = least_of_first;
+    most[0] = most_of_first;
   }
   for (std::int32_t g = 0; g < groups; ++g) {
     raise(f.largest_total, std::fabs(total[g]) < infinity ? std::fabs(total[g]) : infinity);

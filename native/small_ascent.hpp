@@ -45,7 +45,7 @@ template <class T, class I> std::int64_t stored_in(const CompressedRows<T, I>& r
   return rows.starts[row + 1] - rows.starts[row];
 }
 
-constexpr std::int64_t kPassesBeforeEvaluation = 8;  // as in dual_coordinate_ascent.py, where it is explained
+constexpr std::int64_t kPassesBeforeEvaluation = 16;  // as in dual_coordinate_ascent.py, where it is explained
 
 // The passes of one problem without a group, from the start at 0, and the certificate of its point.
 template <class Rows> class SmallAscent {

@@ -128,6 +128,8 @@ def test_cpu_quota_of_a_control_group(monkeypatch, tmp_path):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)))
     limit.write_text("150000 100000\n")
     assert usable_cores() == 2
+    assert usable_cores() == 2  # without reading the file again
+    monkeypatch.setattr(resources, "QUOTA_SECONDS", 1e-6)
     limit.write_text("max 100000\n")
     assert usable_cores() == 16
 

@@ -8,9 +8,10 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from numbers import Integral
 from pathlib import Path
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import threadpoolctl
@@ -21,6 +22,9 @@ MEMORY_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limi
 
 #: The file that names the control groups of the process, and the size and use of memory of the system and the process.
 OWN_GROUPS, SYSTEM_MEMORY, OWN_PAGES = "/proc/self/cgroup", "/proc/meminfo", "/proc/self/statm"
+
+#: The limit of cores is read again after this many seconds; it hardly ever changes.
+QUOTA_SECONDS = 1.0
 
 #: Files with the memory in use of a control group, next to those with its limits: in total, and what can be reclaimed.
 MEMORY_USES = (("memory.current", "inactive_file"), ("memory.usage_in_bytes", "total_inactive_file"))
@@ -253,11 +257,17 @@ def _inside_dask_worker() -> bool:
 
 
 def _cpu_quota() -> float | None:
-    text = _read(CPU_LIMITS[0])
+    return _quota_of(CPU_LIMITS, int(perf_counter() / QUOTA_SECONDS))
+
+
+@lru_cache(maxsize=1)
+def _quota_of(limits: tuple[str, str], period_of_time: int) -> float | None:
+    """Return the quota of files with limits, read once in a period of time: reading takes as long as a small fit."""
+    text = _read(limits[0])
     if text is not None:
         quota, _, period = text.partition(" ")
         return int(quota) / int(period) if quota.isdigit() and period.isdigit() else None
-    quota = _first_word(CPU_LIMITS[1]) or ""
+    quota = _first_word(limits[1]) or ""
     period = _first_word("/sys/fs/cgroup/cpu/cpu.cfs_period_us") or ""
     return int(quota) / int(period) if quota.isdigit() and period.isdigit() else None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin import _native
+from maxmargin.solvers.linear.dual_coordinate_ascent import PASSES_BEFORE_FIRST_EVALUATION
 
 
 def take_pass(rows, state, order, shrink_above=np.inf, shrink_below=np.inf):
@@ -62,7 +63,7 @@ def ascend_to_gap(rows, state, relative_gap, max_passes, max_remaining=np.inf):
     `rows` are dense, without the constant feature; `state` as above, without groups.
     """
     s, order, thresholds, gaps = state, np.arange(len(rows)), (np.inf, np.inf), [np.inf] * 3
-    passes, evaluations, due = 0, 0, 8
+    passes, evaluations, due = 0, 0, PASSES_BEFORE_FIRST_EVALUATION
     while True:
         left, limited = 0.0, passes == max_passes
         if not limited:
@@ -76,7 +77,7 @@ def ascend_to_gap(rows, state, relative_gap, max_passes, max_remaining=np.inf):
             converged = estimate <= relative_gap * max(abs(value + estimate), abs(value))
             if not (left > max_remaining or passes >= due or converged):
                 continue
-        due, evaluations = passes + max(8, passes), evaluations + 1
+        due, evaluations = passes + max(PASSES_BEFORE_FIRST_EVALUATION, passes), evaluations + 1
         s["weights"][:] = np.append(rows.T @ s["dual"], s["constant"] * s["dual"].sum())
         slack = s["linear"] - rows @ s["weights"][:-1] - s["constant"] * s["weights"][-1]
         losses = [

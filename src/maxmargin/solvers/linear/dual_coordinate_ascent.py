@@ -50,7 +50,7 @@ MIN_MULTIPLICATIONS_FOR_THREADS, MULTIPLICATIONS_PER_COPIED_WEIGHT = 2 * 10**6, 
 MIN_STEP_WITHOUT_DAMPING = 0.75
 
 #: Passes before the first gap evaluation, unless the gap estimate is small earlier.
-PASSES_BEFORE_FIRST_EVALUATION = 8
+PASSES_BEFORE_FIRST_EVALUATION = 16
 
 #: The relative gap assumed by `remaining_passes` where the stopping rule has none.
 DEFAULT_RELATIVE_GAP = 1e-6
