@@ -31,10 +31,6 @@ from .search.estimators import SVCCV, SVRCV, LinearSVCCV, LinearSVRCV, OneClassS
 from .selection.error_estimates import ErrorEstimates, error_estimates
 from .selection.leave_one_out import LeaveOneOut, leave_one_out
 from .show_versions import show_versions
-from .search import GridSearchResult, grid_search
-from .search.estimators import SVCCV, SVRCV, LinearSVCCV, LinearSVRCV, OneClassSVMCV
-from .selection.error_estimates import ErrorEstimates, error_estimates
-from .selection.leave_one_out import LeaveOneOut, leave_one_out
 
 __version__: str
 
