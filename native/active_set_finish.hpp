@@ -46,13 +46,13 @@ inline std::int64_t find_free(const DualState& s, std::int64_t limit, std::int64
   return count;
 }
 
-// Solve the KKT system of the listed free variables within their bounds, and add the multiplications to `work`.
+// Copy the listed free variables and the matrix between them to the workspace; false if there is no memory for a row.
 template <class Rows>
-inline void solve_free(DualState& s, Rows& rows, const FreeWorkspace& w, std::int64_t count, double& work) {
+inline bool copy_free(const DualState& s, Rows& rows, const FreeWorkspace& w, std::int64_t count) {
   for (std::int64_t a = 0; a < count; ++a) {
     const std::int64_t i = w.free[a];
-    const double* row = find(rows, i, s.size);
-    if (!row) return;  // there is no memory for it
+    const auto* row = find(rows, i, s.size);
+    if (!row) return false;
     for (std::int64_t b = 0; b < count; ++b) w.matrix[a * count + b] = rows.at(row, w.free[b]);
     w.matrix[a * count + a] += s.ridge[i];
     w.group[a] = s.group[i];
@@ -61,16 +61,18 @@ inline void solve_free(DualState& s, Rows& rows, const FreeWorkspace& w, std::in
     w.lower[a] = nearest_lower(s, i);
     w.upper[a] = nearest_upper(s, i);
   }
-  const FreeVariables variables{w.matrix, count,  w.group,    s.groups,        w.lower,
-                                w.upper,  w.dual, w.gradient, kMatrixAccuracy, kMaxWork - work};
-  work += ActiveSetMethod(variables, w.doubles, w.indices).solve();
+  return true;
+}
+
+// Move the listed free variables to their values in the workspace, if that increases the objective.
+template <class Rows> inline bool move_free(DualState& s, Rows& rows, const FreeWorkspace& w, std::int64_t count) {
   double twice_gain = 0.0;
   for (std::int64_t a = 0; a < count; ++a) {
     const std::int64_t i = w.free[a];
     w.dual[a] = snapped_to_bound(s, i, w.dual[a]);
     twice_gain += (w.dual[a] - s.dual[i]) * (gradient_up(s, i) + w.gradient[a]);
   }
-  if (!(twice_gain > 0.0)) return;  // rounding errors can make it negative
+  if (!(twice_gain > 0.0)) return false;  // rounding errors can make it negative
   for (std::int64_t a = 0; a < count; ++a) {
     const std::int64_t i = w.free[a];
     const double change = w.dual[a] - s.dual[i];
@@ -79,6 +81,18 @@ inline void solve_free(DualState& s, Rows& rows, const FreeWorkspace& w, std::in
     s.gradient[i] -= s.ridge[i] * change;
     s.dual[i] = w.dual[a];
   }
+  return true;
+}
+
+// Solve the KKT system of the listed free variables within their bounds, and add the multiplications to `work`.
+template <class Rows>
+inline void solve_free(DualState& s, Rows& rows, const FreeWorkspace& w, std::int64_t count, double& work,
+                       double accuracy = kMatrixAccuracy, double max_work = kMaxWork) {
+  if (!copy_free(s, rows, w, count)) return;
+  const FreeVariables variables{w.matrix, count,  w.group,    s.groups, w.lower,
+                                w.upper,  w.dual, w.gradient, accuracy, max_work - work};
+  work += ActiveSetMethod(variables, w.doubles, w.indices).solve();
+  move_free(s, rows, w, count);
 }
 
 }  // namespace maxmargin::MAXMARGIN_LEVEL

@@ -139,6 +139,7 @@ void define_extended(nb::module_& m);
 void define_online(nb::module_& m);
 void define_ranking(nb::module_& m);
 void define_calibration(nb::module_& m);
+void define_folds(nb::module_& m);
 void define_text(nb::module_& m);
 
 // ---- arguments of several functions -----------------------------------------------------------------------------

@@ -134,6 +134,18 @@ void dense_square(const FormulaArguments& formula, const PackedArrays& rows, con
   });
 }
 
+// out = the function of a kernel, of the sums over features of pairs of samples.
+void function_of_sums(const FormulaArguments& formula, Table<const double> sums, Table<double> out, int threads) {
+  require(length(out) == length(sums) && length(out, 1) == length(sums, 1), "there must be a value for each sum");
+  Memory().reads("sums", sums).writes("out", out).require_disjoint();
+  const std::int64_t columns = length(sums, 1);
+  nb::gil_scoped_release unlocked;
+  in_parallel(threads, length(sums), 16, [&](std::int64_t begin, std::int64_t end, int) {
+    level.kernels->function_of_sums(formula, sums.data() + begin * columns, (end - begin) * columns,
+                                    out.data() + begin * columns);
+  });
+}
+
 // out[k] = the kernel value of sample indices[k] with itself.
 void dense_diagonal(const FormulaArguments& formula, Table<const double> data, Vector<const std::int64_t> indices,
                     Vector<double> out) {
@@ -328,6 +340,7 @@ void define_kernels(nb::module_& m) {
                    Vector<const std::int64_t>, std::int64_t, AnyVector>(
       m, "SparseSamples", exact("starts"), exact("features"), exact("values"), exact("indices"), nb::arg("width"),
       optional("separate_sums"));
+  m.def("function_of_sums", &function_of_sums, nb::arg("formula"), exact("sums"), exact("out"), nb::arg("threads"));
   m.def("dense_diagonal", &dense_diagonal, nb::arg("formula"), exact("data"), exact("indices"), exact("out"));
   m.def("sparse_diagonal", &sparse_diagonal, nb::arg("formula"), nb::arg("samples"), exact("out"));
   define_blocks<float>(m);

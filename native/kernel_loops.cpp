@@ -31,7 +31,19 @@ template <class T> constexpr BlockLoops<T> block_loops() {
           mirror<T>};
 }
 
+static void function_of_sums(const Formula& f, const double* sums, std::int64_t count, double* out) {
+  std::int64_t k = 0;
+  for (; k + kWidth<double> <= count; k += kWidth<double>)
+    store_vector(out + k, kernel_value<double>(f, load_vector(sums + k)));
+  if (k == count) return;
+  double last[kWidth<double>] = {};
+  for (std::int64_t l = k; l < count; ++l) last[l - k] = sums[l];
+  store_vector(last, kernel_value<double>(f, load_vector(last)));
+  for (std::int64_t l = k; l < count; ++l) out[l] = last[l - k];
+}
+
 extern const KernelLoops kernels;
-const KernelLoops kernels = {block_loops<float>(), block_loops<double>(), subtract_rows, both_products};
+const KernelLoops kernels = {block_loops<float>(), block_loops<double>(), function_of_sums, subtract_rows,
+                             both_products};
 
 }  // namespace maxmargin::MAXMARGIN_LEVEL

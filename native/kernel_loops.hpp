@@ -93,6 +93,8 @@ template <class T> struct BlockLoops {
 struct KernelLoops {
   BlockLoops<float> in_single;
   BlockLoops<double> in_double;
+  // Of Σ_k term(x_k, z_k)
+  void (*function_of_sums)(const Formula&, const double* sums, std::int64_t count, double* out);
   void (*subtract_rows)(double* gradient, const float* const* rows, const double* change, std::int64_t count,
                         std::int64_t begin, std::int64_t end);
   // Of rows [first, last) of an n × n table; returns their largest magnitude

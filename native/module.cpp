@@ -52,6 +52,7 @@ NB_MODULE(_extension, m) {
   define_online(m);
   define_ranking(m);
   define_calibration(m);
+  define_folds(m);
   define_text(m);
   // For tests: an exception of a worker thread must reach the caller.
   m.def("_raise_in_thread", [](int threads) {

@@ -2,6 +2,7 @@
 #include "solver_loops.hpp"
 
 #include "active_set.hpp"
+#include "fold_path.hpp"
 #include "fused_pairwise.hpp"
 #include "online_steps.hpp"
 #include "pairwise.hpp"
@@ -21,6 +22,11 @@ static Outcome small_problem(DualState& s, const SmallProblem& problem, const Sm
   return SmallProblemSolver(problem, workspace, s, extremes).solve(tolerance, max_steps);
 }
 
+static FoldOutcome solve_fold(const FoldPath& path, const FoldWorkspace& workspace, DualState& s, double tolerance,
+                              std::int64_t max_steps) {
+  return FoldPathSolver(path, workspace, s).solve(tolerance, max_steps);
+}
+
 static double solve_free(const FreeVariables& variables, double* doubles, std::int64_t* indices) {
   return ActiveSetMethod(variables, doubles, indices).solve();
 }
@@ -30,6 +36,7 @@ const SolverLoops solvers = {run_pairwise<RowCache<double>>,
                              run_pairwise<RowCache<float>>,
                              fused_pairwise,
                              small_problem,
+                             solve_fold,
                              find_violations,
                              find_selectable,
                              solve_free,

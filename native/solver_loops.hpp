@@ -179,10 +179,43 @@ struct SmallWorkspace {
   std::int64_t* slot;          // size; not used without copies
   double* dual_before;         // size
   double *shifts, *diagonal;   // 2 size, size
-  double* free_doubles;        // 2 max_free² + 7 max_free
+  double* free_doubles;        // 2 max_free² + 8 max_free
   std::int64_t* free_indices;  // 3 max_free + 2
   std::int32_t* free_groups;   // max_free
   ShrunkWorkspace shrunk;      // of problems with a source of rows
+};
+
+// ---- folds on one matrix ----------------------------------------------------------------------------------------
+
+// The variables of a problem on some columns of a symmetric matrix in memory.
+struct FoldPath {
+  const double* matrix;
+  std::int64_t stride;
+  const std::int64_t* columns;  // the row and column of each variable
+};
+
+struct FoldWorkspace {
+  double* shifts;                                       // 2 size
+  double* diagonal;                                     // size
+  double* before;                                       // size
+  GradientExtremes* extremes;                           // groups + 1
+  bool* keep;                                           // size
+  double* part_doubles;                                 // 9 size
+  float* part_diagonal;                                 // size
+  std::int64_t *members, *part_columns, *slot, *owner;  // size
+  std::int32_t* part_group;                             // size
+  float* values;                                        // of copied rows, at least three
+  std::int64_t values_count;
+  std::int64_t max_free;          // the limit of free variables whose equations are solved
+  double* free_doubles;           // 2 max_free² + 8 max_free
+  std::int64_t* free_indices;     // 3 max_free + groups
+  std::int32_t* free_groups;      // max_free
+  const std::int32_t* cancelled;  // another thread sets it to another number than 0 to end the call
+};
+
+struct FoldOutcome {
+  StopReason reason = StopReason::paused;
+  std::int64_t steps = 0, rounds = 0, free_solutions = 0;
 };
 
 // ---- online learning --------------------------------------------------------------------------------------------
@@ -224,6 +257,8 @@ struct SolverLoops {
   // rows copied or computed. `extremes` has groups + 1 entries: those of the solution.
   Outcome (*small_problem)(DualState&, const SmallProblem&, const SmallWorkspace&, double tolerance,
                            std::int64_t max_steps, GradientExtremes* extremes);
+  // The problem of the bounds of a state, from its dual and gradient; the workspace has the extremes of the solution.
+  FoldOutcome (*fold)(const FoldPath&, const FoldWorkspace&, DualState&, double tolerance, std::int64_t max_steps);
   // Of the active variables; `extremes` has groups + 1 entries.
   void (*violations)(const DualState&, GradientExtremes* extremes, double* increasing, double* decreasing);
   void (*selectable)(const DualState&, GradientExtremes* extremes, bool* keep);

@@ -42,6 +42,39 @@ class CachedRows:
 class StepLimits:
     def __init__(self, *, tolerance: float, max_steps: int, max_seconds: float, threads: int = 1) -> None: ...
 
+# Folds on one matrix
+
+class FoldPathProblems:
+    def __init__(
+        self,
+        *,
+        columns: _Longs,
+        linear: _Floats,
+        group: _Ints,
+        groups: int,
+        lower: _Floats,
+        upper: _Floats,
+        ridge: _Floats,
+        kink: _Floats,
+        factor: _Floats,
+        start: _Floats,
+        outside: _Longs,
+    ) -> None: ...
+
+class FoldPathResults:
+    def __init__(self, *, dual: _Floats, offsets: _Floats, outside: _Floats, outcomes: _Longs) -> None: ...
+
+def solve_fold_path(
+    matrix: _Floats,
+    problems: FoldPathProblems,
+    results: FoldPathResults,
+    limits: StepLimits,
+    values_count: int,
+    max_free: int,
+    cancelled: _Ints,
+) -> None: ...
+def function_of_sums(formula: Formula, sums: _Floats, out: _Floats, threads: int) -> None: ...
+
 # Blocks of kernel values
 
 class Formula:

@@ -43,7 +43,9 @@ class FullKernelMatrix:
         """Compute the matrix of the samples `order`; samples of one subset should be neighbours in `order`."""
         place = np.empty(len(points), dtype=np.int64)
         place[order] = np.arange(len(order))
-        return cls(kernel, points, _all_values(kernel, points.take(order), threads), place, order)
+        values = np.empty((len(order), len(order)))
+        fill_kernel_matrix(kernel, points.take(order), values, threads)
+        return cls(kernel, points, values, place, order)
 
     def __call__(self, rows: Indices) -> PrecomputedMatrix:
         """Return the kernel matrix of a subset of the samples."""
@@ -51,10 +53,9 @@ class FullKernelMatrix:
         return PrecomputedMatrix(self.values, None if rows is self.order else self.place[rows], origin)
 
 
-def _all_values(kernel: Kernel, points: Points, threads: int) -> Floats:
-    """Return the full kernel matrix; expensive evaluations are done up to the diagonal only and mirrored."""
+def fill_kernel_matrix(kernel: Kernel, points: Points, values: Floats, threads: int) -> None:
+    """Write the full kernel matrix to `values`; expensive evaluations are done up to the diagonal and mirrored."""
     count = len(points)
-    values = np.empty((count, count))
     if isinstance(kernel, NativeKernel) and evaluation_cost(points) <= MAX_CHEAP_COST:
         pack_columns(kernel.formula, points, np.float64, threads).fill(points, values, np.arange(count))
     else:
@@ -69,4 +70,3 @@ def _all_values(kernel: Kernel, points: Points, threads: int) -> Floats:
         # bounds of the diagonal rely on; whether the terms cancel exactly depends on the compiler.
         np.fill_diagonal(values, kernel.diagonal(points))
     check_finite(values)
-    return values

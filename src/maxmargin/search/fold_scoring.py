@@ -270,6 +270,17 @@ class FoldScorer:
         found = scoring.scores(estimator, X, y, split.test, "test")
         if scoring.train:
             found |= scoring.scores(estimator, X_train, y_train, split.training_rows(self.samples), "train")
+        return self._checked(found, point, fold)
+
+    def held_out_scores(self, model: Any, point: Point, fold: int) -> dict[str, float]:
+        """Return the scores of a model that knows its values of the test samples, without taking these."""
+        test = self.splits[fold].test
+        y = None if self.y is None else _safe_indexing(self.y, test)
+        return self._checked(self.scoring.scores(model, test[:, None], y, test, "test"), point, fold)
+
+    def _checked(self, found: dict[str, float], point: Point, fold: int) -> dict[str, float]:
+        """Return scores, or raise if one is not finite."""
+        scoring = self.scoring
         for name, score in found.items() if self.error_score is None else ():
             if not np.isfinite(score):
                 shown = scoring.name if name == "test_score" else name

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from queue import Empty, SimpleQueue
 from time import perf_counter
-from typing import Protocol
+from typing import Any, Protocol
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -19,6 +19,7 @@ from maxmargin.resources import blas_thread_limit, thread_count
 from maxmargin.search.fold_scoring import FoldScorer
 from maxmargin.search.grid import Point
 from maxmargin.search.journal import Trial
+from maxmargin.search.path_trials import PathTrials
 
 #: Seconds between two checks of the time limit.
 POLL_SECONDS = 0.1
@@ -57,7 +58,9 @@ class TrialThreads:
     def __init__(self, threads: int, scorer: FoldScorer, jobs: Sequence[Job], deadline: Deadline) -> None:
         # Its own deadline ends the long computations of its workers when the search ends, whatever the reason.
         self.scorer, self.deadline = scorer, Deadline(deadline.at)
-        self.workers = 1 if scorer.is_small else max(1, min(threads, len(jobs)))
+        self._together = PathTrials.of(scorer, [trial for job in jobs for trial in job], threads)
+        units: Sequence[Job] = jobs if self._together is None else self._together.paths
+        self.workers = 1 if scorer.is_small else max(1, min(threads, len(units)))
         self.threads = threads // self.workers
         self._ended, self._stack = threading.Event(), ExitStack()
         self._error: Exception | None = None
@@ -66,8 +69,8 @@ class TrialThreads:
         # Workers take their jobs from a queue. Submitting hundreds of jobs to the pool acquires the interpreter lock
         # each time, which a busy worker releases only every few milliseconds, and delays the first results.
         self._waiting: SimpleQueue[Job] = SimpleQueue()
-        for job in jobs:
-            self._waiting.put(job)
+        for unit in units:
+            self._waiting.put(unit)
 
     @classmethod
     def starter(cls, n_jobs: int | None) -> StartJobs:
@@ -115,6 +118,8 @@ class TrialThreads:
         """End the jobs that are running."""
         self._ended.set()
         self.deadline.at = perf_counter()
+        if self._together is not None:
+            self._together.cancel()
 
     def _run_jobs(self, cache_bytes: int) -> None:
         """Run jobs until the queue is empty or the search has ended."""
@@ -131,10 +136,7 @@ class TrialThreads:
         try:
             with self.deadline.in_force():  # of the fits, and of the predictions
                 estimator = self.scorer.estimator_for_job(self.threads, cache_bytes, callback)
-                for point, fold in job:
-                    if self._ended.is_set():
-                        return
-                    trial = self.scorer.trial(estimator, point, fold)
+                for trial in self._trials(job, estimator):
                     if self._ended.is_set() or self.deadline.reached:
                         return  # the fit was stopped, so its score means nothing
                     self._messages.put(trial)
@@ -142,4 +144,15 @@ class TrialThreads:
             return
         except Exception as error:
             self._messages.put(error)
-        self._messages.put(None)
+        for _ in job if self._together is not None else job[:1]:  # a path is a job for each of its trials
+            self._messages.put(None)
+
+    def _trials(self, job: Job, estimator: Any) -> Iterator[Trial]:
+        """Yield the trials of a job as they are finished, until the search ends."""
+        if self._together is not None:
+            yield from self._together.run(job, estimator)
+            return
+        for point, fold in job:
+            if self._ended.is_set():
+                return
+            yield self.scorer.trial(estimator, point, fold)

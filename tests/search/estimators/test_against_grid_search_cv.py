@@ -225,7 +225,7 @@ class TestFailures:
 def test_regression(options, targets, weights):
     found = SVRCV(**SVR_GRID, **options).fit(TARGETS[0], targets, sample_weight=weights)
     expected = reference(SVR(), SVR_GRID, **options).fit(TARGETS[0], targets, sample_weight=weights)
-    assert_same(found, expected, TARGETS[0])
+    assert_same(found, expected, TARGETS[0], tolerance=1e-9)  # other starts, other rounding errors
 
 
 def test_novelty_detection_with_labels():

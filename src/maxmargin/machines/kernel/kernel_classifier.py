@@ -187,8 +187,12 @@ class KernelClassifier(PairwiseProbabilities, KernelEstimator):
 
     def _check_labelled_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[LabelledData, Floats, Floats]:
         """Return the data, the factor of each class and the weight of each sample, all validated."""
+        self._cost()
+        return self._labelled(*self._check_training_data(X, y), sample_weight)
+
+    def _labelled(self, X: Any, y: Any, sample_weight: Any) -> tuple[LabelledData, Floats, Floats]:
+        """Return the same for samples and labels that were validated; of `X`, only the number of rows is used."""
         cost = self._cost()
-        X, y = self._check_training_data(X, y)
         weights = check_sample_weights(sample_weight, X)
         self._validate_labels(y)
         numbered = number_classes(y, weights, self._single_class_message)
