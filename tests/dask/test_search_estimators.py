@@ -12,6 +12,7 @@ from maxmargin import dask
 from maxmargin.datasets import chessboard
 
 X, Y = chessboard(300, noise=0.1)
+TOLERANCE = 1e-3
 MODELS = [
     dask.SVCCV(Cs=[1, 10], gammas=[0.1, 1], cv=3, refine=1),
     dask.SVCCV(Cs=[1, 10], gammas=[1], cv=[(np.arange(20), np.arange(20, 40))], scoring=["accuracy", "f1"], refit="f1"),
@@ -29,7 +30,8 @@ def test_same_results_as_in_threads(client, model):
     assert list(found.cv_results_) == list(local.cv_results_)
     for name in found.cv_results_:
         if "test" in name:
-            np.testing.assert_array_equal(found.cv_results_[name], local.cv_results_[name])
+            # In threads, folds may be trained together: scores of regressions differ within the tolerance.
+            np.testing.assert_allclose(found.cv_results_[name], local.cv_results_[name], rtol=0, atol=TOLERANCE)
     assert found.best_params_ == local.best_params_
     np.testing.assert_array_equal(found.predict(X), local.predict(X))
     assert found.certificate_ is not None

@@ -28,14 +28,29 @@ MAX_FREE = 2048
 #: Pair steps after which a problem is left to an independent fit.
 MAX_STEPS = 20_000_000
 
+#: The relative rounding errors of decision values, a few units in the last place.
+ROUNDING = 16 * float(np.finfo(np.float64).eps)
+
 #: The relative difference of totals that is due to rounding.
 TOTAL_TOLERANCE = 1e-12
 
 
 class PathValues(NamedTuple):
-    """The decision values of the held-out samples, a row for each problem; which problems are solved; their points."""
+    """The solutions of the problems of a path.
+
+    Attributes
+    ----------
+    values : float array
+        The decision values of the held-out samples, a row for each problem.
+    errors : float array
+        The approximate rounding errors of the values of each problem.
+    solved : bool array
+    dual : float array
+        A row for each problem.
+    """
 
     values: Floats
+    errors: Floats
     solved: np.ndarray
     dual: Floats
 
@@ -81,8 +96,13 @@ def solve_path(path: Sequence[Subproblem], held_out: Indices, tolerance: float, 
     limits = _native.StepLimits(tolerance=tolerance, max_steps=MAX_STEPS, max_seconds=np.inf)
     copied = max(min(size**2, MAX_COPIED_VALUES), 3 * size)
     _native.solve_fold_path(matrix, arguments, results, limits, copied, min(MAX_FREE, size), cancelled)
-    values = np.array([_values(*each) for each in zip(path, products, offsets, strict=True)])
-    return PathValues(values, outcomes[:, 0] == int(StopReason.OPTIMAL), dual)
+    largest = np.abs(first.matrix.diagonal()).max()
+    found = [_values(*each) for each in zip(path, products, offsets, strict=True)]
+    scales = np.array([abs(scale) for _, scale in found])
+    errors = ROUNDING * scales * (1.0 + largest * np.abs(dual).sum(axis=1))
+    return PathValues(
+        np.array([values for values, _ in found]), errors, outcomes[:, 0] == int(StopReason.OPTIMAL), dual
+    )
 
 
 def _factor(before: DualProblem, after: DualProblem) -> float:
@@ -98,10 +118,11 @@ def _factor(before: DualProblem, after: DualProblem) -> float:
     return factor if same.all() and np.isfinite(factor) else 0.0
 
 
-def _values(subproblem: Subproblem, products: Floats, offset: Floats) -> Floats:
-    """Return the values of the decision function, given Σ b_i k(x_i, x)."""
+def _values(subproblem: Subproblem, products: Floats, offset: Floats) -> tuple[Floats, float]:
+    """Return the values of the decision function, given Σ b_i k(x_i, x), and its scale."""
     problem, formulation = subproblem
     unit = np.zeros(problem.size)
     unit[0] = 1.0
     expansion = formulation.expand(problem, unit, offset)  # in proportion to the dual vector
-    return np.asarray(expansion.coefficients[0] * products + expansion.offset)
+    scale = float(expansion.coefficients[0])
+    return np.asarray(scale * products + expansion.offset), scale
