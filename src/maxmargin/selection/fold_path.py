@@ -99,7 +99,8 @@ def solve_path(path: Sequence[Subproblem], held_out: Indices, tolerance: float, 
     largest = np.abs(first.matrix.diagonal()).max()
     found = [_values(*each) for each in zip(path, products, offsets, strict=True)]
     scales = np.array([abs(scale) for _, scale in found])
-    errors = ROUNDING * scales * (1.0 + largest * np.abs(dual).sum(axis=1))
+    # Without an offset, values of far samples are sums of tiny terms, and their errors as tiny.
+    errors = ROUNDING * scales * (1.0 + largest * np.abs(dual).sum(axis=1)) if first.groups else np.zeros(count)
     return PathValues(
         np.array([values for values, _ in found]), errors, outcomes[:, 0] == int(StopReason.OPTIMAL), dual
     )

@@ -163,7 +163,7 @@ class FoldPaths:
         found = solve_path(path, test, float(self.estimator.tol), self._cancelled)
         if isinstance(self.estimator, KernelClassifier):
             # Where rounding errors decide on a class, as for equal samples of both classes, those of a fit shall.
-            return found.values, found.solved & (np.abs(found.values) > found.errors[:, None]).all(axis=1)
+            return found.values, found.solved & (np.abs(found.values) >= found.errors[:, None]).all(axis=1)
         return found.values, found.solved
 
     def _at(self, point: Mapping[str, float]) -> Any:
