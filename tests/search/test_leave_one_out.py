@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
-from maxmargin import SVC, SVCCV, SVR, SVRCV, LinearSVCCV, OneClassSVMCV
-from maxmargin.search.leave_one_out import leave_one_out
+from maxmargin import SVC, SVCCV, SVR, SVRCV, LinearSVC, LinearSVCCV, OneClassSVM, OneClassSVMCV
+from maxmargin.search.leave_one_out import follows_from_a_fit, held_out_outputs
 
 ROWS = np.random.default_rng(0).permutation(150)[:40]
 X, Y = (part[ROWS] for part in load_iris(return_X_y=True))
@@ -75,7 +75,7 @@ def test_precomputed_kernels_linear_machines_and_novelties():
 def test_a_class_of_one_sample():
     labels = np.array(["a", "b", "c"])[Y]
     labels[5] = "rare"
-    outputs = leave_one_out(SVC(), X, labels, {})
+    outputs = held_out_outputs(SVC(), X, labels, {})
     assert outputs.predict(X).shape == (40,)
     assert not hasattr(outputs, "decision_function")  # there is one column less without it
     found = SVCCV(**GRID, cv="loo").fit(X, labels)
@@ -86,6 +86,49 @@ def test_a_class_of_one_sample():
 
 
 def test_the_outputs_cannot_be_trained():
-    outputs = leave_one_out(SVC(), X, Y, {})
+    outputs = held_out_outputs(SVC(), X, Y, {})
     with pytest.raises(TypeError, match="trained already"):
         outputs.fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "expected"),
+    [
+        (SVC(gamma=0.1), True),
+        (SVC(kernel="linear", multi_class="ovr"), True),
+        (SVR(gamma=1.0), True),
+        (SVC(gamma="scale"), False),  # of the other samples
+        (SVC(gamma=0.1, class_weight="balanced"), False),
+        (SVC(gamma=0.1, probability=True), False),
+        (SVC(gamma=0.1, multi_class="crammer_singer"), False),
+        (OneClassSVM(gamma=0.1), False),  # ν counts the other samples
+        (LinearSVC(), False),
+    ],
+)
+def test_what_follows_from_a_fit(estimator, expected):
+    labels = np.where(Y == 2, 1, Y)
+    assert follows_from_a_fit(estimator, labels, {}) == expected
+    assert not follows_from_a_fit(estimator, labels, {"sample_weight": np.arange(40.0)})
+    if is_classifier(estimator):
+        assert not follows_from_a_fit(estimator, np.arange(40) == 3, {})
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_follows_from_a_fit_is_what_fits_return(seed, monkeypatch):
+    random = np.random.default_rng(seed)
+    samples, labels = random.normal(size=(60, 3)), random.integers(0, 3, 60)
+    targets = samples[:, 0] ** 2 + random.normal(scale=0.1, size=60)
+    weights = random.uniform(0.5, 2.0, 60)
+    searches = [
+        lambda: SVCCV(Cs=3, gammas=3, cv="loo").fit(samples, labels, sample_weight=weights),
+        lambda: SVRCV(Cs=2, gammas=2, epsilons=2, cv="loo", tol=1e-6).fit(samples, targets),
+    ]
+    found = [search().cv_results_["mean_test_score"] for search in searches]
+    machines = [SVC(C=C, gamma=gamma) for C in (0.1, 10.0) for gamma in (0.01, 1.0)]
+    values = [held_out_outputs(machine, samples, labels > 0, {}).decision_function(samples) for machine in machines]
+    monkeypatch.setattr("maxmargin.search.leave_one_out.follows_from_a_fit", lambda *_: False)
+    for quick, search in zip(found, searches, strict=True):
+        np.testing.assert_allclose(quick, search().cv_results_["mean_test_score"], atol=1e-4)
+    for quick, machine in zip(values, machines, strict=True):
+        fitted = held_out_outputs(machine, samples, labels > 0, {}).decision_function(samples)
+        np.testing.assert_allclose(quick, fitted, atol=2e-3)  # within the tolerance of both

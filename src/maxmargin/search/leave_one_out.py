@@ -2,6 +2,10 @@
 
 The score is computed once from all held-out predictions, so that scores which need several samples, such as R² or the
 area under a curve, are defined; accuracies and mean errors equal the mean over single samples.
+
+The kernel machines of `maxmargin.leave_one_out` need one fit and what follows from it; others are fitted without each
+sample. Also fitted are machines whose parameters depend on the samples (``class_weight="balanced"``), those with a
+class of one sample, and those whose probabilities are asked for.
 """
 
 from __future__ import annotations
@@ -15,8 +19,10 @@ from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import _safe_split
 
-from maxmargin.deadline import check_deadline
-from maxmargin.search.fold_scoring import FoldScorer
+from maxmargin.deadline import TimeLimitReachedError, check_deadline
+from maxmargin.search.fold_scoring import SCORERS, FoldScorer
+from maxmargin.search.grid import has_gamma
+from maxmargin.selection.leave_one_out import MACHINES, leave_one_out
 
 #: The methods whose results scores are computed from, as far as an estimator has them.
 OUTPUTS = ("predict", "decision_function", "predict_proba")
@@ -60,7 +66,9 @@ def _returning(name: str, values: Any) -> Callable[[Any], Any]:
     return method
 
 
-def leave_one_out(estimator: Any, X: Any, y: Any, fit_arguments: dict[str, Any]) -> HeldOutOutputs:
+def held_out_outputs(
+    estimator: Any, X: Any, y: Any, fit_arguments: dict[str, Any], values: bool = True
+) -> HeldOutOutputs:
     """Return the output for each sample of the model that is trained on all others.
 
     Parameters
@@ -71,7 +79,39 @@ def leave_one_out(estimator: Any, X: Any, y: Any, fit_arguments: dict[str, Any])
         Validated samples, and their labels or targets, if any.
     fit_arguments : dict
         Arguments of ``fit`` with a value for each sample, such as sample_weight.
+    values : bool, default=True
+        Whether decision values are needed, besides predictions.
     """
+    if follows_from_a_fit(estimator, y, fit_arguments):
+        return _outputs_of_a_fit(estimator, X, y, fit_arguments, values)
+    return _outputs_of_fits(estimator, X, y, fit_arguments)
+
+
+def follows_from_a_fit(estimator: Any, y: Any, fit_arguments: dict[str, Any]) -> bool:
+    """Whether the held-out outputs follow from a fit on all samples."""
+    parameters = estimator.get_params(deep=False)
+    known = type(estimator).__name__ in MACHINES and parameters.get("multi_class", "ovo") in ("ovo", "ovr")
+    own = parameters.get("probability", False) in (False, "deprecated") and parameters.get("class_weight") != "balanced"
+    fixed = "nu" not in parameters and not (has_gamma(estimator) and isinstance(parameters["gamma"], str))
+    if not known or not own or not fixed or not all((np.asarray(part) > 0).all() for part in fit_arguments.values()):
+        return False
+    return not is_classifier(estimator) or int(np.unique(y, return_counts=True)[1].min()) > 1
+
+
+def _outputs_of_a_fit(estimator: Any, X: Any, y: Any, fit_arguments: dict[str, Any], values: bool) -> HeldOutOutputs:
+    """Return the outputs that follow from a fit on all samples."""
+    model = copy(estimator).fit(X, y, **fit_arguments)
+    found = leave_one_out(model, values=values)
+    if not found.status.converged:
+        raise TimeLimitReachedError
+    outputs = {"predict": found.predictions}
+    if found.decision_function is not None and hasattr(model, "decision_function"):
+        outputs["decision_function"] = found.decision_function
+    return HeldOutOutputs(estimator, outputs, np.unique(y) if is_classifier(estimator) else None)
+
+
+def _outputs_of_fits(estimator: Any, X: Any, y: Any, fit_arguments: dict[str, Any]) -> HeldOutOutputs:
+    """Return the outputs of a fit without each sample."""
     samples = X.shape[0]
     classes = np.unique(y) if is_classifier(estimator) else None
     outputs: dict[str, list[Any]] = {}
@@ -96,4 +136,5 @@ class LeaveOneOutScorer(FoldScorer):
 
     def trained(self, estimator: Any, fold: int) -> Any:
         """Return the outputs for all samples, of models that were trained without them."""
-        return leave_one_out(estimator, self.X, self.y, self.fit_arguments)
+        values = self.scoring.scorer not in SCORERS.values()
+        return held_out_outputs(estimator, self.X, self.y, self.fit_arguments, values)
