@@ -4,8 +4,8 @@
     python -m benchmarks.cocoa --data FOLDER        with a9a and ijcnn1 of the folder
 
 CoCoA+ (Ma et al. 2015) is simulated: the rows are divided at random among K workers; in a round each runs epochs of
-dual coordinate ascent on its rows with the weights of the round before and σ' = K, and the changes of the weights are added.
-A round sends d numbers to and from each worker, as one of Newton's method does, but for the second moments. Both
+dual coordinate ascent on its rows with the weights of the round before and σ' = K, and the changes of the weights are
+added. A round sends d numbers to and from each worker, as one of Newton's method does, but for the second moments. Both
 minimise ½‖w‖² + C Σ max(0, 1 − y f(x)), the last component of w being the weight of a constant feature 1, to the same
 relative gap. Newton's method starts from the solution of a sample of a twentieth of the rows.
 """

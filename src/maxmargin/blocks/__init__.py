@@ -4,8 +4,9 @@
   `Source` of `sources`, with validation of every block; `columns`: labels and weights that are given apart
 - `opening`: `open`, which finds the source for an object; `file_sources` for a path
 - `array_sources`, `csr_sources`, `iterable_source`: sources in memory, in arrays of files, and of a user
-- `file_arrays`: .npy files and arrays inside .npz files (`npz_files`), read block by block into memory that is used
-  again (`file_buffers`); `file_stamps`: files that change
+- `dask_source`, `dask_collections`: Dask arrays and data frames by partition; imported for those alone
+- `file_arrays`: .npy files and arrays inside .npz files (`npz_files`), mapped, or read block by block into memory that
+  is used again (`file_buffers`); `file_stamps`: files that change
 - `csr_folders`, `npy_writer`: sparse tables in folders, `write_csr`; `libsvm_cache`: LIBSVM text converted into such a
   folder; `table_cache`: Parquet and Arrow files converted into .npy files; `conversions`: the cache of both,
   `clear_cache`

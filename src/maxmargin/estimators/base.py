@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from maxmargin.blocks.row_blocks import is_blocks
 from maxmargin.estimators.sklearn_callbacks import SklearnCallbacks
 from maxmargin.machines.validation.samples import are_labels, are_valid_targets, is_valid_table
 from maxmargin.resources import blas_libraries, thread_count
@@ -74,6 +75,11 @@ class Estimator(SklearnCallbacks, BaseEstimator):  # type: ignore[misc]  # sciki
     def _validate_pairs(self, X: Any, y: Any, reset: bool = True, **about_targets: bool) -> tuple[Any, Any]:
         if are_valid_targets(y) and self._accepts(X, reset) and X.shape[0] == len(y):
             return X, y
+        if is_blocks(X):
+            raise ValueError(
+                f"{type(self).__name__} needs the data in memory, not blocks of rows, which LinearSVC, LinearSVR, "
+                "LinearOneClassSVM and KernelApproximationSVC take"
+            )
         checked: tuple[Any, Any] = validate_data(self, X, y, reset=reset, order=self._order, **TABLE, **about_targets)
         return checked
 

@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from maxmargin import KernelApproximationSVC, LinearOneClassSVM, LinearSVC, LinearSVR, blocks, load, save
+from maxmargin import SVC, KernelApproximationSVC, LinearOneClassSVM, LinearSVC, LinearSVR, blocks, load, save
 from maxmargin.machines.linear import block_data
 from maxmargin.problems import Status
 from maxmargin.solvers.linear.newton_by_passes import NewtonByPasses
@@ -408,8 +408,15 @@ class TestErrors:
 
     def test_labels_of_several_types(self):
         parts = [(X[:100], CLASSES[:100]), (X[100:], np.arange(4900) % 2)]
-        with pytest.raises(ValueError, match="text|type"):
+        message = (
+            r"block 1: row 100 \(counting from 0\): the label 0 is numbers, but those of the blocks before are text"
+        )
+        with pytest.raises(ValueError, match=message):
             LinearSVC().fit(blocks.open(lambda: iter(parts)))
+
+    def test_estimators_that_need_the_data(self):
+        with pytest.raises(ValueError, match="SVC needs the data in memory, not blocks of rows, which LinearSVC"):
+            SVC().fit(blocks.open(X), CLASSES)
 
     @pytest.mark.parametrize("seconds", [60, -1])
     def test_checkpoints_that_cannot_be_written(self, seconds, tmp_path):

@@ -93,8 +93,10 @@ class BlockData:
         """Read all blocks once: call `inspect` with the targets and weights of each, and draw the sample."""
         parts: list[tuple[Any, Any, Floats]] = []
         self.weighted_rows = np.zeros(self.blocks.n_features + 1)
-        for block in self._read():
+        text: bool | None = None
+        for number, block in enumerate(self._read()):
             weights, y = weights_of(block), self._targets(block)
+            text = self._check_kind(y, number, block, text)
             rows = np.flatnonzero(weights > 0)
             inspect(y[rows], weights[rows])
             self.total_weight += float(weights.sum())
@@ -107,6 +109,17 @@ class BlockData:
         if not self.total_weight > 0:
             raise ValueError(f"{self.blocks.name}: all sample weights are 0, and rows of weight 0 are left out")
         self._keep_sample(parts)
+
+    def _check_kind(self, y: np.ndarray[Any, Any], number: int, block: RowBlock, text: bool | None) -> bool:
+        """Return whether labels are text, or raise if those of the blocks before, `text`, are of the other kind."""
+        found = y.dtype.kind in "US"
+        if text is not None and found != text:
+            kinds = ("numbers", "text")
+            raise ValueError(
+                f"{self.blocks.name}, block {number}: row {block.first} (counting from 0): the label "
+                f"{y[:1].tolist()[0]!r} is {kinds[found]}, but those of the blocks before are {kinds[text]}"
+            )
+        return found
 
     @property
     def n_rows(self) -> int:
