@@ -228,15 +228,19 @@ def test_a_checkpoint_of_a_fit_that_ends_early_is_kept(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
-def test_training_data_are_released_with_the_last_certificate(kernel):
+def test_training_data_are_kept_for_leaving_samples_out_and_released_with_the_model(kernel):
     X, y = many_classes(5, 20)
     data = X if kernel == "rbf" else np.exp(-np.square(X[:, None] - X[None]).sum(axis=2))
     known, model = weakref.ref(data), SVC(kernel=kernel).fit(data, y)
     del X, data
     assert len(model.certificate_) == 10
     gc.collect()
-    assert known() is None
     assert [one.status for one in model._models_] == model.status_
+    assert known() is not None
+    assert 0 <= model.loo_error_ <= 1
+    del model
+    gc.collect()
+    assert known() is None
 
 
 def test_threads_read_the_same_models():

@@ -63,7 +63,8 @@ class RegularizationPath:
     ----------
     Cs : float array
         The break points in ascending order, the first and the last C among them. In between, dual coefficients and
-        offset are linear in C.
+        offset are linear in C. Where the offset jumps, because no support vector is free any more, there are two next
+        to each other.
     dual_coefs : float array of shape (n_breaks, n_samples)
         The coefficient of every training sample.
     intercepts : float array of shape (n_breaks,)
@@ -275,7 +276,7 @@ def regularization_path(
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]
     >>> path = regularization_path(X, y, estimator=SVC(kernel="linear"), C_min=0.1, C_max=10)
     >>> path.Cs.round(3)
-    array([ 0.1  ,  0.333,  1.   , 10.   ])
+    array([ 0.1  ,  0.333,  0.333,  1.   , 10.   ])
     >>> path.certificate(0.5).relative_gap < 1e-9
     True
     """

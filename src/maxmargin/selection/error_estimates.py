@@ -101,15 +101,15 @@ def error_estimates(model: Any, *, loo: bool = False) -> ErrorEstimates:
     Examples
     --------
     >>> from maxmargin import SVC, error_estimates
-    >>> model = SVC(kernel="linear").fit([[0], [1], [2], [3], [4], [5]], [0, 0, 0, 1, 1, 1])
+    >>> model = SVC(kernel="linear").fit([[0], [1], [2], [5], [6], [7]], [0, 0, 0, 1, 1, 1])
     >>> print(error_estimates(model, loo=True))
     Estimates of the error (fraction of wrong classes)
       training                       0
-      support vectors (upper bound)  0.6667
-      ξα (upper bound)               0.6667
-      ξα recall (lower bound)        0.3333
-      ξα precision (lower bound)     0.3333
-      span                           0
+      support vectors (upper bound)  0.3333
+      ξα (upper bound)               0.3333
+      ξα recall (lower bound)        0.6667
+      ξα precision (lower bound)     0.6667
+      span                           0.3333
       leave-one-out                  0
     """
     check_machine(model, "error_estimates")

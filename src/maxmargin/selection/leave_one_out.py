@@ -105,7 +105,7 @@ def leave_one_out(
     Examples
     --------
     >>> from maxmargin import SVC, leave_one_out
-    >>> model = SVC(kernel="linear").fit([[0], [1], [2], [3]], [0, 0, 1, 1])
+    >>> model = SVC(kernel="linear").fit([[0], [1], [4], [5]], [0, 0, 1, 1])
     >>> leave_one_out(model).error
     0.0
     """

@@ -30,14 +30,16 @@ from maxmargin.selection.free_equations import FreeSteps
 from maxmargin.selection.restricted_problems import ExtendedTable, SolvedVariations, Variations
 
 #: Tolerances on the violation, relative to the scale of the gradient, of the rounds in which signs are proved.
-SIGN_TOLERANCES = (0.1, 0.03, 0.003, 1e-4, 1e-6)
+SIGN_TOLERANCES = (0.1, 0.03, 3e-3, 1e-4, 1e-6)
 
 #: Solutions of the equations of the free variables in each of these rounds, and the pair steps in between.
-NEWTON_STEPS, STEPS_BETWEEN = (0, 4, 8, 16, 30), 32
+NEWTON_STEPS, STEPS_BETWEEN = (0, 4, 6, 8, 16), 32
 
-#: From this tolerance on gradients are in double precision, and the equations of the free variables are solved as well;
-#: variables that violate optimality are added.
-PRECISE_BELOW = 1e-3
+#: From this tolerance on the equations of the free variables are solved by the native solver as well.
+EXACT_BELOW = 1e-4
+
+#: The tolerance of pair steps between solutions of the equations.
+FINE = 1e-6
 
 #: Samples of one native call.
 CHUNK = 256
@@ -86,6 +88,10 @@ class LeftOut:
         self.values[sample], self.signs[sample] = value, 1.0 if value >= 0 else -1.0
 
 
+#: Changes of variables, for each of some samples.
+Places = dict[int, tuple[Indices, Floats]]
+
+
 class LeftOutSamples:
     """The samples of a problem, left out one at a time.
 
@@ -101,6 +107,9 @@ class LeftOutSamples:
     def __init__(self, point: CommonPoint, formulation: Formulation, found: LeftOut, report: Report) -> None:
         self.point, self.formulation, self.found, self.report = point, formulation, found, report
         self.values = point.values(formulation)
+        # Where the problems of undecided samples were left, by sample: variables and their changes.
+        self._with_zero: Places = {}
+        self._without: Places = {}
 
     def unchanged(self, samples: Indices) -> Indices:
         """Set the values of the samples whose variables are 0: they need nothing. Return the others."""
@@ -152,6 +161,7 @@ class LeftOutSamples:
         point, found = self.point, self.found
         table, place = self._table(samples)
         least, changes = self._least_with_zero(samples, table, place, tolerance)
+        _keep(self._with_zero, samples, table, changes)
         size = abs(point.primal_value) + abs(point.dual_value)
         with_model = point.primal_value - point.loss[samples]
         proved = least > with_model + ROUNDING * size
@@ -160,15 +170,18 @@ class LeftOutSamples:
         if proved.all():
             return samples[:0]
         samples, least = samples[~proved], least[~proved]
-        solved = self._solve_without(samples, table, tolerance, newton, near=changes[~proved])
+        near = _kept(self._without, samples, table, changes[~proved])
+        solved = self._solve_without(samples, table, tolerance, newton, near=near)
+        _keep(self._without, samples, table, solved.changes)
         undecided = []
+        gradients = table.gradients(point.gradient, solved.changes)
         for row, sample in enumerate(samples.tolist()):
-            change, offset = solved.changes[row], solved.offsets[row]
+            gradient, offset = gradients[row], solved.offsets[row]
             if not solved.feasible[row]:
                 self._set_only_one_of_its_class(sample)
                 continue
-            gradient, dual, error = self._full(sample, table, change, tolerance)
-            most, share = self._objective(sample, dual, gradient, offset, error)
+            dual = self._dual_after(sample, table, solved.changes[row])
+            most, share = self._objective(sample, dual, gradient, offset)
             value = point.value_of(self.formulation, sample, gradient, offset)
             if least[row] > most + ROUNDING * size:
                 found.signs[sample], found.proved[sample] = np.sign(value), True
@@ -196,8 +209,9 @@ class LeftOutSamples:
         most = np.abs(dual).sum() + np.abs(own)
         lower[rows, place], upper[rows, place] = -most, most
         missing = np.zeros((len(samples), problem.groups))
-        solved = Variations(table, gradient, lower, upper, ridge, missing).solve(
-            tolerance * point.scale, tolerance <= PRECISE_BELOW, point.threads
+        near = _kept(self._with_zero, samples, table, np.zeros(gradient.shape))
+        solved = Variations(table, gradient, lower, upper, ridge, missing, near).solve(
+            tolerance * point.scale, tolerance <= EXACT_BELOW, point.threads
         )
         self.found.solves += len(samples)
         gain = 0.5 * np.einsum("ij,ij->i", solved.changes, gradient + solved.gradients)
@@ -206,17 +220,13 @@ class LeftOutSamples:
         gain -= CHANGE_ROUNDING * sizes * largest
         return point.dual_value - linear * own + 0.5 * of_ridge * own * own + gain, solved.changes
 
-    def _objective(
-        self, sample: int, dual: Floats, gradient: Floats, offset: Floats, error: float
-    ) -> tuple[float, Floats]:
+    def _objective(self, sample: int, dual: Floats, gradient: Floats, offset: Floats) -> tuple[float, Floats]:
         """Return the objective without a sample, an upper bound of its optimum, and the shares of the gap."""
         problem = self.point.problem
         slack = problem.minus_groups(gradient + problem.ridge * dual, offset)
-        share = residuals(problem, dual, slack + error)
-        np.maximum(share, residuals(problem, dual, slack - error), out=share)
+        share = residuals(problem, dual, slack)
         share[sample] = 0.0
-        change = dual - self.point.dual
-        change_of_value = 0.5 * float(change @ (self.point.gradient + gradient)) + 0.5 * error * np.abs(change).sum()
+        change_of_value = 0.5 * float((dual - self.point.dual) @ (self.point.gradient + gradient))
         return float(self.point.dual_value + change_of_value + share.sum()), share
 
     # Values.
@@ -239,11 +249,12 @@ class LeftOutSamples:
         point, unsolved = self.point, []
         table, _ = self._table(samples)
         solved = self._solve_without(samples, table, 0.1 * point.tolerance, 0, totals)
+        gradients = table.gradients(point.gradient, solved.changes)
         for row, sample in enumerate(samples.tolist()):
             if not solved.feasible[row]:
                 self._set_only_one_of_its_class(sample)
                 continue
-            gradient, dual, _ = self._full(sample, table, solved.changes[row], point.tolerance)
+            gradient, dual = gradients[row], self._dual_after(sample, table, solved.changes[row])
             own = point.variables_of(sample)
             offset = point.offset_at(dual, gradient, own)
             out = point.violators(dual, gradient, offset, point.tolerance)
@@ -289,25 +300,22 @@ class LeftOutSamples:
         ridge = np.tile(problem.ridge[at], (len(samples), 1))
         self.found.solves += len(samples)
         posed = Variations(table, gradient, lower, upper, ridge, missing, near)
-        solved = posed.solve(tolerance * point.scale, tolerance <= PRECISE_BELOW, point.threads)
+        solved = posed.solve(tolerance * point.scale, tolerance <= EXACT_BELOW, point.threads)
         if not newton or point.inverse is None:
             return solved
         equations = FreeSteps(point.inverse, at, table.square)
         for _ in range(newton):
             posed = replace(posed, near=equations.stepped(solved.changes, solved.gradients, lower, upper))
-            solved = posed.solve(PRECISE_BELOW**2 * point.scale, False, point.threads, STEPS_BETWEEN)
+            solved = posed.solve(FINE * point.scale, False, point.threads, STEPS_BETWEEN)
         return solved
 
-    def _full(
-        self, sample: int, table: ExtendedTable, change: Floats, tolerance: float
-    ) -> tuple[Floats, Floats, float]:
-        """Return gradient and dual vector after a change, and a bound on the errors of the gradient."""
+    def _dual_after(self, sample: int, table: ExtendedTable, change: Floats) -> Floats:
+        """Return the dual vector after a change, without the sample."""
         point, at = self.point, table.variables
-        gradient, dual = point.gradient.copy(), point.dual.copy()
-        error = table.subtract_product(gradient, change, tolerance <= PRECISE_BELOW)
+        dual = point.dual.copy()
         dual[at] = moved(dual[at], change, point.problem.lower[at], point.problem.upper[at])
         dual[point.variables_of(sample)] = 0.0
-        return gradient, dual, error
+        return dual
 
     def _set_only_one_of_its_class(self, sample: int) -> None:
         """Without the sample its class has none: the model is f = ∓1, the other class."""
@@ -319,3 +327,23 @@ class LeftOutSamples:
 def _chunks(samples: Indices) -> Iterator[Indices]:
     for first in range(0, len(samples), CHUNK):
         yield samples[first : first + CHUNK]
+
+
+def _keep(places: Places, samples: Indices, table: ExtendedTable, changes: Floats) -> None:
+    """Remember the changes of the variables of a table, for each sample."""
+    for sample, change in zip(samples.tolist(), changes, strict=True):
+        moving = np.flatnonzero(change)
+        places[sample] = table.variables[moving], change[moving]
+
+
+def _kept(places: Places, samples: Indices, table: ExtendedTable, otherwise: Floats) -> Floats:
+    """Return the changes that were remembered, for the variables of another table; others are those given."""
+    order = np.argsort(table.variables)
+    for row, sample in enumerate(samples.tolist()):
+        if sample in places:
+            variables, change = places[sample]
+            at = np.minimum(np.searchsorted(table.variables, variables, sorter=order), len(order) - 1)
+            found = table.variables[order[at]] == variables
+            otherwise[row] = 0.0
+            otherwise[row, order[at[found]]] = change[found]
+    return otherwise

@@ -13,30 +13,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin import _native
-from maxmargin._typing import Floats, Indices, Singles
+from maxmargin._typing import Floats, Indices
 from maxmargin.deadline import check_deadline, seconds_until_deadline
 from maxmargin.problems import DualProblem
+from maxmargin.resources import blas_thread_limit
 from maxmargin.solvers.smo.small_problem_batch import MAX_FREE, NO_INDICES, NO_KINKS, SmallProblemBatch
 
 #: Pair steps after which the point of a variation is returned as it is: for each variable, and in an exact solution.
 STEPS_PER_VARIABLE, MOST_STEPS = 100, 200_000
 
-#: The relative error of a kernel value in float32.
-FLOAT32_ERROR = float(np.finfo(np.float32).eps)
-
 #: By how much the sum that is needed may exceed what the bounds allow, relative to it: rounding errors.
 RELATIVE_SUM_ERROR = 1e-9
 
-#: How much larger than the largest measured error of a float32 value others may be.
-ERROR_FACTOR = 4.0
-
-#: Rows of the float32 table that are computed at a time.
+#: Rows of the table that are computed at a time.
 ROWS_PER_REQUEST = 256
 
 
 class KernelTable:
-    """Kernel values of some variables: with each other in float64, and with all variables in float32.
+    """Kernel values of some variables: with each other, and with all variables.
 
     Parameters
     ----------
@@ -51,20 +45,15 @@ class KernelTable:
     def __init__(self, problem: DualProblem, variables: Indices, budget: int, threads: int) -> None:
         self.problem, self.variables, self.threads = problem, variables, threads
         self.square = problem.matrix.block(variables, variables)
-        self._columns = problem.matrix.float32_columns(np.arange(problem.size))
-        fits = 4 * len(variables) * problem.size <= budget
-        self._rows: Singles | None = self._computed(variables) if fits else None
-        # Values in float32 may have larger errors than their rounding, for example far from the origin: measured.
-        largest = float(np.abs(problem.matrix.diagonal()).max())
-        measured = 0.0 if self._rows is None else float(np.abs(self._rows[:, variables] - self.square).max(initial=0.0))
-        self.value_error = FLOAT32_ERROR * largest + ERROR_FACTOR * measured
+        fits = 8 * len(variables) * problem.size <= budget
+        self._rows: Floats | None = self._computed(variables) if fits else None
 
-    def _computed(self, variables: Indices) -> Singles:
-        values = np.empty((len(variables), self.problem.size), np.float32)
+    def _computed(self, variables: Indices) -> Floats:
+        values = np.empty((len(variables), self.problem.size))
         for first in range(0, len(variables), ROWS_PER_REQUEST):
             check_deadline()
-            part = np.arange(first, min(first + ROWS_PER_REQUEST, len(variables)))
-            self._columns.fill(variables[part], values, part)
+            part = slice(first, first + ROWS_PER_REQUEST)
+            values[part] = self.problem.matrix.rows(variables[part])
         return values
 
     def extended(self, others: Indices) -> ExtendedTable:
@@ -83,27 +72,24 @@ class ExtendedTable:
     table: KernelTable
     variables: Indices
     square: Floats
-    rows: Singles | None
-    more: Singles | None
+    rows: Floats | None
+    more: Floats | None
 
-    def subtract_product(self, gradient: Floats, change: Floats, precise: bool) -> float:
-        """Subtract the product of the matrix with a change from the gradient; return a bound on its errors.
-
-        It is computed in float64 if it shall be `precise`; then its errors are negligible.
-        """
-        problem, threads = self.table.problem, self.table.threads
-        moved = np.flatnonzero(change)
-        ridge = problem.ridge[self.variables[moved]] * change[moved]
-        gradient[self.variables[moved]] -= ridge
-        if precise or self.rows is None or self.more is None:
-            everything = np.arange(problem.size)
-            gradient -= problem.matrix.partial_product(everything, self.variables[moved], change[moved])
-            return 0.0
-        count = len(self.rows)
-        shared, own = moved[moved < count], moved[moved >= count]
-        _native.subtract_rows(gradient, self.rows, shared, change[shared], len(gradient), threads)
-        _native.subtract_rows(gradient, self.more, own - count, change[own], len(gradient), threads)
-        return self.table.value_error * float(np.abs(change).sum())
+    def gradients(self, gradient: Floats, changes: Floats) -> Floats:
+        """Return the gradient after each of some changes of the variables."""
+        problem, count = self.table.problem, len(self.table.variables)
+        after = np.tile(gradient, (len(changes), 1))
+        after[:, self.variables] -= problem.ridge[self.variables] * changes
+        if self.rows is not None and self.more is not None:
+            with blas_thread_limit(self.table.threads):
+                after -= changes[:, :count] @ self.rows
+                after -= changes[:, count:] @ self.more
+            return after
+        everything = np.arange(problem.size)
+        for row, change in zip(after, changes, strict=True):
+            moved = np.flatnonzero(change)
+            row -= problem.matrix.partial_product(everything, self.variables[moved], change[moved])
+        return after
 
 
 class SolvedVariations(NamedTuple):

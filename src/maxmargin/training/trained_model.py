@@ -272,7 +272,7 @@ class TrainedModel:
         certified = certificate, formulation.read(problem, self.dual, certificate, self.samples)
         if "expansion" not in self.__dict__:
             self.__dict__["expansion"] = formulation.expand(problem, self.dual, certificate.offset)
-        self.__dict__["_certified"] = certified  # before the data are released, for concurrent readers
+        self.__dict__["_certified"] = certified
         self._gradient = None
         return certified
 
